@@ -1,0 +1,74 @@
+"""Random draws from NumPy's generator or from a JAX key, whichever is handed in.
+
+On a CPU NumPy's generator makes about 13 million gamma draws a second, `jax.random.gamma` 0.6 million; under `jit` and
+`vmap` only the JAX key works.
+"""
+
+from typing import TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._special import log_floor
+from ._typing import Array
+
+Key: TypeAlias = np.random.Generator | jax.Array
+
+
+def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
+    """NumPy's generator for a seed; a generator is handed through."""
+    return np.random.default_rng(seed)
+
+
+def split(key: Key, n: int) -> list[Key]:
+    """n keys for n independent uses; a generator carries its own state and serves them all."""
+    return [key] * n if isinstance(key, np.random.Generator) else list(jax.random.split(key, n))
+
+
+def normal(key: Key, shape: tuple[int, ...]) -> Array:
+    """Standard normal draws."""
+    return key.standard_normal(shape) if isinstance(key, np.random.Generator) else jax.random.normal(key, shape)
+
+
+def log_gamma(key: Key, a: Array, shape: tuple[int, ...] = ()) -> Array:
+    """Logarithms of Gamma(a, 1) draws, shape `shape + a.shape`.
+
+    log G(a) = log G(a+1) + log(U) / a, so that nothing underflows: at a = 0.01 42 % of the draws themselves are below
+    the smallest float32.
+
+    References
+    ----------
+    Devroye (1986), Non-Uniform Random Variate Generation, ch. IX.3.5 (the boost by a power of a uniform).
+    """
+    shape = (*shape, *np.shape(a))
+    if not isinstance(key, np.random.Generator):
+        return jax.random.loggamma(key, jnp.asarray(a), shape)
+    small = np.broadcast_to(np.asarray(a) < 1, shape)
+    draws = np.log(key.standard_gamma(a + (np.asarray(a) < 1), shape))
+    if small.any():
+        draws[small] += np.log1p(-key.random(int(small.sum()))) / np.broadcast_to(a, shape)[small]
+    return draws
+
+
+def log_dirichlet(key: Key, alpha: Array, shape: tuple[int, ...] = ()) -> Array:
+    """Logarithms of Dirichlet draws along the last axis, shape `shape + alpha.shape`; no entry underflows."""
+    draws = log_gamma(key, alpha, shape)
+    top = draws.max(-1, keepdims=True)
+    xp = jnp if isinstance(draws, jax.Array) else np
+    shifted = draws - top
+    # the largest entry is 1 after the shift, so the sum is never lost, however small the others are
+    return shifted - xp.log(xp.exp(shifted).sum(-1, keepdims=True))
+
+
+def categorical(key: np.random.Generator, log_p: np.ndarray) -> np.ndarray:
+    """Index drawn from each row of log probabilities (n, k), by the Gumbel maximum."""
+    return np.argmax(log_p + key.gumbel(size=log_p.shape), axis=-1)
+
+
+def inverse_gamma(key: Key, a: Array, b: Array, shape: tuple[int, ...] = ()) -> Array:
+    """Draws of b / Gamma(a, 1): inverse gamma with shape a and scale b, held inside the range of the type."""
+    log_draw = log_gamma(key, a, shape)
+    xp = jnp if isinstance(log_draw, jax.Array) else np
+    limit = -log_floor(xp.ones((), log_draw.dtype) * 0) - 1
+    return xp.exp(xp.clip(xp.log(b) - log_draw, -limit, limit))

@@ -1,0 +1,160 @@
+"""Special functions that keep their digits, on NumPy and on JAX alike.
+
+Every function looks at its arguments: NumPy arrays are answered by NumPy and SciPy in the precision they came in, JAX
+arrays (and the tracers of `jit`, `vmap` and `grad`) by JAX. So the same formula runs on the host in float64 without any
+compilation, and inside a compiled, differentiated program.
+"""
+
+from types import ModuleType
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.special as jsp
+import numpy as np
+import scipy.special as sp
+
+from ._typing import Array, Scalar
+
+LOG_2PI = float(np.log(2 * np.pi))
+_SHIFT = 8  # recurrence steps before Stirling's series; from there on its first seven terms reach 1e-15
+
+
+def namespace(*arrays: object) -> ModuleType:
+    """`jax.numpy` if any argument is a JAX array or tracer, else `numpy`."""
+    return jnp if any(isinstance(a, jax.Array) for a in arrays) else np
+
+
+def _special(*arrays: object) -> ModuleType:
+    return jsp if namespace(*arrays) is jnp else sp
+
+
+def gammaln(x: Array | Scalar) -> Array | Scalar:
+    """log Γ(x), x > 0."""
+    return _special(x).gammaln(x)
+
+
+def digamma(x: Array | Scalar) -> Array | Scalar:
+    """ψ(x) = d log Γ(x) / dx, x > 0."""
+    return _special(x).digamma(x)
+
+
+def trigamma(x: Array | Scalar) -> Array | Scalar:
+    """ψ₁(x) = d² log Γ(x) / dx², x > 0, in the precision of x."""
+    if namespace(x) is jnp:
+        return jsp.polygamma(1, x)
+    return sp.zeta(np.asarray(2, np.result_type(x)), x)  # ψ₁(x) = ζ(2, x), DLMF 25.11.12; polygamma would widen float32
+
+
+def xlogy(x: Array | Scalar, y: Array | Scalar) -> Array | Scalar:
+    """x log y, and 0 where x = 0."""
+    return _special(x, y).xlogy(x, y)
+
+
+def logsumexp(x: Array, axis: int) -> Array:
+    """log Σ exp x along an axis."""
+    return _special(x).logsumexp(x, axis=axis)
+
+
+def log_floor(x: Array | Scalar) -> Array | Scalar:
+    """log max(x, smallest normal number): a probability of zero keeps a finite logarithm.
+
+    A row that every class calls impossible then goes to the class that calls it impossible least often, and no
+    0 · (−∞) turns into NaN. The floor is log 2.2e-308 ≈ −708 in float64 and log 1.2e-38 ≈ −87 in float32.
+    """
+    xp = namespace(x)
+    x = xp.asarray(x)
+    return xp.log(xp.maximum(x, xp.finfo(x.dtype).tiny))
+
+
+def log_shares(weight: Array, otherwise: Array) -> Array:
+    """log of a weight over the sum along the last axis, zeros floored; `otherwise` where that sum is zero."""
+    xp = namespace(weight)
+    total = weight.sum(-1, keepdims=True)
+    return xp.where(total > 0, log_floor(weight) - log_floor(total), otherwise)
+
+
+def _stirling_rest(x: Array | Scalar) -> Array | Scalar:
+    """log Γ(x) − [(x − ½) log x − x + ½ log 2π] for x ≥ 8, DLMF 5.11.1: error below 1e-15."""
+    w = 1 / (x * x)
+    return (
+        1 / 12 - w * (1 / 360 - w * (1 / 1260 - w * (1 / 1680 - w * (1 / 1188 - w * (691 / 360360 - w / 156)))))
+    ) / x
+
+
+def log_rising(a: Array | Scalar, n: Array | Scalar) -> Array | Scalar:
+    """Logarithm of the rising factorial, log Γ(a + n) − log Γ(a), without the cancellation.
+
+    With s = a + 8, and n any real number ≥ 0,
+
+        log Γ(a+n)/Γ(a) = (s−½) log1p(n/s) + n (log(s+n) − 1) + δ(s+n) − δ(s) − Σ_{i<8} log1p(n/(a+i)),
+
+    δ the rest of Stirling's series: eight steps of the recurrence Γ(x+1) = x Γ(x) up, Stirling's series there.
+
+    Parameters
+    ----------
+    a : positive; 1e-300 to 1e300 is trusted
+    n : non-negative
+
+    Returns
+    -------
+    The logarithm, in the common shape and precision of the arguments.
+
+    Notes
+    -----
+    `gammaln(a + n) - gammaln(a)` loses ten digits at a = 1e10; the error here stays below 4e-15 n (float64).
+
+    References
+    ----------
+    DLMF 5.5.1 (recurrence), 5.11.1 (series).
+    """
+    xp = namespace(a, n)
+    s = a + _SHIFT
+    top = (s - 0.5) * xp.log1p(n / s) + n * (xp.log(s + n) - 1) + _stirling_rest(s + n) - _stirling_rest(s)
+    for i in range(_SHIFT):
+        top = top - xp.log1p(n / (a + i))
+    return top
+
+
+def log_beta(a: Array | Scalar, b: Array | Scalar) -> Array | Scalar:
+    """log B(a, b) = log Γ(a) + log Γ(b) − log Γ(a+b), a, b > 0.
+
+    Written as log Γ(min) − log of the rising factorial of max by min, so that a large argument costs no digits.
+    `jax.scipy.special.betaln` errs by 1.3e-6 at (2, 8) in float64 (jax 0.10.2); here the error is a few 1e-15.
+    """
+    xp = namespace(a, b)
+    low, high = xp.minimum(a, b), xp.maximum(a, b)
+    return gammaln(low) - log_rising(high, low)
+
+
+def log1p_square(u: Array) -> Array:
+    """log(1 + u²), also where u² overflows."""
+    xp = namespace(u)
+    limit = 1e150 if u.dtype == np.float64 else 1e18
+    big = abs(u) > limit
+    return xp.where(big, 2 * xp.log(xp.where(big, abs(u), 1)), xp.log1p(xp.square(xp.where(big, 0, u))))
+
+
+def square(u: Array) -> Array:
+    """u², held below √max so that a sum of many stays finite."""
+    xp = namespace(u)
+    limit = 1e145 if u.dtype == np.float64 else 1e15
+    return xp.square(xp.clip(u, -limit, limit))
+
+
+def log_student_t(x: Array, df: Array, loc: Array, scale: Array) -> Array:
+    """Log density of Student's t with df degrees of freedom, in nats.
+
+        log Γ((ν+1)/2)/Γ(ν/2) − ½ log(νπ) − log s − (ν+1)/2 · log(1 + (x−m)²/(ν s²))
+
+    The ratio of gammas is a rising factorial, so that no digits are lost at large ν (NumPyro's `StudentT` does in
+    float32), and the square does not overflow: a row 1e300 scales away keeps a finite density.
+    """
+    xp = namespace(x, df, loc, scale)
+    u = (x - loc) / (scale * xp.sqrt(df))
+    half = df / 2
+    return log_rising(half, 0.5) - 0.5 * xp.log(df * np.pi) - xp.log(scale) - (half + 0.5) * log1p_square(u)
+
+
+def log_normal(x: Array, mu: Array, sd: Array) -> Array:
+    """Log density of Normal(μ, s²) in nats, finite however far away."""
+    return -0.5 * (LOG_2PI + square((x - mu) / sd)) - namespace(sd).log(sd)

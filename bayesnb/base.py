@@ -1,0 +1,145 @@
+"""The block: some columns of X for all classes at once.
+
+A block maps rows (n, d) to a table (n, c) of log p(x_i | y = c, data); labels enter as weights r (n, c), one-hot label
+times sample weight. Blocks of one row add up, because the features are independent given the class; that sum is naive
+Bayes. Arrays decide where a block computes: NumPy in, NumPy out (float64 on the host, nothing compiled); JAX in, JAX
+out (inside `jit`, `vmap`, `grad`).
+"""
+
+import abc
+from typing import Any, ClassVar, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Real
+from scipy import sparse
+
+from ._random import Key
+from ._special import log_floor, namespace
+from ._typing import Array, Sparse, Theta
+
+
+class AbstractBlock(abc.ABC):
+    """Some columns of X, all classes."""
+
+    @abc.abstractmethod
+    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Any:
+        """Statistics of rows x under weights r: a commutative monoid with zero, + and −."""
+
+    @abc.abstractmethod
+    def update(self, stats: Any) -> Self:
+        """Condition on statistics; prior and posterior are one type, so updates chain."""
+
+    @abc.abstractmethod
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """log p(x_i | y = c, data) of each single row, parameters integrated out, in nats."""
+
+
+class AbstractConjugate(AbstractBlock):
+    """A block with a conjugate prior: everything below is closed form."""
+
+    parameters: ClassVar[tuple[str, ...]]
+    """Names of the parameters θ. `log_` and `logit_` in front of a name say in which basis the closed form holds it;
+    without the prefix it is the site of that name in the NumPyro model."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of classes and of features: the first two axes of the first field."""
+        c, d = jax.tree.leaves(self)[0].shape[:2]
+        return c, d
+
+    @abc.abstractmethod
+    def log_normalizer(self) -> Float[Array, " *pieces"]:
+        """Logarithm of the normaliser of the current density, one value an independent piece of the block."""
+
+    @abc.abstractmethod
+    def log_marginal(self, stats: Any) -> Float[Array, " *pieces"]:
+        """Log evidence log p(x | y) of the data behind the statistics, one value an independent piece, in nats.
+
+        Equal to update(stats).log_normalizer() − log_normalizer() + stats.log_h. Each family writes the difference with
+        rising factorials instead, because at a concentration of 1e10 the subtraction costs ten digits.
+        """
+
+    @abc.abstractmethod
+    def log_prob(self, theta: Theta) -> Float[Array, " *pieces"]:
+        """Log density of the parameters, with respect to dθ in the basis of the NumPyro sites."""
+
+    @abc.abstractmethod
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
+        """log p(x_i | θ_c) in nats; leading axes of θ are draws and lead the result."""
+
+    @abc.abstractmethod
+    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+        """Mean and variance over θ of log p(x_i | θ_c), in nats and nats²."""
+
+    @abc.abstractmethod
+    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
+        """Independent draws of θ, `shape` in front; NumPy's generator for bulk, a JAX key under `jit`."""
+
+    @abc.abstractmethod
+    def mean(self) -> Theta:
+        """Mean of θ, in the basis of the NumPyro sites."""
+
+    @abc.abstractmethod
+    def mode(self) -> Theta:
+        """Joint mode of θ, in the basis of the NumPyro sites; on the boundary where the density rises towards it."""
+
+    @abc.abstractmethod
+    def mle(self, stats: Any) -> Theta:
+        """θ that maximises the likelihood of the data behind the statistics; the prior's mean where there are none."""
+
+    @abc.abstractmethod
+    def on_boundary(self) -> bool:
+        """Whether the joint mode lies on the boundary of the parameter space."""
+
+    @abc.abstractmethod
+    def marginals(self) -> dict[str, Any]:
+        """Marginal distribution of every scalar parameter, as frozen `scipy.stats` objects by NumPyro site."""
+
+    @abc.abstractmethod
+    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
+        """One new row for each label in y (n,), from the posterior predictive."""
+
+    @abc.abstractmethod
+    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+        """The same prior and likelihood as NumPyro statements; the labels y (n,) are drawn or given by the caller."""
+
+
+def to_sites(theta: Theta) -> Theta:
+    """Parameters as NumPyro names and holds them: `log_theta` → `theta` = exp, `logit_theta` → `theta` = logistic."""
+    sites = {}
+    for name, value in theta.items():
+        xp = namespace(value)
+        if name.startswith("log_"):
+            sites[name.removeprefix("log_")] = xp.exp(value)
+        elif name.startswith("logit_"):
+            # both sides of ½ keep their digits
+            small = xp.exp(-abs(value))
+            sites[name.removeprefix("logit_")] = xp.where(value < 0, small, 1) / (1 + small)
+        else:
+            sites[name] = value
+    return sites
+
+
+def from_sites(parameters: tuple[str, ...], sites: Theta) -> Theta:
+    """Inverse of `to_sites` for the parameters named."""
+    theta = {}
+    for name in parameters:
+        if name.startswith("log_"):
+            theta[name] = log_floor(sites[name.removeprefix("log_")])
+        elif name.startswith("logit_"):
+            p = sites[name.removeprefix("logit_")]
+            theta[name] = log_floor(p) - log_floor(1 - p)
+        else:
+            theta[name] = sites[name]
+    return theta
+
+
+def observed(x: Any, fill: float = 0.0) -> tuple[Any, Any]:
+    """(mask, x) for a NumPyro site: missing cells are masked and filled with a value of the support; None is drawn."""
+    if x is None:
+        return True, None
+    x = jnp.asarray(x.toarray() if sparse.issparse(x) else x)
+    seen = ~jnp.isnan(x)
+    return seen, jnp.where(seen, x, fill)

@@ -1,0 +1,148 @@
+"""Beta–Bernoulli: yes/no features.
+
+    θ_cj ~ Beta(a_cj, b_cj)             probability that feature j is 1 in class c
+    x_ij | y_i = c ~ Bernoulli(θ_cj)    independent given the class; NaN = missing, left out cell by cell
+
+The conjugate pair of Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §2.4, once per class and feature.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import jax
+import numpy as np
+from jaxtyping import Float, Real
+from scipy import sparse
+
+from .._random import Key, log_dirichlet
+from .._rows import contract
+from .._special import digamma, log_beta, log_floor, log_rising, namespace, trigamma
+from .._typing import Array, Sparse, Theta
+from ..base import AbstractConjugate, observed, to_sites
+from ..statistics import Counts, by_class, class_totals
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class BetaBernoulli(AbstractConjugate):
+    """Beta density of each θ_cj, prior or posterior.
+
+    Fields
+    ------
+    a, b : (c, d)   pseudo-counts of ones and of zeros, positive
+    """
+
+    a: Float[Array, "c d"]
+    b: Float[Array, "c d"]
+
+    parameters = ("logit_theta",)
+
+    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
+        """n_cj1 = Σ_i r_ic x_ij and n_cj0 = Σ_i r_ic (1 − x_ij) over the observed cells, last axis (0, 1)."""
+        if sparse.issparse(x):
+            ones = by_class(r, x)
+            zeros = class_totals(r)[:, None] - ones
+        else:
+            xp = namespace(x, r)
+            seen = ~xp.isnan(x)
+            ones = by_class(r, xp.where(seen, x, 0))
+            zeros = by_class(r, xp.where(seen, 1 - x, 0))
+        xp = namespace(ones)
+        return Counts(xp.stack([zeros, ones], -1), 0 * ones)
+
+    def update(self, stats: Counts) -> Self:
+        """a + n₁, b + n₀."""
+        return type(self)(self.a + stats.n[..., 1], self.b + stats.n[..., 0])
+
+    def log_normalizer(self) -> Float[Array, "c d"]:
+        """log B(a, b)."""
+        return log_beta(self.a, self.b)
+
+    def log_marginal(self, stats: Counts) -> Float[Array, "c d"]:
+        """log B(a+n₁, b+n₀) / B(a, b), written with rising factorials."""
+        zeros, ones = stats.n[..., 0], stats.n[..., 1]
+        return log_rising(self.a, ones) + log_rising(self.b, zeros) - log_rising(self.a + self.b, ones + zeros)
+
+    def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
+        """(a−1) log θ + (b−1) log(1−θ) − log B(a, b)."""
+        log_p, log_q = _log_probabilities(theta)
+        return (self.a - 1) * log_p + (self.b - 1) * log_q - self.log_normalizer()
+
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """Σ_j x log a/(a+b) + (1−x) log b/(a+b): the posterior mean plugged in, which is Laplace's rule."""
+        return self.log_likelihood(self.mean(), x)
+
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
+        """Σ_j x log θ + (1−x) log(1−θ)."""
+        log_p, log_q = _log_probabilities(theta)
+        return contract(x, log_p - log_q, log_q)
+
+    def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
+        """Weights logit θ and intercept Σ_j log(1−θ) of log p(x | θ) = x·w + b, for rows without missing cells."""
+        _, log_q = _log_probabilities(theta)
+        return theta["logit_theta"].T, log_q.sum(-1)
+
+    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+        """Σ_j ψ(a or b) − ψ(a+b) and Σ_j ψ₁(a or b) − ψ₁(a+b), a where x = 1 and b where x = 0."""
+        whole = self.a + self.b
+        mean_p, mean_q = digamma(self.a) - digamma(whole), digamma(self.b) - digamma(whole)
+        var_p, var_q = trigamma(self.a) - trigamma(whole), trigamma(self.b) - trigamma(whole)
+        return contract(x, mean_p - mean_q, mean_q), contract(x, var_p - var_q, var_q)
+
+    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
+        """Draws of logit θ = log G(a) − log G(b)."""
+        xp = namespace(self.a)
+        draws = log_dirichlet(key, xp.stack([self.a, self.b], -1), shape)
+        return {"logit_theta": draws[..., 0] - draws[..., 1]}
+
+    def mean(self) -> Theta:
+        """a / (a + b)."""
+        xp = namespace(self.a)
+        return {"logit_theta": xp.log(self.a) - xp.log(self.b)}
+
+    def mode(self) -> Theta:
+        """(a−1) / (a+b−2); 0 or 1 where a or b is at most 1, the mean where both are (no mode is inside)."""
+        xp = namespace(self.a)
+        p, q = xp.maximum(self.a - 1, 0), xp.maximum(self.b - 1, 0)
+        return {"logit_theta": xp.where(p + q > 0, log_floor(p) - log_floor(q), xp.log(self.a) - xp.log(self.b))}
+
+    def mle(self, stats: Counts) -> Theta:
+        """n₁ / (n₀ + n₁)."""
+        xp = namespace(stats.n)
+        zeros, ones = stats.n[..., 0], stats.n[..., 1]
+        found = log_floor(ones) - log_floor(zeros)
+        return {"logit_theta": xp.where(zeros + ones > 0, found, self.mean()["logit_theta"])}
+
+    def on_boundary(self) -> bool:
+        """Whether some a or b is at most 1."""
+        return bool(((self.a <= 1) | (self.b <= 1)).any())
+
+    def marginals(self) -> dict[str, Any]:
+        """Beta(a, b) for `theta`."""
+        from scipy import stats
+
+        return {"theta": stats.beta(self.a, self.b)}
+
+    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
+        """x_ij = 1 with probability a/(a+b)."""
+        p = to_sites(self.mean())["theta"]
+        return (rng.random((len(y), p.shape[1])) < p[y]).astype(float)
+
+    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+        """The same model in NumPyro, plates written out."""
+        import numpyro
+        import numpyro.distributions as dist
+
+        c, d = self.a.shape
+        with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
+            theta = numpyro.sample("theta", dist.Beta(self.a, self.b))
+        seen, x = observed(x)
+        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", d, dim=-1):
+            numpyro.sample("x", dist.Bernoulli(theta[y]).mask(seen), obs=x)
+
+
+def _log_probabilities(theta: Theta) -> tuple[Array, Array]:
+    """log θ and log(1−θ) from the logit, each with all its digits."""
+    logit = theta["logit_theta"]
+    xp = namespace(logit)
+    return -xp.logaddexp(0, -logit), -xp.logaddexp(0, logit)

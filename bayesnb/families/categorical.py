@@ -1,0 +1,127 @@
+"""Dirichlet–categorical: features with K levels, coded 0 … K−1.
+
+    θ_cj ~ Dirichlet(α_cj1 … α_cjK)       level probabilities of feature j in class c
+    x_ij | y_i = c ~ Categorical(θ_cj)    independent given the class; NaN or a negative code = missing, left out
+
+All features of one block have the same number of levels; features that differ go into separate blocks, and their
+tables add. Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §3.4.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import jax
+import numpy as np
+from jaxtyping import Float, Real
+
+from .._random import Key, categorical, log_dirichlet
+from .._rows import indicators, matmul
+from .._special import digamma, gammaln, log_rising, log_shares, namespace, trigamma
+from .._typing import Array, Sparse, Theta
+from ..base import AbstractConjugate, observed
+from ..statistics import Counts, by_class
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class DirichletCategorical(AbstractConjugate):
+    """Dirichlet density of each θ_cj, prior or posterior.
+
+    Fields
+    ------
+    alpha : (c, d, k)   pseudo-counts of the levels, positive
+    """
+
+    alpha: Float[Array, "c d k"]
+
+    parameters = ("log_theta",)
+
+    def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Counts:
+        """n_cjk = Σ_i r_ic [x_ij = k]."""
+        n = by_class(r, indicators(x, self.alpha.shape[-1])).reshape(self.alpha.shape)
+        return Counts(n, 0 * n[..., 0])
+
+    def update(self, stats: Counts) -> Self:
+        """α + n."""
+        return type(self)(self.alpha + stats.n)
+
+    def log_normalizer(self) -> Float[Array, "c d"]:
+        """log B(α) = Σ_k log Γ(α_k) − log Γ(Σ_k α_k)."""
+        return gammaln(self.alpha).sum(-1) - gammaln(self.alpha.sum(-1))
+
+    def log_marginal(self, stats: Counts) -> Float[Array, "c d"]:
+        """log B(α + n) / B(α), written with rising factorials."""
+        return log_rising(self.alpha, stats.n).sum(-1) - log_rising(self.alpha.sum(-1), stats.n.sum(-1))
+
+    def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
+        """Σ_k (α_k − 1) log θ_k − log B(α)."""
+        return ((self.alpha - 1) * theta["log_theta"]).sum(-1) - self.log_normalizer()
+
+    def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+        """Σ_j log α_jx / Σ_k α_jk: the posterior mean plugged in."""
+        return self.log_likelihood(self.mean(), x)
+
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
+        """Σ_j log θ_jx over the observed cells."""
+        log_theta = theta["log_theta"]
+        return matmul(indicators(x, log_theta.shape[-1]), log_theta.reshape(*log_theta.shape[:-2], -1))
+
+    def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]]:
+        """Weights log θ and intercept 0 on the indicators [x_j = k], feature by feature."""
+        c = self.alpha.shape[0]
+        weights = theta["log_theta"].reshape(c, -1).T
+        return weights, 0 * weights.sum(0)
+
+    def log_moments(self, x: Real[Array, "n d"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+        """Σ_j ψ(α_jx) − ψ(Σ_k α_jk) and Σ_j ψ₁(α_jx) − ψ₁(Σ_k α_jk)."""
+        c, _, k = self.alpha.shape
+        whole = self.alpha.sum(-1, keepdims=True)
+        mean = (digamma(self.alpha) - digamma(whole)).reshape(c, -1)
+        variance = (trigamma(self.alpha) - trigamma(whole)).reshape(c, -1)
+        hot = indicators(x, k)
+        return matmul(hot, mean), matmul(hot, variance)
+
+    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
+        """Draws of log θ by normalised log-gammas."""
+        return {"log_theta": log_dirichlet(key, self.alpha, shape)}
+
+    def mean(self) -> Theta:
+        """α / Σ_k α."""
+        xp = namespace(self.alpha)
+        return {"log_theta": xp.log(self.alpha) - xp.log(self.alpha.sum(-1, keepdims=True))}
+
+    def mode(self) -> Theta:
+        """(α − 1) / Σ_k (α − 1); 0 where α_k ≤ 1, the mean where all are (no mode is inside)."""
+        return {"log_theta": log_shares(namespace(self.alpha).maximum(self.alpha - 1, 0), self.mean()["log_theta"])}
+
+    def mle(self, stats: Counts) -> Theta:
+        """n_k / Σ_k n_k."""
+        return {"log_theta": log_shares(stats.n, self.mean()["log_theta"])}
+
+    def on_boundary(self) -> bool:
+        """Whether some α is at most 1."""
+        return bool((self.alpha <= 1).any())
+
+    def marginals(self) -> dict[str, Any]:
+        """Beta(α_k, Σα − α_k) for each component of `theta`."""
+        from scipy import stats
+
+        return {"theta": stats.beta(self.alpha, self.alpha.sum(-1, keepdims=True) - self.alpha)}
+
+    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
+        """x_ij = k with probability α_k / Σα."""
+        return categorical(rng, self.mean()["log_theta"][y]).astype(float)
+
+    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+        """The same model in NumPyro, plates written out."""
+        import numpyro
+        import numpyro.distributions as dist
+
+        c, d, _ = self.alpha.shape
+        with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
+            theta = numpyro.sample("theta", dist.Dirichlet(self.alpha))
+        seen, x = observed(x)
+        if x is not None:
+            seen, x = seen & (x >= 0), x.clip(0).astype(int)
+        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", d, dim=-1):
+            numpyro.sample("x", dist.Categorical(theta[y]).mask(seen), obs=x)

@@ -1,0 +1,139 @@
+"""Normal with known variance: real features whose noise is given, such as a measuring error.
+
+    μ_cj ~ Normal(m_cj, σ²_cj / κ_cj)
+    x_ij | y_i = c ~ Normal(μ_cj, σ²_cj)       σ² given; NaN = missing, left out cell by cell
+
+The normal–inverse-gamma page at a fixed variance. Murphy (2007), Conjugate Bayesian analysis of the Gaussian
+distribution, §2, with κ = σ²/σ₀² for his prior variance σ₀² of the mean.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import jax
+import numpy as np
+from jaxtyping import Float, Real
+
+from .._random import Key, normal
+from .._rows import over_classes
+from .._special import LOG_2PI, log_normal, namespace, square
+from .._typing import Array, Sparse, Theta
+from ..base import AbstractConjugate, observed
+from ..statistics import Moments
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class KnownVarianceNormal(AbstractConjugate):
+    """Normal density of each μ_cj, prior or posterior.
+
+    Fields
+    ------
+    m : (c, d)         centre of the mean, unit of the feature
+    kappa : (c, d)     pseudo-rows behind the mean, positive
+    variance : (c, d)  the known σ², unit of the feature squared, positive
+    log_c : (c, d)     logarithm of the part of the likelihood of all data so far that does not depend on μ, in nats;
+                       zero in a prior. It is what an unknown σ² would have learnt from.
+    """
+
+    m: Float[Array, "c d"]
+    kappa: Float[Array, "c d"]
+    variance: Float[Array, "c d"]
+    log_c: Float[Array, "c d"]
+
+    parameters = ("mu",)
+
+    def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Moments:
+        """Weight, mean and centred sum of squares of the observed cells."""
+        return Moments.of(x, r)
+
+    def update(self, stats: Moments) -> Self:
+        """κ + n, m + n(x̄ − m)/(κ + n). Murphy (2007), (20), (24)."""
+        xp = namespace(self.variance, stats.n)
+        delta = stats.mean - self.m
+        share = stats.n / (self.kappa + stats.n)
+        energy = 0.5 * (stats.ss + self.kappa * share * delta * delta) / self.variance
+        log_c = self.log_c - 0.5 * stats.n * xp.log(self.variance) - energy
+        return type(self)(self.m + share * delta, self.kappa + stats.n, self.variance, log_c)
+
+    def log_normalizer(self) -> Float[Array, "c d"]:
+        """½ log(2πσ²/κ), and the part of the likelihood that does not depend on μ."""
+        xp = namespace(self.kappa)
+        return 0.5 * (LOG_2PI + xp.log(self.variance) - xp.log(self.kappa)) + self.log_c
+
+    def log_marginal(self, stats: Moments) -> Float[Array, "c d"]:
+        """−½ n log 2πσ² − ½ [ss + κn(x̄−m)²/(κ+n)]/σ² − ½ log(1 + n/κ). Murphy (2007), (55)."""
+        gain = self.update(stats).log_c - self.log_c
+        return gain - 0.5 * namespace(stats.n).log1p(stats.n / self.kappa) + stats.log_h
+
+    def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
+        """log Normal(μ; m, σ²/κ)."""
+        xp = namespace(self.variance)
+        return log_normal(theta["mu"], self.m, xp.sqrt(self.variance / self.kappa))
+
+    def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+        """Σ_j log Normal(x_j; m, σ²(1 + 1/κ)). Murphy (2007), (36)."""
+        xp = namespace(x, self.m)
+        return over_classes(log_normal, x, self.m, xp.sqrt(self.variance * (1 + 1 / self.kappa)))
+
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
+        """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
+        return over_classes(log_normal, x, theta["mu"], namespace(self.variance).sqrt(self.variance))
+
+    def log_moments(self, x: Real[Array, "n d"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+        """−½ Σ_j log 2πσ² + δ²/σ² + 1/κ and Σ_j 1/(2κ²) + δ²/(κσ²), δ = x − m."""
+
+        def mean(x: Array, m: Array, kappa: Array, variance: Array) -> Array:
+            return -0.5 * (LOG_2PI + namespace(variance).log(variance) + square(x - m) / variance + 1 / kappa)
+
+        def spread(x: Array, m: Array, kappa: Array, variance: Array) -> Array:
+            return 0.5 / kappa**2 + square(x - m) / (kappa * variance)
+
+        fields = self.m, self.kappa, self.variance
+        return over_classes(mean, x, *fields), over_classes(spread, x, *fields)
+
+    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
+        """μ = m + z √(σ²/κ)."""
+        sd = namespace(self.variance).sqrt(self.variance / self.kappa)
+        return {"mu": self.m + normal(key, (*shape, *self.m.shape)) * sd}
+
+    def mean(self) -> Theta:
+        """m."""
+        return {"mu": self.m}
+
+    def mode(self) -> Theta:
+        """m."""
+        return {"mu": self.m}
+
+    def mle(self, stats: Moments) -> Theta:
+        """x̄."""
+        return {"mu": namespace(stats.n).where(stats.n > 0, stats.mean, self.m)}
+
+    def on_boundary(self) -> bool:
+        """Never: μ is any real number."""
+        return False
+
+    def marginals(self) -> dict[str, Any]:
+        """Normal(m, σ²/κ) for `mu`."""
+        from scipy import stats
+
+        return {"mu": stats.norm(self.m, np.sqrt(self.variance / self.kappa))}
+
+    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
+        """x_ij ~ Normal(m, σ²(1 + 1/κ))."""
+        scale = np.sqrt(self.variance * (1 + 1 / self.kappa))
+        return self.m[y] + scale[y] * rng.standard_normal((len(y), self.m.shape[1]))
+
+    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+        """The same model in NumPyro, plates written out."""
+        import jax.numpy as jnp
+        import numpyro
+        import numpyro.distributions as dist
+
+        c, d = self.m.shape
+        with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
+            mu = numpyro.sample("mu", dist.Normal(self.m, jnp.sqrt(self.variance / self.kappa)))
+        sd = jnp.sqrt(jnp.asarray(self.variance))
+        seen, x = observed(x)
+        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", d, dim=-1):
+            numpyro.sample("x", dist.Normal(mu[y], sd[y]).mask(seen), obs=x)

@@ -1,0 +1,131 @@
+"""Dirichlet–multinomial: counts of d kinds of event in one row, such as words in a text.
+
+    θ_c ~ Dirichlet(α_c1 … α_cd)                       event probabilities of class c
+    x_i | y_i = c, L_i ~ Multinomial(L_i, θ_c)         L_i = Σ_j x_ij, the row's number of events, is given
+
+The features of a row are coupled through L_i, so a missing cell has no meaning here and is refused. With θ integrated
+out a row is Dirichlet–multinomial (Pólya): an event that has occurred is more likely to occur again, which plugging in
+the mean of θ misses as soon as a row has two events. Madsen, Kauchak & Elkan (2005), ICML, eq. (3)–(5).
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import jax
+import numpy as np
+from jaxtyping import Float, Real
+from scipy import sparse
+
+from .._random import Key, log_dirichlet
+from .._rows import log_coefficient, log_rising_sum, matmul, row_totals
+from .._special import digamma, gammaln, log_rising, log_shares, namespace, trigamma
+from .._typing import Array, Sparse, Theta
+from ..base import AbstractConjugate
+from ..statistics import Counts, by_class
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class DirichletMultinomial(AbstractConjugate):
+    """Dirichlet density of each θ_c, prior or posterior.
+
+    Fields
+    ------
+    alpha : (c, d)   pseudo-counts of the events, positive
+    """
+
+    alpha: Float[Array, "c d"]
+
+    parameters = ("log_theta",)
+
+    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
+        """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
+        return Counts(by_class(r, x), by_class(r, log_coefficient(x)))
+
+    def update(self, stats: Counts) -> Self:
+        """α + Σ_i x_i."""
+        return type(self)(self.alpha + stats.n)
+
+    def log_normalizer(self) -> Float[Array, " c"]:
+        """log B(α) = Σ_j log Γ(α_j) − log Γ(Σ_j α_j)."""
+        return gammaln(self.alpha).sum(-1) - gammaln(self.alpha.sum(-1))
+
+    def log_marginal(self, stats: Counts) -> Float[Array, " c"]:
+        """log B(α + n) / B(α) + Σ_i log coefficient, written with rising factorials."""
+        ratio = log_rising(self.alpha, stats.n).sum(-1) - log_rising(self.alpha.sum(-1), stats.n.sum(-1))
+        return ratio + stats.log_h
+
+    def log_prob(self, theta: Theta) -> Float[Array, "*s c"]:
+        """Σ_j (α_j − 1) log θ_j − log B(α)."""
+        return ((self.alpha - 1) * theta["log_theta"]).sum(-1) - self.log_normalizer()
+
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """log L!/Πx! + Σ_j log α_j^(x_j) − log A^(L), A = Σα, with rising factorials a^(x) = Γ(a+x)/Γ(a)."""
+        length = log_rising(self.alpha.sum(-1), row_totals(x)[:, None])
+        return log_coefficient(x)[:, None] + log_rising_sum(x, self.alpha) - length
+
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
+        """log L!/Πx! + Σ_j x_j log θ_j."""
+        return log_coefficient(x)[:, None] + matmul(x, theta["log_theta"])
+
+    def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
+        """Weights log θ and intercept 0 of log p(x | θ), up to the coefficient, which is the same in all classes."""
+        weights = theta["log_theta"].T
+        return weights, 0 * weights.sum(0)
+
+    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+        """Σ_j x_j ψ(α_j) − L ψ(A) (and the coefficient), Σ_j x_j² ψ₁(α_j) − L² ψ₁(A)."""
+        whole, length = self.alpha.sum(-1), row_totals(x)[:, None]
+        mean = matmul(x, digamma(self.alpha)) - length * digamma(whole)
+        squares = x.multiply(x).tocsr() if sparse.issparse(x) else x * x
+        variance = matmul(squares, trigamma(self.alpha)) - length * length * trigamma(whole)
+        return log_coefficient(x)[:, None] + mean, variance
+
+    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
+        """Draws of log θ by normalised log-gammas."""
+        return {"log_theta": log_dirichlet(key, self.alpha, shape)}
+
+    def mean(self) -> Theta:
+        """α / Σ_j α: add-α smoothing."""
+        xp = namespace(self.alpha)
+        return {"log_theta": xp.log(self.alpha) - xp.log(self.alpha.sum(-1, keepdims=True))}
+
+    def mode(self) -> Theta:
+        """(α − 1) / Σ_j (α − 1); 0 where α_j ≤ 1, the mean where all are (no mode is inside)."""
+        return {"log_theta": log_shares(namespace(self.alpha).maximum(self.alpha - 1, 0), self.mean()["log_theta"])}
+
+    def mle(self, stats: Counts) -> Theta:
+        """n_j / Σ_j n_j."""
+        return {"log_theta": log_shares(stats.n, self.mean()["log_theta"])}
+
+    def on_boundary(self) -> bool:
+        """Whether some α is at most 1."""
+        return bool((self.alpha <= 1).any())
+
+    def marginals(self) -> dict[str, Any]:
+        """Beta(α_j, A − α_j) for each component of `theta`."""
+        from scipy import stats
+
+        return {"theta": stats.beta(self.alpha, self.alpha.sum(-1, keepdims=True) - self.alpha)}
+
+    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
+        """Counts of `length` events (one number, or one a row), each row with a draw of θ of its own."""
+        length = np.broadcast_to(given["length"], len(y))
+        rows = np.empty((len(y), self.alpha.shape[1]))
+        for i, (c, total) in enumerate(zip(y, length, strict=True)):
+            theta = np.exp(log_dirichlet(rng, self.alpha[c]))
+            rows[i] = rng.multinomial(int(total), theta / theta.sum())
+        return rows
+
+    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+        """The same model in NumPyro, plates written out; the row lengths L are data, so x has to be given."""
+        import jax.numpy as jnp
+        import numpyro
+        import numpyro.distributions as dist
+
+        c = self.alpha.shape[0]
+        with numpyro.plate("class", c, dim=-1):
+            theta = numpyro.sample("theta", dist.Dirichlet(self.alpha))
+        x = jnp.asarray(x.toarray() if sparse.issparse(x) else x)
+        with numpyro.plate("row", len(y), dim=-1):
+            numpyro.sample("x", dist.Multinomial(x.sum(-1), theta[y]), obs=x)

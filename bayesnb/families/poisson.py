@@ -1,0 +1,149 @@
+"""Gamma–Poisson: independent counts without an upper bound.
+
+    λ_cj ~ Gamma(a_cj, rate b_cj)      expected count of feature j in class c
+    x_ij | y_i = c ~ Poisson(λ_cj)     independent given the class; NaN = missing, left out cell by cell
+
+With λ integrated out one count is negative binomial. Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §2.6.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import jax
+import numpy as np
+from jaxtyping import Float, Real
+from scipy import sparse
+
+from .._random import Key, log_gamma
+from .._rows import contract, each, is_missing_free, log_rising_sum, row_totals
+from .._special import digamma, gammaln, log_floor, log_rising, namespace, trigamma
+from .._typing import Array, Sparse, Theta
+from ..base import AbstractConjugate, observed
+from ..statistics import Totals, by_class, class_totals
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class GammaPoisson(AbstractConjugate):
+    """Gamma density of each λ_cj, prior or posterior.
+
+    Fields
+    ------
+    a : (c, d)   shape: pseudo-count of events, positive
+    b : (c, d)   rate: pseudo-number of rows, positive
+    """
+
+    a: Float[Array, "c d"]
+    b: Float[Array, "c d"]
+
+    parameters = ("log_rate",)
+
+    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Totals:
+        """n_cj = Σ_i r_ic, Σ_i r_ic x_ij and −Σ_i r_ic log x_ij! over the observed cells."""
+        if is_missing_free(x):
+            total, log_h = by_class(r, x), -by_class(r, each(x, lambda count: gammaln(count + 1.0)))
+            return Totals(np.repeat(class_totals(r)[:, None], x.shape[1], axis=1), total, log_h)
+        xp = namespace(x, r)
+        seen = ~xp.isnan(x)
+        x = xp.where(seen, x, 0)
+        return Totals(by_class(r, seen.astype(x.dtype)), by_class(r, x), -by_class(r, gammaln(x + 1)))
+
+    def update(self, stats: Totals) -> Self:
+        """a + Σ_i x_i, b + n."""
+        return type(self)(self.a + stats.total, self.b + stats.n)
+
+    def log_normalizer(self) -> Float[Array, "c d"]:
+        """log Γ(a) − a log b."""
+        xp = namespace(self.a)
+        return gammaln(self.a) - self.a * xp.log(self.b)
+
+    def log_marginal(self, stats: Totals) -> Float[Array, "c d"]:
+        """log Γ(a+s)/Γ(a) − a log(1 + n/b) − s log(b+n) − Σ_i log x_i!, s = Σ_i x_i."""
+        xp = namespace(self.a, stats.n)
+        ratio = log_rising(self.a, stats.total) - self.a * xp.log1p(stats.n / self.b)
+        return ratio - stats.total * xp.log(self.b + stats.n) + stats.log_h
+
+    def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
+        """(a − 1) log λ − bλ − log Γ(a) + a log b."""
+        log_rate = theta["log_rate"]
+        return (self.a - 1) * log_rate - self.b * namespace(log_rate).exp(log_rate) - self.log_normalizer()
+
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """Negative binomial: log Γ(a+x)/Γ(a) − log x! − a log(1 + 1/b) − x log(b+1), summed over j."""
+        xp = namespace(x, self.a)
+        counts = x if sparse.issparse(x) else xp.where(xp.isnan(x), 0, x)
+        line = contract(x, -xp.log1p(self.b), -self.a * xp.log1p(1 / self.b))
+        return log_rising_sum(counts, self.a) + line + _log_base(x)[:, None]
+
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
+        """Σ_j x log λ − λ − log x!."""
+        log_rate = theta["log_rate"]
+        return contract(x, log_rate, -namespace(log_rate).exp(log_rate)) + _log_base(x)[:, None]
+
+    def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
+        """Weights log λ and intercept −Σ_j λ of log p(x | θ), up to −Σ log x!, which is the same in all classes."""
+        log_rate = theta["log_rate"]
+        return log_rate.T, -namespace(log_rate).exp(log_rate).sum(-1)
+
+    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+        """Σ_j x (ψ(a) − log b) − a/b − log x!, Σ_j x² ψ₁(a) + a/b² − 2x/b."""
+        xp = namespace(self.a)
+        rate = self.a / self.b
+        mean = contract(x, digamma(self.a) - xp.log(self.b), -rate) + _log_base(x)[:, None]
+        squares = x.multiply(x).tocsr() if sparse.issparse(x) else x * x
+        variance = contract(x, -2 / self.b, rate / self.b) + contract(squares, trigamma(self.a), 0 * self.a)
+        return mean, variance
+
+    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
+        """Draws of log λ = log G(a) − log b."""
+        return {"log_rate": log_gamma(key, self.a, shape) - namespace(self.b).log(self.b)}
+
+    def mean(self) -> Theta:
+        """a / b."""
+        xp = namespace(self.a)
+        return {"log_rate": xp.log(self.a) - xp.log(self.b)}
+
+    def mode(self) -> Theta:
+        """(a − 1) / b; 0 where a ≤ 1."""
+        xp = namespace(self.a)
+        return {"log_rate": log_floor(xp.maximum(self.a - 1, 0) / self.b)}
+
+    def mle(self, stats: Totals) -> Theta:
+        """Σ_i x_i / n."""
+        xp = namespace(stats.n)
+        found = log_floor(stats.total / xp.where(stats.n > 0, stats.n, 1))
+        return {"log_rate": xp.where(stats.n > 0, found, self.mean()["log_rate"])}
+
+    def on_boundary(self) -> bool:
+        """Whether some a is at most 1."""
+        return bool((self.a <= 1).any())
+
+    def marginals(self) -> dict[str, Any]:
+        """Gamma(a, rate b) for `rate`."""
+        from scipy import stats
+
+        return {"rate": stats.gamma(self.a, scale=1 / self.b)}
+
+    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
+        """x_ij ~ Poisson(λ) with λ ~ Gamma(a, rate b) drawn afresh for every cell."""
+        return rng.poisson(rng.standard_gamma(self.a[y]) / self.b[y]).astype(float)
+
+    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+        """The same model in NumPyro, plates written out."""
+        import numpyro
+        import numpyro.distributions as dist
+
+        c, d = self.a.shape
+        with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
+            rate = numpyro.sample("rate", dist.Gamma(self.a, self.b))
+        seen, x = observed(x)
+        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", d, dim=-1):
+            numpyro.sample("x", dist.Poisson(rate[y]).mask(seen), obs=x)
+
+
+def _log_base(x: Any) -> Array:
+    """−Σ_j log x_ij! over the observed cells, (n,)."""
+    if sparse.issparse(x):
+        return -row_totals(each(x, lambda count: gammaln(count + 1.0)))
+    xp = namespace(x)
+    return -gammaln(xp.where(xp.isnan(x), 0, x) + 1).sum(1)

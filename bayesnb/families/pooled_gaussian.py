@@ -1,0 +1,167 @@
+"""Normal–inverse-gamma with one variance per feature, pooled over the classes: a linear classifier.
+
+    σ²_j ~ InverseGamma(a_j, scale b_j)
+    μ_cj | σ²_j ~ Normal(m_cj, σ²_j / κ_cj)
+    x_ij | y_i = c ~ Normal(μ_cj, σ²_j)        independent given the class; NaN = missing, left out cell by cell
+
+The classes share σ²_j, so evidence and density have one value a feature. The one-way layout of Bernardo & Smith (1994),
+Bayesian Theory, §5.2 and App. A.2, with the normal–inverse-gamma update of Murphy (2007), §6, for each class mean.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import jax
+import numpy as np
+from jaxtyping import Float, Real
+
+from .._random import Key, inverse_gamma, normal, split
+from .._rows import over_classes
+from .._special import LOG_2PI, digamma, gammaln, log_normal, log_rising, log_student_t, namespace, square, trigamma
+from .._typing import Array, Sparse, Theta
+from ..base import AbstractConjugate, observed
+from ..statistics import Moments
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class PooledNormalInverseGamma(AbstractConjugate):
+    """Density of each (μ_1j … μ_Cj, σ²_j), prior or posterior.
+
+    Fields
+    ------
+    m : (c, d)       centre of the mean, unit of the feature
+    kappa : (c, d)   pseudo-rows behind the mean, positive
+    a : (d,)         shape of the variance: half the pseudo-rows behind it, positive
+    b : (d,)         scale of the variance, unit of the feature squared, positive
+    """
+
+    m: Float[Array, "c d"]
+    kappa: Float[Array, "c d"]
+    a: Float[Array, " d"]
+    b: Float[Array, " d"]
+
+    parameters = ("mu", "variance")
+
+    def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Moments:
+        """Weight, mean and centred sum of squares of the observed cells."""
+        return Moments.of(x, r)
+
+    def update(self, stats: Moments) -> Self:
+        """κ + n, m + n(x̄ − m)/(κ + n), a + ½ Σ_c n_c, b + ½ Σ_c [ss + κ n (x̄ − m)²/(κ + n)]."""
+        delta = stats.mean - self.m
+        share = stats.n / (self.kappa + stats.n)
+        growth = 0.5 * (stats.ss + self.kappa * share * delta * delta).sum(0)
+        return type(self)(self.m + share * delta, self.kappa + stats.n, self.a + stats.n.sum(0) / 2, self.b + growth)
+
+    def log_normalizer(self) -> Float[Array, " d"]:
+        """log Γ(a) − a log b + ½ Σ_c log(2π/κ_c)."""
+        xp = namespace(self.a)
+        return gammaln(self.a) - self.a * xp.log(self.b) + 0.5 * (LOG_2PI - xp.log(self.kappa)).sum(0)
+
+    def log_marginal(self, stats: Moments) -> Float[Array, " d"]:
+        """log Γ(a+N/2)/Γ(a) − a log(bₙ/b) − ½ N log(2πbₙ) + ½ Σ_c log κ/κₙ, N = Σ_c n_c."""
+        xp = namespace(self.a, stats.n)
+        posterior, n = self.update(stats), stats.n.sum(0)
+        gamma = log_rising(self.a, n / 2) - self.a * xp.log1p((posterior.b - self.b) / self.b)
+        means = 0.5 * xp.log1p(stats.n / self.kappa).sum(0)
+        return gamma - 0.5 * n * xp.log(posterior.b) - means + stats.log_h.sum(0)
+
+    def log_prob(self, theta: Theta) -> Float[Array, "*s d"]:
+        """Σ_c log Normal(μ_c; m_c, σ²/κ_c) + log InverseGamma(σ²; a, b)."""
+        variance = theta["variance"]
+        xp = namespace(variance)
+        energy = (self.b + 0.5 * (self.kappa * xp.square(theta["mu"] - self.m)).sum(-2)) / variance
+        return -(self.a + 1 + len(self.m) / 2) * xp.log(variance) - energy - self.log_normalizer()
+
+    def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+        """Σ_j log t(x_j; 2a, m_c, b(κ_c+1)/(aκ_c))."""
+        xp = namespace(x, self.a)
+        scale = xp.sqrt(self.b / self.a * (1 + 1 / self.kappa))
+        return over_classes(log_student_t, x, xp.broadcast_to(2 * self.a, self.m.shape), self.m, scale)
+
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
+        """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
+        sd = namespace(theta["variance"]).sqrt(theta["variance"])[..., None, :]
+        return over_classes(log_normal, x, theta["mu"], sd)
+
+    def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
+        """Weights μ/σ² and intercept −½ Σ_j μ²/σ² of log p(x | θ), up to terms that are the same in all classes."""
+        mu, variance = theta["mu"], theta["variance"]
+        weights = (mu / variance).T
+        return weights, -0.5 * (mu * mu / variance).sum(-1)
+
+    def log_moments(self, x: Real[Array, "n d"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+        """As with a variance per class: ½(ψ(a) − log b − log 2π) − ½(aδ²/b + 1/κ) and
+        ¼(ψ₁(a) + aδ⁴/b² − 2δ²/b + 2/κ² + 4aδ²/(bκ)), δ = x − m, summed over j. The classes are correlated here."""
+
+        def mean(x: Array, m: Array, kappa: Array, a: Array, b: Array) -> Array:
+            log_b = namespace(b).log(b)
+            return 0.5 * (digamma(a) - log_b - LOG_2PI - 1 / kappa - a / b * square(x - m))
+
+        def variance(x: Array, m: Array, kappa: Array, a: Array, b: Array) -> Array:
+            u = square(x - m) / b
+            return 0.25 * (trigamma(a) + a * u * u - 2 * u + 2 / kappa**2 + 4 * a * u / kappa)
+
+        fields = self.m, self.kappa, self.a, self.b
+        return over_classes(mean, x, *fields), over_classes(variance, x, *fields)
+
+    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
+        """σ² = b / G(a), then μ = m + z √(σ²/κ)."""
+        first, second = split(key, 2)
+        variance = inverse_gamma(first, self.a, self.b, shape)
+        z = normal(second, (*shape, *self.m.shape))
+        sd = namespace(variance).sqrt(variance[..., None, :] / self.kappa)
+        return {"mu": self.m + z * sd, "variance": variance}
+
+    def mean(self) -> Theta:
+        """m and b/(a − 1); the variance has a mean only for a > 1, elsewhere its mode b/(a + 1) stands in."""
+        xp = namespace(self.a)
+        return {"mu": self.m, "variance": self.b / xp.where(self.a > 1, self.a - 1, self.a + 1)}
+
+    def mode(self) -> Theta:
+        """m and b/(a + 1 + C/2), the mode of all together."""
+        return {"mu": self.m, "variance": self.b / (self.a + 1 + len(self.m) / 2)}
+
+    def mle(self, stats: Moments) -> Theta:
+        """x̄_c and Σ_c ss_c / Σ_c n_c."""
+        xp = namespace(stats.n)
+        n = stats.n.sum(0)
+        spread = xp.maximum(stats.ss.sum(0) / xp.where(n > 0, n, 1), xp.finfo(stats.ss.dtype).tiny)
+        mean = self.mean()
+        return {
+            "mu": xp.where(stats.n > 0, stats.mean, mean["mu"]),
+            "variance": xp.where(n > 0, spread, mean["variance"]),
+        }
+
+    def on_boundary(self) -> bool:
+        """Never: the density vanishes at σ² = 0."""
+        return False
+
+    def marginals(self) -> dict[str, Any]:
+        """Student t(2a, m, b/(aκ)) for `mu`, InverseGamma(a, b) for `variance`."""
+        from scipy import stats
+
+        df = np.broadcast_to(2 * self.a, self.m.shape)
+        scale = np.sqrt(self.b / (self.a * self.kappa))
+        return {"mu": stats.t(df, self.m, scale), "variance": stats.invgamma(self.a, scale=self.b)}
+
+    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
+        """x_ij = m + t √(b(κ+1)/(aκ)), t with 2a degrees of freedom."""
+        scale = np.sqrt(self.b / self.a * (1 + 1 / self.kappa))
+        return self.m[y] + scale[y] * rng.standard_t(2 * self.a, (len(y), len(self.a)))
+
+    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+        """The same model in NumPyro, plates written out."""
+        import jax.numpy as jnp
+        import numpyro
+        import numpyro.distributions as dist
+
+        c, d = self.m.shape
+        with numpyro.plate("feature", d, dim=-1):
+            variance = numpyro.sample("variance", dist.InverseGamma(self.a, self.b))
+            with numpyro.plate("class", c, dim=-2):
+                mu = numpyro.sample("mu", dist.Normal(self.m, jnp.sqrt(variance / self.kappa)))
+        seen, x = observed(x)
+        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", d, dim=-1):
+            numpyro.sample("x", dist.Normal(mu[y], jnp.sqrt(variance)).mask(seen), obs=x)

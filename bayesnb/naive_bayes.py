@@ -1,0 +1,240 @@
+"""Naive Bayes: a prior of the classes and named blocks of columns, whose tables add.
+
+    π ~ class prior,   y_i ~ Categorical(π),   x_i | y_i ~ Π_blocks p(x_i,block | y_i, θ_block)
+
+`NaiveBayes` is frozen; prior and posterior are one type, and `update` leads from one to the other. Rows come as a
+mapping from block name to that block's columns.
+"""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Self, TypeAlias
+
+import jax
+import numpy as np
+from jaxtyping import Float
+from scipy import sparse
+
+from ._random import Key, split
+from ._special import namespace
+from ._typing import Array, Sparse, Theta
+from .base import AbstractConjugate, from_sites, to_sites
+from .families.classes import AbstractClasses
+from .statistics import class_totals
+
+Rows: TypeAlias = Mapping[str, Any]
+Parameters: TypeAlias = dict[str, Theta]
+
+CLASS = "class"  # the key of π among the parameters of the blocks
+_CELLS = 1 << 18  # cells of X worked on at a time: 2 MiB of float64, about a core's cache
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Statistics:
+    """Class weights and the statistics of every block: again a commutative monoid.
+
+    Fields
+    ------
+    n : (c,)   weight of each class
+    blocks     statistics by block name
+    """
+
+    n: Float[Array, " c"]
+    blocks: dict[str, Any]
+
+    def zero(self) -> Self:
+        """Statistics of no rows at all, of the same shapes."""
+        return type(self)(0 * self.n, {name: stats.zero() for name, stats in self.blocks.items()})
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.n + other.n, {k: stats + other.blocks[k] for k, stats in self.blocks.items()})
+
+    def __sub__(self, other: Self) -> Self:
+        return type(self)(self.n - other.n, {k: stats - other.blocks[k] for k, stats in self.blocks.items()})
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class NaiveBayes:
+    """Class prior times blocks, prior or posterior.
+
+    Fields
+    ------
+    classes   prior of the labels: Dirichlet or fixed
+    blocks    conjugate blocks by name; every block has the classes along its first axis
+    """
+
+    classes: AbstractClasses
+    blocks: dict[str, AbstractConjugate]
+
+    def suffstats(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
+        """Statistics of rows under weights r (n, c), gathered block of rows by block of rows, so that memory is bounded.
+
+        Parameters
+        ----------
+        rows : mapping from block name to that block's columns (n, d_block); NaN where a cell is missing
+        r : (n, c) non-negative weights: one-hot label times sample weight, dense or sparse
+        """
+        total = None
+        for part in row_slices(rows):
+            weights = r[part]
+            x = {name: rows[name][part] for name in self.blocks}
+            stats = Statistics(
+                class_totals(weights), {name: block.suffstats(x[name], weights) for name, block in self.blocks.items()}
+            )
+            total = stats if total is None else total + stats
+        assert total is not None
+        return total
+
+    def update(self, stats: Statistics) -> Self:
+        """Condition on statistics."""
+        blocks = {name: block.update(stats.blocks[name]) for name, block in self.blocks.items()}
+        return type(self)(self.classes.update(stats.n), blocks)
+
+    def log_marginal(self, stats: Statistics) -> Float[Array, ""]:
+        """Log evidence log p(X, y) of the data behind the statistics, constants included, in nats."""
+        parts = [block.log_marginal(stats.blocks[name]).sum() for name, block in self.blocks.items()]
+        return self.classes.log_marginal(stats.n) + sum(parts)
+
+    def log_joint(self, rows: Rows, theta: Parameters | None = None) -> Float[Array, "*s n c"]:
+        """log p(x_i, y = c): the joint table.
+
+        Without parameters they are integrated out, log p(y = c | data) + Σ_blocks log p(x_i | y = c, data); at given
+        parameters log π_c + Σ_blocks log p(x_i | θ_c), with the leading axes of θ in front.
+        """
+        tables = []
+        for part in row_slices(rows):
+            if theta is None:
+                table = self.classes.log_predictive()
+                for name, block in self.blocks.items():
+                    table = table + block.log_predictive(rows[name][part])
+            else:
+                table = theta[CLASS]["log_pi"][..., None, :]
+                for name, block in self.blocks.items():
+                    table = table + block.log_likelihood(theta[name], rows[name][part])
+            tables.append(table)
+        return tables[0] if len(tables) == 1 else np.concatenate(tables, axis=-2)
+
+    def log_prob(self, theta: Parameters) -> Float[Array, "*s"]:
+        """Log density of all parameters together, in the basis of the NumPyro sites."""
+        total = self.classes.log_prob(theta[CLASS])
+        for name, block in self.blocks.items():
+            pieces = block.log_prob(theta[name])
+            axes = tuple(range(-block.log_normalizer().ndim, 0))  # leading axes are draws
+            total = total + pieces.sum(axis=axes)
+        return total
+
+    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Parameters:
+        """Independent draws of all parameters; NumPy's generator for bulk, a JAX key under `jit`."""
+        keys = split(key, 1 + len(self.blocks))
+        draws = {CLASS: self.classes.sample(keys[0], shape)}
+        for block_key, (name, block) in zip(keys[1:], self.blocks.items(), strict=True):
+            draws[name] = block.sample(block_key, shape)
+        return draws
+
+    def mean(self) -> Parameters:
+        """Mean of the parameters."""
+        return {CLASS: self.classes.mean(), **{name: block.mean() for name, block in self.blocks.items()}}
+
+    def mode(self) -> Parameters:
+        """Joint mode of the parameters, in the basis of the NumPyro sites."""
+        return {CLASS: self.classes.mode(), **{name: block.mode() for name, block in self.blocks.items()}}
+
+    def mle(self, stats: Statistics) -> Parameters:
+        """Maximum likelihood estimate; the means of this prior where a class has no data."""
+        blocks = {name: block.mle(stats.blocks[name]) for name, block in self.blocks.items()}
+        return {CLASS: self.classes.mle(stats.n), **blocks}
+
+    def on_boundary(self) -> bool:
+        """Whether the joint mode has a parameter on the boundary of its space."""
+        return self.classes.on_boundary() or any(block.on_boundary() for block in self.blocks.values())
+
+    def marginals(self) -> dict[str, Any]:
+        """Marginal distributions of the parameters by NumPyro site, as frozen `scipy.stats` objects."""
+        found = dict(self.classes.marginals())
+        for name, block in self.blocks.items():
+            found |= {self.site(name, site): value for site, value in block.marginals().items()}
+        return found
+
+    def site(self, block: str, parameter: str) -> str:
+        """Name of a parameter's NumPyro site: the plain name with one block, `block.name` with several."""
+        return parameter if len(self.blocks) == 1 else f"{block}.{parameter}"
+
+    def _scope(self, block: str) -> AbstractContextManager[Any]:
+        """NumPyro's scope that gives a block's sites the names of `site`."""
+        import numpyro
+
+        return nullcontext() if len(self.blocks) == 1 else numpyro.handlers.scope(prefix=block, divider=".")
+
+    def to_sites(self, theta: Parameters) -> Theta:
+        """Parameters as one flat mapping of NumPyro sites; a fixed π is no site."""
+        sites = to_sites(theta[CLASS]) if self.classes.marginals() else {}
+        for name in self.blocks:
+            sites |= {self.site(name, key): value for key, value in to_sites(theta[name]).items()}
+        return sites
+
+    def from_sites(self, sites: Theta) -> Parameters:
+        """Inverse of `to_sites`."""
+        if "pi" in sites:
+            theta = {CLASS: from_sites(("log_pi",), sites)}
+        else:
+            theta = {CLASS: self.classes.mean()}
+        for name, block in self.blocks.items():
+            plain = [parameter.removeprefix("log_").removeprefix("logit_") for parameter in block.parameters]
+            theta[name] = from_sites(block.parameters, {key: sites[self.site(name, key)] for key in plain})
+        return theta
+
+    def model(self, rows: Rows | None, y: Any = None, n: int | None = None) -> None:
+        """The same model in NumPyro: π, the labels, then each block's own statements.
+
+        Parameters
+        ----------
+        rows : columns by block; None draws them too (not for multinomial blocks, whose row lengths are data)
+        y : (n,) class index; None makes it a latent site, for prior simulation and enumeration, not for NUTS
+        n : number of rows, needed when neither rows nor y tell it
+        """
+        import numpyro
+        import numpyro.distributions as dist
+
+        if rows is not None:
+            n = next(iter(rows.values())).shape[0]
+        elif y is not None:
+            n = len(y)
+        pi = self.classes.model()
+        with numpyro.plate("row", n, dim=-1):
+            y = numpyro.sample("y", dist.Categorical(pi), obs=y)
+        for name, block in self.blocks.items():
+            with self._scope(name):
+                block.model(None if rows is None else rows[name], y)
+
+    def model_from_statistics(self, stats: Statistics) -> None:
+        """The same model in NumPyro, its likelihood taken from sufficient statistics: the cost does not depend on n.
+
+        By Bayes' identity log p(data | θ) = log p(θ | data) − log p(θ) + log p(data); this prior supplies the sites,
+        the three closed forms the likelihood.
+        """
+        import numpyro
+
+        posterior = self.update(stats)
+        pi = self.classes.model()
+        sites = {"pi": pi} if self.classes.marginals() else {}
+        likelihood = {self.site(name, "x") for name in self.blocks}
+        with numpyro.handlers.trace() as trace, numpyro.handlers.block(hide=likelihood):
+            for name, block in self.blocks.items():
+                with self._scope(name):  # one row of zeros stands in; its likelihood is hidden
+                    block.model(np.zeros((1, block.shape[1])), np.zeros(1, int))
+        sites |= {name: site["value"] for name, site in trace.items() if site["type"] == "sample"}
+        theta = self.from_sites(sites)
+        numpyro.factor("data", posterior.log_prob(theta) - self.log_prob(theta) + self.log_marginal(stats))
+
+
+def row_slices(rows: Rows) -> list[slice]:
+    """Slices of rows that keep every block's part within the working size; JAX arrays stay whole."""
+    if namespace(*rows.values()) is not np:
+        return [slice(None)]
+    n = next(iter(rows.values())).shape[0]
+    width = max(-(-x.nnz // max(n, 1)) if sparse.issparse(x) else x.shape[1] for x in rows.values())
+    step = max(1024, _CELLS // max(width, 1))
+    return [slice(at, at + step) for at in range(0, max(n, 1), step)]
