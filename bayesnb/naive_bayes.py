@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy import sparse
@@ -198,14 +199,15 @@ class NaiveBayes:
         import numpyro
         import numpyro.distributions as dist
 
+        prior = jax.tree.map(jnp.asarray, self)  # in the precision of the session: NumPy's float64 would leak into it
         if rows is not None:
             n = next(iter(rows.values())).shape[0]
         elif y is not None:
             n = len(y)
-        pi = self.classes.model()
+        pi = prior.classes.model()
         with numpyro.plate("row", n, dim=-1):
             y = numpyro.sample("y", dist.Categorical(pi), obs=y)
-        for name, block in self.blocks.items():
+        for name, block in prior.blocks.items():
             with self._scope(name):
                 block.model(None if rows is None else rows[name], y)
 
@@ -217,17 +219,17 @@ class NaiveBayes:
         """
         import numpyro
 
-        posterior = self.update(stats)
-        pi = self.classes.model()
+        prior, posterior = jax.tree.map(jnp.asarray, (self, self.update(stats)))
+        pi = prior.classes.model()
         sites = {"pi": pi} if self.classes.marginals() else {}
         likelihood = {self.site(name, "x") for name in self.blocks}
         with numpyro.handlers.trace() as trace, numpyro.handlers.block(hide=likelihood):
-            for name, block in self.blocks.items():
+            for name, block in prior.blocks.items():
                 with self._scope(name):  # one row of zeros stands in; its likelihood is hidden
                     block.model(np.zeros((1, block.shape[1])), np.zeros(1, int))
         sites |= {name: site["value"] for name, site in trace.items() if site["type"] == "sample"}
         theta = self.from_sites(sites)
-        numpyro.factor("data", posterior.log_prob(theta) - self.log_prob(theta) + self.log_marginal(stats))
+        numpyro.factor("data", posterior.log_prob(theta) - prior.log_prob(theta) + self.log_marginal(stats))
 
 
 def row_slices(rows: Rows) -> list[slice]:

@@ -1,0 +1,440 @@
+"""The scikit-learn shell: validate, encode labels, call the core, return NumPy.
+
+What an estimator learns is `statistics_`; `prior_` and `posterior_` follow from it and are frozen. All state is replaced,
+never changed in place, so that a method that fails leaves the model as it was.
+"""
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+
+import jax
+import numpy as np
+from scipy import sparse
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+
+from .._random import categorical, generator
+from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
+from ..naive_bayes import NaiveBayes, Parameters, Rows, Statistics
+from ..statistics import one_hot
+
+if TYPE_CHECKING:
+    from ..sampling.check import CheckReport
+
+Estimate = Literal["predictive", "mean", "map", "mle"]
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+BLOCK = "x"  # the block of an estimator that has only one
+_DRAWN = 1 << 22  # numbers drawn at a time
+
+
+def all_or_nothing(method: Method) -> Method:
+    """A method that either succeeds or leaves the estimator as it was."""
+
+    @functools.wraps(method)
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return wrapped  # type: ignore[return-value]
+
+
+class AbstractNB(ClassifierMixin, BaseEstimator):
+    """What all naive Bayes estimators share; the parameters of the class prior are read from attributes.
+
+    A subclass says how its input becomes rows (`_rows`), which prior belongs to the statistics (`_blocks`), and how
+    drawn rows become input again (`_as_input`).
+    """
+
+    estimate: str
+    class_alpha: Any
+
+    # --- what a subclass supplies -----------------------------------------------------------------------------------
+
+    def _validate(self, X: Any, **checks: Any) -> Any:
+        """X, or X and y, as arrays, through scikit-learn's `validate_data`."""
+        raise NotImplementedError
+
+    def _rows(self, X: Any) -> Rows:
+        """Validated input as columns by block; raises ValueError on values the likelihood does not know."""
+        raise NotImplementedError
+
+    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        """Prior blocks; with statistics at hand those of the data's scale, else any that can gather statistics."""
+        raise NotImplementedError
+
+    def _as_input(self, rows: dict[str, np.ndarray]) -> Any:
+        """Rows by block as an array like the one fitted."""
+        return rows[BLOCK]
+
+    def _learn_encoding(self, X: Any, reset: bool) -> None:
+        """Learn what is needed to turn input into rows, such as the levels of a feature."""
+
+    # --- fitting ----------------------------------------------------------------------------------------------------
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Condition the prior on rows and labels.
+
+        Parameters
+        ----------
+        X : (n, d) array, sparse matrix or data frame
+        y : (n,) labels of any kind
+        sample_weight : (n,) non-negative weights; an integer weight counts as that many copies of the row
+
+        Raises
+        ------
+        ValueError
+            if X or y are empty, of unequal length or hold values outside the likelihood's range, or a parameter is out
+            of range; the message names it
+        """
+        X, y = self._validate(X, y=y, reset=True)
+        check_classification_targets(y)
+        self.classes_, index = np.unique(y, return_inverse=True)
+        self._learn_encoding(X, reset=True)
+        return self._set_statistics(self._gather(X, index, sample_weight))
+
+    @all_or_nothing
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows: batches in any order and grouping reach the posterior that `fit` reaches on all rows at once.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`
+        classes : all labels that will ever occur; needed at the first call
+
+        Raises
+        ------
+        ValueError
+            at the first call without `classes`, if later `classes` differ, or if y has a label outside them
+        """
+        first = not hasattr(self, "statistics_")
+        if first and classes is None:
+            raise ValueError("`classes` is None; the first call of partial_fit needs all labels that will ever occur")
+        if classes is not None:
+            labels = np.unique(column_or_1d(classes))
+            if not first and not np.array_equal(labels, self.classes_):
+                raise ValueError(f"`classes` is {labels}, but earlier calls of partial_fit had {self.classes_}")
+        X, y = self._validate(X, y=y, reset=first)
+        check_classification_targets(y)
+        if first:
+            self.classes_ = labels
+        self._learn_encoding(X, reset=first)
+        stats = self._gather(X, self._class_index(y), sample_weight)
+        return self._set_statistics(stats if first else self.statistics_ + stats)
+
+    @all_or_nothing
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take rows out again: the inverse of `partial_fit`.
+
+        Raises
+        ------
+        ValueError
+            if more weight would be taken out of a class, or of a cell of counts, than it holds: such rows were never
+            fitted
+        """
+        check_is_fitted(self)
+        X, y = self._validate(X, y=y, reset=False)
+        self._learn_encoding(X, reset=False)
+        left = self.statistics_ - self._gather(X, self._class_index(y), sample_weight)
+        scale = 1e-9 * max(1.0, float(self.statistics_.n.sum()))
+        counts = [left.n, *(getattr(block, name) for block in left.blocks.values() for name in ("n", "total")
+                            if hasattr(block, name))]
+        if any((count < -scale).any() for count in counts):
+            raise ValueError("`X`, `y` hold rows that were never fitted: forgetting them would leave negative counts")
+        return self._set_statistics(left)
+
+    def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
+        """Statistics of validated rows with class indices."""
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        r = one_hot(index, len(self.classes_), weights)
+        return NaiveBayes(self._class_prior(), self._blocks(None)).suffstats(self._rows(X), r)
+
+    def _set_statistics(self, stats: Statistics) -> Self:
+        self._check_estimate()
+        self.statistics_ = stats
+        self.prior_ = NaiveBayes(self._class_prior(), self._blocks(stats))
+        self.posterior_ = self.prior_.update(stats)
+        return self
+
+    def _class_index(self, y: np.ndarray) -> np.ndarray:
+        """Labels as 0 … c−1; raises ValueError on a label that was not there at the fit."""
+        index = np.searchsorted(self.classes_, y).clip(0, len(self.classes_) - 1)
+        unknown = self.classes_[index] != y
+        if unknown.any():
+            found = np.unique(y[unknown])
+            raise ValueError(f"`y` has the labels {found}, which are not among the classes {self.classes_}")
+        return index
+
+    def _class_prior(self) -> AbstractClasses:
+        """Fixed where probabilities are given, uniform where `fit_prior` is False, else Dirichlet(class_alpha)."""
+        name = "priors" if hasattr(self, "priors") else "class_prior"
+        given, c = getattr(self, name), len(self.classes_)
+        if given is not None:
+            pi = np.asarray(given, float)
+            if pi.shape != (c,):
+                raise ValueError(f"`{name}` has shape {pi.shape}; it needs one probability for each of {c} classes")
+            if not (pi >= 0).all() or not np.isclose(pi.sum(), 1, rtol=0, atol=1e-8):
+                raise ValueError(f"`{name}` is {pi}; it needs non-negative probabilities that sum to one")
+            return FixedClasses(pi / pi.sum())
+        if not getattr(self, "fit_prior", True):
+            return FixedClasses(np.full(c, 1 / c))
+        return DirichletClasses(np.array(positive("class_alpha", self.class_alpha, (c,))))
+
+    def _check_estimate(self) -> None:
+        if self.estimate not in ("predictive", "mean", "map", "mle"):
+            raise ValueError(f"`estimate` is {self.estimate!r}; choose 'predictive', 'mean', 'map' or 'mle'")
+
+    # --- prediction -------------------------------------------------------------------------------------------------
+
+    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
+        """log p(x_i, y = c) in nats, (n, c), under the current `estimate`."""
+        rows = self._encode(X)
+        return self.posterior_.log_joint(rows, self._theta())
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """log p(y = c | x_i) in nats, (n, c): the joint table normalised, under the current `estimate`.
+
+        With estimate="predictive" this is the Bayes predictive p(y | x, data), parameters integrated out of the joint;
+        the average of class probabilities over the posterior is `sample_proba(X).mean(0)`, another number.
+        """
+        joint = self.predict_joint_log_proba(X)
+        return joint - logsumexp(joint, axis=1, keepdims=True)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """p(y = c | x_i), (n, c); see `predict_log_proba`."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Label with the largest probability for each row, (n,)."""
+        joint = self.predict_joint_log_proba(X)
+        return self.classes_[np.argmax(joint, axis=1)]
+
+    def sample_proba(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
+        """Draws of the class probabilities p(y = c | x_i, θ) over the posterior of θ, (s, n, c).
+
+        Their mean is the posterior mean of the class probability, which differs from `predict_proba`, where the joint
+        is averaged first and normalised then.
+        """
+        rows, rng = self._encode(X), generator(seed)
+        size = sum(leaf.size for leaf in jax.tree.leaves(self.posterior_))
+        step = max(1, _DRAWN // size)
+        draws = []
+        for at in range(0, n_draws, step):
+            theta = self.posterior_.sample(rng, (min(step, n_draws - at),))
+            joint = self.posterior_.log_joint(rows, theta)
+            draws.append(np.exp(joint - logsumexp(joint, axis=-1, keepdims=True)))
+        return np.concatenate(draws)
+
+    def _encode(self, X: Any) -> Rows:
+        check_is_fitted(self)
+        return self._rows(self._validate(X, reset=False))
+
+    def _theta(self) -> Parameters | None:
+        """Parameters that the current estimate plugs in; None integrates them out."""
+        self._check_estimate()
+        if self.estimate == "predictive":
+            return None
+        if self.estimate == "mean":
+            return self.posterior_.mean()
+        if self.estimate == "mle":
+            return self.prior_.mle(self.statistics_)
+        if self.posterior_.on_boundary():
+            warnings.warn(
+                "the posterior mode has parameters on the boundary (a concentration of at most 1): probabilities of "
+                "zero, held as the smallest positive number. Use estimate='predictive', or concentrations above 1.",
+                stacklevel=3,
+            )
+        return self.posterior_.mode()
+
+    # --- what the posterior tells -----------------------------------------------------------------------------------
+
+    @property
+    def class_count_(self) -> np.ndarray:
+        """Weight of each class, (c,)."""
+        return self.statistics_.n
+
+    @property
+    def log_evidence_(self) -> float:
+        """log p(X, y) of all rows fitted, constants included, in nats."""
+        return float(self.prior_.log_marginal(self.statistics_))
+
+    @property
+    def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (d, c) and intercepts (c,) of the discriminant under the current estimate."""
+        check_is_fitted(self)
+        (name, block), = self.posterior_.blocks.items()
+        theta = self._theta() or self.posterior_.mean()
+        weights, intercept = block.linear_form(theta[name])
+        return weights, intercept + theta["class"]["log_pi"]
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the linear discriminant, (c, d), for two classes the difference (1, d), as in scikit-learn.
+
+        "predictive" is linear only where it equals plugging in the posterior mean; elsewhere the mean's form is given.
+        """
+        weights = self._linear_form[0].T
+        return weights[1:] - weights[:1] if len(weights) == 2 else weights
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Intercept of the linear discriminant with the log class prior in it, (c,), for two classes (1,)."""
+        intercept = self._linear_form[1]
+        return intercept[1:] - intercept[:1] if len(intercept) == 2 else intercept
+
+    def sample(self, n_samples: int = 1, seed: int | np.random.Generator | None = None, **given: Any) -> Any:
+        """New rows and labels from the posterior predictive, each row with parameters of its own draw.
+
+        Returns
+        -------
+        X : (n, d) in the form of the input;  y : (n,) labels
+        """
+        check_is_fitted(self)
+        rng = generator(seed)
+        log_pi = np.broadcast_to(self.posterior_.classes.log_predictive(), (n_samples, len(self.classes_)))
+        y = categorical(rng, log_pi)
+        rows = {name: block.sample_predictive(rng, y, **given) for name, block in self.posterior_.blocks.items()}
+        return self._as_input(rows), self.classes_[y]
+
+    # --- the NumPyro side -------------------------------------------------------------------------------------------
+
+    def numpyro_model(self, X: Any, y: Any = None) -> None:
+        """The generative model in NumPyro with this estimator's prior: `MCMC(NUTS(nb.numpyro_model)).run(key, X, y)`.
+
+        Parameters
+        ----------
+        X : rows as in `predict`
+        y : labels as in `fit`; None makes them a latent discrete site, for enumeration or prior simulation
+        """
+        self.prior_.model(self._encode(X), None if y is None else self._class_index(np.asarray(y)))
+
+    def sample_posterior(
+        self,
+        draws: int = 1000,
+        seed: int = 0,
+        method: Literal["exact", "nuts"] = "exact",
+        *,
+        X: Any = None,
+        y: Any = None,
+        chains: int = 4,
+        warmup: int = 1000,
+        progress_bar: bool = True,
+    ) -> Any:
+        """Posterior draws as ArviZ data, with dimensions named class and feature and their labels as coordinates.
+
+        Parameters
+        ----------
+        draws : number of draws in each chain
+        seed : of NumPy's generator (exact) or of the JAX key (nuts); equal seeds give equal draws on one machine
+        method : "exact" draws independently from the closed form, "nuts" runs NumPyro's NUTS on the twin, on the rows
+            if they are given and else on the sufficient statistics
+        X, y : rows and labels; with them the groups posterior_predictive, log_likelihood and observed_data are added
+        chains, warmup, progress_bar : chains of either method; warm-up draws and progress bar of NUTS
+
+        Returns
+        -------
+        arviz.InferenceData (ArviZ below 1) or xarray.DataTree
+            groups posterior and prior, and with X, y: posterior_predictive (label of each row), log_likelihood
+            (log p(x_i, y_i | θ), nats) and observed_data
+        """
+        from ..sampling.posterior import sample_posterior
+
+        return sample_posterior(
+            self, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup, progress_bar=progress_bar
+        )
+
+    def check(self, X: Any, y: Any, seed: int = 0, **settings: Any) -> "CheckReport":
+        """Closed form against NumPyro on data: Bayes' identity, mode, posterior, prediction. See `bayesnb.check`.
+
+        The estimator itself is not changed: a clone is fitted on one half of the rows.
+        """
+        from ..sampling.check import check
+
+        return check(self, X, y, seed=seed, **settings)
+
+    def _feature_labels(self, block: str) -> dict[str, np.ndarray]:
+        """Coordinates of a block's own dimensions, in the order of its axes after the class."""
+        names = getattr(self, "feature_names_in_", None)
+        return {"feature": np.arange(self.n_features_in_) if names is None else names}
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def positive(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """A hyperparameter as positive finite floats broadcast to a shape, or a ValueError that names it."""
+    try:
+        array = np.asarray(value, float)
+        full = np.broadcast_to(array, shape)
+    except (TypeError, ValueError):
+        found = f"shape {np.shape(value)}" if np.shape(value) else repr(value)
+        raise ValueError(f"`{name}` is {found}; it needs positive numbers that broadcast to {shape}") from None
+    if not (np.isfinite(array).all() and (array > 0).all()):
+        raise ValueError(f"`{name}` is {value!r}; it needs to be positive and finite")
+    return full
+
+
+def concentration(alpha: Any, force_alpha: bool, shape: tuple[int, ...]) -> np.ndarray:
+    """scikit-learn's `alpha` and `force_alpha`, as concentrations of a Dirichlet or beta prior.
+
+    With force_alpha=False values below 1e-10 are raised to it, as in scikit-learn; a proper prior has no zeros.
+    """
+    if not force_alpha:
+        alpha = np.maximum(alpha, 1e-10)
+    try:
+        return positive("alpha", alpha, shape)
+    except ValueError as error:
+        if np.any(np.asarray(alpha) == 0):
+            hint = "estimate='mle' is the estimate without smoothing"
+            raise ValueError(f"`alpha` is {alpha!r}; a prior needs alpha > 0. {hint}") from None
+        raise error
+
+
+def refuse(estimator: Any, X: Any, bad: Any, what: str, advice: str) -> None:
+    """Raise a ValueError that names the first column with a value the likelihood does not know.
+
+    Parameters
+    ----------
+    bad : boolean table of the cells (n, d), or a function of them for sparse rows
+    """
+    if sparse.issparse(X):
+        where = np.flatnonzero(bad(X.data))
+        if not len(where):
+            return
+        column, value = X.indices[where[0]], X.data[where[0]]
+    else:
+        where = np.argwhere(bad(X))
+        if not len(where):
+            return
+        column, value = where[0][1], X[tuple(where[0])]
+    names = getattr(estimator, "feature_names_in_", None)
+    label = repr(str(names[column])) if names is not None else str(column)
+    name = type(estimator).__name__
+    raise ValueError(f"{what} in data passed to {name}: `X` has {value:g} in column {label}; {advice}")
+
+
+def numeric(estimator: Any, X: Any, *, sparse_ok: bool, missing_ok: bool = True, **checks: Any) -> Any:
+    """scikit-learn's `validate_data` for float64 rows; NaN is allowed in dense ones unless the likelihood forbids it."""
+    return validate_data(
+        estimator,
+        X,
+        accept_sparse="csr" if sparse_ok else False,
+        dtype=np.float64,
+        ensure_all_finite="allow-nan" if missing_ok and not sparse.issparse(X) else True,
+        **checks,
+    )

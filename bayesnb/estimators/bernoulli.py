@@ -1,0 +1,94 @@
+"""Bernoulli naive Bayes for scikit-learn users."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import Tags
+
+from ..families import BetaBernoulli
+from ..naive_bayes import Rows, Statistics
+from ._base import BLOCK, AbstractNB, concentration, numeric, refuse
+
+
+class BernoulliNB(AbstractNB):
+    """Naive Bayes for yes/no features: θ_cj ~ Beta(α, α), x_ij | y_i = c ~ Bernoulli(θ_cj).
+
+    Parameters
+    ----------
+    alpha : float or (d,), default 1
+        pseudo-counts of a one and of a zero for each class, positive. The default is the uniform prior, whose
+        predictive is Laplace's rule of succession (n₁ + 1)/(n + 2)
+    force_alpha : bool, default True
+        False raises an alpha below 1e-10 to it, as in scikit-learn
+    binarize : float or None, default 0
+        cells above it count as one; None takes the cells as they are, 0 or 1
+    fit_prior : bool, default True
+        learn the class probabilities; False makes them equal
+    class_prior : (c,), optional
+        fixed class probabilities
+    class_alpha : float or (c,), default 1
+        Dirichlet concentration of the class probabilities, used while they are learnt
+    estimate : "predictive" (default), "mean", "map" or "mle"
+        what prediction uses: parameters integrated out, or a point estimate plugged in; no refit needed to change it
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them
+    log_evidence_ : log p(X, y), nats
+    coef_, intercept_ : linear discriminant
+
+    Notes
+    -----
+    NaN is a missing cell and left out. The mean, and with it the predictive, of one row equals add-α smoothing.
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: bool = True,
+        binarize: float | None = 0.0,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        class_alpha: Any = 1.0,
+        estimate: str = "predictive",
+    ) -> None:
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.binarize = binarize
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.class_alpha = class_alpha
+        self.estimate = estimate
+
+    def _validate(self, X: Any, **checks: Any) -> Any:
+        return numeric(self, X, sparse_ok=True, **checks)
+
+    def _rows(self, X: Any) -> Rows:
+        if self.binarize is None:
+            advice = "with binarize=None cells are 0 or 1. Set `binarize` to a threshold."
+            refuse(self, X, lambda v: ~np.isnan(v) & (v != 0) & (v != 1), "Values other than 0 and 1", advice)
+            return {BLOCK: X}
+        if sparse.issparse(X):
+            if self.binarize < 0:
+                raise ValueError(
+                    f"`binarize` is {self.binarize}; below zero it would turn every empty cell of sparse rows into a "
+                    "one. Pass dense rows."
+                )
+            above = sparse.csr_array((X.data > self.binarize, X.indices, X.indptr), shape=X.shape, dtype=float)
+            above.eliminate_zeros()
+            return {BLOCK: above}
+        return {BLOCK: np.where(np.isnan(X), np.nan, X > self.binarize)}
+
+    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        shape = len(self.classes_), self.n_features_in_
+        alpha = concentration(self.alpha, self.force_alpha, shape)
+        return {BLOCK: BetaBernoulli(alpha, alpha)}
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # on the blobs of scikit-learn's checks, as its own
+        tags.input_tags.sparse = True
+        return tags

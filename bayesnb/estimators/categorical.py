@@ -1,0 +1,237 @@
+"""Categorical naive Bayes for scikit-learn users."""
+
+import numbers
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+
+from ..families import DirichletCategorical
+from ..naive_bayes import Rows, Statistics
+from ..statistics import Counts
+from ._base import AbstractNB, concentration
+
+
+class CategoricalNB(AbstractNB):
+    """Naive Bayes for features with levels: θ_cj ~ Dirichlet(α), x_ij | y_i = c ~ Categorical(θ_cj).
+
+    Parameters
+    ----------
+    alpha : float or (d,), default 1
+        pseudo-count of each level in each class, positive
+    force_alpha : bool, default True
+        False raises an alpha below 1e-10 to it, as in scikit-learn
+    fit_prior : bool, default True
+        learn the class probabilities; False makes them equal
+    class_prior : (c,), optional
+        fixed class probabilities
+    min_categories : int, (d,) or None, default None
+        least number of levels of a feature of whole numbers, whose levels are 0 … max
+    class_alpha : float or (c,), default 1
+        Dirichlet concentration of the class probabilities, used while they are learnt
+    estimate : "predictive" (default), "mean", "map" or "mle"
+        what prediction uses
+
+    Attributes
+    ----------
+    categories_ : list of d arrays
+        levels of each feature: 0 … max for whole numbers, the declared categories of a pandas categorical, else the
+        values seen, sorted
+    n_categories_ : (d,)
+        number of levels of each feature
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them; features with the
+        same number of levels k form the block `levels_k`
+    log_evidence_ : log p(X, y), nats
+
+    Notes
+    -----
+    Takes strings, pandas categoricals and whole numbers, mixed as a data frame or object array may be. NaN, None and
+    pandas.NA are missing cells and left out, and so is, in prediction, a level that was never seen. `partial_fit`
+    takes in new levels as they come.
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        min_categories: Any = None,
+        class_alpha: Any = 1.0,
+        estimate: str = "predictive",
+    ) -> None:
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.min_categories = min_categories
+        self.class_alpha = class_alpha
+        self.estimate = estimate
+
+    def _validate(self, X: Any, **checks: Any) -> Any:
+        if hasattr(X, "columns"):  # a data frame keeps the types of its columns
+            y = checks.pop("y", "no_validation")
+            validate_data(self, X, y, skip_check_array=True, **checks)
+            if len(X) == 0:
+                raise ValueError("`X` has 0 rows; at least one is needed")
+            if isinstance(y, str):
+                return X
+            y = column_or_1d(y, warn=True)
+            check_consistent_length(X, y)
+            return X, y
+        return validate_data(self, X, checks.pop("y", "no_validation"), dtype=None, ensure_all_finite=False, **checks)
+
+    def _learn_encoding(self, X: Any, reset: bool) -> None:
+        columns = _columns(X)
+        numbers = [(j, _as_numbers(values[~pd.isna(values)])) for j, (values, _) in enumerate(columns)]
+        for j, codes in numbers:
+            if codes is not None and codes.min(initial=0) < 0:
+                raise ValueError(
+                    f"Negative values in data passed to CategoricalNB: `X` has {codes.min():g} in column {self._label(j)}; "
+                    "whole numbers are codes 0 … K−1. Pass the column as strings."
+                )
+        least = self._least(len(columns))
+        found = [_levels(*column, k, self._label(j)) for j, (column, k) in enumerate(zip(columns, least, strict=True))]
+        if not reset:
+            before, counts = self.categories_, self._counts()
+            found = [_union(old, new) for old, new in zip(before, found, strict=True)]
+            counts = [_relabel(*one) for one in zip(counts, before, found, strict=True)]
+        self.categories_ = found
+        self.n_categories_ = np.array([len(levels) for levels in found])
+        if not reset:
+            blocks = {
+                name: Counts(np.stack([counts[j] for j in group], 1), np.zeros((len(self.classes_), len(group))))
+                for name, group in self._groups().items()
+            }
+            self.statistics_ = Statistics(self.statistics_.n, blocks)
+
+    def _least(self, d: int) -> np.ndarray:
+        """`min_categories` for each feature."""
+        value = np.asarray(0 if self.min_categories is None else self.min_categories)
+        if not np.issubdtype(value.dtype, np.integer) or value.shape not in ((), (d,)):
+            raise ValueError(
+                f"`min_categories` is {self.min_categories!r}; it needs one whole number, or one for each of {d} features"
+            )
+        return np.broadcast_to(value, d)
+
+    def _groups(self) -> dict[str, np.ndarray]:
+        """Features of each block: those with the same number of levels."""
+        return {f"levels_{k}": np.flatnonzero(self.n_categories_ == k) for k in np.unique(self.n_categories_)}
+
+    def _counts(self) -> list[np.ndarray]:
+        """Counts (c, k_j) of every feature, out of the blocks."""
+        by_feature = {
+            j: self.statistics_.blocks[name].n[:, i] for name, group in self._groups().items() for i, j in enumerate(group)
+        }
+        return [by_feature[j] for j in range(len(by_feature))]
+
+    def _rows(self, X: Any) -> Rows:
+        codes = [_code(values, levels) for (values, _), levels in zip(_columns(X), self.categories_, strict=True)]
+        return {name: np.stack([codes[j] for j in group], 1) for name, group in self._groups().items()}
+
+    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        c = len(self.classes_)
+        alpha = concentration(self.alpha, self.force_alpha, (self.n_features_in_,))
+        return {
+            name: DirichletCategorical(np.broadcast_to(alpha[None, group, None], (c, len(group), self.n_categories_[group[0]])))
+            for name, group in self._groups().items()
+        }
+
+    def _as_input(self, rows: dict[str, np.ndarray]) -> np.ndarray:
+        columns: dict[int, np.ndarray] = {}
+        for name, group in self._groups().items():
+            columns |= {j: self.categories_[j][rows[name][:, i].astype(int)] for i, j in enumerate(group)}
+        return np.stack([columns[j] for j in range(len(columns))], 1)
+
+    def _feature_labels(self, block: str) -> dict[str, np.ndarray]:
+        names = super()._feature_labels(block)["feature"]
+        if len(self._groups()) == 1:
+            return {"feature": names, "level": np.arange(self.n_categories_[0])}
+        k = int(block.removeprefix("levels_"))
+        return {f"{block}_feature": names[self._groups()[block]], f"{block}_level": np.arange(k)}
+
+    def _label(self, j: int) -> str:
+        names = getattr(self, "feature_names_in_", None)
+        return repr(str(names[j])) if names is not None else str(j)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # on the blobs of scikit-learn's checks, as its own
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.positive_only = True
+        return tags
+
+
+_MOST = 1 << 20  # levels of a feature of whole numbers
+
+
+def _columns(X: Any) -> list[tuple[np.ndarray, np.ndarray | None]]:
+    """Columns of an array or data frame, each with the levels that its type declares, if any."""
+    if isinstance(X, np.ndarray):
+        return [(X[:, j], None) for j in range(X.shape[1])]
+    if not isinstance(X, pd.DataFrame):  # another data frame: its columns know how to become arrays
+        return [(np.asarray(X[name].to_numpy()), None) for name in X.columns]
+    columns = []
+    for j in range(X.shape[1]):
+        column = X.iloc[:, j]
+        declared = column.dtype.categories.to_numpy() if isinstance(column.dtype, pd.CategoricalDtype) else None
+        columns.append((column.to_numpy(dtype=object), declared))
+    return columns
+
+
+def _levels(values: np.ndarray, declared: np.ndarray | None, least: int, label: str) -> np.ndarray:
+    """Levels of one feature: declared ones, else 0 … max for whole numbers, else the values seen, sorted."""
+    if declared is not None:
+        return declared
+    seen = values[~pd.isna(values)]
+    codes = _as_numbers(seen)
+    if codes is None:
+        levels = sorted(set(seen.tolist()), key=lambda value: (type(value).__name__, value))
+        return np.array(levels, dtype=object)
+    high = codes.max(initial=0)
+    if (codes != np.floor(codes)).any() or high >= _MOST:
+        found = codes[(codes != np.floor(codes)) | (codes >= _MOST)][0]
+        raise ValueError(
+            f"`X` has {found:g} in column {label}; CategoricalNB takes whole numbers as codes 0 … K−1. Bin the column, "
+            "or pass it as strings."
+        )
+    return np.arange(max(int(high) + 1, least))
+
+
+def _as_numbers(values: np.ndarray) -> np.ndarray | None:
+    """Values as floats if all are numbers, else None."""
+    if values.dtype.kind in "biuf":
+        return values.astype(float)
+    if values.dtype == object and all(isinstance(value, numbers.Number) for value in values.tolist()):
+        return values.astype(float)
+    return None
+
+
+def _code(values: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """Position of each value among the levels; NaN where it is missing or unknown."""
+    if values.dtype.kind in "biuf" and levels.dtype.kind == "i":  # levels are 0 … K−1
+        values = values.astype(float)
+        return np.where((values >= 0) & (values < len(levels)) & (values == np.floor(values)), values, np.nan)
+    code = pd.Index(levels).get_indexer(pd.Index(values, dtype=object)).astype(float)
+    return np.where(code < 0, np.nan, code)
+
+
+def _union(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Old levels in their order, then those that are new."""
+    if old.dtype.kind == new.dtype.kind == "i":
+        return max(old, new, key=len)
+    known = set(old.tolist())
+    added = [level for level in new.tolist() if level not in known]
+    return np.concatenate([old.astype(object), np.array(added, dtype=object)]) if added else old
+
+
+def _relabel(counts: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Counts (c, k) of the old levels, at the places of those levels among the new ones."""
+    moved = np.zeros((len(counts), len(new)))
+    moved[:, pd.Index(new).get_indexer(pd.Index(old))] = counts
+    return moved

@@ -1,0 +1,128 @@
+"""Gaussian naive Bayes for scikit-learn users."""
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from ..families import KnownVarianceNormal, NormalInverseGamma, PooledNormalInverseGamma
+from ..naive_bayes import Parameters, Rows, Statistics
+from ._base import BLOCK, AbstractNB, numeric, positive
+
+# The default prior, in pseudo-rows: see the Notes of GaussianNB.
+_KAPPA, _SHAPE = 0.1, 1.0
+_FIRM = 1e9  # pseudo-rows of a column that never varies
+
+
+class GaussianNB(AbstractNB):
+    """Naive Bayes for real features: x_ij | y_i = c ~ Normal(μ_cj, σ²_cj), normal–inverse-gamma prior.
+
+    Parameters
+    ----------
+    priors : (c,), optional
+        fixed class probabilities
+    var_smoothing : float, default 1e-9
+        portion of the largest variance of all features that is added to every variance of a plug-in estimate ("mean",
+        "map", "mle"), as in scikit-learn; the predictive needs none, its prior keeps variances off zero
+    variance : "class" (default) or "pooled"
+        a variance for every class and feature, or one for every feature, shared by the classes: a linear classifier
+    known_variance : float, (d,) or (c, d), optional
+        variances that are given instead of learnt, unit of the feature squared
+    prior : NormalInverseGamma, PooledNormalInverseGamma or KnownVarianceNormal, optional
+        a prior of your own, of the type that belongs to `variance` and `known_variance`; its fields are broadcast to
+        (c, d). By default it is scaled by the data, see the Notes
+    class_alpha : float or (c,), default 1
+        Dirichlet concentration of the class probabilities, used unless `priors` are given
+    estimate : "predictive" (default), "mean", "map" or "mle"
+        what prediction uses; "predictive" is Student's t, parameters integrated out
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them
+    log_evidence_ : log p(X, y), nats
+    coef_, intercept_ : linear discriminant, with pooled variance only
+
+    Notes
+    -----
+    Default prior, from the weighted mean x̄_j and variance s²_j of feature j over all rows: m = x̄_j, κ = 0.1, a = 1,
+    b = s²_j: until its own rows say otherwise, a class is as spread as all rows together, at the weight of two rows for
+    the variance and a tenth of a row for the mean. It is proper, so the evidence exists, and as it moves with the data,
+    shifting or rescaling a feature changes no probability. A column that never varies can tell nothing about the class: its
+    prior is so firm (1e9 pseudo-rows) that the classes cannot differ in it. NaN is a missing cell and left out.
+    """
+
+    def __init__(
+        self,
+        *,
+        priors: Any = None,
+        var_smoothing: float = 1e-9,
+        variance: str = "class",
+        known_variance: Any = None,
+        prior: Any = None,
+        class_alpha: Any = 1.0,
+        estimate: str = "predictive",
+    ) -> None:
+        self.priors = priors
+        self.var_smoothing = var_smoothing
+        self.variance = variance
+        self.known_variance = known_variance
+        self.prior = prior
+        self.class_alpha = class_alpha
+        self.estimate = estimate
+
+    def _validate(self, X: Any, **checks: Any) -> Any:
+        return numeric(self, X, sparse_ok=False, **checks)
+
+    def _rows(self, X: Any) -> Rows:
+        return {BLOCK: X}
+
+    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        if self.variance not in ("class", "pooled"):
+            raise ValueError(f"`variance` is {self.variance!r}; choose 'class' or 'pooled'")
+        if not self.var_smoothing >= 0:
+            raise ValueError(f"`var_smoothing` is {self.var_smoothing!r}; it needs to be at least 0")
+        shape = len(self.classes_), self.n_features_in_
+        pooled = self.variance == "pooled"
+        if self.known_variance is not None:
+            family: Any = KnownVarianceNormal
+        else:
+            family = PooledNormalInverseGamma if pooled else NormalInverseGamma
+        if self.prior is not None:
+            if not isinstance(self.prior, family):
+                found, needed = type(self.prior).__name__, family.__name__
+                raise ValueError(f"`prior` is a {found}; these settings of GaussianNB need a {needed}")
+            full = {f.name: getattr(self.prior, f.name) for f in fields(self.prior)}
+            shared = {"a", "b"} if pooled else set()
+            return {BLOCK: family(**{
+                name: np.array(np.broadcast_to(np.asarray(value, float), shape[1:] if name in shared else shape))
+                for name, value in full.items()
+            })}
+        centre, spread = self._scale(stats)
+        firm = spread == 0
+        m = np.broadcast_to(centre, shape)
+        kappa = np.broadcast_to(np.where(firm, _FIRM, _KAPPA), shape)
+        if self.known_variance is not None:
+            known = positive("known_variance", self.known_variance, shape)
+            return {BLOCK: KnownVarianceNormal(m, kappa, known, np.zeros(shape))}
+        a = np.where(firm, _FIRM, _SHAPE)
+        b = np.where(firm, _FIRM, _SHAPE * spread)
+        if pooled:
+            return {BLOCK: PooledNormalInverseGamma(m, kappa, a, b)}
+        return {BLOCK: NormalInverseGamma(m, kappa, np.broadcast_to(a, shape), np.broadcast_to(b, shape))}
+
+    def _scale(self, stats: Statistics | None) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of every feature over all rows, (d,); the variance is 0 where a feature never varies."""
+        if stats is None:
+            return np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
+        whole = stats.blocks[BLOCK].pooled()
+        spread = whole.ss[0] / np.where(whole.n[0] > 0, whole.n[0], 1)
+        rounding = (1e-15 * whole.mean[0]) ** 2  # spread that rounding alone makes of a constant column
+        return whole.mean[0], np.where(spread > rounding, spread, 0)
+
+    def _theta(self) -> Parameters | None:
+        theta = super()._theta()
+        if theta is not None and "variance" in theta[BLOCK]:
+            variance = theta[BLOCK]["variance"] + self.var_smoothing * self._scale(self.statistics_)[1].max()
+            theta = {**theta, BLOCK: {**theta[BLOCK], "variance": variance}}
+        return theta

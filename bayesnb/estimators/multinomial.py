@@ -1,0 +1,91 @@
+"""Multinomial naive Bayes for scikit-learn users."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Tags
+
+from ..families import DirichletMultinomial
+from ..naive_bayes import Rows, Statistics
+from ._base import BLOCK, AbstractNB, concentration, numeric, refuse
+
+
+class MultinomialNB(AbstractNB):
+    """Naive Bayes for counts of kinds of event, such as words: θ_c ~ Dirichlet(α), x_i | y_i = c ~ Multinomial(L_i, θ_c).
+
+    Parameters
+    ----------
+    alpha : float or (d,), default 1
+        pseudo-count of each event in each class, positive
+    force_alpha : bool, default True
+        False raises an alpha below 1e-10 to it, as in scikit-learn
+    fit_prior : bool, default True
+        learn the class probabilities; False makes them equal
+    class_prior : (c,), optional
+        fixed class probabilities
+    class_alpha : float or (c,), default 1
+        Dirichlet concentration of the class probabilities, used while they are learnt
+    estimate : "predictive" (default), "mean", "map" or "mle"
+        what prediction uses. "predictive" is the Dirichlet–multinomial, parameters integrated out; "mean" is the
+        add-α smoothing of scikit-learn, and differs from it as soon as a row has two events
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them
+    log_evidence_ : log p(X, y) given the row lengths, nats
+    coef_, intercept_ : linear discriminant
+
+    Notes
+    -----
+    Dense and scipy.sparse rows; fractional counts are accepted. A missing cell has no meaning, NaN is refused.
+    `sample` needs `length=`, the number of events of a new row, or takes the average of the rows fitted.
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        class_alpha: Any = 1.0,
+        estimate: str = "predictive",
+    ) -> None:
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.class_alpha = class_alpha
+        self.estimate = estimate
+
+    def _validate(self, X: Any, **checks: Any) -> Any:
+        return numeric(self, X, sparse_ok=True, missing_ok=False, **checks)
+
+    def _rows(self, X: Any) -> Rows:
+        refuse(self, X, lambda v: v < 0, "Negative values", "it models counts. Bin the column or use GaussianNB.")
+        return {BLOCK: X}
+
+    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        shape = len(self.classes_), self.n_features_in_
+        return {BLOCK: DirichletMultinomial(concentration(self.alpha, self.force_alpha, shape))}
+
+    def sample(self, n_samples: int = 1, seed: int | np.random.Generator | None = None, *, length: Any = None) -> Any:
+        """New rows and labels from the posterior predictive, each row with parameters of its own draw.
+
+        Parameters
+        ----------
+        length : events of a row, one number or (n,); by default the rounded average of the rows fitted
+        """
+        if length is None:
+            stats = self.statistics_
+            length = round(stats.blocks[BLOCK].n.sum() / max(stats.n.sum(), 1))
+        return super().sample(n_samples, seed, length=length)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # on the blobs of scikit-learn's checks, as its own
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.input_tags.allow_nan = False
+        return tags

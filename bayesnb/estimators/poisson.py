@@ -1,0 +1,84 @@
+"""Poisson naive Bayes."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Tags
+
+from ..families import GammaPoisson
+from ..naive_bayes import Rows, Statistics
+from ._base import BLOCK, AbstractNB, numeric, positive, refuse
+
+
+class PoissonNB(AbstractNB):
+    """Naive Bayes for independent counts: λ_cj ~ Gamma(α, rate β_j), x_ij | y_i = c ~ Poisson(λ_cj).
+
+    Parameters
+    ----------
+    alpha : float or (d,), default 1
+        shape of the gamma prior, a pseudo-count of events, positive
+    beta : float, (d,) or None, default None
+        rate of the gamma prior, a pseudo-number of rows, positive. None sets β_j = α_j (n_j + 1)/(Σ_i x_ij + ½): the
+        prior mean is then the overall mean count of the feature, half an event kept so that it is never zero
+    fit_prior : bool, default True
+        learn the class probabilities; False makes them equal
+    class_prior : (c,), optional
+        fixed class probabilities
+    class_alpha : float or (c,), default 1
+        Dirichlet concentration of the class probabilities, used while they are learnt
+    estimate : "predictive" (default), "mean", "map" or "mle"
+        what prediction uses; "predictive" is the negative binomial
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them
+    log_evidence_ : log p(X, y), nats
+    coef_, intercept_ : linear discriminant
+
+    Notes
+    -----
+    Dense and scipy.sparse rows; NaN in dense rows is a missing cell and left out; fractional counts are accepted.
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        beta: Any = None,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        class_alpha: Any = 1.0,
+        estimate: str = "predictive",
+    ) -> None:
+        self.alpha = alpha
+        self.beta = beta
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.class_alpha = class_alpha
+        self.estimate = estimate
+
+    def _validate(self, X: Any, **checks: Any) -> Any:
+        return numeric(self, X, sparse_ok=True, **checks)
+
+    def _rows(self, X: Any) -> Rows:
+        refuse(self, X, lambda v: v < 0, "Negative values", "it models counts. Bin the column or use GaussianNB.")
+        return {BLOCK: X}
+
+    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        shape = len(self.classes_), self.n_features_in_
+        alpha = positive("alpha", self.alpha, shape)
+        if self.beta is not None:
+            beta = positive("beta", self.beta, shape)
+        elif stats is None:
+            beta = alpha
+        else:
+            seen = stats.blocks[BLOCK]
+            beta = alpha * (seen.n.sum(0) + 1) / (seen.total.sum(0) + 0.5)
+        return {BLOCK: GammaPoisson(alpha, beta)}
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags

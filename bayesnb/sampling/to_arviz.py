@@ -1,0 +1,41 @@
+"""The one place that knows which ArviZ is installed.
+
+ArviZ below 1 (the last that runs on CPython 3.11) holds groups in an `InferenceData`, ArviZ 1 in xarray's `DataTree`.
+The version decides: 1.x still resolves the name `InferenceData`.
+"""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+
+def import_arviz() -> Any:
+    """ArviZ, on first use: it takes seconds to load, and 0.23 announces its successor while it does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        import arviz
+    return arviz
+
+
+def as_arviz(groups: Mapping[str, xr.Dataset]) -> Any:
+    """Datasets by group name as ArviZ data: `InferenceData` below version 1, `xarray.DataTree` from 1 on."""
+    arviz = import_arviz()
+    if int(arviz.__version__.split(".")[0]) < 1:
+        return arviz.InferenceData(**groups)
+    return xr.DataTree.from_dict(dict(groups))
+
+
+def dataset(
+    draws: Mapping[str, np.ndarray], dims: Mapping[str, list[str]], coords: Mapping[str, Any], sampled: bool = True
+) -> xr.Dataset:
+    """Arrays as an xarray Dataset; with `sampled`, (chain, draw) are the first two axes of every array."""
+    lead = ["chain", "draw"] if sampled else []
+    variables = {name: ([*lead, *dims[name]], value) for name, value in draws.items()}
+    used = {dim for axes, _ in variables.values() for dim in axes}
+    data = xr.Dataset(variables, coords={name: value for name, value in coords.items() if name in used})
+    if sampled and draws:
+        data = data.assign_coords(chain=np.arange(data.sizes["chain"]), draw=np.arange(data.sizes["draw"]))
+    return data.assign_attrs(inference_library="bayesnb")
