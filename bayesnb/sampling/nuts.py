@@ -36,8 +36,7 @@ def run_chains(
     ----------
     model : NumPyro model without arguments
     starts : (chains, …) first state of each chain by site, unconstrained
-    scale : standard deviations of the same coordinates: the metric to begin with; NUTS goes on adapting it. It changes
-        the speed of a chain, not where it leads
+    scale : standard deviations of the same coordinates, the metric. It changes the speed of a chain, not where it leads
     draws : NUTS: draws kept of each chain; fixed kernel: transitions, of which the last state is kept
     fixed_steps : leapfrog steps of a transition; the step size is then D^(−1/4) standard deviations, D parameters
 
@@ -52,7 +51,8 @@ def run_chains(
         names = tuple(sorted(starts))
         metric = {names: np.concatenate([np.square(scale[name]).ravel() for name in names])}
         if fixed_steps is None:
-            kernel = NUTS(model, inverse_mass_matrix=metric)
+            # NumPyro's own adaptation shrinks variances towards 1e-3, which stalls features of small scale
+            kernel = NUTS(model, inverse_mass_matrix=metric, adapt_mass_matrix=False)
             schedule: dict[str, Any] = {"num_warmup": warmup, "num_samples": draws}
         else:
             size = sum(scale[name].size for name in names)

@@ -12,7 +12,7 @@ from ..naive_bayes import NaiveBayes, Parameters, Rows
 from .nuts import run_chains, start_points
 from .to_arviz import as_arviz, dataset
 
-_PILOT = 200  # exact draws behind the metric that NUTS begins with
+_PILOT = 200  # exact draws behind the metric of NUTS
 _DISPERSED = 3.0  # how far from the posterior, in its standard deviations, chains start
 
 

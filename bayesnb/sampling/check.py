@@ -1,0 +1,565 @@
+"""The check: the closed form against NumPyro, in four rows that can each fail.
+
+1. Bayes' identity at random θ: log p(θ, x, y) by NumPyro − log p(θ | x, y) − log p(x, y) in closed form is zero.
+2. The mode in closed form, jitted, is a stationary point of NumPyro's log joint, and an optimiser started elsewhere ends
+   there.
+3. The posterior: short chains started at exact draws end as exact draws (a); NUTS from dispersed starts agrees (b).
+4. The prediction averaged over NUTS draws agrees with the closed form on held-out rows.
+
+Rows 1 and 2 are exact. Rows 3 and 4 are tests at a stated rate of false alarms, shared out evenly between 3a, 3b and 4
+and, inside each, over all quantities compared (Bonferroni).
+"""
+
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import optimize, sparse, stats
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.model_selection import train_test_split
+
+from .._random import generator
+from .._typing import Theta
+from ..naive_bayes import NaiveBayes, Rows, row_slices
+from ..statistics import one_hot
+from .nuts import Model, run_chains, start_points, unconstrained
+from .posterior import dense
+from .to_arviz import dataset, import_arviz
+
+IDENTITY = 1e-9  # relative; rounding in sums of n·d logarithms stays below 1e-12
+GRADIENT = 1e-6  # nats a posterior standard deviation; rounding leaves about 1e-10
+DISTANCE = 1e-3  # posterior standard deviations; an optimum is flat to √(rounding of the log joint) ≈ 1e-5
+R_HAT = 1.02  # Vehtari et al. (2021) ask for 1.01 of one quantity; here it is the largest of many
+ESS = 400  # Vehtari et al. (2021): what mean, quantiles and R-hat need to be read at all
+HEAVY = 0.01  # a held-out row counts only where no draw carries more than this share of its average
+
+_MOST_CELLS = 5_000_000  # rows × features of rows 1 and 2, written out for NumPyro
+_NUTS_CELLS = 20_000  # rows × features of the NUTS chains
+_SHORT_CELLS = 1_500  # rows × features of the short chains
+_SHORT_CHAINS, _SHORT_STEPS, _LEAPFROG = 4_000, 10, 5
+_CHAINS, _DRAWS, _WARMUP = 4, 1_000, 500
+_HELD_OUT = 100  # rows of row 4
+_PILOT = 400  # exact draws behind scales and dispersed starts
+
+
+@dataclass(frozen=True)
+class CheckRow:
+    """One comparison: its figure, the threshold it has to keep, and why the threshold is what it is."""
+
+    name: str
+    figure: float
+    threshold: float
+    unit: str
+    passed: bool
+    reason: str
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How well a way to predict does on the held-out rows."""
+
+    name: str
+    features: int
+    accuracy: float
+    log_loss: float  # nats a row
+    calibration_error: float  # mean |confidence − accuracy| over ten bins of confidence, weighted by their rows
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The class probability of one held-out row, with a credible interval."""
+
+    row: int  # position in the input
+    label: str  # the class spoken of: the most probable one
+    truth: str
+    probability: float  # posterior predictive
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What the check found; `passed` says whether every row kept its threshold, `str()` is a table to read."""
+
+    model: str
+    rows: tuple[CheckRow, ...]
+    quality: tuple[Quality, ...]
+    widest: tuple[Interval, ...]
+    level: float
+    settings: dict[str, Any]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every row passed."""
+        return all(row.passed for row in self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain lists and dictionaries, for JSON."""
+        return {"passed": self.passed, **asdict(self)}
+
+    def __str__(self) -> str:
+        """The report as text of at most 120 columns."""
+        from .report import as_text
+
+        return as_text(self)
+
+
+def check(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    seed: int = 0,
+    false_alarm: float = 0.01,
+    level: float = 0.9,
+    progress_bar: bool = False,
+) -> CheckReport:
+    """Fit a clone on one half of the rows and compare closed form and NumPyro; see the module for the four rows.
+
+    Parameters
+    ----------
+    estimator : one of bayesnb's naive Bayes estimators
+    X, y : rows and labels, at least two rows
+    seed : of the split, of the random θ and of all chains
+    false_alarm : probability that a correct model fails rows 3a, 3b or 4 by chance
+    level : of the credible intervals shown
+    progress_bar : NumPyro's, on the NUTS chains
+
+    Raises
+    ------
+    ValueError
+        if there are fewer than two rows or a setting is out of range
+    """
+    for name, value in (("false_alarm", false_alarm), ("level", level)):
+        if not 0 < value < 1:
+            raise ValueError(f"`{name}` is {value}; it needs to lie between 0 and 1")
+    y = np.asarray(y)
+    if len(y) < 2:
+        raise ValueError(f"`y` has {len(y)} rows; the check fits on one half and predicts the other, so it needs two")
+    rng = generator(seed)
+    train, test = _halves(y, seed)
+    fitted = clone(estimator).fit(_take(X, train), y[train])
+    test = test[np.isin(y[test], fitted.classes_)]  # a class of a single row may be in the other half
+    rows, index = fitted._encode(_take(X, train)), fitted._class_index(y[train])
+    held_out, truth = fitted._encode(_take(X, test)), fitted._class_index(y[test])
+    prior, c = fitted.prior_, len(fitted.classes_)
+    d = _width(rows)
+
+    few = _choose(rng, len(index), max(1, _MOST_CELLS // d))
+    whole = _Problem.of(prior, _rows_at(rows, few), index[few])
+    exact = [_identity(whole, rng), _mode(whole, rng)]
+
+    rate = false_alarm / 3
+    part = _sub_problem(rng, prior, rows, index, _SHORT_CELLS, most=500)
+    main = _sub_problem(rng, prior, rows, index, _NUTS_CELLS, most=5_000)
+    sites = _nuts(main, rng, seed, progress_bar)
+    near = _choose(rng, len(truth), _HELD_OUT)
+    sampled = [
+        _short_chains(part, rng, seed, rate),
+        _chains(main, sites, rate),
+        _prediction(main, sites, main.select(_rows_at(held_out, near)), rate),
+    ]
+
+    chosen, k = main.select(held_out), main.width
+    draws = main.posterior.from_sites({name: value.reshape(-1, *value.shape[2:]) for name, value in sites.items()})
+    tables = [
+        ("MAP", d, fitted.posterior_.log_joint(held_out, fitted.posterior_.mode())),
+        ("predictive", d, fitted.posterior_.log_joint(held_out)),
+    ]
+    if k < d:
+        tables += [
+            ("MAP", k, main.posterior.log_joint(chosen, main.posterior.mode())),
+            ("predictive", k, main.posterior.log_joint(chosen)),
+        ]
+    tables.append(("NUTS average", k, _average_joint(main.posterior, chosen, draws)))
+    return CheckReport(
+        model=repr(estimator),
+        rows=(*exact, *sampled),
+        quality=tuple(_quality(name, size, table, truth) for name, size, table in tables),
+        widest=_widest(fitted, held_out, truth, test, rng, level),
+        level=level,
+        settings={
+            "seed": seed,
+            "false_alarm": false_alarm,
+            "rows_fitted": len(train),
+            "rows_held_out": len(test),
+            "features": d,
+            "classes": c,
+            "identity_rows": len(few),
+            "short_chain_rows": len(part.y),
+            "short_chain_features": part.width,
+            "nuts_rows": len(main.y),
+            "nuts_features": main.width,
+        },
+    )
+
+
+# --- the data of a comparison ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """A prior, data for NumPyro, and the closed-form answers; `features` are the columns chosen of every block."""
+
+    prior: NaiveBayes
+    rows: Rows
+    y: np.ndarray
+    features: dict[str, np.ndarray]
+    posterior: NaiveBayes
+    evidence: float
+
+    @classmethod
+    def of(cls, prior: NaiveBayes, rows: Rows, y: np.ndarray, features: dict[str, np.ndarray] | None = None) -> "_Problem":
+        rows = dense(rows)
+        if features is None:
+            features = {name: np.arange(x.shape[1]) for name, x in rows.items()}
+        found = prior.suffstats(rows, one_hot(y, len(prior.classes.log_predictive())))
+        return cls(prior, rows, y, features, prior.update(found), float(prior.log_marginal(found)))
+
+    @property
+    def model(self) -> Model:
+        """The NumPyro model with the data bound."""
+        return partial(self.prior.model, self.rows, self.y)
+
+    @property
+    def width(self) -> int:
+        return _width(self.rows)
+
+    def select(self, rows: Rows) -> Rows:
+        """The chosen features of other rows."""
+        return dense({name: rows[name][:, columns] for name, columns in self.features.items()})
+
+
+def _sub_problem(
+    rng: np.random.Generator, prior: NaiveBayes, rows: Rows, y: np.ndarray, cells: int, most: int
+) -> _Problem:
+    """A random subset of at most `most` rows, and of as many features as the cells allow.
+
+    Given the class the posterior factorises over the features, so the model of some of them is a model of its own; for
+    a multinomial it is that of the counts among the chosen events.
+    """
+    few = _choose(rng, len(y), most)
+    names = np.concatenate([np.full(x.shape[1], name) for name, x in rows.items()])
+    places = np.concatenate([np.arange(x.shape[1]) for x in rows.values()])
+    kept = _choose(rng, len(names), max(2, cells // len(few)))
+    features = {name: places[kept[names[kept] == name]] for name in rows if (names[kept] == name).any()}
+    blocks = {
+        name: jax.tree.map(lambda leaf, j=columns: leaf[j] if leaf.ndim == 1 else leaf[:, j], prior.blocks[name])
+        for name, columns in features.items()
+    }
+    chosen = {name: rows[name][few][:, columns] for name, columns in features.items()}
+    return _Problem.of(NaiveBayes(prior.classes, blocks), chosen, y[few], features)
+
+
+# --- the rows -------------------------------------------------------------------------------------------------------
+
+
+def _identity(problem: _Problem, rng: np.random.Generator) -> CheckRow:
+    """Row 1: Bayes' identity, at exact draws and at draws pushed three times as far from their mean."""
+    from numpyro.infer.util import constrain_fn
+
+    draws = problem.posterior.sample(rng, (16,))
+    sites = problem.posterior.to_sites(draws)
+    spread = unconstrained(problem.model, sites)
+    with jax.enable_x64(True):
+        far = jax.tree.map(lambda u: u.mean(0) + 3 * (u - u.mean(0)), spread)
+        far = jax.vmap(lambda one: constrain_fn(problem.model, (), {}, one))(far)
+        joint = _log_joint(problem)
+        worst = 0.0
+        for thetas in (sites, jax.tree.map(np.asarray, far)):
+            by_numpyro = np.asarray(jax.vmap(joint)(thetas))
+            density = problem.posterior.log_prob(problem.posterior.from_sites(thetas))
+            size = np.maximum.reduce([abs(by_numpyro), abs(density), np.full_like(density, abs(problem.evidence))])
+            worst = max(worst, float(np.max(abs(by_numpyro - density - problem.evidence) / size)))
+    return CheckRow(
+        "1  Bayes' identity",
+        worst,
+        IDENTITY,
+        "relative",
+        bool(worst <= IDENTITY),
+        "exact in theory; rounding stays below 1e-12",
+        f"log evidence {problem.evidence:.6f} nats; 32 random θ",
+    )
+
+
+def _mode(problem: _Problem, rng: np.random.Generator) -> CheckRow:
+    """Row 2: the jitted closed-form mode against NumPyro's gradient and an optimiser started elsewhere."""
+    from numpyro.infer.util import constrain_fn, potential_energy
+
+    posterior, model = problem.posterior, problem.model
+    with jax.enable_x64(True):
+        as_jax = jax.tree.map(jnp.asarray, posterior)
+        mode = jax.tree.map(np.asarray, jax.jit(lambda nb: nb.to_sites(nb.mode()))(as_jax))
+        pilot = posterior.to_sites(posterior.sample(rng, (_PILOT,)))
+        sd = {name: value.std(0) for name, value in pilot.items()}
+        joint = _log_joint(problem)
+        slope = _stationarity(jax.tree.map(np.asarray, jax.grad(joint)(mode)), mode, sd)
+
+        states = unconstrained(model, pilot)
+        scale = {name: np.maximum(value.std(0), 1e-12) for name, value in states.items()}
+        start = {name: value.mean(0) + 3 * (value[0] - value.mean(0)) for name, value in states.items()}
+        constrain = jax.jit(lambda u: constrain_fn(model, (), {}, u))
+        found = _minimise(lambda u: -joint(constrain_fn(model, (), {}, u)), start, scale)
+        distance = max(
+            float(np.max(abs(np.asarray(constrain(found)[name]) - mode[name]) / np.maximum(sd[name], 1e-300)))
+            for name in mode
+        )
+        remark = f"gradient {slope:.1e} nats, optimiser {distance:.1e}, in posterior standard deviations"
+        probabilities = [name for name, value in mode.items() if name.split(".")[-1] in ("pi", "theta")]
+        if probabilities:
+            other = constrain(_minimise(lambda u: potential_energy(model, (), {}, u), start, scale))
+            mean = posterior.to_sites(posterior.mean())
+            gap = max(float(np.max(abs(np.asarray(other[name]) - mean[name]))) for name in probabilities)
+            remark += f"; with the Jacobian left in, the probabilities end at their posterior mean (within {gap:.1e})"
+    figure = max(slope / GRADIENT, distance / DISTANCE)
+    return CheckRow(
+        "2  Mode",
+        figure,
+        1.0,
+        "of tolerance",
+        bool(figure <= 1),
+        f"gradient ≤ {GRADIENT:g} (rounding), optimiser ≤ {DISTANCE:g} (flat optimum)",
+        remark,
+    )
+
+
+def _short_chains(problem: _Problem, rng: np.random.Generator, seed: int, rate: float) -> CheckRow:
+    """Row 3a: chains started at exact draws with a fixed kernel end as exact, independent draws."""
+    exact = problem.posterior.to_sites(problem.posterior.sample(rng, (_SHORT_CHAINS,)))
+    starts, scale = start_points(problem.model, exact, _SHORT_CHAINS)
+    last = run_chains(
+        problem.model, starts, scale, seed, draws=_SHORT_STEPS, warmup=0, fixed_steps=_LEAPFROG
+    )
+    ends = {name: value[:, -1] for name, value in last.items()}
+    moved = np.mean([np.mean(ends[name] != exact[name]) for name in exact])
+    u = _uniforms(problem.posterior, ends)
+    p_values = stats.ks_1samp(u, stats.uniform.cdf, axis=0).pvalue
+    figure = float(np.min(p_values))
+    return CheckRow(
+        "3a Posterior, exact starts",
+        figure,
+        rate / len(p_values),
+        "p-value, at least",
+        bool(figure >= rate / len(p_values) and moved > 0.5),
+        f"false alarms {rate:.2%} over {len(p_values)} Kolmogorov–Smirnov tests",
+        f"{_SHORT_CHAINS} chains of {_SHORT_STEPS} steps; {_share_text(problem)}; {moved:.0%} of states moved",
+    )
+
+
+def _nuts(problem: _Problem, rng: np.random.Generator, seed: int, progress_bar: bool) -> Theta:
+    """NUTS on the twin from dispersed starts, (chains, draws, …) by site."""
+    pilot = problem.posterior.to_sites(problem.posterior.sample(rng, (_PILOT,)))
+    starts, scale = start_points(problem.model, pilot, _CHAINS, spread=3)
+    return run_chains(
+        problem.model, starts, scale, seed + 1, draws=_DRAWS, warmup=_WARMUP, progress_bar=progress_bar
+    )
+
+
+def _chains(problem: _Problem, sites: Theta, rate: float) -> CheckRow:
+    """Row 3b: convergence, and mean and three quantiles of every parameter within Monte Carlo error of the exact ones."""
+    arviz = import_arviz()
+    u = _uniforms(problem.posterior, sites)  # (chains, draws, parameters); uniform if the chain is right
+    table = dataset({"u": u}, {"u": ["parameter"]}, {})
+    r_hat = float(arviz.rhat(table)["u"].max())
+    ess = float(arviz.ess(table, method="bulk")["u"].min())
+    # the mean of the probability integral transform, and the shares of draws below three exact quantiles
+    z = [_z_values(u, 0.5)] + [_z_values((u <= q).astype(float), q) for q in (0.1, 0.5, 0.9)]
+    worst = float(np.max(np.abs(z)))
+    count = np.size(z)
+    limit = float(stats.norm.isf(rate / count / 2))
+    return CheckRow(
+        "3b Posterior, NUTS",
+        worst,
+        limit,
+        "standard errors",
+        bool(worst <= limit and r_hat <= R_HAT and ess >= ESS),
+        f"false alarms {rate:.2%} over {count} means and quantiles; R-hat ≤ {R_HAT}, ESS ≥ {ESS}",
+        f"R-hat at most {r_hat:.4f}, ESS at least {ess:.0f}; {_share_text(problem)}",
+    )
+
+
+def _prediction(problem: _Problem, sites: Theta, rows: Rows, rate: float) -> CheckRow:
+    """Row 4: the joint averaged over NUTS draws and then normalised, against the closed form.
+
+    p̂_c = Σ_s w_sc / Σ_s Σ_c w_sc with w = p(x, c | θ_s) is a ratio; its Monte Carlo error is that of the mean of
+    (w_sc − p_c Σ_c w_sc) / mean weight (delta method).
+    """
+    joint = problem.posterior.log_joint(rows, problem.posterior.from_sites(sites))  # (chains, draws, n, c)
+    exact = problem.posterior.log_joint(rows)
+    exact = np.exp(exact - logsumexp(exact, axis=1, keepdims=True))
+    weights = np.exp(joint - logsumexp(joint, axis=(0, 1, 3), keepdims=True))
+    total = weights.sum(-1)
+    usable = total.max((0, 1)) <= HEAVY
+    influence = (weights - exact * total[..., None])[:, :, usable, :-1]  # the last class follows from the others
+    size = _DRAWS * _CHAINS
+    z = _z_values((influence * size).reshape(*influence.shape[:2], -1), 0.0)
+    if not z.size:
+        worst, limit = 0.0, 0.0
+    else:
+        worst, limit = float(np.max(abs(z))), float(stats.norm.isf(rate / z.size / 2))
+    gap = float(np.max(abs(weights.sum((0, 1)) - exact)[usable], initial=0))
+    n = int(usable.sum())
+    return CheckRow(
+        "4  Prediction",
+        worst,
+        limit,
+        "standard errors",
+        bool(worst <= limit),
+        f"false alarms {rate:.2%} over {z.size} class probabilities",
+        f"{n} of {len(usable)} held-out rows (no draw above {HEAVY:.0%} of the average); largest difference {gap:.1e}",
+    )
+
+
+# --- pieces ---------------------------------------------------------------------------------------------------------
+
+
+def _log_joint(problem: _Problem) -> Any:
+    """NumPyro's log p(θ, x, y) as a function of the constrained sites."""
+    from numpyro.infer.util import log_density
+
+    return lambda sites: log_density(problem.model, (), {}, sites)[0]
+
+
+def _stationarity(gradient: Theta, mode: Theta, sd: Theta) -> float:
+    """Largest slope at the mode in nats a posterior standard deviation, along directions that stay in the space.
+
+    On a simplex only differences to the other components count. At a component on the boundary the density may rise
+    outwards, never inwards.
+    """
+    worst = 0.0
+    for name, g in gradient.items():
+        kind, theta = name.split(".")[-1], mode[name]
+        outward = np.zeros_like(theta)
+        if kind in ("pi", "theta", "rate"):
+            outward = np.where(theta < 1e-100, -1.0, outward)
+        if kind == "theta" or kind == "pi":
+            outward = np.where(theta > 1 - 1e-15, 1.0, outward)
+        if _is_simplex(theta):
+            inside = outward == 0
+            if not inside.any():
+                continue
+            level = np.where(inside, g, 0).sum(-1, keepdims=True) / np.maximum(inside.sum(-1, keepdims=True), 1)
+            g = np.where(inside.any(-1, keepdims=True), g - level, 0)
+        inwards = np.where(outward == 0, abs(g), np.maximum(-outward * g, 0))
+        worst = max(worst, float(np.max(inwards * sd[name])))
+    return worst
+
+
+def _is_simplex(theta: np.ndarray) -> bool:
+    """Whether the last axis holds probabilities of exclusive events."""
+    return theta.shape[-1] > 1 and bool(np.allclose(theta.sum(-1), 1, rtol=0, atol=1e-12))
+
+
+def _minimise(f: Any, start: Theta, scale: Theta) -> Theta:
+    """SciPy's L-BFGS on a JAX function of unconstrained sites, in units of their scale."""
+    from jax.flatten_util import ravel_pytree
+
+    centre, unravel = ravel_pytree(start)
+    size, _ = ravel_pytree(scale)
+    value_and_grad = jax.jit(jax.value_and_grad(lambda v: f(unravel(centre + size * v))))
+    result = optimize.minimize(
+        lambda v: tuple(np.asarray(part, float) for part in value_and_grad(v)),
+        np.zeros(len(centre)),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 5_000, "maxfun": 10_000, "ftol": 0, "gtol": 1e-7, "maxcor": 30},
+    )
+    return unravel(centre + size * result.x)
+
+
+def _uniforms(posterior: NaiveBayes, sites: Theta) -> np.ndarray:
+    """Probability integral transforms of draws under the exact marginals, parameters along the last axis."""
+    found = []
+    for name, marginal in posterior.marginals().items():
+        u = marginal.cdf(sites[name])
+        lead = u.ndim - np.ndim(marginal.mean())
+        found.append(u.reshape(*u.shape[:lead], -1))
+    return np.concatenate(found, -1)
+
+
+def _z_values(draws: np.ndarray, expected: float) -> np.ndarray:
+    """(mean − expected) / Monte Carlo standard error for series (chains, draws, k), the error from the effective size."""
+    if not draws.size:
+        return np.zeros(0)
+    mean, sd = draws.mean((0, 1)), draws.std((0, 1))
+    varies = sd > 0
+    ess = import_arviz().ess(dataset({"q": draws[..., varies]}, {"q": ["quantity"]}, {}), method="mean")["q"].values
+    error = np.full(len(sd), 1e-12)
+    error[varies] = np.maximum(sd[varies] / np.sqrt(ess), 1e-12)
+    return (mean - expected) / error
+
+
+def _average_joint(model: NaiveBayes, rows: Rows, draws: Any) -> np.ndarray:
+    """log of the joint averaged over draws, (n, c)."""
+    size = len(draws["class"]["log_pi"])
+    total = None
+    for part in row_slices({"draws": np.empty((size, max(1, rows[next(iter(rows))].shape[0] * 4)))}):
+        table = logsumexp(model.log_joint(rows, jax.tree.map(lambda leaf, s=part: leaf[s], draws)), axis=0)
+        total = table if total is None else np.logaddexp(total, table)
+    assert total is not None
+    return total - np.log(size)
+
+
+def _quality(name: str, features: int, joint: np.ndarray, truth: np.ndarray) -> Quality:
+    log_p = joint - logsumexp(joint, axis=1, keepdims=True)
+    confidence, right = np.exp(log_p.max(1)), log_p.argmax(1) == truth
+    bins = np.minimum((confidence * 10).astype(int), 9)
+    gaps = [abs((confidence[bins == b] - right[bins == b]).sum()) for b in range(10)]
+    losses = -log_p[np.arange(len(truth)), truth]
+    return Quality(name, features, float(right.mean()), float(losses.mean()), float(sum(gaps) / len(truth)))
+
+
+def _widest(
+    fitted: Any, rows: Rows, truth: np.ndarray, positions: np.ndarray, rng: np.random.Generator, level: float
+) -> tuple[Interval, ...]:
+    """The five held-out rows whose most probable class has the widest credible interval."""
+    joint = fitted.posterior_.log_joint(rows)
+    p = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+    top = p.argmax(1)
+    draws = []
+    for _ in range(400):
+        table = fitted.posterior_.log_joint(rows, fitted.posterior_.sample(rng))
+        draws.append(np.exp(table - logsumexp(table, axis=1, keepdims=True))[np.arange(len(top)), top])
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    order = np.argsort(low - high, kind="stable")[:5]
+    labels = [str(label) for label in fitted.classes_]
+    return tuple(
+        Interval(int(positions[i]), labels[top[i]], labels[truth[i]], float(p[i, top[i]]), float(low[i]), float(high[i]))
+        for i in order
+    )
+
+
+def _halves(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of two halves, with the same share of each class where every class has two rows."""
+    _, counts = np.unique(y, return_counts=True)
+    even = counts.min() >= 2 and len(counts) <= len(y) // 2
+    return tuple(train_test_split(np.arange(len(y)), test_size=0.5, random_state=seed, stratify=y if even else None))
+
+
+def _take(X: Any, index: np.ndarray) -> Any:
+    """Rows of an array, sparse matrix, list or data frame."""
+    from sklearn.utils import _safe_indexing
+
+    return _safe_indexing(X.tocsr() if sparse.issparse(X) else X, index)
+
+
+def _choose(rng: np.random.Generator, n: int, most: int) -> np.ndarray:
+    """At most `most` of n positions, at random and in order."""
+    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+
+
+def _rows_at(rows: Rows, index: np.ndarray) -> Rows:
+    return {name: x[index] for name, x in rows.items()}
+
+
+def _width(rows: Rows) -> int:
+    return sum(x.shape[1] for x in rows.values())
+
+
+def _share_text(problem: _Problem) -> str:
+    return f"{problem.width} features, {len(problem.y)} rows"
