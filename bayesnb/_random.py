@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._special import log_floor
+from ._special import log_floor, log_normalize
 from ._typing import Array
 
 Key: TypeAlias = np.random.Generator | jax.Array
@@ -53,12 +53,7 @@ def log_gamma(key: Key, a: Array, shape: tuple[int, ...] = ()) -> Array:
 
 def log_dirichlet(key: Key, alpha: Array, shape: tuple[int, ...] = ()) -> Array:
     """Logarithms of Dirichlet draws along the last axis, shape `shape + alpha.shape`; no entry underflows."""
-    draws = log_gamma(key, alpha, shape)
-    top = draws.max(-1, keepdims=True)
-    xp = jnp if isinstance(draws, jax.Array) else np
-    shifted = draws - top
-    # the largest entry is 1 after the shift, so the sum is never lost, however small the others are
-    return shifted - xp.log(xp.exp(shifted).sum(-1, keepdims=True))
+    return log_normalize(log_gamma(key, alpha, shape))
 
 
 def categorical(key: np.random.Generator, log_p: np.ndarray) -> np.ndarray:

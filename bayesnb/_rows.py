@@ -55,10 +55,10 @@ def over_classes(f: Callable[..., Array], x: Real[Array, "n d"], *fields: Array)
         flat = [np.broadcast_to(v, fields[0].shape).reshape(-1, x.shape[1]) for v in fields]
         table = np.stack([column(*values) for values in zip(*flat, strict=True)], -1)
         return np.moveaxis(table.reshape(len(x), *lead), 0, -2)
-    table = jax.vmap(column, out_axes=-1)
+    over = jax.vmap(column, out_axes=-1)
     for _ in fields[0].shape[:-2]:
-        table = jax.vmap(table)
-    return table(*(xp.broadcast_to(v, fields[0].shape) for v in fields))
+        over = jax.vmap(over)
+    return over(*(xp.broadcast_to(v, fields[0].shape) for v in fields))
 
 
 def row_totals(x: Any) -> Array:
@@ -112,7 +112,7 @@ def indicators(x: Real[Array, "n d"], k: int) -> Any:
     """[x_ij = level] as rows of length d·k, sparse on the host; a missing cell has no entry."""
     n, d = x.shape
     if namespace(x) is not np:
-        return jax.nn.one_hot(x, k, dtype=np.float64 if jax.config.jax_enable_x64 else np.float32).reshape(n, d * k)
+        return (x[..., None] == np.arange(k)).astype(float).reshape(n, d * k)
     known = (x >= 0) & (x < k)  # False for NaN
     columns = np.where(known, x, 0).astype(np.intp) + np.arange(d) * k
     ends = np.concatenate([[0], np.cumsum(known.sum(1))])

@@ -50,9 +50,14 @@ def xlogy(x: Array | Scalar, y: Array | Scalar) -> Array | Scalar:
     return _special(x, y).xlogy(x, y)
 
 
-def logsumexp(x: Array, axis: int) -> Array:
-    """log Σ exp x along an axis."""
-    return _special(x).logsumexp(x, axis=axis)
+def log_normalize(table: Array) -> Array:
+    """log exp(t) / Σ exp(t) along the last axis.
+
+    The largest entry is taken out first: at −1e300 a logarithm of the sum would be lost in rounding, and three classes
+    that tie there would get probability one each.
+    """
+    shifted = table - table.max(-1, keepdims=True)
+    return shifted - namespace(table).log(namespace(table).exp(shifted).sum(-1, keepdims=True))
 
 
 def log_floor(x: Array | Scalar) -> Array | Scalar:
@@ -75,7 +80,7 @@ def log_shares(weight: Array, otherwise: Array) -> Array:
 
 def _stirling_rest(x: Array | Scalar) -> Array | Scalar:
     """log Γ(x) − [(x − ½) log x − x + ½ log 2π] for x ≥ 8, DLMF 5.11.1: error below 1e-15."""
-    w = 1 / (x * x)
+    w = (1 / x) ** 2  # x² would overflow above √max
     return (
         1 / 12 - w * (1 / 360 - w * (1 / 1260 - w * (1 / 1680 - w * (1 / 1188 - w * (691 / 360360 - w / 156)))))
     ) / x
@@ -92,8 +97,8 @@ def log_rising(a: Array | Scalar, n: Array | Scalar) -> Array | Scalar:
 
     Parameters
     ----------
-    a : positive; 1e-300 to 1e300 is trusted
-    n : non-negative
+    a : positive; 1e-100 to 1e100 is trusted in float64, 1e-30 to 1e30 in float32
+    n : non-negative; n/a has to be a number that the type can hold
 
     Returns
     -------
@@ -101,7 +106,8 @@ def log_rising(a: Array | Scalar, n: Array | Scalar) -> Array | Scalar:
 
     Notes
     -----
-    `gammaln(a + n) - gammaln(a)` loses ten digits at a = 1e10; the error here stays below 4e-15 n (float64).
+    `gammaln(a + n) - gammaln(a)` loses ten digits at a = 1e10. Here the error stays below 4 ε (|result| + n + 0.01),
+    ε the machine epsilon: 2.2e-16 in float64, 1.2e-7 in float32.
 
     References
     ----------
@@ -118,8 +124,10 @@ def log_rising(a: Array | Scalar, n: Array | Scalar) -> Array | Scalar:
 def log_beta(a: Array | Scalar, b: Array | Scalar) -> Array | Scalar:
     """log B(a, b) = log Γ(a) + log Γ(b) − log Γ(a+b), a, b > 0.
 
-    Written as log Γ(min) − log of the rising factorial of max by min, so that a large argument costs no digits.
-    `jax.scipy.special.betaln` errs by 1.3e-6 at (2, 8) in float64 (jax 0.10.2); here the error is a few 1e-15.
+    Written as log Γ(min) − log of the rising factorial of max by min, so that large arguments keep their digits.
+    `jax.scipy.special.betaln` errs by 1.3e-6 at (2, 8) in float64 (jax 0.10.2). Here the error stays below
+    16 ε (1 + |result|) for arguments from 1e-3 to 1e3, ε the machine epsilon, and below 100 ε (1 + |result|) from
+    1e-100 to 1e100 in float64 and 1e-30 to 1e30 in float32.
     """
     xp = namespace(a, b)
     low, high = xp.minimum(a, b), xp.maximum(a, b)
@@ -147,7 +155,8 @@ def log_student_t(x: Array, df: Array, loc: Array, scale: Array) -> Array:
         log Γ((ν+1)/2)/Γ(ν/2) − ½ log(νπ) − log s − (ν+1)/2 · log(1 + (x−m)²/(ν s²))
 
     The ratio of gammas is a rising factorial, so that no digits are lost at large ν (NumPyro's `StudentT` does in
-    float32), and the square does not overflow: a row 1e300 scales away keeps a finite density.
+    float32), and the square does not overflow: a row 1e300 scales away keeps a finite density. The error stays below
+    40 ε (1 + |result|) for 1e-3 ≤ ν ≤ 1e10, ε the machine epsilon.
     """
     xp = namespace(x, df, loc, scale)
     u = (x - loc) / (scale * xp.sqrt(df))

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from ._random import Key, split
 from ._special import namespace
-from ._typing import Array, Sparse, Theta
+from ._typing import Array, Sparse, Theta, Value
 from .base import AbstractConjugate, from_sites, to_sites
 from .families.classes import AbstractClasses
 from .statistics import class_totals
@@ -71,7 +71,7 @@ class NaiveBayes:
     blocks: dict[str, AbstractConjugate]
 
     def suffstats(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
-        """Statistics of rows under weights r (n, c), gathered block of rows by block of rows, so that memory is bounded.
+        """Statistics of rows under weights r (n, c), gathered block of rows by block of rows to bound the memory.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ class NaiveBayes:
         blocks = {name: block.update(stats.blocks[name]) for name, block in self.blocks.items()}
         return type(self)(self.classes.update(stats.n), blocks)
 
-    def log_marginal(self, stats: Statistics) -> Float[Array, ""]:
+    def log_marginal(self, stats: Statistics) -> Float[Value, ""]:
         """Log evidence log p(X, y) of the data behind the statistics, constants included, in nats."""
         parts = [block.log_marginal(stats.blocks[name]).sum() for name, block in self.blocks.items()]
         return self.classes.log_marginal(stats.n) + sum(parts)
@@ -118,7 +118,7 @@ class NaiveBayes:
             tables.append(table)
         return tables[0] if len(tables) == 1 else np.concatenate(tables, axis=-2)
 
-    def log_prob(self, theta: Parameters) -> Float[Array, "*s"]:
+    def log_prob(self, theta: Parameters) -> Float[Value, "*s"]:
         """Log density of all parameters together, in the basis of the NumPyro sites."""
         total = self.classes.log_prob(theta[CLASS])
         for name, block in self.blocks.items():

@@ -150,11 +150,12 @@ class Moments:
         """Chan's rule solved for the first summand; weights that cancel to rounding leave exact zeros."""
         xp = namespace(self.n, other.n)
         n = self.n - other.n
-        left = n > 1e-12 * self.n if self.n.dtype == np.float64 else n > 1e-5 * self.n
+        rounding = (1e-12 if self.n.dtype == np.float64 else 1e-5) * self.n
+        left = n > rounding
         share = other.n / xp.where(left, n, 1)
         delta = self.mean - other.mean
         ss = xp.maximum(self.ss - other.ss - delta * delta * self.n * share, 0)
-        keep_negative = n < 0  # rows that were never there: the caller must be able to see it
+        keep_negative = n < -rounding  # rows that were never there: the caller must be able to see it
         return type(self)(
             xp.where(left | keep_negative, n, 0), xp.where(left, self.mean + delta * share, 0), xp.where(left, ss, 0)
         )

@@ -1,7 +1,7 @@
 """The scikit-learn shell: validate, encode labels, call the core, return NumPy.
 
-What an estimator learns is `statistics_`; `prior_` and `posterior_` follow from it and are frozen. All state is replaced,
-never changed in place, so that a method that fails leaves the model as it was.
+What an estimator learns is `statistics_`; `prior_` and `posterior_` follow from it and are frozen. All state is
+replaced, never changed in place, so that a method that fails leaves the model as it was.
 """
 
 import functools
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 import jax
 import numpy as np
 from scipy import sparse
-from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from .._random import categorical, generator
+from .._special import log_normalize
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
 from ..naive_bayes import NaiveBayes, Parameters, Rows, Statistics
 from ..statistics import one_hot
@@ -148,8 +148,15 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
         self._learn_encoding(X, reset=False)
         left = self.statistics_ - self._gather(X, self._class_index(y), sample_weight)
         scale = 1e-9 * max(1.0, float(self.statistics_.n.sum()))
-        counts = [left.n, *(getattr(block, name) for block in left.blocks.values() for name in ("n", "total")
-                            if hasattr(block, name))]
+        counts = [
+            left.n,
+            *(
+                getattr(block, name)
+                for block in left.blocks.values()
+                for name in ("n", "total")
+                if hasattr(block, name)
+            ),
+        ]
         if any((count < -scale).any() for count in counts):
             raise ValueError("`X`, `y` hold rows that were never fitted: forgetting them would leave negative counts")
         return self._set_statistics(left)
@@ -210,8 +217,7 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
         With estimate="predictive" this is the Bayes predictive p(y | x, data), parameters integrated out of the joint;
         the average of class probabilities over the posterior is `sample_proba(X).mean(0)`, another number.
         """
-        joint = self.predict_joint_log_proba(X)
-        return joint - logsumexp(joint, axis=1, keepdims=True)
+        return log_normalize(self.predict_joint_log_proba(X))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """p(y = c | x_i), (n, c); see `predict_log_proba`."""
@@ -234,8 +240,7 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
         draws = []
         for at in range(0, n_draws, step):
             theta = self.posterior_.sample(rng, (min(step, n_draws - at),))
-            joint = self.posterior_.log_joint(rows, theta)
-            draws.append(np.exp(joint - logsumexp(joint, axis=-1, keepdims=True)))
+            draws.append(np.exp(log_normalize(self.posterior_.log_joint(rows, theta))))
         return np.concatenate(draws)
 
     def _encode(self, X: Any) -> Rows:
@@ -275,7 +280,9 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
     def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, c) and intercepts (c,) of the discriminant under the current estimate."""
         check_is_fitted(self)
-        (name, block), = self.posterior_.blocks.items()
+        name, block = next(iter(self.posterior_.blocks.items()))
+        if len(self.posterior_.blocks) > 1 or not hasattr(block, "linear_form"):
+            raise AttributeError(f"{type(self).__name__} has no linear form with these settings")
         theta = self._theta() or self.posterior_.mean()
         weights, intercept = block.linear_form(theta[name])
         return weights, intercept + theta["class"]["log_pi"]
@@ -295,13 +302,17 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
         intercept = self._linear_form[1]
         return intercept[1:] - intercept[:1] if len(intercept) == 2 else intercept
 
-    def sample(self, n_samples: int = 1, seed: int | np.random.Generator | None = None, **given: Any) -> Any:
+    def sample(self, n_samples: int = 1, seed: int | np.random.Generator | None = None) -> Any:
         """New rows and labels from the posterior predictive, each row with parameters of its own draw.
 
         Returns
         -------
-        X : (n, d) in the form of the input;  y : (n,) labels
+        X : (n, d) in the form of the input
+        y : (n,) labels
         """
+        return self._sample(n_samples, seed)
+
+    def _sample(self, n_samples: int, seed: int | np.random.Generator | None, **given: Any) -> Any:
         check_is_fitted(self)
         rng = generator(seed)
         log_pi = np.broadcast_to(self.posterior_.classes.log_predictive(), (n_samples, len(self.classes_)))
@@ -410,18 +421,17 @@ def refuse(estimator: Any, X: Any, bad: Any, what: str, advice: str) -> None:
 
     Parameters
     ----------
-    bad : boolean table of the cells (n, d), or a function of them for sparse rows
+    bad : function from cells to whether each is one of them
     """
     if sparse.issparse(X):
-        where = np.flatnonzero(bad(X.data))
-        if not len(where):
-            return
-        column, value = X.indices[where[0]], X.data[where[0]]
+        at = np.flatnonzero(bad(X.data))
+        columns, values = X.indices[at], X.data[at]
     else:
-        where = np.argwhere(bad(X))
-        if not len(where):
-            return
-        column, value = where[0][1], X[tuple(where[0])]
+        rows, columns = np.nonzero(bad(X))
+        values = X[rows, columns]
+    if not len(values):
+        return
+    column, value = columns[0], values[0]
     names = getattr(estimator, "feature_names_in_", None)
     label = repr(str(names[column])) if names is not None else str(column)
     name = type(estimator).__name__
@@ -429,7 +439,7 @@ def refuse(estimator: Any, X: Any, bad: Any, what: str, advice: str) -> None:
 
 
 def numeric(estimator: Any, X: Any, *, sparse_ok: bool, missing_ok: bool = True, **checks: Any) -> Any:
-    """scikit-learn's `validate_data` for float64 rows; NaN is allowed in dense ones unless the likelihood forbids it."""
+    """scikit-learn's `validate_data` for float64 rows; dense ones may hold NaN unless the likelihood forbids it."""
     return validate_data(
         estimator,
         X,

@@ -91,8 +91,8 @@ class CategoricalNB(AbstractNB):
         for j, codes in numbers:
             if codes is not None and codes.min(initial=0) < 0:
                 raise ValueError(
-                    f"Negative values in data passed to CategoricalNB: `X` has {codes.min():g} in column {self._label(j)}; "
-                    "whole numbers are codes 0 … K−1. Pass the column as strings."
+                    f"Negative values in data passed to CategoricalNB: `X` has {codes.min():g} in column "
+                    f"{self._label(j)}; whole numbers are codes 0 … K−1. Pass the column as strings."
                 )
         least = self._least(len(columns))
         found = [_levels(*column, k, self._label(j)) for j, (column, k) in enumerate(zip(columns, least, strict=True))]
@@ -100,7 +100,7 @@ class CategoricalNB(AbstractNB):
             before, counts = self.categories_, self._counts()
             found = [_union(old, new) for old, new in zip(before, found, strict=True)]
             counts = [_relabel(*one) for one in zip(counts, before, found, strict=True)]
-        self.categories_ = found
+        self.categories_: list[np.ndarray] = found
         self.n_categories_ = np.array([len(levels) for levels in found])
         if not reset:
             blocks = {
@@ -109,14 +109,15 @@ class CategoricalNB(AbstractNB):
             }
             self.statistics_ = Statistics(self.statistics_.n, blocks)
 
-    def _least(self, d: int) -> np.ndarray:
+    def _least(self, d: int) -> list[int]:
         """`min_categories` for each feature."""
         value = np.asarray(0 if self.min_categories is None else self.min_categories)
         if not np.issubdtype(value.dtype, np.integer) or value.shape not in ((), (d,)):
             raise ValueError(
-                f"`min_categories` is {self.min_categories!r}; it needs one whole number, or one for each of {d} features"
+                f"`min_categories` is {self.min_categories!r}; it needs one whole number, or one for each of the {d} "
+                "features"
             )
-        return np.broadcast_to(value, d)
+        return np.broadcast_to(value, d).tolist()
 
     def _groups(self) -> dict[str, np.ndarray]:
         """Features of each block: those with the same number of levels."""
@@ -125,7 +126,9 @@ class CategoricalNB(AbstractNB):
     def _counts(self) -> list[np.ndarray]:
         """Counts (c, k_j) of every feature, out of the blocks."""
         by_feature = {
-            j: self.statistics_.blocks[name].n[:, i] for name, group in self._groups().items() for i, j in enumerate(group)
+            j: self.statistics_.blocks[name].n[:, i]
+            for name, group in self._groups().items()
+            for i, j in enumerate(group)
         }
         return [by_feature[j] for j in range(len(by_feature))]
 
@@ -137,7 +140,9 @@ class CategoricalNB(AbstractNB):
         c = len(self.classes_)
         alpha = concentration(self.alpha, self.force_alpha, (self.n_features_in_,))
         return {
-            name: DirichletCategorical(np.broadcast_to(alpha[None, group, None], (c, len(group), self.n_categories_[group[0]])))
+            name: DirichletCategorical(
+                np.broadcast_to(alpha[None, group, None], (c, len(group), self.n_categories_[group[0]]))
+            )
             for name, group in self._groups().items()
         }
 

@@ -45,11 +45,12 @@ class GaussianNB(AbstractNB):
 
     Notes
     -----
-    Default prior, from the weighted mean x̄_j and variance s²_j of feature j over all rows: m = x̄_j, κ = 0.1, a = 1,
-    b = s²_j: until its own rows say otherwise, a class is as spread as all rows together, at the weight of two rows for
-    the variance and a tenth of a row for the mean. It is proper, so the evidence exists, and as it moves with the data,
-    shifting or rescaling a feature changes no probability. A column that never varies can tell nothing about the class: its
-    prior is so firm (1e9 pseudo-rows) that the classes cannot differ in it. NaN is a missing cell and left out.
+    Default prior, from the weighted mean x̄_j and variance s²_j of feature j over all rows: m = x̄_j, κ = 0.1,
+    a = 1, b = s²_j. Until its own rows say otherwise a class is as spread as all rows together, at the weight of two
+    rows for the variance and a tenth of a row for the mean. The prior is proper, so the evidence exists, and as it
+    moves with the data, shifting or rescaling a feature changes no probability. A column that never varies
+    can tell nothing about the class: its prior is so firm (1e9 pseudo-rows) that the classes cannot differ in it. NaN
+    is a missing cell and left out.
     """
 
     def __init__(
@@ -94,10 +95,16 @@ class GaussianNB(AbstractNB):
                 raise ValueError(f"`prior` is a {found}; these settings of GaussianNB need a {needed}")
             full = {f.name: getattr(self.prior, f.name) for f in fields(self.prior)}
             shared = {"a", "b"} if pooled else set()
-            return {BLOCK: family(**{
-                name: np.array(np.broadcast_to(np.asarray(value, float), shape[1:] if name in shared else shape))
-                for name, value in full.items()
-            })}
+            return {
+                BLOCK: family(
+                    **{
+                        name: np.array(
+                            np.broadcast_to(np.asarray(value, float), shape[1:] if name in shared else shape)
+                        )
+                        for name, value in full.items()
+                    }
+                )
+            }
         centre, spread = self._scale(stats)
         firm = spread == 0
         m = np.broadcast_to(centre, shape)

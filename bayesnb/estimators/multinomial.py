@@ -11,7 +11,7 @@ from ._base import BLOCK, AbstractNB, concentration, numeric, refuse
 
 
 class MultinomialNB(AbstractNB):
-    """Naive Bayes for counts of kinds of event, such as words: θ_c ~ Dirichlet(α), x_i | y_i = c ~ Multinomial(L_i, θ_c).
+    """Naive Bayes for counts of events, such as words: θ_c ~ Dirichlet(α), x_i | y_i = c ~ Multinomial(L_i, θ_c).
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class MultinomialNB(AbstractNB):
         if length is None:
             stats = self.statistics_
             length = round(stats.blocks[BLOCK].n.sum() / max(stats.n.sum(), 1))
-        return super().sample(n_samples, seed, length=length)
+        return self._sample(n_samples, seed, length=length)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

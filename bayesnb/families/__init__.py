@@ -7,5 +7,5 @@ from .classes import FixedClasses as FixedClasses
 from .gaussian import NormalInverseGamma as NormalInverseGamma
 from .known_gaussian import KnownVarianceNormal as KnownVarianceNormal
 from .multinomial import DirichletMultinomial as DirichletMultinomial
-from .pooled_gaussian import PooledNormalInverseGamma as PooledNormalInverseGamma
 from .poisson import GammaPoisson as GammaPoisson
+from .pooled_gaussian import PooledNormalInverseGamma as PooledNormalInverseGamma

@@ -1,7 +1,7 @@
 """Dirichlet–categorical: features with K levels, coded 0 … K−1.
 
     θ_cj ~ Dirichlet(α_cj1 … α_cjK)       level probabilities of feature j in class c
-    x_ij | y_i = c ~ Categorical(θ_cj)    independent given the class; NaN or a negative code = missing, left out
+    x_ij | y_i = c ~ Categorical(θ_cj)    independent given the class; NaN or another code = missing, left out
 
 All features of one block have the same number of levels; features that differ go into separate blocks, and their
 tables add. Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §3.4.
@@ -117,11 +117,11 @@ class DirichletCategorical(AbstractConjugate):
         import numpyro
         import numpyro.distributions as dist
 
-        c, d, _ = self.alpha.shape
+        c, d, k = self.alpha.shape
         with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
             theta = numpyro.sample("theta", dist.Dirichlet(self.alpha))
         seen, x = observed(x)
         if x is not None:
-            seen, x = seen & (x >= 0), x.clip(0).astype(int)
+            seen, x = seen & (x >= 0) & (x < k), x.clip(0, k - 1).astype(int)
         with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", d, dim=-1):
             numpyro.sample("x", dist.Categorical(theta[y]).mask(seen), obs=x)

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from .._random import Key, log_dirichlet
 from .._special import gammaln, log_floor, log_rising, log_shares, namespace
-from .._typing import Array, Theta
+from .._typing import Array, Theta, Value
 
 
 class AbstractClasses(abc.ABC):
@@ -24,11 +24,11 @@ class AbstractClasses(abc.ABC):
         """Condition on class weights."""
 
     @abc.abstractmethod
-    def log_marginal(self, n: Float[Array, " c"]) -> Float[Array, ""]:
+    def log_marginal(self, n: Float[Array, " c"]) -> Float[Value, ""]:
         """log p(y), in nats."""
 
     @abc.abstractmethod
-    def log_prob(self, theta: Theta) -> Float[Array, "*s"]:
+    def log_prob(self, theta: Theta) -> Float[Value, "*s"]:
         """Log density of π on the simplex."""
 
     @abc.abstractmethod
@@ -80,11 +80,11 @@ class DirichletClasses(AbstractClasses):
         """α + N."""
         return type(self)(self.alpha + n)
 
-    def log_marginal(self, n: Float[Array, " c"]) -> Float[Array, ""]:
+    def log_marginal(self, n: Float[Array, " c"]) -> Float[Value, ""]:
         """log B(α + N) / B(α)."""
         return log_rising(self.alpha, n).sum() - log_rising(self.alpha.sum(), n.sum())
 
-    def log_prob(self, theta: Theta) -> Float[Array, "*s"]:
+    def log_prob(self, theta: Theta) -> Float[Value, "*s"]:
         """Σ_c (α_c − 1) log π_c − log B(α)."""
         log_normalizer = gammaln(self.alpha).sum() - gammaln(self.alpha.sum())
         return ((self.alpha - 1) * theta["log_pi"]).sum(-1) - log_normalizer
@@ -145,11 +145,11 @@ class FixedClasses(AbstractClasses):
         """Itself."""
         return self
 
-    def log_marginal(self, n: Float[Array, " c"]) -> Float[Array, ""]:
+    def log_marginal(self, n: Float[Array, " c"]) -> Float[Value, ""]:
         """Σ_c N_c log π_c."""
         return (n * log_floor(self.pi)).sum()
 
-    def log_prob(self, theta: Theta) -> Float[Array, "*s"]:
+    def log_prob(self, theta: Theta) -> Float[Value, "*s"]:
         """0: there is no parameter."""
         return 0 * self.pi.sum()
 

@@ -51,8 +51,13 @@ class NormalInverseGamma(AbstractConjugate):
         """κ + n, m + n(x̄ − m)/(κ + n), a + n/2, b + ½ ss + ½ κ n (x̄ − m)²/(κ + n). Murphy (2007), (85)–(89)."""
         delta = stats.mean - self.m
         share = stats.n / (self.kappa + stats.n)
-        growth = 0.5 * (stats.ss + self.kappa * share * delta * delta)
-        return type(self)(self.m + share * delta, self.kappa + stats.n, self.a + stats.n / 2, self.b + growth)
+        b = self.b + self._growth(stats)
+        return type(self)(self.m + share * delta, self.kappa + stats.n, self.a + stats.n / 2, b)
+
+    def _growth(self, stats: Moments) -> Float[Array, "c d"]:
+        """½ ss + ½ κ n (x̄ − m)²/(κ + n), what data add to b; bₙ − b would lose it beside a large b."""
+        delta = stats.mean - self.m
+        return 0.5 * (stats.ss + self.kappa * stats.n / (self.kappa + stats.n) * delta * delta)
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log Γ(a) − a log b + ½ log(2π/κ)."""
@@ -62,9 +67,9 @@ class NormalInverseGamma(AbstractConjugate):
     def log_marginal(self, stats: Moments) -> Float[Array, "c d"]:
         """log Γ(a+n/2)/Γ(a) − a log(bₙ/b) − ½ n log(2πbₙ) + ½ log κ/κₙ. Murphy (2007), (95)."""
         xp = namespace(self.a, stats.n)
-        posterior = self.update(stats)
-        gamma = log_rising(self.a, stats.n / 2) - self.a * xp.log1p((posterior.b - self.b) / self.b)
-        return gamma - 0.5 * stats.n * xp.log(posterior.b) - 0.5 * xp.log1p(stats.n / self.kappa) + stats.log_h
+        growth = self._growth(stats)
+        gamma = log_rising(self.a, stats.n / 2) - self.a * xp.log1p(growth / self.b)
+        return gamma - 0.5 * stats.n * xp.log(self.b + growth) - 0.5 * xp.log1p(stats.n / self.kappa) + stats.log_h
 
     def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
         """log Normal(μ; m, σ²/κ) + log InverseGamma(σ²; a, b)."""
@@ -85,16 +90,19 @@ class NormalInverseGamma(AbstractConjugate):
         return over_classes(log_normal, x, theta["mu"], sd)
 
     def log_moments(self, x: Real[Array, "n d"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
-        """½(ψ(a) − log b − log 2π) − ½(aδ²/b + 1/κ) and
-        ¼(ψ₁(a) + aδ⁴/b² − 2δ²/b + 2/κ² + 4aδ²/(bκ)), δ = x − m, summed over j."""
+        """Mean and variance of the log likelihood over θ, summed over j, with δ = x − m.
+
+        ½(ψ(a) − log b − log 2π) − ½(aδ²/b + 1/κ)
+        ¼(ψ₁(a) + aδ⁴/b² − 2δ²/b + 2/κ² + 4aδ²/(bκ))
+        """
 
         def mean(x: Array, m: Array, kappa: Array, a: Array, b: Array) -> Array:
-            log_b = namespace(b).log(b)
-            return 0.5 * (digamma(a) - log_b - LOG_2PI - 1 / kappa - a / b * square(x - m))
+            xp = namespace(b)
+            return 0.5 * (digamma(a) - xp.log(b) - LOG_2PI - 1 / kappa - a * square((x - m) / xp.sqrt(b)))
 
         def variance(x: Array, m: Array, kappa: Array, a: Array, b: Array) -> Array:
-            u = square(x - m) / b
-            return 0.25 * (trigamma(a) + a * u * u - 2 * u + 2 / kappa**2 + 4 * a * u / kappa)
+            u = square((x - m) / namespace(b).sqrt(b))
+            return 0.25 * (trigamma(a) + a * square(u) - 2 * u + 2 / kappa**2 + 4 * a * u / kappa)
 
         fields = self.m, self.kappa, self.a, self.b
         return over_classes(mean, x, *fields), over_classes(variance, x, *fields)

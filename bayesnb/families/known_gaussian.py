@@ -49,12 +49,15 @@ class KnownVarianceNormal(AbstractConjugate):
 
     def update(self, stats: Moments) -> Self:
         """κ + n, m + n(x̄ − m)/(κ + n). Murphy (2007), (20), (24)."""
-        xp = namespace(self.variance, stats.n)
-        delta = stats.mean - self.m
         share = stats.n / (self.kappa + stats.n)
-        energy = 0.5 * (stats.ss + self.kappa * share * delta * delta) / self.variance
-        log_c = self.log_c - 0.5 * stats.n * xp.log(self.variance) - energy
-        return type(self)(self.m + share * delta, self.kappa + stats.n, self.variance, log_c)
+        log_c = self.log_c + self._gain(stats)
+        return type(self)(self.m + share * (stats.mean - self.m), self.kappa + stats.n, self.variance, log_c)
+
+    def _gain(self, stats: Moments) -> Float[Array, "c d"]:
+        """−½ n log σ² − ½ [ss + κn(x̄−m)²/(κ+n)]/σ², what data add to log_c."""
+        delta = stats.mean - self.m
+        energy = stats.ss + self.kappa * stats.n / (self.kappa + stats.n) * delta * delta
+        return -0.5 * (stats.n * namespace(self.variance).log(self.variance) + energy / self.variance)
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """½ log(2πσ²/κ), and the part of the likelihood that does not depend on μ."""
@@ -63,8 +66,7 @@ class KnownVarianceNormal(AbstractConjugate):
 
     def log_marginal(self, stats: Moments) -> Float[Array, "c d"]:
         """−½ n log 2πσ² − ½ [ss + κn(x̄−m)²/(κ+n)]/σ² − ½ log(1 + n/κ). Murphy (2007), (55)."""
-        gain = self.update(stats).log_c - self.log_c
-        return gain - 0.5 * namespace(stats.n).log1p(stats.n / self.kappa) + stats.log_h
+        return self._gain(stats) - 0.5 * namespace(self.kappa, stats.n).log1p(stats.n / self.kappa) + stats.log_h
 
     def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
         """log Normal(μ; m, σ²/κ)."""
@@ -84,10 +86,11 @@ class KnownVarianceNormal(AbstractConjugate):
         """−½ Σ_j log 2πσ² + δ²/σ² + 1/κ and Σ_j 1/(2κ²) + δ²/(κσ²), δ = x − m."""
 
         def mean(x: Array, m: Array, kappa: Array, variance: Array) -> Array:
-            return -0.5 * (LOG_2PI + namespace(variance).log(variance) + square(x - m) / variance + 1 / kappa)
+            xp = namespace(variance)
+            return -0.5 * (LOG_2PI + xp.log(variance) + square((x - m) / xp.sqrt(variance)) + 1 / kappa)
 
         def spread(x: Array, m: Array, kappa: Array, variance: Array) -> Array:
-            return 0.5 / kappa**2 + square(x - m) / (kappa * variance)
+            return 0.5 / kappa**2 + square((x - m) / namespace(variance).sqrt(variance)) / kappa
 
         fields = self.m, self.kappa, self.variance
         return over_classes(mean, x, *fields), over_classes(spread, x, *fields)

@@ -126,6 +126,6 @@ class DirichletMultinomial(AbstractConjugate):
         c = self.alpha.shape[0]
         with numpyro.plate("class", c, dim=-1):
             theta = numpyro.sample("theta", dist.Dirichlet(self.alpha))
-        x = jnp.asarray(x.toarray() if sparse.issparse(x) else x)
+        x = jnp.asarray(x)
         with numpyro.plate("row", len(y), dim=-1):
             numpyro.sample("x", dist.Multinomial(x.sum(-1), theta[y]), obs=x)

@@ -51,8 +51,13 @@ class PooledNormalInverseGamma(AbstractConjugate):
         """κ + n, m + n(x̄ − m)/(κ + n), a + ½ Σ_c n_c, b + ½ Σ_c [ss + κ n (x̄ − m)²/(κ + n)]."""
         delta = stats.mean - self.m
         share = stats.n / (self.kappa + stats.n)
-        growth = 0.5 * (stats.ss + self.kappa * share * delta * delta).sum(0)
-        return type(self)(self.m + share * delta, self.kappa + stats.n, self.a + stats.n.sum(0) / 2, self.b + growth)
+        b = self.b + self._growth(stats)
+        return type(self)(self.m + share * delta, self.kappa + stats.n, self.a + stats.n.sum(0) / 2, b)
+
+    def _growth(self, stats: Moments) -> Float[Array, " d"]:
+        """½ Σ_c [ss + κ n (x̄ − m)²/(κ + n)], what data add to b; bₙ − b would lose it beside a large b."""
+        delta = stats.mean - self.m
+        return 0.5 * (stats.ss + self.kappa * stats.n / (self.kappa + stats.n) * delta * delta).sum(0)
 
     def log_normalizer(self) -> Float[Array, " d"]:
         """log Γ(a) − a log b + ½ Σ_c log(2π/κ_c)."""
@@ -62,10 +67,10 @@ class PooledNormalInverseGamma(AbstractConjugate):
     def log_marginal(self, stats: Moments) -> Float[Array, " d"]:
         """log Γ(a+N/2)/Γ(a) − a log(bₙ/b) − ½ N log(2πbₙ) + ½ Σ_c log κ/κₙ, N = Σ_c n_c."""
         xp = namespace(self.a, stats.n)
-        posterior, n = self.update(stats), stats.n.sum(0)
-        gamma = log_rising(self.a, n / 2) - self.a * xp.log1p((posterior.b - self.b) / self.b)
+        growth, n = self._growth(stats), stats.n.sum(0)
+        gamma = log_rising(self.a, n / 2) - self.a * xp.log1p(growth / self.b)
         means = 0.5 * xp.log1p(stats.n / self.kappa).sum(0)
-        return gamma - 0.5 * n * xp.log(posterior.b) - means + stats.log_h.sum(0)
+        return gamma - 0.5 * n * xp.log(self.b + growth) - means + stats.log_h.sum(0)
 
     def log_prob(self, theta: Theta) -> Float[Array, "*s d"]:
         """Σ_c log Normal(μ_c; m_c, σ²/κ_c) + log InverseGamma(σ²; a, b)."""
@@ -92,16 +97,21 @@ class PooledNormalInverseGamma(AbstractConjugate):
         return weights, -0.5 * (mu * mu / variance).sum(-1)
 
     def log_moments(self, x: Real[Array, "n d"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
-        """As with a variance per class: ½(ψ(a) − log b − log 2π) − ½(aδ²/b + 1/κ) and
-        ¼(ψ₁(a) + aδ⁴/b² − 2δ²/b + 2/κ² + 4aδ²/(bκ)), δ = x − m, summed over j. The classes are correlated here."""
+        """Mean and variance of the log likelihood over θ, summed over j, with δ = x − m.
+
+            ½(ψ(a) − log b − log 2π) − ½(aδ²/b + 1/κ)
+            ¼(ψ₁(a) + aδ⁴/b² − 2δ²/b + 2/κ² + 4aδ²/(bκ))
+
+        As with a variance per class; here the classes are correlated through σ² besides.
+        """
 
         def mean(x: Array, m: Array, kappa: Array, a: Array, b: Array) -> Array:
-            log_b = namespace(b).log(b)
-            return 0.5 * (digamma(a) - log_b - LOG_2PI - 1 / kappa - a / b * square(x - m))
+            xp = namespace(b)
+            return 0.5 * (digamma(a) - xp.log(b) - LOG_2PI - 1 / kappa - a * square((x - m) / xp.sqrt(b)))
 
         def variance(x: Array, m: Array, kappa: Array, a: Array, b: Array) -> Array:
-            u = square(x - m) / b
-            return 0.25 * (trigamma(a) + a * u * u - 2 * u + 2 / kappa**2 + 4 * a * u / kappa)
+            u = square((x - m) / namespace(b).sqrt(b))
+            return 0.25 * (trigamma(a) + a * square(u) - 2 * u + 2 / kappa**2 + 4 * a * u / kappa)
 
         fields = self.m, self.kappa, self.a, self.b
         return over_classes(mean, x, *fields), over_classes(variance, x, *fields)

@@ -1,8 +1,8 @@
 """The check: the closed form against NumPyro, in four rows that can each fail.
 
 1. Bayes' identity at random θ: log p(θ, x, y) by NumPyro − log p(θ | x, y) − log p(x, y) in closed form is zero.
-2. The mode in closed form, jitted, is a stationary point of NumPyro's log joint, and an optimiser started elsewhere ends
-   there.
+2. The mode in closed form, jitted, is a stationary point of NumPyro's log joint, and an optimiser started elsewhere
+   ends there.
 3. The posterior: short chains started at exact draws end as exact draws (a); NUTS from dispersed starts agrees (b).
 4. The prediction averaged over NUTS draws agrees with the closed form on held-out rows.
 
@@ -23,8 +23,9 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
 from .._random import generator
+from .._special import log_normalize
 from .._typing import Theta
-from ..naive_bayes import NaiveBayes, Rows, row_slices
+from ..naive_bayes import NaiveBayes, Rows
 from ..statistics import one_hot
 from .nuts import Model, run_chains, start_points, unconstrained
 from .posterior import dense
@@ -214,7 +215,9 @@ class _Problem:
     evidence: float
 
     @classmethod
-    def of(cls, prior: NaiveBayes, rows: Rows, y: np.ndarray, features: dict[str, np.ndarray] | None = None) -> "_Problem":
+    def of(
+        cls, prior: NaiveBayes, rows: Rows, y: np.ndarray, features: dict[str, np.ndarray] | None = None
+    ) -> "_Problem":
         rows = dense(rows)
         if features is None:
             features = {name: np.arange(x.shape[1]) for name, x in rows.items()}
@@ -268,11 +271,11 @@ def _identity(problem: _Problem, rng: np.random.Generator) -> CheckRow:
     spread = unconstrained(problem.model, sites)
     with jax.enable_x64(True):
         far = jax.tree.map(lambda u: u.mean(0) + 3 * (u - u.mean(0)), spread)
-        far = jax.vmap(lambda one: constrain_fn(problem.model, (), {}, one))(far)
-        joint = _log_joint(problem)
+        far = jax.jit(jax.vmap(lambda one: constrain_fn(problem.model, (), {}, one)))(far)
+        joint = jax.jit(jax.vmap(_log_joint(problem)))
         worst = 0.0
         for thetas in (sites, jax.tree.map(np.asarray, far)):
-            by_numpyro = np.asarray(jax.vmap(joint)(thetas))
+            by_numpyro = np.asarray(joint(thetas))
             density = problem.posterior.log_prob(problem.posterior.from_sites(thetas))
             size = np.maximum.reduce([abs(by_numpyro), abs(density), np.full_like(density, abs(problem.evidence))])
             worst = max(worst, float(np.max(abs(by_numpyro - density - problem.evidence) / size)))
@@ -298,7 +301,7 @@ def _mode(problem: _Problem, rng: np.random.Generator) -> CheckRow:
         pilot = posterior.to_sites(posterior.sample(rng, (_PILOT,)))
         sd = {name: value.std(0) for name, value in pilot.items()}
         joint = _log_joint(problem)
-        slope = _stationarity(jax.tree.map(np.asarray, jax.grad(joint)(mode)), mode, sd)
+        slope = _stationarity(jax.tree.map(np.asarray, jax.jit(jax.grad(joint))(mode)), mode, sd)
 
         states = unconstrained(model, pilot)
         scale = {name: np.maximum(value.std(0), 1e-12) for name, value in states.items()}
@@ -332,9 +335,7 @@ def _short_chains(problem: _Problem, rng: np.random.Generator, seed: int, rate: 
     """Row 3a: chains started at exact draws with a fixed kernel end as exact, independent draws."""
     exact = problem.posterior.to_sites(problem.posterior.sample(rng, (_SHORT_CHAINS,)))
     starts, scale = start_points(problem.model, exact, _SHORT_CHAINS)
-    last = run_chains(
-        problem.model, starts, scale, seed, draws=_SHORT_STEPS, warmup=0, fixed_steps=_LEAPFROG
-    )
+    last = run_chains(problem.model, starts, scale, seed, draws=_SHORT_STEPS, warmup=0, fixed_steps=_LEAPFROG)
     ends = {name: value[:, -1] for name, value in last.items()}
     moved = np.mean([np.mean(ends[name] != exact[name]) for name in exact])
     u = _uniforms(problem.posterior, ends)
@@ -355,13 +356,11 @@ def _nuts(problem: _Problem, rng: np.random.Generator, seed: int, progress_bar: 
     """NUTS on the twin from dispersed starts, (chains, draws, …) by site."""
     pilot = problem.posterior.to_sites(problem.posterior.sample(rng, (_PILOT,)))
     starts, scale = start_points(problem.model, pilot, _CHAINS, spread=3)
-    return run_chains(
-        problem.model, starts, scale, seed + 1, draws=_DRAWS, warmup=_WARMUP, progress_bar=progress_bar
-    )
+    return run_chains(problem.model, starts, scale, seed + 1, draws=_DRAWS, warmup=_WARMUP, progress_bar=progress_bar)
 
 
 def _chains(problem: _Problem, sites: Theta, rate: float) -> CheckRow:
-    """Row 3b: convergence, and mean and three quantiles of every parameter within Monte Carlo error of the exact ones."""
+    """Row 3b: convergence, and mean and quantiles of every parameter within Monte Carlo error of the exact ones."""
     arviz = import_arviz()
     u = _uniforms(problem.posterior, sites)  # (chains, draws, parameters); uniform if the chain is right
     table = dataset({"u": u}, {"u": ["parameter"]}, {})
@@ -390,8 +389,7 @@ def _prediction(problem: _Problem, sites: Theta, rows: Rows, rate: float) -> Che
     (w_sc − p_c Σ_c w_sc) / mean weight (delta method).
     """
     joint = problem.posterior.log_joint(rows, problem.posterior.from_sites(sites))  # (chains, draws, n, c)
-    exact = problem.posterior.log_joint(rows)
-    exact = np.exp(exact - logsumexp(exact, axis=1, keepdims=True))
+    exact = np.exp(log_normalize(problem.posterior.log_joint(rows)))
     weights = np.exp(joint - logsumexp(joint, axis=(0, 1, 3), keepdims=True))
     total = weights.sum(-1)
     usable = total.max((0, 1)) <= HEAVY
@@ -483,7 +481,7 @@ def _uniforms(posterior: NaiveBayes, sites: Theta) -> np.ndarray:
 
 
 def _z_values(draws: np.ndarray, expected: float) -> np.ndarray:
-    """(mean − expected) / Monte Carlo standard error for series (chains, draws, k), the error from the effective size."""
+    """(mean − expected) / Monte Carlo standard error of series (chains, draws, k), from their effective size."""
     if not draws.size:
         return np.zeros(0)
     mean, sd = draws.mean((0, 1)), draws.std((0, 1))
@@ -497,16 +495,15 @@ def _z_values(draws: np.ndarray, expected: float) -> np.ndarray:
 def _average_joint(model: NaiveBayes, rows: Rows, draws: Any) -> np.ndarray:
     """log of the joint averaged over draws, (n, c)."""
     size = len(draws["class"]["log_pi"])
-    total = None
-    for part in row_slices({"draws": np.empty((size, max(1, rows[next(iter(rows))].shape[0] * 4)))}):
-        table = logsumexp(model.log_joint(rows, jax.tree.map(lambda leaf, s=part: leaf[s], draws)), axis=0)
-        total = table if total is None else np.logaddexp(total, table)
-    assert total is not None
-    return total - np.log(size)
+    table = np.full((1, 1), -np.inf)
+    for at in range(0, size, 256):  # some draws at a time: (draws, n, c) is large
+        some = jax.tree.map(lambda leaf, at=at: leaf[at : at + 256], draws)
+        table = np.logaddexp(table, logsumexp(model.log_joint(rows, some), axis=0))
+    return table - np.log(size)
 
 
 def _quality(name: str, features: int, joint: np.ndarray, truth: np.ndarray) -> Quality:
-    log_p = joint - logsumexp(joint, axis=1, keepdims=True)
+    log_p = log_normalize(joint)
     confidence, right = np.exp(log_p.max(1)), log_p.argmax(1) == truth
     bins = np.minimum((confidence * 10).astype(int), 9)
     gaps = [abs((confidence[bins == b] - right[bins == b]).sum()) for b in range(10)]
@@ -518,18 +515,19 @@ def _widest(
     fitted: Any, rows: Rows, truth: np.ndarray, positions: np.ndarray, rng: np.random.Generator, level: float
 ) -> tuple[Interval, ...]:
     """The five held-out rows whose most probable class has the widest credible interval."""
-    joint = fitted.posterior_.log_joint(rows)
-    p = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+    p = np.exp(log_normalize(fitted.posterior_.log_joint(rows)))
     top = p.argmax(1)
     draws = []
     for _ in range(400):
         table = fitted.posterior_.log_joint(rows, fitted.posterior_.sample(rng))
-        draws.append(np.exp(table - logsumexp(table, axis=1, keepdims=True))[np.arange(len(top)), top])
+        draws.append(np.exp(log_normalize(table))[np.arange(len(top)), top])
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     order = np.argsort(low - high, kind="stable")[:5]
     labels = [str(label) for label in fitted.classes_]
     return tuple(
-        Interval(int(positions[i]), labels[top[i]], labels[truth[i]], float(p[i, top[i]]), float(low[i]), float(high[i]))
+        Interval(
+            int(positions[i]), labels[top[i]], labels[truth[i]], float(p[i, top[i]]), float(low[i]), float(high[i])
+        )
         for i in order
     )
 

@@ -66,6 +66,7 @@ def run_chains(
                 inverse_mass_matrix=metric,
             )
             schedule = {"num_warmup": 0, "num_samples": draws, "thinning": draws}
+        kernel.init = _jitted(kernel.init)
         # a new object each time: one rerun with other arguments and vectorized chains crashes (NumPyro 0.22)
         mcmc = MCMC(kernel, num_chains=chains, chain_method="vectorized", progress_bar=progress_bar, **schedule)
         begin = starts if chains > 1 else {name: value[0] for name, value in starts.items()}
@@ -73,9 +74,16 @@ def run_chains(
         return {name: np.asarray(value) for name, value in mcmc.get_samples(group_by_chain=True).items()}
 
 
-def start_points(
-    model: Model, sites: Theta, chains: int, spread: float = 1.0
-) -> tuple[Theta, Theta]:
+def _jitted(init: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel's `init` compiled as one program: NumPyro runs it operation by operation, which costs ten seconds."""
+
+    def begin(key: Any, warmup: int, params: Any = None, model_args: Any = (), model_kwargs: Any = None) -> Any:
+        return jax.jit(lambda k, p: init(k, warmup, p, model_args, model_kwargs or {}))(key, params)
+
+    return begin
+
+
+def start_points(model: Model, sites: Theta, chains: int, spread: float = 1.0) -> tuple[Theta, Theta]:
     """Starts for chains and the scale of every unconstrained coordinate, from exact draws of the sites.
 
     With spread > 1 the first `chains` draws are pushed away from their mean by that factor: dispersed starts.

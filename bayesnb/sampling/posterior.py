@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.special import logsumexp
 
 from .._random import categorical, generator
+from .._special import log_normalize
 from ..naive_bayes import NaiveBayes, Parameters, Rows
 from .nuts import run_chains, start_points
 from .to_arviz import as_arviz, dataset
@@ -49,9 +49,7 @@ def sample_posterior(
             model = partial(prior.model, dense(rows), index)
         pilot = posterior.to_sites(posterior.sample(rng, (max(_PILOT, chains),)))
         starts, scale = start_points(model, pilot, chains, _DISPERSED)
-        sites = run_chains(
-            model, starts, scale, seed, draws=draws, warmup=warmup, progress_bar=progress_bar
-        )
+        sites = run_chains(model, starts, scale, seed, draws=draws, warmup=warmup, progress_bar=progress_bar)
         theta = posterior.from_sites(sites)
     dims, coords = layout(estimator, posterior)
     groups = {
@@ -69,8 +67,7 @@ def pointwise(
     """Groups that speak of single rows: log p(x_i, y_i | θ), a label drawn from p(y | x_i, θ), the label observed."""
     joint = posterior.log_joint(rows, theta)  # (chain, draw, n, c)
     chosen = np.take_along_axis(joint, index[None, None, :, None], axis=-1)[..., 0]
-    log_p = joint - logsumexp(joint, axis=-1, keepdims=True)
-    drawn = categorical(rng, log_p)
+    drawn = categorical(rng, log_normalize(joint))
     coords = {"row": np.arange(len(index))}
     dims = {"y": ["row"], "joint": ["row"]}
     return {
@@ -97,5 +94,3 @@ def layout(estimator: Any, model: NaiveBayes) -> tuple[dict[str, list[str]], dic
 def dense(rows: Rows) -> dict[str, np.ndarray]:
     """Rows with sparse blocks written out: NumPyro takes dense arrays."""
     return {name: x.toarray() if hasattr(x, "toarray") else x for name, x in rows.items()}
-
-

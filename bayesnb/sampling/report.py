@@ -23,12 +23,16 @@ def as_text(report: "CheckReport") -> str:
             lines += textwrap.wrap(text, 112, initial_indent="       ", subsequent_indent="       ")
     lines += ["", f"  {'on the held-out rows':<28}{'features':>10}{'accuracy':>11}{'log loss':>11}{'calibration':>13}"]
     for q in report.quality:
-        lines.append(f"  {q.name:<28}{q.features:>10}{q.accuracy:>11.4f}{q.log_loss:>11.4f}{q.calibration_error:>13.4f}")
-    lines += ["", f"  widest {report.level:.0%} intervals of the class probability (over the posterior of the parameters)"]
-    for i in report.widest:
         lines.append(
-            f"    row {i.row:>6}: p({i.label}) = {i.probability:.3f}, interval {i.low:.3f} … {i.high:.3f}; truth {i.truth}"
+            f"  {q.name:<28}{q.features:>10}{q.accuracy:>11.4f}{q.log_loss:>11.4f}{q.calibration_error:>13.4f}"
         )
+    lines += [
+        "",
+        f"  widest {report.level:.0%} intervals of the class probability (over the posterior of the parameters)",
+    ]
+    for i in report.widest:
+        interval = f"{i.low:.3f} … {i.high:.3f}"
+        lines.append(f"    row {i.row:>6}: p({i.label}) = {i.probability:.3f}, interval {interval}; truth {i.truth}")
     count = sum(row.passed for row in report.rows)
     lines += ["", f"  {count} of {len(report.rows)} rows pass: the check {'passes' if report.passed else 'FAILS'}"]
     return "\n".join(lines)

@@ -1,0 +1,136 @@
+"""The command `bayesnb`: exit code 0 for a pass, 1 for a check that fails, 2 for input that cannot be used."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .datasets import NAMES, Dataset, TableError, load, read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MODELS = ("auto", "bernoulli", "categorical", "multinomial", "poisson", "gaussian", "pooled")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    parser = argparse.ArgumentParser(prog="bayesnb", description="Naive Bayes with the whole posterior.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    check = commands.add_parser(
+        "check",
+        help="closed form against NumPyro on a data set",
+        description="Fit on one half of the rows and check the closed form against NumPyro: Bayes' identity, mode, "
+        "posterior, prediction. Exit code 1 if a row fails, 2 if the input cannot be used.",
+    )
+    check.add_argument("data", metavar="NAME|FILE", help=f"{', '.join(NAMES)}, or a CSV, TSV or Parquet file")
+    check.add_argument("--target", help="column with the class labels; needed for a file")
+    check.add_argument("--model", choices=MODELS, default="auto", help="the variant; by default read from the columns")
+    check.add_argument(
+        "--level", type=_share, default=0.9, metavar="LEVEL", help="of the credible intervals shown (default 0.9)"
+    )
+    check.add_argument(
+        "--false-alarm",
+        type=_share,
+        default=0.01,
+        metavar="RATE",
+        help="probability that a correct model fails by chance (default 0.01)",
+    )
+    check.add_argument("--seed", type=int, default=0, help="of the split and of all draws (default 0)")
+    check.add_argument("--json", action="store_true", help="print the report as JSON")
+    options = parser.parse_args(arguments)
+    try:
+        return _check(options)
+    except (ValueError, OSError) as error:
+        print(f"bayesnb: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("bayesnb: interrupted", file=sys.stderr)
+        return 130
+
+
+def _check(options: argparse.Namespace) -> int:
+    data = _load(options.data, options.target)
+    estimator, X, note = choose_model(data.X, options.model)
+    notes = [*data.notes, *([note] if note else [])]
+    if not options.json:
+        print(f"{data.name}: {len(X)} rows, {X.shape[1]} features, target {data.target!r} ({data.source})")
+        for text in notes:
+            print(f"note: {text}")
+        sys.stdout.flush()
+    report = estimator.check(
+        X,
+        data.y,
+        seed=options.seed,
+        false_alarm=options.false_alarm,
+        level=options.level,
+        progress_bar=not options.json,
+    )
+    if options.json:
+        print(json.dumps({"data": data.name, "target": data.target, "notes": notes, **report.to_dict()}, indent=2))
+    else:
+        print(report)
+    return 0 if report.passed else 1
+
+
+def _load(name: str, target: str | None) -> Dataset:
+    if name in NAMES:
+        data = load(name)
+        if target not in (None, data.target):
+            raise TableError(f"the target of {name} is {data.target!r}, not {target!r}; leave --target out.")
+        return data
+    if target is None:
+        raise TableError(f"{name!r} is not one of {', '.join(NAMES)}; for a file, name its --target column.")
+    return read_table(name, target)
+
+
+def choose_model(X: "pd.DataFrame", model: str) -> tuple[Any, "pd.DataFrame", str]:
+    """Estimator for a table, the columns it uses, and a note on what was left out.
+
+    "auto": yes/no variant if every cell is 0 or 1, categorical if no column is numeric, else Gaussian on the numeric
+    columns.
+
+    Raises
+    ------
+    TableError
+        if a model for numbers was asked for and a column holds text
+    """
+    from pandas.api.types import is_numeric_dtype
+
+    from . import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB
+
+    text = [name for name in X.columns if not is_numeric_dtype(X[name])]
+    numbers = X.drop(columns=text)
+    note = ""
+    if model == "auto":
+        if not len(numbers.columns):
+            model = "categorical"
+        else:
+            model = "bernoulli" if numbers.isin([0, 1]).where(numbers.notna(), True).all(axis=None) else "gaussian"
+            if text:
+                note = f"columns that are not numbers were left out: {', '.join(map(repr, text))}."
+    elif text and model != "categorical":
+        column = text[0]
+        value = X[column].dropna().iloc[0]
+        raise TableError(f"column {column!r} holds text such as {value!r}; --model {model} needs numbers.")
+    estimators = {
+        "bernoulli": BernoulliNB(binarize=None),
+        "categorical": CategoricalNB(),
+        "multinomial": MultinomialNB(),
+        "poisson": PoissonNB(),
+        "gaussian": GaussianNB(),
+        "pooled": GaussianNB(variance="pooled"),
+    }
+    return estimators[model], X if model == "categorical" else numbers.astype(float), note
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text} does not lie between 0 and 1")
+    return value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

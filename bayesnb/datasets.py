@@ -1,0 +1,202 @@
+"""Tables to try the models on: six by name, and any CSV, TSV or Parquet file."""
+
+import csv
+import difflib
+import io
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A table with a target column.
+
+    Fields
+    ------
+    name : what it was loaded as
+    X : data frame (n, d)   the features, under their own names; missing cells are NaN
+    y : (n,)                the class labels as they stand in the source
+    target : name of the target column
+    source : where the rows come from, in one line
+    notes : what was left out on reading, one sentence each
+    """
+
+    name: str
+    X: "pd.DataFrame"
+    y: np.ndarray
+    target: str
+    source: str
+    notes: tuple[str, ...] = ()
+
+
+class TableError(ValueError):
+    """A table that cannot be used; the message is one sentence: what was found where, and what to do."""
+
+
+def load(name: str) -> Dataset:
+    """The data set of that name.
+
+    Raises
+    ------
+    ValueError   for a name that is not in `NAMES`
+    """
+    if name not in _LOADERS:
+        raise ValueError(f"there is no data set {name!r}; the names are {', '.join(NAMES)}.")
+    return _LOADERS[name](name)
+
+
+def read_table(path: str | Path, target: str) -> Dataset:
+    """Features and target of a user's file: comma, semicolon, tab or bar between the cells, or Parquet.
+
+    Left out, and told in `notes`: rows without a target, columns without a value, and a first column without a name,
+    which holds row numbers where a data frame was saved with its index.
+
+    Parameters
+    ----------
+    path : the file; `.parquet` and `.pq` are read with pyarrow, anything else as text in UTF-8 with a header row
+    target : name of the column with the class labels
+
+    Raises
+    ------
+    TableError   the file is missing, empty or not a table; or it has no such target, two columns of one name, fewer
+                 than two classes, a target that is a measurement, or no feature with a value
+    """
+    path = Path(path)
+    frame = _read(path)
+    notes = []
+    if frame.columns[0] == "Unnamed: 0":
+        frame = frame.iloc[:, 1:]
+        notes.append("The first column has no name; it was taken for row numbers and left out.")
+    if target not in frame.columns:
+        hint = _suggestion(target, frame.columns) or f"; the columns are {_listed(frame.columns)}"
+        raise TableError(f"{path} has no column {target!r}{hint}.")
+    labelled = frame[frame[target].notna()]
+    y, where = labelled[target], f"{path}: column {target!r}"
+    if len(y) == 0:
+        raise TableError(f"{where} has no value in any of the {len(frame)} rows; name another target.")
+    if y.nunique() == 1:
+        raise TableError(f"{where} holds {y.iloc[0]!s} in every row; a classifier needs at least two classes.")
+    if y.dtype.kind == "f":
+        if fractions := y[y % 1 != 0].tolist():
+            raise TableError(f"{where} holds measurements such as {fractions[0]}, not classes; bin it or name another.")
+        y = y.astype(int)  # whole numbers that became floats beside a missing cell
+    if dropped := len(frame) - len(labelled):
+        notes.append(f"{dropped} of {len(frame)} rows have no value in {target!r} and were left out.")
+    x = labelled.drop(columns=target).dropna(axis="columns", how="all").reset_index(drop=True)
+    if x.shape[1] == 0:
+        raise TableError(f"{path} has no column with values beside the target {target!r}; add the features.")
+    if empty := [column for column in labelled.columns if column != target and column not in x.columns]:
+        notes.append(f"Columns without a single value were left out: {_listed(empty)}.")
+    return Dataset(path.stem, x, y.to_numpy(), target, str(path), tuple(notes))
+
+
+def _read(path: Path) -> "pd.DataFrame":
+    if path.is_dir():
+        raise TableError(f"{path} is a folder; name a CSV, TSV or Parquet file.")
+    if not path.exists():
+        raise TableError(f"there is no file {path}; check the path, or take one of {', '.join(NAMES)}.")
+    frame = _read_parquet(path) if path.suffix in (".parquet", ".pq") else _read_text(path)
+    if frame.empty:
+        raise TableError(f"{path} has no rows below the header; add the examples to learn from.")
+    return frame
+
+
+def _read_text(path: Path) -> "pd.DataFrame":
+    import pandas as pd
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise TableError(f"{path} cannot be read ({error.strerror}).") from error
+    except UnicodeDecodeError as error:
+        raise TableError(
+            f"{path} is not text in UTF-8 (byte {error.start} is in no character); save it as CSV in UTF-8, or Parquet."
+        ) from error
+    if not text.strip():
+        raise TableError(f"{path} is empty; a header and rows are needed.")
+    delimiter = max(",;\t|", key=text.lstrip().partition("\n")[0].count)  # the header decides: cells may hold commas
+    try:
+        rows = (row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row)
+        header, first = [name.strip() for name in next(rows)], next(rows, [])
+        frame = pd.read_csv(io.StringIO(text), sep=delimiter, skipinitialspace=True).rename(columns=str.strip)
+    except (csv.Error, ValueError) as error:
+        found = str(error).strip().removeprefix("Error tokenizing data. C error: ")
+        raise TableError(f"{path} is not a table ({found}); every row needs the cells of the header.") from error
+    if len(first) > len(header):  # pandas would take the surplus for row names
+        raise TableError(
+            f"{path} has {len(header)} cells in the header and {len(first)} in the first row; name them all."
+        )
+    if doubled := sorted({name for name in header if header.count(name) > 1}):
+        raise TableError(f"{path} has more than one column named {_listed(doubled)}; give each a name of its own.")
+    return frame
+
+
+def _read_parquet(path: Path) -> "pd.DataFrame":
+    import pandas as pd
+
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise TableError(
+            f"{path} is a Parquet file and pyarrow is not installed; `pip install pyarrow`, or save it as CSV."
+        ) from error
+    try:
+        return pd.read_parquet(path, engine="pyarrow").rename(columns=str)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise TableError(f"{path} is not a Parquet file; save it again, or as CSV.") from error
+
+
+def _shipped(target: str, source: str) -> Callable[[str], Dataset]:
+    def loader(name: str) -> Dataset:
+        import pandas as pd
+
+        with files("bayesnb").joinpath("data", f"{name}.csv").open(encoding="utf-8") as file:
+            frame = pd.read_csv(file)
+        return Dataset(name, frame.drop(columns=target), frame[target].to_numpy(), target, source)
+
+    return loader
+
+
+def _scikit_learn(source: str) -> Callable[[str], Dataset]:
+    def loader(name: str) -> Dataset:
+        from sklearn import datasets
+
+        bunch: Any = getattr(datasets, f"load_{name}")(as_frame=True)
+        labels = np.asarray(bunch.target_names).astype(str)
+        return Dataset(name, bunch.data, labels[bunch.target.to_numpy()], "class", f"scikit-learn: {source}")
+
+    return loader
+
+
+_LOADERS = {
+    "iris": _scikit_learn("Fisher (1936), 3 species of iris, 4 measurements in cm"),
+    "wine": _scikit_learn("Forina et al. (1991), 3 cultivars, 13 chemical measurements"),
+    "breast_cancer": _scikit_learn("Street, Wolberg & Mangasarian (1993), 30 measurements of cell nuclei"),
+    "digits": _scikit_learn("Alpaydin & Kaynak (1998), handwritten digits, 8 x 8 grey values from 0 to 16"),
+    "votes": _shipped("party", "UCI: 16 votes of the United States House of Representatives in 1984"),
+    "penguins": _shipped("species", "Gorman, Williams & Fraser (2014), 3 species of penguin at Palmer Station"),
+}
+
+NAMES = tuple(_LOADERS)
+"""The names that `load` knows."""
+
+
+def _suggestion(name: str, names: Iterable[str]) -> str:
+    """'; the closest is …', or nothing where none is near."""
+    by_lower = {known.lower(): known for known in names}
+    close = difflib.get_close_matches(name.lower(), by_lower, 1)
+    return f"; the closest is {by_lower[close[0]]!r}" if close else ""
+
+
+def _listed(names: Iterable[str], most: int = 8) -> str:
+    """The names in quotes, the first few of many."""
+    quoted = [repr(name) for name in names]
+    return ", ".join(quoted[:most]) + (f" and {len(quoted) - most} more" if len(quoted) > most else "")

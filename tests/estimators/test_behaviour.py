@@ -1,0 +1,303 @@
+"""What all estimators promise beyond scikit-learn: batches, forgetting, evidence, draws, and that nothing is lost."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+
+from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB
+
+ALL = [
+    BernoulliNB(binarize=3),
+    CategoricalNB(),
+    MultinomialNB(),
+    PoissonNB(),
+    GaussianNB(),
+    GaussianNB(variance="pooled"),
+    GaussianNB(known_variance=2.0),
+]
+TAKES_MISSING = [nb for nb in ALL if not isinstance(nb, MultinomialNB)]
+
+every = pytest.mark.parametrize("nb", ALL, ids=repr)
+
+
+@pytest.fixture(scope="module")
+def table():
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(y))
+    return np.round(X[order]), np.array(["setosa", "versicolor", "virginica"])[y[order]], rng.random(len(y)) + 0.1
+
+
+@every
+def test_batches_in_any_order_reach_the_posterior_of_fit(nb, table):
+    X, y, w = table
+    whole, parts = clone(nb).fit(X, y, w), clone(nb)
+    for batch in np.array_split(np.random.default_rng(1).permutation(len(y)), [1, 20, 90]):
+        parts.partial_fit(X[batch], y[batch], classes=np.unique(y), sample_weight=w[batch])
+    np.testing.assert_allclose(parts.predict_log_proba(X), whole.predict_log_proba(X), atol=1e-10)
+    assert parts.log_evidence_ == pytest.approx(whole.log_evidence_, rel=1e-11)
+
+
+@every
+def test_forget_undoes_partial_fit(nb, table):
+    X, y, w = table
+    before = clone(nb).fit(X[:100], y[:100], w[:100])
+    after = clone(nb).fit(X, y, w).forget(X[100:], y[100:], w[100:])
+    np.testing.assert_allclose(after.predict_log_proba(X), before.predict_log_proba(X), atol=1e-9)
+
+
+@every
+def test_weights_are_repetitions(nb, table):
+    X, y, _ = table
+    w = np.random.default_rng(2).integers(0, 4, len(y))
+    weighted, repeated = clone(nb).fit(X, y, w), clone(nb).fit(np.repeat(X, w, 0), np.repeat(y, w))
+    np.testing.assert_allclose(weighted.predict_log_proba(X), repeated.predict_log_proba(X), atol=1e-10)
+    assert weighted.log_evidence_ == pytest.approx(repeated.log_evidence_, rel=1e-11)
+
+
+@every
+def test_evidence_is_the_product_of_sequential_predictions(nb, table):
+    X, y, _ = table
+    X, y = X[:40], y[:40]
+    fitted = clone(nb).fit(X, y)
+    model, total = fitted.prior_, 0.0
+    for i in range(len(y)):
+        rows = fitted._encode(X[i : i + 1])
+        c = fitted._class_index(y[i : i + 1])[0]
+        total += model.log_joint(rows)[0, c]
+        model = model.update(model.suffstats(rows, np.eye(3)[[c]]))
+    assert fitted.log_evidence_ == pytest.approx(total, rel=1e-11)
+
+
+@every
+def test_mean_of_drawn_joints_is_the_predictive(nb, table):
+    X, y, _ = table
+    fitted = clone(nb).fit(X, y)
+    rows = fitted._encode(X[:5])
+    w = np.exp(fitted.posterior_.log_joint(rows, fitted.posterior_.sample(np.random.default_rng(3), (4000,))))
+    exact = np.exp(fitted.predict_joint_log_proba(X[:5]))
+    # 15 averages of independent draws: five standard errors are passed by chance once in 100,000 runs; the floor is
+    # for joints so small that their draws are far from normal
+    error = w.std(0) / np.sqrt(len(w))
+    assert (np.abs(w.mean(0) - exact) <= 5 * error + 1e-3 * exact.max()).all()
+
+
+@every
+def test_sample_proba(nb, table):
+    X, y, _ = table
+    fitted = clone(nb).fit(X, y)
+    p = fitted.sample_proba(X[:7], n_draws=30, seed=1)
+    assert p.shape == (30, 7, 3)
+    np.testing.assert_allclose(p.sum(-1), 1, rtol=1e-12)
+    np.testing.assert_array_equal(p, fitted.sample_proba(X[:7], n_draws=30, seed=1))
+    assert (p.std(0) > 0).any()
+
+
+@every
+def test_new_rows_look_like_the_old_ones(nb, table):
+    X, y, _ = table
+    fitted = clone(nb).fit(X, y)
+    new_X, new_y = fitted.sample(4000, seed=0)
+    assert new_X.shape == (4000, X.shape[1])
+    share = np.array([(new_y == label).mean() for label in fitted.classes_])
+    p = np.exp(fitted.posterior_.classes.log_predictive())
+    assert (abs(share - p) < 5 * np.sqrt(p * (1 - p) / 4000)).all()  # once in 600,000 runs by chance
+    if isinstance(nb, BernoulliNB):
+        new_X = 10 * new_X  # zeros and ones, on either side of the threshold
+    again = clone(nb).fit(new_X, new_y)  # what was learnt from the new rows predicts the old ones about as well
+    assert again.score(X, y) > fitted.score(X, y) - 0.05
+
+
+@pytest.mark.parametrize("nb", TAKES_MISSING, ids=repr)
+def test_a_missing_cell_is_a_column_left_out(nb, table):
+    X, y, _ = table
+    holes = np.where(np.random.default_rng(4).random(X.shape) < 0.2, np.nan, X)
+    fitted = clone(nb).fit(holes, y)
+    assert np.isfinite(fitted.log_evidence_)
+    row = X[:1].copy()
+    row[0, 2] = np.nan
+    without = clone(nb).fit(np.delete(holes, 2, 1), y)
+    np.testing.assert_allclose(
+        fitted.predict_log_proba(row), without.predict_log_proba(np.delete(row, 2, 1)), atol=1e-10
+    )
+    empty = fitted.predict_proba(np.full((1, X.shape[1]), np.nan))
+    np.testing.assert_allclose(empty[0], np.exp(fitted.posterior_.classes.log_predictive()))
+
+
+def test_multinomial_refuses_missing_cells(table):
+    X, y, _ = table
+    with pytest.raises(ValueError, match="NaN"):
+        MultinomialNB().fit(np.where(X > 6, np.nan, X), y)
+
+
+@every
+def test_shapes_that_are_barely_data(nb, table):
+    X, y, _ = table
+    one_row = clone(nb).fit(X[:1], y[:1])
+    np.testing.assert_allclose(one_row.predict_proba(X), 1)
+    one_class = clone(nb).fit(X, np.zeros(len(y)))
+    np.testing.assert_allclose(one_class.predict_proba(X), 1)
+    unweighted = clone(nb).fit(X, y, (y != "setosa").astype(float))  # a class without weight
+    assert np.isfinite(unweighted.predict_log_proba(X)).all()
+    constant = clone(nb).fit(np.column_stack([X, np.ones(len(X))]), y)
+    assert np.isfinite(constant.predict_log_proba(np.column_stack([X, np.ones(len(X))]))).all()
+
+
+def test_a_constant_column_says_nothing(table):
+    X, y, _ = table
+    for variance in ("class", "pooled"):
+        plain = GaussianNB(variance=variance).fit(X, y)
+        padded = GaussianNB(variance=variance).fit(np.column_stack([X, *[np.full(len(X), 7.1)] * 50]), y)
+        got = padded.predict_log_proba(np.column_stack([X, *[np.full(len(X), 7.1)] * 50]))
+        np.testing.assert_allclose(got, plain.predict_log_proba(X), atol=1e-5)  # 50 columns × 150 rows / 1e9
+
+
+def test_shift_and_scale_change_no_probability(table):
+    X, y, w = table
+    for variance in ("class", "pooled"):
+        nb = GaussianNB(variance=variance).fit(X, y, w)
+        moved = GaussianNB(variance=variance).fit(1e4 * X - 3e5, y, w)
+        # the shift costs four digits of the deviations
+        np.testing.assert_allclose(moved.predict_log_proba(1e4 * X - 3e5), nb.predict_log_proba(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("far", [1e30, 1e150, 1e300])
+@pytest.mark.parametrize("estimate", ["predictive", "mean", "map", "mle"])
+def test_a_row_far_away_has_finite_probabilities(far, estimate, table):
+    X, y, _ = table
+    for settings in ({}, {"variance": "pooled"}, {"known_variance": 1.0}):
+        p = GaussianNB(estimate=estimate, **settings).fit(X, y).predict_proba([[far, -far, far, -far]])
+        np.testing.assert_allclose(p.sum(), 1)
+
+
+def test_the_near_class_wins_far_out():
+    X = [[-1.0], [0.0], [1.0], [99.0], [100.0], [101.0]]
+    nb = GaussianNB().fit(X, list("AAABBB"))
+    assert nb.predict_proba([[-20.0]])[0, 0] > 0.9  # Student's t of three rows has heavy tails
+    assert nb.set_params(estimate="mle").predict_proba([[-20.0]])[0, 0] == 1.0
+
+
+def test_two_million_float32_rows():
+    x = np.random.default_rng(0).normal(1000, 1, (2_000_000, 1)).astype(np.float32)
+    stats = GaussianNB().fit(x, np.zeros(len(x))).statistics_.blocks["x"]
+    assert stats.mean[0, 0] == pytest.approx(x.mean(dtype=float), rel=1e-12)
+    assert stats.ss[0, 0] / stats.n[0, 0] == pytest.approx(x.var(dtype=float), rel=1e-9)
+
+
+@every
+@pytest.mark.parametrize("method", ["fit", "partial_fit", "forget"])
+def test_a_failure_leaves_the_model_as_it_was(nb, method, table, monkeypatch):
+    X, y, _ = table
+    fitted = clone(nb).fit(X, y)
+    before, expected = vars(fitted).copy(), fitted.predict_log_proba(X)
+    with pytest.raises(ValueError, match="inconsistent"):
+        getattr(fitted, method)(X[:9, :2] if method == "fit" else X[:9], np.full(10, "unheard of"))
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(type(fitted), "_set_statistics", interrupted)
+        getattr(fitted, method)(X[:10], y[:10])
+    assert vars(fitted).keys() == before.keys()
+    assert all(vars(fitted)[key] is before[key] for key in before)
+    np.testing.assert_array_equal(fitted.predict_log_proba(X), expected)
+
+
+@every
+def test_rows_never_seen_cannot_be_forgotten(nb, table):
+    X, y, _ = table
+    fitted = clone(nb).fit(X[:10], y[:10])
+    with pytest.raises(ValueError, match="never fitted"):
+        fitted.forget(X[:60], y[:60])
+
+
+@every
+def test_pickle_and_read_only(nb, table):
+    X, y, _ = table
+    X = X.copy()
+    X.flags.writeable = False
+    fitted = clone(nb).fit(X, y)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict_log_proba(X), fitted.predict_log_proba(X))
+
+
+@pytest.mark.parametrize("nb", [BernoulliNB(), MultinomialNB(), PoissonNB(), GaussianNB(variance="pooled")], ids=repr)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_linear_form_gives_the_log_odds(nb, classes, table):
+    X, y, _ = table
+    keep = y != "setosa" if classes == 2 else y == y
+    X, y = X[keep], y[keep]
+    if isinstance(nb, BernoulliNB):
+        X = (X > 3).astype(float)
+    fitted = clone(nb).set_params(estimate="mean").fit(X, y)
+    scores = X @ fitted.coef_.T + fitted.intercept_
+    log_p = fitted.predict_log_proba(X)
+    expected = log_p[:, 1:] - log_p[:, :1] if classes == 2 else log_p
+    if classes == 3:
+        scores, expected = scores - scores[:, :1], expected - expected[:, :1]
+    np.testing.assert_allclose(scores, expected, atol=1e-6)  # var_smoothing is in both; sums of 4 terms of size 100
+
+
+def test_no_linear_form_where_there_is_none(table):
+    X, y, _ = table
+    assert not hasattr(GaussianNB().fit(X, y), "coef_")
+    assert not hasattr(CategoricalNB().fit(X, y), "coef_")
+
+
+@pytest.mark.parametrize(
+    ("nb", "message"),
+    [
+        (GaussianNB(estimate="median"), "`estimate` is 'median'"),
+        (GaussianNB(variance="none"), "`variance` is 'none'"),
+        (GaussianNB(var_smoothing=-1), "`var_smoothing` is -1"),
+        (GaussianNB(priors=[1, 2, 3]), "`priors` is"),
+        (GaussianNB(priors=[0.5, 0.5]), r"`priors` has shape \(2,\)"),
+        (GaussianNB(known_variance=0), "`known_variance` is 0"),
+        (GaussianNB(prior="flat"), "`prior` is a str"),
+        (GaussianNB(class_alpha=-1), "`class_alpha` is -1"),
+        (BernoulliNB(alpha=0), "estimate='mle'"),
+        (BernoulliNB(alpha=[1, 2, 3]), r"`alpha` is shape \(3,\)"),
+        (BernoulliNB(alpha="one"), "`alpha` is 'one'"),
+        (BernoulliNB(binarize=None), "`X` has .* in column"),
+        (PoissonNB(beta=np.inf), "`beta` is inf"),
+        (CategoricalNB(min_categories=2.5), "`min_categories` is 2.5"),
+    ],
+    ids=repr,
+)
+def test_bad_parameters_are_named(nb, message, table):
+    X, y, _ = table
+    with pytest.raises(ValueError, match=message):
+        nb.fit(X, y)
+    assert not hasattr(nb, "classes_")
+
+
+@pytest.mark.parametrize("nb", [MultinomialNB(), PoissonNB(), CategoricalNB()], ids=repr)
+def test_negative_counts_name_the_column(nb):
+    import pandas as pd
+
+    X = pd.DataFrame({"age": [1, 2], "income": [3, -4]})
+    with pytest.raises(ValueError, match=r"Negative values.*-4 in column 'income'"):
+        nb.fit(X, [0, 1])
+
+
+def test_the_mode_on_the_boundary_is_told_and_finite():
+    X, y = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]), [0, 0, 1]
+    nb = BernoulliNB(estimate="map").fit(X, y)
+    with pytest.warns(UserWarning, match="boundary"):
+        p = nb.predict_proba([[0.0, 0.0]])
+    np.testing.assert_allclose(p.sum(), 1)
+
+
+def test_prior_of_ones_own():
+    from bayesnb.families import NormalInverseGamma
+
+    X, y = load_iris(return_X_y=True)
+    prior = NormalInverseGamma(np.full((1, 4), 3.0), np.ones((1, 4)), np.full((1, 4), 2.0), np.ones((1, 4)))
+    nb = GaussianNB(prior=prior).fit(X, y)
+    assert nb.prior_.blocks["x"].m.shape == (3, 4)
+    n, mean = 50, X[y == 1].mean(0)
+    np.testing.assert_allclose(nb.posterior_.blocks["x"].m[1], (3.0 + n * mean) / (1 + n), rtol=1e-12)

@@ -1,0 +1,118 @@
+"""CategoricalNB: the forms levels come in."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from bayesnb import CategoricalNB, datasets
+
+COLOURS = ["red", "green", "red", "blue", "green", "red"]
+SIZES = [0, 1, 2, 1, 0, 0]
+Y = [1, 0, 1, 0, 1, 1]
+
+
+def frame() -> pd.DataFrame:
+    return pd.DataFrame({"colour": COLOURS, "size": SIZES})
+
+
+def by_hand(alpha: float, colour: str | None, size: int | None) -> np.ndarray:
+    """Add-α by counting, features with 3 levels each, class prior (N_c + 1)/(N + 2)."""
+    p = []
+    for c in (0, 1):
+        rows = [i for i, label in enumerate(Y) if label == c]
+        value = (len(rows) + 1) / (len(Y) + 2)
+        for column, level in ((COLOURS, colour), (SIZES, size)):
+            if level is not None:
+                value *= (sum(column[i] == level for i in rows) + alpha) / (len(rows) + 3 * alpha)
+        p.append(value)
+    return np.array(p) / sum(p)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        frame(),
+        frame().astype({"colour": "category"}),
+        frame().astype({"colour": "string", "size": "Int64"}),
+        frame().to_numpy(dtype=object),
+        pl.DataFrame({"colour": COLOURS, "size": SIZES}),
+    ],
+    ids=["pandas", "categorical", "nullable", "object", "polars"],
+)
+def test_every_form_of_levels(X):
+    nb = CategoricalNB(alpha=0.5).fit(X, Y)
+    expected = [by_hand(0.5, colour, size) for colour, size in zip(COLOURS, SIZES, strict=True)]
+    np.testing.assert_allclose(nb.predict_proba(X), expected, rtol=1e-12)
+
+
+def test_whole_numbers_are_codes():
+    X = np.array([[0, 3], [1, 0], [0, 1]])
+    nb = CategoricalNB(min_categories=[3, 0]).fit(X, [0, 1, 1])
+    np.testing.assert_array_equal(nb.n_categories_, [3, 4])
+    np.testing.assert_array_equal(CategoricalNB().fit(X.astype(float), [0, 1, 1]).n_categories_, [2, 4])
+    np.testing.assert_array_equal(CategoricalNB().fit(X.astype(bool), [0, 1, 1]).n_categories_, [2, 2])
+
+
+@pytest.mark.parametrize("unknown", ["violet", None, np.nan, pd.NA])
+def test_unknown_and_missing_levels_are_left_out(unknown):
+    nb = CategoricalNB(alpha=0.5).fit(frame(), Y)
+    row = pd.DataFrame({"colour": pd.Series([unknown], dtype=object), "size": [1]})
+    np.testing.assert_allclose(nb.predict_proba(row)[0], by_hand(0.5, None, 1), rtol=1e-12)
+    number = CategoricalNB().fit([[0], [1]], [0, 1])
+    np.testing.assert_allclose(number.predict_proba([[7.0], [0.5], [-1.0], [np.nan]]), 0.5)
+
+
+def test_declared_levels_count_before_they_are_seen():
+    colour = pd.Categorical(COLOURS, categories=["red", "green", "blue", "black"])
+    nb = CategoricalNB().fit(pd.DataFrame({"colour": colour}), Y)
+    assert nb.categories_[0].tolist() == ["red", "green", "blue", "black"]
+
+
+def test_partial_fit_takes_in_new_levels():
+    X = frame().to_numpy(dtype=object)
+    whole, parts = CategoricalNB().fit(X, Y), CategoricalNB()
+    for i in range(len(Y)):
+        parts.partial_fit(X[i : i + 1], Y[i : i + 1], classes=[0, 1])
+    np.testing.assert_allclose(parts.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-12)
+    assert parts.log_evidence_ == pytest.approx(whole.log_evidence_, rel=1e-12)
+    assert set(parts.categories_[0]) == set(COLOURS)
+
+
+def test_weight_equivalence_and_one_class_after_weights():
+    """The law of scikit-learn's two checks that feed real numbers, on levels."""
+    rng = np.random.default_rng(0)
+    X, y, w = rng.integers(0, 4, (60, 3)), rng.integers(0, 3, 60), rng.integers(0, 3, 60)
+    X[0], w[0] = 3, 1  # every level has weight in both
+    weighted = CategoricalNB(min_categories=4).fit(X, y, w)
+    repeated = CategoricalNB(min_categories=4).fit(np.repeat(X, w, 0), np.repeat(y, w))
+    np.testing.assert_allclose(weighted.predict_log_proba(X), repeated.predict_log_proba(X), atol=1e-12)
+    one = CategoricalNB().fit(X, y, (y == 1).astype(float))
+    assert (one.predict(X) == 1).all()
+
+
+def test_drawn_rows_have_the_levels_of_the_input():
+    X, _ = CategoricalNB().fit(frame(), Y).sample(50, seed=0)
+    assert set(X[:, 0]) <= set(COLOURS)
+    assert set(X[:, 1]) <= set(SIZES)
+    codes, _ = CategoricalNB().fit(np.array([[0, 1], [1, 0]]), [0, 1]).sample(5, seed=0)
+    assert codes.dtype.kind == "i"
+
+
+def test_house_votes_equal_r():
+    """R's e1071::naiveBayes on the same table: missing cells left out, class prior not smoothed, laplace = 3 and 0."""
+    votes = datasets.load("votes")
+    prior = [np.mean(votes.y == "democrat"), np.mean(votes.y == "republican")]
+    nb = CategoricalNB(alpha=3, class_prior=prior).fit(votes.X, votes.y)
+    np.testing.assert_allclose(
+        nb.predict_proba(votes.X[:3])[:, 0], [1.98420977300e-07, 1.13372728390e-07, 6.55169849281e-03], rtol=1e-9
+    )
+    plain = nb.set_params(estimate="mle").predict_proba(votes.X[:3])[:, 0]
+    np.testing.assert_allclose(plain, [1.02920870860e-07, 5.82041510597e-08, 5.68493662017e-03], rtol=1e-9)
+
+
+def test_real_numbers_and_wild_codes_are_refused():
+    with pytest.raises(ValueError, match=r"`X` has 0.5 in column 1.*Bin the column"):
+        CategoricalNB().fit([[1, 0.5], [0, 1.0]], [0, 1])
+    with pytest.raises(ValueError, match="as strings"):
+        CategoricalNB().fit([[10**9], [1]], [0, 1])

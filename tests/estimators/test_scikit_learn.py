@@ -1,0 +1,114 @@
+"""The estimators among scikit-learn's tools: its own checks, and its naive Bayes where both compute the same thing."""
+
+import warnings
+
+import numpy as np
+import pytest
+import sklearn.naive_bayes as peers
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB
+
+ALL = [
+    BernoulliNB(),
+    CategoricalNB(),
+    MultinomialNB(),
+    MultinomialNB(estimate="mean"),
+    PoissonNB(),
+    GaussianNB(),
+    GaussianNB(variance="pooled"),
+    GaussianNB(known_variance=1.0, estimate="mean"),
+]
+
+REAL_NUMBERS = "feeds real numbers; CategoricalNB refuses them, see test_categorical.py for the same law on levels"
+
+
+def expected_failures(estimator):
+    if isinstance(estimator, CategoricalNB):
+        return {
+            "check_sample_weight_equivalence_on_dense_data": REAL_NUMBERS,
+            "check_classifiers_one_label_sample_weights": REAL_NUMBERS,
+        }
+    return {}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(ALL, expected_failed_checks=expected_failures)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X, y, np.random.default_rng(0).random(len(y)) + 0.5
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (BernoulliNB(binarize=7, alpha=0.3), peers.BernoulliNB(binarize=7, alpha=0.3)),
+        (CategoricalNB(alpha=0.3), peers.CategoricalNB(alpha=0.3)),
+        (MultinomialNB(alpha=0.3), peers.MultinomialNB(alpha=0.3)),
+    ],
+    ids=lambda nb: type(nb).__name__,
+)
+def test_mean_is_scikit_learns_smoothing(digits, ours, theirs):
+    X, y, w = digits
+    prior = np.full(10, 0.1)
+    ours = clone(ours).set_params(estimate="mean", class_prior=prior).fit(X, y, w)
+    theirs = clone(theirs).set_params(class_prior=prior).fit(X, y, w)
+    # scikit-learn's fit sums the same counts; 64 logarithms of size 10 leave 1e-13
+    np.testing.assert_allclose(ours.predict_log_proba(X), theirs.predict_log_proba(X), atol=1e-10)
+
+
+def test_mle_is_scikit_learns_gaussian(digits):
+    X, y = load_iris(return_X_y=True)
+    ours = GaussianNB(estimate="mle").fit(X, y)
+    theirs = peers.GaussianNB().fit(X, y)
+    np.testing.assert_allclose(ours.predict_log_proba(X), theirs.predict_log_proba(X), atol=1e-9)
+
+
+def test_parameters_mean_what_they_mean_there():
+    X, y = load_iris(return_X_y=True)
+    assert np.allclose(
+        np.exp(GaussianNB(priors=[0.2, 0.3, 0.5]).fit(X, y).posterior_.classes.log_predictive()), [0.2, 0.3, 0.5]
+    )
+    uniform = BernoulliNB(fit_prior=False).fit(X, y)
+    assert np.allclose(np.exp(uniform.posterior_.classes.log_predictive()), 1 / 3)
+    per_feature = MultinomialNB(alpha=[1, 2, 3, 4]).fit(X, y)
+    np.testing.assert_array_equal(per_feature.prior_.blocks["x"].alpha[0], [1, 2, 3, 4])
+    assert MultinomialNB(alpha=0, force_alpha=False).fit(X, y).prior_.blocks["x"].alpha.max() == 1e-10
+
+
+@pytest.mark.parametrize("nb", ALL[:5], ids=repr)
+def test_grid_search_over_alpha_and_estimate(nb, digits):
+    X, y, _ = digits
+    grid = {"alpha": [0.1, 1.0], "estimate": ["predictive", "mean"]}
+    search = GridSearchCV(clone(nb), grid, cv=3, scoring="neg_log_loss").fit(X[:300], y[:300])
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize("nb", [BernoulliNB(), MultinomialNB(), PoissonNB()], ids=repr)
+@pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
+def test_sparse_rows_are_dense_rows(nb, form, digits):
+    X, y, w = digits
+    dense, thin = clone(nb).fit(X, y, w), clone(nb).fit(form(X), y, w)
+    np.testing.assert_allclose(thin.predict_log_proba(form(X)), dense.predict_log_proba(X), atol=1e-9)
+    assert thin.log_evidence_ == pytest.approx(dense.log_evidence_, rel=1e-12)
+
+
+@pytest.mark.parametrize("nb", ALL, ids=repr)
+def test_changing_the_estimate_needs_no_refit(nb, digits):
+    X, y, _ = digits
+    fitted = clone(nb).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # modes on the boundary are told; here only their numbers count
+        for estimate in ("predictive", "mean", "map", "mle"):
+            changed = fitted.set_params(estimate=estimate).predict_log_proba(X)
+            assert np.isfinite(changed).all()
+            np.testing.assert_array_equal(changed, clone(fitted).fit(X, y).predict_log_proba(X))

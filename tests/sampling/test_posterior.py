@@ -1,0 +1,117 @@
+"""Posterior draws as ArviZ data, on either side of ArviZ 1."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import sparse, stats
+from sklearn.datasets import load_iris
+
+from bayesnb import CategoricalNB, GaussianNB, MultinomialNB, as_arviz
+from bayesnb.sampling.to_arviz import import_arviz
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    return X, np.array(["setosa", "versicolor", "virginica"])[y]
+
+
+@pytest.fixture(scope="module")
+def nb(iris):
+    return GaussianNB().fit(*iris)
+
+
+def variable(data, group, name):
+    return data[group][name]
+
+
+def test_groups_dims_and_coords(nb, iris):
+    X, y = iris
+    data = nb.sample_posterior(draws=50, seed=1, X=X, y=y, chains=2)
+    mu = variable(data, "posterior", "mu")
+    assert mu.dims == ("chain", "draw", "class", "feature")
+    assert mu.sizes["chain"] == 2
+    assert mu.sizes["draw"] == 50
+    assert mu.coords["class"].values.tolist() == nb.classes_.tolist()
+    assert mu.coords["feature"].values.tolist() == X.columns.tolist()
+    assert variable(data, "prior", "variance").dims == mu.dims
+    assert variable(data, "posterior_predictive", "y").shape == (2, 50, 150)
+    assert variable(data, "observed_data", "y").values.tolist() == y.tolist()
+    # pointwise log p(x_i, y_i | θ) of the first draw, by SciPy
+    theta = {name: variable(data, "posterior", name).values[0, 0] for name in ("pi", "mu", "variance")}
+    c = nb._class_index(y)
+    expected = np.log(theta["pi"][c]) + stats.norm.logpdf(X, theta["mu"][c], np.sqrt(theta["variance"][c])).sum(1)
+    np.testing.assert_allclose(variable(data, "log_likelihood", "joint").values[0, 0], expected, rtol=1e-12)
+
+
+def test_arviz_reads_it(nb):
+    arviz = import_arviz()
+    data = nb.sample_posterior(draws=200, seed=0)
+    summary = arviz.summary(data, var_names=["mu"])
+    assert len(summary) == 12
+    assert float(arviz.rhat(data)["mu"].max()) < 1.05
+    assert isinstance(data, arviz.InferenceData if arviz.__version__.startswith("0.") else xr.DataTree)
+
+
+def test_plain_datasets_become_arviz_data():
+    data = as_arviz({"posterior": xr.Dataset({"a": (("chain", "draw"), np.zeros((2, 3)))})})
+    assert variable(data, "posterior", "a").shape == (2, 3)
+
+
+def test_equal_seeds_give_equal_draws(nb):
+    first, second, other = (nb.sample_posterior(draws=5, seed=seed)["posterior"]["mu"] for seed in (3, 3, 4))
+    np.testing.assert_array_equal(first, second)
+    assert (first != other).all()
+
+
+@pytest.mark.parametrize("on_rows", [True, False], ids=["rows", "statistics"])
+def test_nuts_agrees_with_exact_draws(nb, iris, on_rows):
+    X, y = iris if on_rows else (None, None)
+    data = nb.sample_posterior(draws=500, seed=0, method="nuts", X=X, y=y, warmup=300, progress_bar=False)
+    exact = nb.posterior_.marginals()
+    arviz = import_arviz()
+    for name in ("mu", "variance", "pi"):
+        error = arviz.mcse(data, var_names=[name])[name]
+        found = data["posterior"][name].mean(("chain", "draw"))
+        # 27 means: five standard errors are passed by chance once in 60,000 runs
+        assert (np.abs((found - exact[name].mean()) / error) < 5).all(), name
+
+
+def test_blocks_of_several_level_numbers_have_dims_of_their_own():
+    X = np.array([[0, 1, 0], [1, 2, 1], [0, 0, 2], [1, 1, 0]])
+    data = CategoricalNB().fit(X, [0, 1, 0, 1]).sample_posterior(draws=3, seed=0)
+    theta = data["posterior"]["levels_3.theta"]
+    assert theta.dims == ("chain", "draw", "class", "levels_3_feature", "levels_3_level")
+    assert theta.coords["levels_3_feature"].values.tolist() == [1, 2]
+    np.testing.assert_allclose(theta.sum("levels_3_level"), 1)
+
+
+def test_sparse_rows_reach_numpyro():
+    X, y = sparse.csr_matrix([[2, 0, 1], [0, 3, 1], [1, 0, 0]]), [0, 1, 0]
+    nb = MultinomialNB().fit(X, y)
+    data = nb.sample_posterior(draws=20, seed=0, method="nuts", X=X, y=y, warmup=20, chains=1, progress_bar=False)
+    assert data["posterior"]["theta"].shape == (1, 20, 2, 3)
+
+
+def test_numpyro_model_runs_under_numpyros_own_mcmc(nb, iris):
+    import jax
+    from numpyro.infer import MCMC, NUTS
+
+    mcmc = MCMC(NUTS(nb.numpyro_model), num_warmup=50, num_samples=50, progress_bar=False)
+    mcmc.run(jax.random.key(0), *iris)
+    assert mcmc.get_samples()["mu"].shape == (50, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"method": "gibbs"}, "`method` is 'gibbs'"),
+        ({"draws": 0}, "`draws` is 0"),
+        ({"X": [[1.0] * 4]}, "`X` and `y` go together"),
+        ({"X": [[1.0] * 4], "y": ["tulip"]}, "tulip"),
+    ],
+)
+def test_bad_settings_are_named(iris, settings, message):
+    fitted = GaussianNB().fit(iris[0].to_numpy(), iris[1])
+    with pytest.raises(ValueError, match=message):
+        fitted.sample_posterior(**settings)
