@@ -136,10 +136,18 @@ def from_sites(parameters: tuple[str, ...], sites: Theta) -> Theta:
     return theta
 
 
+def as_jax(tree: Any) -> Any:
+    """Arrays of a pytree as JAX arrays in the precision of the session.
+
+    Said explicitly: NumPy's float64 handed to JAX as it is can stay float64 where 64 bits are switched off.
+    """
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(float)), tree)
+
+
 def observed(x: Any, fill: float = 0.0) -> tuple[Any, Any]:
     """(mask, x) for a NumPyro site: missing cells are masked and filled with a value of the support; None is drawn."""
     if x is None:
         return True, None
-    x = jnp.asarray(x.toarray() if sparse.issparse(x) else x)
+    x = as_jax(x.toarray() if sparse.issparse(x) else x)
     seen = ~jnp.isnan(x)
     return seen, jnp.where(seen, x, fill)

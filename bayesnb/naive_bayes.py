@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy import sparse
@@ -20,7 +19,7 @@ from scipy import sparse
 from ._random import Key, split
 from ._special import namespace
 from ._typing import Array, Sparse, Theta, Value
-from .base import AbstractConjugate, from_sites, to_sites
+from .base import AbstractConjugate, as_jax, from_sites, to_sites
 from .families.classes import AbstractClasses
 from .statistics import class_totals
 
@@ -199,7 +198,7 @@ class NaiveBayes:
         import numpyro
         import numpyro.distributions as dist
 
-        prior = jax.tree.map(jnp.asarray, self)  # in the precision of the session: NumPy's float64 would leak into it
+        prior = as_jax(self)
         if rows is not None:
             n = next(iter(rows.values())).shape[0]
         elif y is not None:
@@ -219,7 +218,7 @@ class NaiveBayes:
         """
         import numpyro
 
-        prior, posterior = jax.tree.map(jnp.asarray, (self, self.update(stats)))
+        prior, posterior = as_jax((self, self.update(stats)))
         pi = prior.classes.model()
         sites = {"pi": pi} if self.classes.marginals() else {}
         likelihood = {self.site(name, "x") for name in self.blocks}

@@ -12,13 +12,15 @@ import bayesnb
 
 
 def main(draws: int) -> None:
+    """Print what each question is answered."""
     data = bayesnb.datasets.load("penguins")
     X = data.X.select_dtypes("number").drop(columns="year")
     X_train, X_test, y_train, y_test = train_test_split(X, data.y, random_state=0, stratify=data.y)
 
     # the scikit-learn way; missing cells are simply left out
     nb = bayesnb.GaussianNB().fit(X_train, y_train)
-    print(f"accuracy {nb.score(X_test, y_test):.3f} on {len(y_test)} penguins, {int(X.isna().sum().sum())} cells missing")
+    missing = int(X.isna().sum().sum())
+    print(f"accuracy {nb.score(X_test, y_test):.3f} on {len(y_test)} penguins, {missing} cells missing in all")
 
     # one fitted posterior, four ways to predict with it
     for estimate in ("mle", "map", "mean", "predictive"):
@@ -34,7 +36,7 @@ def main(draws: int) -> None:
 
     # evidence: is one variance for all species enough?
     pooled = bayesnb.GaussianNB(variance="pooled").fit(X_train, y_train)
-    print(f"log evidence {nb.log_evidence_:.1f} with a variance per species, {pooled.log_evidence_:.1f} with one for all")
+    print(f"log evidence {nb.log_evidence_:.1f} with a variance per species, {pooled.log_evidence_:.1f} with one")
 
     # exact posterior draws, ready for ArviZ
     posterior = nb.sample_posterior(draws=draws, seed=0)["posterior"]

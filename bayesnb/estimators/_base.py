@@ -336,7 +336,7 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
         self,
         draws: int = 1000,
         seed: int = 0,
-        method: Literal["exact", "nuts"] = "exact",
+        method: str = "exact",
         *,
         X: Any = None,
         y: Any = None,

@@ -20,7 +20,7 @@ from .._random import Key, log_dirichlet
 from .._rows import log_coefficient, log_rising_sum, matmul, row_totals
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, trigamma
 from .._typing import Array, Sparse, Theta
-from ..base import AbstractConjugate
+from ..base import AbstractConjugate, as_jax
 from ..statistics import Counts, by_class
 
 
@@ -119,13 +119,12 @@ class DirichletMultinomial(AbstractConjugate):
 
     def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
         """The same model in NumPyro, plates written out; the row lengths L are data, so x has to be given."""
-        import jax.numpy as jnp
         import numpyro
         import numpyro.distributions as dist
 
         c = self.alpha.shape[0]
         with numpyro.plate("class", c, dim=-1):
             theta = numpyro.sample("theta", dist.Dirichlet(self.alpha))
-        x = jnp.asarray(x)
+        x = as_jax(x)
         with numpyro.plate("row", len(y), dim=-1):
             numpyro.sample("x", dist.Multinomial(x.sum(-1), theta[y]), obs=x)

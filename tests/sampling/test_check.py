@@ -155,7 +155,7 @@ def test_features_and_rows_chosen_make_a_model_of_their_own(rng):
 
 def test_bad_settings_are_named():
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="`level` is 1.5"):
+    with pytest.raises(ValueError, match=r"`level` is 1\.5"):
         GaussianNB().check(X, y, level=1.5)
     with pytest.raises(ValueError, match="`y` has 1 row"):
         GaussianNB().check(X[:1], y[:1])
@@ -179,7 +179,7 @@ def test_false_alarms_are_as_rare_as_claimed(yes_no, rng):
     assert (p.min(1) < rate / p.shape[1]).sum() <= 21
     assert abs((p < 0.05).mean() - 0.05) < 0.045  # 600 tests, dependent in pairs: five standard errors
 
-    starts, scale = start_points(yes_no.model, exact, 4 * groups, spread=3)
+    starts, scale = start_points(yes_no.model, exact, 4 * groups, spread=3.0)
     sites = run_chains(yes_no.model, starts, scale, 1, draws=1000, warmup=500)
     rows = {"x": yes_no.rows["x"][:10]}
     chains, predictions = [], []
