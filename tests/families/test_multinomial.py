@@ -1,0 +1,113 @@
+"""Dirichlet–multinomial against its textbook page."""
+
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+from scipy import sparse
+
+from bayesnb._rows import log_rising_sum
+from bayesnb.base import to_sites
+from bayesnb.families import DirichletMultinomial
+from bayesnb.statistics import Counts, one_hot
+
+from ..laws import FAMILIES, case
+from .twin import ATOL, EXTREMES, log_beta
+
+FAMILY = next(f for f in FAMILIES if f.name == "multinomial")
+
+
+def exact(values: np.ndarray) -> list[Any]:
+    return [mp.mpf(float(value)) for value in values]
+
+
+def log_coefficient(row: list[Any]) -> Any:
+    """log L!/Π x_j!."""
+    return mp.loggamma(sum(row) + 1) - sum(mp.loggamma(count + 1) for count in row)
+
+
+def predictive(row: list[Any], alpha: list[Any]) -> Any:
+    """Madsen et al. (2005), eq. (3): L!/Πx! · Γ(A)/Γ(L+A) · Π_j Γ(x_j+α_j)/Γ(α_j)."""
+    parts = sum(mp.loggamma(count + a) - mp.loggamma(a) for count, a in zip(row, alpha, strict=True))
+    return log_coefficient(row) + mp.loggamma(sum(alpha)) - mp.loggamma(sum(row) + sum(alpha)) + parts
+
+
+def check(prior: DirichletMultinomial, x: np.ndarray, y: np.ndarray, rtol: float) -> None:
+    """Update, evidence and predictive of a whole page."""
+    stats = prior.suffstats(x, one_hot(y, len(prior.alpha)))
+    posterior, evidence = prior.update(stats), prior.log_marginal(stats)
+    for c, alpha in enumerate(map(exact, prior.alpha)):
+        rows = [exact(row) for row in x[y == c]]
+        after = [a + sum(row[j] for row in rows) for j, a in enumerate(alpha)]
+        np.testing.assert_allclose(posterior.alpha[c], np.array(after, float), rtol=1e-14)
+        want = log_beta(*after) - log_beta(*alpha) + sum(map(log_coefficient, rows))
+        assert evidence[c] == pytest.approx(float(want), rel=rtol, abs=ATOL)
+        for block, row_alpha in (prior, alpha), (posterior, after):
+            table = [float(predictive(exact(row), row_alpha)) for row in x]
+            np.testing.assert_allclose(block.log_predictive(x)[:, c], table, rtol=rtol, atol=ATOL)
+
+
+def test_textbook_page() -> None:
+    this = case(FAMILY)
+    check(this.block, this.x, this.y, rtol=1e-10)
+
+
+def test_concentrations_from_1e_minus_10_to_1e10(rng: np.random.Generator) -> None:
+    alpha = np.concatenate([np.repeat(EXTREMES[:, None], 5, 1), rng.permuted(np.tile(EXTREMES, (3, 1)), axis=1)])
+    check(DirichletMultinomial(alpha), rng.poisson(2, (20, 5)).astype(float), np.arange(20) % 8, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[0, 0, 0], [1, 0, 9], [8, 8, 8], [9, 10, 0]],  # around the level where the sparse products stop
+        [[1000, 0, 3], [0, 10**6, 1], [0, 0, 0], [1, 1, 1]],
+        [[0.5, 0, 2.25], [1e-3, 7, 0], [0, 0, 0], [123.75, 0.1, 8]],  # weighted words, such as tf-idf
+    ],
+    ids=["small", "large", "fractional"],
+)
+@pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_sum_of_rising_factorials(rows: list[list[float]], as_rows: Any) -> None:
+    x, alpha = np.array(rows, float), np.array([[0.1, 1.0, 20.0], [3.0, 1e-4, 1e4]])
+    pairs = [[zip(exact(a), exact(row), strict=True) for a in alpha] for row in x]
+    want = [[float(sum(mp.log(mp.rf(a, count)) for a, count in pair)) for pair in line] for line in pairs]
+    np.testing.assert_allclose(log_rising_sum(as_rows(x), alpha), want, rtol=1e-13, atol=ATOL)
+
+
+def test_rising_factorials_in_bounded_blocks(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of a few cells give what one block gives, wherever a row is cut."""
+    x, alpha = rng.gamma(0.5, 4, (13, 5)) * rng.integers(0, 2, (13, 5)), rng.gamma(2, 1, (3, 5))
+    whole = log_rising_sum(x, alpha)
+    monkeypatch.setattr("bayesnb._rows._CELLS", 12)
+    np.testing.assert_allclose(log_rising_sum(x, alpha), whole, rtol=1e-13)
+
+
+def test_sparse_rows_are_left_as_they_were() -> None:
+    x = sparse.csr_array(np.array([[0.0, 2.0], [3.0, 0.0]]))
+    before = x.copy()
+    DirichletMultinomial(np.ones((2, 2))).log_predictive(x)
+    assert (x.data == before.data).all() and (x.indices == before.indices).all()
+
+
+def test_plugging_in_the_mean_is_not_the_predictive() -> None:
+    """Equal for one event, and not for two: an event that has occurred is more likely to occur again."""
+    block = DirichletMultinomial(np.array([[1.0, 1.0]]))
+    one, two = np.array([[1.0, 0.0]]), np.array([[2.0, 0.0]])
+    assert block.log_predictive(one) == pytest.approx(block.log_likelihood(block.mean(), one), rel=1e-14)
+    assert np.exp(block.log_predictive(two)) == pytest.approx(1 / 3)
+    assert np.exp(block.log_likelihood(block.mean(), two)) == pytest.approx(1 / 4)
+
+
+def test_mode_mle_and_linear_form() -> None:
+    block = DirichletMultinomial(np.array([[3.0, 2.0, 1.0], [0.5, 1.0, 0.5], [2.0, 2.0, 2.0]]))
+    want = [[2 / 3, 1 / 3, 0], [1 / 4, 1 / 2, 1 / 4], [1 / 3] * 3]  # a face, the mean, inside
+    np.testing.assert_allclose(to_sites(block.mode())["theta"], want, rtol=1e-14, atol=1e-300)
+    assert block.on_boundary()
+    theta = block.mle(Counts(np.array([[1.0, 3.0, 0.0], [0.0, 0.0, 0.0], [2.0, 1.0, 1.0]]), np.zeros(3)))
+    want = [[0.25, 0.75, 0], [1 / 4, 1 / 2, 1 / 4], [0.5, 0.25, 0.25]]
+    np.testing.assert_allclose(to_sites(theta)["theta"], want, rtol=1e-14, atol=1e-300)
+    x = np.array([[1.0, 2.0, 1.0]])
+    weights, intercept = block.linear_form(theta)
+    shift = block.log_likelihood(theta, x) - (x @ weights + intercept)
+    np.testing.assert_allclose(shift, np.log(12), rtol=1e-12)  # 4!/(1! 2! 1!), the same in all classes

@@ -1,0 +1,201 @@
+"""One table of families, a row each, for the laws that every family obeys (`test_laws.py`).
+
+A new family is one new row: how to make a random prior and random rows, the likelihood as SciPy writes it, and where
+its predictive lives.
+"""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import jax
+import numpy as np
+import scipy.stats as st
+
+from bayesnb.base import AbstractConjugate
+from bayesnb.families import (
+    BetaBernoulli,
+    DirichletCategorical,
+    DirichletClasses,
+    DirichletMultinomial,
+    GammaPoisson,
+    KnownVarianceNormal,
+    NormalInverseGamma,
+    PooledNormalInverseGamma,
+)
+from bayesnb.naive_bayes import NaiveBayes
+from bayesnb.statistics import one_hot
+
+C, D, K, N = 3, 4, 3, 24  # classes, features, levels of a categorical feature, rows: few shapes, few compilations
+
+
+QUICKLY = {"xla_backend_optimization_level": 0}  # what is compiled here runs once
+
+
+@dataclass(frozen=True)
+class Family:
+    """A row of the table.
+
+    Fields
+    ------
+    prior : (rng, d) → a random prior of C classes, NumPy float64
+    rows : (rng, n, d) → random rows without missing cells
+    log_pdf : (sites, x) → log p(x_i | θ_c) by SciPy, (n, c); NaN = missing
+    support : rows (m, d) over which the predictive sums to one; None where it is a density on the real line
+    missing, sparse : whether rows may have missing cells, may be scipy.sparse
+    simplex : sites that live on a simplex
+    given : what `sample_predictive` needs beside the labels
+    d : number of features of a predictive that can be summed or integrated
+    """
+
+    name: str
+    prior: Callable[[np.random.Generator, int], AbstractConjugate]
+    rows: Callable[[np.random.Generator, int, int], np.ndarray]
+    log_pdf: Callable[[dict[str, np.ndarray], np.ndarray], np.ndarray]
+    support: np.ndarray | None = None
+    missing: bool = True
+    sparse: bool = False
+    simplex: tuple[str, ...] = ()
+    given: tuple[tuple[str, Any], ...] = ()
+    d: int = 1
+
+
+def positive(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Random hyperparameters between about 0.5 and 6: some sharp, some vague."""
+    return rng.gamma(2, 1, shape) + 0.5
+
+
+def counts(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
+    """Small counts, with zeros and with counts above the eight that sparse rows unroll."""
+    return rng.negative_binomial(1, 0.25, (n, d)).astype(float)
+
+
+def reals(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
+    """Values off the origin, with a spread of 2."""
+    return rng.normal(1, 2, (n, d))
+
+
+def cellwise(log_pdf: Callable[..., np.ndarray]) -> Callable[[dict[str, np.ndarray], np.ndarray], np.ndarray]:
+    """SciPy's density of one cell, summed over the observed cells of each row."""
+    return lambda sites, x: np.nansum(log_pdf(x[:, None, :], sites), -1)
+
+
+def categorical_log_pdf(sites: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
+    events = (x[:, None, :, None] == np.arange(K)).astype(float)  # NaN: no event, and log pmf 0 of none of 0
+    return st.multinomial.logpmf(events, events.sum(-1), sites["theta"]).sum(-1)
+
+
+def multinomial_log_pdf(sites: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
+    return st.multinomial.logpmf(x[:, None, :], x.sum(-1)[:, None], sites["theta"])
+
+
+FAMILIES = [
+    Family(
+        "bernoulli",
+        lambda rng, d: BetaBernoulli(positive(rng, C, d), positive(rng, C, d)),
+        lambda rng, n, d: rng.integers(0, 2, (n, d)).astype(float),
+        cellwise(lambda x, sites: st.bernoulli.logpmf(x, sites["theta"])),
+        support=np.array([[0.0], [1.0]]),
+        sparse=True,
+    ),
+    Family(
+        "categorical",
+        lambda rng, d: DirichletCategorical(positive(rng, C, d, K)),
+        lambda rng, n, d: rng.integers(0, K, (n, d)).astype(float),
+        categorical_log_pdf,
+        support=np.arange(K, dtype=float)[:, None],
+        simplex=("theta",),
+    ),
+    Family(
+        "multinomial",
+        lambda rng, d: DirichletMultinomial(positive(rng, C, d)),
+        counts,
+        multinomial_log_pdf,
+        support=np.array([row for row in itertools.product(range(6), repeat=3) if sum(row) == 5], float),
+        missing=False,
+        sparse=True,
+        simplex=("theta",),
+        given=(("length", 5),),
+        d=3,
+    ),
+    Family(
+        "poisson",
+        lambda rng, d: GammaPoisson(positive(rng, C, d), positive(rng, C, d)),
+        counts,
+        cellwise(lambda x, sites: st.poisson.logpmf(x, sites["rate"])),
+        support=np.arange(400.0)[:, None],  # the tail beyond falls like (1 + b)⁻ˣ with b > 8 rows: below 1e-300
+        sparse=True,
+    ),
+    Family(
+        "gaussian",
+        lambda rng, d: NormalInverseGamma(reals(rng, C, d), *(positive(rng, C, d) for _ in "kab")),
+        reals,
+        cellwise(lambda x, sites: st.norm.logpdf(x, sites["mu"], np.sqrt(sites["variance"]))),
+    ),
+    Family(
+        "pooled_gaussian",
+        lambda rng, d: PooledNormalInverseGamma(
+            reals(rng, C, d), positive(rng, C, d), positive(rng, d), positive(rng, d)
+        ),
+        reals,
+        cellwise(lambda x, sites: st.norm.logpdf(x, sites["mu"], np.sqrt(sites["variance"]))),
+    ),
+    Family(
+        "known_gaussian",
+        lambda rng, d: KnownVarianceNormal(
+            reals(rng, C, d), positive(rng, C, d), np.full((C, d), 1.7), np.zeros((C, d))
+        ),
+        reals,
+        cellwise(lambda x, sites: st.norm.logpdf(x, sites["mu"], np.sqrt(1.7))),
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A family with a prior, rows, labels and what follows from them."""
+
+    family: Family
+    prior: NaiveBayes
+    x: np.ndarray
+    y: np.ndarray
+    rng: np.random.Generator
+
+    @property
+    def block(self) -> AbstractConjugate:
+        return self.prior.blocks["x"]
+
+    @property
+    def r(self) -> Any:
+        return one_hot(self.y, C)
+
+    @property
+    def stats(self) -> Any:
+        return self.prior.suffstats({"x": self.x}, self.r)
+
+    @property
+    def posterior(self) -> NaiveBayes:
+        return self.prior.update(self.stats)
+
+
+def case(family: Family, *, d: int = D, missing: bool = True, seed: int = 0) -> Case:
+    """A random case; every tenth cell missing where the family takes that."""
+    rng = np.random.default_rng(seed)
+    x, y = family.rows(rng, N, d), rng.permutation(np.arange(N) % C)
+    if missing and family.missing:
+        x[rng.random(x.shape) < 0.1] = np.nan
+    return Case(family, NaiveBayes(DirichletClasses(positive(rng, C)), {"x": family.prior(rng, d)}), x, y, rng)
+
+
+def cast(tree: Any, xp: ModuleType, dtype: Any) -> Any:
+    """Every leaf in another namespace and precision."""
+    return jax.tree.map(lambda leaf: xp.asarray(leaf, dtype), tree)
+
+
+def assert_same(got: Any, want: Any, *, rtol: float = 1e-12, atol: float = 1e-12) -> None:
+    """Leaf by leaf equality up to rounding: the default allows some thousand roundings of numbers of order one."""
+    assert jax.tree.structure(got) == jax.tree.structure(want)
+    for one, other in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)

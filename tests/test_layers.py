@@ -1,0 +1,123 @@
+"""Imports point down only, stay cheap, and change nothing."""
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import bayesnb
+
+ROOT = Path(bayesnb.__file__).parent
+# ground floor first; a module imports from the floors below its own, or from its own package
+FLOORS = [
+    {"_typing"},
+    {"_special"},
+    {"_random", "_rows", "statistics"},
+    {"base"},
+    {"families"},
+    {"naive_bayes"},
+    {"sampling"},
+    {"datasets", "estimators"},
+    {"cli"},
+]
+FLOOR = {name: floor for floor, names in enumerate(FLOORS) for name in names}
+CORE = [name for name, floor in FLOOR.items() if floor <= FLOOR["naive_bayes"]]
+FILES = [path for path in sorted(ROOT.rglob("*.py")) if path != ROOT / "__init__.py"]
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Absolute names of all modules a file imports, wherever in the file."""
+    package = ("bayesnb", *path.relative_to(ROOT).parent.parts)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) + 1 - node.level] if node.level else ()
+            module = [*above, *filter(None, [node.module])]
+            yield from (".".join([*module, alias.name]) for alias in node.names)
+
+
+def home(path: Path) -> str:
+    """The module or subpackage of bayesnb that a file belongs to."""
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_down(path: Path) -> None:
+    """A new module gets its floor in the table above."""
+    here = home(path)
+    for name in imports(path):
+        top, _, rest = name.partition(".")
+        first = rest.split(".")[0]
+        if top != "bayesnb" or first in ("__version__", ""):
+            continue
+        there = bayesnb._HOME.get(first, first).split(".")[0]  # public names live in modules
+        assert FLOOR[there] < FLOOR[here] or there == here, name
+        if here == "families" and path.name != "__init__.py":
+            assert there != here, "one variant, one file"
+
+
+@pytest.mark.parametrize("path", [f for f in FILES if home(f) in CORE], ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_core_needs_few_packages(path: Path) -> None:
+    packages = {name.split(".")[0] for name in imports(path)} - sys.stdlib_module_names
+    assert packages <= {"bayesnb", "jax", "jaxtyping", "numpy", "numpyro", "scipy"}
+
+
+def fresh(code: str) -> None:
+    """Run statements in a new interpreter, where nothing has been imported yet."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    environment["PYTHONPATH"] = str(ROOT.parent)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("module", "absent"),
+    [
+        ("bayesnb", ["arviz", "dask", "jax", "matplotlib", "numpyro", "pandas", "sklearn", "xarray"]),
+        ("bayesnb.families", ["arviz", "dask", "matplotlib", "pandas", "sklearn", "xarray"]),
+        ("bayesnb.naive_bayes", ["arviz", "dask", "matplotlib", "pandas", "sklearn", "xarray"]),
+        ("bayesnb.estimators", ["arviz", "dask", "matplotlib", "xarray"]),
+    ],
+)
+def test_what_an_import_loads(module: str, absent: list[str]) -> None:
+    fresh(f"import sys, {module}; assert not (loaded := sys.modules.keys() & set({absent})), loaded")
+
+
+def test_imports_start_no_device_and_change_nothing() -> None:
+    """Every module, after the packages below have done to the interpreter what they do."""
+    fresh("""
+import importlib, logging, os, pkgutil, random, warnings
+import arviz, jax, numpy, numpyro, pandas, scipy.stats, sklearn, xarray
+import sklearn.datasets, numpyro.infer
+from jax._src import xla_bridge
+
+def state():
+    return (
+        dict(jax.config.values), list(warnings.filters), logging.root.level, list(logging.root.handlers),
+        dict(os.environ), numpy.geterr(), numpy.get_printoptions(), repr(numpy.random.get_state()), random.getstate(),
+        xla_bridge.backends_are_initialized(),
+    )
+
+before = state()
+import bayesnb
+modules = [info.name for info in pkgutil.walk_packages(bayesnb.__path__, "bayesnb.")]
+assert "bayesnb.families.gaussian" in modules
+for name in modules:
+    importlib.import_module(name)
+for then, now in zip(before, state()):
+    assert then == now, (then, now)
+assert not xla_bridge.backends_are_initialized()
+""")
+
+
+def test_lazy_names_are_all_there() -> None:
+    assert {name for name in bayesnb.__all__ if getattr(bayesnb, name) is None} == set()
+    assert set(bayesnb.__all__) <= set(dir(bayesnb))
+    with pytest.raises(AttributeError, match="no attribute 'Gaussian'"):
+        bayesnb.Gaussian  # noqa: B018

@@ -1,0 +1,217 @@
+"""Naive Bayes as a whole: blocks that add, names of sites, class priors, blocks of rows."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpyro.infer import Predictive
+from numpyro.infer.util import log_density
+from scipy import sparse
+
+from bayesnb.families import DirichletClasses, FixedClasses
+from bayesnb.naive_bayes import CLASS, NaiveBayes, row_slices
+from bayesnb.statistics import one_hot
+
+from .laws import FAMILIES, QUICKLY, C, Case, assert_same, case
+
+CASES = {family.name: case(family, seed=i) for i, family in enumerate(FAMILIES)}
+Y = next(iter(CASES.values())).y
+
+
+@pytest.fixture
+def whole() -> tuple[NaiveBayes, dict[str, np.ndarray]]:
+    """All families as blocks of one model, and their rows."""
+    classes = DirichletClasses(np.array([0.5, 1.0, 3.0]))
+    return NaiveBayes(classes, {k: v.block for k, v in CASES.items()}), {k: v.x for k, v in CASES.items()}
+
+
+def stats_of(nb: NaiveBayes, rows: dict[str, Any]) -> Any:
+    return nb.suffstats(rows, one_hot(Y, C))
+
+
+def test_tables_and_evidence_of_blocks_add(whole: tuple[NaiveBayes, dict[str, np.ndarray]]) -> None:
+    nb, rows = whole
+    stats = stats_of(nb, rows)
+    posterior = nb.update(stats)
+    table, evidence = posterior.classes.log_predictive(), nb.classes.log_marginal(np.bincount(Y).astype(float))
+    for name, block in nb.blocks.items():
+        part = block.suffstats(rows[name], one_hot(Y, C))
+        table = table + block.update(part).log_predictive(rows[name])
+        evidence = evidence + block.log_marginal(part).sum()
+    np.testing.assert_allclose(posterior.log_joint(rows), table, rtol=1e-13)
+    assert nb.log_marginal(stats) == pytest.approx(evidence, rel=1e-13)
+
+
+def test_log_prob_and_joint_at_draws(whole: tuple[NaiveBayes, dict[str, np.ndarray]], rng: np.random.Generator) -> None:
+    """Leading axes are draws: each draw gives what it gives alone."""
+    nb, rows = whole
+    theta = nb.sample(rng, (2, 3))
+    density, table = nb.log_prob(theta), nb.log_joint(rows, theta)
+    assert density.shape == (2, 3) and table.shape == (2, 3, len(Y), C)
+    one = jax.tree.map(lambda leaf: leaf[1, 2], theta)
+    assert nb.log_prob(one) == pytest.approx(density[1, 2], rel=1e-12)
+    np.testing.assert_allclose(nb.log_joint(rows, one), table[1, 2], rtol=1e-12)
+
+
+@pytest.mark.usefixtures("x64")
+def test_bayes_identity_of_several_blocks(
+    whole: tuple[NaiveBayes, dict[str, np.ndarray]], rng: np.random.Generator
+) -> None:
+    nb, rows = whole
+    stats = stats_of(nb, rows)
+    posterior = nb.update(stats)
+    theta = posterior.sample(rng)
+    sites = nb.to_sites(theta)
+    assert {"pi", "bernoulli.theta", "gaussian.mu", "gaussian.variance", "poisson.rate"} < sites.keys()
+    assert sites.keys() == nb.marginals().keys()
+    joint, trace = log_density(nb.model, (rows, Y), {}, sites)
+    assert sites.keys() == {k for k, v in trace.items() if v["type"] == "sample" and not v["is_observed"]}
+    assert float(joint) - posterior.log_prob(theta) == pytest.approx(nb.log_marginal(stats), rel=1e-9)
+    short, trace = log_density(nb.model_from_statistics, (stats,), {}, sites)
+    assert sites.keys() == {k for k, v in trace.items() if v["type"] == "sample" and not v["is_observed"]}
+    assert float(short) == pytest.approx(float(joint), rel=1e-9)
+
+
+def test_one_block_has_plain_names() -> None:
+    this = CASES["gaussian"]
+    assert this.prior.to_sites(this.prior.mode()).keys() == {"pi", "mu", "variance"} == this.prior.marginals().keys()
+
+
+@pytest.mark.usefixtures("x64")
+def test_fixed_classes_are_not_learnt(rng: np.random.Generator) -> None:
+    this = CASES["gaussian"]
+    pi = np.array([0.5, 0.3, 0.2])
+    nb = NaiveBayes(FixedClasses(pi), this.prior.blocks)
+    stats = this.stats
+    posterior = nb.update(stats)
+    np.testing.assert_array_equal(np.exp(posterior.classes.log_predictive()), pi)
+    assert nb.log_marginal(stats) == pytest.approx(
+        (np.bincount(this.y) * np.log(pi)).sum() + this.block.log_marginal(stats.blocks["x"]).sum(), rel=1e-13
+    )
+    theta = posterior.sample(rng)
+    sites = nb.to_sites(theta)
+    assert sites.keys() == {"mu", "variance"} == nb.marginals().keys()
+    assert_same(nb.from_sites(sites), theta)
+    joint = float(log_density(nb.model, ({"x": this.x}, this.y), {}, sites)[0])
+    assert joint - posterior.log_prob(theta) == pytest.approx(nb.log_marginal(stats), rel=1e-9)
+    short = float(log_density(nb.model_from_statistics, (stats,), {}, sites)[0])
+    assert short == pytest.approx(joint, rel=1e-9)
+    assert posterior.sample(rng, (4,))[CLASS]["log_pi"].shape == (4, C)
+    assert posterior.mode()[CLASS]["log_pi"] is not None and not posterior.on_boundary()
+    assert_same(posterior.mle(stats)[CLASS], nb.mean()[CLASS])
+
+
+def test_a_class_given_no_probability_is_never_predicted() -> None:
+    this = CASES["gaussian"]
+    nb = NaiveBayes(FixedClasses(np.array([0.5, 0.0, 0.5])), this.prior.blocks)
+    table = nb.log_joint({"x": this.x})
+    assert np.isfinite(table).all() and (table.argmax(1) != 1).all()
+
+
+@pytest.mark.parametrize("name", ["gaussian", "bernoulli"])
+@pytest.mark.usefixtures("x64")
+def test_one_class(name: str, rng: np.random.Generator) -> None:
+    """π = 1 with certainty, and is no site."""
+    this = CASES[name]
+    nb = NaiveBayes(DirichletClasses(np.ones(1)), {"x": jax.tree.map(lambda leaf: leaf[:1], this.block)})
+    y = np.zeros(len(this.x), int)
+    stats = nb.suffstats({"x": this.x}, one_hot(y, 1))
+    posterior = nb.update(stats)
+    assert posterior.log_joint({"x": this.x}).shape == (len(y), 1)
+    assert nb.classes.log_marginal(stats.n) == pytest.approx(0, abs=1e-12)
+    theta = posterior.sample(rng)
+    sites = nb.to_sites(theta)
+    assert "pi" not in sites and sites.keys() == nb.marginals().keys()
+    joint = float(log_density(nb.model, ({"x": this.x}, y), {}, sites)[0])
+    assert joint - posterior.log_prob(theta) == pytest.approx(nb.log_marginal(stats), rel=1e-9)
+
+
+@pytest.mark.parametrize("p", [1e-300, 1e-17, 0.25, 0.5, 1 - 1e-15])
+@pytest.mark.usefixtures("x64")
+def test_sites_and_back(p: float) -> None:
+    """log and logit bases; a probability below the machine epsilon keeps its digits."""
+    beta, dirichlet = CASES["bernoulli"].prior, CASES["categorical"].prior
+    logit = np.full((C, 4), np.log(p) - np.log1p(-p))
+    log_theta = np.log(np.broadcast_to([p, (1 - p) / 2, (1 - p) / 2], (C, 4, 3)))
+    log_pi = np.log(np.array([p, (1 - p) / 2, (1 - p) / 2]))
+    for nb, theta in (beta, {"logit_theta": logit}), (dirichlet, {"log_theta": log_theta}):
+        whole = {CLASS: {"log_pi": log_pi}, "x": theta}
+        for xp in (np, jnp):
+            given = jax.tree.map(xp.asarray, whole)
+            sites = nb.to_sites(given)
+            np.testing.assert_allclose(sites["pi"][0], p, rtol=1e-12)
+            # 1 − p keeps an absolute epsilon only: at 1 − 1e-15 a tenth of the logit's odds is rounding
+            assert_same(nb.from_sites(sites), given, rtol=1e-12 if p <= 0.5 else 0.005)
+
+
+def test_zero_probabilities_come_back_floored() -> None:
+    nb = CASES["bernoulli"].prior
+    sites = {"pi": np.array([0.0, 0.5, 0.5]), "theta": np.zeros((C, 4))}
+    theta = nb.from_sites(sites)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(theta))
+    assert_same(nb.to_sites(theta), sites, atol=1e-300)
+
+
+@pytest.mark.parametrize("name", ["multinomial", "gaussian"])
+def test_more_rows_than_one_slice(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The slices are invisible: statistics and tables of 3,000 rows in pieces are those of one piece."""
+    base = CASES[name]
+    x, y = np.tile(base.x, (125, 1)), np.tile(base.y, 125)
+    this = Case(base.family, base.prior, x, y, base.rng)
+    theta = this.prior.sample(this.rng, (2,))
+    assert len(row_slices({"x": x})) == 1
+    want = this.stats, this.prior.log_joint({"x": x}), this.prior.log_joint({"x": x}, theta)
+    monkeypatch.setattr("bayesnb.naive_bayes._CELLS", 1)
+    slices = row_slices({"x": x})
+    assert [(s.start, s.stop) for s in slices] == [(0, 1024), (1024, 2048), (2048, 3072)]
+    got = this.stats, this.prior.log_joint({"x": x}), this.prior.log_joint({"x": x}, theta)
+    assert_same(got, want, rtol=1e-11)  # 3,000 roundings
+
+
+def test_slices_hold_a_bounded_number_of_cells() -> None:
+    wide = np.zeros((5000, 200))
+    for x in (wide, sparse.csr_array(wide + 1)):
+        cells = [(min(s.stop, 5000) - s.start) * 200 for s in row_slices({"x": x})]
+        assert sum(cells) == wide.size and max(cells) <= 1 << 18
+    assert row_slices({"x": jnp.zeros((5000, 200))}) == [slice(None)]
+
+
+def test_no_rows_at_all() -> None:
+    this = CASES["gaussian"]
+    stats = this.prior.suffstats({"x": this.x[:0]}, one_hot(this.y[:0], C))
+    assert_same(this.prior.update(stats), this.prior)
+    assert this.prior.log_joint({"x": this.x[:0]}).shape == (0, C)
+
+
+@pytest.mark.usefixtures("x64")
+def test_prior_simulation() -> None:
+    """Rows and labels drawn by NumPyro from the prior, against rows drawn in closed form, within 5 standard errors.
+
+    Ten means at 6e-7 each: a false alarm in 1 of 100,000 seeds. Rows of one draw share θ; draws are independent.
+    """
+    names, n, draws = ("categorical", "gaussian"), 24, 400
+    nb = NaiveBayes(DirichletClasses(np.array([0.5, 1.0, 3.0])), {name: CASES[name].block for name in names})
+    simulate = jax.jit(lambda key: Predictive(nb.model, num_samples=draws)(key, None, n=n), compiler_options=QUICKLY)
+    found = jax.tree.map(np.asarray, simulate(jax.random.key(0)))
+    rng = np.random.default_rng(0)
+    labels = rng.choice(C, 20_000, p=np.exp(nb.classes.log_predictive()))
+    for name in ("y", *names):
+        if name == "y":
+            ours, theirs = (labels[:, None] == np.arange(C)) * 1.0, (found["y"][..., None] == np.arange(C)).mean(1)
+        else:
+            bounded = np.tanh  # the tails of a prior predictive may have no variance
+            ours = bounded(nb.blocks[name].sample_predictive(rng, labels))
+            theirs = bounded(found[f"{name}.x"]).mean(1)
+            assert theirs.shape == (draws, 4)
+        error = np.hypot(ours.std(0) / len(ours) ** 0.5, theirs.std(0) / draws**0.5)
+        assert (abs(ours.mean(0) - theirs.mean(0)) < 5 * error).all()
+
+
+@pytest.mark.parametrize("name", [family.name for family in FAMILIES if family.missing])
+def test_model_draws_rows_for_given_labels(name: str) -> None:
+    this = CASES[name]
+    predictive = Predictive(this.prior.model, num_samples=2)
+    drawn = jax.eval_shape(lambda key: predictive(key, None, this.y), jax.random.key(0))
+    assert {site: value.shape[1:] for site, value in drawn.items()}["x"] == this.x.shape

@@ -1,0 +1,165 @@
+"""The special functions against 50 digits, on NumPy and on JAX, in both precisions.
+
+Bounds are stated in machine epsilons, so that one figure serves float64 (2.2e-16) and float32 (1.2e-7).
+"""
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import mpmath as mp
+import numpy as np
+import pytest
+import scipy.stats as st
+
+from bayesnb import _special as special
+
+BOTH = [pytest.param(xp, dtype, id=f"{xp.__name__}-{dtype}") for xp in (np, jnp) for dtype in ("float64", "float32")]
+everywhere = pytest.mark.parametrize(("xp", "dtype"), BOTH)
+
+
+pytestmark = pytest.mark.usefixtures("x64")  # float64 exists in JAX throughout; float32 arrays stay float32
+
+
+HUGE = 240  # digits: those of Γ(1e100 + 1) and Γ(1e100) agree for the first hundred
+
+
+def log_uniform(rng: np.random.Generator, low: float, high: float, n: int = 100) -> np.ndarray:
+    return 10.0 ** rng.uniform(low, high, n)
+
+
+def errors(
+    f: Callable[..., Any],
+    exact: Callable[..., Any],
+    xp: ModuleType,
+    dtype: str,
+    *arguments: np.ndarray,
+    digits: int = 40,
+) -> tuple[np.ndarray, np.ndarray]:
+    """|f − exact| in machine epsilons of the type, and |exact|; exact takes the arguments as the type rounds them."""
+    rounded = [np.asarray(a, dtype) for a in arguments]
+    got = f(*(xp.asarray(a) for a in rounded))
+    assert got.dtype == dtype and isinstance(got, jax.Array) == (xp is jnp)
+    with mp.workdps(digits):
+        want = [exact(*map(mp.mpf, map(float, cell))) for cell in zip(*rounded, strict=True)]
+        error = [float(abs(mp.mpf(float(g)) - w)) for g, w in zip(got, want, strict=True)]
+    return np.array(error) / float(np.finfo(dtype).eps), abs(np.array(want, float))
+
+
+def widths(dtype: str) -> int:
+    """Arguments run from 10⁻ʷ to 10ʷ."""
+    return 100 if dtype == "float64" else 30
+
+
+@everywhere
+def test_log_rising(xp: ModuleType, dtype: str, rng: np.random.Generator) -> None:
+    w = widths(dtype)
+    a = np.concatenate([log_uniform(rng, -w, w), log_uniform(rng, -3, 3)])
+    n = rng.permutation(np.concatenate([log_uniform(rng, -8, 6), rng.integers(0, 30, 100)]))
+    error, size = errors(
+        special.log_rising, lambda a, n: mp.loggamma(a + n) - mp.loggamma(a), xp, dtype, a, n, digits=HUGE
+    )
+    assert (error < 4 * (size + n + 0.01)).all()  # the bound of the docstring
+
+
+def test_log_rising_keeps_the_digits_that_a_difference_loses() -> None:
+    """At a = 1e10 log Γ is 2e11, known to 3e-5."""
+    a, n = np.array([1e10]), np.array([3.0])
+    want = np.log(1e10) + np.log(1e10 + 1) + np.log(1e10 + 2)
+    assert special.log_rising(a, n)[0] == pytest.approx(want, rel=1e-15)
+    assert abs(special.gammaln(a + n) - special.gammaln(a) - want)[0] > 1e-6
+
+
+@everywhere
+def test_log_beta(xp: ModuleType, dtype: str, rng: np.random.Generator) -> None:
+    w = widths(dtype)
+    a = np.concatenate([log_uniform(rng, -w, w), log_uniform(rng, -3, 3), [2.0]])
+    b = np.concatenate([log_uniform(rng, -w, w), log_uniform(rng, -3, 3), [8.0]])
+
+    def exact(a: Any, b: Any) -> Any:
+        return mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b)
+
+    error, size = errors(special.log_beta, exact, xp, dtype, a, b, digits=HUGE)
+    moderate = (abs(np.log10(a)) < 3) & (abs(np.log10(b)) < 3)
+    assert (error < np.where(moderate, 16, 100) * (1 + size)).all()  # the bounds of the docstring
+
+
+@everywhere
+@pytest.mark.parametrize(
+    ("name", "exact"),
+    [
+        ("gammaln", mp.loggamma),
+        ("digamma", mp.digamma),
+        ("trigamma", lambda x: mp.psi(1, x)),
+    ],
+)
+def test_gamma_functions(name: str, exact: Callable[..., Any], xp: ModuleType, dtype: str) -> None:
+    x = np.logspace(-4, 8, 60)  # JAX's log Γ is the worst, 8 epsilons
+    error, size = errors(getattr(special, name), exact, xp, dtype, x)
+    assert (error < 16 * (size + (name != "trigamma"))).all()  # the first two have a zero, trigamma has none
+
+
+@everywhere
+def test_log1p_square(xp: ModuleType, dtype: str) -> None:
+    top = 300 if dtype == "float64" else 37
+    u = np.concatenate([np.logspace(-top, top, 200), -np.logspace(-3, 3, 20), [0.0]])
+    error, size = errors(special.log1p_square, lambda u: mp.log1p(u * u), xp, dtype, u)
+    tiny = float(np.finfo(dtype).tiny) / float(np.finfo(dtype).eps)
+    assert (error < 8 * size + tiny).all()  # far below 1 the square itself underflows
+
+
+@everywhere
+def test_square_is_held(xp: ModuleType, dtype: str) -> None:
+    u = xp.asarray([0.0, -3.0, 2e10, np.finfo(dtype).max], dtype)
+    got = special.square(u)
+    np.testing.assert_allclose(got[:3], np.asarray(u[:3]) ** 2, rtol=1e-15)
+    assert np.isfinite(got.sum() * 1000)  # a thousand such cells still add up
+
+
+@everywhere
+def test_log_student_t(xp: ModuleType, dtype: str, rng: np.random.Generator) -> None:
+    df, scale = log_uniform(rng, -3, 10), log_uniform(rng, -3, 3)
+    loc = rng.normal(0, 1, 100)
+    x = loc + scale * rng.standard_cauchy(100)
+
+    def exact(x: Any, df: Any, loc: Any, scale: Any) -> Any:
+        z = (x - loc) / scale
+        constant = mp.loggamma((df + 1) / 2) - mp.loggamma(df / 2) - mp.log(df * mp.pi) / 2 - mp.log(scale)
+        return constant - (df + 1) / 2 * mp.log1p(z * z / df)
+
+    error, size = errors(special.log_student_t, exact, xp, dtype, x, df, loc, scale)
+    assert (error < 40 * (1 + size)).all()  # the bound of the docstring
+
+
+@everywhere
+def test_log_normal(xp: ModuleType, dtype: str, rng: np.random.Generator) -> None:
+    x, mu, sd = rng.normal(0, 3, 50), rng.normal(0, 3, 50), log_uniform(rng, -1, 1, 50)
+    error, size = errors(special.log_normal, lambda x, mu, sd: mp.log(mp.npdf(x, mu, sd)), xp, dtype, x, mu, sd)
+    assert (error < 8 * (1 + size)).all()
+
+
+@everywhere
+def test_far_away_is_finite(xp: ModuleType, dtype: str) -> None:
+    one = xp.ones(1, dtype)
+    x = one * (1e300 if dtype == "float64" else 1e37)
+    t = special.log_student_t(x, 3 * one, 0 * one, one)
+    assert float(t[0]) == pytest.approx(-4 * np.log(float(x[0])), rel=0.01)  # (ν+1) log x
+    assert np.isfinite(special.log_normal(x, 0 * one, one)).all()
+
+
+@everywhere
+def test_log_floor_and_log_shares(xp: ModuleType, dtype: str) -> None:
+    tiny = np.finfo(dtype).tiny
+    np.testing.assert_allclose(special.log_floor(xp.asarray([0, tiny, 1.0], dtype)), np.log([tiny, tiny, 1]))
+    shares = special.log_shares(xp.asarray([[1, 3, 0], [0, 0, 0]], dtype), xp.full((2, 3), -7.0, dtype))
+    np.testing.assert_allclose(np.exp(shares[0]), [0.25, 0.75, tiny / 4], rtol=4e-6 if dtype == "float32" else 1e-13)
+    assert (shares[1] == -7).all() and shares.dtype == dtype
+
+
+def test_scipys_densities() -> None:
+    x = np.linspace(-4, 5, 7)
+    np.testing.assert_allclose(special.log_student_t(x, 0 * x + 2.5, 0 * x + 1, 0 * x + 3), st.t.logpdf(x, 2.5, 1, 3))
+    np.testing.assert_allclose(special.log_normal(x, 0 * x + 1, 0 * x + 3), st.norm.logpdf(x, 1, 3))
+    np.testing.assert_array_equal(special.xlogy(np.array([0.0, 2.0]), np.array([0.0, np.e])), [0, 2])

@@ -1,0 +1,203 @@
+"""Examples worked in textbooks, with the numbers printed there, each to the digits printed."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bayesnb.base import to_sites
+from bayesnb.families import (
+    BetaBernoulli,
+    DirichletCategorical,
+    DirichletClasses,
+    DirichletMultinomial,
+    GammaPoisson,
+    KnownVarianceNormal,
+    NormalInverseGamma,
+)
+from bayesnb.naive_bayes import CLASS, NaiveBayes
+from bayesnb.statistics import Totals, one_hot
+
+
+def printed(value: Any, *numbers: float, digits: int) -> None:
+    """The values, rounded to the decimals printed in the book, are the numbers printed there."""
+    np.testing.assert_allclose(np.round(np.ravel(value), digits), numbers, rtol=0, atol=10.0**-digits / 1000)
+
+
+def cell(value: float) -> np.ndarray:
+    """One class, one feature."""
+    return np.full((1, 1), value, float)
+
+
+def beta(a: float, b: float, ones: int, zeros: int) -> BetaBernoulli:
+    """Posterior of a coin after some throws."""
+    prior = BetaBernoulli(cell(a), cell(b))
+    x = np.repeat([1.0, 0.0], [ones, zeros])[:, None]
+    return prior.update(prior.suffstats(x, np.ones((len(x), 1))))
+
+
+# Manning, Raghavan & Schütze (2008), Introduction to Information Retrieval, Cambridge University Press, Table 13.1.
+WORDS = ["Beijing", "Chinese", "Japan", "Macao", "Shanghai", "Tokyo"]
+DOCUMENTS = ["Chinese Beijing Chinese", "Chinese Chinese Shanghai", "Chinese Macao", "Tokyo Japan Chinese"]
+CHINA = np.array([0, 0, 0, 1])  # classes c = China, c̄
+COUNTS = np.array([[text.split().count(word) for word in WORDS] for text in DOCUMENTS], float)
+D5 = np.array([["Chinese Chinese Chinese Tokyo Japan".split().count(word) for word in WORDS]], float)
+
+
+def test_multinomial_china() -> None:
+    """Manning et al. (2008), §13.2, Example 13.1: add-one smoothing is the posterior mean under Dirichlet(1)."""
+    nb = NaiveBayes(DirichletClasses(np.ones(2)), {"x": DirichletMultinomial(np.ones((2, 6)))})
+    stats = nb.suffstats({"x": COUNTS}, one_hot(CHINA, 2))
+    theta = nb.update(stats).mean() | {CLASS: nb.mle(stats)[CLASS]}  # the book smooths words, not classes
+    sites = nb.to_sites(theta)
+    np.testing.assert_allclose(sites["pi"], [3 / 4, 1 / 4])
+    np.testing.assert_allclose(sites["theta"][:, [1, 5, 2]], [[3 / 7, 1 / 14, 1 / 14], [2 / 9, 2 / 9, 2 / 9]])
+    orders = 20  # 5!/(3! 1! 1!), which the book leaves out
+    printed(np.exp(nb.log_joint({"x": D5}, theta)) / orders, 0.0003, 0.0001, digits=4)
+
+
+def test_bernoulli_china() -> None:
+    """Manning et al. (2008), §13.3, Example 13.2."""
+    nb = NaiveBayes(DirichletClasses(np.ones(2)), {"x": BetaBernoulli(np.ones((2, 6)), np.ones((2, 6)))})
+    stats = nb.suffstats({"x": (COUNTS > 0).astype(float)}, one_hot(CHINA, 2))
+    theta = nb.update(stats).mean() | {CLASS: nb.mle(stats)[CLASS]}
+    # Beijing, Chinese, Japan, Macao, Shanghai, Tokyo
+    in_china, elsewhere = [2 / 5, 4 / 5, 1 / 5, 2 / 5, 2 / 5, 1 / 5], [1 / 3, 2 / 3, 2 / 3, 1 / 3, 1 / 3, 2 / 3]
+    np.testing.assert_allclose(nb.to_sites(theta)["theta"], [in_china, elsewhere])
+    printed(np.exp(nb.log_joint({"x": (D5 > 0).astype(float)}, theta)), 0.005, 0.022, digits=3)
+
+
+def test_categorical_play_tennis() -> None:
+    """Mitchell (1997), Machine Learning, McGraw-Hill, §6.9.1 with Table 3.2: maximum likelihood throughout.
+
+    ⟨Outlook = sunny, Temperature = cool, Humidity = high, Wind = strong⟩.
+    """
+    days = """sunny hot high weak no/sunny hot high strong no/overcast hot high weak yes/rain mild high weak yes/
+    rain cool normal weak yes/rain cool normal strong no/overcast cool normal strong yes/sunny mild high weak no/
+    sunny cool normal weak yes/rain mild normal weak yes/sunny mild normal strong yes/overcast mild high strong yes/
+    overcast hot normal weak yes/rain mild high strong no"""
+    table = np.array([day.split() for day in days.split("/")])
+    weather, play = table[:, :4], table[:, 4]
+    levels = [sorted(set(column)) for column in weather.T]
+
+    def codes(rows: Any) -> np.ndarray:
+        return np.array([[float(level.index(v)) for level, v in zip(levels, row, strict=True)] for row in rows])
+
+    nb = NaiveBayes(DirichletClasses(np.ones(2)), {"x": DirichletCategorical(np.ones((2, 4, 3)))})
+    theta = nb.mle(nb.suffstats({"x": codes(weather)}, one_hot((play == "yes").astype(int), 2)))
+    printed(nb.to_sites(theta)["pi"], 0.36, 0.64, digits=2)
+    printed(nb.to_sites(theta)["theta"][:, 3, levels[3].index("strong")], 0.60, 0.33, digits=2)
+    no, yes = np.exp(nb.log_joint({"x": codes([["sunny", "cool", "high", "strong"]])}, theta))[0]
+    printed([yes, no], 0.0053, 0.0206, digits=4)
+    printed(no / (no + yes), 0.795, digits=3)
+
+
+def test_beta_placenta_previa() -> None:
+    """Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §2.4, pp. 37–38: 437 girls among 980 births."""
+    posterior = beta(1, 1, ones=437, zeros=980 - 437)
+    assert (posterior.a.item(), posterior.b.item()) == (438, 544)
+    marginal = posterior.marginals()["theta"]
+    printed(to_sites(posterior.mean())["theta"], 0.446, digits=3)
+    printed([marginal.std(), marginal.median()], 0.016, 0.446, digits=3)
+    printed(marginal.interval(0.95), 0.415, 0.477, digits=3)
+
+
+@pytest.mark.parametrize(
+    ("mean", "size", "median", "low", "high"),
+    [
+        (0.500, 2, 0.446, 0.415, 0.477),
+        (0.485, 5, 0.446, 0.415, 0.477),
+        (0.485, 10, 0.446, 0.415, 0.477),
+        (0.485, 20, 0.447, 0.416, 0.478),
+        (0.485, 100, 0.450, 0.420, 0.479),
+        (0.485, 200, 0.453, 0.424, 0.481),
+    ],
+)
+def test_beta_placenta_previa_under_other_priors(
+    mean: float, size: float, median: float, low: float, high: float
+) -> None:
+    """Gelman et al. (2013), Table 2.1: prior mean α/(α+β), prior size α+β; posterior median and 95 % interval."""
+    marginal = beta(mean * size, (1 - mean) * size, ones=437, zeros=543).marginals()["theta"]
+    printed([marginal.median(), *marginal.interval(0.95)], median, low, high, digits=3)
+
+
+@pytest.mark.parametrize(
+    ("deaths", "exposure", "shape", "rate", "mean", "above"),
+    [(3, 2.0, 6, 7, 0.86, 0.30), (30, 20.0, 33, 25, 1.32, 0.93)],
+)
+def test_poisson_asthma(deaths: float, exposure: float, shape: float, rate: float, mean: float, above: float) -> None:
+    """Gelman et al. (2013), §2.6: asthma mortality per 100,000 a year under Gamma(3, 5), after one year and after ten.
+
+    Exposure takes the place of the number of rows. `above` is Pr(θ > 1 | y).
+    """
+    posterior = GammaPoisson(cell(3.0), cell(5.0)).update(Totals(cell(exposure), cell(deaths), cell(0.0)))
+    assert (posterior.a.item(), posterior.b.item()) == (shape, rate)
+    printed(to_sites(posterior.mean())["rate"], mean, digits=2)
+    printed(posterior.marginals()["rate"].sf(1), above, digits=2)
+
+
+@pytest.mark.parametrize(
+    ("n", "children", "mean", "mode", "low", "high"),
+    [(111, 217, 1.955357, 1.946429, 1.704943, 2.222679), (44, 66, 1.511111, 1.488889, 1.173437, 1.890836)],
+    ids=["less than bachelor's", "bachelor's or higher"],
+)
+def test_poisson_birth_rates(n: int, children: int, mean: float, mode: float, low: float, high: float) -> None:
+    """Hoff (2009), A First Course in Bayesian Statistical Methods, Springer, §3.2.2: children by mother's education."""
+    rows = np.full((n, 1), children / n)  # only the total counts
+    prior = GammaPoisson(cell(2.0), cell(1.0))
+    posterior = prior.update(prior.suffstats(rows, np.ones((n, 1))))
+    printed(to_sites(posterior.mean())["rate"], mean, digits=6)
+    printed(to_sites(posterior.mode())["rate"], mode, digits=6)
+    printed(posterior.marginals()["rate"].interval(0.95), low, high, digits=6)
+
+
+WINGS = np.array([[1.64], [1.70], [1.72], [1.74], [1.82], [1.82], [1.82], [1.90], [2.08]])  # millimetres
+
+
+def test_normal_midge_wings() -> None:
+    """Hoff (2009), §5.3: κ₀ = ν₀ = 1, μ₀ = 1.9, σ₀² = 0.01; a = ν/2 and b = νσ²/2 here."""
+    prior = NormalInverseGamma(cell(1.9), cell(1.0), cell(0.5), cell(0.005))
+    stats = prior.suffstats(WINGS, np.ones((9, 1)))
+    printed(stats.mean, 1.804, digits=3)
+    printed(stats.ss / 8, 0.0169, digits=4)
+    posterior = prior.update(stats)
+    assert (posterior.kappa.item(), 2 * posterior.a.item()) == (10, 10)
+    printed(posterior.m, 1.814, digits=3)
+    printed(posterior.b / posterior.a, 0.015, digits=3)
+
+
+def test_known_variance_midge_wings() -> None:
+    """Hoff (2009), §5.2: μ ~ Normal(1.9, 0.95²) with σ² = 0.017 gives Normal(1.805, 0.002), 95 % in (1.72, 1.89)."""
+    variance = 0.017
+    prior = KnownVarianceNormal(cell(1.9), cell(variance / 0.95**2), cell(variance), cell(0.0))
+    posterior = prior.update(prior.suffstats(WINGS, np.ones((9, 1))))
+    printed(posterior.m, 1.805, digits=3)
+    printed(posterior.variance / posterior.kappa, 0.002, digits=3)
+    printed(posterior.marginals()["mu"].interval(0.95), 1.72, 1.89, digits=2)
+
+
+def test_beta_bent_coin() -> None:
+    """MacKay (2003), Information Theory, Inference, and Learning Algorithms, Cambridge University Press, §3.2, p. 52.
+
+    Laplace's rule (F_a + 1)/(F + 2), and the solution of exercise 3.5, p. 59: after aba the most probable p_a is 2/3
+    and the mean 3/5, after bbb they are 0 and 1/5.
+    """
+    aba, bbb = beta(1, 1, ones=2, zeros=1), beta(1, 1, ones=0, zeros=3)
+    for posterior, mode, mean in (aba, 2 / 3, 3 / 5), (bbb, 0, 1 / 5):
+        assert to_sites(posterior.mode())["theta"].item() == pytest.approx(mode, abs=1e-300)
+        assert to_sites(posterior.mean())["theta"].item() == pytest.approx(mean)
+        assert np.exp(posterior.log_predictive(np.ones((1, 1)))).item() == pytest.approx(mean)
+
+
+@pytest.mark.parametrize(
+    ("ones", "zeros", "ratio", "digits"),
+    [(5, 1, 222.2, 1), (3, 3, 2.67, 2), (2, 4, 0.71, 2), (0, 6, 0.427, 3), (10, 10, 96.5, 1), (3, 17, 0.2, 1),
+     (0, 20, 1.83, 2)],
+)  # fmt: skip
+def test_beta_evidence_of_a_bent_coin(ones: int, zeros: int, ratio: float, digits: int) -> None:
+    """MacKay (2003), §3.3, Table 3.5, p. 54: evidence of an unknown p_a over that of p₀ = 1/6."""
+    prior = BetaBernoulli(cell(1.0), cell(1.0))
+    x = np.repeat([1.0, 0.0], [ones, zeros])[:, None]
+    evidence = prior.log_marginal(prior.suffstats(x, np.ones((len(x), 1))))
+    fixed = prior.log_likelihood({"logit_theta": cell(np.log(1 / 5))}, x).sum()
+    printed(np.exp(evidence - fixed), ratio, digits=digits)
