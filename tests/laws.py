@@ -125,7 +125,7 @@ FAMILIES = [
         lambda rng, d: GammaPoisson(positive(rng, C, d), positive(rng, C, d)),
         counts,
         cellwise(lambda x, sites: st.poisson.logpmf(x, sites["rate"])),
-        support=np.arange(400.0)[:, None],  # the tail beyond falls like (1 + b)⁻ˣ with b > 8 rows: below 1e-300
+        support=np.arange(400.0)[:, None],  # the tail beyond falls like (1 + b)⁻ˣ with b > 0.5: below 1e-70
         sparse=True,
     ),
     Family(

@@ -45,7 +45,7 @@ _SHORT_CELLS = 1_500  # rows × features of the short chains
 _SHORT_CHAINS, _SHORT_STEPS, _LEAPFROG = 4_000, 10, 5
 _CHAINS, _DRAWS, _WARMUP = 4, 1_000, 500
 _HELD_OUT = 100  # rows of row 4
-_PILOT = 400  # exact draws behind scales and dispersed starts
+_PILOT, _PILOT_NUMBERS = 400, 20_000_000  # exact draws behind scales and dispersed starts: most draws, most numbers
 
 
 @dataclass(frozen=True)
@@ -299,7 +299,8 @@ def _mode(problem: _Problem, rng: np.random.Generator) -> CheckRow:
     with jax.enable_x64(True):
         as_jax = jax.tree.map(jnp.asarray, posterior)
         mode = jax.tree.map(np.asarray, jax.jit(lambda nb: nb.to_sites(nb.mode()))(as_jax))
-        pilot = posterior.to_sites(posterior.sample(rng, (_PILOT,)))
+        size = sum(leaf.size for leaf in jax.tree.leaves(posterior))
+        pilot = posterior.to_sites(posterior.sample(rng, (int(np.clip(_PILOT_NUMBERS // size, 32, _PILOT)),)))
         sd = {name: value.std(0) for name, value in pilot.items()}
         joint = _log_joint(problem)
         slope = _stationarity(jax.tree.map(np.asarray, jax.jit(jax.grad(joint))(mode)), mode, sd)
