@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .estimators import MultinomialNB as MultinomialNB
     from .estimators import PoissonNB as PoissonNB
     from .naive_bayes import NaiveBayes as NaiveBayes
-    from .sampling.check import CheckReport as CheckReport
+    from .sampling.report import CheckReport as CheckReport
     from .sampling.to_arviz import as_arviz as as_arviz
 
 __version__ = "0.1.0"
@@ -27,7 +27,7 @@ _HOME = {
     "MultinomialNB": "estimators",
     "PoissonNB": "estimators",
     "NaiveBayes": "naive_bayes",
-    "CheckReport": "sampling.check",
+    "CheckReport": "sampling.report",
     "as_arviz": "sampling.to_arviz",
 }
 __all__ = [*_HOME, "datasets", "families"]

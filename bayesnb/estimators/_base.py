@@ -7,7 +7,7 @@ replaced, never changed in place, so that a method that fails leaves the model a
 import functools
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import jax
 import numpy as np
@@ -24,9 +24,8 @@ from ..naive_bayes import NaiveBayes, Parameters, Rows, Statistics
 from ..statistics import one_hot
 
 if TYPE_CHECKING:
-    from ..sampling.check import CheckReport
+    from ..sampling.report import CheckReport
 
-Estimate = Literal["predictive", "mean", "map", "mle"]
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 BLOCK = "x"  # the block of an estimator that has only one

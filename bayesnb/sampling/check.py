@@ -10,7 +10,7 @@ Rows 1 and 2 are exact. Rows 3 and 4 are tests at a stated rate of false alarms,
 and, inside each, over all quantities compared (Bonferroni).
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -30,6 +30,7 @@ from ..naive_bayes import NaiveBayes, Rows
 from ..statistics import one_hot
 from .nuts import Model, run_chains, start_points, unconstrained
 from .posterior import dense
+from .report import CheckReport, CheckRow, Interval, Quality
 from .to_arviz import dataset, import_arviz
 
 IDENTITY = 1e-9  # relative; rounding in sums of n·d logarithms stays below 1e-12
@@ -46,69 +47,6 @@ _SHORT_CHAINS, _SHORT_STEPS, _LEAPFROG = 4_000, 10, 5
 _CHAINS, _DRAWS, _WARMUP = 4, 1_000, 500
 _HELD_OUT = 100  # rows of row 4
 _PILOT, _PILOT_NUMBERS = 400, 20_000_000  # exact draws behind scales and dispersed starts: most draws, most numbers
-
-
-@dataclass(frozen=True)
-class CheckRow:
-    """One comparison: its figure, the threshold it has to keep, and why the threshold is what it is."""
-
-    name: str
-    figure: float
-    threshold: float
-    unit: str
-    passed: bool
-    reason: str
-    remark: str = ""
-
-
-@dataclass(frozen=True)
-class Quality:
-    """How well a way to predict does on the held-out rows."""
-
-    name: str
-    features: int
-    accuracy: float
-    log_loss: float  # nats a row
-    calibration_error: float  # mean |confidence − accuracy| over ten bins of confidence, weighted by their rows
-
-
-@dataclass(frozen=True)
-class Interval:
-    """The class probability of one held-out row, with a credible interval."""
-
-    row: int  # position in the input
-    label: str  # the class spoken of: the most probable one
-    truth: str
-    probability: float  # posterior predictive
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class CheckReport:
-    """What the check found; `passed` says whether every row kept its threshold, `str()` is a table to read."""
-
-    model: str
-    rows: tuple[CheckRow, ...]
-    quality: tuple[Quality, ...]
-    widest: tuple[Interval, ...]
-    level: float
-    settings: dict[str, Any]
-
-    @property
-    def passed(self) -> bool:
-        """Whether every row passed."""
-        return all(row.passed for row in self.rows)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report as plain lists and dictionaries, for JSON."""
-        return {"passed": self.passed, **asdict(self)}
-
-    def __str__(self) -> str:
-        """The report as text of at most 120 columns."""
-        from .report import as_text
-
-        return as_text(self)
 
 
 def check(

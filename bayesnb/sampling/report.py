@@ -1,13 +1,72 @@
-"""The report of a check as a table that a person can read."""
+"""The report of a check: its figures, and the table that a person reads."""
 
 import textwrap
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .check import CheckReport
+from dataclasses import asdict, dataclass
+from typing import Any
 
 
-def as_text(report: "CheckReport") -> str:
+@dataclass(frozen=True)
+class CheckRow:
+    """One comparison: its figure, the threshold it has to keep, and why the threshold is what it is."""
+
+    name: str
+    figure: float
+    threshold: float
+    unit: str
+    passed: bool
+    reason: str
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How well a way to predict does on the held-out rows."""
+
+    name: str
+    features: int
+    accuracy: float
+    log_loss: float  # nats a row
+    calibration_error: float  # mean |confidence − accuracy| over ten bins of confidence, weighted by their rows
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The class probability of one held-out row, with a credible interval."""
+
+    row: int  # position in the input
+    label: str  # the class spoken of: the most probable one
+    truth: str
+    probability: float  # posterior predictive
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What the check found; `passed` says whether every row kept its threshold, `str()` is a table to read."""
+
+    model: str
+    rows: tuple[CheckRow, ...]
+    quality: tuple[Quality, ...]
+    widest: tuple[Interval, ...]
+    level: float
+    settings: dict[str, Any]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every row passed."""
+        return all(row.passed for row in self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain lists and dictionaries, for JSON."""
+        return {"passed": self.passed, **asdict(self)}
+
+    def __str__(self) -> str:
+        """The report as text of at most 120 columns."""
+        return _as_text(self)
+
+
+def _as_text(report: CheckReport) -> str:
     """The four rows, the quality of prediction on held-out rows and the widest intervals, at most 120 columns wide."""
     s = report.settings
     lines = [
