@@ -11,7 +11,7 @@ from ._base import BLOCK, AbstractNB, numeric, positive
 
 # The default prior, in pseudo-rows: see the Notes of GaussianNB.
 _KAPPA, _SHAPE = 0.1, 1.0
-_FIRM = 1e9  # pseudo-rows of a column that never varies
+_FIRM = 1e5  # pseudo-rows of a column that never varies, for every row fitted
 
 
 class GaussianNB(AbstractNB):
@@ -49,8 +49,8 @@ class GaussianNB(AbstractNB):
     a = 1, b = s²_j. Until its own rows say otherwise a class is as spread as all rows together, at the weight of two
     rows for the variance and a tenth of a row for the mean. The prior is proper, so the evidence exists, and as it
     moves with the data, shifting or rescaling a feature changes no probability. A column that never varies
-    can tell nothing about the class: its prior is so firm (1e9 pseudo-rows) that the classes cannot differ in it. NaN
-    is a missing cell and left out.
+    can tell nothing about the class: its prior is so firm (100,000 pseudo-rows for every row) that the classes cannot
+    differ in it by more than 2.5e-6 nats. NaN is a missing cell and left out.
     """
 
     def __init__(
@@ -107,13 +107,14 @@ class GaussianNB(AbstractNB):
             }
         centre, spread = self._scale(stats)
         firm = spread == 0
+        rows = _FIRM * (1 + (0 if stats is None else stats.n.sum()))
         m = np.broadcast_to(centre, shape)
-        kappa = np.broadcast_to(np.where(firm, _FIRM, _KAPPA), shape)
+        kappa = np.broadcast_to(np.where(firm, rows, _KAPPA), shape)
         if self.known_variance is not None:
             known = positive("known_variance", self.known_variance, shape)
             return {BLOCK: KnownVarianceNormal(m, kappa, known, np.zeros(shape))}
-        a = np.where(firm, _FIRM, _SHAPE)
-        b = np.where(firm, _FIRM, _SHAPE * spread)
+        a = np.where(firm, rows, _SHAPE)
+        b = np.where(firm, rows, _SHAPE * spread)
         if pooled:
             return {BLOCK: PooledNormalInverseGamma(m, kappa, a, b)}
         return {BLOCK: NormalInverseGamma(m, kappa, np.broadcast_to(a, shape), np.broadcast_to(b, shape))}

@@ -33,7 +33,7 @@ from .posterior import dense
 from .report import CheckReport, CheckRow, Interval, Quality
 from .to_arviz import dataset, import_arviz
 
-IDENTITY = 1e-9  # relative; rounding in sums of n·d logarithms stays below 1e-12
+IDENTITY = 1e-9  # relative; rounding in sums of n·d logarithms is some 1e-12
 GRADIENT = 1e-6  # nats a posterior standard deviation; rounding leaves about 1e-10
 DISTANCE = 1e-3  # posterior standard deviations; an optimum is flat to √(rounding of the log joint) ≈ 1e-5
 R_HAT = 1.02  # Vehtari et al. (2021) ask for 1.01 of one quantity; here it is the largest of many
@@ -224,7 +224,7 @@ def _identity(problem: _Problem, rng: np.random.Generator) -> CheckRow:
         IDENTITY,
         "relative",
         bool(worst <= IDENTITY),
-        "exact in theory; rounding stays below 1e-12",
+        "exact in theory; rounding leaves some 1e-12",
         f"log evidence {problem.evidence:.6f} nats; 32 random θ",
     )
 
@@ -333,7 +333,8 @@ def _prediction(problem: _Problem, sites: Theta, rows: Rows, rate: float) -> Che
     weights = np.exp(joint - logsumexp(joint, axis=(0, 1, 3), keepdims=True))
     total = weights.sum(-1, keepdims=True)
     # a mean that a few draws carry has no normal error: neither the class's own nor that of the sum may be such a one
-    steady = (weights.max((0, 1)) <= HEAVY * weights.sum((0, 1))) & (total.max((0, 1)) <= HEAVY)
+    # (a class that every draw calls impossible has the sum 0 and is left out too)
+    steady = (weights.max((0, 1)) < HEAVY * weights.sum((0, 1))) & (total.max((0, 1)) < HEAVY)
     steady &= (exact > 1e-250) & (exact < exact.max(1, keepdims=True))  # the likeliest is one minus the others
     z = _z_values((weights - exact * total)[:, :, steady], 0.0)
     if not z.size:

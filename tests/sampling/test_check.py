@@ -118,6 +118,13 @@ def test_a_plug_in_for_the_predictive_fails_row_4(real, rng, monkeypatch):
     assert not checks._prediction(real, sites, rows, RATE).passed
 
 
+def test_averages_that_few_draws_carry_are_left_out_of_row_4(real, rng):
+    """Rows so far out that the class is impossible under every draw, though not with the parameters integrated out."""
+    rows = {"x": real.rows["x"] * np.array([1.0, 100.0])}
+    row = checks._prediction(real, exact_chains(real, rng), rows, RATE)
+    assert row.passed, row
+
+
 def test_report():
     X, y = load_iris(return_X_y=True, as_frame=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
