@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Real
+from jaxtyping import Float, Int, Real
 from scipy import sparse
 
 from ._random import Key
@@ -48,6 +48,10 @@ class AbstractConjugate(AbstractBlock):
         """Number of classes and of features: the first two axes of the first field."""
         c, d = jax.tree.leaves(self)[0].shape[:2]
         return c, d
+
+    @abc.abstractmethod
+    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
+        """The block of some of its columns: the marginal model of those features, prior or posterior."""
 
     @abc.abstractmethod
     def log_normalizer(self) -> Float[Array, " *pieces"]:

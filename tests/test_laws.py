@@ -115,7 +115,7 @@ def test_a_missing_cell_is_a_cell_left_out(family: Family) -> None:
     x, gap = this.x[:1].copy(), 1
     x[0, gap] = np.nan
     block = this.posterior.blocks["x"]
-    fewer = jax.tree.map(lambda leaf: np.delete(leaf, gap, min(1, leaf.ndim - 1)), block)
+    fewer = block.select(np.delete(np.arange(D), gap))
     short = np.delete(x, gap, 1)
     assert_same(block.log_predictive(x), fewer.log_predictive(short))
     assert_same(block.log_moments(x), fewer.log_moments(short))

@@ -227,6 +227,15 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
         joint = self.predict_joint_log_proba(X)
         return self.classes_[np.argmax(joint, axis=1)]
 
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The discriminant whose largest value wins: for two classes the log odds of the second, (n,), in nats.
+
+        With more classes log p(y = c | x_i), (n, c). A threshold other than 0 on the log odds is a class prior moved by
+        that much: it trades precision against recall.
+        """
+        table = self.predict_joint_log_proba(X)
+        return table[:, 1] - table[:, 0] if table.shape[1] == 2 else log_normalize(table)
+
     def sample_proba(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
         """Draws of the class probabilities p(y = c | x_i, θ) over the posterior of θ, (s, n, c).
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import jax
 import numpy as np
-from jaxtyping import Float, Real
+from jaxtyping import Float, Int, Real
 from scipy import sparse
 
 from .._random import Key, log_dirichlet
@@ -53,6 +53,10 @@ class BetaBernoulli(AbstractConjugate):
     def update(self, stats: Counts) -> Self:
         """a + n₁, b + n₀."""
         return type(self)(self.a + stats.n[..., 1], self.b + stats.n[..., 0])
+
+    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
+        """The block of some of its columns: features are independent given the class."""
+        return type(self)(self.a[:, columns], self.b[:, columns])
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log B(a, b)."""

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import jax
 import numpy as np
-from jaxtyping import Float, Real
+from jaxtyping import Float, Int, Real
 
 from .._random import Key, categorical, log_dirichlet
 from .._rows import indicators, matmul
@@ -44,6 +44,10 @@ class DirichletCategorical(AbstractConjugate):
     def update(self, stats: Counts) -> Self:
         """α + n."""
         return type(self)(self.alpha + stats.n)
+
+    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
+        """The block of some of its columns: features are independent given the class."""
+        return type(self)(self.alpha[:, columns])
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log B(α) = Σ_k log Γ(α_k) − log Γ(Σ_k α_k)."""

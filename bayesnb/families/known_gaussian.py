@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import jax
 import numpy as np
-from jaxtyping import Float, Real
+from jaxtyping import Float, Int, Real
 
 from .._random import Key, normal
 from .._rows import over_classes
@@ -58,6 +58,11 @@ class KnownVarianceNormal(AbstractConjugate):
         delta = stats.mean - self.m
         energy = stats.ss + self.kappa * stats.n / (self.kappa + stats.n) * delta * delta
         return -0.5 * (stats.n * namespace(self.variance).log(self.variance) + energy / self.variance)
+
+    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
+        """The block of some of its columns: features are independent given the class."""
+        fields = self.m, self.kappa, self.variance, self.log_c
+        return type(self)(*(field[:, columns] for field in fields))
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """½ log(2πσ²/κ), and the part of the likelihood that does not depend on μ."""

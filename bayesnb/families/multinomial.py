@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import jax
 import numpy as np
-from jaxtyping import Float, Real
+from jaxtyping import Float, Int, Real
 from scipy import sparse
 
 from .._random import Key, log_dirichlet
@@ -45,6 +45,10 @@ class DirichletMultinomial(AbstractConjugate):
     def update(self, stats: Counts) -> Self:
         """α + Σ_i x_i."""
         return type(self)(self.alpha + stats.n)
+
+    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
+        """The model of the counts among some of the events: the shares of a Dirichlet are Dirichlet."""
+        return type(self)(self.alpha[:, columns])
 
     def log_normalizer(self) -> Float[Array, " c"]:
         """log B(α) = Σ_j log Γ(α_j) − log Γ(Σ_j α_j)."""

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import jax
 import numpy as np
-from jaxtyping import Float, Real
+from jaxtyping import Float, Int, Real
 from scipy import sparse
 
 from .._random import Key, log_gamma
@@ -51,6 +51,10 @@ class GammaPoisson(AbstractConjugate):
     def update(self, stats: Totals) -> Self:
         """a + Σ_i x_i, b + n."""
         return type(self)(self.a + stats.total, self.b + stats.n)
+
+    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
+        """The block of some of its columns: features are independent given the class."""
+        return type(self)(self.a[:, columns], self.b[:, columns])
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log Γ(a) − a log b."""

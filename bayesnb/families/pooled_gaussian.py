@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import jax
 import numpy as np
-from jaxtyping import Float, Real
+from jaxtyping import Float, Int, Real
 
 from .._random import Key, inverse_gamma, normal, split
 from .._rows import over_classes
@@ -58,6 +58,10 @@ class PooledNormalInverseGamma(AbstractConjugate):
         """½ Σ_c [ss + κ n (x̄ − m)²/(κ + n)], what data add to b; bₙ − b would lose it beside a large b."""
         delta = stats.mean - self.m
         return 0.5 * (stats.ss + self.kappa * stats.n / (self.kappa + stats.n) * delta * delta).sum(0)
+
+    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
+        """The block of some of its columns: features are independent given the class."""
+        return type(self)(self.m[:, columns], self.kappa[:, columns], self.a[columns], self.b[columns])
 
     def log_normalizer(self) -> Float[Array, " d"]:
         """log Γ(a) − a log b + ½ Σ_c log(2π/κ_c)."""

@@ -190,10 +190,7 @@ def _sub_problem(
     places = np.concatenate([np.arange(x.shape[1]) for x in rows.values()])
     kept = _choose(rng, len(names), max(2, cells // len(few)))
     features = {name: places[kept[names[kept] == name]] for name in rows if (names[kept] == name).any()}
-    blocks = {
-        name: jax.tree.map(lambda leaf, j=columns: leaf[j] if leaf.ndim == 1 else leaf[:, j], prior.blocks[name])
-        for name, columns in features.items()
-    }
+    blocks = {name: prior.blocks[name].select(columns) for name, columns in features.items()}
     chosen = {name: rows[name][few][:, columns] for name, columns in features.items()}
     return _Problem.of(NaiveBayes(prior.classes, blocks), chosen, y[few], features)
 
