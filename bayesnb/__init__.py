@@ -9,9 +9,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import datasets as datasets
     from . import families as families
+    from .analysis.binning import EqualWidthBinner as EqualWidthBinner
+    from .analysis.counting import count_parameters as count_parameters
+    from .analysis.decisions import cost_scorer as cost_scorer
+    from .analysis.decisions import cost_threshold as cost_threshold
+    from .analysis.decisions import moved_prior as moved_prior
+    from .analysis.decisions import with_class_prior as with_class_prior
+    from .analysis.ranking import rank_features as rank_features
+    from .analysis.selection import ForwardSelection as ForwardSelection
+    from .analysis.selection import SelectionReport as SelectionReport
+    from .analysis.selection import select_features as select_features
     from .estimators import BernoulliNB as BernoulliNB
     from .estimators import CategoricalNB as CategoricalNB
+    from .estimators import ComplementNB as ComplementNB
+    from .estimators import ExponentialNB as ExponentialNB
+    from .estimators import GaussianDA as GaussianDA
     from .estimators import GaussianNB as GaussianNB
+    from .estimators import GeometricNB as GeometricNB
+    from .estimators import MixedNB as MixedNB
     from .estimators import MultinomialNB as MultinomialNB
     from .estimators import PoissonNB as PoissonNB
     from .naive_bayes import NaiveBayes as NaiveBayes
@@ -23,12 +38,27 @@ __version__ = "0.1.0"
 _HOME = {
     "BernoulliNB": "estimators",
     "CategoricalNB": "estimators",
+    "ComplementNB": "estimators",
+    "ExponentialNB": "estimators",
+    "GaussianDA": "estimators",
     "GaussianNB": "estimators",
+    "GeometricNB": "estimators",
+    "MixedNB": "estimators",
     "MultinomialNB": "estimators",
     "PoissonNB": "estimators",
     "NaiveBayes": "naive_bayes",
     "CheckReport": "sampling.report",
     "as_arviz": "sampling.to_arviz",
+    "EqualWidthBinner": "analysis.binning",
+    "ForwardSelection": "analysis.selection",
+    "SelectionReport": "analysis.selection",
+    "cost_scorer": "analysis.decisions",
+    "cost_threshold": "analysis.decisions",
+    "count_parameters": "analysis.counting",
+    "moved_prior": "analysis.decisions",
+    "rank_features": "analysis.ranking",
+    "select_features": "analysis.selection",
+    "with_class_prior": "analysis.decisions",
 }
 __all__ = [*_HOME, "datasets", "families"]
 

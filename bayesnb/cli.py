@@ -39,9 +39,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     check.add_argument("--seed", type=int, default=0, help="of the split and of all draws (default 0)")
     check.add_argument("--json", action="store_true", help="print the report as JSON")
+    select = commands.add_parser(
+        "select",
+        help="forward selection of features for a categorical model",
+        description="Add one feature after the other to a categorical naive Bayes model, each time the one that raises "
+        "the average log-likelihood of the classes most, and keep the best set of the sequence. Numeric columns with "
+        "more than BINS different values are cut into bins of equal width; all other columns are categories as they "
+        "stand. Exit code 2 if the input cannot be used.",
+    )
+    select.add_argument("data", metavar="NAME|FILE", help=f"{', '.join(NAMES)}, or a CSV, TSV or Parquet file")
+    select.add_argument("--target", help="column with the class labels; needed for a file")
+    select.add_argument("--bins", type=_count, default=10, help="bins of a numeric column (default 10)")
+    size = select.add_mutually_exclusive_group()
+    size.add_argument(
+        "--max", type=_count, metavar="N", help="features added at most (default: read from their number)"
+    )
+    size.add_argument("--exact", type=_count, metavar="N", help="features added, no more and no fewer")
+    select.add_argument(
+        "--criterion",
+        choices=("bic", "test"),
+        help="best set by pseudo-BIC or by log-likelihood on held-out rows (default: test with --test-share, else bic)",
+    )
+    select.add_argument(
+        "--test-share", type=_share, metavar="SHARE", help="of the rows held out (default 0.3 with --criterion test)"
+    )
+    select.add_argument(
+        "--force",
+        action="append",
+        default=[],
+        metavar="COLUMNS",
+        help="features in every set, separated by commas; may be repeated",
+    )
+    select.add_argument("--seed", type=int, default=0, help="of the held-out rows (default 0)")
+    select.add_argument("--json", action="store_true", help="print the report as JSON")
     options = parser.parse_args(arguments)
     try:
-        return _check(options)
+        return {"check": _check, "select": _select}[options.command](options)
     except (ValueError, OSError) as error:
         print(f"bayesnb: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
@@ -72,6 +105,48 @@ def _check(options: argparse.Namespace) -> int:
     else:
         print(report)
     return 0 if report.passed else 1
+
+
+def _select(options: argparse.Namespace) -> int:
+    from .analysis.selection import ForwardSelection
+
+    data = _load(options.data, options.target)
+    X, note = _categories(data.X, options.bins)
+    notes = [*data.notes, *([note] if note else [])]
+    forced = [name for given in options.force for name in ([given] if given in X else given.split(","))]
+    share = 0.3 if options.criterion == "test" and options.test_share is None else options.test_share
+    selection = ForwardSelection(
+        max_features="auto" if options.max is None else options.max,
+        exact_features=options.exact,
+        force=forced,
+        criterion=options.criterion or "auto",
+        test_share=share,
+        seed=options.seed,
+    )
+    report = selection.fit(X, data.y).report_
+    if options.json:
+        print(json.dumps({"data": data.name, "target": data.target, "notes": notes, **report.to_dict()}, indent=2))
+    else:
+        print(f"{data.name}: {len(X)} rows, {X.shape[1]} features, target {data.target!r} ({data.source})")
+        for text in notes:
+            print(f"note: {text}")
+        print(report)
+    return 0
+
+
+def _categories(X: "pd.DataFrame", bins: int) -> tuple["pd.DataFrame", str]:
+    """The table as categories, and a note on the columns that were cut into bins."""
+    from pandas.api.types import is_numeric_dtype
+
+    from .analysis.binning import EqualWidthBinner
+
+    numbers = [name for name in X.columns if is_numeric_dtype(X[name])]
+    cut = [name for name in numbers if X[name].nunique() > bins]
+    table = X.assign(**{name: X[name].astype("string").astype(object) for name in numbers if name not in cut})
+    if not cut:
+        return table, ""
+    codes = EqualWidthBinner(bins).set_output(transform="pandas").fit_transform(X[cut])
+    return table.assign(**codes), f"cut into at most {bins} bins: {', '.join(map(repr, cut))}."
 
 
 def _load(name: str, target: str | None) -> Dataset:
@@ -123,6 +198,13 @@ def choose_model(X: "pd.DataFrame", model: str) -> tuple[Any, "pd.DataFrame", st
         "pooled": GaussianNB(variance="pooled"),
     }
     return estimators[model], X if model == "categorical" else numbers.astype(float), note
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return value
 
 
 def _share(text: str) -> float:

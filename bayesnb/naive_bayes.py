@@ -151,6 +151,11 @@ class NaiveBayes:
         """Whether the joint mode has a parameter on the boundary of its space."""
         return self.classes.on_boundary() or any(block.on_boundary() for block in self.blocks.values())
 
+    @property
+    def coupled(self) -> bool:
+        """Whether some block's features depend on each other given the class, so that its rows have to be complete."""
+        return any(block.blank is None for block in self.blocks.values())
+
     def marginals(self) -> dict[str, Any]:
         """Marginal distributions of the parameters by NumPyro site, as frozen `scipy.stats` objects."""
         found = dict(self.classes.marginals())

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 from scipy import sparse
 
 from ._special import LOG_2PI, namespace
@@ -169,3 +170,77 @@ class Moments:
         shift = (self.n * delta).sum(0, keepdims=True) / xp.where(n > 0, n, 1)  # what rounding left in the mean
         ss = (self.ss + self.n * delta * delta).sum(0, keepdims=True) - n * shift * shift
         return type(self)(n, mean + shift, xp.maximum(ss, 0))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Scatter:
+    """Weight, mean and centred cross products by class: `Moments` of whole rows.
+
+    Fields
+    ------
+    n : (c,)        Σ_i r_ic
+    mean : (c, d)   Σ_i r_ic x_i / n, unit of the feature; 0 where n = 0
+    ss : (c, d, d)  Σ_i r_ic (x_i − mean)(x_i − mean)ᵀ, product of the units of two features
+
+    References
+    ----------
+    Chan, Golub & LeVeque (1983), American Statistician 37, eq. (2.1), with products in the place of squares.
+    """
+
+    n: Float[Array, " c"]
+    mean: Float[Array, "c d"]
+    ss: Float[Array, "c d d"]
+
+    @classmethod
+    def of(cls, x: Float[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Self:
+        """Scatter of complete rows x under weights r, in two passes as in `Moments.of`."""
+        xp = namespace(x, r)
+        n = class_totals(r)
+        safe = xp.where(n > 0, n, 1)
+        mean = by_class(r, x) / safe[:, None]
+        shift, ss = [], []
+        for k, centre in enumerate(mean):
+            if sparse.issparse(r):
+                column = r[:, [k]].tocoo()  # the rows of this class
+                weight, rest = column.data, x[column.coords[0]] - centre
+            else:
+                weight, rest = r[:, k], x - centre
+            shift.append(weight @ rest)
+            ss.append(rest.T @ (weight[:, None] * rest))
+        drift = xp.stack(shift) / safe[:, None]
+        squares = xp.stack(ss) - n[:, None, None] * drift[:, :, None] * drift[:, None, :]
+        return cls(n, mean + drift, (squares + squares.swapaxes(-1, -2)) / 2)
+
+    @property
+    def log_h(self) -> Float[Array, " c"]:
+        """Log base measure −½ n d log 2π, in nats."""
+        return -0.5 * LOG_2PI * self.mean.shape[-1] * self.n
+
+    def zero(self) -> Self:
+        """Scatter of no rows at all, of the same shape."""
+        return jax.tree.map(lambda leaf: 0 * leaf, self)
+
+    def __add__(self, other: Self) -> Self:
+        xp = namespace(self.n, other.n)
+        n = self.n + other.n
+        share = other.n / xp.where(n > 0, n, 1)
+        delta = other.mean - self.mean
+        between = (self.n * share)[:, None, None] * delta[:, :, None] * delta[:, None, :]
+        return type(self)(n, self.mean + delta * share[:, None], self.ss + other.ss + between)
+
+    def __sub__(self, other: Self) -> Self:
+        """Chan's rule solved for the first summand; weights that cancel to rounding leave exact zeros."""
+        xp = namespace(self.n, other.n)
+        n = self.n - other.n
+        rounding = (1e-12 if self.n.dtype == np.float64 else 1e-5) * self.n
+        left = n > rounding
+        share = other.n / xp.where(left, n, 1)
+        delta = self.mean - other.mean
+        ss = self.ss - other.ss - (self.n * share)[:, None, None] * delta[:, :, None] * delta[:, None, :]
+        keep_negative = n < -rounding  # rows that were never there: the caller must be able to see it
+        return type(self)(
+            xp.where(left | keep_negative, n, 0),
+            xp.where(left[:, None], self.mean + delta * share[:, None], 0),
+            xp.where(left[:, None, None], ss, 0),
+        )

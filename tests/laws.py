@@ -17,13 +17,18 @@ import scipy.stats as st
 from bayesnb.base import AbstractConjugate
 from bayesnb.families import (
     BetaBernoulli,
+    BetaGeometric,
     DirichletCategorical,
     DirichletClasses,
+    DirichletComplement,
     DirichletMultinomial,
+    GammaExponential,
     GammaPoisson,
     KnownVarianceNormal,
     NormalInverseGamma,
+    NormalInverseWishart,
     PooledNormalInverseGamma,
+    TiedNormalInverseWishart,
 )
 from bayesnb.naive_bayes import NaiveBayes
 from bayesnb.statistics import one_hot
@@ -43,9 +48,11 @@ class Family:
     prior : (rng, d) → a random prior of C classes, NumPy float64
     rows : (rng, n, d) → random rows without missing cells
     log_pdf : (sites, x) → log p(x_i | θ_c) by SciPy, (n, c); NaN = missing
-    support : rows (m, d) over which the predictive sums to one; None where it is a density on the real line
+    support : rows (m, d) over which the predictive sums to one; None where it is a density
+    edges : of the intervals over which such a density is integrated
     missing, sparse : whether rows may have missing cells, may be scipy.sparse
     simplex : sites that live on a simplex
+    composite : whether the likelihood is no density of a row, so that the predictive need not sum to one
     given : what `sample_predictive` needs beside the labels
     d : number of features of a predictive that can be summed or integrated
     """
@@ -55,9 +62,11 @@ class Family:
     rows: Callable[[np.random.Generator, int, int], np.ndarray]
     log_pdf: Callable[[dict[str, np.ndarray], np.ndarray], np.ndarray]
     support: np.ndarray | None = None
+    edges: tuple[float, ...] = (-np.inf, *range(-5, 8, 2), np.inf)
     missing: bool = True
     sparse: bool = False
     simplex: tuple[str, ...] = ()
+    composite: bool = False
     given: tuple[tuple[str, Any], ...] = ()
     d: int = 1
 
@@ -89,6 +98,23 @@ def categorical_log_pdf(sites: dict[str, np.ndarray], x: np.ndarray) -> np.ndarr
 
 def multinomial_log_pdf(sites: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
     return st.multinomial.logpmf(x[:, None, :], x.sum(-1)[:, None], sites["theta"])
+
+
+def complement_log_pdf(sites: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
+    table = multinomial_log_pdf(sites, x)
+    return np.stack([np.delete(table, c, 1).sum(1) for c in range(C)], 1)
+
+
+def spread(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Random positive definite matrices with eigenvalues above 1."""
+    root = rng.normal(size=shape)
+    return root @ root.swapaxes(-1, -2) + np.eye(shape[-1])
+
+
+def gaussian_log_pdf(sites: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
+    sigma = np.broadcast_to(sites["covariance"], (C, *sites["covariance"].shape[-2:]))
+    pairs = zip(sites["mu"], sigma, strict=True)
+    return np.stack([st.multivariate_normal.logpdf(x, m, v).reshape(len(x)) for m, v in pairs], -1)
 
 
 FAMILIES = [
@@ -129,6 +155,31 @@ FAMILIES = [
         sparse=True,
     ),
     Family(
+        "complement",
+        lambda rng, d: DirichletComplement(positive(rng, C, d)),
+        counts,
+        complement_log_pdf,
+        composite=True,
+        missing=False,
+        sparse=True,
+        simplex=("theta",),
+    ),
+    Family(
+        "exponential",
+        lambda rng, d: GammaExponential(positive(rng, C, d), positive(rng, C, d)),
+        lambda rng, n, d: rng.gamma(0.7, 3, (n, d)),
+        cellwise(lambda x, sites: st.expon.logpdf(x, scale=1 / sites["rate"])),
+        edges=(0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, np.inf),
+    ),
+    Family(
+        "geometric",
+        lambda rng, d: BetaGeometric(positive(rng, C, d) + 8, positive(rng, C, d)),
+        counts,
+        cellwise(lambda x, sites: st.geom.logpmf(x + 1, sites["theta"])),
+        support=np.arange(1000.0)[:, None],  # the tail beyond is below Γ(a+b)/Γ(b) 1000⁻ᵃ with a > 8.5: below 1e-15
+        sparse=True,
+    ),
+    Family(
         "gaussian",
         lambda rng, d: NormalInverseGamma(reals(rng, C, d), *(positive(rng, C, d) for _ in "kab")),
         reals,
@@ -149,6 +200,24 @@ FAMILIES = [
         ),
         reals,
         cellwise(lambda x, sites: st.norm.logpdf(x, sites["mu"], np.sqrt(1.7))),
+    ),
+    Family(
+        "full_gaussian",
+        lambda rng, d: NormalInverseWishart(
+            reals(rng, C, d), positive(rng, C), positive(rng, C) + d, spread(rng, C, d, d)
+        ),
+        reals,
+        gaussian_log_pdf,
+        missing=False,
+    ),
+    Family(
+        "tied_gaussian",
+        lambda rng, d: TiedNormalInverseWishart(
+            reals(rng, C, d), positive(rng, C), positive(rng, 1) + d, spread(rng, d, d)
+        ),
+        reals,
+        gaussian_log_pdf,
+        missing=False,
     ),
 ]
 

@@ -107,3 +107,63 @@ def test_the_variant_is_read_from_the_columns(columns, expected):
     estimator, X, _ = cli.choose_model(pd.DataFrame(columns), "auto")
     assert repr(estimator) == expected
     assert X.shape[1] >= 1
+
+
+def test_features_are_selected(capsys):
+    assert cli.main(["select", "votes", "--max", "3"]) == 0
+    out, err = capsys.readouterr()
+    assert "votes: 435 rows, 16 features, target 'party'" in out
+    assert "selected (smallest pseudo-BIC): 'physician_fee_freeze'" in out
+    assert "ignored: 1 rows with no predictor" in out
+    assert err == ""
+
+
+def test_selection_as_json_with_forced_columns_and_held_out_rows(capsys):
+    arguments = ["select", "penguins", "--criterion", "test", "--force", "island,sex", "--force", "year", "--json"]
+    assert cli.main(arguments) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["forced"] == report["selected"][:3] == ["island", "sex", "year"]
+    assert report["settings"]["rows_test"] == 103  # 0.3 of 344, class by class
+    assert report["error_on"] == "test"
+    assert "'bill_length_mm'" in report["notes"][-1]
+    assert cli.main([*arguments[:-1], "--seed", "7", "--test-share", "0.5", "--exact", "1"]) == 0
+    seven = capsys.readouterr().out
+    assert "172 held out" in seven
+    assert cli.main([*arguments[:-1], "--seed", "8", "--test-share", "0.5", "--exact", "1"]) == 0
+    assert capsys.readouterr().out != seven
+
+
+def test_only_numbers_of_many_values_are_cut(table, capsys):
+    frame = pd.read_csv(table).assign(few=[-1.5, 0, 7, 7] * 10, same=4.25)
+    frame.to_csv(table, index=False)
+    assert cli.main(["select", str(table), "--target", "kind", "--bins", "4"]) == 0
+    out = capsys.readouterr().out
+    assert "cut into at most 4 bins: 'size'." in out
+    assert "dropped: 'same', one observed category" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing.csv", "--target", "kind"], "there is no file"),
+        (["TABLE"], "--target"),
+        (["TABLE", "--target", "kind", "--force", "colour,weight"], "'weight', which is no column"),
+        (["TABLE", "--target", "kind", "--exact", "3"], "only 2 predictors"),
+        (["iris", "--test-share", "0.001"], "holds out none"),
+    ],
+)
+def test_a_selection_that_cannot_be_made_is_one_line_and_exit_code_2(arguments, message, table, capsys):
+    assert cli.main(["select", *(str(table) if word == "TABLE" else word for word in arguments)]) == 2
+    out, err = capsys.readouterr()
+    assert message in err
+    assert err.startswith("bayesnb: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in out + err
+
+
+@pytest.mark.parametrize("arguments", [["--bins", "0"], ["--max", "1", "--exact", "1"], ["--test-share", "1"]])
+def test_options_out_of_range_are_exit_code_2(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["select", "iris", *arguments])
+    assert stop.value.code == 2
+    assert arguments[0] in capsys.readouterr().err

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesnb.datasets import NAMES, TableError, load, read_table
+import bayesnb
+from bayesnb.datasets import NAMES, TableError, load, load_spam, read_table
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,35 @@ def test_every_name_is_loaded_above() -> None:
     assert NAMES == ("iris", "wine", "breast_cancer", "digits", "votes", "penguins")
     with pytest.raises(ValueError, match=r"no data set 'iriss'; the names are iris, wine, .*penguins"):
         load("iriss")
+
+
+def test_spam() -> None:
+    spam = load_spam()
+    assert spam.X.shape == (len(spam.y), len(spam.vocabulary)) == (6046, 2000)
+    assert Counter(spam.y.tolist()) == {"spam": 1896, "ham": 4150}
+    assert {f: Counter(spam.y[spam.folder == f].tolist()) for f in set(spam.folder.tolist())} == {
+        "easy-ham-1": {"ham": 2500},
+        "easy-ham-2": {"ham": 1400},
+        "hard-ham-1": {"ham": 250},
+        "spam-1": {"spam": 500},
+        "spam-2": {"spam": 1396},
+    }
+    assert spam.X.has_canonical_format
+    assert (spam.X.nnz, spam.X.data.min(), spam.X.data.max()) == (994_810, 1, 3131)
+    assert spam.X.dtype == np.int32  # room to add up
+    assert len(set(spam.vocabulary.tolist())) == 2000
+    seen = (spam.X > 0).astype(float)
+    share = seen.T @ (spam.y == "spam") / seen.sum(0)  # of the mails with a word, those that are spam
+    words = dict(zip(spam.vocabulary.tolist(), share, strict=True))
+    assert words["guarantee"] > 0.8 > 0.1 > words["wrote"]  # each word stands at its own column
+    assert spam.source
+
+
+def test_spam_is_small_and_holds_no_code() -> None:
+    path = Path(bayesnb.__file__).parent / "data" / "spam.npz"
+    assert path.stat().st_size < 1_500_000
+    with np.load(path, allow_pickle=False) as arrays:
+        assert {arrays[name].dtype.kind for name in arrays.files} == {"i", "u", "U"}
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])

@@ -17,11 +17,13 @@ FLOORS = [
     {"_typing"},
     {"_special"},
     {"_random", "_rows", "statistics"},
+    {"_wishart"},
     {"base"},
     {"families"},
     {"naive_bayes"},
     {"sampling"},
     {"datasets", "estimators"},
+    {"analysis"},
     {"cli"},
 ]
 FLOOR = {name: floor for floor, names in enumerate(FLOORS) for name in names}

@@ -2,6 +2,11 @@
 
 from .bernoulli import BernoulliNB as BernoulliNB
 from .categorical import CategoricalNB as CategoricalNB
+from .complement import ComplementNB as ComplementNB
+from .exponential import ExponentialNB as ExponentialNB
 from .gaussian import GaussianNB as GaussianNB
+from .gaussian_da import GaussianDA as GaussianDA
+from .geometric import GeometricNB as GeometricNB
+from .mixed import MixedNB as MixedNB
 from .multinomial import MultinomialNB as MultinomialNB
 from .poisson import PoissonNB as PoissonNB

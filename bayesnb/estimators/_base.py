@@ -145,18 +145,10 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X, y = self._validate(X, y=y, reset=False)
         self._learn_encoding(X, reset=False)
-        left = self.statistics_ - self._gather(X, self._class_index(y), sample_weight)
-        scale = 1e-9 * max(1.0, float(self.statistics_.n.sum()))
-        counts = [
-            left.n,
-            *(
-                getattr(block, name)
-                for block in left.blocks.values()
-                for name in ("n", "total")
-                if hasattr(block, name)
-            ),
-        ]
-        if any((count < -scale).any() for count in counts):
+        held = self.statistics_
+        left = held - self._gather(X, self._class_index(y), sample_weight)
+        pairs = [(left, held), *((block, held.blocks[name]) for name, block in left.blocks.items())]
+        if any(_is_negative(after, before) for after, before in pairs):
             raise ValueError("`X`, `y` hold rows that were never fitted: forgetting them would leave negative counts")
         return self._set_statistics(left)
 
@@ -261,16 +253,20 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
         if self.estimate == "predictive":
             return None
         if self.estimate == "mean":
-            return self.posterior_.mean()
+            return self._refined(self.posterior_.mean())
         if self.estimate == "mle":
-            return self.prior_.mle(self.statistics_)
+            return self._refined(self.prior_.mle(self.statistics_))
         if self.posterior_.on_boundary():
             warnings.warn(
                 "the posterior mode has parameters on the boundary (a concentration of at most 1): probabilities of "
                 "zero, held as the smallest positive number. Use estimate='predictive', or concentrations above 1.",
                 stacklevel=3,
             )
-        return self.posterior_.mode()
+        return self._refined(self.posterior_.mode())
+
+    def _refined(self, theta: Parameters) -> Parameters:
+        """A point estimate as prediction uses it; raises ValueError where it cannot be plugged in."""
+        return theta
 
     # --- what the posterior tells -----------------------------------------------------------------------------------
 
@@ -282,18 +278,30 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
     @property
     def log_evidence_(self) -> float:
         """log p(X, y) of all rows fitted, constants included, in nats."""
+        self._check_evidence()
         return float(self.prior_.log_marginal(self.statistics_))
+
+    def _check_evidence(self) -> None:
+        """Raise AttributeError where the likelihood is no density of the rows, and so has no evidence."""
 
     @property
     def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, c) and intercepts (c,) of the discriminant under the current estimate."""
         check_is_fitted(self)
-        name, block = next(iter(self.posterior_.blocks.items()))
-        if len(self.posterior_.blocks) > 1 or not hasattr(block, "linear_form"):
+        return self._linear_form_at(self._theta() or self.posterior_.mean())
+
+    def _linear_form_at(self, theta: Parameters) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (d, c) and intercepts (c,) of the discriminant at given parameters, all blocks side by side."""
+        blocks: dict[str, Any] = dict(self.posterior_.blocks)
+        if not all(hasattr(block, "linear_form") for block in blocks.values()):
             raise AttributeError(f"{type(self).__name__} has no linear form with these settings")
-        theta = self._theta() or self.posterior_.mean()
-        weights, intercept = block.linear_form(theta[name])
-        return weights, intercept + theta["class"]["log_pi"]
+        forms = [block.linear_form(theta[name]) for name, block in blocks.items()]
+        weights = np.concatenate([weights for weights, _ in forms])
+        return weights, sum(intercept for _, intercept in forms) + theta["class"]["log_pi"]
+
+    def _weight_labels(self, names: np.ndarray | None) -> np.ndarray:
+        """A label for each weight of the linear form, (d,)."""
+        return np.arange(self.n_features_in_) if names is None else names
 
     @property
     def coef_(self) -> np.ndarray:
@@ -302,6 +310,8 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
         "predictive" is linear only where it equals plugging in the posterior mean; elsewhere the mean's form is given.
         """
         weights = self._linear_form[0].T
+        if weights.shape[1] != self.n_features_in_:
+            raise AttributeError(f"{type(self).__name__} is linear in levels, not in `X`; see rank_features")
         return weights[1:] - weights[:1] if len(weights) == 2 else weights
 
     @property
@@ -310,23 +320,35 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
         intercept = self._linear_form[1]
         return intercept[1:] - intercept[:1] if len(intercept) == 2 else intercept
 
-    def sample(self, n_samples: int = 1, seed: int | np.random.Generator | None = None) -> Any:
-        """New rows and labels from the posterior predictive, each row with parameters of its own draw.
+    def sample(
+        self, n_samples: int = 1, seed: int | np.random.Generator | None = None, *, source: str = "posterior"
+    ) -> Any:
+        """New rows and labels from the predictive, each row with parameters of its own draw.
+
+        Parameters
+        ----------
+        source : "posterior" or "prior": what the parameters are drawn from
 
         Returns
         -------
         X : (n, d) in the form of the input
         y : (n,) labels
         """
-        return self._sample(n_samples, seed)
+        return self._sample(n_samples, seed, source)
 
-    def _sample(self, n_samples: int, seed: int | np.random.Generator | None, **given: Any) -> Any:
+    def _sample(self, n_samples: int, seed: int | np.random.Generator | None, source: str, **given: Any) -> Any:
         check_is_fitted(self)
+        if source not in ("posterior", "prior"):
+            raise ValueError(f"`source` is {source!r}; choose 'posterior' or 'prior'")
+        model = self.posterior_ if source == "posterior" else self.prior_
         rng = generator(seed)
-        log_pi = np.broadcast_to(self.posterior_.classes.log_predictive(), (n_samples, len(self.classes_)))
+        log_pi = np.broadcast_to(model.classes.log_predictive(), (n_samples, len(self.classes_)))
         y = categorical(rng, log_pi)
-        rows = {name: block.sample_predictive(rng, y, **given) for name, block in self.posterior_.blocks.items()}
-        return self._as_input(rows), self.classes_[y]
+        return self._as_input(self._draw(model, rng, y, **given)), self.classes_[y]
+
+    def _draw(self, model: NaiveBayes, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
+        """New rows by block for class indices y."""
+        return {name: block.sample_predictive(rng, y, **given) for name, block in model.blocks.items()}
 
     # --- the NumPyro side -------------------------------------------------------------------------------------------
 
@@ -389,10 +411,21 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         return {"feature": np.arange(self.n_features_in_) if names is None else names}
 
+    def _dims(self, block: str, parameter: str, ndim: int) -> list[str]:
+        """Names of the axes of a parameter: the class first, unless there is only one axis."""
+        own = list(self._feature_labels(block))
+        return own[:1] if ndim == 1 else ["class", *own[: ndim - 1]]
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _is_negative(after: Any, before: Any) -> bool:
+    """Whether counts have fallen below zero by more than the rounding of what they were."""
+    names = [name for name in ("n", "total") if hasattr(after, name)]
+    return any((getattr(after, n) < -1e-9 * np.maximum(getattr(before, n), 1)).any() for n in names)
 
 
 def positive(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:

@@ -16,9 +16,11 @@ class BernoulliNB(AbstractNB):
 
     Parameters
     ----------
-    alpha : float or (d,), default 1
+    alpha : float, (d,) or "clop", default 1
         pseudo-counts of a one and of a zero for each class, positive. The default is the uniform prior, whose
-        predictive is Laplace's rule of succession (n₁ + 1)/(n + 2)
+        predictive is Laplace's rule of succession (n₁ + 1)/(n + 2). "clop" is Beta(m_j, 1 − m_j), one pseudo-row
+        centred on the share m_j of ones in all rows: the mean is (n f + m)/(n + 1), f the share of ones in the class.
+        Guyon (2005), Naive Bayes algorithms in CLOP
     force_alpha : bool, default True
         False raises an alpha below 1e-10 to it, as in scikit-learn
     binarize : float or None, default 0
@@ -84,8 +86,21 @@ class BernoulliNB(AbstractNB):
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
+        if isinstance(self.alpha, str):
+            if self.alpha != "clop":
+                raise ValueError(f"`alpha` is {self.alpha!r}; it needs positive numbers, or 'clop'")
+            m = np.broadcast_to(self._shares(stats), shape)
+            return {BLOCK: BetaBernoulli(m, 1 - m)}
         alpha = concentration(self.alpha, self.force_alpha, shape)
         return {BLOCK: BetaBernoulli(alpha, alpha)}
+
+    def _shares(self, stats: Statistics | None) -> np.ndarray:
+        """Share of ones in all rows, (d,); half a row away from 0 and 1 where a column has only zeros or ones."""
+        if stats is None:
+            return np.full(self.n_features_in_, 0.5)
+        zeros, ones = np.moveaxis(stats.blocks[BLOCK].n.sum(0), -1, 0)
+        least = 0.5 / (zeros + ones + 1)
+        return np.clip(ones / np.maximum(zeros + ones, least), least, 1 - least)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -87,8 +87,8 @@ class CategoricalNB(AbstractNB):
 
     def _learn_encoding(self, X: Any, reset: bool) -> None:
         columns = _columns(X)
-        numbers = [(j, _as_numbers(values[~pd.isna(values)])) for j, (values, _) in enumerate(columns)]
-        for j, codes in numbers:
+        for j, (values, declared) in enumerate(columns):
+            codes = None if declared is not None else _as_numbers(values[~pd.isna(values)])
             if codes is not None and codes.min(initial=0) < 0:
                 raise ValueError(
                     f"Negative values in data passed to CategoricalNB: `X` has {codes.min():g} in column "
@@ -158,6 +158,12 @@ class CategoricalNB(AbstractNB):
             return {"feature": names, "level": np.arange(self.n_categories_[0])}
         k = int(block.removeprefix("levels_"))
         return {f"{block}_feature": names[self._groups()[block]], f"{block}_level": np.arange(k)}
+
+    def _weight_labels(self, names: np.ndarray | None) -> np.ndarray:
+        names = super()._weight_labels(names)
+        return np.array(
+            [f"{names[j]}={level}" for group in self._groups().values() for j in group for level in self.categories_[j]]
+        )
 
     def _label(self, j: int) -> str:
         names = getattr(self, "feature_names_in_", None)

@@ -128,9 +128,8 @@ class GaussianNB(AbstractNB):
         rounding = (1e-15 * whole.mean[0]) ** 2  # spread that rounding alone makes of a constant column
         return whole.mean[0], np.where(spread > rounding, spread, 0)
 
-    def _theta(self) -> Parameters | None:
-        theta = super()._theta()
-        if theta is not None and "variance" in theta[BLOCK]:
+    def _refined(self, theta: Parameters) -> Parameters:
+        if "variance" in theta[BLOCK]:
             variance = theta[BLOCK]["variance"] + self.var_smoothing * self._scale(self.statistics_)[1].max()
             theta = {**theta, BLOCK: {**theta[BLOCK], "variance": variance}}
         return theta

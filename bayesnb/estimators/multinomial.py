@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import Tags
 
 from ..families import DirichletMultinomial
-from ..naive_bayes import Rows, Statistics
+from ..naive_bayes import NaiveBayes, Rows, Statistics
 from ._base import BLOCK, AbstractNB, concentration, numeric, refuse
 
 
@@ -70,17 +70,28 @@ class MultinomialNB(AbstractNB):
         shape = len(self.classes_), self.n_features_in_
         return {BLOCK: DirichletMultinomial(concentration(self.alpha, self.force_alpha, shape))}
 
-    def sample(self, n_samples: int = 1, seed: int | np.random.Generator | None = None, *, length: Any = None) -> Any:
-        """New rows and labels from the posterior predictive, each row with parameters of its own draw.
+    def sample(
+        self,
+        n_samples: int = 1,
+        seed: int | np.random.Generator | None = None,
+        *,
+        source: str = "posterior",
+        length: Any = None,
+    ) -> Any:
+        """New rows and labels from the predictive, each row with parameters of its own draw.
 
         Parameters
         ----------
+        source : "posterior" or "prior": what the parameters are drawn from
         length : events of a row, one number or (n,); by default the rounded average of the rows fitted
         """
-        if length is None:
+        return self._sample(n_samples, seed, source, length=length)
+
+    def _draw(self, model: NaiveBayes, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
+        if given.get("length") is None:
             stats = self.statistics_
-            length = round(stats.blocks[BLOCK].n.sum() / max(stats.n.sum(), 1))
-        return self._sample(n_samples, seed, length=length)
+            given["length"] = round(stats.blocks[BLOCK].n.sum() / max(stats.n.sum(), 1))
+        return super()._draw(model, rng, y, **given)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -87,6 +87,19 @@ class KnownVarianceNormal(AbstractConjugate):
         """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
         return over_classes(log_normal, x, theta["mu"], namespace(self.variance).sqrt(self.variance))
 
+    def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
+        """Weights μ/σ² and intercept −½ Σ_j μ²/σ² of log p(x | θ), up to terms that are the same in all classes.
+
+        Raises
+        ------
+        AttributeError
+            if σ² differs between classes: log p is then quadratic in x
+        """
+        if (self.variance != self.variance[:1]).any():
+            raise AttributeError("the known variances differ between the classes: there is no linear form")
+        mu = theta["mu"]
+        return (mu / self.variance).T, -0.5 * (mu * mu / self.variance).sum(-1)
+
     def log_moments(self, x: Real[Array, "n d"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """−½ Σ_j log 2πσ² + δ²/σ² + 1/κ and Σ_j 1/(2κ²) + δ²/(κσ²), δ = x − m."""
 

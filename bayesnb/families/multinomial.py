@@ -37,6 +37,7 @@ class DirichletMultinomial(AbstractConjugate):
     alpha: Float[Array, "c d"]
 
     parameters = ("log_theta",)
+    blank = 0.0
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""

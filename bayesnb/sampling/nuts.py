@@ -4,11 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from .._typing import Theta
+from ..naive_bayes import NaiveBayes
 
 Model = Callable[[], None]
+Metric = dict[tuple[str, ...], np.ndarray]
 
 
 def unconstrained(model: Model, sites: Theta) -> Theta:
@@ -22,56 +25,91 @@ def unconstrained(model: Model, sites: Theta) -> Theta:
 def run_chains(
     model: Model,
     starts: Theta,
-    scale: Theta,
+    metric: Metric,
     seed: int,
     *,
     draws: int,
     warmup: int,
-    fixed_steps: int | None = None,
     progress_bar: bool = False,
 ) -> Theta:
-    """Chains of NumPyro's NUTS or, with a number of leapfrog steps given, of HMC with a fixed kernel.
+    """Chains of NumPyro's NUTS.
 
     Parameters
     ----------
     model : NumPyro model without arguments
     starts : (chains, …) first state of each chain by site, unconstrained
-    scale : standard deviations of the same coordinates, the metric. It changes the speed of a chain, not where it leads
-    draws : NUTS: draws kept of each chain; fixed kernel: transitions, of which the last state is kept
-    fixed_steps : leapfrog steps of a transition; the step size is then D^(−1/4) standard deviations, D parameters
+    metric : variances of the same coordinates, or their covariance, by the sorted names of the sites. It changes the
+        speed of a chain, not where it leads
 
     Returns
     -------
     (chains, draws, …) draws by site, constrained
     """
-    from numpyro.infer import HMC, MCMC, NUTS
+    from numpyro.infer import MCMC, NUTS
 
     chains = len(next(iter(starts.values())))
     with jax.enable_x64(True):
-        names = tuple(sorted(starts))
-        metric = {names: np.concatenate([np.square(scale[name]).ravel() for name in names])}
-        if fixed_steps is None:
-            # NumPyro's own adaptation shrinks variances towards 1e-3, which stalls features of small scale
-            kernel = NUTS(model, inverse_mass_matrix=metric, adapt_mass_matrix=False)
-            schedule: dict[str, Any] = {"num_warmup": warmup, "num_samples": draws}
-        else:
-            size = sum(scale[name].size for name in names)
-            kernel = HMC(
-                model,
-                step_size=size**-0.25,
-                num_steps=fixed_steps,
-                trajectory_length=None,  # otherwise NumPyro derives the number of steps from it
-                adapt_step_size=False,
-                adapt_mass_matrix=False,
-                inverse_mass_matrix=metric,
-            )
-            schedule = {"num_warmup": 0, "num_samples": draws, "thinning": draws}
+        # NumPyro's own adaptation shrinks variances towards 1e-3, which stalls features of small scale
+        kernel = NUTS(model, inverse_mass_matrix=metric, adapt_mass_matrix=False, dense_mass=_is_dense(metric))
         kernel.init = _jitted(kernel.init)
         # a new object each time: one rerun with other arguments and vectorized chains crashes (NumPyro 0.22)
-        mcmc = MCMC(kernel, num_chains=chains, chain_method="vectorized", progress_bar=progress_bar, **schedule)
+        mcmc = MCMC(
+            kernel,
+            num_warmup=warmup,
+            num_samples=draws,
+            num_chains=chains,
+            chain_method="vectorized",
+            progress_bar=progress_bar,
+        )
         begin = starts if chains > 1 else {name: value[0] for name, value in starts.items()}
         mcmc.run(jax.random.key(seed), init_params=begin)
         return {name: np.asarray(value) for name, value in mcmc.get_samples(group_by_chain=True).items()}
+
+
+def last_states(
+    model: Model, starts: Theta, metric: Metric, seed: int, *, steps: int, leapfrog: int, batch: int | None = None
+) -> Theta:
+    """Last states of many short chains of NumPyro's HMC with a fixed kernel.
+
+    Parameters
+    ----------
+    model, starts, metric : as in `run_chains`
+    steps : transitions of each chain, of `leapfrog` steps each; the step size is D^(−1/4) standard deviations, D
+        parameters
+    batch : chains that run side by side; all of them unless given. Thousands of small Cholesky factors side by side
+        can lock XLA's threads on a CPU (jaxlib 0.10)
+
+    Returns
+    -------
+    (chains, …) last state of each chain by site, constrained
+    """
+    from numpyro.infer import HMC
+
+    chains = len(next(iter(starts.values())))
+    with jax.enable_x64(True):
+        kernel = HMC(
+            model,
+            step_size=len(next(iter(metric.values()))) ** -0.25,
+            num_steps=leapfrog,
+            trajectory_length=None,  # otherwise NumPyro derives the number of steps from it
+            adapt_step_size=False,
+            adapt_mass_matrix=False,
+            inverse_mass_matrix=metric,
+            dense_mass=_is_dense(metric),
+        )
+
+        def last(key: Any, start: Theta) -> Theta:
+            state = kernel.init(key, 0, start, (), {})
+            state = jax.lax.fori_loop(0, steps, lambda _, now: kernel.sample(now, (), {}), state)
+            return kernel.postprocess_fn((), {})(state.z)
+
+        keys = jax.random.split(jax.random.key(seed), chains)
+        every = jax.jit(lambda *each: jax.lax.map(lambda one: last(*one), each, batch_size=batch or chains))
+        return jax.tree.map(np.asarray, every(keys, jax.tree.map(jnp.asarray, starts)))
+
+
+def _is_dense(metric: Metric) -> bool:
+    return next(iter(metric.values())).ndim == 2
 
 
 def _jitted(init: Callable[..., Any]) -> Callable[..., Any]:
@@ -83,13 +121,27 @@ def _jitted(init: Callable[..., Any]) -> Callable[..., Any]:
     return begin
 
 
-def start_points(model: Model, sites: Theta, chains: int, spread: float = 1.0) -> tuple[Theta, Theta]:
-    """Starts for chains and the scale of every unconstrained coordinate, from exact draws of the sites.
+def pilot_draws(posterior: NaiveBayes, rng: np.random.Generator, least: int) -> tuple[Theta, bool]:
+    """Exact draws by site behind a metric, and whether it has to be a covariance: ten draws a coordinate then."""
+    size = sum(leaf[0].size for leaf in jax.tree.leaves(posterior.sample(rng, (1,))))
+    draws = posterior.sample(rng, (max(least, 10 * size) if posterior.coupled else least,))
+    return posterior.to_sites(draws), posterior.coupled
 
-    With spread > 1 the first `chains` draws are pushed away from their mean by that factor: dispersed starts.
+
+def start_points(
+    model: Model, sites: Theta, chains: int, spread: float = 1.0, dense: bool = False
+) -> tuple[Theta, Metric]:
+    """Starts for chains and the metric of the unconstrained coordinates, from exact draws of the sites.
+
+    With spread > 1 the first `chains` draws are pushed away from their mean by that factor: dispersed starts. `dense`
+    gives a covariance for a metric, for coordinates that depend on each other; it needs several draws a coordinate.
     """
     states = unconstrained(model, sites)
     centre = {name: value.mean(0) for name, value in states.items()}
-    scale = {name: np.maximum(value.std(0), 1e-12) for name, value in states.items()}
     starts = {name: centre[name] + spread * (value[:chains] - centre[name]) for name, value in states.items()}
-    return starts, scale
+    names = tuple(sorted(states))
+    flat = np.concatenate([states[name].reshape(len(states[name]), -1) for name in names], 1)
+    floor = 1e-24
+    if dense:
+        return starts, {names: np.cov(flat.T) + floor * np.eye(flat.shape[1])}
+    return starts, {names: np.maximum(flat.var(0), floor)}

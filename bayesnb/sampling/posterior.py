@@ -9,7 +9,7 @@ import xarray as xr
 from .._random import categorical, generator
 from .._special import log_normalize
 from ..naive_bayes import NaiveBayes, Parameters, Rows
-from .nuts import run_chains, start_points
+from .nuts import pilot_draws, run_chains, start_points
 from .to_arviz import as_arviz, dataset
 
 _PILOT = 200  # exact draws behind the metric of NUTS
@@ -47,9 +47,9 @@ def sample_posterior(
             model = partial(prior.model_from_statistics, estimator.statistics_)
         else:
             model = partial(prior.model, dense(rows), index)
-        pilot = posterior.to_sites(posterior.sample(rng, (max(_PILOT, chains),)))
-        starts, scale = start_points(model, pilot, chains, _DISPERSED)
-        sites = run_chains(model, starts, scale, seed, draws=draws, warmup=warmup, progress_bar=progress_bar)
+        pilot, coupled = pilot_draws(posterior, rng, max(_PILOT, chains))
+        starts, metric = start_points(model, pilot, chains, _DISPERSED, coupled)
+        sites = run_chains(model, starts, metric, seed, draws=draws, warmup=warmup, progress_bar=progress_bar)
         theta = posterior.from_sites(sites)
     dims, coords = layout(estimator, posterior)
     groups = {
@@ -82,12 +82,9 @@ def layout(estimator: Any, model: NaiveBayes) -> tuple[dict[str, list[str]], dic
     dims: dict[str, list[str]] = {"pi": ["class"]}
     coords: dict[str, Any] = {"class": estimator.classes_}
     for name, block in model.blocks.items():
-        labels = estimator._feature_labels(name)
-        coords |= labels
+        coords |= estimator._feature_labels(name)
         for parameter, value in block.marginals().items():
-            shape = np.shape(value.mean())
-            own = list(labels)[: len(shape) - 1] if len(shape) > 1 else list(labels)[:1]
-            dims[model.site(name, parameter)] = own if len(shape) == 1 else ["class", *own]
+            dims[model.site(name, parameter)] = estimator._dims(name, parameter, np.ndim(value.mean()))
     return dims, coords
 
 

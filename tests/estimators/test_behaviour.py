@@ -7,18 +7,27 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB
+from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, MultinomialNB, PoissonNB
+from bayesnb.estimators import ComplementNB, ExponentialNB, GeometricNB
 
 ALL = [
     BernoulliNB(binarize=3),
     CategoricalNB(),
     MultinomialNB(),
+    ComplementNB(),
     PoissonNB(),
+    ExponentialNB(),
+    GeometricNB(),
     GaussianNB(),
     GaussianNB(variance="pooled"),
     GaussianNB(known_variance=2.0),
+    GaussianDA(),
+    GaussianDA(covariance="shared"),
+    GaussianDA(covariance="identity"),
 ]
-TAKES_MISSING = [nb for nb in ALL if not isinstance(nb, MultinomialNB)]
+TAKES_MISSING = [nb for nb in ALL if not isinstance(nb, MultinomialNB | ComplementNB | GaussianDA)]
+GENERATES = [nb for nb in ALL if not isinstance(nb, ComplementNB)]  # a composite likelihood draws no rows
+FORETELLS = ALL
 
 every = pytest.mark.parametrize("nb", ALL, ids=repr)
 
@@ -31,6 +40,11 @@ def table():
     return np.round(X[order]), np.array(["setosa", "versicolor", "virginica"])[y[order]], rng.random(len(y)) + 0.1
 
 
+def evidence(fitted):
+    """`log_evidence_`."""
+    return fitted.prior_.log_marginal(fitted.statistics_)
+
+
 @every
 def test_batches_in_any_order_reach_the_posterior_of_fit(nb, table):
     X, y, w = table
@@ -38,7 +52,7 @@ def test_batches_in_any_order_reach_the_posterior_of_fit(nb, table):
     for batch in np.array_split(np.random.default_rng(1).permutation(len(y)), [1, 20, 90]):
         parts.partial_fit(X[batch], y[batch], classes=np.unique(y), sample_weight=w[batch])
     np.testing.assert_allclose(parts.predict_log_proba(X), whole.predict_log_proba(X), atol=1e-10)
-    assert parts.log_evidence_ == pytest.approx(whole.log_evidence_, rel=1e-11)
+    assert evidence(parts) == pytest.approx(evidence(whole), rel=1e-11)
 
 
 @every
@@ -55,10 +69,10 @@ def test_weights_are_repetitions(nb, table):
     w = np.random.default_rng(2).integers(0, 4, len(y))
     weighted, repeated = clone(nb).fit(X, y, w), clone(nb).fit(np.repeat(X, w, 0), np.repeat(y, w))
     np.testing.assert_allclose(weighted.predict_log_proba(X), repeated.predict_log_proba(X), atol=1e-10)
-    assert weighted.log_evidence_ == pytest.approx(repeated.log_evidence_, rel=1e-11)
+    assert evidence(weighted) == pytest.approx(evidence(repeated), rel=1e-11)
 
 
-@every
+@pytest.mark.parametrize("nb", FORETELLS, ids=repr)
 def test_evidence_is_the_product_of_sequential_predictions(nb, table):
     X, y, _ = table
     X, y = X[:40], y[:40]
@@ -96,7 +110,7 @@ def test_sample_proba(nb, table):
     assert (p.std(0) > 0).any()
 
 
-@every
+@pytest.mark.parametrize("nb", GENERATES, ids=repr)
 def test_new_rows_look_like_the_old_ones(nb, table):
     X, y, _ = table
     fitted = clone(nb).fit(X, y)
@@ -116,7 +130,7 @@ def test_a_missing_cell_is_a_column_left_out(nb, table):
     X, y, _ = table
     holes = np.where(np.random.default_rng(4).random(X.shape) < 0.2, np.nan, X)
     fitted = clone(nb).fit(holes, y)
-    assert np.isfinite(fitted.log_evidence_)
+    assert np.isfinite(evidence(fitted))
     row = X[:1].copy()
     row[0, 2] = np.nan
     without = clone(nb).fit(np.delete(holes, 2, 1), y)
@@ -127,10 +141,11 @@ def test_a_missing_cell_is_a_column_left_out(nb, table):
     np.testing.assert_allclose(empty[0], np.exp(fitted.posterior_.classes.log_predictive()))
 
 
-def test_multinomial_refuses_missing_cells(table):
+@pytest.mark.parametrize("nb", [MultinomialNB(), ComplementNB()], ids=repr)
+def test_multinomial_refuses_missing_cells(nb, table):
     X, y, _ = table
     with pytest.raises(ValueError, match="NaN"):
-        MultinomialNB().fit(np.where(X > 6, np.nan, X), y)
+        clone(nb).fit(np.where(X > 6, np.nan, X), y)
 
 
 @every
@@ -228,7 +243,18 @@ def test_pickle_and_read_only(nb, table):
     np.testing.assert_array_equal(again.predict_log_proba(X), fitted.predict_log_proba(X))
 
 
-@pytest.mark.parametrize("nb", [BernoulliNB(), MultinomialNB(), PoissonNB(), GaussianNB(variance="pooled")], ids=repr)
+LINEAR = [
+    BernoulliNB(),
+    MultinomialNB(),
+    ComplementNB(),
+    PoissonNB(),
+    ExponentialNB(),
+    GeometricNB(),
+    GaussianNB(variance="pooled"),
+]
+
+
+@pytest.mark.parametrize("nb", LINEAR, ids=repr)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_linear_form_gives_the_log_odds(nb, classes, table):
     X, y, _ = table
@@ -267,6 +293,10 @@ def test_no_linear_form_where_there_is_none(table):
         (BernoulliNB(alpha="one"), "`alpha` is 'one'"),
         (BernoulliNB(binarize=None), "`X` has .* in column"),
         (PoissonNB(beta=np.inf), "`beta` is inf"),
+        (ExponentialNB(beta=0), "`beta` is 0"),
+        (GeometricNB(alpha=-1), "`alpha` is -1"),
+        (ComplementNB(alpha=0), "estimate='mle'"),
+        (ComplementNB(class_prior=[0.5, 0.5]), r"`class_prior` has shape \(2,\)"),
         (CategoricalNB(min_categories=2.5), "`min_categories` is 2.5"),
     ],
     ids=repr,
@@ -278,13 +308,41 @@ def test_bad_parameters_are_named(nb, message, table):
     assert not hasattr(nb, "classes_")
 
 
-@pytest.mark.parametrize("nb", [MultinomialNB(), PoissonNB(), CategoricalNB()], ids=repr)
+NOT_NEGATIVE = [MultinomialNB(), ComplementNB(), PoissonNB(), ExponentialNB(), GeometricNB(), CategoricalNB()]
+
+
+@pytest.mark.parametrize("nb", NOT_NEGATIVE, ids=repr)
 def test_negative_counts_name_the_column(nb):
     import pandas as pd
 
     X = pd.DataFrame({"age": [1, 2], "income": [3, -4]})
     with pytest.raises(ValueError, match=r"Negative values.*-4 in column 'income'"):
         nb.fit(X, [0, 1])
+
+
+def test_geometric_takes_whole_numbers():
+    import pandas as pd
+
+    X = pd.DataFrame({"trials": [1, 2], "hours": [3, 0.5]})
+    with pytest.raises(ValueError, match=r"not whole numbers.*0.5 in column 'hours'; .*ExponentialNB"):
+        GeometricNB().fit(X, [0, 1])
+
+
+def test_scale_changes_no_probability_of_waiting_times(table):
+    X, y, w = table
+    nb = ExponentialNB().fit(X, y, w)
+    per_column = 10.0 ** np.arange(-150, 50, 50)
+    scaled = ExponentialNB().fit(X * per_column, y, w)
+    np.testing.assert_allclose(scaled.predict_log_proba(X * per_column), nb.predict_log_proba(X), atol=1e-11)
+
+
+def test_a_column_of_zeros_says_nothing_of_waiting_times(table):
+    X, y, _ = table
+    X, y = X[:80], np.sort(y)[:80]  # classes of unequal size
+    wide = np.column_stack([X, *[np.zeros(len(X))] * 50])
+    plain, got = ExponentialNB().fit(X, y), ExponentialNB().fit(wide, y)
+    # n_c of n rows move the log density at 0 by log(1 + n_c / (1e5 (n + 1))) nats, 1e-5 at most
+    np.testing.assert_allclose(got.predict_log_proba(wide), plain.predict_log_proba(X), atol=50 * 1e-5)
 
 
 def test_the_mode_on_the_boundary_is_told_and_finite():

@@ -13,7 +13,7 @@ from bayesnb import BernoulliNB, CategoricalNB, GaussianNB
 from bayesnb.families import BetaBernoulli, DirichletClasses, NormalInverseGamma
 from bayesnb.naive_bayes import NaiveBayes
 from bayesnb.sampling import check as checks
-from bayesnb.sampling.nuts import run_chains, start_points
+from bayesnb.sampling.nuts import last_states, run_chains, start_points
 
 RATE = 0.01
 
@@ -180,8 +180,8 @@ def test_false_alarms_are_as_rare_as_claimed(yes_no, rng):
     exact = {name: value[0] for name, value in exact.items()}
 
     starts, scale = start_points(yes_no.model, exact, groups * 1000)
-    ends = run_chains(yes_no.model, starts, scale, 0, draws=10, warmup=0, fixed_steps=5)
-    u = checks._uniforms(yes_no.posterior, {name: value[:, -1] for name, value in ends.items()})
+    ends = last_states(yes_no.model, starts, scale, 0, steps=10, leapfrog=5)
+    u = checks._uniforms(yes_no.posterior, ends)
     p = np.array([st.ks_1samp(part, st.uniform.cdf, axis=0).pvalue for part in np.split(u, groups)])
     assert (p.min(1) < rate / p.shape[1]).sum() <= 21
     assert abs((p < 0.05).mean() - 0.05) < 0.045  # 600 tests, dependent in pairs: five standard errors

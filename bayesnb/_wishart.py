@@ -1,0 +1,163 @@
+"""The inverse Wishart distribution, and distances under a covariance matrix: what the two full-covariance pages share.
+
+Σ ~ InverseWishart(ν, S) has the density |S|^(ν/2) |Σ|^(−(ν+d+1)/2) exp(−½ tr SΣ⁻¹) / (2^(νd/2) Γ_d(ν/2)), ν > d − 1.
+Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, (274) and §9.
+"""
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from ._random import Key, log_gamma, normal, split
+from ._special import gammaln, log_rising, namespace
+from ._typing import Array, Value
+
+LOG_PI = float(np.log(np.pi))
+
+
+def half_degrees(nu: Float[Value, "*s"], d: int) -> Float[Array, "*s d"]:
+    """(ν − i)/2 for i = 0 … d−1: the arguments of the d gamma functions in Γ_d."""
+    return (nu[..., None] - np.arange(d)) / 2
+
+
+def log_multigamma(nu: Float[Value, "*s"], d: int) -> Float[Value, "*s"]:
+    """log Γ_d(ν/2) = ¼ d(d−1) log π + Σ_i log Γ((ν − i)/2), i = 0 … d−1."""
+    return d * (d - 1) / 4 * LOG_PI + gammaln(half_degrees(nu, d)).sum(-1)
+
+
+def log_multigamma_ratio(nu: Float[Value, "*s"], n: Float[Value, "*s"], d: int) -> Float[Value, "*s"]:
+    """log Γ_d((ν + n)/2) / Γ_d(ν/2), by rising factorials."""
+    return log_rising(half_degrees(nu, d), n[..., None] / 2).sum(-1)
+
+
+def log_det(matrix: Float[Array, "*s d d"]) -> Float[Value, "*s"]:
+    """log |M| of a positive definite matrix, by its Cholesky factor."""
+    return log_det_of_factor(namespace(matrix).linalg.cholesky(matrix))
+
+
+def log_det_of_factor(factor: Float[Array, "*s d d"]) -> Float[Value, "*s"]:
+    """log |LLᵀ| = 2 Σ log L_ii."""
+    xp = namespace(factor)
+    return 2 * xp.log(xp.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
+
+
+def log_det_gain(scale: Float[Array, "*s d d"], growth: Float[Array, "*s d d"]) -> Float[Value, "*s"]:
+    """log |S + G| − log |S| = Σ log(1 + eigenvalues of L⁻¹GL⁻ᵀ), S = LLᵀ: keeps its digits where G is small."""
+    xp = namespace(scale, growth)
+    factor = xp.linalg.cholesky(scale)
+    half = xp.linalg.solve(factor, growth)
+    whitened = xp.linalg.solve(factor, half.swapaxes(-1, -2))
+    eigenvalues = xp.linalg.eigvalsh((whitened + whitened.swapaxes(-1, -2)) / 2)
+    return xp.log1p(xp.maximum(eigenvalues, 0)).sum(-1)
+
+
+def distances(
+    x: Float[Array, "n d"], loc: Float[Array, "*s c d"], factor: Float[Array, "*s c d d"]
+) -> Float[Array, "*s n c"]:
+    """√((x_i − m_c)ᵀ (L_c L_cᵀ)⁻¹ (x_i − m_c)), finite however far away; on the host one class at a time."""
+    xp = namespace(x, loc, factor)
+    inverse = xp.linalg.inv(factor)
+
+    def column(m: Array, whiten: Array) -> Array:
+        delta = x - m
+        size = xp.maximum(abs(delta).max(-1, keepdims=True), 1)
+        norm = xp.sqrt(xp.square((delta / size) @ whiten.T).sum(-1))
+        return size[:, 0] * xp.minimum(norm, xp.finfo(norm.dtype).max / size[:, 0])
+
+    lead = loc.shape[:-1]
+    flat = loc.reshape(-1, loc.shape[-1]), inverse.reshape(-1, *inverse.shape[-2:])
+    if xp is np:
+        table = np.stack([column(*one) for one in zip(*flat, strict=True)], -1)
+    else:
+        table = jax.vmap(column, out_axes=-1)(*flat)
+    return xp.moveaxis(table.reshape(len(x), *lead), 0, -2)
+
+
+def inverse_wishart_factors(
+    key: Key, nu: Float[Value, "*c"], scale: Float[Array, "*c d d"], shape: tuple[int, ...] = ()
+) -> Float[Array, "*s d d"]:
+    """Draws of a matrix B with Σ = BBᵀ ~ InverseWishart(ν, S).
+
+    Bartlett's decomposition: Σ⁻¹ = C⁻ᵀ A Aᵀ C⁻¹ with S = CCᵀ and A lower triangular, A_ii² ~ χ²(ν − i), i = 0 … d−1,
+    A_ij ~ Normal(0, 1) below the diagonal; so B = C A⁻ᵀ.
+    """
+    d = scale.shape[-1]
+    first, second = split(key, 2)
+    diagonal = 0.5 * (log_gamma(first, half_degrees(nu, d), shape) + np.log(2))
+    xp = namespace(diagonal)
+    below = xp.tril(normal(second, (*diagonal.shape, d)), -1)
+    a = below + xp.exp(diagonal)[..., None] * xp.eye(d)
+    c = xp.linalg.cholesky(scale)
+    return xp.linalg.solve(a, xp.broadcast_to(c.swapaxes(-1, -2), a.shape)).swapaxes(-1, -2)
+
+
+@dataclass(frozen=True)
+class InverseWishartMarginal:
+    """Inverse Wishart distribution with the methods of a frozen `scipy.stats` distribution that are used here.
+
+    Its entries off the diagonal have no closed-form marginal, but Bartlett's factors are independent pivots: `cdf`
+    gives their uniforms, (…, d(d+1)/2) for matrices (…, d, d).
+    """
+
+    nu: np.ndarray
+    scale: np.ndarray
+
+    def mean(self) -> np.ndarray:
+        """S/(ν − d − 1), infinite where ν ≤ d + 1."""
+        d = self.scale.shape[-1]
+        excess = np.asarray(self.nu - d - 1)[..., None, None]
+        return np.where(excess > 0, self.scale / np.where(excess > 0, excess, 1), np.inf)
+
+    def cdf(self, matrix: Array) -> np.ndarray:
+        """χ² probabilities of A_ii² and normal probabilities of A_ij, i > j, where AAᵀ = CᵀΣ⁻¹C and S = CCᵀ."""
+        from scipy import stats
+
+        d, matrix = self.scale.shape[-1], np.asarray(matrix)
+        c = np.linalg.cholesky(self.scale)
+        root = np.linalg.solve(np.linalg.cholesky(matrix), np.broadcast_to(c, matrix.shape))
+        a = np.linalg.cholesky(root.swapaxes(-1, -2) @ root)
+        i, j = np.tril_indices(d, -1)
+        squares = np.square(np.diagonal(a, axis1=-2, axis2=-1))
+        return np.concatenate([stats.chi2.cdf(squares, 2 * half_degrees(self.nu, d)), stats.norm.cdf(a[..., i, j])], -1)
+
+
+@functools.cache
+def _inversion() -> Any:
+    """NumPyro's transform M → M⁻¹ of positive definite matrices, |∂M⁻¹/∂M| = |M|^(−(d+1)). Defined on first use."""
+    import jax.numpy as jnp
+    from numpyro.distributions import constraints
+    from numpyro.distributions.transforms import Transform
+
+    class Inversion(Transform):
+        domain = constraints.positive_definite
+        codomain = constraints.positive_definite
+
+        def __call__(self, x: Any) -> Any:
+            return jnp.linalg.inv(x)
+
+        def _inverse(self, y: Any) -> Any:
+            return jnp.linalg.inv(y)
+
+        def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
+            return -(x.shape[-1] + 1) * jnp.linalg.slogdet(x)[1]
+
+        def tree_flatten(self) -> Any:
+            return (), ((), {})
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Inversion)
+
+        __hash__ = None  # type: ignore[assignment]
+
+    return Inversion()
+
+
+def inverse_wishart(nu: Any, scale: Any) -> Any:
+    """InverseWishart(ν, S) as a NumPyro distribution: the inverse of NumPyro's own Wishart(ν, rate S)."""
+    import numpyro.distributions as dist
+
+    return dist.TransformedDistribution(dist.Wishart(nu, rate_matrix=scale), _inversion())

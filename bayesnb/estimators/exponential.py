@@ -1,0 +1,89 @@
+"""Exponential naive Bayes."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Tags
+
+from ..families import GammaExponential
+from ..naive_bayes import Rows, Statistics
+from ._base import BLOCK, AbstractNB, numeric, positive, refuse
+
+_FIRM = 1e5  # pseudo-rows of a column of zeros, for every row fitted
+
+
+class ExponentialNB(AbstractNB):
+    """Naive Bayes for waiting times and other amounts from zero: λ_cj ~ Gamma(α, rate β_j), x_ij ~ Exponential(λ_cj).
+
+    Parameters
+    ----------
+    alpha : float or (d,), default 1
+        shape of the gamma prior, a pseudo-number of rows, positive
+    beta : float, (d,) or None, default None
+        rate of the gamma prior, a pseudo-sum in the unit of the feature, positive. None sets β_j = α_j x̄_j, x̄_j the
+        (weighted) mean of feature j over all rows, see the Notes
+    fit_prior : bool, default True
+        learn the class probabilities; False makes them equal
+    class_prior : (c,), optional
+        fixed class probabilities
+    class_alpha : float or (c,), default 1
+        Dirichlet concentration of the class probabilities, used while they are learnt
+    estimate : "predictive" (default), "mean", "map" or "mle"
+        what prediction uses; "predictive" is the Lomax distribution, parameters integrated out
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them
+    log_evidence_ : log p(X, y), nats
+    coef_, intercept_ : linear discriminant
+
+    Notes
+    -----
+    The default prior has the weight of α rows of the feature's average value: until its own rows say otherwise a class
+    is like all rows together. It is proper, so the evidence exists, and as β moves with the data, rescaling a feature
+    changes no probability. A column of zeros can tell nothing about the class: its prior is so firm (100,000
+    pseudo-rows for every row) that the classes cannot differ in it by more than 1e-5 nats. Dense rows; NaN is a missing
+    cell and left out.
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        beta: Any = None,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        class_alpha: Any = 1.0,
+        estimate: str = "predictive",
+    ) -> None:
+        self.alpha = alpha
+        self.beta = beta
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.class_alpha = class_alpha
+        self.estimate = estimate
+
+    def _validate(self, X: Any, **checks: Any) -> Any:
+        return numeric(self, X, sparse_ok=False, **checks)
+
+    def _rows(self, X: Any) -> Rows:
+        refuse(self, X, lambda v: v < 0, "Negative values", "it models amounts from zero. Shift it or use GaussianNB.")
+        return {BLOCK: X}
+
+    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        shape = len(self.classes_), self.n_features_in_
+        alpha = positive("alpha", self.alpha, shape)
+        if self.beta is not None:
+            return {BLOCK: GammaExponential(alpha, positive("beta", self.beta, shape))}
+        if stats is None:
+            return {BLOCK: GammaExponential(alpha, alpha)}
+        n, total = (field.sum(0) for field in (stats.blocks[BLOCK].n, stats.blocks[BLOCK].total))
+        mean = total / np.where(n > 0, n, 1)
+        firm = np.broadcast_to(_FIRM * (1 + n), shape)
+        return {BLOCK: GammaExponential(np.where(mean > 0, alpha, firm), np.where(mean > 0, alpha * mean, firm))}
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags

@@ -1,0 +1,199 @@
+"""Gaussian discriminant analysis for scikit-learn users."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from ..families import KnownVarianceNormal, NormalInverseWishart, TiedNormalInverseWishart
+from ..naive_bayes import Parameters, Rows, Statistics
+from ._base import BLOCK, AbstractNB, numeric
+
+# The default prior, in pseudo-rows: see the Notes of GaussianDA.
+_KAPPA, _DEGREES = 0.1, 1.0
+
+
+class GaussianDA(AbstractNB):
+    """Gaussian discriminant analysis: x_i | y_i = c ~ Normal(μ_c, Σ_c), features dependent given the class.
+
+    Parameters
+    ----------
+    covariance : "class" (default), "shared" or "identity"
+        a covariance for every class (quadratic boundary), one for all classes (linear), or Σ = I (linear; the nearest
+        mean, where the classes are equally probable)
+    priors : (c,), optional
+        fixed class probabilities
+    prior : NormalInverseWishart, TiedNormalInverseWishart or KnownVarianceNormal, optional
+        a prior of your own, of the type that belongs to `covariance`, with the shapes of the data. By default it is
+        scaled by the data, see the Notes
+    class_alpha : float or (c,), default 1
+        Dirichlet concentration of the class probabilities, used unless `priors` are given
+    estimate : "predictive" (default), "mean", "map" or "mle"
+        what prediction uses; "predictive" is the multivariate Student t, parameters integrated out
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them
+    log_evidence_ : log p(X, y), nats
+    means_, covariance_ : (c, d), and (c, d, d) or (d, d), under the current `estimate`; the mean for "predictive"
+    coef_, intercept_ : discriminant w·x + b, with "shared" and "identity"; two classes give one row
+    quadratic_ : (c, d, d) with "class": the discriminant is xᵀAx + w·x + b
+
+    Notes
+    -----
+    Default prior, from the weighted mean x̄_j and variance s²_j of feature j over all rows: m = x̄, κ = 0.1, ν = d + 1,
+    S = 2 diag(s²). Every single feature then has the prior of `GaussianNB`: a class is as spread as all rows together,
+    at the weight of two rows, and its features are uncorrelated until its rows say otherwise. Shifting or rescaling a
+    feature changes no probability. It is proper, so there is an evidence, and no covariance is singular but that of
+    "mle", which is refused with the number of rows it had. Drop a feature that never varies: its variance is learnt
+    too, and the more rows a class has the smaller it seems. With Σ = I the unit of the features matters: bring them to
+    one scale first. Missing cells are refused; GaussianNB leaves them out.
+
+    "mle" gives the linear and quadratic discriminants of scikit-learn 1.9, `LinearDiscriminantAnalysis(solver="lsqr")`
+    and `QuadraticDiscriminantAnalysis`, and so does "mean" at a prior that weighs nothing (κ, S → 0, ν = d + 1).
+    """
+
+    def __init__(
+        self,
+        *,
+        covariance: str = "class",
+        priors: Any = None,
+        prior: Any = None,
+        class_alpha: Any = 1.0,
+        estimate: str = "predictive",
+    ) -> None:
+        self.covariance = covariance
+        self.priors = priors
+        self.prior = prior
+        self.class_alpha = class_alpha
+        self.estimate = estimate
+
+    def _validate(self, X: Any, **checks: Any) -> Any:
+        return numeric(self, X, sparse_ok=False, missing_ok=False, **checks)
+
+    def _rows(self, X: Any) -> Rows:
+        return {BLOCK: X}
+
+    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        families = {"class": NormalInverseWishart, "shared": TiedNormalInverseWishart, "identity": KnownVarianceNormal}
+        if self.covariance not in families:
+            raise ValueError(f"`covariance` is {self.covariance!r}; choose 'class', 'shared' or 'identity'")
+        family = families[self.covariance]
+        c, d = len(self.classes_), self.n_features_in_
+        if self.prior is not None:
+            return {BLOCK: self._own(family, c, d)}
+        if stats is None:
+            centre, spread = np.zeros(d), np.ones(d)
+        else:
+            centre, spread = self._scale(stats)
+        m, kappa = np.tile(centre, (c, 1)), np.full(c, _KAPPA)
+        if self.covariance == "identity":
+            return {BLOCK: KnownVarianceNormal(m, np.full((c, d), _KAPPA), np.ones((c, d)), np.zeros((c, d)))}
+        scale = 2 * np.diag(spread)
+        if self.covariance == "shared":
+            return {BLOCK: TiedNormalInverseWishart(m, kappa, np.array([d + _DEGREES]), scale)}
+        return {BLOCK: NormalInverseWishart(m, kappa, np.full(c, d + _DEGREES), np.tile(scale, (c, 1, 1)))}
+
+    def _own(self, family: Any, c: int, d: int) -> Any:
+        """The prior given, or a ValueError on what is wrong with it."""
+        prior: Any = self.prior
+        if type(prior) is not family:
+            found, needed = type(prior).__name__, family.__name__
+            raise ValueError(f"`prior` is a {found}; covariance={self.covariance!r} needs a {needed}")
+        if prior.m.shape != (c, d):
+            raise ValueError(f"`prior` has means of shape {prior.m.shape}; {c} classes of {d} features need {(c, d)}")
+        if isinstance(prior, KnownVarianceNormal):
+            return prior
+        if not (np.asarray(prior.nu) > d - 1).all() or not (np.asarray(prior.kappa) > 0).all():
+            raise ValueError(f"`prior` has nu = {prior.nu}, kappa = {prior.kappa}; it needs nu > {d - 1}, kappa > 0")
+        try:
+            np.linalg.cholesky(prior.S)
+        except np.linalg.LinAlgError:
+            raise ValueError("`prior` has a scale S that is not positive definite, such as a singular one") from None
+        return prior
+
+    def _scale(self, stats: Statistics) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of every feature over all rows, (d,); the variance is 1 where a feature never varies."""
+        block = stats.blocks[BLOCK]
+        if self.covariance == "identity":  # `Moments`, one a cell
+            weight, squares = block.n, block.ss
+        else:
+            weight, squares = block.n[:, None], np.diagonal(block.ss, axis1=1, axis2=2)
+        n = weight.sum(0)
+        mean = (weight * block.mean).sum(0) / n
+        delta = block.mean - mean
+        spread = (squares + weight * delta * delta).sum(0) / n
+        rounding = (1e-15 * mean) ** 2  # spread that rounding alone makes of a constant column
+        return mean, np.where(spread > rounding, spread, 1)
+
+    def _refined(self, theta: Parameters) -> Parameters:
+        if "covariance" in theta[BLOCK]:
+            covariance = theta[BLOCK]["covariance"].reshape(-1, self.n_features_in_, self.n_features_in_)
+            sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+            unit = np.where(sd > 0, sd, 1)  # the rank of correlations: the units of the features do not matter
+            rank = np.linalg.matrix_rank(covariance / unit[:, :, None] / unit[:, None, :], hermitian=True)
+            if (rank < self.n_features_in_).any():
+                k = int(np.argmin(rank))
+                of = f" of class {self.classes_[k]}" if len(covariance) > 1 else ""
+                raise ValueError(
+                    f"the covariance{of} is singular under estimate={self.estimate!r}: rank {rank[k]} for "
+                    f"{self.n_features_in_} features, {self.statistics_.n[k]:g} rows. Use estimate='predictive', or "
+                    "covariance='shared'."
+                )
+        return theta
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The discriminant: for two classes the log odds of the second, (n,), with more one value a class, (n, c).
+
+        With a plugged-in estimate the linear form w·x + b ("shared", "identity") or the quadratic form xᵀAx + w·x + b
+        ("class"), as `LinearDiscriminantAnalysis` and `QuadraticDiscriminantAnalysis` have it: log p(x, y = c | θ) up
+        to terms that are the same in all classes. With "predictive" log p(y = c | x).
+        """
+        theta = self._theta()
+        if theta is None or len(self.classes_) == 2:
+            return super().decision_function(X)
+        x = self._encode(X)[BLOCK]
+        if self.covariance == "class":
+            block: Any = self.posterior_.blocks[BLOCK]
+            a, weights, intercept = block.quadratic_form(theta[BLOCK])
+            bend = np.stack([((x @ square) * x).sum(1) for square in a], 1)
+            return bend + x @ weights + intercept + theta["class"]["log_pi"]
+        weights, intercept = self._linear_form_at(theta)
+        return x @ weights + intercept
+
+    def _parameter(self, name: str) -> np.ndarray:
+        check_is_fitted(self)
+        return (self._theta() or self.posterior_.mean())[BLOCK][name]
+
+    @property
+    def means_(self) -> np.ndarray:
+        """μ under the current estimate, (c, d)."""
+        return self._parameter("mu")
+
+    @property
+    def covariance_(self) -> np.ndarray:
+        """Σ under the current estimate: (c, d, d) with "class", (d, d) with "shared" and "identity"."""
+        return np.eye(self.n_features_in_) if self.covariance == "identity" else self._parameter("covariance")
+
+    @property
+    def quadratic_(self) -> np.ndarray:
+        """A = −½Σ⁻¹ of the discriminant xᵀAx + w·x + b, (c, d, d)."""
+        block = self.posterior_.blocks[BLOCK]
+        if not hasattr(block, "quadratic_form"):
+            raise AttributeError(f"covariance={self.covariance!r} has no quadratic term; see coef_")
+        return block.quadratic_form((self._theta() or self.posterior_.mean())[BLOCK])[0]
+
+    def _feature_labels(self, block: str) -> dict[str, np.ndarray]:
+        names = super()._feature_labels(block)["feature"]
+        return {"feature": names} if self.covariance == "identity" else {"feature": names, "feature_": names}
+
+    def _dims(self, block: str, parameter: str, ndim: int) -> list[str]:
+        shared = self.covariance == "shared" and parameter == "covariance"
+        return ["feature", "feature_"] if shared else super()._dims(block, parameter, ndim)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = False
+        return tags

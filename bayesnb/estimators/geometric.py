@@ -1,0 +1,81 @@
+"""Geometric naive Bayes."""
+
+from typing import Any
+
+from sklearn.utils import Tags
+
+from ..families import BetaGeometric
+from ..naive_bayes import Rows, Statistics
+from ._base import BLOCK, AbstractNB, numeric, positive, refuse
+
+
+class GeometricNB(AbstractNB):
+    """Naive Bayes for failures before the first success: θ_cj ~ Beta(α, β), p(x_ij | y_i = c) = θ_cj (1 − θ_cj)^x.
+
+    Parameters
+    ----------
+    alpha : float or (d,), default 1
+        pseudo-count of successes, one of which ends each row, positive
+    beta : float or (d,), default 1
+        pseudo-count of failures, positive
+    fit_prior : bool, default True
+        learn the class probabilities; False makes them equal
+    class_prior : (c,), optional
+        fixed class probabilities
+    class_alpha : float or (c,), default 1
+        Dirichlet concentration of the class probabilities, used while they are learnt
+    estimate : "predictive" (default), "mean", "map" or "mle"
+        what prediction uses; "predictive" is the beta-geometric distribution, parameters integrated out
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them
+    log_evidence_ : log p(X, y), nats
+    coef_, intercept_ : linear discriminant
+
+    Notes
+    -----
+    The default prior is uniform over the probability of success: one row of one failure. A count has no unit that could
+    change, so the prior need not move with the data; its predictive 1/((x+1)(x+2)) leaves room for counts of any size.
+    Dense and scipy.sparse rows of whole numbers; NaN in dense rows is a missing cell and left out.
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        beta: Any = 1.0,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        class_alpha: Any = 1.0,
+        estimate: str = "predictive",
+    ) -> None:
+        self.alpha = alpha
+        self.beta = beta
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.class_alpha = class_alpha
+        self.estimate = estimate
+
+    def _validate(self, X: Any, **checks: Any) -> Any:
+        return numeric(self, X, sparse_ok=True, **checks)
+
+    def _rows(self, X: Any) -> Rows:
+        refuse(self, X, lambda v: v < 0, "Negative values", "it models counts. Bin the column or use GaussianNB.")
+        what = "Values that are not whole numbers"
+        refuse(
+            self, X, lambda v: v % 1 > 0, what, "it models counts. Use ExponentialNB for amounts, or bin the column."
+        )
+        return {BLOCK: X}
+
+    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        shape = len(self.classes_), self.n_features_in_
+        return {BLOCK: BetaGeometric(positive("alpha", self.alpha, shape), positive("beta", self.beta, shape))}
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.input_tags.categorical = True  # to scikit-learn's checks this means whole numbers
+        return tags

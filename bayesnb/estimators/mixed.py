@@ -1,0 +1,374 @@
+"""Naive Bayes with a likelihood of its own for every group of columns, and if need be for every class."""
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils._indexing import _get_column_indices
+from sklearn.utils.validation import _get_feature_names, check_consistent_length, column_or_1d, validate_data
+
+from ..families import OneClass
+from ..naive_bayes import NaiveBayes, Parameters, Rows, Statistics
+from ._base import AbstractNB
+from .bernoulli import BernoulliNB
+from .categorical import CategoricalNB
+from .complement import ComplementNB
+from .gaussian import GaussianNB
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Columns, and the estimator that encodes them and makes their prior; `k` where it speaks of one class only."""
+
+    name: str
+    estimator: AbstractNB
+    columns: np.ndarray
+    k: int | None = None
+
+    def block(self, inner: str, n_inner: int) -> str:
+        """Name of one of this part's blocks among those of all parts."""
+        return self.name if n_inner == 1 else f"{self.name}.{inner}"
+
+
+class MixedNB(AbstractNB):
+    """Naive Bayes for mixed columns: p(x_i | y_i = c) = Π_parts p(x_i,part | y_i = c), each part with its own variant.
+
+    Parameters
+    ----------
+    parts : "auto" (default), or a list of (name, estimator, columns)
+        the estimator is any of bayesnb's, with its own prior; a mapping from class label to estimator gives every class
+        a likelihood of its own; "drop" leaves the columns out. Columns are a name, a position, a list of either, a
+        slice, a mask, a type such as `float` or `"number"` in `sklearn.compose.make_column_selector`, or any
+        function of X. Every column is in exactly one part.
+        "auto": `BernoulliNB` for columns of booleans or of zeros and ones, `GaussianNB` for other numbers,
+        `CategoricalNB` for all else
+    fit_prior : bool, default True
+        learn the class probabilities; False makes them equal
+    class_prior : (c,), optional
+        fixed class probabilities
+    class_alpha : float or (c,), default 1
+        Dirichlet concentration of the class probabilities, used while they are learnt
+    estimate : "predictive" (default), "mean", "map" or "mle"
+        what prediction uses, in all parts; the `estimate` and the class prior of a part's estimator are not used
+
+    Attributes
+    ----------
+    parts_ : list of (name, estimator, column positions)
+        as fitted
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them; the blocks have the
+        names of the parts
+    log_evidence_ : log p(X, y), nats
+
+    Notes
+    -----
+    A missing cell is left out by the parts whose likelihood can. Features are independent given the class between
+    parts; within a part as its variant has it, so that GaussianDA on two columns lets these two depend on each other.
+    """
+
+    def __init__(
+        self,
+        parts: Any = "auto",
+        *,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        class_alpha: Any = 1.0,
+        estimate: str = "predictive",
+    ) -> None:
+        self.parts = parts
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.class_alpha = class_alpha
+        self.estimate = estimate
+
+    # --- parameters of the parts, as in ColumnTransformer -----------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters; with `deep` those of the parts too, as `part__parameter`."""
+        found = super().get_params(deep=False)
+        for name, estimator, _ in self._listed() if deep else ():
+            if isinstance(estimator, AbstractNB):
+                found |= {name: estimator} | {f"{name}__{key}": v for key, v in estimator.get_params().items()}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `part=estimator` replaces a part's estimator, `part__parameter=value` sets one of its own."""
+        fresh = {name: params.pop(name) for name, _, _ in self._listed() if name in params}
+        if fresh:
+            self.parts = [(name, fresh.get(name, estimator), columns) for name, estimator, columns in self.parts]
+        return super().set_params(**params)
+
+    def _listed(self) -> list[Any]:
+        """The parts where they are listed by name; `fit` tells what is wrong with others."""
+        return [p for p in self.parts if isinstance(p, tuple) and len(p) == 3] if isinstance(self.parts, list) else []
+
+    # --- columns ----------------------------------------------------------------------------------------------------
+
+    def _validate(self, X: Any, **checks: Any) -> Any:
+        y = checks.pop("y", "no_validation")
+        if not hasattr(X, "columns"):
+            sparse_ok = "csr" if self.__sklearn_tags__().input_tags.sparse else False
+            sound = {"accept_sparse": sparse_ok, "dtype": None, "ensure_all_finite": False}
+            return validate_data(self, X, y, **sound, **checks)
+        validate_data(self, X, y, skip_check_array=True, **checks)
+        if len(X) == 0:
+            raise ValueError("`X` has 0 rows; at least one is needed")
+        if isinstance(y, str):
+            return X
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        return X, y
+
+    def _learn_encoding(self, X: Any, reset: bool) -> None:
+        if reset:
+            self._parts = list(self._resolve(X))
+        else:
+            views = self._views(self.statistics_)
+            self._parts = [
+                _Part(part.name, _seen(copy.copy(part.estimator), stats), part.columns, part.k)
+                for part, stats in zip(self._parts, views, strict=True)
+            ]
+        for part in self._parts:
+            table = part.estimator._validate(_safe_indexing(X, part.columns, axis=1), reset=reset)
+            part.estimator._learn_encoding(table, reset)
+        if not reset:
+            blocks = {
+                part.block(name, len(part.estimator.statistics_.blocks)): stats
+                for part in self._parts
+                for name, stats in part.estimator.statistics_.blocks.items()
+            }
+            self.statistics_ = Statistics(self.statistics_.n, blocks)
+
+    def _resolve(self, X: Any) -> Iterator[_Part]:
+        """The parts with their columns looked up in X; refuses columns in two parts or in none."""
+        parts = _automatic(X) if isinstance(self.parts, str) and self.parts == "auto" else self.parts
+        if not isinstance(parts, list) or not parts or any(not isinstance(p, tuple) or len(p) != 3 for p in parts):
+            raise ValueError(f"`parts` is {parts!r}; give 'auto' or a list of (name, estimator, columns)")
+        labels = _get_feature_names(X)
+        labels = np.arange(X.shape[1]) if labels is None else labels
+        owner: dict[int, str] = {}
+        names: set[str] = set()
+        for name, estimator, columns in parts:
+            if not isinstance(name, str) or name in names or name == "class" or "." in name or "__" in name:
+                raise ValueError(
+                    f"`parts` has the name {name!r}; names are strings without '.' and '__', each used once"
+                )
+            names.add(name)
+            found = _positions(X, columns, name)
+            for j in found:
+                if j in owner:
+                    raise ValueError(f"`parts` has column {labels[j]!s} in both {owner[j]!r} and {name!r}")
+                owner[j] = name
+            if len(found) and not (isinstance(estimator, str) and estimator == "drop"):
+                yield from self._clones(name, estimator, found)
+        if missed := [str(labels[j]) for j in range(X.shape[1]) if j not in owner]:
+            raise ValueError(
+                f"`parts` leaves out the columns {', '.join(missed[:8])}{' …' if len(missed) > 8 else ''}; "
+                "give them an estimator or 'drop'"
+            )
+
+    def _clones(self, name: str, estimator: Any, columns: np.ndarray) -> Iterator[_Part]:
+        """The estimator of a part, or one for each class, cloned and told its classes."""
+        if isinstance(estimator, dict):
+            if missed := [label for label in self.classes_.tolist() if label not in estimator]:
+                raise ValueError(f"`parts` has no estimator for class {missed[0]!r} in {name!r}")
+            for k, label in enumerate(self.classes_.tolist()):
+                one = _checked(name, estimator[label], self.classes_[k : k + 1])
+                yield _Part(f"{name}.{label}", one, columns, k)
+        else:
+            yield _Part(name, _checked(name, estimator, self.classes_), columns)
+
+    @property
+    def parts_(self) -> list[tuple[str, AbstractNB, np.ndarray]]:
+        """Name, fitted estimator and column positions of each part, one for each class where the classes differ."""
+        return [(part.name, part.estimator, part.columns) for part in self._parts]
+
+    # --- what the parts supply --------------------------------------------------------------------------------------
+
+    def _rows(self, X: Any) -> Rows:
+        rows: dict[str, Any] = {}
+        for part in self._parts:
+            table = part.estimator._validate(_safe_indexing(X, part.columns, axis=1), reset=False)
+            inner = part.estimator._rows(table)
+            rows |= {part.block(name, len(inner)): x for name, x in inner.items()}
+        return rows
+
+    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        blocks: dict[str, Any] = {}
+        for part, view in zip(self._parts, self._views(stats), strict=True):
+            inner = part.estimator._blocks(view)
+            for name, block in inner.items():
+                if part.k is not None:
+                    if block.blank is None:
+                        raise ValueError(
+                            f"`parts` has {part.estimator!r} for one class in {part.name!r}; a likelihood of complete "
+                            "rows speaks of all classes"
+                        )
+                    block = OneClass(block, part.k, len(self.classes_))
+                blocks[part.block(name, len(inner))] = block
+        return blocks
+
+    def _views(self, stats: Statistics | None) -> list[Statistics | None]:
+        """The share of each part in the statistics."""
+        if stats is None:
+            return [None] * len(self._parts)
+        views: list[Statistics | None] = []
+        for part in self._parts:
+            prefix = f"{part.name}."
+            if part.name in stats.blocks:
+                own = {"x": stats.blocks[part.name]}
+                if hasattr(part.estimator, "_groups"):  # CategoricalNB's only group
+                    own = dict(zip(part.estimator._groups(), own.values(), strict=True))
+            else:
+                own = {key.removeprefix(prefix): v for key, v in stats.blocks.items() if key.startswith(prefix)}
+            n = stats.n if part.k is None else stats.n[part.k : part.k + 1]
+            views.append(Statistics(n, own))
+        return views
+
+    def _refined(self, theta: Parameters) -> Parameters:
+        for part, view in zip(self._parts, self._views(self.statistics_), strict=True):
+            estimator = _seen(copy.copy(part.estimator), view)
+            estimator.estimate = self.estimate
+            names = list(view.blocks) if view else []
+            inner = {name: theta[part.block(name, len(names))] for name in names}
+            refined = estimator._refined({"class": theta["class"], **inner})
+            theta = theta | {part.block(name, len(names)): refined[name] for name in names}
+        return theta
+
+    def sample(
+        self,
+        n_samples: int = 1,
+        seed: int | np.random.Generator | None = None,
+        *,
+        source: str = "posterior",
+        length: Any = None,
+    ) -> Any:
+        """New rows and labels from the predictive, each row with parameters of its own draw.
+
+        Parameters
+        ----------
+        source : "posterior" or "prior": what the parameters are drawn from
+        length : events of a row in a `MultinomialNB` part; by default the rounded average of the rows fitted
+        """
+        return self._sample(n_samples, seed, source, length=length)
+
+    def _draw(self, model: NaiveBayes, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
+        rows: dict[str, np.ndarray] = {}
+        for part, view in zip(self._parts, self._views(self.statistics_), strict=True):
+            names = list(view.blocks) if view else []
+            inner = {name: model.blocks[part.block(name, len(names))] for name in names}
+            drawn = _seen(copy.copy(part.estimator), view)._draw(NaiveBayes(model.classes, inner), rng, y, **given)
+            rows |= {part.block(name, len(names)): x for name, x in drawn.items()}
+        return rows
+
+    def _as_input(self, rows: dict[str, np.ndarray]) -> Any:
+        columns: dict[int, np.ndarray] = {}
+        for part, view in zip(self._parts, self._views(self.statistics_), strict=True):
+            names = list(view.blocks) if view else []
+            table = part.estimator._as_input({name: rows[part.block(name, len(names))] for name in names})
+            for i, j in enumerate(part.columns):
+                fresh = np.asarray(table[:, i])
+                if j in columns:  # another class's rows of the same column
+                    fresh = np.where(pd.isna(columns[j]), fresh, columns[j])
+                columns[j] = fresh
+        blank = np.full(len(next(iter(rows.values()))), np.nan)
+        ordered = [columns.get(j, blank) for j in range(self.n_features_in_)]
+        if hasattr(self, "feature_names_in_"):
+            return pd.DataFrame(dict(zip(self.feature_names_in_, ordered, strict=True)))
+        return np.stack(ordered, 1)
+
+    @property
+    def log_evidence_(self) -> float:
+        """log p(X, y) of all rows fitted, constants included, in nats."""
+        for part in self._parts:
+            part.estimator._check_evidence()
+        return super().log_evidence_
+
+    def _weight_labels(self, names: np.ndarray | None) -> np.ndarray:
+        names = super()._weight_labels(names)
+        return np.concatenate([part.estimator._weight_labels(names[part.columns]) for part in self._parts])
+
+    def _part_of(self, block: str) -> tuple[_Part, str]:
+        """The part that a block belongs to, and the block's name there."""
+        part = next(p for p in self._parts if block == p.name or block.startswith(f"{p.name}."))
+        return part, block.removeprefix(part.name).removeprefix(".")
+
+    def _feature_labels(self, block: str) -> dict[str, np.ndarray]:
+        part, inner = self._part_of(block)
+        labels = {f"{part.name}_{key}": value for key, value in part.estimator._feature_labels(inner).items()}
+        return labels if part.k is None else labels | {f"{part.name}_class": part.estimator.classes_}
+
+    def _dims(self, block: str, parameter: str, ndim: int) -> list[str]:
+        part, inner = self._part_of(block)
+        names = part.estimator._dims(inner, parameter, ndim)
+        return [name if name == "class" and part.k is None else f"{part.name}_{name}" for name in names]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        each = [
+            one for _, given, _ in self._listed() for one in (given.values() if isinstance(given, dict) else [given])
+        ]
+        inner = [one.__sklearn_tags__().input_tags for one in each if isinstance(one, AbstractNB)]
+        tags.input_tags.sparse = bool(inner) and all(one.sparse for one in inner)
+        tags.input_tags.positive_only = any(one.positive_only for one in inner)
+        return tags
+
+
+def _seen(estimator: AbstractNB, stats: Statistics | None) -> AbstractNB:
+    """The estimator with statistics as if it had been fitted."""
+    if stats is not None:
+        estimator.statistics_ = stats
+    return estimator
+
+
+def _checked(name: str, estimator: Any, classes: np.ndarray) -> AbstractNB:
+    """A clone of an estimator that may be a part."""
+    if not isinstance(estimator, AbstractNB) or isinstance(estimator, MixedNB | ComplementNB):
+        raise ValueError(
+            f"`parts` has {estimator!r} for {name!r}; a part is one of bayesnb's estimators with a class-conditional "
+            "likelihood, or 'drop'"
+        )
+    own = clone(estimator)
+    own.classes_ = classes
+    return own
+
+
+def _positions(X: Any, columns: Any, name: str) -> np.ndarray:
+    """Column positions of a part's `columns`."""
+    if isinstance(columns, type | np.dtype):
+        if not isinstance(X, pd.DataFrame):
+            raise ValueError(f"`parts` asks for columns of type {columns} in {name!r}; `X` needs to be a data frame")
+        columns = X.select_dtypes(columns).columns.tolist()
+    elif callable(columns):
+        columns = columns(X)
+    elif isinstance(columns, slice) and columns.start is None and columns.stop is None:
+        columns = list(range(X.shape[1]))[columns]
+    try:
+        return np.asarray(_get_column_indices(X, columns), int)
+    except (ValueError, IndexError, TypeError, KeyError) as error:
+        raise ValueError(f"`parts` has columns {columns!r} in {name!r}, which are not in `X`: {error}") from error
+
+
+def _automatic(X: Any) -> list[tuple[str, AbstractNB, list[int]]]:
+    """Yes/no columns, other numbers, and all else, by the cells and types of a table."""
+    kinds: dict[str, list[int]] = {"yes_no": [], "numbers": [], "levels": []}
+    for j in range(X.shape[1]):
+        column = (
+            pd.Series(np.asarray(_safe_indexing(X, j, axis=1))) if not isinstance(X, pd.DataFrame) else X.iloc[:, j]
+        )
+        column = column.infer_objects() if column.dtype == object else column
+        if isinstance(column.dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(column):
+            kinds["levels"].append(j)
+        elif column.dropna().isin([0, 1]).all():
+            kinds["yes_no"].append(j)
+        else:
+            kinds["numbers"].append(j)
+    estimators = {"yes_no": BernoulliNB(binarize=None), "numbers": GaussianNB(), "levels": CategoricalNB()}
+    return [(name, estimators[name], columns) for name, columns in kinds.items() if columns]

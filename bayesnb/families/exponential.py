@@ -1,0 +1,147 @@
+"""Gamma–exponential: waiting times, durations, distances and other amounts that pile up near zero.
+
+    λ_cj ~ Gamma(a_cj, rate b_cj)          rate of feature j in class c, one over its mean
+    x_ij | y_i = c ~ Exponential(λ_cj)     independent given the class; NaN = missing, left out cell by cell
+
+With λ integrated out one amount is Lomax (Pareto from zero), whose tail is a power: a class of few rows does not call a
+long wait impossible. Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §2.6.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int, Real
+
+from .._random import Key, log_gamma
+from .._rows import contract, over_classes
+from .._special import digamma, gammaln, log_floor, log_rising, namespace, trigamma
+from .._typing import Array, Sparse, Theta
+from ..base import AbstractConjugate, observed
+from ..statistics import Totals, by_class
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class GammaExponential(AbstractConjugate):
+    """Gamma density of each λ_cj, prior or posterior.
+
+    Fields
+    ------
+    a : (c, d)   shape: pseudo-number of rows, positive
+    b : (c, d)   rate: pseudo-sum of the feature, in its unit, positive
+    """
+
+    a: Float[Array, "c d"]
+    b: Float[Array, "c d"]
+
+    parameters = ("log_rate",)
+
+    def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Totals:
+        """n_cj = Σ_i r_ic and Σ_i r_ic x_ij over the observed cells; the base measure is 1."""
+        xp = namespace(x, r)
+        seen = ~xp.isnan(x)
+        total = by_class(r, xp.where(seen, x, 0))
+        return Totals(by_class(r, seen.astype(x.dtype)), total, 0 * total)
+
+    def update(self, stats: Totals) -> Self:
+        """a + n, b + Σ_i x_i."""
+        return type(self)(self.a + stats.n, self.b + stats.total)
+
+    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
+        """The block of some of its columns: features are independent given the class."""
+        return type(self)(self.a[:, columns], self.b[:, columns])
+
+    def log_normalizer(self) -> Float[Array, "c d"]:
+        """log Γ(a) − a log b."""
+        xp = namespace(self.a)
+        return gammaln(self.a) - self.a * xp.log(self.b)
+
+    def log_marginal(self, stats: Totals) -> Float[Array, "c d"]:
+        """log Γ(a+n)/Γ(a) − a log(1 + s/b) − n log(b+s), s = Σ_i x_i."""
+        xp = namespace(self.a, stats.n)
+        ratio = log_rising(self.a, stats.n) - self.a * xp.log1p(stats.total / self.b)
+        return ratio - stats.n * xp.log(self.b + stats.total) + stats.log_h
+
+    def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
+        """(a − 1) log λ − bλ − log Γ(a) + a log b."""
+        log_rate = theta["log_rate"]
+        return (self.a - 1) * log_rate - self.b * namespace(log_rate).exp(log_rate) - self.log_normalizer()
+
+    def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+        """Lomax: log a/b − (a+1) log(1 + x/b), summed over j; x/b has to be a number that the type can hold."""
+        xp = namespace(x, self.a)
+
+        def log_lomax(cell: Array, a: Array, b: Array, log_level: Array) -> Array:
+            return log_level - (a + 1) * xp.log1p(cell / b)
+
+        return over_classes(log_lomax, x, self.a, self.b, xp.log(self.a) - xp.log(self.b))
+
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
+        """Σ_j log λ − λx."""
+        log_rate = theta["log_rate"]
+        return contract(x, -namespace(log_rate).exp(log_rate), log_rate)
+
+    def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
+        """Weights −λ and intercept Σ_j log λ of log p(x | θ) = x·w + b, for rows without missing cells."""
+        log_rate = theta["log_rate"]
+        return -namespace(log_rate).exp(log_rate).T, log_rate.sum(-1)
+
+    def log_moments(self, x: Real[Array, "n d"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+        """Σ_j ψ(a) − log b − xa/b, Σ_j ψ₁(a) + x²a/b² − 2x/b.
+
+        The covariance behind the last term: E[λ log λ] = (a/b)(ψ(a+1) − log b), and ψ(a+1) − ψ(a) = 1/a.
+        """
+        rate = self.a / self.b
+        mean = contract(x, -rate, digamma(self.a) - namespace(self.a).log(self.b))
+        variance = contract(x, -2 / self.b, trigamma(self.a)) + contract(x * x, rate / self.b, 0 * self.a)
+        return mean, variance
+
+    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
+        """Draws of log λ = log G(a) − log b."""
+        return {"log_rate": log_gamma(key, self.a, shape) - namespace(self.b).log(self.b)}
+
+    def mean(self) -> Theta:
+        """a / b."""
+        xp = namespace(self.a)
+        return {"log_rate": xp.log(self.a) - xp.log(self.b)}
+
+    def mode(self) -> Theta:
+        """(a − 1) / b; 0 where a ≤ 1."""
+        xp = namespace(self.a)
+        return {"log_rate": log_floor(xp.maximum(self.a - 1, 0) / self.b)}
+
+    def mle(self, stats: Totals) -> Theta:
+        """n / Σ_i x_i; where all cells are 0 the likelihood has no maximum, and λ is held at √max of the type."""
+        xp = namespace(stats.n)
+        largest = -0.5 * log_floor(0 * stats.n)
+        found = xp.minimum(xp.log(xp.where(stats.n > 0, stats.n, 1)) - log_floor(stats.total), largest)
+        return {"log_rate": xp.where(stats.n > 0, found, self.mean()["log_rate"])}
+
+    def on_boundary(self) -> bool:
+        """Whether some a is at most 1."""
+        return bool((self.a <= 1).any())
+
+    def marginals(self) -> dict[str, Any]:
+        """Gamma(a, rate b) for `rate`."""
+        from scipy import stats
+
+        return {"rate": stats.gamma(self.a, scale=1 / self.b)}
+
+    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
+        """x_ij ~ Exponential(λ) with λ ~ Gamma(a, rate b) drawn afresh for every cell."""
+        log_rate = log_gamma(rng, self.a[y]) - np.log(self.b[y])
+        return rng.standard_exponential(log_rate.shape) * np.exp(np.minimum(-log_rate, -log_floor(0.0) - 5))
+
+    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+        """The same model in NumPyro, plates written out."""
+        import numpyro
+        import numpyro.distributions as dist
+
+        c, d = self.a.shape
+        with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
+            rate = numpyro.sample("rate", dist.Gamma(self.a, self.b))
+        seen, x = observed(x)
+        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", d, dim=-1):
+            numpyro.sample("x", dist.Exponential(rate[y]).mask(seen), obs=x)

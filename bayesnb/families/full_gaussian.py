@@ -1,0 +1,213 @@
+"""Normal–inverse-Wishart: real features with a full covariance for every class; a quadratic classifier.
+
+    Σ_c ~ InverseWishart(ν_c, S_c)
+    μ_c | Σ_c ~ Normal(m_c, Σ_c / κ_c)
+    x_i | y_i = c ~ Normal(μ_c, Σ_c)           rows are complete: features depend on each other, no cell may be missing
+
+Quadratic discriminant analysis with its parameters' uncertainty; not naive, one block of d features. With both
+parameters integrated out a row is multivariate Student t. Murphy (2007), Conjugate Bayesian analysis of the Gaussian
+distribution, §9; Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §3.6.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int, Real
+
+from .._random import Key, normal, split
+from .._special import LOG_2PI, digamma, log1p_square, log_rising, namespace, square, trigamma
+from .._typing import Array, Sparse, Theta
+from .._wishart import (
+    LOG_PI,
+    InverseWishartMarginal,
+    distances,
+    half_degrees,
+    inverse_wishart,
+    inverse_wishart_factors,
+    log_det,
+    log_det_gain,
+    log_det_of_factor,
+    log_multigamma,
+    log_multigamma_ratio,
+)
+from ..base import AbstractConjugate, as_jax
+from ..statistics import Scatter
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class NormalInverseWishart(AbstractConjugate):
+    """Normal–inverse-Wishart density of each (μ_c, Σ_c), prior or posterior.
+
+    Fields
+    ------
+    m : (c, d)       centre of the mean, unit of the feature
+    kappa : (c,)     pseudo-rows behind the mean, positive
+    nu : (c,)        degrees of freedom: pseudo-rows behind the covariance, above d − 1
+    S : (c, d, d)    scale of the covariance, positive definite, product of the units of two features
+    """
+
+    m: Float[Array, "c d"]
+    kappa: Float[Array, " c"]
+    nu: Float[Array, " c"]
+    S: Float[Array, "c d d"]
+
+    parameters = ("mu", "covariance")
+    blank = None
+
+    def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Scatter:
+        """Weight, mean and centred cross products."""
+        return Scatter.of(x, r)
+
+    def update(self, stats: Scatter) -> Self:
+        """κ + n, m + n(x̄ − m)/(κ + n), ν + n, S + ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ. Murphy (2007), (251)–(255)."""
+        share = (stats.n / (self.kappa + stats.n))[:, None]
+        m = self.m + share * (stats.mean - self.m)
+        return type(self)(m, self.kappa + stats.n, self.nu + stats.n, self.S + self._growth(stats))
+
+    def _growth(self, stats: Scatter) -> Float[Array, "c d d"]:
+        """ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ, what data add to S."""
+        delta = stats.mean - self.m
+        weight = self.kappa * stats.n / (self.kappa + stats.n)
+        return stats.ss + weight[:, None, None] * delta[:, :, None] * delta[:, None, :]
+
+    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
+        """Σ_JJ ~ InverseWishart(ν − (d − k), S_JJ): the marginal of k of the features."""
+        fewer = self.m.shape[1] - len(columns)
+        return type(self)(self.m[:, columns], self.kappa, self.nu - fewer, self.S[:, columns][:, :, columns])
+
+    def log_normalizer(self) -> Float[Array, " c"]:
+        """½νd log 2 + log Γ_d(ν/2) − ½ν log |S| + ½d log(2π/κ)."""
+        d = self.m.shape[1]
+        shape = 0.5 * self.nu * (d * np.log(2) - log_det(self.S)) + log_multigamma(self.nu, d)
+        return shape + 0.5 * d * (LOG_2PI - namespace(self.kappa).log(self.kappa))
+
+    def log_marginal(self, stats: Scatter) -> Float[Array, " c"]:
+        """log Γ_d(νₙ/2)/Γ_d(ν/2) − ½ν log |Sₙ|/|S| − ½n log |Sₙ| + ½d log κ/κₙ − ½nd log π. Murphy (2007), (266)."""
+        d = self.m.shape[1]
+        gain = log_det_gain(self.S, self._growth(stats))
+        means = 0.5 * d * namespace(self.kappa, stats.n).log1p(stats.n / self.kappa)
+        spread = 0.5 * (self.nu + stats.n) * gain + 0.5 * stats.n * (log_det(self.S) + d * LOG_PI)
+        return log_multigamma_ratio(self.nu, stats.n, d) - spread - means
+
+    def log_prob(self, theta: Theta) -> Float[Array, "*s c"]:
+        """log Normal(μ; m, Σ/κ) + log InverseWishart(Σ; ν, S)."""
+        sigma, delta = theta["covariance"], theta["mu"] - self.m
+        xp = namespace(sigma, delta)
+        inner = self.S + self.kappa[:, None, None] * delta[..., :, None] * delta[..., None, :]
+        energy = xp.trace(xp.linalg.solve(sigma, inner), axis1=-2, axis2=-1)
+        return -0.5 * ((self.nu + self.m.shape[1] + 2) * log_det(sigma) + energy) - self.log_normalizer()
+
+    def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+        """log t(x; ν−d+1, m, S(κ+1)/(κ(ν−d+1))), multivariate. Murphy (2007), (258)."""
+        d = self.m.shape[1]
+        xp = namespace(x, self.m)
+        factor = xp.linalg.cholesky(self.S) * xp.sqrt(1 + 1 / self.kappa)[:, None, None]
+        tail = 0.5 * (self.nu + 1) * log1p_square(distances(x, self.m, factor))
+        top = log_rising(0.5 * (self.nu - d + 1), 0.5 * d) - 0.5 * (d * LOG_PI + log_det_of_factor(factor))
+        return top - tail
+
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
+        """−½ [d log 2π + log |Σ| + (x − μ)ᵀΣ⁻¹(x − μ)]."""
+        factor = namespace(theta["covariance"]).linalg.cholesky(theta["covariance"])
+        level = self.m.shape[1] * LOG_2PI + log_det_of_factor(factor)
+        return -0.5 * (level[..., None, :] + square(distances(x, theta["mu"], factor)))
+
+    def quadratic_form(self, theta: Theta) -> tuple[Float[Array, "c d d"], Float[Array, "d c"], Float[Array, " c"]]:
+        """−½Σ⁻¹, Σ⁻¹μ and −½(μᵀΣ⁻¹μ + log |Σ|): log p(x | θ) = xᵀAx + w·x + b, up to −½d log 2π."""
+        mu, sigma = theta["mu"], theta["covariance"]
+        precision = namespace(sigma).linalg.inv(sigma)
+        weights = (precision @ mu[..., None])[..., 0]
+        return -0.5 * precision, weights.T, -0.5 * ((weights * mu).sum(-1) + log_det(sigma))
+
+    def log_moments(self, x: Real[Array, "n d"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+        """Mean and variance of the log likelihood over θ, with τ = (x − m)ᵀS⁻¹(x − m) and sums over i = 0 … d−1.
+
+            ½ [Σψ((ν−i)/2) − log |S| − d log π − d/κ − ντ]
+            ¼ [Σψ₁((ν−i)/2) − 4τ + 2d/κ² + 4ντ/κ + 2ντ²]
+
+        log p = ½ (log |Λ| − Q) up to a constant, Λ = Σ⁻¹. Given Λ, κQ is a noncentral χ² with d degrees of freedom and
+        noncentrality κ(x−m)ᵀΛ(x−m), itself κτ times a χ² with ν; log |Λ| has variance Σψ₁ and covariance 2τ with Q.
+        """
+        d = self.m.shape[1]
+        xp = namespace(x, self.m)
+        factor = xp.linalg.cholesky(self.S)
+        tau = square(distances(x, self.m, factor))
+        half = half_degrees(self.nu, d)
+        level = digamma(half).sum(-1) - log_det_of_factor(factor) - d * LOG_PI - d / self.kappa
+        spread = trigamma(half).sum(-1) + 2 * d / self.kappa**2
+        variance = spread - 4 * tau + 4 * self.nu * tau / self.kappa + 2 * self.nu * square(tau)
+        return 0.5 * (level - self.nu * tau), 0.25 * variance
+
+    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
+        """Σ = BBᵀ by Bartlett's decomposition, then μ = m + Bz/√κ."""
+        first, second = split(key, 2)
+        b = inverse_wishart_factors(first, self.nu, self.S, shape)
+        z = normal(second, (*shape, *self.m.shape))
+        mu = self.m + (b @ z[..., None])[..., 0] / namespace(b).sqrt(self.kappa)[:, None]
+        return {"mu": mu, "covariance": b @ b.swapaxes(-1, -2)}
+
+    def mean(self) -> Theta:
+        """m and S/(ν − d − 1); the covariance has a mean only for ν > d + 1, elsewhere S/(ν + d + 1) stands in."""
+        xp, d = namespace(self.nu), self.m.shape[1]
+        rows = xp.where(self.nu > d + 1, self.nu - d - 1, self.nu + d + 1)
+        return {"mu": self.m, "covariance": self.S / rows[:, None, None]}
+
+    def mode(self) -> Theta:
+        """m and S/(ν + d + 2), the mode of both together."""
+        return {"mu": self.m, "covariance": self.S / (self.nu + self.m.shape[1] + 2)[:, None, None]}
+
+    def mle(self, stats: Scatter) -> Theta:
+        """x̄ and ss/n; singular where a class has too few rows."""
+        xp = namespace(stats.n)
+        found, mean = stats.n > 0, self.mean()
+        spread = stats.ss / xp.where(found, stats.n, 1)[:, None, None]
+        return {
+            "mu": xp.where(found[:, None], stats.mean, mean["mu"]),
+            "covariance": xp.where(found[:, None, None], spread, mean["covariance"]),
+        }
+
+    def on_boundary(self) -> bool:
+        """Never: the density vanishes where Σ is singular."""
+        return False
+
+    def marginals(self) -> dict[str, Any]:
+        """Student t(ν−d+1, m, S_jj/(κ(ν−d+1))) for each component of `mu`, InverseWishart(ν, S) for `covariance`."""
+        from scipy import stats
+
+        df = (self.nu - self.m.shape[1] + 1)[:, None]
+        scale = np.sqrt(np.diagonal(self.S, axis1=-2, axis2=-1) / (self.kappa[:, None] * df))
+        return {
+            "mu": stats.t(np.broadcast_to(df, self.m.shape), self.m, scale),
+            "covariance": InverseWishartMarginal(self.nu, self.S),
+        }
+
+    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
+        """x_i = m + Lz √((1 + 1/κ)/χ²), S = LLᵀ, χ² with ν − d + 1 degrees of freedom."""
+        d = self.m.shape[1]
+        factor = np.linalg.cholesky(self.S)
+        z = (factor[y] @ rng.standard_normal((len(y), d, 1)))[..., 0]
+        return self.m[y] + z * np.sqrt((1 + 1 / self.kappa[y]) / rng.chisquare(self.nu[y] - d + 1))[:, None]
+
+    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+        """The same model in NumPyro, plates written out."""
+        import jax.numpy as jnp
+        import numpyro
+        import numpyro.distributions as dist
+
+        with numpyro.plate("class", len(self.m), dim=-1):
+            sigma = numpyro.sample("covariance", inverse_wishart(self.nu, self.S))
+            mu = numpyro.sample("mu", dist.MultivariateNormal(self.m, sigma / self.kappa[:, None, None]))
+        factor = jnp.linalg.cholesky(sigma)
+        rows = numpyro.plate("row", len(y), dim=-1)
+        if x is None:
+            with rows:
+                numpyro.sample("x", dist.MultivariateNormal(mu[y], scale_tril=factor[y]))
+            return
+        # every class looks at all rows and counts its own: c factors to solve with, not one a row
+        own = jnp.arange(len(self.m))[:, None] == jnp.asarray(y)
+        with numpyro.plate("component", len(self.m), dim=-2), rows:
+            normal = dist.MultivariateNormal(mu[:, None], scale_tril=factor[:, None])
+            numpyro.sample("x", normal.mask(own), obs=jnp.broadcast_to(as_jax(x), (*own.shape, x.shape[-1])))

@@ -1,0 +1,187 @@
+"""Gaussian discriminant analysis: scikit-learn's numbers at flat priors, boundaries, and what it refuses."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+
+from bayesnb import GaussianDA, GaussianNB
+from bayesnb.families import KnownVarianceNormal, NormalInverseWishart, TiedNormalInverseWishart
+
+CASES = [GaussianDA(covariance=covariance) for covariance in ("class", "shared", "identity")]
+each = pytest.mark.parametrize("nb", CASES, ids=lambda nb: nb.covariance)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return load_wine(return_X_y=True)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_shared_covariance_is_scikit_learns_lda(wine, classes):
+    X, y = (part[wine[1] < classes] for part in wine)
+    theirs = LinearDiscriminantAnalysis(solver="lsqr").fit(X, y)
+    ours = GaussianDA(covariance="shared", priors=theirs.priors_, estimate="mle").fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-8)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("how", ["mle", "flat prior"])
+def test_covariance_a_class_is_scikit_learns_qda(wine, classes, how):
+    X, y = (part[wine[1] < classes] for part in wine)
+    theirs = QuadraticDiscriminantAnalysis(store_covariance=True).fit(X, y)
+    by_n = np.isclose(theirs.covariance_[0][0, 0], X[y == 0, 0].var())  # scikit-learn divided by n − 1 before 1.8
+    d = X.shape[1]
+    # the posterior mean S/(ν + n − d − 1) at a prior that weighs nothing: S/n or S/(n − 1)
+    scale = np.tile(1e-13 * np.diag(X.var(0)), (classes, 1, 1))
+    nu = np.full(classes, float(d + by_n))
+    prior = NormalInverseWishart(np.tile(X.mean(0), (classes, 1)), np.full(classes, 1e-13), nu, scale)
+    if how == "mle" and by_n:
+        ours = GaussianDA(priors=theirs.priors_, estimate="mle").fit(X, y)
+    else:
+        ours = GaussianDA(priors=theirs.priors_, prior=prior, estimate="mean").fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(ours.covariance_, theirs.covariance_, rtol=1e-8)
+    np.testing.assert_allclose(ours.means_, theirs.means_, rtol=1e-8)
+
+
+def test_identity_is_the_nearest_mean_for_equal_classes_only():
+    X, y = load_iris(return_X_y=True)
+    means = np.stack([X[y == k].mean(0) for k in range(3)])
+    distance = ((X[:, None] - means) ** 2).sum(-1)
+    nearest = GaussianDA(covariance="identity", estimate="mle", priors=[1 / 3] * 3).fit(X, y)
+    np.testing.assert_array_equal(nearest.predict(X), distance.argmin(1))
+    np.testing.assert_allclose(nearest.coef_, means, rtol=1e-12)
+    np.testing.assert_array_equal(nearest.covariance_, np.eye(4))
+    # unequal classes: the boundary leaves the perpendicular bisector by log odds over the distance of the means
+    pi = np.array([0.9, 0.1])
+    moved = GaussianDA(covariance="identity", estimate="mle", priors=pi).fit(X[y < 2], y[y < 2])
+    middle = (means[0] + means[1]) / 2
+    assert moved.decision_function([middle])[0] == pytest.approx(np.log(pi[1] / pi[0]), rel=1e-9)
+
+
+@each
+@pytest.mark.parametrize("estimate", ["mean", "map", "mle"])
+def test_discriminants_give_the_class_probabilities(wine, nb, estimate):
+    X, y = wine
+    X = X / X.std(0)
+    fitted = clone(nb).set_params(estimate=estimate).fit(X, y)
+    scores = fitted.decision_function(X)
+    np.testing.assert_allclose(
+        scores - scores.max(1, keepdims=True),
+        (p := fitted.predict_joint_log_proba(X)) - p.max(1, keepdims=True),
+        atol=1e-8,
+    )
+    if nb.covariance == "class":
+        assert fitted.quadratic_.shape == (3, 13, 13)
+        assert not hasattr(fitted, "coef_")
+    else:
+        assert fitted.coef_.shape == (3, 13)
+        with pytest.raises(AttributeError, match="no quadratic term"):
+            _ = fitted.quadratic_
+
+
+@each
+def test_two_classes_have_one_log_odds(wine, nb):
+    X, y = wine
+    X, y = X[y < 2] / X.std(0), np.where(y[y < 2] == 0, -1, 1)
+    fitted = clone(nb).fit(X, y)
+    p = fitted.predict_proba(X)
+    scores = fitted.decision_function(X)
+    assert scores.shape == (len(X),)
+    np.testing.assert_array_equal(fitted.predict(X), np.where(scores > 0, 1, -1))
+    near = abs(scores) < 20
+    np.testing.assert_allclose(scores[near], np.log(p[near, 1] / p[near, 0]), atol=1e-6)
+
+
+@each
+def test_shift_and_scale_change_nothing(wine, nb):
+    X, y = wine
+    if nb.covariance == "identity":
+        return_to = X + 1e3  # the unit matters, the origin does not
+    else:
+        return_to = X * np.geomspace(1e-3, 1e3, 13) + 50
+    before, after = clone(nb).fit(X, y), clone(nb).fit(return_to, y)
+    np.testing.assert_allclose(after.predict_log_proba(return_to), before.predict_log_proba(X), rtol=1e-6, atol=1e-6)
+
+
+def test_one_feature_is_the_naive_classifier():
+    X, y = load_iris(return_X_y=True)
+    X = X[:, [2]]
+    for covariance, variance in (("class", "class"), ("shared", "pooled")):
+        full, naive = GaussianDA(covariance=covariance).fit(X, y), GaussianNB(variance=variance).fit(X, y)
+        np.testing.assert_allclose(full.predict_log_proba(X), naive.predict_log_proba(X), atol=1e-9)
+        assert full.log_evidence_ == pytest.approx(naive.log_evidence_, rel=1e-12)
+
+
+def test_arviz_axes_are_named(wine):
+    X = pd.DataFrame(wine[0], columns=list("abcdefghijklm"))
+    for nb, dims in zip(CASES, [("class", "feature", "feature_"), ("feature", "feature_"), None], strict=True):
+        data = clone(nb).fit(X, wine[1]).sample_posterior(draws=5, chains=2)["posterior"]
+        assert data["mu"].dims == ("chain", "draw", "class", "feature")
+        assert list(data["feature"].values) == list("abcdefghijklm")
+        assert dims is None or data["covariance"].dims == ("chain", "draw", *dims)
+
+
+@each
+def test_new_rows_from_prior_and_posterior(nb, rng):
+    X = rng.normal([0, 5], [1, 1], (300, 2)) + 3 * (rng.random(300) < 0.5)[:, None]
+    y = (X[:, 0] > 1.5).astype(int)
+    fitted = clone(nb).fit(X, y)
+    new, labels = fitted.sample(20_000, seed=1)
+    for k in (0, 1):
+        assert abs(new[labels == k].mean(0) - X[y == k].mean(0)).max() < 0.1
+    vague, _ = fitted.sample(20_000, seed=1, source="prior")
+    assert np.median(abs(vague - np.median(X, 0))) > 1.4 * np.median(abs(new - np.median(X, 0)))
+    with pytest.raises(ValueError, match="`source` is 'data'"):
+        fitted.sample(source="data")
+
+
+PRIOR = NormalInverseWishart(np.zeros((2, 2)), np.ones(2), np.full(2, 3.0), np.tile(np.eye(2), (2, 1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"covariance": "full"}, "`covariance` is 'full'"),
+        ({"prior": "flat"}, "`prior` is a str"),
+        ({"prior": PRIOR, "covariance": "shared"}, "needs a TiedNormalInverseWishart"),
+        (
+            {"prior": KnownVarianceNormal(*(np.ones((3, 2)),) * 4), "covariance": "identity"},
+            r"means of shape \(3, 2\)",
+        ),
+        ({"prior": NormalInverseWishart(PRIOR.m, PRIOR.kappa, np.ones(2), PRIOR.S)}, "it needs nu > 1"),
+        ({"prior": NormalInverseWishart(PRIOR.m, PRIOR.kappa, PRIOR.nu, 0 * PRIOR.S)}, "not positive definite"),
+        (
+            {"prior": TiedNormalInverseWishart(PRIOR.m, 0 * PRIOR.kappa, np.full(1, 3.0), np.eye(2))}
+            | {"covariance": "shared"},
+            "kappa > 0",
+        ),
+    ],
+)
+def test_bad_settings_are_named(settings, message, rng):
+    nb = GaussianDA(**settings)
+    with pytest.raises(ValueError, match=message):
+        nb.fit(rng.normal(size=(10, 2)), np.arange(10) % 2)
+    assert not hasattr(nb, "classes_")
+
+
+def test_a_singular_covariance_is_told(rng):
+    X, y = rng.normal(size=(12, 3)), np.arange(12) % 2
+    flat = X * [1, 0, 1]
+    with pytest.raises(ValueError, match="covariance of class 0 is singular under estimate='mle': rank 2 for 3"):
+        GaussianDA(estimate="mle").fit(flat, y).predict(flat)
+    assert np.isfinite(GaussianDA().fit(flat, y).predict_log_proba(flat)).all()
+    few = GaussianDA(estimate="mle").fit(X[:5], y[:5])
+    with pytest.raises(ValueError, match=r"rank 1 for 3 features, 2 rows\. Use estimate='predictive'"):
+        few.predict(X)
+    few.set_params(estimate="predictive").predict(X)
+    twins = np.column_stack([X, X[:, 0]])
+    with pytest.raises(ValueError, match="rank 3 for 4 features"):
+        GaussianDA(covariance="shared", estimate="mle").fit(twins, y).predict(twins)
+    assert np.isfinite(GaussianDA().fit(twins, y).predict_log_proba(twins)).all()

@@ -1,0 +1,252 @@
+"""Mixed columns: the parts are those estimators, the table is their sum, and what cannot be split is told."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.compose import make_column_selector
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from bayesnb import (
+    BernoulliNB,
+    CategoricalNB,
+    GaussianDA,
+    GaussianNB,
+    MixedNB,
+    MultinomialNB,
+    PoissonNB,
+    datasets,
+    rank_features,
+)
+from bayesnb.estimators import ComplementNB
+
+NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
+PARTS = [
+    ("size", GaussianNB(), NUMBERS),
+    ("where", CategoricalNB(alpha=0.5), ["island", "sex"]),
+    ("year", "drop", "year"),
+]
+
+
+@pytest.fixture(scope="module")
+def penguins():
+    data = datasets.load("penguins")
+    return data.X, data.y
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([MixedNB(), MixedNB([("all", GaussianNB(), slice(None))])])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("estimate", ["predictive", "mean", "map", "mle"])
+@pytest.mark.filterwarnings("ignore:the posterior mode:UserWarning")
+def test_the_table_is_the_sum_of_the_parts(penguins, estimate):
+    X, y = penguins
+    mixed = MixedNB(PARTS, estimate=estimate).fit(X, y)
+    log_pi = (
+        mixed.posterior_.classes.log_predictive() if estimate == "predictive" else mixed._theta()["class"]["log_pi"]
+    )
+    total = log_pi
+    for _, estimator, columns in PARTS[:2]:
+        alone = clone(estimator).set_params(estimate=estimate).fit(X[columns], y)
+        total = total + alone.predict_joint_log_proba(X[columns]) - log_pi
+    np.testing.assert_allclose(mixed.predict_joint_log_proba(X), total, rtol=1e-10)
+
+
+def test_the_evidence_is_the_sum_of_the_parts(penguins):
+    X, y = penguins
+    mixed = MixedNB(PARTS).fit(X, y)
+    labels = mixed.prior_.classes.log_marginal(mixed.statistics_.n)
+    features = [clone(nb).fit(X[columns], y).log_evidence_ - labels for _, nb, columns in PARTS[:2]]
+    assert mixed.log_evidence_ == pytest.approx(labels + sum(features), rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [GaussianNB(), GaussianNB(variance="pooled"), PoissonNB()])
+def test_columns_by_name_position_mask_slice_type_and_function(penguins, size):
+    X, y = penguins
+    by = {
+        "names": (NUMBERS, ["island", "sex"], "year"),
+        "positions": ([1, 2, 3, 4], [0, 5], 6),
+        "mask": (np.isin(X.columns, NUMBERS), ~np.isin(X.columns, [*NUMBERS, "year"]), [-1]),
+        "slice": (slice("bill_length_mm", "body_mass_g"), [0, 5], slice(6, 7)),
+        "type": (float, make_column_selector(dtype_exclude="number"), int),
+    }
+    tables = []
+    for columns in by.values():
+        names = [("size", size), ("where", CategoricalNB()), ("year", "drop")]
+        parts = [(name, nb, c) for (name, nb), c in zip(names, columns, strict=True)]
+        tables.append(MixedNB(parts).fit(X, y).predict_log_proba(X))
+    for table in tables[1:]:
+        np.testing.assert_array_equal(table, tables[0])
+
+
+def test_auto_reads_the_types(penguins):
+    X, y = penguins
+    X = X.assign(heavy=X["body_mass_g"] > 4000, marked=X["year"] % 2, kind=pd.Categorical(X["sex"]))
+    fitted = MixedNB().fit(X, y)
+    found = {name: (type(nb), list(X.columns[columns])) for name, nb, columns in fitted.parts_}
+    assert found == {
+        "yes_no": (BernoulliNB, ["heavy", "marked"]),
+        "numbers": (GaussianNB, [*NUMBERS, "year"]),
+        "levels": (CategoricalNB, ["island", "sex", "kind"]),
+    }
+    assert fitted.score(X, y) > 0.95
+    same = MixedNB().fit(pl.from_pandas(X.drop(columns="kind")), y)
+    assert [list(columns) for _, _, columns in same.parts_] == [[7, 8], [1, 2, 3, 4, 6], [0, 5]]
+
+
+def test_batches_forgetting_and_new_levels(penguins):
+    X, y = penguins
+    order = np.argsort(X["island"], kind="stable").to_numpy()  # islands come one after the other
+    X, y = X.iloc[order], y[order]
+    parts = [
+        ("size", GaussianNB(), NUMBERS),
+        ("where", CategoricalNB(), ["island", "sex"]),
+        ("year", PoissonNB(), ["year"]),
+    ]
+    whole, batches = MixedNB(parts).fit(X, y), MixedNB(parts)
+    for at in (slice(0, 100), slice(100, 250), slice(250, None)):
+        batches.partial_fit(X[at], y[at], classes=np.unique(y))
+    np.testing.assert_allclose(batches.predict_log_proba(X), whole.predict_log_proba(X), atol=1e-9)
+    assert batches.log_evidence_ == pytest.approx(whole.log_evidence_, rel=1e-12)
+    before = vars(batches).copy()
+    with pytest.raises(ValueError, match="could not convert"):
+        batches.forget(X.assign(year="text"), y)
+    assert all(vars(batches)[key] is value for key, value in before.items())
+    batches.forget(X[250:], y[250:])
+    half = MixedNB(parts).fit(X[:250], y[:250])
+    kept = [n for n in half.posterior_.blocks if n in batches.posterior_.blocks]
+    np.testing.assert_allclose(batches.posterior_.blocks["size"].m, half.posterior_.blocks["size"].m, rtol=1e-9)
+    assert "size" in kept
+
+
+def test_a_likelihood_for_every_class():
+    """Counts that are Poisson in one class and normal in the other: the table holds each class's own density."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["few", "many"], 200)
+    X = np.concatenate([rng.poisson(2, (200, 2)), np.abs(np.round(rng.normal(30, 4, (200, 2))))]).astype(float)
+    X[::17, 0] = np.nan
+    mixed = MixedNB([("count", {"few": PoissonNB(), "many": GaussianNB()}, [0, 1])]).fit(X, y)
+    table = mixed.predict_joint_log_proba(X) - mixed.posterior_.classes.log_predictive()
+    for k, (label, nb) in enumerate((("few", PoissonNB()), ("many", GaussianNB()))):
+        alone = nb.fit(X[y == label], y[y == label])
+        np.testing.assert_allclose(table[:, k], alone.predict_joint_log_proba(X)[:, 0], rtol=1e-12)
+    labels = mixed.prior_.classes.log_marginal(mixed.statistics_.n)
+    parts = [
+        nb.fit(X[y == label], y[y == label]).log_evidence_
+        for label, nb in (("few", PoissonNB()), ("many", GaussianNB()))
+    ]
+    assert mixed.log_evidence_ == pytest.approx(labels + sum(parts), rel=1e-12)
+    new, drawn = mixed.sample(500, seed=0)
+    assert not np.isnan(new).any()
+    assert (new[drawn == "few"] == np.round(new[drawn == "few"])).all()
+    assert abs(new[drawn == "many"].mean() - 30) < 2
+    data = mixed.sample_posterior(draws=3, chains=1)["posterior"]
+    assert data["count.few.rate"].dims == ("chain", "draw", "count.few_class", "count.few_feature")
+    assert data["count.many.mu"].shape == (1, 3, 1, 2)
+
+
+def test_bayes_identity_of_mixed_models(penguins, x64):
+    """NumPyro's joint minus the closed posterior is the evidence, with one part by class."""
+    from numpyro.infer.util import log_density
+
+    X, y = penguins
+    X, y = X[::7].dropna(), y[::7][X[::7].notna().all(axis=1)]
+    by_class = {"Adelie": GaussianNB(), "Chinstrap": PoissonNB(), "Gentoo": GaussianNB(prior=None)}
+    mixed = MixedNB(
+        [
+            ("by", by_class, NUMBERS[:2]),
+            ("pair", GaussianDA(), NUMBERS[2:]),
+            ("where", CategoricalNB(), ["island", "sex", "year"]),
+        ]
+    )
+    X = X.assign(year=X["year"].astype(str)).round()
+    mixed.fit(X, y)
+    rows, index = mixed._encode(X), mixed._class_index(y)
+    for source in (mixed.prior_, mixed.posterior_):
+        theta = source.sample(np.random.default_rng(1))
+        sites = mixed.prior_.to_sites(theta)
+        joint = float(log_density(mixed.prior_.model, (rows, index), {}, sites)[0])
+        assert joint - mixed.posterior_.log_prob(theta) == pytest.approx(mixed.log_evidence_, rel=1e-9)
+
+
+def test_sampled_rows_have_the_form_of_the_input(penguins):
+    X, y = penguins
+    new, labels = MixedNB(PARTS).fit(X, y).sample(300, seed=0)
+    assert list(new.columns) == list(X.columns)
+    assert set(new["island"]) <= set(X["island"])
+    assert new["year"].isna().all()  # dropped
+    gentoo = new[labels == "Gentoo"]["body_mass_g"]
+    assert abs(gentoo.mean() - X[y == "Gentoo"]["body_mass_g"].mean()) < 5 * gentoo.std() / np.sqrt(len(gentoo))
+
+
+def test_text_and_numbers_with_sparse_counts():
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 200)
+    words = rng.poisson(np.where(y[:, None] == 1, [3, 1, 0.2], [0.2, 1, 3]))
+    X = sparse.csr_array(np.column_stack([words, y + rng.normal(size=200) > 0.5]).astype(float))
+    mixed = MixedNB([("words", MultinomialNB(), [0, 1, 2]), ("flag", BernoulliNB(), [3])]).fit(X, y)
+    dense = clone(mixed).fit(X.toarray(), y)
+    np.testing.assert_allclose(mixed.predict_log_proba(X), dense.predict_log_proba(X.toarray()), atol=1e-10)
+    assert mixed.score(X, y) > 0.9
+    assert rank_features(mixed, n_draws=20)["feature"][0] in (0, 2)
+    new, _ = mixed.sample(4, seed=0, length=7)
+    np.testing.assert_array_equal(new[:, :3].sum(1), 7)
+    with pytest.raises(TypeError, match="Sparse data was passed"):
+        MixedNB().fit(X, y)
+
+
+def test_parameters_of_the_parts(penguins):
+    X, y = penguins
+    mixed = clone(MixedNB(PARTS)).set_params(size__variance="pooled", class_alpha=2.0)
+    assert mixed.get_params()["size__variance"] == "pooled"
+    assert clone(mixed).get_params()["size"].variance == "pooled"
+    assert mixed.set_params(where=CategoricalNB(alpha=3)).get_params()["where__alpha"] == 3
+    grid = GridSearchCV(MixedNB(PARTS), {"where__alpha": [0.1, 1.0], "estimate": ["mean", "predictive"]}, cv=3).fit(
+        X, y
+    )
+    assert grid.best_score_ > 0.95
+    assert GaussianNB().variance == PARTS[0][1].variance == "class"
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ("all", "`parts` is 'all'"),
+        ([], r"`parts` is \[\]"),
+        ([("size", GaussianNB(), ["mass"])], r"columns \['mass'\] in 'size', which are not in `X`"),
+        ([("size", GaussianNB(), [9])], r"columns \[9\] in 'size', which are not in `X`"),
+        ([*PARTS, ("again", GaussianNB(), ["year"])], "column year in both 'year' and 'again'"),
+        (PARTS[:2], "leaves out the columns year; give them an estimator or 'drop'"),
+        ([("size", "mean", NUMBERS)], "`parts` has 'mean' for 'size'"),
+        ([("size", ComplementNB(), NUMBERS)], "`parts` has ComplementNB"),
+        ([("class", GaussianNB(), NUMBERS)], "`parts` has the name 'class'"),
+        ([("a.b", GaussianNB(), NUMBERS)], "`parts` has the name 'a.b'"),
+        ([("size", {"Adelie": GaussianNB()}, NUMBERS), *PARTS[1:]], "no estimator for class 'Chinstrap' in 'size'"),
+        ([("size", GaussianNB(), [*NUMBERS, "island"]), ("rest", "drop", ["sex", "year"])], "could not convert"),
+        ([("size", GaussianNB(variance="no"), NUMBERS), *PARTS[1:]], "`variance` is 'no'"),
+    ],
+)
+def test_bad_parts_are_named_and_nothing_is_half_fitted(penguins, parts, message):
+    X, y = penguins
+    with pytest.raises(ValueError, match=message):
+        (nb := MixedNB(parts)).fit(X, y)
+    assert vars(nb).keys() == vars(MixedNB()).keys()
+    fitted = MixedNB(PARTS).fit(X, y)
+    before = fitted.predict_proba(X)
+    with pytest.raises(ValueError, match=message):
+        fitted.set_params(parts=parts).fit(X, y)
+    np.testing.assert_array_equal(fitted.predict_proba(X), before)
+
+
+def test_complete_rows_cannot_be_one_classes_business(penguins):
+    X, y = penguins
+    X, y = X.dropna()[NUMBERS], y[X.notna().all(axis=1)]
+    by_class = {"Adelie": GaussianDA(), "Chinstrap": GaussianNB(), "Gentoo": GaussianNB()}
+    with pytest.raises(ValueError, match="a likelihood of complete rows speaks of all classes"):
+        MixedNB([("size", by_class, NUMBERS)]).fit(X, y)

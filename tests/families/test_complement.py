@@ -1,0 +1,112 @@
+"""Dirichlet complement against the rule of Rennie et al., and as what it is: multinomials of the other classes."""
+
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+from scipy import sparse
+
+from bayesnb.base import to_sites
+from bayesnb.families import DirichletComplement, DirichletMultinomial
+from bayesnb.statistics import Counts, one_hot
+
+from ..laws import FAMILIES, case
+from .twin import ATOL, EXTREMES, log_beta
+
+FAMILY = next(f for f in FAMILIES if f.name == "complement")
+
+
+def exact(values: np.ndarray) -> list[Any]:
+    return [mp.mpf(float(value)) for value in values]
+
+
+def log_coefficient(row: list[Any]) -> Any:
+    """log L!/Π x_j!."""
+    return mp.loggamma(sum(row) + 1) - sum(mp.loggamma(count + 1) for count in row)
+
+
+def dirichlet_multinomial(row: list[Any], alpha: list[Any]) -> Any:
+    after = [a + count for a, count in zip(alpha, row, strict=True)]
+    return log_coefficient(row) + log_beta(*after) - log_beta(*alpha)
+
+
+def check(prior: DirichletComplement, x: np.ndarray, y: np.ndarray, rtol: float) -> None:
+    """Update, composite evidence and predictive of a whole page."""
+    c = len(prior.alpha)
+    stats = prior.suffstats(x, one_hot(y, c))
+    posterior, evidence = prior.update(stats), prior.log_marginal(stats)
+    afters = []
+    for k, alpha in enumerate(map(exact, prior.alpha)):
+        rows = [exact(row) for row in x[y != k]]
+        afters.append([a + sum(row[j] for row in rows) for j, a in enumerate(alpha)])
+        np.testing.assert_allclose(posterior.alpha[k], np.array(afters[-1], float), rtol=1e-14)
+        want = log_beta(*afters[-1]) - log_beta(*alpha) + sum(map(log_coefficient, rows))
+        assert evidence[k] == pytest.approx(float(want), rel=rtol, abs=ATOL)
+    for block, alphas in (prior, [*map(exact, prior.alpha)]), (posterior, afters):
+        table = [[dirichlet_multinomial(exact(row), alpha) for alpha in alphas] for row in x]
+        want = [[float(mp.fsum(line[:k] + line[k + 1 :])) for k in range(c)] for line in table]
+        np.testing.assert_allclose(block.log_predictive(x), want, rtol=rtol, atol=ATOL)
+
+
+def test_textbook_page() -> None:
+    this = case(FAMILY)
+    check(this.block, this.x, this.y, rtol=1e-10)
+
+
+def test_concentrations_from_1e_minus_10_to_1e10(rng: np.random.Generator) -> None:
+    alpha = np.concatenate([np.repeat(EXTREMES[:, None], 5, 1), rng.permuted(np.tile(EXTREMES, (3, 1)), axis=1)])
+    check(DirichletComplement(alpha), rng.poisson(2, (20, 5)).astype(float), np.arange(20) % 8, rtol=1e-9)
+
+
+def test_two_classes_are_the_multinomial() -> None:
+    """The complement of one class is the other."""
+    this = case(FAMILY)
+    x, r = this.x, one_hot(this.y % 2, 2)
+    alpha = this.block.alpha[:2]
+    ours, plain = DirichletComplement(alpha), DirichletMultinomial(alpha[::-1])
+    stats, plain_stats = ours.suffstats(x, r), plain.suffstats(x, r)
+    np.testing.assert_allclose(ours.log_marginal(stats), plain.log_marginal(plain_stats)[::-1], rtol=1e-13)
+    np.testing.assert_allclose(
+        ours.update(stats).log_predictive(x), plain.update(plain_stats).log_predictive(x), rtol=1e-13
+    )
+
+
+def test_rule_of_rennie() -> None:
+    """Differences between classes are those of −Σ_j x_j log θ_cj, whatever the row."""
+    this = case(FAMILY)
+    theta = this.posterior.blocks["x"].mean()
+    table = this.block.log_likelihood(theta, this.x)
+    score = -this.x @ theta["log_theta"].T
+    np.testing.assert_allclose(table - table[:, :1], score - score[:, :1], rtol=1e-11, atol=1e-11)
+    weights, intercept = this.block.linear_form(theta)
+    np.testing.assert_allclose(this.x @ weights + intercept, score, rtol=1e-13)
+
+
+def test_a_complement_without_rows_stays_exactly_the_prior() -> None:
+    """One class has no others; and what the others never had is not the rounding of what the class has."""
+    prior = DirichletComplement(np.full((1, 3), 0.5))
+    x = np.array([[3.0, 0.0, 1.0]])
+    stats = prior.suffstats(x, np.ones((1, 1)))
+    assert (stats.n == 0).all()
+    assert prior.log_marginal(stats).item() == 0
+    assert (prior.log_predictive(x) == 0).all()
+    three = DirichletComplement(np.full((3, 2), 1e-12))
+    rows = sparse.csr_array(np.array([[0.1, 0.0], [0.0, 0.3], [0.2, 0.7]]))
+    found = three.suffstats(rows, one_hot(np.array([1, 0, 1]), 3)).n
+    np.testing.assert_array_equal(found[1], [0, 0.3])
+
+
+def test_mode_and_mle() -> None:
+    block = DirichletComplement(np.array([[3.0, 2.0, 1.0], [0.5, 1.0, 0.5], [2.0, 2.0, 2.0]]))
+    want = [[2 / 3, 1 / 3, 0], [1 / 4, 1 / 2, 1 / 4], [1 / 3] * 3]  # a face, the mean, inside
+    np.testing.assert_allclose(to_sites(block.mode())["theta"], want, rtol=1e-14, atol=1e-300)
+    assert block.on_boundary()
+    theta = block.mle(Counts(np.array([[1.0, 3.0, 0.0], [0.0, 0.0, 0.0], [2.0, 1.0, 1.0]]), np.zeros(3)))
+    want = [[0.25, 0.75, 0], [1 / 4, 1 / 2, 1 / 4], [0.5, 0.25, 0.25]]
+    np.testing.assert_allclose(to_sites(theta)["theta"], want, rtol=1e-14, atol=1e-300)
+
+
+def test_no_new_rows() -> None:
+    with pytest.raises(NotImplementedError, match="composite likelihood"):
+        DirichletComplement(np.ones((2, 2))).sample_predictive(np.random.default_rng(0), np.zeros(1, int))

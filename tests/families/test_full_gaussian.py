@@ -1,0 +1,219 @@
+"""The full covariances, one a class and one for all, against their textbook pages and against naive pages."""
+
+from collections.abc import Callable
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+import scipy.stats as st
+
+from bayesnb._wishart import InverseWishartMarginal, inverse_wishart, log_det_gain
+from bayesnb.families import (
+    NormalInverseGamma,
+    NormalInverseWishart,
+    PooledNormalInverseGamma,
+    TiedNormalInverseWishart,
+)
+from bayesnb.statistics import Scatter, one_hot
+
+from ..laws import FAMILIES, case, spread
+
+FULL, TIED = (next(f for f in FAMILIES if f.name == name) for name in ("full_gaussian", "tied_gaussian"))
+
+
+def exact(values: Any) -> mp.matrix:
+    """An array as an exact matrix, one-dimensional ones as a column."""
+    return mp.matrix(np.atleast_1d(values).tolist())
+
+
+def log_multigamma(nu: mp.mpf, d: int) -> mp.mpf:
+    return mp.mpf(d * (d - 1)) / 4 * mp.log(mp.pi) + mp.fsum(mp.loggamma((nu - i) / 2) for i in range(d))
+
+
+def accumulate(x: np.ndarray, m: mp.matrix, kappa: mp.mpf) -> tuple[mp.matrix, mp.mpf, mp.matrix]:
+    """mₙ, κₙ and what the rows of one class add to S, with raw cross products. Murphy (2007), (251)–(255)."""
+    total, products = m * 0, exact(np.zeros((len(m), len(m))))
+    for row in x:
+        total, products = total + exact(row), products + exact(row) * exact(row).T
+    kappa_n = kappa + len(x)
+    centre = (kappa * m + total) / kappa_n
+    return centre, kappa_n, products + kappa * m * m.T - kappa_n * centre * centre.T
+
+
+def evidence(n: int, nu: mp.mpf, S: mp.matrix, S_n: mp.matrix, kappas: list[tuple[mp.mpf, mp.mpf]]) -> mp.mpf:
+    """Murphy (2007), (266)."""
+    d = len(S)
+    value = log_multigamma(nu + n, d) - log_multigamma(nu, d) - mp.mpf(n * d) / 2 * mp.log(mp.pi)
+    value += nu / 2 * mp.log(mp.det(S)) - (nu + n) / 2 * mp.log(mp.det(S_n))
+    return value + mp.fsum(mp.mpf(d) / 2 * mp.log(before / after) for before, after in kappas)
+
+
+def close(got: Any, want: Any, rtol: float = 1e-10) -> None:
+    np.testing.assert_allclose(got, np.array(want.tolist() if hasattr(want, "tolist") else want, float), rtol=rtol)
+
+
+def test_textbook_page_of_a_covariance_a_class() -> None:
+    this = case(FULL)
+    prior, stats = this.block, this.stats.blocks["x"]
+    posterior, got = prior.update(stats), prior.log_marginal(stats)
+    for k in range(3):
+        rows, m, S = this.x[this.y == k], exact(prior.m[k]), exact(prior.S[k])
+        kappa, nu = mp.mpf(prior.kappa[k]), mp.mpf(prior.nu[k])
+        centre, kappa_n, growth = accumulate(rows, m, kappa)
+        close(posterior.m[k], [value[0] for value in centre.tolist()])
+        close(posterior.S[k], S + growth)
+        close([posterior.kappa[k], posterior.nu[k]], [kappa_n, nu + len(rows)])
+        close(got[k], evidence(len(rows), nu, S, S + growth, [(kappa, kappa_n)]))
+
+
+def test_textbook_page_of_one_covariance() -> None:
+    this = case(TIED)
+    prior, stats = this.block, this.stats.blocks["x"]
+    S_n, kappas = exact(prior.S), []
+    for k in range(3):
+        kappa = mp.mpf(prior.kappa[k])
+        _, kappa_n, growth = accumulate(this.x[this.y == k], exact(prior.m[k]), kappa)
+        S_n, kappas = S_n + growth, [*kappas, (kappa, kappa_n)]
+    nu = mp.mpf(prior.nu[0])
+    close(prior.update(stats).S, S_n)
+    close(prior.log_marginal(stats)[0], evidence(len(this.x), nu, exact(prior.S), S_n, kappas))
+
+
+@pytest.mark.parametrize("family", [FULL, TIED], ids=lambda f: f.name)
+def test_predictive_is_scipys_multivariate_t(family: Any) -> None:
+    this = case(family)
+    block = this.posterior.blocks["x"]
+    d = block.m.shape[1]
+    S, nu = np.broadcast_to(block.S, (3, d, d)), np.broadcast_to(block.nu, 3)
+    for k in range(3):
+        df = nu[k] - d + 1
+        shape = S[k] * (1 + 1 / block.kappa[k]) / df
+        want = st.multivariate_t.logpdf(this.x, block.m[k], shape, df)
+        np.testing.assert_allclose(block.log_predictive(this.x)[:, k], want, rtol=1e-11)
+
+
+@pytest.mark.parametrize("size", [1e-10, 1e-5, 1.0, 1e10])
+def test_evidence_keeps_its_digits_beside_a_firm_prior(rng: np.random.Generator, size: float) -> None:
+    """ν and S a trillion times what the rows add; the growth of log |S| is what is left."""
+    S, G = spread(rng, 3, 3), size * spread(rng, 3, 3)
+    with mp.workdps(50):
+        want = float(mp.log(mp.det(exact(S) + exact(G)) / mp.det(exact(S))))
+    assert log_det_gain(S, G) == pytest.approx(want, rel=1e-13)
+
+
+def one_feature(full: bool) -> tuple[Any, Any, np.ndarray, np.ndarray]:
+    """With one feature InverseWishart(ν, S) is InverseGamma(ν/2, S/2)."""
+    this = case(FULL if full else TIED, d=1)
+    block = this.block
+    if full:
+        naive: Any = NormalInverseGamma(block.m, block.kappa[:, None], block.nu[:, None] / 2, block.S[:, :, 0] / 2)
+    else:
+        naive = PooledNormalInverseGamma(block.m, block.kappa[:, None], block.nu / 2, block.S[0] / 2)
+    return block, naive, this.x, this.y
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_one_feature_is_the_naive_page(full: bool) -> None:
+    block, naive, x, y = one_feature(full)
+    r = one_hot(y, 3)
+    stats, moments = block.suffstats(x, r), naive.suffstats(x, r)
+    np.testing.assert_allclose(block.log_marginal(stats), naive.log_marginal(moments).ravel(), rtol=1e-12)
+    after, twin = block.update(stats), naive.update(moments)
+    np.testing.assert_allclose(after.log_predictive(x), twin.log_predictive(x), rtol=1e-12)
+    for got, want in zip(after.log_moments(x), twin.log_moments(x), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-10)
+    for name in ("mean", "mode"):
+        got, want = getattr(after, name)(), getattr(twin, name)()
+        np.testing.assert_allclose(got["covariance"].ravel(), want["variance"].ravel(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("family", [FULL, TIED], ids=lambda f: f.name)
+def test_some_features_are_the_marginal_model(family: Any) -> None:
+    """Draws of all features, cut to two, follow the block of those two."""
+    block = case(family).block
+    columns = np.array([2, 0])
+    part = block.select(columns)
+    draws = block.sample(np.random.default_rng(1), (4000,))
+    cut = draws["covariance"][..., columns, :][..., columns]
+    u = part.marginals()["covariance"].cdf(cut).reshape(4000, -1)
+    assert st.kstest(u, "uniform", axis=0).pvalue.min() > 1e-6  # 9 at most
+    u = part.marginals()["mu"].cdf(draws["mu"][..., columns]).reshape(4000, -1)
+    assert st.kstest(u, "uniform", axis=0).pvalue.min() > 1e-6
+
+
+def forms(family: Any) -> tuple[Any, Callable[[np.ndarray], np.ndarray]]:
+    block = case(family).posterior.blocks["x"]
+    theta = block.mean()
+    if family is FULL:
+        a, weights, intercept = block.quadratic_form(theta)
+        return block, lambda x: np.einsum("ni,cij,nj->nc", x, a, x) + x @ weights + intercept
+    weights, intercept = block.linear_form(theta)
+    return block, lambda x: x @ weights + intercept
+
+
+@pytest.mark.parametrize("family", [FULL, TIED], ids=lambda f: f.name)
+def test_discriminant_is_the_likelihood_up_to_what_classes_share(family: Any) -> None:
+    block, form = forms(family)
+    x = case(family).x
+    rest = block.log_likelihood(block.mean(), x) - form(x)
+    np.testing.assert_allclose(rest, np.repeat(rest[:, :1], 3, 1), rtol=1e-9)
+    if family is FULL:
+        np.testing.assert_allclose(rest, -0.5 * 4 * np.log(2 * np.pi), rtol=1e-9)
+
+
+def test_mle_is_the_sample_covariance_and_empty_classes_fall_back() -> None:
+    this = case(FULL)
+    x, r = this.x[this.y < 2], one_hot(this.y[this.y < 2], 3)
+    full = this.block.mle(this.block.suffstats(x, r))
+    np.testing.assert_allclose(full["covariance"][1], np.cov(this.x[this.y == 1].T, bias=True), rtol=1e-12)
+    np.testing.assert_allclose(full["mu"][2], this.block.m[2])
+    np.testing.assert_allclose(full["covariance"][2], this.block.mean()["covariance"][2])
+    tied = case(TIED).block.mle(this.block.suffstats(this.x, this.r))
+    within = sum(np.cov(this.x[this.y == k].T, bias=True) * (this.y == k).sum() for k in range(3)) / len(this.x)
+    np.testing.assert_allclose(tied["covariance"], within, rtol=1e-12)
+
+
+def test_means_and_modes_where_degrees_are_few() -> None:
+    few = NormalInverseWishart(np.zeros((1, 2)), np.ones(1), np.array([3.0]), np.eye(2)[None])
+    np.testing.assert_allclose(few.mean()["covariance"][0], np.eye(2) / 6)  # no mean at ν = d + 1
+    np.testing.assert_allclose(few.mode()["covariance"][0], np.eye(2) / 7)
+    assert np.isinf(few.marginals()["covariance"].mean()[0, 0, 0])
+    tied = TiedNormalInverseWishart(np.zeros((4, 2)), np.ones(4), np.array([5.0]), np.eye(2))
+    np.testing.assert_allclose(tied.mean()["covariance"], np.eye(2) / 2)
+    np.testing.assert_allclose(tied.mode()["covariance"], np.eye(2) / 12)  # S/(ν + d + C + 1)
+
+
+def test_rows_far_away_keep_finite_densities() -> None:
+    for family in (FULL, TIED):
+        block = case(family).posterior.blocks["x"]
+        far = np.array([[1e300, -1e300, 0.0, 1e-300], [1e150, 1e150, 1e150, 1e150]])
+        assert np.isfinite(block.log_predictive(far)).all()
+        assert np.isfinite(block.log_likelihood(block.mean(), far)).all()
+
+
+def test_a_large_offset_costs_no_digits(rng: np.random.Generator) -> None:
+    """Rows near 1e8 with a spread of 1: raw cross products would have none left."""
+    x = rng.normal(size=(200, 3))
+    r = one_hot(np.repeat([0, 1], 100), 2)
+    near, far = Scatter.of(x, r), Scatter.of(x + 1e8, r)
+    np.testing.assert_allclose(far.ss, near.ss, rtol=1e-6)  # the rows themselves are rounded to 1e-8
+    halves = Scatter.of(x[::2] + 1e8, r[::2]) + Scatter.of(x[1::2] + 1e8, r[1::2])
+    np.testing.assert_allclose(halves.ss, near.ss, rtol=1e-6)
+
+
+def test_numpyros_inverse_wishart_is_scipys(x64: None, rng: np.random.Generator) -> None:
+    S = spread(rng, 3, 3)
+    draws = st.invwishart.rvs(6, S, size=5, random_state=rng)
+    got = inverse_wishart(6.0, S).log_prob(draws)
+    want = [st.invwishart.logpdf(one, 6, S) for one in draws]
+    np.testing.assert_allclose(got, want, rtol=1e-10)
+
+
+def test_the_pivots_notice_another_covariance(rng: np.random.Generator) -> None:
+    """`cdf` of SciPy's draws is uniform, and not when a degree of freedom is missing."""
+    S = spread(rng, 3, 3)
+    draws = st.invwishart.rvs(6, S, size=4000, random_state=rng)
+    right, wrong = (InverseWishartMarginal(np.array(nu), S).cdf(draws) for nu in (6.0, 7.0))
+    assert st.kstest(right, "uniform", axis=0).pvalue.min() > 1e-6
+    assert st.kstest(wrong, "uniform", axis=0).pvalue.min() < 1e-6
