@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .estimators import GaussianDA as GaussianDA
     from .estimators import GaussianNB as GaussianNB
     from .estimators import GeometricNB as GeometricNB
+    from .estimators import KernelNB as KernelNB
     from .estimators import MixedNB as MixedNB
     from .estimators import MultinomialNB as MultinomialNB
     from .estimators import PoissonNB as PoissonNB
@@ -43,6 +44,7 @@ _HOME = {
     "GaussianDA": "estimators",
     "GaussianNB": "estimators",
     "GeometricNB": "estimators",
+    "KernelNB": "estimators",
     "MixedNB": "estimators",
     "MultinomialNB": "estimators",
     "PoissonNB": "estimators",

@@ -11,7 +11,22 @@ from .datasets import NAMES, Dataset, TableError, load, read_table
 if TYPE_CHECKING:
     import pandas as pd
 
-MODELS = ("auto", "bernoulli", "categorical", "multinomial", "poisson", "gaussian", "pooled")
+MODELS = (
+    "auto",
+    "bernoulli",
+    "categorical",
+    "complement",
+    "exponential",
+    "gaussian",
+    "gaussian-da",
+    "geometric",
+    "kernel",
+    "mixed",
+    "multinomial",
+    "poisson",
+    "pooled",
+    "shared-da",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,9 +87,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     select.add_argument("--seed", type=int, default=0, help="of the held-out rows (default 0)")
     select.add_argument("--json", action="store_true", help="print the report as JSON")
+    compare = commands.add_parser(
+        "compare",
+        help="evidence and exact leave-one-out of several models",
+        description="Fit several models to the same rows and compare them: log evidence, Bayes factor against the best, "
+        "probability of the model, exact leave-one-out with the standard error of the paired difference to the best. "
+        "Columns that are not numbers are left out unless all models take them. Exit code 2 if the input cannot be used.",
+    )
+    compare.add_argument("data", metavar="NAME|FILE", help=f"{', '.join(NAMES)}, or a CSV, TSV or Parquet file")
+    compare.add_argument("--target", help="column with the class labels; needed for a file")
+    compare.add_argument(
+        "--models", type=_models, required=True, metavar="MODELS", help=f"separated by commas: {', '.join(MODELS[1:])}"
+    )
+    compare.add_argument("--json", action="store_true", help="print the table as JSON")
     options = parser.parse_args(arguments)
     try:
-        return {"check": _check, "select": _select}[options.command](options)
+        return {"check": _check, "select": _select, "compare": _compare}[options.command](options)
     except (ValueError, OSError) as error:
         print(f"bayesnb: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
@@ -85,11 +113,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     data = _load(options.data, options.target)
-    estimator, X, note = choose_model(data.X, options.model)
-    notes = [*data.notes, *([note] if note else [])]
+    estimator, X = choose_model(data.X, options.model)
     if not options.json:
         print(f"{data.name}: {len(X)} rows, {X.shape[1]} features, target {data.target!r} ({data.source})")
-        for text in notes:
+        for text in data.notes:
             print(f"note: {text}")
         sys.stdout.flush()
     report = estimator.check(
@@ -101,7 +128,11 @@ def _check(options: argparse.Namespace) -> int:
         progress_bar=not options.json,
     )
     if options.json:
-        print(json.dumps({"data": data.name, "target": data.target, "notes": notes, **report.to_dict()}, indent=2))
+        print(
+            json.dumps(
+                {"data": data.name, "target": data.target, "notes": list(data.notes), **report.to_dict()}, indent=2
+            )
+        )
     else:
         print(report)
     return 0 if report.passed else 1
@@ -134,6 +165,30 @@ def _select(options: argparse.Namespace) -> int:
     return 0
 
 
+def _compare(options: argparse.Namespace) -> int:
+    from pandas.api.types import is_numeric_dtype
+
+    from .analysis.comparison import compare
+
+    data = _load(options.data, options.target)
+    X, notes = data.X, list(data.notes)
+    text = [name for name in X.columns if not is_numeric_dtype(X[name])]
+    if text and set(options.models) - {"categorical", "mixed"}:
+        X = X.drop(columns=text)
+        if not len(X.columns):
+            raise TableError("no column holds numbers, which all models but categorical and mixed need.")
+        notes.append(f"columns that are not numbers were left out: {', '.join(map(repr, text))}.")
+    found = compare({name: choose_model(X, name) for name in options.models}, X, data.y)
+    if options.json:
+        print(json.dumps({"data": data.name, "target": data.target, **found.to_dict(notes)}, indent=2))
+    else:
+        print(f"{data.name}: {len(X)} rows, {X.shape[1]} features, target {data.target!r} ({data.source})")
+        for line in notes:
+            print(f"note: {line}")
+        print(found)
+    return 0
+
+
 def _categories(X: "pd.DataFrame", bins: int) -> tuple["pd.DataFrame", str]:
     """The table as categories, and a note on the columns that were cut into bins."""
     from pandas.api.types import is_numeric_dtype
@@ -160,11 +215,11 @@ def _load(name: str, target: str | None) -> Dataset:
     return read_table(name, target)
 
 
-def choose_model(X: "pd.DataFrame", model: str) -> tuple[Any, "pd.DataFrame", str]:
-    """Estimator for a table, the columns it uses, and a note on what was left out.
+def choose_model(X: "pd.DataFrame", model: str) -> tuple[Any, "pd.DataFrame"]:
+    """Estimator for a table, and the table as it takes it.
 
-    "auto": yes/no variant if every cell is 0 or 1, categorical if no column is numeric, else Gaussian on the numeric
-    columns.
+    "auto": yes/no variant if every cell is 0 or 1, Gaussian if all columns are numbers, categorical if none is, else
+    each kind of column with its own.
 
     Raises
     ------
@@ -173,31 +228,42 @@ def choose_model(X: "pd.DataFrame", model: str) -> tuple[Any, "pd.DataFrame", st
     """
     from pandas.api.types import is_numeric_dtype
 
-    from . import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB
+    import bayesnb
 
     text = [name for name in X.columns if not is_numeric_dtype(X[name])]
-    numbers = X.drop(columns=text)
-    note = ""
     if model == "auto":
-        if not len(numbers.columns):
-            model = "categorical"
+        if text:
+            model = "categorical" if len(text) == X.shape[1] else "mixed"
         else:
-            model = "bernoulli" if numbers.isin([0, 1]).where(numbers.notna(), True).all(axis=None) else "gaussian"
-            if text:
-                note = f"columns that are not numbers were left out: {', '.join(map(repr, text))}."
-    elif text and model != "categorical":
+            model = "bernoulli" if X.isin([0, 1]).where(X.notna(), True).all(axis=None) else "gaussian"
+    elif text and model not in ("categorical", "mixed"):
         column = text[0]
         value = X[column].dropna().iloc[0]
         raise TableError(f"column {column!r} holds text such as {value!r}; --model {model} needs numbers.")
     estimators = {
-        "bernoulli": BernoulliNB(binarize=None),
-        "categorical": CategoricalNB(),
-        "multinomial": MultinomialNB(),
-        "poisson": PoissonNB(),
-        "gaussian": GaussianNB(),
-        "pooled": GaussianNB(variance="pooled"),
+        "bernoulli": bayesnb.BernoulliNB(binarize=None),
+        "categorical": bayesnb.CategoricalNB(),
+        "complement": bayesnb.ComplementNB(),
+        "exponential": bayesnb.ExponentialNB(),
+        "gaussian": bayesnb.GaussianNB(),
+        "gaussian-da": bayesnb.GaussianDA(),
+        "geometric": bayesnb.GeometricNB(),
+        "kernel": bayesnb.KernelNB(),
+        "mixed": bayesnb.MixedNB(),
+        "multinomial": bayesnb.MultinomialNB(),
+        "poisson": bayesnb.PoissonNB(),
+        "pooled": bayesnb.GaussianNB(variance="pooled"),
+        "shared-da": bayesnb.GaussianDA(covariance="shared"),
     }
-    return estimators[model], X if model == "categorical" else numbers.astype(float), note
+    return estimators[model], X if model in ("categorical", "mixed") else X.astype(float)
+
+
+def _models(text: str) -> list[str]:
+    names = list(dict.fromkeys(text.split(",")))
+    for name in names:
+        if name not in MODELS[1:]:
+            raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(MODELS[1:])}")
+    return names
 
 
 def _count(text: str) -> int:

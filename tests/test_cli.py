@@ -32,8 +32,8 @@ def test_a_file_is_checked(table, quick, capfd, monkeypatch):
         monkeypatch.delenv(switch, raising=False)
     assert cli.main(["check", str(table), "--target", "kind"]) in (0, 1)  # 200 draws are too few to promise row 3b
     out, err = capfd.readouterr()
-    assert "40 rows, 1 features" in out
-    assert "left out: 'colour'" in out
+    assert "40 rows, 2 features" in out
+    assert "MixedNB()" in out
     assert "1  Bayes' identity" in out
     assert "it/s" in err  # NumPyro's progress bar
 
@@ -100,13 +100,19 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, message, table, tmp_pa
         ({"x": [0.5, 1.0]}, "GaussianNB()"),
         ({"x": [0, 1], "z": [1, None]}, "BernoulliNB(binarize=None)"),
         ({"x": ["a", "b"]}, "CategoricalNB()"),
-        ({"x": ["a", "b"], "z": [1.5, 2.0]}, "GaussianNB()"),
+        ({"x": ["a", "b"], "z": [1.5, 2.0]}, "MixedNB()"),
     ],
 )
 def test_the_variant_is_read_from_the_columns(columns, expected):
-    estimator, X, _ = cli.choose_model(pd.DataFrame(columns), "auto")
+    estimator, X = cli.choose_model(pd.DataFrame(columns), "auto")
     assert repr(estimator) == expected
-    assert X.shape[1] >= 1
+    assert list(X.columns) == list(columns)
+
+
+@pytest.mark.parametrize("model", cli.MODELS)
+def test_every_model_fits_a_table_it_is_for(model):
+    estimator, X = cli.choose_model(pd.DataFrame({"x": [0, 1, 1, 0, 1], "z": [1, 1, 0, 1, 0]}), model)
+    assert estimator.fit(X, [0, 1, 0, 1, 0]).predict(X).shape == (5,)
 
 
 def test_features_are_selected(capsys):

@@ -17,7 +17,7 @@ FLOORS = [
     {"_typing"},
     {"_special"},
     {"_random", "_rows", "statistics"},
-    {"_wishart"},
+    {"_kernel_sums", "_wishart"},
     {"base"},
     {"families"},
     {"naive_bayes"},

@@ -9,6 +9,7 @@ from .exponential import GammaExponential as GammaExponential
 from .full_gaussian import NormalInverseWishart as NormalInverseWishart
 from .gaussian import NormalInverseGamma as NormalInverseGamma
 from .geometric import BetaGeometric as BetaGeometric
+from .kernel_density import KernelDensity as KernelDensity
 from .known_gaussian import KnownVarianceNormal as KnownVarianceNormal
 from .multinomial import DirichletMultinomial as DirichletMultinomial
 from .one_class import OneClass as OneClass

@@ -241,7 +241,8 @@ def _mode(problem: _Problem, rng: np.random.Generator) -> CheckRow:
         pilot = posterior.to_sites(posterior.sample(rng, (int(np.clip(_PILOT_NUMBERS // size, 32, _PILOT)),)))
         sd = {name: value.std(0) for name, value in pilot.items()}
         joint = _log_joint(problem)
-        slope = _stationarity(jax.tree.map(np.asarray, jax.jit(jax.grad(joint))(mode)), mode, sd, _limits(model))
+        gradient = jax.jit(jax.grad(joint))(_nudged(mode))
+        slope = _stationarity(jax.tree.map(np.asarray, gradient), mode, sd, _limits(model))
 
         states = unconstrained(model, pilot)
         scale = {name: np.maximum(value.std(0), 1e-12) for name, value in states.items()}
@@ -384,6 +385,16 @@ def _log_joint(problem: _Problem) -> Any:
     from numpyro.infer.util import log_density
 
     return lambda sites: log_density(problem.model, (), {}, sites)[0]
+
+
+def _nudged(mode: Theta) -> Theta:
+    """The mode a hair inside the boundary, where 0 log 0 has a derivative."""
+    inside = {}
+    for name, theta in mode.items():
+        kind = name.split(".")[-1]
+        theta = np.maximum(theta, 1e-300) if kind in ("pi", "theta", "rate") else theta
+        inside[name] = np.minimum(theta, 1 - 2**-53) if kind in ("pi", "theta") else theta
+    return inside
 
 
 def _limits(model: Model) -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, MultinomialNB, PoissonNB
-from bayesnb.estimators import ComplementNB, ExponentialNB, GeometricNB
+from bayesnb.estimators import ComplementNB, ExponentialNB, GeometricNB, KernelNB
 
 ALL = [
     BernoulliNB(),
@@ -30,6 +30,8 @@ ALL = [
     GaussianDA(),
     GaussianDA(covariance="shared"),
     GaussianDA(covariance="identity"),
+    KernelNB(),
+    KernelNB(bandwidth="nrd0"),
 ]
 
 REAL_NUMBERS = "feeds real numbers, which are refused; see test_behaviour.py for the same law on whole numbers"

@@ -10,7 +10,13 @@ import scipy.stats as st
 from sklearn.datasets import load_iris
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianNB
-from bayesnb.families import BetaBernoulli, DirichletClasses, NormalInverseGamma
+from bayesnb.families import (
+    BetaBernoulli,
+    DirichletClasses,
+    DirichletMultinomial,
+    NormalInverseGamma,
+    NormalInverseWishart,
+)
 from bayesnb.naive_bayes import NaiveBayes
 from bayesnb.sampling import check as checks
 from bayesnb.sampling.nuts import last_states, run_chains, start_points
@@ -197,3 +203,26 @@ def test_false_alarms_are_as_rare_as_claimed(yes_no, rng):
     assert sum(not row.passed for row in chains) <= 21
     assert sum(not row.passed for row in predictions) <= 21
     assert np.median([row.figure for row in predictions]) > 0.5  # in standard errors: the error bars are not too wide
+
+
+def test_a_density_without_a_bound_passes_row_2(rng, monkeypatch):
+    """Below a concentration of 1 it grows towards 0 without end: no search arrives, and none finds a better point."""
+    x, y = rng.poisson([9, 9, 1, 1, 1, 0, 0, 0], (30, 8)).astype(float), np.repeat([0, 1], 15)
+    unbounded = problem(DirichletMultinomial(np.full((2, 8), 0.5)), x, y)
+    row = checks._mode(unbounded, rng)
+    assert row.passed, row
+    assert "where the density is lower" in row.remark
+    monkeypatch.setattr(DirichletMultinomial, "mode", DirichletMultinomial.mean)  # a wrong mode is still a wrong mode
+    assert not checks._mode(unbounded, rng).passed
+
+
+def test_coupled_features_have_a_dense_metric(rng):
+    x, y = rng.normal(size=(40, 2)), np.repeat([0, 1], 20)
+    eye = np.tile(np.eye(2), (2, 1, 1))
+    full = problem(NormalInverseWishart(np.zeros((2, 2)), np.ones(2), np.full(2, 4.0), eye), x, y)
+    assert full.prior.coupled
+    row = checks._short_chains(full, rng, 0, RATE)
+    assert row.passed, row
+    broken = problem(NormalInverseWishart(np.zeros((2, 2)), np.ones(2), np.full(2, 9.0), 3 * eye), x, y)
+    broken = replace(broken, posterior=full.posterior)  # NumPyro's prior is another than the closed form's
+    assert not checks._short_chains(broken, rng, 0, RATE).passed

@@ -1,0 +1,279 @@
+"""Sums over kernels: the leave-one-out product of a bandwidth, densities, and quadrature over one variable.
+
+The numbers behind `families.kernel_density`. All sums are exact; exponentials are taken relative to the nearest kernel,
+so that none of them underflows to zero. On the host tables are made in blocks of bounded size, in JAX by loops over the
+cells.
+"""
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from ._special import LOG_2PI, namespace, square
+from ._typing import Array, Value
+
+SEARCH = 17  # nodes of each of the two searches for the range of a posterior
+NODES = 33  # nodes of the grid itself
+MESH = 32  # steps from one node to the next, for distribution functions
+DEPTH = 20.0  # nats below its peak where a posterior ends: a mass of 2e-9
+NEWTON = 10  # steps from the best node to the mode; five or six reach rounding
+_CELLS = 1 << 18  # numbers of a temporary table on the host: 2 MiB, about a core's cache
+
+
+# --- the leave-one-out product --------------------------------------------------------------------------------------
+
+
+def _others(value: Array, weight: Array, scale: Array, at: Any) -> tuple[Array, ...]:
+    """What is left for the cells `at` (b,) of each piece when one unit of their own weight is out.
+
+    Returns
+    -------
+    near : (p, b)     squared distance to the nearest other cell, in units of scale²; 0 where some own weight is left
+    rest : (p, b, m)  squared distances beyond that; of the cell itself, and of places without a cell, out of reach
+    spare : (p, b)    own weight that is left
+    mass : (p, b)     all weight that is left
+    """
+    xp = namespace(value, weight, at)
+    far = 1e70 if value.dtype == np.float64 else 1e7  # the square of its square has to be a number, too
+    v = xp.where(weight != 0, value, 0)
+    distance = xp.clip((v[:, at, None] - v[:, None, :]) / scale[:, None, None], -far, far)
+    other = (at[:, None] != np.arange(v.shape[-1])) & (weight != 0)[:, None, :]
+    squared = xp.where(other, distance * distance, far * far)
+    spare = xp.maximum(weight[:, at] - 1, 0)
+    mass = weight.sum(-1, keepdims=True) - xp.minimum(weight[:, at], 1)
+    near = xp.where(spare > 0, 0, squared.min(-1))
+    return near, xp.where(other, squared - near[..., None], far * far), spare, mass
+
+
+def _decay(rest: Array, factor: Value, scratch: Array | None = None) -> Array:
+    """exp(factor · rest), on the host in memory that is there."""
+    if scratch is None:
+        return namespace(rest, factor).exp(factor * rest)
+    return np.exp(np.multiply(rest, factor, out=scratch), out=scratch)
+
+
+def _terms(
+    own: Array,
+    weight: Array,
+    others: tuple[Array, ...],
+    rate: Array,
+    slopes: bool = False,
+    scratch: Array | None = None,
+) -> tuple[Array, ...]:
+    """Σ over b of w_i log f_−i without −log h − ½ log 2π, its two derivatives with respect to log h, and Σ w_i.
+
+    The nearest cell's exponential is taken out, so that no sum is zero. With a = squared distance / h² and averages
+    over the kernels, the derivatives of log Σ_k w_k exp(−½ a_k) are ⟨a⟩ and var(a) − 2⟨a⟩.
+
+    Parameters
+    ----------
+    own, weight : (p, b) and (p, m), the weights w_i and w_k
+    rate : (p,) scale²/h²
+    """
+    near, rest, spare, mass = others
+    xp = namespace(own, rest, rate)
+    rate = rate[:, None, None]
+    kernels = _decay(rest, -0.5 * rate, scratch)
+    total = spare + (kernels @ weight[..., None])[..., 0]
+    told = mass > 0  # a cell that is alone: nothing foretells it
+    own, mass, total = xp.where(told, own, 0), xp.where(told, mass, 1), xp.where(told, total, 1)
+    value = (own * (xp.log(total) - xp.log(mass) - 0.5 * rate[..., 0] * near)).sum(-1)
+    if not slopes:
+        return value, own.sum(-1)
+    a = rate * (rest + near[..., None])
+    kernels = kernels * weight[:, None, :] / total[..., None]
+    first = (kernels * a).sum(-1)
+    second = (kernels * a * a).sum(-1) - first * first
+    return value, (own * first).sum(-1), (own * (second - 2 * first)).sum(-1), own.sum(-1)
+
+
+def _finish(t: Array, log_scale: Array, value: Array, *rest: Array) -> tuple[Array, ...]:
+    """The factors 1/(h √2π) of every term, and their slope −1."""
+    *slopes, own = rest
+    value = value - own * (t + 0.5 * LOG_2PI)
+    return (value, slopes[0] - own, slopes[1]) if slopes else (value,)
+
+
+def products(
+    value: Array, weight: Array, log_scale: Array, t: Array, slopes: bool = False
+) -> tuple[Float[np.ndarray, "g p"], ...]:
+    """Σ_i w_i log f_−i(v_i; eᵗ) of p classes and features at g bandwidths each, and its derivatives, on the host.
+
+    Parameters
+    ----------
+    value, weight : (p, m) cells; weight 0 where there is none
+    log_scale : (p,) a length to measure distances in
+    t : (g, p) logarithms of bandwidths
+    """
+    found = np.zeros((4 if slopes else 2, *t.shape), t.dtype)
+    counts = (weight != 0).sum(-1)
+    with np.errstate(over="ignore"):  # far cells: held at a distance that is a number
+        for pieces in _packs(counts):
+            m = counts[pieces].max()
+            v, w, scale = value[pieces, :m], weight[pieces, :m], np.exp(log_scale[pieces])
+            rates = np.exp(2 * (log_scale[pieces] - t[:, pieces]))
+            step = max(1, _CELLS // (len(pieces) * m))
+            for begin in range(0, m, step):
+                at = np.arange(begin, min(begin + step, m))
+                others = _others(v, w, scale, at)
+                scratch = np.empty((len(pieces), len(at), m), v.dtype)
+                for g, rate in enumerate(rates):
+                    found[:, g, pieces] += _terms(w[:, at], w, others, rate, slopes, scratch)
+    return _finish(t, log_scale, *found)
+
+
+def _packs(counts: np.ndarray) -> Iterator[np.ndarray]:
+    """Pieces with cells, few cells first, in packs whose tables of pairs stay small."""
+    order = np.argsort(counts, kind="stable")
+    order = order[counts[order] > 0]
+    while len(order):
+        fits = np.arange(1, len(order) + 1) * counts[order] ** 2 <= _CELLS
+        size = max(1, int(fits.argmin()) if not fits.all() else len(order))
+        yield order[:size]
+        order = order[size:]
+
+
+def traced_products(value: Array, weight: Array, log_scale: Array, t: Array, slopes: bool = False) -> tuple[Array, ...]:
+    """`products` in JAX: a loop over the cells."""
+    value, weight, log_scale, t = (jnp.asarray(a) for a in (value, weight, log_scale, t))
+    rates = jnp.exp(2 * (log_scale - t))
+
+    def add(total: tuple[Array, ...], i: Array) -> tuple[tuple[Array, ...], None]:
+        others = _others(value, weight, jnp.exp(log_scale), i[None])
+        terms = jax.vmap(lambda rate: _terms(weight[:, i[None]], weight, others, rate, slopes))(rates)
+        return jax.tree.map(jnp.add, total, terms), None
+
+    zero = tuple(jnp.zeros_like(rates) for _ in range(4 if slopes else 2))
+    found = jax.lax.scan(add, zero, jnp.arange(value.shape[-1]))[0] if value.shape[-1] else zero
+    return _finish(t, log_scale, *found)
+
+
+@jax.custom_jvp
+def traced_product(value: Array, weight: Array, log_scale: Array, t: Array) -> Array:
+    """Σ_i w_i log f_−i(v_i; eᵗ) in JAX, differentiable in t: the slope comes with the value, and nothing is stored."""
+    return traced_products(value, weight, log_scale, t)[0]
+
+
+@traced_product.defjvp
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
+    value, weight, log_scale, t = primals
+    product, slope, _ = traced_products(value, weight, log_scale, t, slopes=True)
+    return product, slope * tangents[3]
+
+
+# --- one variable ---------------------------------------------------------------------------------------------------
+
+
+def search(f: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array, Array]:
+    """Even nodes (g, c, d) over the range where f is less than `DEPTH` below its peak, and f there: two zooms."""
+    xp = namespace(low, high)
+    for size in (SEARCH, SEARCH, NODES):
+        t = low + (high - low) * np.linspace(0, 1, size, dtype=low.dtype)[:, None, None]
+        value = f(t)
+        near = value > value.max(0) - DEPTH
+        first = xp.maximum(near.argmax(0) - 1, 0)
+        last = xp.minimum(size - near[::-1].argmax(0), size - 1)
+        low, high = (xp.take_along_axis(t, place[None], 0)[0] for place in (first, last))
+    return t, value
+
+
+def climb(slopes: Callable[[Array], tuple[Array, Array]], t: Array, value: Array) -> Array:
+    """Where a function with values at nodes t (g, c, d) is largest: Newton's steps from the best node."""
+    xp = namespace(t, value)
+    best = value.argmax(0)
+
+    def node(place: Array) -> Array:
+        return xp.take_along_axis(t, xp.clip(place, 0, len(t) - 1)[None], 0)[0]
+
+    low, at, high = node(best - 1), node(best), node(best + 1)
+    for _ in range(NEWTON):
+        first, second = slopes(at)
+        low, high = xp.where(first > 0, at, low), xp.where(first < 0, at, high)
+        concave = second < 0
+        step = xp.clip(at - first / xp.where(concave, second, -1), low, high)
+        at = xp.where(concave, step, (low + high) / 2)
+    return at
+
+
+def peak(table: Array) -> Array:
+    """The largest value along the first axis, a constant to gradients: what is scaled by it is scaled back."""
+    return table.max(0) if namespace(table) is np else jax.lax.stop_gradient(table).max(0)
+
+
+def log_sum(table: Array) -> Array:
+    """log Σ exp along the first axis, of finite logarithms."""
+    xp = namespace(table)
+    top = peak(table)
+    return top + xp.log(xp.exp(table - top).sum(0))
+
+
+@functools.cache
+def gregory() -> np.ndarray:
+    """Weights of an even grid with Gregory's end corrections, sixth order also where the integrand ends abruptly.
+
+    Hildebrand (1974), Introduction to Numerical Analysis, §5.9: ½ − 1/12 − 1/24 − 19/720 − 3/160 = 95/288 at the end.
+    """
+    weights = np.ones(NODES)
+    weights[:5] = weights[-1:-6:-1] = 95 / 288, 317 / 240, 23 / 30, 793 / 720, 157 / 160
+    return weights
+
+
+@functools.cache
+def spline() -> np.ndarray:
+    """The matrix that takes values at the nodes to those of the cubic spline through them on the mesh."""
+    from scipy.interpolate import CubicSpline
+
+    nodes = np.arange(NODES)
+    return CubicSpline(nodes, np.eye(NODES))(np.linspace(0, NODES - 1, (NODES - 1) * MESH + 1))
+
+
+# --- the density ----------------------------------------------------------------------------------------------------
+
+
+def log_density_of_cells(u: Array, value: Array, weight: Array, log_scale: Value, t: Array) -> Array:
+    """log f(u_q; eᵗ) under the kernels on the cells (m,), (g, q) in nats; 0 where there is no cell.
+
+    The exponential of the nearest cell is taken out of the sum, so that a value however far away keeps a finite log.
+    """
+    xp = namespace(u, value, t)
+    there = weight != 0
+    squared = square((u[:, None] - xp.where(there, value, 0)) / xp.exp(log_scale))
+    near = xp.where(there, squared, xp.inf).min(-1)
+    near = xp.where(xp.isinf(near), 0, near)
+    rest = xp.maximum(squared - near[:, None], 0)
+    mass = weight.sum()
+    scratch = np.empty_like(rest) if xp is np else None
+
+    def at(t: Value) -> Array:
+        rate = xp.exp(2 * (log_scale - t))
+        total = _decay(rest, -0.5 * rate, scratch) @ weight
+        log_f = xp.log(xp.where(mass > 0, total, 1)) - 0.5 * (rate * near + LOG_2PI) - t
+        return xp.where(mass > 0, log_f - xp.log(xp.where(mass > 0, mass, 1)), 0)
+
+    return jax.lax.map(at, t) if xp is jnp else np.stack([at(one) for one in t])
+
+
+def blockwise(
+    levels: np.ndarray,
+    value: np.ndarray,
+    weight: np.ndarray,
+    log_scale: Value,
+    t: np.ndarray,
+    log_w: np.ndarray,
+    reduce: Callable[[Array, Array], Array],
+) -> np.ndarray:
+    """reduce(log f, log_w) at the levels (q,), so many at a time that the tables stay small."""
+    if not len(value):
+        return reduce(np.zeros((len(t), len(levels)), t.dtype), log_w) * 0
+    step = max(1, _CELLS // max(len(value), len(t)))
+    with np.errstate(over="ignore"):  # far values: held at a distance that is a number
+        parts = [
+            reduce(log_density_of_cells(levels[at : at + step], value, weight, log_scale, t), log_w)
+            for at in range(0, max(len(levels), 1), step)
+        ]
+    return np.concatenate(parts, -1)

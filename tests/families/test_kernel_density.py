@@ -1,0 +1,446 @@
+"""Kernel density against SciPy's, R's rule of thumb, and its bandwidth posterior as textbook loops."""
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats as st
+from numpyro.infer.util import log_density
+from scipy.special import logsumexp
+
+from bayesnb import _kernel_sums
+from bayesnb.families import DirichletClasses, KernelDensity
+from bayesnb.naive_bayes import NaiveBayes
+from bayesnb.sampling.nuts import run_chains, start_points
+from bayesnb.statistics import Sample, one_hot
+
+from .. import test_laws
+from ..laws import C, Case, Family, assert_same, case, cast, reals
+
+
+def nothing(c: int, d: int) -> Sample:
+    return Sample(np.zeros((c, d, 0)), np.zeros((c, d, 0)))
+
+
+def random_prior(rng: np.random.Generator, d: int) -> KernelDensity:
+    log_h = rng.normal(-0.5, 0.3, (C, d))
+    return KernelDensity(log_h, nothing(C, d), log_h - rng.uniform(1.5, 3, (C, d)), log_h + rng.uniform(1.5, 3, (C, d)))
+
+
+def kde_log_pdf(sites: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
+    raise NotImplementedError("a kernel density has no likelihood of its own: see test_density_is_scipys")
+
+
+FAMILY = Family("kernel_density", random_prior, reals, kde_log_pdf)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        test_laws.test_statistics_are_a_commutative_monoid,
+        test_laws.test_split_anywhere_and_merge_in_any_order,
+        test_laws.test_forgetting_undoes_adding,
+        test_laws.test_updates_chain,
+        test_laws.test_soft_labels_dense_and_sparse,
+        test_laws.test_weights_are_repetitions,
+        test_laws.test_evidence_is_the_ratio_of_normalisers,
+        test_laws.test_bayes_identity,
+        test_laws.test_gradient_is_zero_at_an_interior_mode,
+        test_laws.test_pytrees_vmap_and_grad_over_hyperparameters,
+    ],
+    ids=lambda law: law.__name__.removeprefix("test_"),
+)
+@pytest.mark.usefixtures("x64")
+def test_law_of_all_families(law: Any) -> None:
+    """The laws that need no density of the data; the others come below, on a posterior instead of a prior."""
+    law(FAMILY)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_numpy_and_jax_agree_in_both_precisions(dtype: str) -> None:
+    """As in the laws, but for the statistics: under a trace equal cells are not merged, and the shape is another."""
+
+    def page(nb: NaiveBayes, x: Any, r: Any, theta: Any) -> dict[str, Any]:
+        stats = nb.suffstats({"x": x}, r)
+        posterior = nb.update(stats)
+        points = {"mean": posterior.mean(), "mode": posterior.mode(), "mle": nb.mle(stats)}
+        return {
+            "evidence": nb.log_marginal(stats),
+            "predictive": posterior.log_joint({"x": x}),
+            "likelihood": posterior.log_joint({"x": x}, theta),
+            "moments": posterior.blocks["x"].log_moments(x),
+            "log_prob": posterior.log_prob(theta),
+        } | {name: posterior.to_sites(point) for name, point in points.items()}
+
+    this = case(FAMILY)
+    inputs = this.prior, this.x, this.r.toarray(), this.posterior.sample(this.rng)
+    want = page(*inputs)
+    tolerance = 1000 * np.finfo(dtype).eps
+    with jax.enable_x64(dtype == "float64"):
+        traced = test_laws.jitted(page)(*cast(inputs, jnp, dtype))
+        assert {leaf.dtype.name for leaf in jax.tree.leaves(traced)} == {dtype}
+        assert_same(traced, want, rtol=tolerance, atol=tolerance)
+    on_host = page(*cast(inputs, np, dtype))
+    assert {leaf.dtype.name for leaf in jax.tree.leaves(on_host)} == {dtype}
+    assert_same(on_host, want, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("source", ["numpy", "jax"])
+def test_draws_follow_their_marginals(source: str) -> None:
+    with jax.enable_x64(True):
+        test_laws.test_draws_follow_their_marginals(
+            FAMILY, np.random.default_rng(3) if source == "numpy" else jax.random.key(3)
+        )
+
+
+# --- the density ----------------------------------------------------------------------------------------------------
+
+
+def own_cells(this: Case, k: int, j: int) -> np.ndarray:
+    """Observed cells of a class in a feature, as they come."""
+    x = this.x[this.y == k, j]
+    return x[~np.isnan(x)]
+
+
+def test_density_is_scipys() -> None:
+    this = case(FAMILY)
+    block = this.posterior.blocks["x"]
+    theta = block.sample(this.rng, (2,))
+    grid = np.linspace(-4, 6, 15)
+    for s, k, j in np.ndindex(2, *block.shape):
+        x = np.full((15, block.shape[1]), np.nan)  # one feature alone
+        x[:, j] = grid
+        cells, h = own_cells(this, k, j), np.exp(theta["log_bandwidth"][s, k, j])
+        want = st.gaussian_kde(cells, h / cells.std(ddof=1)).logpdf(grid)
+        np.testing.assert_allclose(block.log_likelihood(theta, x)[s, :, k], want, rtol=1e-10, atol=1e-10)
+
+
+def test_weighted_density_is_scipys(rng: np.random.Generator) -> None:
+    x, w = rng.normal(size=(20, 1)), rng.uniform(0.1, 3, 20)
+    block = KernelDensity(np.log([[0.4]]), nothing(1, 1))
+    block = block.update(block.suffstats(x, w[:, None]))
+    kde = st.gaussian_kde(x.T, 1, weights=w)
+    kde.set_bandwidth(0.4 / np.sqrt(kde.covariance[0, 0]))
+    grid = np.linspace(-3, 3, 11)
+    np.testing.assert_allclose(block.log_predictive(grid[:, None])[:, 0], kde.logpdf(grid), rtol=1e-10)
+
+
+def test_predictive_integrates_to_one_and_new_rows_follow_it() -> None:
+    """Pearson's χ² of 4,000 rows a class at 1e-6: three classes, 3e-6 in all."""
+    this = case(FAMILY, d=1)
+    block = this.posterior.blocks["x"]
+    grid = np.linspace(-80, 80, 16_001)  # the narrowest kernels have a standard deviation of 0.03, the widest of 8
+    p = np.exp(block.log_predictive(grid[:, None])) * 0.01  # smooth and gone at both ends: the sum is spectrally exact
+    np.testing.assert_allclose(p.sum(0), 1, rtol=1e-10)
+    edges = np.linspace(-12, 14, 27)
+    parts = np.diff([np.interp(edges - 0.005, grid, column) for column in np.cumsum(p, 0).T])
+    rows = block.sample_predictive(this.rng, np.repeat(np.arange(C), 4000)).reshape(C, 4000)
+    for k in range(C):
+        seen = np.histogram(rows[k], edges)[0]
+        expected = parts[k] * 4000
+        used = expected > 5
+        statistic = ((seen - expected)[used] ** 2 / expected[used]).sum()
+        assert st.chi2.sf(statistic, used.sum() - 1) > 1e-6
+
+
+def test_a_missing_cell_is_a_cell_left_out() -> None:
+    this = case(FAMILY)  # a tenth of the cells is missing in the fit
+    block = this.posterior.blocks["x"]
+    x = this.x[:6].copy()
+    x[:, 1] = np.nan
+    fewer = block.select(np.array([0, 2, 3]))
+    short = np.delete(x, 1, 1)
+    theta = block.sample(this.rng, (2,))
+    part = {"log_bandwidth": np.delete(theta["log_bandwidth"], 1, -1)}
+    assert_same(block.log_predictive(x), fewer.log_predictive(short))
+    assert_same(block.log_moments(x), fewer.log_moments(short))
+    assert_same(block.log_likelihood(theta, x), fewer.log_likelihood(part, short))
+    alone = random_prior(np.random.default_rng(0), 4).select(np.array([2]))
+    seen = ~np.isnan(this.x[:, 2])
+    with_holes = alone.update(alone.suffstats(this.x[:, [2]], this.r))
+    assert_same(with_holes, alone.update(alone.suffstats(this.x[seen][:, [2]], this.r[seen])))
+    np.testing.assert_array_equal(block.log_predictive(np.full((2, 4), np.nan)), 0)
+
+
+def test_mean_and_moments_are_those_of_draws() -> None:
+    """Within 5 Monte Carlo standard errors, 6e-7 each; some 40 comparisons."""
+    this = case(FAMILY)
+    block, root = this.posterior.blocks["x"], np.sqrt(4000)
+    theta = block.sample(this.rng, (4000,))
+    h = np.exp(theta["log_bandwidth"])
+    assert (abs(h.mean(0) - np.exp(block.mean()["log_bandwidth"])) < 5 * h.std(0) / root).all()
+    x = this.x[:4]
+    mean, variance = block.log_moments(x)
+    table = block.log_likelihood(theta, x)
+    assert (abs(table.mean(0) - mean) < 5 * table.std(0) / root).all()
+    squares = (table - table.mean(0)) ** 2
+    assert (abs(squares.mean(0) - variance) < 5 * squares.std(0) / root).all()
+    average = np.log(np.exp(block.log_likelihood(theta, this.x[:1]))).mean(0)
+    assert (average < block.log_predictive(this.x[:1])).all()  # Jensen
+
+
+@pytest.mark.parametrize("far", [1e30, 1e150, 1e300])
+def test_rows_far_away_keep_finite_tables(far: float) -> None:
+    this = case(FAMILY)
+    block = this.posterior.blocks["x"]
+    x = far * np.array([[1.0, -1, 1, -1], [1, np.nan, np.nan, -1]])
+    for table in (block.log_predictive(x), block.log_likelihood(block.mode(), x), *block.log_moments(x)):
+        assert np.isfinite(table).all()
+    outlier = this.prior.update(
+        this.prior.suffstats({"x": np.vstack([this.x, x])}, one_hot(np.append(this.y, [0, 1]), C))
+    )
+    for table in (outlier.blocks["x"].log_predictive(this.x), outlier.blocks["x"].log_normalizer()):
+        assert np.isfinite(table).all()
+    assert all(np.isfinite(value).all() for value in outlier.to_sites(outlier.mode()).values())
+
+
+def test_in_small_blocks_the_tables_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    this = case(FAMILY)
+    want = this.posterior.blocks["x"]
+    numbers = want.log_predictive(this.x), want.log_normalizer(), want.mode()
+    sizes = []
+    terms = _kernel_sums._terms
+    monkeypatch.setattr(_kernel_sums, "_CELLS", 16)
+    monkeypatch.setattr(_kernel_sums, "_terms", lambda *a: sizes.append(a[2][1].size) or terms(*a))
+    got = replace(want)  # nothing kept
+    assert_same((got.log_predictive(this.x), got.log_normalizer(), got.mode()), numbers)
+    assert max(sizes) <= 16
+
+
+# --- the posterior of the bandwidth ---------------------------------------------------------------------------------
+
+
+def log_product(x: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """Σ_i log of the density at x_i of the kernels on all the others, one by one, at every h."""
+    total = np.zeros(len(h))
+    for i in range(len(x)):
+        u = (x[i] - np.delete(x, i)[:, None]) / h
+        total += logsumexp(-0.5 * u**2, 0) - np.log((len(x) - 1) * h * np.sqrt(2 * np.pi))
+    return total
+
+
+@pytest.mark.parametrize("kind", ["smooth", "rounded", "repeated"])
+def test_posterior_is_the_leave_one_out_product_times_the_prior(kind: str, rng: np.random.Generator) -> None:
+    x = {"smooth": rng.normal(size=15), "rounded": rng.normal(size=15).round(), "repeated": np.repeat([0.0, 1.0], 8)}[
+        kind
+    ]
+    log_h, low, high = np.log([[0.3]]), np.log([[0.05]]), np.log([[4.0]])
+    prior = KernelDensity(log_h, nothing(1, 1), low, high)
+    posterior = prior.update(prior.suffstats(x[:, None], np.ones((len(x), 1))))
+    t = np.linspace(low[0, 0], high[0, 0], 4001)
+    product = log_product(x, np.exp(t))
+    log_f = product - product.max() - 0.5 * (t - log_h[0, 0]) ** 2
+    f = np.exp(log_f)
+    cdf = np.concatenate([[0], np.cumsum((f[1:] + f[:-1]) / 2)]) * (t[1] - t[0])
+
+    at = t[::500]
+    theta = {"log_bandwidth": at[:, None, None]}
+    evidence = np.log(cdf[-1] / np.sqrt(2 * np.pi) / np.diff(st.norm.cdf([low[0, 0], high[0, 0]], log_h[0, 0]))[0])
+    marginal = prior.log_marginal(prior.suffstats(x[:, None], np.ones((len(x), 1))))[0, 0]
+    assert marginal == pytest.approx(evidence + product.max(), abs=1e-3)  # 33 nodes, a few where the peak is an edge
+    want = log_f[::500] - np.log(cdf[-1]) - at
+    np.testing.assert_allclose(posterior.log_prob(theta)[:, 0, 0], want, atol=1e-3)
+    assert (posterior.log_prob({"log_bandwidth": np.array([[[-3.1]], [[1.5]]])}) == -np.inf).all()
+
+    q = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
+    marginals = posterior.marginals()["bandwidth"]
+    np.testing.assert_allclose(
+        np.log(marginals.ppf(q[:, None, None]))[:, 0, 0], np.interp(q, cdf / cdf[-1], t), atol=1e-3
+    )
+    np.testing.assert_allclose(marginals.cdf(marginals.ppf(q[:, None, None]))[:, 0, 0], q, atol=1e-12)
+    np.testing.assert_allclose(marginals.sf(marginals.median()), 0.5)
+    np.testing.assert_allclose(
+        np.array(marginals.interval(0.8))[:, 0, 0], marginals.ppf(q[[1, 3], None, None])[:, 0, 0]
+    )
+    mean = (f * np.exp(t)).sum() / f.sum()
+    assert marginals.mean()[0, 0] == pytest.approx(mean, rel=1e-3)
+    assert np.exp(posterior.mean()["log_bandwidth"])[0, 0] == pytest.approx(mean, rel=1e-3)
+    assert marginals.std()[0, 0] == pytest.approx(np.sqrt((f * (np.exp(t) - mean) ** 2).sum() / f.sum()), rel=3e-3)
+    middle = marginals.median()[0, 0]
+    assert marginals.pdf(middle)[0, 0] == pytest.approx(
+        np.exp(posterior.log_prob({"log_bandwidth": np.log([[middle]])})[0, 0]), rel=1e-2
+    )
+
+    assert posterior.mode()["log_bandwidth"][0, 0] == pytest.approx(t[np.argmax(log_f - t)], abs=2 * (t[1] - t[0]))
+    mle = prior.mle(posterior.cells)["log_bandwidth"][0, 0]
+    assert mle == pytest.approx(t[np.argmax(product)], abs=2 * (t[1] - t[0]))
+
+
+def test_fractional_weights_leave_at_most_one_unit_out(rng: np.random.Generator) -> None:
+    value, w = np.array([0.0, 0.7, 1.0, 2.5]), np.array([0.4, 2.6, 1.0, 1.7])
+    block = KernelDensity(np.log([[0.6]]), nothing(1, 1))
+    total = 0.0
+    for i in range(4):
+        left = w - np.minimum(w, 1) * (np.arange(4) == i)
+        total += w[i] * np.log(left @ st.norm.pdf(value[i], value, 0.6) / left.sum())
+    assert block.log_marginal(block.suffstats(value[:, None], w[:, None]))[0, 0] == pytest.approx(total, rel=1e-12)
+
+
+def test_the_slopes_are_those_of_the_product() -> None:
+    this = case(FAMILY)
+    block, h = this.posterior.blocks["x"], 1e-4
+    t = block.sample(this.rng)["log_bandwidth"]
+    low, at, high = block._leave_one_out(np.stack([t - h, t, t + h]))
+    first, second = block._slopes(t)
+    np.testing.assert_allclose(first, (high - low) / (2 * h), rtol=1e-5, atol=1e-5)  # h² f‴
+    np.testing.assert_allclose(second, (high - 2 * at + low) / h**2, rtol=1e-4, atol=1e-4)  # rounding 1e-14/h²
+
+
+def test_bayes_identity_with_data_behind_the_prior_and_with_a_given_bandwidth(x64: None) -> None:
+    this = case(FAMILY)
+    first, second = (
+        this.prior.suffstats({"x": this.x[:9]}, this.r[:9]),
+        this.prior.suffstats({"x": this.x[9:]}, this.r[9:]),
+    )
+    given = NaiveBayes(this.prior.classes, {"x": replace(this.block, low=None, high=None)})
+    assert given.blocks["x"].parameters == ()
+    for start in (this.prior.update(first), given, given.update(first)):
+        end = start.update(second)
+        theta = end.sample(this.rng)
+        sites = end.to_sites(theta)
+        assert sites.keys() == start.marginals().keys()
+        joint = float(log_density(start.model, ({"x": this.x[9:]}, this.y[9:]), {}, sites)[0])
+        assert joint - end.log_prob(theta) == pytest.approx(start.log_marginal(second), rel=1e-9)
+        short = float(log_density(start.model_from_statistics, (second,), {}, sites)[0])
+        assert short == pytest.approx(joint, rel=1e-9)
+
+
+def test_a_given_bandwidth_is_a_model_without_parameters(rng: np.random.Generator) -> None:
+    this = case(FAMILY)
+    block = replace(this.posterior.blocks["x"], low=None, high=None)
+    for theta in (block.sample(rng), block.sample(rng, (3,)), block.mean(), block.mode(), block.mle(block.cells)):
+        assert theta == {}
+    assert block.marginals() == {} and not block.on_boundary()
+    want = block.log_likelihood({"log_bandwidth": block.log_h}, this.x)
+    assert_same((block.log_predictive(this.x), *block.log_moments(this.x)), (want, want, 0 * want))
+    assert block.log_normalizer().shape == block.log_prob({}).shape == block.shape
+
+
+def test_under_a_trace_the_rows_are_the_same_factor(x64: None) -> None:
+    """Labels and rows that are traced cannot be merged; the numbers stay."""
+    this = case(FAMILY)
+    x = this.x.round()
+    sites = cast(this.prior.to_sites(this.prior.sample(this.rng)), jnp, float)
+
+    def joint(x: Any, y: Any) -> Any:
+        return log_density(this.prior.model, ({"x": x}, y), {}, sites)[0]
+
+    assert float(jax.jit(joint)(x, this.y)) == pytest.approx(float(joint(x, this.y)), rel=1e-12)
+
+
+def test_nuts_on_the_twin_agrees_with_the_grid(rng: np.random.Generator) -> None:
+    """Means of log h within 5 standard errors, from 4 × 500 draws of which at least a fifth counts."""
+    this = case(FAMILY, d=2)
+    exact = this.posterior.to_sites(this.posterior.sample(rng, (400,)))
+
+    def model() -> None:
+        this.prior.model({"x": this.x}, this.y)
+
+    starts, scale = start_points(model, exact, 4, spread=2.0)
+    sites = run_chains(model, starts, scale, 0, draws=500, warmup=200)
+    t = np.log(sites["bandwidth"])
+    block = this.posterior.blocks["x"]
+    grid = block._grid
+    mean = (np.exp(grid.log_weight) * grid.t).sum(0)
+    error = t.std((0, 1)) / np.sqrt(t.shape[0] * t.shape[1] / 5)
+    assert (abs(t.mean((0, 1)) - mean) < 5 * error).all()
+
+
+# --- what is barely data --------------------------------------------------------------------------------------------
+
+
+def barely() -> tuple[KernelDensity, np.ndarray]:
+    """Class 0: three cells, class 1: one, class 2: none in feature 0; feature 1 never varies, feature 2 is empty."""
+    x = np.full((5, 3), np.nan)
+    x[:4, 0], x[:, 1] = [0.0, 1.0, 3.0, 5.0], 7.0
+    log_h = np.zeros((3, 3))
+    prior = KernelDensity(log_h, nothing(3, 3), log_h - 2, log_h + 2)
+    return prior.update(prior.suffstats(x, one_hot(np.array([0, 0, 0, 1, 2]), 3))), prior.log_h
+
+
+@pytest.mark.parametrize("place", ["host", "traced"])
+def test_classes_with_one_cell_or_none(place: str) -> None:
+    block, log_h = barely()
+    x = np.array([[0.5, 7.0, 1.0], [2.0, 3.0, np.nan]])
+
+    def table(block: KernelDensity, x: Any) -> Any:
+        return block.log_likelihood({"log_bandwidth": log_h}, x), block.log_predictive(x), block.log_normalizer()
+
+    with jax.enable_x64(True):
+        numbers = table(block, x) if place == "host" else jax.jit(table)(*cast((block, x), jnp, float))
+    likelihood, predictive, log_z = (np.asarray(number) for number in numbers)
+    seven = st.norm.logpdf(x[:, 1], 7, 1)  # three times the same: the feature says nothing
+    first = [st.norm.pdf(x[:, [0]], cells, 1).mean(1) for cells in ([0, 1, 3], [5], [0, 1, 3, 5])]
+    np.testing.assert_allclose(likelihood, np.log(first).T + seven[:, None], rtol=1e-10)
+    assert np.isfinite(predictive).all()
+    prior = np.log(np.sqrt(2 * np.pi) * (2 * st.norm.cdf(2) - 1))
+    told = np.zeros((3, 3), bool)
+    told[0, 0] = True
+    np.testing.assert_allclose(log_z[~told], prior, rtol=1e-12)  # nothing learnt about these bandwidths
+    assert abs(log_z[0, 0] - prior) > 1
+
+
+def test_a_feature_that_never_varies_says_nothing() -> None:
+    block, _ = barely()
+    x = np.column_stack([np.full(3, np.nan), [7.0, 7.5, -90.0], np.full(3, np.nan)])
+    np.testing.assert_allclose(np.ptp(block.log_predictive(x), 1), 0, atol=1e-12)
+
+
+def test_no_rows_before_data() -> None:
+    this = case(FAMILY)
+    np.testing.assert_array_equal(this.block.log_predictive(this.x), 0)
+    with pytest.raises(ValueError, match="without data has no rows"):
+        this.block.sample_predictive(this.rng, this.y)
+    with pytest.raises(ValueError, match="`x` is None"), jax.enable_x64(True):
+        log_density(this.prior.model, (None, this.y), {}, this.prior.to_sites(this.prior.mean()))
+    block, _ = barely()
+    rows = block.sample_predictive(this.rng, np.array([0, 1, 2]))
+    np.testing.assert_array_equal(np.isnan(rows), [[False, False, True]] * 3)
+
+
+# --- the cells as statistics ----------------------------------------------------------------------------------------
+
+
+def test_cells_are_sorted_merged_and_canonical() -> None:
+    x = np.array([[2.0, np.nan], [-0.0, np.nan], [2.0, 1.0], [0.0, np.nan]])
+    cells = Sample.of(x, one_hot(np.array([0, 0, 0, 1]), 2))
+    np.testing.assert_array_equal(cells.value, [[[0, 2], [1, np.nan]], [[0, np.nan], [np.nan, np.nan]]])
+    np.testing.assert_array_equal(cells.weight, [[[1, 2], [1, 0]], [[1, 0], [0, 0]]])
+    np.testing.assert_array_equal(cells.pooled().weight, [[[2, 2], [1, 0]]])
+    np.testing.assert_array_equal((cells - cells).value.shape, (2, 2, 0))
+    np.testing.assert_array_equal((cells.zero() - cells).n.min(), -2)  # never seen: negative, not lost
+    assert_same(cells + cells - cells, cells, rtol=0, atol=0)
+
+
+def test_cells_under_a_trace_are_those_of_the_host(rng: np.random.Generator) -> None:
+    x = rng.integers(0, 4, (12, 2)).astype(float)
+    x[rng.random(x.shape) < 0.2] = np.nan
+    r = rng.dirichlet(np.ones(3), 12)
+    host = Sample.of(x, r) + Sample.of(x[:5], r[:5])
+    with jax.enable_x64(True):
+        traced = jax.jit(lambda x, r: Sample.of(x, r) + Sample.of(x[:5], r[:5]))(x, r)
+    m = host.value.shape[-1]
+    assert_same(jax.tree.map(lambda leaf: np.asarray(leaf)[..., :m], traced), host)
+    assert np.isnan(traced.value[..., m:]).all() and not np.any(traced.weight[..., m:])
+
+
+def test_prior_and_data_in_one_model_of_two_blocks(x64: None) -> None:
+    """Sites get the block's name, and the factor with them."""
+    this = case(FAMILY, d=2)
+    nb = NaiveBayes(
+        DirichletClasses(np.ones(C)), {"a": this.block.select(np.array([0])), "b": this.block.select(np.array([1]))}
+    )
+    rows = {"a": this.x[:, [0]], "b": this.x[:, [1]]}
+    stats = nb.suffstats(rows, this.r)
+    posterior = nb.update(stats)
+    theta = posterior.sample(this.rng)
+    sites = nb.to_sites(theta)
+    assert sites.keys() == {"pi", "a.bandwidth", "b.bandwidth"}
+    for joint in (
+        log_density(nb.model, (rows, this.y), {}, sites)[0],
+        log_density(nb.model_from_statistics, (stats,), {}, sites)[0],
+    ):
+        assert float(joint) - posterior.log_prob(theta) == pytest.approx(nb.log_marginal(stats), rel=1e-9)
