@@ -9,10 +9,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import datasets as datasets
     from . import families as families
+    from .analysis.active import expected_information as expected_information
+    from .analysis.active import most_informative as most_informative
+    from .analysis.averaging import FeatureAverage as FeatureAverage
+    from .analysis.averaging import average_over_features as average_over_features
     from .analysis.binning import EqualWidthBinner as EqualWidthBinner
+    from .analysis.comparison import Comparison as Comparison
+    from .analysis.comparison import compare as compare
     from .analysis.counting import count_parameters as count_parameters
+    from .analysis.decisions import CostClassifier as CostClassifier
     from .analysis.decisions import cost_scorer as cost_scorer
     from .analysis.decisions import cost_threshold as cost_threshold
+    from .analysis.decisions import decide as decide
+    from .analysis.decisions import expected_costs as expected_costs
     from .analysis.decisions import moved_prior as moved_prior
     from .analysis.decisions import with_class_prior as with_class_prior
     from .analysis.ranking import rank_features as rank_features
@@ -31,6 +40,8 @@ if TYPE_CHECKING:
     from .estimators import MultinomialNB as MultinomialNB
     from .estimators import PoissonNB as PoissonNB
     from .naive_bayes import NaiveBayes as NaiveBayes
+    from .sampling.intervals import Uncertainty as Uncertainty
+    from .sampling.loo import LooResult as LooResult
     from .sampling.report import CheckReport as CheckReport
     from .sampling.to_arviz import as_arviz as as_arviz
 
@@ -39,24 +50,35 @@ __version__ = "0.1.0"
 _HOME = {
     "BernoulliNB": "estimators",
     "CategoricalNB": "estimators",
+    "CheckReport": "sampling.report",
+    "Comparison": "analysis.comparison",
     "ComplementNB": "estimators",
+    "CostClassifier": "analysis.decisions",
+    "EqualWidthBinner": "analysis.binning",
     "ExponentialNB": "estimators",
+    "FeatureAverage": "analysis.averaging",
+    "ForwardSelection": "analysis.selection",
     "GaussianDA": "estimators",
     "GaussianNB": "estimators",
     "GeometricNB": "estimators",
     "KernelNB": "estimators",
+    "LooResult": "sampling.loo",
     "MixedNB": "estimators",
     "MultinomialNB": "estimators",
-    "PoissonNB": "estimators",
     "NaiveBayes": "naive_bayes",
-    "CheckReport": "sampling.report",
-    "as_arviz": "sampling.to_arviz",
-    "EqualWidthBinner": "analysis.binning",
-    "ForwardSelection": "analysis.selection",
+    "PoissonNB": "estimators",
     "SelectionReport": "analysis.selection",
+    "Uncertainty": "sampling.intervals",
+    "as_arviz": "sampling.to_arviz",
+    "average_over_features": "analysis.averaging",
+    "compare": "analysis.comparison",
     "cost_scorer": "analysis.decisions",
     "cost_threshold": "analysis.decisions",
     "count_parameters": "analysis.counting",
+    "decide": "analysis.decisions",
+    "expected_costs": "analysis.decisions",
+    "expected_information": "analysis.active",
+    "most_informative": "analysis.active",
     "moved_prior": "analysis.decisions",
     "rank_features": "analysis.ranking",
     "select_features": "analysis.selection",

@@ -62,10 +62,10 @@ def _terms(
     weight: Array,
     others: tuple[Array, ...],
     rate: Array,
-    slopes: bool = False,
+    order: int = 0,
     scratch: Array | None = None,
 ) -> tuple[Array, ...]:
-    """Σ over b of w_i log f_−i without −log h − ½ log 2π, its two derivatives with respect to log h, and Σ w_i.
+    """Σ over b of w_i log f_−i without −log h − ½ log 2π, derivatives with respect to log h, and Σ w_i.
 
     The nearest cell's exponential is taken out, so that no sum is zero. With a = squared distance / h² and averages
     over the kernels, the derivatives of log Σ_k w_k exp(−½ a_k) are ⟨a⟩ and var(a) − 2⟨a⟩.
@@ -74,21 +74,27 @@ def _terms(
     ----------
     own, weight : (p, b) and (p, m), the weights w_i and w_k
     rate : (p,) scale²/h²
+    order : of derivatives that are wanted too, 0 … 2
     """
     near, rest, spare, mass = others
     xp = namespace(own, rest, rate)
     rate = rate[:, None, None]
     kernels = _decay(rest, -0.5 * rate, scratch)
-    total = spare + (kernels @ weight[..., None])[..., 0]
+    if xp is np and order == 0:
+        total = spare + (kernels @ weight[..., None])[..., 0]
+    else:  # in JAX sums fuse with the exponentials, products do not
+        kernels = kernels * weight[:, None, :]
+        total = spare + kernels.sum(-1)
     told = mass > 0  # a cell that is alone: nothing foretells it
     own, mass, total = xp.where(told, own, 0), xp.where(told, mass, 1), xp.where(told, total, 1)
     value = (own * (xp.log(total) - xp.log(mass) - 0.5 * rate[..., 0] * near)).sum(-1)
-    if not slopes:
+    if order == 0:
         return value, own.sum(-1)
     a = rate * (rest + near[..., None])
-    kernels = kernels * weight[:, None, :] / total[..., None]
-    first = (kernels * a).sum(-1)
-    second = (kernels * a * a).sum(-1) - first * first
+    first = (kernels * a).sum(-1) / total
+    if order == 1:
+        return value, (own * first).sum(-1), own.sum(-1)
+    second = (kernels * a * a).sum(-1) / total - first * first
     return value, (own * first).sum(-1), (own * (second - 2 * first)).sum(-1), own.sum(-1)
 
 
@@ -96,11 +102,11 @@ def _finish(t: Array, log_scale: Array, value: Array, *rest: Array) -> tuple[Arr
     """The factors 1/(h √2π) of every term, and their slope −1."""
     *slopes, own = rest
     value = value - own * (t + 0.5 * LOG_2PI)
-    return (value, slopes[0] - own, slopes[1]) if slopes else (value,)
+    return (value, slopes[0] - own, *slopes[1:]) if slopes else (value,)
 
 
 def products(
-    value: Array, weight: Array, log_scale: Array, t: Array, slopes: bool = False
+    value: Array, weight: Array, log_scale: Array, t: Array, order: int = 0
 ) -> tuple[Float[np.ndarray, "g p"], ...]:
     """Σ_i w_i log f_−i(v_i; eᵗ) of p classes and features at g bandwidths each, and its derivatives, on the host.
 
@@ -110,7 +116,7 @@ def products(
     log_scale : (p,) a length to measure distances in
     t : (g, p) logarithms of bandwidths
     """
-    found = np.zeros((4 if slopes else 2, *t.shape), t.dtype)
+    found = np.zeros((2 + order, *t.shape), t.dtype)
     counts = (weight != 0).sum(-1)
     with np.errstate(over="ignore"):  # far cells: held at a distance that is a number
         for pieces in _packs(counts):
@@ -123,7 +129,7 @@ def products(
                 others = _others(v, w, scale, at)
                 scratch = np.empty((len(pieces), len(at), m), v.dtype)
                 for g, rate in enumerate(rates):
-                    found[:, g, pieces] += _terms(w[:, at], w, others, rate, slopes, scratch)
+                    found[:, g, pieces] += _terms(w[:, at], w, others, rate, order, scratch)
     return _finish(t, log_scale, *found)
 
 
@@ -138,17 +144,17 @@ def _packs(counts: np.ndarray) -> Iterator[np.ndarray]:
         order = order[size:]
 
 
-def traced_products(value: Array, weight: Array, log_scale: Array, t: Array, slopes: bool = False) -> tuple[Array, ...]:
+def traced_products(value: Array, weight: Array, log_scale: Array, t: Array, order: int = 0) -> tuple[Array, ...]:
     """`products` in JAX: a loop over the cells."""
     value, weight, log_scale, t = (jnp.asarray(a) for a in (value, weight, log_scale, t))
     rates = jnp.exp(2 * (log_scale - t))
 
     def add(total: tuple[Array, ...], i: Array) -> tuple[tuple[Array, ...], None]:
         others = _others(value, weight, jnp.exp(log_scale), i[None])
-        terms = jax.vmap(lambda rate: _terms(weight[:, i[None]], weight, others, rate, slopes))(rates)
+        terms = jax.vmap(lambda rate: _terms(weight[:, i[None]], weight, others, rate, order))(rates)
         return jax.tree.map(jnp.add, total, terms), None
 
-    zero = tuple(jnp.zeros_like(rates) for _ in range(4 if slopes else 2))
+    zero = tuple(jnp.zeros_like(rates) for _ in range(2 + order))
     found = jax.lax.scan(add, zero, jnp.arange(value.shape[-1]))[0] if value.shape[-1] else zero
     return _finish(t, log_scale, *found)
 
@@ -162,7 +168,7 @@ def traced_product(value: Array, weight: Array, log_scale: Array, t: Array) -> A
 @traced_product.defjvp
 def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     value, weight, log_scale, t = primals
-    product, slope, _ = traced_products(value, weight, log_scale, t, slopes=True)
+    product, slope = traced_products(value, weight, log_scale, t, order=1)
     return product, slope * tangents[3]
 
 

@@ -45,6 +45,13 @@ def trigamma(x: Array | Scalar) -> Array | Scalar:
     return sp.zeta(np.asarray(2, np.result_type(x)), x)  # ψ₁(x) = ζ(2, x), DLMF 25.11.12; polygamma would widen float32
 
 
+def tetragamma(x: Array | Scalar) -> Array | Scalar:
+    """ψ₂(x) = d³ log Γ(x) / dx³, x > 0, in the precision of x."""
+    if namespace(x) is jnp:
+        return jsp.polygamma(2, x)
+    return -2 * sp.zeta(np.asarray(3, np.result_type(x)), x)  # ψ₂(x) = −2 ζ(3, x), DLMF 25.11.12
+
+
 def xlogy(x: Array | Scalar, y: Array | Scalar) -> Array | Scalar:
     """x log y, and 0 where x = 0."""
     return _special(x, y).xlogy(x, y)

@@ -72,6 +72,23 @@ class AbstractConjugate(AbstractBlock):
     def log_prob(self, theta: Theta) -> Float[Array, " *pieces"]:
         """Log density of the parameters, with respect to dθ in the basis of the NumPyro sites."""
 
+    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """log p(x_i | y = c, data without row i): `log_predictive` of a posterior that knows the rows, each left out.
+
+        Parameters
+        ----------
+        x, r : rows among those that this posterior was updated with, and their weights then
+
+        Notes
+        -----
+        Here one update a row. Wherever hyperparameters go back in closed form the family says how, in one pass.
+        """
+        tables = []
+        for i in range(x.shape[0]):
+            stats = self.suffstats(x[[i]], r[[i]])
+            tables.append(self.update(stats.zero() - stats).log_predictive(x[[i]]))
+        return namespace(*tables).concatenate(tables)
+
     @abc.abstractmethod
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """log p(x_i | θ_c) in nats; leading axes of θ are draws and lead the result."""

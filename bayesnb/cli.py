@@ -90,9 +90,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     compare = commands.add_parser(
         "compare",
         help="evidence and exact leave-one-out of several models",
-        description="Fit several models to the same rows and compare them: log evidence, Bayes factor against the best, "
-        "probability of the model, exact leave-one-out with the standard error of the paired difference to the best. "
-        "Columns that are not numbers are left out unless all models take them. Exit code 2 if the input cannot be used.",
+        description="Fit several models to the same rows and compare them: log evidence, Bayes factor against the "
+        "best, probability of the model, exact leave-one-out with the standard error of the paired difference to the "
+        "best. Columns that are not numbers are left out unless all models take them. Exit code 2 if the input cannot "
+        "be used.",
     )
     compare.add_argument("data", metavar="NAME|FILE", help=f"{', '.join(NAMES)}, or a CSV, TSV or Parquet file")
     compare.add_argument("--target", help="column with the class labels; needed for a file")

@@ -167,6 +167,49 @@ def test_a_selection_that_cannot_be_made_is_one_line_and_exit_code_2(arguments, 
     assert "Traceback" not in out + err
 
 
+def test_models_are_compared(capsys):
+    assert cli.main(["compare", "iris", "--models", "gaussian,pooled,shared-da"]) == 0
+    out, err = capsys.readouterr()
+    assert "iris: 150 rows, 4 features, target 'class'" in out
+    lines = out.splitlines()
+    assert [line.split()[0] for line in lines[-3:]] == ["shared-da", "gaussian", "pooled"]  # by elpd
+    assert "log_bayes_factor" in out
+    assert err == ""
+
+
+def test_a_comparison_as_json_tells_what_is_missing(capsys):
+    assert cli.main(["compare", "penguins", "--models", "gaussian,mixed", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert set(report["models"]) == {"gaussian", "mixed"}
+    assert report["models"]["mixed"]["probability"] == pytest.approx(0.5)  # of numbers alone they are the same
+    assert "left out: 'island', 'sex'" in report["notes"][-1]
+    assert cli.main(["compare", "votes", "--models", "categorical", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["models"]["categorical"]["probability"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["votes", "--models", "gaussian"], "no column holds numbers"),
+        (["nothing.csv", "--target", "kind", "--models", "gaussian"], "there is no file"),
+        (["iris", "--models", "gaussian,bernoulli"], "Values other than 0 and 1"),
+    ],
+)
+def test_a_comparison_that_cannot_be_made_is_one_line_and_exit_code_2(arguments, message, capsys):
+    assert cli.main(["compare", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert message in err
+    assert err.count("\n") == 1
+    assert "Traceback" not in out + err
+
+
+def test_models_that_do_not_exist_are_exit_code_2(capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["compare", "iris", "--models", "gaussian,gausian"])
+    assert stop.value.code == 2
+    assert "'gausian' is not one of bernoulli" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("arguments", [["--bins", "0"], ["--max", "1", "--exact", "1"], ["--test-share", "1"]])
 def test_options_out_of_range_are_exit_code_2(arguments, capsys):
     with pytest.raises(SystemExit) as stop:

@@ -1,21 +1,35 @@
-"""From probabilities to decisions for two classes: costs, thresholds and moved class priors are one thing.
+"""From probabilities to decisions: what costs least on average, and when to abstain.
 
-Predicting the second class where p(y = 1 | x) > t costs least on average for t = a / (a + b), a the cost of a false
-positive and b that of a false negative. The same decisions come from the threshold ½ after the prior odds of the second
-class are multiplied by (1 − t)/t. Duda, Hart & Stork (2001), Pattern Classification, 2nd ed., §2.2; Elkan (2001), The
+With the cost [k, a] of deciding a where class k is true, the decision with the least expected cost is
+
+    argmin_a Σ_k p(y = k | x) cost[k, a]
+
+whatever the number of decisions; one of them may be to decide nothing. Berger (1985), Statistical Decision Theory and
+Bayesian Analysis, 2nd ed., §4.4; Chow (1970), On optimum recognition error and reject tradeoff, IEEE Trans. Inf. Theory
+16 (abstention).
+
+For two classes costs, thresholds and moved class priors are one thing. Predicting the second class where
+p(y = 1 | x) > t costs least on average for t = a / (a + b), a the cost of a false positive and b that of a false
+negative. The same decisions come from the threshold ½ after the prior odds of the second class are multiplied by
+(1 − t)/t. Duda, Hart & Stork (2001), Pattern Classification, 2nd ed., §2.2; Elkan (2001), The
 foundations of cost-sensitive learning, IJCAI, theorem 2.
 """
 
 import copy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int, Real
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.metrics import confusion_matrix, make_scorer
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Scalar
 from ..families import FixedClasses
+from .active import split_uncertainty
+
+ABSTAIN = -1  # the index of no class
 
 
 def cost_threshold(false_positive: Scalar, false_negative: Scalar) -> float:
@@ -111,3 +125,174 @@ def with_class_prior(estimator: Any, class_prior: Any) -> Any:
     moved.set_params(**{name: np.asarray(class_prior, float)})
     assert isinstance(moved._class_prior(), FixedClasses)
     return moved._set_statistics(moved.statistics_)
+
+
+# --- any number of classes ------------------------------------------------------------------------------------------
+
+
+def expected_costs(p: Float[np.ndarray, "n c"], costs: Real[np.ndarray, "c a"]) -> Float[np.ndarray, "n a"]:
+    """Σ_k p_ik cost[k, a]: the cost that each decision is expected to have, in the unit of the costs."""
+    return p @ costs
+
+
+def decide(p: Float[np.ndarray, "n c"], costs: Any = None, abstain_cost: Scalar | None = None) -> Int[np.ndarray, " n"]:
+    """Index of the class with the least expected cost for each row, −1 where abstaining costs less.
+
+    Parameters
+    ----------
+    p : (n, c) class probabilities
+    costs : (c, c), entry [k, a] the cost of deciding class a where class k is true, any finite numbers; a column more,
+        (c, c + 1), is the cost of abstaining where k is true. None: 1 for each error
+    abstain_cost : cost of abstaining, whatever is true; for costs without that column
+
+    Notes
+    -----
+    Of equal costs the first class is taken, and a class before abstaining.
+
+    Raises
+    ------
+    ValueError
+        if the costs are not finite or of another shape, or the cost of abstaining is given twice
+    """
+    c = p.shape[1]
+    best = np.argmin(expected_costs(p, _cost_table(costs, abstain_cost, c)), axis=1)
+    return np.where(best == c, ABSTAIN, best)
+
+
+def _cost_table(costs: Any, abstain_cost: Scalar | None, c: int) -> Float[np.ndarray, "c a"]:
+    """Costs as (c, c), or (c, c + 1) where abstaining is one of the decisions."""
+    table = 1 - np.eye(c) if costs is None else np.asarray(costs, float)
+    if table.shape not in ((c, c), (c, c + 1)):
+        raise ValueError(f"`costs` has shape {table.shape}; {c} classes need ({c}, {c}), or ({c}, {c + 1}) to abstain")
+    if not np.isfinite(table).all():
+        raise ValueError("`costs` has entries that are not finite; a decision to be ruled out needs a large cost")
+    if abstain_cost is None:
+        return table
+    if not np.isfinite(abstain_cost):
+        raise ValueError(f"`abstain_cost` is {abstain_cost}; it needs to be finite, or None to decide always")
+    if table.shape[1] > c:
+        raise ValueError("`abstain_cost` is given, and so is a column of `costs` for abstaining; leave out one of them")
+    return np.column_stack([table, np.full(c, float(abstain_cost))])
+
+
+class CostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """A classifier that predicts what costs least on average, and may abstain.
+
+    Parameters
+    ----------
+    estimator : classifier with `predict_proba`; a clone of it is fitted. To keep one that is fitted already, hand in
+        `sklearn.frozen.FrozenEstimator(it)`
+    costs : (c, c), entry [k, a] the cost of deciding the class a where the class k is true, in the order of `classes_`;
+        with one column more, (c, c + 1), that of abstaining where k is true. None: 1 for each error
+    abstain_cost : cost of abstaining, whatever is true; None: there is no abstaining, unless the costs have a column
+        for it
+    max_epistemic : abstain also where the parameters leave more than this open, in nats: the epistemic part of the
+        estimator's `uncertainty`, at most log c. Such a row is unlike those fitted, or they are few
+    abstain_label : what `predict` returns where it abstains; None needs an array of objects, a label of the kind of
+        the classes' does not
+
+    Attributes
+    ----------
+    estimator_ : the fitted estimator
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        costs: Any = None,
+        *,
+        abstain_cost: Any = None,
+        max_epistemic: Any = None,
+        abstain_label: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.costs = costs
+        self.abstain_cost = abstain_cost
+        self.max_epistemic = max_epistemic
+        self.abstain_label = abstain_label
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit a clone of the estimator.
+
+        Raises
+        ------
+        ValueError
+            if a parameter is out of range or does not fit the classes
+        """
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        fitted = clone(self.estimator).fit(X, y, **weights)
+        self._check(fitted.classes_)
+        self.estimator_, self.classes_ = fitted, fitted.classes_
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(fitted, name):
+                setattr(self, name, getattr(fitted, name))
+            elif hasattr(self, name):
+                delattr(self, name)
+        return self
+
+    def _check(self, classes: np.ndarray) -> None:
+        _cost_table(self.costs, self.abstain_cost, len(classes))
+        if self.max_epistemic is not None and not self.max_epistemic >= 0:
+            raise ValueError(f"`max_epistemic` is {self.max_epistemic}; it needs to be a number of nats, at least 0")
+        if self.abstain_label is not None and self.abstain_label in classes.tolist():
+            raise ValueError(f"`abstain_label` is {self.abstain_label!r}, which is one of the classes")
+
+    def decide(self, X: Any) -> np.ndarray:
+        """Index of the class decided for each row, (n,), −1 where it abstains."""
+        check_is_fitted(self)
+        found = decide(self.estimator_.predict_proba(X), self.costs, self.abstain_cost)
+        if self.max_epistemic is None:
+            return found
+        open_ = split_uncertainty(self.estimator_, X).epistemic > self.max_epistemic
+        return np.where(open_, ABSTAIN, found)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Label with the least expected cost, or `abstain_label`, (n,)."""
+        found = self.decide(X)
+        if not self._may_abstain:
+            return self.classes_[found]
+        label = np.asarray(self.abstain_label)
+        alike = {label.dtype.kind, self.classes_.dtype.kind}
+        if alike <= set("biuf") or len(alike) == 1:
+            return np.where(found == ABSTAIN, label, self.classes_[found])
+        labels = self.classes_[found].astype(object)
+        labels[found == ABSTAIN] = self.abstain_label
+        return labels
+
+    @property
+    def _may_abstain(self) -> bool:
+        c = len(self.classes_)
+        return self.max_epistemic is not None or _cost_table(self.costs, self.abstain_cost, c).shape[1] > c
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities of the estimator, (n, c): costs move the decision, not what is believed."""
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(X)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Their logarithms."""
+        check_is_fitted(self)
+        return self.estimator_.predict_log_proba(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Minus the average cost of a row, so that more is better; what `GridSearchCV` looks at.
+
+        Where it abstains for `max_epistemic` and abstaining has no cost, the row is left out of the average; 0 where
+        all are.
+        """
+        found, labels = self.decide(X), np.asarray(y)
+        truth = np.searchsorted(self.classes_, labels).clip(0, len(self.classes_) - 1)
+        if (unknown := self.classes_[truth] != labels).any():
+            raise ValueError(f"`y` has the labels {np.unique(labels[unknown])}, which are not among the classes")
+        table = _cost_table(self.costs, self.abstain_cost, len(self.classes_))
+        weight = np.ones(len(found)) if sample_weight is None else np.asarray(sample_weight, float)
+        counts: Bool[np.ndarray, " n"] = (found != ABSTAIN) | (table.shape[1] > len(self.classes_))
+        if not weight[counts].sum() > 0:
+            return 0.0
+        return -float(np.average(table[truth, found][counts], weights=weight[counts]))  # −1 is the last column
+
+    def __sklearn_tags__(self) -> Tags:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
+        return tags

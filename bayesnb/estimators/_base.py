@@ -19,11 +19,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from .._random import categorical, generator
 from .._special import log_normalize
+from .._typing import Scalar
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
 from ..naive_bayes import NaiveBayes, Parameters, Rows, Statistics
 from ..statistics import one_hot
 
 if TYPE_CHECKING:
+    from ..sampling.intervals import Uncertainty
+    from ..sampling.loo import LooResult
     from ..sampling.report import CheckReport
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -145,12 +148,16 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X, y = self._validate(X, y=y, reset=False)
         self._learn_encoding(X, reset=False)
+        return self._set_statistics(self._without(self._gather(X, self._class_index(y), sample_weight)))
+
+    def _without(self, stats: Statistics) -> Statistics:
+        """What is left of the statistics without those of some rows; ValueError where these were never fitted."""
         held = self.statistics_
-        left = held - self._gather(X, self._class_index(y), sample_weight)
+        left = held - stats
         pairs = [(left, held), *((block, held.blocks[name]) for name, block in left.blocks.items())]
         if any(_is_negative(after, before) for after, before in pairs):
             raise ValueError("`X`, `y` hold rows that were never fitted: forgetting them would leave negative counts")
-        return self._set_statistics(left)
+        return left
 
     def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
         """Statistics of validated rows with class indices."""
@@ -242,6 +249,75 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
             theta = self.posterior_.sample(rng, (min(step, n_draws - at),))
             draws.append(np.exp(log_normalize(self.posterior_.log_joint(rows, theta))))
         return np.concatenate(draws)
+
+    def predict_interval(
+        self,
+        X: Any,
+        level: Scalar = 0.9,
+        method: str = "auto",
+        n_draws: int | None = None,
+        seed: int | np.random.Generator | None = 0,
+    ) -> np.ndarray:
+        """Equal-tailed credible interval of the class probability p(y = c | x_i, θ) over the posterior of θ, (n, c, 2).
+
+        It tells how far the probability would move if the parameters were known. It belongs to the posterior, whatever
+        `estimate` says, and to `sample_proba(X).mean(0)` rather than to `predict_proba`, where the joint is averaged
+        first: the latter may lie outside.
+
+        Parameters
+        ----------
+        level : posterior mass inside, between 0 and 1
+        method : "analytic" matches the first three moments of log p(x, y = c | θ), which are closed forms, and needs
+            no draws of θ; "draws" is the interval of `n_draws` draws of all parameters; "auto" is "analytic", and
+            "draws" where the moments are no guide: see the Notes
+        n_draws : draws, by default 1,000; with "analytic" and more than two classes the number of points in c
+            dimensions, by default 1,024, rounded up to a power of two
+        seed : of the draws or of the points; the same for all rows
+
+        Raises
+        ------
+        ValueError
+            if `level`, `method` or `n_draws` is out of range
+
+        Notes
+        -----
+        The moments are exact; the shape, a shifted gamma for each class, is not. 90 % endpoints against those of 4,000
+        draws, fitted to half of the rows: 0.0001 to 0.0009 off on average (digits, breast cancer, penguins, spam
+        counts; the draws themselves are 0.0001 to 0.0009 off), with 89 to 91 % of the posterior inside. From 12 to 40
+        rows 0.0004 to 0.007, as the draws themselves. Single endpoints are off by up to 1 where a probability
+        jumps from 0 to 1 near the quantile; there two sets of draws do not agree either.
+
+        "auto" draws for KernelNB, whose analytic endpoints are 0.14 off, and where classes share a variance of less
+        than 30 degrees of freedom (0.015 to 0.02 off for 12 penguins).
+        """
+        from ..sampling.intervals import intervals
+
+        return intervals(self.posterior_, self._encode(X), level, method, n_draws, seed)
+
+    def uncertainty(
+        self,
+        X: Any,
+        method: str = "auto",
+        n_draws: int | None = None,
+        seed: int | np.random.Generator | None = 0,
+    ) -> "Uncertainty":
+        """Entropy of the label of each row in nats, split: fields `total`, `aleatoric`, `epistemic`, (n,) each.
+
+        `total` is the entropy of the posterior mean of p(y | x_i, θ), `aleatoric` the mean of its entropy, `epistemic`
+        the difference: the mutual information of label and parameters, which shrinks as rows are added. As with
+        `predict_interval`, whose parameters these are, all three belong to the posterior, whatever `estimate` says.
+        """
+        from ..sampling.intervals import uncertainty
+
+        return uncertainty(self.posterior_, self._encode(X), method, n_draws, seed)
+
+    def novelty_score(self, X: Any) -> np.ndarray:
+        """log p(x_i) in nats, (n,), under the current `estimate`: low for rows unlike those fitted.
+
+        log Σ_c p(x_i, y = c). Compare rows with rows: the level depends on units and on the number of features, and,
+        where rows have lengths of their own (counts of words), on these.
+        """
+        return np.logaddexp.reduce(self.predict_joint_log_proba(X), axis=1)
 
     def _encode(self, X: Any) -> Rows:
         check_is_fitted(self)
@@ -406,6 +482,22 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
 
         return check(self, X, y, seed=seed, **settings)
 
+    def loo(self, X: Any, y: Any, sample_weight: Any = None) -> "LooResult":
+        """Exact leave-one-out: each of the rows fitted, predicted by all others. No refits; see `LooResult`.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as they were fitted, all of them or some; a row leaves with its whole weight
+
+        Raises
+        ------
+        ValueError
+            if the rows cannot all have been fitted
+        """
+        from ..sampling.loo import loo
+
+        return loo(self, X, y, sample_weight)
+
     def _feature_labels(self, block: str) -> dict[str, np.ndarray]:
         """Coordinates of a block's own dimensions, in the order of its axes after the class."""
         names = getattr(self, "feature_names_in_", None)
@@ -424,8 +516,13 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
 
 def _is_negative(after: Any, before: Any) -> bool:
     """Whether counts have fallen below zero by more than the rounding of what they were."""
-    names = [name for name in ("n", "total") if hasattr(after, name)]
-    return any((getattr(after, n) < -1e-9 * np.maximum(getattr(before, n), 1)).any() for n in names)
+    for name in ("n", "total"):
+        if hasattr(after, name):
+            left, held = getattr(after, name), getattr(before, name)
+            scale = held if held.shape == left.shape else held.max(initial=0)  # distinct cells, of which fewer are left
+            if (left < -1e-9 * np.maximum(scale, 1)).any():
+                return True
+    return False
 
 
 def positive(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:

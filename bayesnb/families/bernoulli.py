@@ -15,8 +15,8 @@ from jaxtyping import Float, Int, Real
 from scipy import sparse
 
 from .._random import Key, log_dirichlet
-from .._rows import contract
-from .._special import digamma, log_beta, log_floor, log_rising, namespace, trigamma
+from .._rows import contract, own_cells, rest, without_own
+from .._special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
 from .._typing import Array, Sparse, Theta
 from ..base import AbstractConjugate, observed, to_sites
 from ..statistics import Counts, by_class, class_totals
@@ -76,6 +76,19 @@ class BetaBernoulli(AbstractConjugate):
         """Σ_j x log a/(a+b) + (1−x) log b/(a+b): the posterior mean plugged in, which is Laplace's rule."""
         return self.log_likelihood(self.mean(), x)
 
+    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """log_predictive without row i: a − wx for a and b − w(1−x) for b in the classes where the row has weight w."""
+
+        def cell(x: Array, w: Array, a: Array, b: Array) -> Array:
+            p, q = rest(a, w * x), rest(b, w * (1 - x))
+            return x * xp.log(p) + (1 - x) * xp.log(q) - xp.log(rest(a + b, w))
+
+        def empty(w: Array, a: Array, b: Array) -> Array:
+            return xp.log(rest(b, w)) - xp.log(rest(a + b, w))
+
+        xp = namespace(x, r, self.a)
+        return without_own(self.log_predictive, own_cells(cell, empty), x, r, self.a, self.b)
+
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j x log θ + (1−x) log(1−θ)."""
         log_p, log_q = _log_probabilities(theta)
@@ -92,6 +105,12 @@ class BetaBernoulli(AbstractConjugate):
         mean_p, mean_q = digamma(self.a) - digamma(whole), digamma(self.b) - digamma(whole)
         var_p, var_q = trigamma(self.a) - trigamma(whole), trigamma(self.b) - trigamma(whole)
         return contract(x, mean_p - mean_q, mean_q), contract(x, var_p - var_q, var_q)
+
+    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """Σ_j ψ₂(a or b) − ψ₂(a+b), a where x = 1 and b where x = 0: the skewness of log p(x_i | θ_c)."""
+        whole = tetragamma(self.a + self.b)
+        third_p, third_q = tetragamma(self.a) - whole, tetragamma(self.b) - whole
+        return contract(x, third_p - third_q, third_q)
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of logit θ = log G(a) − log G(b)."""

@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Float, Int, Real
 
 from .._random import Key, categorical, log_dirichlet
-from .._rows import indicators, matmul
-from .._special import digamma, gammaln, log_rising, log_shares, namespace, trigamma
+from .._rows import indicators, matmul, rest, without_own
+from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from .._typing import Array, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..statistics import Counts, by_class
@@ -65,6 +65,17 @@ class DirichletCategorical(AbstractConjugate):
         """Σ_j log α_jx / Σ_k α_jk: the posterior mean plugged in."""
         return self.log_likelihood(self.mean(), x)
 
+    def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """log_predictive without row i: α_jx − w for α_jx and Σα − w for Σα in the classes where it has weight w."""
+
+        def own(x: Array, w: Array, alpha: Array) -> Array:
+            seen = (x >= 0) & (x < alpha.shape[-1])
+            level = alpha[np.arange(x.shape[1]), xp.where(seen, x, 0).astype(int)]
+            return xp.where(seen, xp.log(rest(level, w)) - xp.log(rest(alpha.sum(-1), w)), 0).sum(1)
+
+        xp = namespace(x, r, self.alpha)
+        return without_own(self.log_predictive, own, x, r, self.alpha)
+
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """Σ_j log θ_jx over the observed cells."""
         log_theta = theta["log_theta"]
@@ -84,6 +95,11 @@ class DirichletCategorical(AbstractConjugate):
         variance = (trigamma(self.alpha) - trigamma(whole)).reshape(c, -1)
         hot = indicators(x, k)
         return matmul(hot, mean), matmul(hot, variance)
+
+    def log_third_cumulant(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+        """Σ_j ψ₂(α_jx) − ψ₂(Σ_k α_jk)."""
+        third = tetragamma(self.alpha) - tetragamma(self.alpha.sum(-1, keepdims=True))
+        return matmul(indicators(x, self.alpha.shape[-1]), third.reshape(len(third), -1))
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of log θ by normalised log-gammas."""

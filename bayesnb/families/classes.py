@@ -12,7 +12,8 @@ import jax
 from jaxtyping import Float
 
 from .._random import Key, log_dirichlet
-from .._special import gammaln, log_floor, log_rising, log_shares, namespace
+from .._rows import rest
+from .._special import digamma, gammaln, log_floor, log_rising, log_shares, namespace, tetragamma, trigamma
 from .._typing import Array, Theta, Value
 
 
@@ -36,8 +37,16 @@ class AbstractClasses(abc.ABC):
         """log p(y = c | data) of the next label."""
 
     @abc.abstractmethod
+    def log_loo(self, r: Float[Array, "n c"]) -> Float[Array, "n c"]:
+        """log p(y = c | data without label i), from a posterior that knows labels with weights r."""
+
+    @abc.abstractmethod
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Independent draws of log π."""
+
+    @abc.abstractmethod
+    def log_cumulants(self) -> tuple[Float[Array, " c"], Float[Array, " c"], Float[Array, " c"]]:
+        """Mean, variance and third cumulant of log π_c, up to what all classes share."""
 
     @abc.abstractmethod
     def mean(self) -> Theta:
@@ -93,9 +102,23 @@ class DirichletClasses(AbstractClasses):
         """log α / Σα: the mean."""
         return self.mean()["log_pi"]
 
+    def log_loo(self, r: Float[Array, "n c"]) -> Float[Array, "n c"]:
+        """log (α_c − r_ic) / (Σα − Σ_c r_ic)."""
+        xp = namespace(self.alpha, r)
+        return xp.log(rest(self.alpha, r)) - xp.log(rest(self.alpha.sum(), r.sum(1, keepdims=True)))
+
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of log π by normalised log-gammas."""
         return {"log_pi": log_dirichlet(key, self.alpha, shape)}
+
+    def log_cumulants(self) -> tuple[Float[Array, " c"], Float[Array, " c"], Float[Array, " c"]]:
+        """ψ(α) − ψ(A), ψ₁(α) and ψ₂(α), A = Σα.
+
+        log π_c = log G_c − log ΣG with independent gammas G: the last term, the same for all classes, adds −ψ₁(A) to
+        every entry of the covariance and −ψ₂(A) to the third cumulants, and drops out of class probabilities. Without
+        it the classes are independent.
+        """
+        return digamma(self.alpha) - digamma(self.alpha.sum()), trigamma(self.alpha), tetragamma(self.alpha)
 
     def mean(self) -> Theta:
         """α / Σα; (N_c + α_c)/(N + Σα) in a posterior."""
@@ -157,10 +180,18 @@ class FixedClasses(AbstractClasses):
         """log π."""
         return log_floor(self.pi)
 
+    def log_loo(self, r: Float[Array, "n c"]) -> Float[Array, "n c"]:
+        """log π."""
+        return namespace(self.pi, r).broadcast_to(log_floor(self.pi), r.shape)
+
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """log π, repeated."""
         xp = namespace(self.pi)
         return {"log_pi": xp.broadcast_to(log_floor(self.pi), (*shape, *self.pi.shape))}
+
+    def log_cumulants(self) -> tuple[Float[Array, " c"], Float[Array, " c"], Float[Array, " c"]]:
+        """log π, 0 and 0."""
+        return log_floor(self.pi), 0 * self.pi, 0 * self.pi
 
     def mean(self) -> Theta:
         """π."""

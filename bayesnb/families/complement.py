@@ -30,8 +30,19 @@ from jaxtyping import Float, Int, Real
 from scipy import sparse
 
 from .._random import Key, log_dirichlet
-from .._rows import log_coefficient, log_rising_sum, matmul, row_totals
-from .._special import digamma, gammaln, log_rising, log_shares, namespace, trigamma
+from .._rows import (
+    as_counts,
+    each,
+    log_coefficient,
+    log_rising_cells,
+    log_rising_sum,
+    matmul,
+    own_cells,
+    rest,
+    row_totals,
+    without_own,
+)
+from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from .._typing import Array, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
 from ..statistics import Counts, by_class
@@ -79,8 +90,26 @@ class DirichletComplement(AbstractConjugate):
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_{k≠c} log L!/Πx! + Σ_j log α_kj^(x_j) − log A_k^(L), A = Σα: Dirichlet–multinomials of the others."""
-        length = log_rising(self.alpha.sum(-1), row_totals(x)[:, None])
-        return _others(log_coefficient(x)[:, None] + log_rising_sum(x, self.alpha) - length, -1)
+        return _others(log_coefficient(x)[:, None] + self._log_polya(x), -1)
+
+    def _log_polya(self, x: Any) -> Float[Array, "n c"]:
+        """Σ_j log α_j^(x_j) − log A^(L), A = Σα, rising factorials: a row's log probability but for its coefficient."""
+        return log_rising_sum(x, self.alpha) - log_rising(self.alpha.sum(-1), row_totals(x)[:, None])
+
+    def _log_polya_without(self, x: Any, r: Any) -> Float[Array, "n c"]:
+        """The same with α − wx for α in the classes where the row has weight w."""
+        rising = own_cells(lambda x, w, alpha: log_rising_cells(rest(alpha, w * x), x))
+
+        def own(x: Any, w: Array, alpha: Array) -> Array:
+            length = row_totals(x)
+            return rising(x, w, alpha) - log_rising(rest(alpha.sum(), w[:, 0] * length), length)
+
+        return without_own(self._log_polya, own, as_counts(x), r, self.alpha)
+
+    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """log_predictive without row i, which leaves every complement that it has weight in: those of other classes."""
+        outside = _others(r.toarray() if sparse.issparse(r) else r, -1)
+        return _others(log_coefficient(x)[:, None] + self._log_polya_without(x, outside), -1)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_{k≠c} log L!/Πx! + Σ_j x_j log θ_kj."""
@@ -94,13 +123,30 @@ class DirichletComplement(AbstractConjugate):
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """Sums over k ≠ c of Σ_j x_j ψ(α_kj) − L ψ(A_k) (and the coefficient) and of Σ_j x_j² ψ₁(α_kj) − L² ψ₁(A_k).
 
-        Two classes share all complements but their own, so these logs are dependent from class to class.
+        Two classes share all complements but their own, so these logs are dependent from class to class; see
+        `log_covariance`.
         """
         whole, length = self.alpha.sum(-1), row_totals(x)[:, None]
         mean = matmul(x, digamma(self.alpha)) - length * digamma(whole)
-        squares = x.multiply(x).tocsr() if sparse.issparse(x) else x * x
+        squares = each(x, lambda count: count * count)
         variance = matmul(squares, trigamma(self.alpha)) - length * length * trigamma(whole)
         return _others(log_coefficient(x)[:, None] + mean, -1), _others(variance, -1)
+
+    def log_covariance(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c c"]:
+        """Covariance over θ from class to class of −log Multinomial(x; θ_c): diagonal.
+
+        That is log p(x | y = c, θ) less the sum over all complements, which is the same for every class and drops out
+        of class probabilities.
+        """
+        length = row_totals(x)[:, None]
+        squares = each(x, lambda count: count * count)
+        own = matmul(squares, trigamma(self.alpha)) - length * length * trigamma(self.alpha.sum(-1))
+        return own[..., None] * np.eye(own.shape[-1], dtype=own.dtype)
+
+    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """−Σ_j x_j³ ψ₂(α_j) + L³ ψ₂(A), that of −log Multinomial(x; θ_c): up to what all classes share."""
+        cubes = each(x, lambda count: count * count * count)
+        return row_totals(x)[:, None] ** 3 * tetragamma(self.alpha.sum(-1)) - matmul(cubes, tetragamma(self.alpha))
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of log θ by normalised log-gammas."""

@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Float, Int, Real
 
 from .._random import Key, log_gamma
-from .._rows import contract, over_classes
-from .._special import digamma, gammaln, log_floor, log_rising, namespace, trigamma
+from .._rows import contract, over_classes, own_cells, rest, without_own
+from .._special import digamma, gammaln, log_floor, log_rising, namespace, tetragamma, trigamma
 from .._typing import Array, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..statistics import Totals, by_class
@@ -78,6 +78,16 @@ class GammaExponential(AbstractConjugate):
 
         return over_classes(log_lomax, x, self.a, self.b, xp.log(self.a) - xp.log(self.b))
 
+    def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """log_predictive without row i: a − w for a and b − wx for b in the classes where the row has weight w."""
+
+        def cell(x: Array, w: Array, a: Array, b: Array) -> Array:
+            a, b = rest(a, w), rest(b, w * x)
+            return xp.log(a) - xp.log(b) - (a + 1) * xp.log1p(x / b)
+
+        xp = namespace(x, r, self.a)
+        return without_own(self.log_predictive, own_cells(cell), x, r, self.a, self.b)
+
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """Σ_j log λ − λx."""
         log_rate = theta["log_rate"]
@@ -97,6 +107,11 @@ class GammaExponential(AbstractConjugate):
         mean = contract(x, -rate, digamma(self.a) - namespace(self.a).log(self.b))
         variance = contract(x, -2 / self.b, trigamma(self.a)) + contract(x * x, rate / self.b, 0 * self.a)
         return mean, variance
+
+    def log_third_cumulant(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+        """Σ_j ψ₂(a) − 2a x³/b³ + 3x²/b²."""
+        squares = contract(x * x, 3 / self.b**2, tetragamma(self.a))
+        return squares + contract(x**3, -2 * self.a / self.b**3, 0 * self.a)
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of log λ = log G(a) − log b."""

@@ -17,8 +17,9 @@ import numpy as np
 from jaxtyping import Float, Int, Real
 
 from .._random import Key, normal, split
-from .._special import LOG_2PI, digamma, log1p_square, log_rising, namespace, square, trigamma
-from .._typing import Array, Sparse, Theta
+from .._rows import rest, without_own
+from .._special import LOG_2PI, digamma, log1p_square, log_rising, namespace, square, tetragamma, trigamma
+from .._typing import Array, Sparse, Theta, Value
 from .._wishart import (
     LOG_PI,
     InverseWishartMarginal,
@@ -109,6 +110,28 @@ class NormalInverseWishart(AbstractConjugate):
         top = log_rising(0.5 * (self.nu - d + 1), 0.5 * d) - 0.5 * (d * LOG_PI + log_det_of_factor(factor))
         return top - tail
 
+    def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """log_predictive without row i, which is taken out of the classes where it has weight w; δ = x − m.
+
+            κ' = κ − w,   m' = m − wδ/κ',   ν' = ν − w,   S' = S − gδδᵀ with g = wκ/κ'
+
+        With τ = δᵀS⁻¹δ the determinant lemma gives |S'| = |S| (1 − gτ), Sherman & Morrison δᵀS'⁻¹δ = τ/(1 − gτ).
+        """
+        d = self.m.shape[1]
+        xp = namespace(x, r, self.m)
+
+        def own(x: Array, w: Array, m: Array, kappa: Value, nu: Value, factor: Array) -> Array:
+            w, tau = w[:, 0], distances(x, m[None], factor[None])[:, 0]
+            left, nu = rest(kappa, w), nu - w
+            g = w * kappa / left
+            shrunk = rest(xp.ones_like(tau), g * square(tau))
+            top = log_rising(0.5 * (nu - d + 1), 0.5 * d) - 0.5 * d * (LOG_PI + xp.log1p(1 / left))
+            tail = log1p_square(kappa / left * tau / xp.sqrt(shrunk * (1 + 1 / left)))
+            return top - 0.5 * (log_det_of_factor(factor) + xp.log(shrunk)) - 0.5 * (nu + 1) * tail
+
+        fields = self.m, self.kappa, self.nu, xp.linalg.cholesky(self.S)
+        return without_own(self.log_predictive, own, x, r, *fields)
+
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """−½ [d log 2π + log |Σ| + (x − μ)ᵀΣ⁻¹(x − μ)]."""
         factor = namespace(theta["covariance"]).linalg.cholesky(theta["covariance"])
@@ -140,6 +163,22 @@ class NormalInverseWishart(AbstractConjugate):
         spread = trigamma(half).sum(-1) + 2 * d / self.kappa**2
         variance = spread - 4 * tau + 4 * self.nu * tau / self.kappa + 2 * self.nu * square(tau)
         return 0.5 * (level - self.nu * tau), 0.25 * variance
+
+    def log_third_cumulant(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+        """Third cumulant over θ of log p(x_i | θ_c), with τ = (x − m)ᵀS⁻¹(x − m) and a sum over i = 0 … d−1.
+
+        ⅛Σψ₂((ν−i)/2) − d/κ³ + 3τ/κ + 3τ²/2 − ν (3τ/κ² + 3τ²/κ + τ³)
+
+        The coefficient of t³/3! in log E p(x | θ)^t = log Γ_d((ν+t)/2)/Γ_d(ν/2) − ½d log(1+t/κ) − ½(ν+t) log(1+v) and
+        terms linear in t, where v = τt/(1+t/κ).
+        """
+        d = self.m.shape[1]
+        xp = namespace(x, self.m)
+        distance = distances(x, self.m, xp.linalg.cholesky(self.S))
+        tau = xp.square(xp.minimum(distance, 1e45 if self.m.dtype == np.float64 else 3e4))
+        gain = tau * (3 / self.kappa + 1.5 * tau)
+        loss = self.nu * tau * (3 / self.kappa**2 + tau * (3 / self.kappa + tau))
+        return tetragamma(half_degrees(self.nu, d)).sum(-1) / 8 - d / self.kappa**3 + gain - loss
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Σ = BBᵀ by Bartlett's decomposition, then μ = m + Bz/√κ."""

@@ -16,8 +16,19 @@ import numpy as np
 from jaxtyping import Float, Int, Real
 
 from .._random import Key, inverse_gamma, normal, split
-from .._rows import over_classes
-from .._special import LOG_2PI, digamma, gammaln, log_normal, log_rising, log_student_t, namespace, square, trigamma
+from .._rows import is_missing_free, over_classes, own_cells, rest, sum_log1p, sum_log1p_square, without_own
+from .._special import (
+    LOG_2PI,
+    digamma,
+    gammaln,
+    log_normal,
+    log_rising,
+    log_student_t,
+    namespace,
+    square,
+    tetragamma,
+    trigamma,
+)
 from .._typing import Array, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..statistics import Moments
@@ -85,8 +96,35 @@ class NormalInverseGamma(AbstractConjugate):
     def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
         """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)). Murphy (2007), (100)."""
         xp = namespace(x, self.a)
-        scale = xp.sqrt(self.b / self.a * (1 + 1 / self.kappa))
-        return over_classes(log_student_t, x, 2 * self.a, self.m, scale)
+        spread = 2 * self.b * (1 + 1 / self.kappa)
+        if not is_missing_free(x):
+            return over_classes(log_student_t, x, 2 * self.a, self.m, xp.sqrt(spread / (2 * self.a)))
+        level = (log_rising(self.a, 0.5) - 0.5 * xp.log(np.pi * spread)).sum(-1)
+        classes = zip(self.m, 1 / xp.sqrt(spread), self.a, strict=True)
+        return level - xp.stack([sum_log1p_square((x - m) * g, a + 0.5) for m, g, a in classes], -1)
+
+    def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """log_predictive without row i, which is taken out of the classes where it has weight w; δ = x − m.
+
+        `update` solved for the prior: κ' = κ − w, m' = m − wδ/κ', a' = a − w/2, b' = b − ½ wκδ²/κ'.
+        """
+
+        def cell(x: Array, w: Array, m: Array, kappa: Array, a: Array, b: Array) -> Array:
+            left, delta = rest(kappa, w), x - m
+            a, b = rest(a, w / 2), rest(b, 0.5 * w * kappa / left * square(delta))
+            return log_student_t(kappa / left * delta, 2 * a, 0 * a, xp.sqrt(b / a * (1 + 1 / left)))
+
+        def own(x: Array, w: Array, m: Array, kappa: Array, a: Array, b: Array) -> Array:
+            if len(w) > 1 or not is_missing_free(x):
+                return own_cells(cell)(x, w, m, kappa, a, b)
+            left, fewer, delta = rest(kappa, w), rest(a, w / 2), x - m  # (1, d), all rows having the same weight
+            lost = xp.minimum(square(delta * xp.sqrt(0.5 * w * kappa / (left * b))), 1 - np.finfo(x.dtype).eps)
+            level = log_rising(fewer, 0.5) - 0.5 * xp.log(2 * np.pi * b * (1 + 1 / left))
+            u = delta * (kappa / left / xp.sqrt(2 * b * (1 + 1 / left))) / xp.sqrt(1 - lost)
+            return level.sum() - sum_log1p(-lost, 0.5 + 0 * a) - sum_log1p_square(u, fewer[0] + 0.5)
+
+        xp = namespace(x, r, self.a)
+        return without_own(self.log_predictive, own, x, r, self.m, self.kappa, self.a, self.b)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
@@ -110,6 +148,24 @@ class NormalInverseGamma(AbstractConjugate):
 
         fields = self.m, self.kappa, self.a, self.b
         return over_classes(mean, x, *fields), over_classes(variance, x, *fields)
+
+    def log_third_cumulant(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+        """Third cumulant over θ of log p(x_i | θ_c), summed over j, with δ = x − m and u = δ²/b.
+
+        ⅛ψ₂(a) − 1/κ³ + 3u/(2κ) + ⅜u² − 3au/κ² − 3au²/(2κ) − ¼au³
+
+        The coefficient of t³/3! in log E p(x | θ)^t = log Γ(a+t/2)/Γ(a) − ½ log(1+t/κ) − (a+t/2) log(1+v) and terms
+        linear in t, where v = ½ut/(1+t/κ).
+        """
+
+        def third(x: Array, m: Array, kappa: Array, a: Array, b: Array) -> Array:
+            xp = namespace(b)
+            u = xp.minimum(square((x - m) / xp.sqrt(b)), 1e90 if b.dtype == np.float64 else 1e9)
+            gain = u * (1.5 / kappa + 0.375 * u)
+            loss = a * u * (3 / kappa**2 + u * (1.5 / kappa + 0.25 * u))
+            return tetragamma(a) / 8 - 1 / kappa**3 + gain - loss
+
+        return over_classes(third, x, self.m, self.kappa, self.a, self.b)
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """σ² = b / G(a), then μ = m + z √(σ²/κ)."""

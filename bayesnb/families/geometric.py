@@ -18,8 +18,18 @@ from jaxtyping import Float, Int, Real
 from scipy import sparse
 
 from .._random import Key, log_dirichlet
-from .._rows import contract, is_missing_free, log_rising_sum
-from .._special import digamma, log_beta, log_floor, log_rising, namespace, trigamma
+from .._rows import (
+    as_counts,
+    contract,
+    each,
+    is_missing_free,
+    log_rising_cells,
+    log_rising_sum,
+    own_cells,
+    rest,
+    without_own,
+)
+from .._special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
 from .._typing import Array, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..statistics import Totals, by_class, class_totals
@@ -80,6 +90,19 @@ class BetaGeometric(AbstractConjugate):
         success = contract(x, 0 * self.a, -xp.log1p(self.b / self.a))
         return success + log_rising_sum(counts, self.b) - log_rising_sum(counts, self.a + self.b + 1)
 
+    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """log_predictive without row i: a − w for a and b − wx for b in the classes where the row has weight w."""
+
+        def cell(x: Array, w: Array, a: Array, b: Array) -> Array:
+            a, b = rest(a, w), rest(b, w * x)
+            return xp.log(a) - xp.log(a + b) + log_rising_cells(b, x) - log_rising_cells(a + b + 1, x)
+
+        def empty(w: Array, a: Array, b: Array) -> Array:
+            return -xp.log1p(b / rest(a, w))
+
+        xp = namespace(x, r, self.a)
+        return without_own(self.log_predictive, own_cells(cell, empty), as_counts(x), r, self.a, self.b)
+
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j log θ + x log(1−θ)."""
         log_p, log_q = _log_probabilities(theta)
@@ -94,9 +117,16 @@ class BetaGeometric(AbstractConjugate):
         """Σ_j ψ(a) + xψ(b) − (1+x)ψ(a+b), Σ_j ψ₁(a) + x²ψ₁(b) − (1+x)²ψ₁(a+b)."""
         whole = self.a + self.b
         mean = contract(x, digamma(self.b) - digamma(whole), digamma(self.a) - digamma(whole))
-        squares = x.multiply(x).tocsr() if sparse.issparse(x) else x * x
+        squares = each(x, lambda count: count * count)
         line = contract(x, -2 * trigamma(whole), trigamma(self.a) - trigamma(whole))
         return mean, line + contract(squares, trigamma(self.b) - trigamma(whole), 0 * self.a)
+
+    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """Σ_j ψ₂(a) + x³ψ₂(b) − (1+x)³ψ₂(a+b)."""
+        whole, third_b = tetragamma(self.a + self.b), tetragamma(self.b)
+        line = contract(x, -3 * whole, tetragamma(self.a) - whole)
+        squares = contract(each(x, lambda count: count * count), -3 * whole, 0 * whole)
+        return line + squares + contract(each(x, lambda count: count * count * count), third_b - whole, 0 * whole)
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of logit θ = log G(a) − log G(b)."""

@@ -165,7 +165,7 @@ class KernelDensity(AbstractConjugate):
     def _slopes(self, t: Float[Array, "c d"]) -> tuple[Float[Array, "c d"], Float[Array, "c d"]]:
         """First and second derivative of the log product with respect to t."""
         pieces = self._pieces()
-        terms = (products if namespace(t, *pieces) is np else traced_products)(*pieces, t.reshape(1, -1), slopes=True)
+        terms = (products if namespace(t, *pieces) is np else traced_products)(*pieces, t.reshape(1, -1), order=2)
         return terms[1].reshape(t.shape), terms[2].reshape(t.shape)
 
     def _pieces(self) -> tuple[Array, Array, Array]:
@@ -482,11 +482,6 @@ class GridMarginal:
     def interval(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
         """Interval with equal tails."""
         return self.ppf((1 - confidence) / 2), self.ppf((1 + confidence) / 2)
-
-    def rvs(self, size: Any = (), random_state: Any = None) -> np.ndarray:
-        """Draws of shape (*size, c, d)."""
-        lead = (size,) if isinstance(size, int) else tuple(size)
-        return self.ppf(np.random.default_rng(random_state).random((*lead, *self._t.shape[1:])))
 
 
 def _cells_of(x: Any, y: Any, c: int) -> Sample:

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int, Real
 
 from .._random import Key, normal
-from .._rows import over_classes
+from .._rows import over_classes, own_cells, rest, without_own
 from .._special import LOG_2PI, log_normal, namespace, square
 from .._typing import Array, Sparse, Theta
 from ..base import AbstractConjugate, observed
@@ -83,6 +83,16 @@ class KnownVarianceNormal(AbstractConjugate):
         xp = namespace(x, self.m)
         return over_classes(log_normal, x, self.m, xp.sqrt(self.variance * (1 + 1 / self.kappa)))
 
+    def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """log_predictive without row i: κ' = κ − w and m' = m − w(x − m)/κ' in the classes where it has weight w."""
+
+        def cell(x: Array, w: Array, m: Array, kappa: Array, variance: Array) -> Array:
+            left = rest(kappa, w)
+            return log_normal(kappa / left * (x - m), 0 * m, xp.sqrt(variance * (1 + 1 / left)))
+
+        xp = namespace(x, r, self.m)
+        return without_own(self.log_predictive, own_cells(cell), x, r, self.m, self.kappa, self.variance)
+
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
         return over_classes(log_normal, x, theta["mu"], namespace(self.variance).sqrt(self.variance))
@@ -112,6 +122,14 @@ class KnownVarianceNormal(AbstractConjugate):
 
         fields = self.m, self.kappa, self.variance
         return over_classes(mean, x, *fields), over_classes(spread, x, *fields)
+
+    def log_third_cumulant(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+        """−Σ_j 1/κ³ + 3δ²/(κ²σ²), δ = x − m: κ(x − μ)²/σ² is a noncentral χ² with one degree of freedom."""
+
+        def third(x: Array, m: Array, kappa: Array, variance: Array) -> Array:
+            return -(1 / kappa**3) - 3 * square((x - m) / namespace(variance).sqrt(variance)) / kappa**2
+
+        return over_classes(third, x, self.m, self.kappa, self.variance)
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """μ = m + z √(σ²/κ)."""

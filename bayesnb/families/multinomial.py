@@ -14,11 +14,21 @@ from typing import Any, Self
 import jax
 import numpy as np
 from jaxtyping import Float, Int, Real
-from scipy import sparse
 
 from .._random import Key, log_dirichlet
-from .._rows import log_coefficient, log_rising_sum, matmul, row_totals
-from .._special import digamma, gammaln, log_rising, log_shares, namespace, trigamma
+from .._rows import (
+    as_counts,
+    each,
+    log_coefficient,
+    log_rising_cells,
+    log_rising_sum,
+    matmul,
+    own_cells,
+    rest,
+    row_totals,
+    without_own,
+)
+from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from .._typing import Array, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
 from ..statistics import Counts, by_class
@@ -66,8 +76,25 @@ class DirichletMultinomial(AbstractConjugate):
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """log L!/Πx! + Σ_j log α_j^(x_j) − log A^(L), A = Σα, with rising factorials a^(x) = Γ(a+x)/Γ(a)."""
-        length = log_rising(self.alpha.sum(-1), row_totals(x)[:, None])
-        return log_coefficient(x)[:, None] + log_rising_sum(x, self.alpha) - length
+        return log_coefficient(x)[:, None] + self._log_polya(x)
+
+    def _log_polya(self, x: Any) -> Float[Array, "n c"]:
+        """Σ_j log α_j^(x_j) − log A^(L), A = Σα, rising factorials: a row's log probability but for its coefficient."""
+        return log_rising_sum(x, self.alpha) - log_rising(self.alpha.sum(-1), row_totals(x)[:, None])
+
+    def _log_polya_without(self, x: Any, r: Any) -> Float[Array, "n c"]:
+        """The same with α − wx for α in the classes where the row has weight w."""
+        rising = own_cells(lambda x, w, alpha: log_rising_cells(rest(alpha, w * x), x))
+
+        def own(x: Any, w: Array, alpha: Array) -> Array:
+            length = row_totals(x)
+            return rising(x, w, alpha) - log_rising(rest(alpha.sum(), w[:, 0] * length), length)
+
+        return without_own(self._log_polya, own, as_counts(x), r, self.alpha)
+
+    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """log_predictive without row i: α − wx for α in the classes where the row has weight w."""
+        return log_coefficient(x)[:, None] + self._log_polya_without(x, r)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """log L!/Πx! + Σ_j x_j log θ_j."""
@@ -82,9 +109,14 @@ class DirichletMultinomial(AbstractConjugate):
         """Σ_j x_j ψ(α_j) − L ψ(A) (and the coefficient), Σ_j x_j² ψ₁(α_j) − L² ψ₁(A)."""
         whole, length = self.alpha.sum(-1), row_totals(x)[:, None]
         mean = matmul(x, digamma(self.alpha)) - length * digamma(whole)
-        squares = x.multiply(x).tocsr() if sparse.issparse(x) else x * x
+        squares = each(x, lambda count: count * count)
         variance = matmul(squares, trigamma(self.alpha)) - length * length * trigamma(whole)
         return log_coefficient(x)[:, None] + mean, variance
+
+    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """Σ_j x_j³ ψ₂(α_j) − L³ ψ₂(A)."""
+        cubes = each(x, lambda count: count * count * count)
+        return matmul(cubes, tetragamma(self.alpha)) - row_totals(x)[:, None] ** 3 * tetragamma(self.alpha.sum(-1))
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of log θ by normalised log-gammas."""

@@ -80,6 +80,10 @@ class OneClass(AbstractConjugate):
         """The inner block's at place k, zero elsewhere."""
         return self._place(self.block.log_predictive(x))
 
+    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """The inner block's at place k, zero elsewhere."""
+        return self._place(self.block.log_loo(x, r[:, [self.k]]))
+
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """The inner block's at place k, zero elsewhere."""
         return self._place(self.block.log_likelihood(theta, x))
@@ -88,6 +92,11 @@ class OneClass(AbstractConjugate):
         """The inner block's at place k, zero elsewhere."""
         mean, variance = self.block.log_moments(x)
         return self._place(mean), self._place(variance)
+
+    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """The inner block's at place k, zero elsewhere; zero where it has none."""
+        own = getattr(self.block, "log_third_cumulant", lambda x: 0 * self.block.log_moments(x)[0])
+        return self._place(own(x))
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """The inner block's."""

@@ -15,8 +15,19 @@ from jaxtyping import Float, Int, Real
 from scipy import sparse
 
 from .._random import Key, log_gamma
-from .._rows import contract, each, is_missing_free, log_rising_sum, row_totals
-from .._special import digamma, gammaln, log_floor, log_rising, namespace, trigamma
+from .._rows import (
+    as_counts,
+    contract,
+    each,
+    is_missing_free,
+    log_rising_cells,
+    log_rising_sum,
+    own_cells,
+    rest,
+    row_totals,
+    without_own,
+)
+from .._special import digamma, gammaln, log_floor, log_rising, namespace, tetragamma, trigamma
 from .._typing import Array, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..statistics import Totals, by_class, class_totals
@@ -79,6 +90,19 @@ class GammaPoisson(AbstractConjugate):
         line = contract(x, -xp.log1p(self.b), -self.a * xp.log1p(1 / self.b))
         return log_rising_sum(counts, self.a) + line + _log_base(x)[:, None]
 
+    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """log_predictive without row i: a − wx for a and b − w for b in the classes where the row has weight w."""
+
+        def cell(x: Array, w: Array, a: Array, b: Array) -> Array:
+            a, b = rest(a, w * x), rest(b, w)
+            return log_rising_cells(a, x) - gammaln(x + 1) - a * xp.log1p(1 / b) - x * xp.log1p(b)
+
+        def empty(w: Array, a: Array, b: Array) -> Array:
+            return -a * xp.log1p(1 / rest(b, w))
+
+        xp = namespace(x, r, self.a)
+        return without_own(self.log_predictive, own_cells(cell, empty), as_counts(x), r, self.a, self.b)
+
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j x log λ − λ − log x!."""
         log_rate = theta["log_rate"]
@@ -94,9 +118,14 @@ class GammaPoisson(AbstractConjugate):
         xp = namespace(self.a)
         rate = self.a / self.b
         mean = contract(x, digamma(self.a) - xp.log(self.b), -rate) + _log_base(x)[:, None]
-        squares = x.multiply(x).tocsr() if sparse.issparse(x) else x * x
+        squares = each(x, lambda count: count * count)
         variance = contract(x, -2 / self.b, rate / self.b) + contract(squares, trigamma(self.a), 0 * self.a)
         return mean, variance
+
+    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """Σ_j x³ ψ₂(a) − 2a/b³ + 3x/b²."""
+        cubes = each(x, lambda count: count * count * count)
+        return contract(x, 3 / self.b**2, -2 * self.a / self.b**3) + contract(cubes, tetragamma(self.a), 0 * self.a)
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of log λ = log G(a) − log b."""

@@ -14,10 +14,22 @@ from typing import Any, Self
 import jax
 import numpy as np
 from jaxtyping import Float, Int, Real
+from scipy import sparse
 
 from .._random import Key, inverse_gamma, normal, split
-from .._rows import over_classes
-from .._special import LOG_2PI, digamma, gammaln, log_normal, log_rising, log_student_t, namespace, square, trigamma
+from .._rows import is_missing_free, over_classes, rest, shared_weight, sum_log1p_square, without_own
+from .._special import (
+    LOG_2PI,
+    digamma,
+    gammaln,
+    log1p_square,
+    log_normal,
+    log_rising,
+    log_student_t,
+    namespace,
+    square,
+    trigamma,
+)
 from .._typing import Array, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..statistics import Moments
@@ -86,8 +98,53 @@ class PooledNormalInverseGamma(AbstractConjugate):
     def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
         """Σ_j log t(x_j; 2a, m_c, b(κ_c+1)/(aκ_c))."""
         xp = namespace(x, self.a)
-        scale = xp.sqrt(self.b / self.a * (1 + 1 / self.kappa))
-        return over_classes(log_student_t, x, xp.broadcast_to(2 * self.a, self.m.shape), self.m, scale)
+        spread = 2 * self.b * (1 + 1 / self.kappa)
+        if not is_missing_free(x):
+            df = xp.broadcast_to(2 * self.a, self.m.shape)
+            return over_classes(log_student_t, x, df, self.m, xp.sqrt(spread / df))
+        level = (log_rising(self.a, 0.5) - 0.5 * xp.log(np.pi * spread)).sum(-1)
+        classes = zip(self.m, 1 / xp.sqrt(spread), strict=True)
+        return level - xp.stack([sum_log1p_square((x - m) * g, self.a + 0.5) for m, g in classes], -1)
+
+    def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """log_predictive without row i, whose weights w_c leave σ² of all classes and μ of its own; δ_c = x − m_c.
+
+        κ_c' = κ_c − w_c,   m_c' = m_c − w_c δ_c/κ_c',   a' = a − ½ Σ_c w_c,   b' = b − ½ Σ_c w_c κ_c δ_c²/κ_c'
+        """
+        xp = namespace(x, r, self.a)
+        weights = r.toarray() if sparse.issparse(r) else r
+
+        def energy(x: Array, w: Array, m: Array, kappa: Array) -> Array:
+            return 0.5 * w * kappa / rest(kappa, w) * square(x - m)
+
+        taken = 0 * x
+        for k, w in enumerate(weights.T):
+            rows = np.flatnonzero(w) if xp is np else np.arange(len(x))
+            cells = energy(x[rows], w[rows, None], self.m[k], self.kappa[k])
+            if xp is np:
+                taken[rows] += cells
+            else:
+                taken = taken + cells
+        a = rest(self.a, shared_weight(weights.sum(1, keepdims=True)) / 2)
+        b = rest(self.b, taken)
+        equal = is_missing_free(x) and len(a) == 1  # one shape for all rows
+
+        def own(rows: Array, w: Array, m: Array, kappa: Array) -> Array:
+            x, a, b = xp.moveaxis(rows, 1, 0)
+            left = rest(kappa, w)
+            if equal and len(w) == 1:
+                u = (x - m) * (kappa / left / xp.sqrt(2 * (1 + 1 / left)))
+                return -0.5 * xp.log1p(1 / left).sum() - sum_log1p_square(u / xp.sqrt(b), a[0] + 0.5)
+            u = kappa / left * (x - m) / xp.sqrt(2 * b * (1 + 1 / left))
+            return xp.where(xp.isnan(x), 0, -0.5 * xp.log1p(1 / left) - (a + 0.5) * log1p_square(u)).sum(1)
+
+        def predictive(rows: Array) -> Array:
+            none = np.zeros((1, 1), self.m.dtype)
+            return xp.stack([own(rows, none, *one) for one in zip(self.m, self.kappa, strict=True)], -1)
+
+        shared = xp.where(xp.isnan(x), 0, log_rising(a, 0.5) - 0.5 * (LOG_2PI + xp.log(b))).sum(1, keepdims=True)
+        rows = xp.stack([x, xp.broadcast_to(a, x.shape), b], 1)
+        return shared + without_own(predictive, own, rows, weights, self.m, self.kappa)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
@@ -119,6 +176,29 @@ class PooledNormalInverseGamma(AbstractConjugate):
 
         fields = self.m, self.kappa, self.a, self.b
         return over_classes(mean, x, *fields), over_classes(variance, x, *fields)
+
+    def degrees_of_freedom(self) -> float:
+        """2a, the least of all features: pseudo-rows behind the parameter that the classes share."""
+        return float(2 * self.a.min())
+
+    def log_covariance(self, x: Real[Array, "n d"]) -> Float[Array, "n c c"]:
+        """Covariance over θ of log p(x_i | θ_c) from class to class, with u_c = (x − m_c)²/b and sums over observed j.
+
+            ¼ Σ_j [ψ₁(a) − u_c − u_k + a u_c u_k],   and on the diagonal ¼ Σ_j [2/κ² + 4au/κ] more
+
+        Given λ = 1/σ² the means are independent, so off the diagonal only ½(log λ − λδ²) is left: the variance of
+        log λ is ψ₁(a), that of λ a/b², their covariance 1/b.
+        """
+        xp = namespace(x, self.m)
+        seen = (~xp.isnan(x)).astype(self.m.dtype)
+        delta = xp.where(xp.isnan(x), 0, x)[:, None, :] - self.m
+        u = xp.minimum(square(delta / xp.sqrt(self.b)), 1e140 if self.m.dtype == np.float64 else 1e14)
+        u = u * seen[:, None, :]
+        own = u.sum(-1)
+        level = (seen @ trigamma(self.a))[:, None, None] - own[:, :, None] - own[:, None, :]
+        shared = level + (self.a * u) @ u.swapaxes(-1, -2)
+        alone = seen @ (2 / self.kappa**2).T + 4 * (self.a * u / self.kappa).sum(-1)
+        return 0.25 * (shared + alone[..., None] * np.eye(len(self.m), dtype=self.m.dtype))
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """σ² = b / G(a), then μ = m + z √(σ²/κ)."""

@@ -15,8 +15,10 @@ from typing import Any, Self
 import jax
 import numpy as np
 from jaxtyping import Float, Int, Real
+from scipy import sparse
 
 from .._random import Key, normal, split
+from .._rows import rest
 from .._special import LOG_2PI, digamma, log1p_square, log_rising, namespace, square, trigamma
 from .._typing import Array, Sparse, Theta
 from .._wishart import (
@@ -110,6 +112,33 @@ class TiedNormalInverseWishart(AbstractConjugate):
         top = log_rising(0.5 * (self.nu - d + 1), 0.5 * d) - 0.5 * (d * LOG_PI + log_det_of_factor(factor))
         return top - tail
 
+    def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """log_predictive without row i, whose weights w_c leave Σ of all classes and μ of its own; δ_c = x − m_c.
+
+            κ_c' = κ_c − w_c,   m_c' = m_c − w_c δ_c/κ_c',   ν' = ν − Σ_c w_c
+            S' = S − Σ_c g_c δ_c δ_cᵀ,   g_c = w_c κ_c/κ_c'
+
+        One class after the other leaves T_kl = δ_kᵀS⁻¹δ_l by Sherman & Morrison, T + g T_·c T_c· / (1 − gT_cc), and
+        |S| by the determinant lemma, times 1 − gT_cc.
+        """
+        c, d = self.m.shape
+        xp = namespace(x, r, self.m)
+        w = r.toarray() if sparse.issparse(r) else r
+        left = rest(self.kappa, w)
+        factor = xp.linalg.cholesky(self.S)
+        z = (x[:, None] - self.m) @ xp.linalg.inv(factor).T  # (n, c, d)
+        table, shrunk = z @ z.swapaxes(-1, -2), xp.ones_like(z[:, 0, 0])
+        for k in range(c):
+            g, column = w[:, k] * self.kappa[k] / left[:, k], table[:, :, k]
+            kept = rest(xp.ones_like(g), g * column[:, k])
+            table = table + (g / kept)[:, None, None] * column[:, :, None] * column[:, None, :]
+            shrunk = shrunk * kept
+        nu = (self.nu - w.sum(1))[:, None]
+        tau = xp.diagonal(table, axis1=-2, axis2=-1) * xp.square(self.kappa / left)
+        tail = 0.5 * (nu + 1) * xp.log1p(tau / (1 + 1 / left))
+        top = log_rising(0.5 * (nu - d + 1), 0.5 * d) - 0.5 * d * (LOG_PI + xp.log1p(1 / left))
+        return top - 0.5 * (log_det_of_factor(factor) + xp.log(shrunk)[:, None]) - tail
+
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """−½ [d log 2π + log |Σ| + (x − μ)ᵀΣ⁻¹(x − μ)]."""
         mu = theta["mu"]
@@ -142,6 +171,30 @@ class TiedNormalInverseWishart(AbstractConjugate):
         spread = trigamma(half).sum(-1) + 2 * d / self.kappa**2
         variance = spread - 4 * tau + 4 * self.nu * tau / self.kappa + 2 * self.nu * square(tau)
         return 0.5 * (level - self.nu * tau), 0.25 * variance
+
+    def degrees_of_freedom(self) -> float:
+        """ν − d + 1: pseudo-rows behind the parameter that the classes share."""
+        return float(self.nu[0] - self.m.shape[1] + 1)
+
+    def log_covariance(self, x: Real[Array, "n d"]) -> Float[Array, "n c c"]:
+        """Covariance over θ of log p(x_i | θ_c) from class to class, with τ_ck = (x − m_c)ᵀS⁻¹(x − m_k).
+
+            ¼ [Σψ₁((ν−i)/2) − 2τ_cc − 2τ_kk + 2ντ_ck²],   and on the diagonal ¼ [2d/κ² + 4ντ/κ] more
+
+        Given Λ = Σ⁻¹ the means are independent, so off the diagonal only ½(log |Λ| − δᵀΛδ) is left: log |Λ| has the
+        variance Σψ₁ and covariance 2τ_cc with δ_cᵀΛδ_c; two such forms have covariance 2ντ_ck² (Wishart).
+        """
+        d = self.m.shape[1]
+        xp = namespace(x, self.m)
+        limit = 1e70 if self.m.dtype == np.float64 else 1e7
+        delta = (x[:, None, :] - self.m) @ xp.linalg.inv(xp.linalg.cholesky(self.S)).T
+        white = xp.clip(delta, -limit, limit)
+        tau = white @ white.swapaxes(-1, -2)
+        own = xp.diagonal(tau, axis1=-2, axis2=-1)
+        level = trigamma(half_degrees(self.nu, d)).sum(-1) - 2 * own[:, :, None] - 2 * own[:, None, :]
+        shared = level + 2 * self.nu * tau * tau
+        alone = 2 * d / self.kappa**2 + 4 * self.nu * own / self.kappa
+        return 0.25 * (shared + alone[..., None] * np.eye(len(self.m), dtype=self.m.dtype))
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Σ = BBᵀ by Bartlett's decomposition, then μ_c = m_c + Bz_c/√κ_c."""

@@ -6,6 +6,7 @@ The version decides: 1.x still resolves the name `InferenceData`.
 
 import warnings
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -39,3 +40,30 @@ def dataset(
     if sampled and draws:
         data = data.assign_coords(chain=np.arange(data.sizes["chain"]), draw=np.arange(data.sizes["draw"]))
     return data.assign_attrs(inference_library="bayesnb")
+
+
+def elpd_data(pointwise: np.ndarray, p: float) -> Any:
+    """Exact leave-one-out values as ArviZ's `ELPDData`, for its comparison table and plots.
+
+    There are no draws behind them, so `n_samples` is 0, and no importance weights, so there is no Pareto k.
+
+    Parameters
+    ----------
+    pointwise : (n,) log predictive density of each row given all others, nats
+    p : effective number of parameters
+    """
+    arviz = import_arviz()
+    n = len(pointwise)
+    values = xr.DataArray(pointwise, dims=["row"], coords={"row": np.arange(n)}, name="loo_i")
+    elpd, se = float(pointwise.sum()), float(np.sqrt(n * pointwise.var()))
+    if int(arviz.__version__.split(".")[0]) < 1:
+        from arviz.stats.stats_utils import ELPDData
+
+        index = ["elpd_loo", "se", "p_loo", "n_samples", "n_data_points", "warning", "loo_i", "scale"]
+        return ELPDData(data=[elpd, se, p, 0, n, False, values, "log"], index=index)
+    utils = import_module("arviz_stats.utils")
+
+    sums = {"elpd": elpd, "se": se, "p": p, "n_samples": 0, "n_data_points": n, "scale": "log", "elpd_i": values}
+    if hasattr(utils, "ELPDDataLOO"):
+        return utils.ELPDDataLOO(**sums, warning=False, good_k=None)
+    return utils.ELPDData(kind="loo", **sums, warning=False, good_k=None)  # ArviZ 1.0

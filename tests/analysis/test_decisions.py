@@ -2,11 +2,24 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer
+import scipy.stats as st
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.dummy import DummyClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import precision_score, recall_score
-from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV, train_test_split
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    TunedThresholdClassifierCV,
+    train_test_split,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bayesnb import BernoulliNB, GaussianNB, cost_scorer, cost_threshold, moved_prior, with_class_prior
+from bayesnb.analysis.decisions import CostClassifier, decide, expected_costs
 
 
 @pytest.fixture(scope="module")
@@ -89,3 +102,143 @@ def test_tuned_thresholds_take_the_scorer(halves):
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+# --- any number of classes ------------------------------------------------------------------------------------------
+
+
+def brute_force(p, costs):
+    """The cheapest decision, by a loop; −1 for the last column of a wide table."""
+    found = []
+    for row in p:
+        prices = [sum(row[k] * costs[k, a] for k in range(len(row))) for a in range(costs.shape[1])]
+        best = prices.index(min(prices))
+        found.append(-1 if best == len(row) else best)
+    return np.array(found)
+
+
+def test_the_cheapest_decision_is_brute_force(rng):
+    p = rng.dirichlet(np.ones(4), 200)
+    costs = rng.gamma(1, 1, (4, 4))
+    np.testing.assert_array_equal(decide(p, costs), brute_force(p, costs))
+    wide = np.column_stack([costs, rng.gamma(1, 0.5, 4)])
+    np.testing.assert_array_equal(decide(p, wide), brute_force(p, wide))
+    np.testing.assert_array_equal(decide(p, costs, 0.5), brute_force(p, np.column_stack([costs, np.full(4, 0.5)])))
+    assert (decide(p, wide) == -1).any()
+    np.testing.assert_array_equal(decide(p), p.argmax(1))
+    np.testing.assert_array_equal(decide(p, None, 0.4) == -1, p.max(1) < 0.6)  # Chow's rule
+    np.testing.assert_allclose(expected_costs(p, costs), np.einsum("ik,ka->ia", p, costs))
+
+
+def test_two_classes_agree_with_the_threshold(halves):
+    X, X_test, y, _ = halves
+    t = cost_threshold(1, 9)
+    fitted = CostClassifier(GaussianNB(), [[0, 1], [9, 0]]).fit(X, y)
+    by_threshold = np.where(fitted.predict_proba(X_test)[:, 1] > t, "malignant", "benign")
+    np.testing.assert_array_equal(fitted.predict(X_test), by_threshold)
+
+
+@pytest.fixture(scope="module")
+def flowers():
+    X, y = load_iris(return_X_y=True)
+    return train_test_split(X, np.array(["setosa", "versicolor", "virginica"])[y], train_size=20, random_state=0)
+
+
+def test_abstaining(flowers):
+    X, X_test, y, y_test = flowers
+    eager = CostClassifier(GaussianNB()).fit(X, y)
+    np.testing.assert_array_equal(eager.predict(X_test), GaussianNB().fit(X, y).predict(X_test))
+    assert eager.score(X_test, y_test) == pytest.approx(np.mean(eager.predict(X_test) == y_test) - 1)
+    careful = CostClassifier(GaussianNB(), abstain_cost=0.1).fit(X, y)
+    silent = careful.decide(X_test) == -1
+    np.testing.assert_array_equal(silent, careful.predict_proba(X_test).max(1) < 0.9)
+    assert 0 < silent.sum() < len(silent) / 2
+    assert (careful.predict(X_test)[silent] == None).all()  # noqa: E711
+    wrong = (careful.predict(X_test) != y_test) & ~silent
+    assert careful.score(X_test, y_test) == pytest.approx(-(wrong.sum() + 0.1 * silent.sum()) / len(silent))
+    named = CostClassifier(GaussianNB(), abstain_cost=0.1, abstain_label="ask").fit(X, y).predict(X_test)
+    assert named.dtype.kind == "U"
+    np.testing.assert_array_equal(named == "ask", silent)
+    w = np.random.default_rng(0).random(len(y_test))
+    loss = np.where(silent, 0.1, wrong)
+    assert careful.score(X_test, y_test, w) == pytest.approx(-np.average(loss, weights=w))
+
+
+def test_abstaining_where_the_parameters_leave_it_open(flowers):
+    X, X_test, y, y_test = flowers
+    nb = GaussianNB().fit(X, y)
+    open_ = nb.uncertainty(X_test).epistemic > 0.02
+    assert 0 < open_.sum() < len(open_)
+    for inner, rows in ((GaussianNB(), X), (make_pipeline(FunctionTransformer(), GaussianNB()), X)):
+        fitted = CostClassifier(inner, max_epistemic=0.02).fit(rows, y)
+        np.testing.assert_array_equal(fitted.decide(X_test) == -1, open_)
+    wrong = nb.predict(X_test)[~open_] != y_test[~open_]
+    assert fitted.score(X_test, y_test) == pytest.approx(-wrong.mean())  # what has no cost is left out
+    never = fitted.set_params(max_epistemic=0.0)
+    assert (never.decide(X_test) == -1).all() and never.score(X_test, y_test) == 0
+    assert CostClassifier(GaussianNB(), max_epistemic=0, abstain_label=-1).fit(X, np.arange(20) % 2).predict(
+        X_test
+    ).tolist() == [-1] * len(X_test)
+
+
+def test_the_cost_classifier_among_scikit_learns_tools(flowers):
+    X, X_test, y, y_test = flowers
+    X, y = np.concatenate([X, X_test]), np.concatenate([y, y_test])
+    costs = np.array([[0, 1, 1], [1, 0, 9], [1, 1, 0]])
+    steps = make_pipeline(FunctionTransformer(), CostClassifier(GaussianNB(), costs))
+    grid = {"costclassifier__estimator__var_smoothing": [1e-9, 0.3], "costclassifier__abstain_cost": [None, 0.2]}
+    search = GridSearchCV(steps, grid, cv=3).fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    again = clone(search.best_estimator_).fit(X, y)
+    np.testing.assert_array_equal(again.predict(X), search.best_estimator_.predict(X))
+    nb = GaussianNB().fit(X, y)
+    kept = CostClassifier(FrozenEstimator(nb), costs, max_epistemic=0.1).fit(X[:9], y[:9])
+    np.testing.assert_array_equal(kept.decide(X) == -1, nb.uncertainty(X).epistemic > 0.1)
+
+
+@parametrize_with_checks([CostClassifier(GaussianNB()), CostClassifier(BernoulliNB())])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"costs": np.ones((2, 2))}, r"`costs` has shape \(2, 2\); 3 classes need \(3, 3\), or \(3, 4\)"),
+        ({"costs": np.full((3, 3), np.inf)}, "`costs` has entries that are not finite"),
+        ({"abstain_cost": np.nan}, "`abstain_cost` is nan"),
+        ({"costs": np.ones((3, 4)), "abstain_cost": 1.0}, "leave out one of them"),
+        ({"max_epistemic": -1}, "`max_epistemic` is -1"),
+        ({"abstain_label": "setosa"}, "`abstain_label` is 'setosa', which is one of the classes"),
+    ],
+    ids=str,
+)
+def test_bad_costs_are_named(settings, message, flowers):
+    X, _, y, _ = flowers
+    with pytest.raises(ValueError, match=message):
+        CostClassifier(GaussianNB(), **settings).fit(X, y)
+
+
+def test_what_cannot_say_how_sure_it_is_is_named(flowers):
+    X, _, y, _ = flowers
+    with pytest.raises(ValueError, match="`estimator` is DummyClassifier, which has no `uncertainty`"):
+        CostClassifier(DummyClassifier(), max_epistemic=0.1).fit(X, y).predict(X)
+    with pytest.raises(ValueError, match=r"`y` has the labels \['rose'\]"):
+        CostClassifier(GaussianNB()).fit(X, y).score(X, np.full(len(y), "rose"))
+
+
+@pytest.mark.parametrize("estimate", ["predictive", "mean"])
+def test_novelty_is_the_log_density_of_the_row(estimate, flowers):
+    """By SciPy's densities; rows a long way off have a low score and no −∞."""
+    X, X_test, y, _ = flowers
+    nb = GaussianNB(estimate=estimate, var_smoothing=0).fit(X, y)
+    block, pi = nb.posterior_.blocks["x"], np.exp(nb.posterior_.classes.log_predictive())
+    if estimate == "predictive":
+        scale = np.sqrt(block.b / block.a * (1 + 1 / block.kappa))
+        each = [st.t(2 * block.a[k], block.m[k], scale[k]).pdf(X_test) for k in range(3)]
+    else:
+        each = [st.norm(block.m[k], np.sqrt(block.b[k] / (block.a[k] - 1))).pdf(X_test) for k in range(3)]
+    density = sum(p * np.prod(f, 1) for p, f in zip(pi, each, strict=True))
+    np.testing.assert_allclose(nb.novelty_score(X_test), np.log(density), rtol=1e-9)
+    far = nb.novelty_score([[1e3, -1e3, 0, 0], [1e300, 0, 0, 0]])
+    assert np.isfinite(far).all() and (far < nb.novelty_score(X_test).min()).all()

@@ -275,6 +275,35 @@ def test_memory_stays_bounded():
     assert peak < 30e6  # four tables of 2 MiB at a time, and some columns
 
 
+def mode_row(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[Any, Any]:
+    """Row 2 of the check, and the block's posterior."""
+    from bayesnb.sampling.check import _mode, _Problem
+
+    nb = KernelNB().fit(X, y)
+    problem = _Problem.of(nb.prior_, {"x": X}, nb._class_index(y))
+    return _mode(problem, np.random.default_rng(seed)), nb.posterior_.blocks["x"]
+
+
+def test_check_knows_a_mode_at_the_lower_limit():
+    X = np.random.default_rng(0).integers(0, 3, (60, 2)).astype(float)
+    row, block = mode_row(X, np.arange(60) % 2, 0)
+    assert (block.mode()["log_bandwidth"] == block.low).all()
+    assert row.passed, row
+
+
+def test_check_knows_that_an_optimiser_may_end_on_a_lower_mode():
+    """Phenols of 36 wines, six of them 2.20: narrow kernels for the ties, or broad ones for the rest."""
+    x = np.array(
+        """1.38 1.38 1.45 1.6 1.61 1.63 1.65 1.85 1.88 1.9 1.92 1.95 1.98 2 2.02 2.11 2.13 2.2 2.2 2.2 2.2 2.2
+        2.2 2.22 2.42 2.45 2.5 2.53 2.55 2.56 2.6 2.74 2.85 2.98 3.18 3.18""".split(),
+        float,
+    )
+    y = np.zeros(36)
+    rows = [mode_row(np.column_stack([x, x]), y, seed)[0] for seed in range(2)]
+    assert all(row.passed for row in rows), rows
+    assert any("several modes" in row.remark for row in rows)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("bandwidth", ["posterior", "nrd0"])
 def test_check_passes(bandwidth, iris):

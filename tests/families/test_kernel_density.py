@@ -189,6 +189,7 @@ def test_rows_far_away_keep_finite_tables(far: float) -> None:
     x = far * np.array([[1.0, -1, 1, -1], [1, np.nan, np.nan, -1]])
     for table in (block.log_predictive(x), block.log_likelihood(block.mode(), x), *block.log_moments(x)):
         assert np.isfinite(table).all()
+    assert (block.log_predictive(x) < -1e50).all()
     outlier = this.prior.update(
         this.prior.suffstats({"x": np.vstack([this.x, x])}, one_hot(np.append(this.y, [0, 1]), C))
     )
@@ -409,6 +410,7 @@ def test_cells_are_sorted_merged_and_canonical() -> None:
     cells = Sample.of(x, one_hot(np.array([0, 0, 0, 1]), 2))
     np.testing.assert_array_equal(cells.value, [[[0, 2], [1, np.nan]], [[0, np.nan], [np.nan, np.nan]]])
     np.testing.assert_array_equal(cells.weight, [[[1, 2], [1, 0]], [[1, 0], [0, 0]]])
+    assert not np.signbit(cells.value[0, 0, 0])
     np.testing.assert_array_equal(cells.pooled().weight, [[[2, 2], [1, 0]]])
     np.testing.assert_array_equal((cells - cells).value.shape, (2, 2, 0))
     np.testing.assert_array_equal((cells.zero() - cells).n.min(), -2)  # never seen: negative, not lost

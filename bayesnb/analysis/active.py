@@ -1,0 +1,75 @@
+"""Which row to label next: the one whose label would say most about the parameters.
+
+    I(y; θ | x) = H[E_θ p(y | x, θ)] − E_θ H[p(y | x, θ)]    in nats, θ from the posterior
+
+the epistemic part of a row's uncertainty. It is large where parameters that the data still allow disagree about the
+label, and small where the label is certain, and also where it is a coin toss under all of them. MacKay (1992),
+Information-based objective functions for active data selection, Neural Computation 4; Houlsby et al. (2011), Bayesian
+active learning for classification and preference learning, arXiv:1112.5745, eq. (2).
+
+θ is drawn from what the labelled rows leave; that naive Bayes could also learn from the features of the new row, before
+its label comes, is left out of the measure, as there.
+"""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.pipeline import Pipeline
+
+from ..sampling.intervals import Uncertainty
+
+
+def expected_information(
+    estimator: Any, X: Any, method: str = "auto", n_draws: int | None = None, seed: int | np.random.Generator | None = 0
+) -> Float[np.ndarray, " n"]:
+    """Mutual information of a row's label and the parameters, in nats: what its label is expected to teach.
+
+    Parameters
+    ----------
+    estimator : fitted, or a pipeline that ends in one
+    X : (n, d) rows without labels
+    method, n_draws, seed : as in the estimator's `uncertainty`
+
+    Raises
+    ------
+    ValueError
+        if the estimator has no `uncertainty`
+    """
+    return split_uncertainty(estimator, X, method=method, n_draws=n_draws, seed=seed).epistemic
+
+
+def most_informative(
+    estimator: Any,
+    X: Any,
+    n: int = 1,
+    method: str = "auto",
+    n_draws: int | None = None,
+    seed: int | np.random.Generator | None = 0,
+) -> Int[np.ndarray, " k"]:
+    """Indices of the n rows with the most expected information, the most first; of equal ones the earlier.
+
+    Each is judged alone: n rows that are alike teach less than n times what one does, so ask for few at a time.
+
+    Raises
+    ------
+    ValueError
+        if n is not between 1 and the number of rows, or the estimator has no `uncertainty`
+    """
+    rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if not 1 <= n <= rows:
+        raise ValueError(f"`n` is {n}; it needs to be at least 1 and at most the {rows} rows of `X`")
+    gain = expected_information(estimator, X, method, n_draws, seed)
+    return np.argsort(-gain, kind="stable")[:n]
+
+
+def split_uncertainty(estimator: Any, X: Any, **settings: Any) -> Uncertainty:
+    """The estimator's `uncertainty`, behind the transforming steps of a pipeline if there are any."""
+    if isinstance(estimator, Pipeline):
+        return split_uncertainty(estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X, **settings)
+    if not hasattr(estimator, "uncertainty"):
+        raise ValueError(
+            f"`estimator` is {type(estimator).__name__}, which has no `uncertainty`; use one of bayesnb's, or a "
+            "pipeline that ends in one"
+        )
+    return estimator.uncertainty(X, **settings)

@@ -1,0 +1,300 @@
+"""Averaging over all 2^d subsets of the features, exactly and at the cost of two models.
+
+    s_j ~ Bernoulli(ρ_j)                                  whether feature j depends on the class
+    x_ij | y_i = c ~ f(θ_cj) if s_j = 1, f(θ_0j) if not   θ_0j is one parameter for all classes, of the same prior
+
+Features are independent given the class, so the evidence of a subset is a product over the features, and so is the
+posterior of s:
+
+    odds(s_j = 1 | data) = ρ_j/(1 − ρ_j) · p(x_j | y, a parameter a class) / p(x_j | one parameter)
+
+With w_j = p(s_j = 1 | data) the sum over all subsets of posterior times predictive is
+
+    p(x, y = c | data) = p(y = c | data) Π_j [w_j p(x_j | y = c, data) + (1 − w_j) p(x_j | data)].
+
+References
+----------
+Dash & Cooper (2002), Exact model averaging with naive Bayesian classifiers, ICML, 91–98, for categorical features.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from .._special import log_normalize
+from ..base import as_jax
+from ..estimators._base import BLOCK, all_or_nothing
+from ..families import (
+    BetaBernoulli,
+    BetaGeometric,
+    DirichletCategorical,
+    GammaExponential,
+    GammaPoisson,
+    KnownVarianceNormal,
+    NormalInverseGamma,
+    PooledNormalInverseGamma,
+)
+
+_SEPARABLE = (
+    BetaBernoulli,
+    BetaGeometric,
+    DirichletCategorical,
+    GammaExponential,
+    GammaPoisson,
+    KnownVarianceNormal,
+    NormalInverseGamma,
+    PooledNormalInverseGamma,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Part:
+    """A block of columns twice over: with a parameter for each class, and with one for all."""
+
+    name: str
+    columns: np.ndarray
+    each: tuple[Any, Any]  # prior and posterior, c classes
+    shared: tuple[Any, Any]  # prior and posterior, one class
+    log_bayes_factor: np.ndarray  # evidence of the first over that of the second, by column
+
+
+class FeatureAverage(ClassifierMixin, BaseEstimator):
+    """Naive Bayes averaged over all subsets of its features, as a scikit-learn classifier.
+
+    Parameters
+    ----------
+    estimator : BernoulliNB, CategoricalNB, PoissonNB, GeometricNB, ExponentialNB, GaussianNB, or MixedNB of these
+        cloned and fitted; features have to be independent given the class, their prior the same in all classes
+    inclusion : float or (d,), default 0.5
+        prior probability ρ_j that feature j depends on the class, 0 to 1
+
+    Attributes
+    ----------
+    inclusion_ : (d,) posterior probability w_j that feature j depends on the class; NaN for a column that is not used
+    log_bayes_factor_ : (d,) log evidence of a parameter for each class, minus that of one for all, nats
+    log_evidence_ : log p(X, y), averaged over all subsets, nats
+    estimator_ : the fitted estimator, all features included
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Notes
+    -----
+    Prediction integrates the parameters out. A missing cell is left out. The default prior of the Gaussian and
+    exponential variants is scaled by all rows, so the two models that are compared have the same one.
+    """
+
+    def __init__(self, estimator: Any, *, inclusion: Any = 0.5) -> None:
+        self.estimator = estimator
+        self.inclusion = inclusion
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the estimator, and weigh for each feature a parameter a class against one for all.
+
+        Raises
+        ------
+        ValueError
+            if the estimator's features depend on each other given the class, its prior differs between classes or its
+            `estimate` is a point; if `inclusion` is no probability; and what the estimator's `fit` raises
+        """
+        nb = clone(self.estimator).fit(X, y, sample_weight)
+        if nb.estimate != "predictive":
+            raise ValueError(f"`estimator` has estimate={nb.estimate!r}; averaging needs 'predictive'")
+        d = nb.n_features_in_
+        prior = np.asarray(self.inclusion, float)
+        if prior.shape not in ((), (d,)) or not ((prior >= 0) & (prior <= 1)).all():
+            raise ValueError(
+                f"`inclusion` is {self.inclusion!r}; it needs a probability, or one for each of {d} features"
+            )
+        with np.errstate(divide="ignore"):  # a feature that is certainly in or out
+            prior_odds = np.broadcast_to(np.log(prior) - np.log1p(-prior), d)
+        parts = list(_parts(nb))
+        log_bayes_factor = np.full(d, np.nan)
+        for part in parts:
+            log_bayes_factor[part.columns] = part.log_bayes_factor
+        self.estimator_, self._parts = nb, parts
+        self.classes_, self.n_features_in_ = nb.classes_, d
+        if hasattr(nb, "feature_names_in_"):
+            self.feature_names_in_ = nb.feature_names_in_
+        self.log_bayes_factor_ = log_bayes_factor
+        self._prior_odds = prior_odds
+        self._log_in = -np.logaddexp(0, -(prior_odds + log_bayes_factor))
+        self._log_out = -np.logaddexp(0, prior_odds + log_bayes_factor)
+        self.inclusion_ = np.exp(self._log_in)
+        return self
+
+    @property
+    def log_evidence_(self) -> float:
+        """log p(X, y): the average of the evidence over all subsets, weighted by their prior, nats."""
+        total = self.estimator_.prior_.classes.log_marginal(self.estimator_.statistics_.n)
+        for part in self._parts:
+            odds, factor = self._prior_odds[part.columns], part.log_bayes_factor
+            shared = self._evidence_of_one(part)
+            mixed = np.logaddexp(factor - np.logaddexp(0, -odds), -np.logaddexp(0, odds))
+            total = total + (shared + mixed).sum()
+        return float(total)
+
+    def _evidence_of_one(self, part: _Part) -> np.ndarray:
+        stats = _pooled(self.estimator_.statistics_.blocks[part.name])
+        return _by_column(part.shared[0].log_marginal(stats))
+
+    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
+        """log p(x_i, y = c | data) averaged over all subsets, (n, c), nats."""
+        check_is_fitted(self)
+        rows = self.estimator_._encode(X)
+        n = next(iter(rows.values())).shape[0]
+        table = np.tile(self.estimator_.posterior_.classes.log_predictive(), (n, 1))
+        for part in self._parts:
+            x = rows[part.name]
+            if sparse.issparse(x):
+                self._add_sparse(table, part, sparse.csc_array(x))
+            else:
+                for j in range(len(part.columns)):
+                    table += self._mixture(part, j, x[:, [j]])
+        return table
+
+    def _mixture(self, part: _Part, j: int, cells: np.ndarray) -> np.ndarray:
+        """log [w_j p(x_j | y = c, data) + (1 − w_j) p(x_j | data)] of some cells of one column, (m, 1) → (m, c)."""
+        at, one = part.columns[j], np.array([j])
+        each = self._log_in[at] + part.each[1].select(one).log_predictive(cells)
+        return np.logaddexp(each, self._log_out[at] + part.shared[1].select(one).log_predictive(cells))
+
+    def _add_sparse(self, table: np.ndarray, part: _Part, x: Any) -> None:
+        """Add the table of sparse columns: that of empty cells, and for the others what they differ by."""
+        for j, (start, end) in enumerate(zip(x.indptr[:-1], x.indptr[1:], strict=True)):
+            both = self._mixture(part, j, np.append(x.data[start:end], 0.0)[:, None])
+            table += both[-1]
+            table[x.indices[start:end]] += both[:-1] - both[-1]
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """log p(y = c | x_i, data) averaged over all subsets, (n, c), nats."""
+        return log_normalize(self.predict_joint_log_proba(X))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """p(y = c | x_i, data) averaged over all subsets, (n, c)."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Label with the largest probability for each row, (n,)."""
+        joint = self.predict_joint_log_proba(X)
+        return self.classes_[np.argmax(joint, axis=1)]
+
+    def numpyro_model(self, X: Any, y: Any = None) -> None:
+        """The same model in NumPyro, for enumerating s at small d: sites `included`, and both sets of parameters.
+
+        Those of a parameter for each class have the prefix `each`, those of one for all `shared`; the part of the data
+        that a value of s does not use is masked.
+
+        Parameters
+        ----------
+        X : rows as in `predict`
+        y : labels as in `fit`; None makes them a latent discrete site
+        """
+        import numpyro
+        import numpyro.distributions as dist
+
+        check_is_fitted(self)
+        nb = self.estimator_
+        rows = nb._encode(X)
+        index = None if y is None else nb._class_index(np.asarray(y))
+        with numpyro.plate("column", self.n_features_in_, dim=-1):
+            probability = np.broadcast_to(np.asarray(self.inclusion, float), self.n_features_in_)
+            included = numpyro.sample("included", dist.Bernoulli(jnp.asarray(probability)))
+        pi = as_jax(nb.prior_.classes).model()
+        with numpyro.plate("row", next(iter(rows.values())).shape[0], dim=-1):
+            label = numpyro.sample("y", dist.Categorical(pi), obs=index)
+        for part in self._parts:
+            x = rows[part.name]
+            x = as_jax(x.toarray() if sparse.issparse(x) else x)
+            chosen = included[part.columns] == 1
+            name = "" if len(self._parts) == 1 else f".{part.name}"
+            for scope, block, seen, labels in (
+                ("each", part.each[0], chosen, label),
+                ("shared", part.shared[0], ~chosen, jnp.zeros_like(label)),
+            ):
+                with numpyro.handlers.scope(prefix=scope + name, divider="."):
+                    as_jax(block).model(jnp.where(seen, x, jnp.nan), labels)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = self.estimator.__sklearn_tags__()
+        tags.input_tags = inner.input_tags
+        tags.classifier_tags = inner.classifier_tags
+        return tags
+
+
+def _parts(nb: Any) -> Iterator[_Part]:
+    """The blocks of a fitted estimator, each with its twin that has one parameter for all classes."""
+    columns = _columns(nb)
+    for name, prior in nb.prior_.blocks.items():
+        kind = type(prior).__name__
+        if not isinstance(prior, _SEPARABLE):
+            raise ValueError(
+                f"`estimator` has a {kind} block; averaging over features needs features that are independent given "
+                "the class, each with conjugate parameters of its own"
+            )
+        stats = nb.statistics_.blocks[name]
+        one = _first_class(prior)
+        pooled = _pooled(stats)
+        factor = _by_column(prior.log_marginal(stats)) - _by_column(one.log_marginal(pooled))
+        yield _Part(name, columns[name], (prior, nb.posterior_.blocks[name]), (one, one.update(pooled)), factor)
+
+
+def _columns(nb: Any) -> dict[str, np.ndarray]:
+    """Positions among all features of the columns of each block."""
+    if hasattr(nb, "parts_"):
+        found: dict[str, np.ndarray] = {}
+        for part in nb._parts:
+            inner = _columns(part.estimator)
+            found |= {part.block(name, len(inner)): part.columns[at] for name, at in inner.items()}
+        return found
+    return nb._groups() if hasattr(nb, "_groups") else {BLOCK: np.arange(nb.n_features_in_)}
+
+
+def _first_class(prior: Any) -> Any:
+    """The prior of a single class; ValueError where classes have different ones."""
+
+    def first(leaf: np.ndarray) -> np.ndarray:
+        if not (leaf == leaf[:1]).all():
+            raise ValueError("`estimator` has a prior that differs between classes, so there is none for all of them")
+        return leaf[:1]
+
+    if isinstance(prior, PooledNormalInverseGamma):  # whose variance has no class axis
+        return dataclasses.replace(prior, m=first(prior.m), kappa=first(prior.kappa))
+    return jax.tree.map(first, prior)
+
+
+def _pooled(stats: Any) -> Any:
+    """Statistics of all classes together, one class."""
+    return stats.pooled() if hasattr(stats, "pooled") else jax.tree.map(lambda leaf: leaf.sum(0, keepdims=True), stats)
+
+
+def _by_column(evidence: np.ndarray) -> np.ndarray:
+    """Log evidence by column, summed over the classes where they are apart."""
+    return evidence.sum(0) if evidence.ndim == 2 else evidence
+
+
+def average_over_features(
+    estimator: Any, X: Any, y: Any, *, inclusion: Any = 0.5, sample_weight: Any = None
+) -> FeatureAverage:
+    """Average a naive Bayes model over all 2^d subsets of its features, exactly. See `FeatureAverage`.
+
+    Parameters
+    ----------
+    estimator : of which a clone is fitted, see `FeatureAverage`
+    X, y, sample_weight : rows, labels and weights
+    inclusion : prior probability that a feature depends on the class, one or one a feature
+
+    Raises
+    ------
+    ValueError
+        as `FeatureAverage.fit`
+    """
+    return FeatureAverage(estimator, inclusion=inclusion).fit(X, y, sample_weight)

@@ -1,0 +1,188 @@
+"""Models compared on the same rows: evidence, and exact leave-one-out.
+
+The evidence p(X, y | model) asks which model foretold rows and labels; the leave-one-out Σ_i log p(y_i | x_i, D₋ᵢ) asks
+which model predicts the labels of given rows. They may disagree: a better model of the rows can separate the classes
+worse. The constants of all likelihoods are kept, so that evidence compares likelihoods of different kinds as long as
+they are densities of the same cells with respect to the same measure: counts with counts, real numbers with real
+numbers. Where they are not (a density with a probability; the multinomial, whose row totals are given, with Poisson), a
+note says so. What it cannot see: an estimator that thresholds its cells (`binarize`) has the evidence of thresholded
+cells.
+
+References
+----------
+Kass & Raftery (1995), Bayes factors, JASA 90. Vehtari, Gelman & Gabry (2017), Statistics and Computing 27, eq. (24):
+the standard error of a paired difference.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from .._special import log_normalize
+from .._typing import Scalar
+from ..families import (
+    BetaBernoulli,
+    BetaGeometric,
+    DirichletCategorical,
+    DirichletComplement,
+    DirichletMultinomial,
+    GammaExponential,
+    GammaPoisson,
+    KnownVarianceNormal,
+    NormalInverseGamma,
+    NormalInverseWishart,
+    OneClass,
+    PooledNormalInverseGamma,
+    TiedNormalInverseWishart,
+)
+from ..sampling.loo import LooResult
+
+# What a family's likelihood is a density of: evidence compares within a row of this table.
+_MEASURES = {
+    "probabilities": (BetaBernoulli, DirichletCategorical, GammaPoisson, BetaGeometric),
+    "probabilities given the row totals": (DirichletMultinomial,),
+    "densities": (
+        NormalInverseGamma,
+        PooledNormalInverseGamma,
+        KnownVarianceNormal,
+        NormalInverseWishart,
+        TiedNormalInverseWishart,
+        GammaExponential,
+    ),
+    "composite likelihoods": (DirichletComplement,),
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A table of models, the best first, and what it was made from.
+
+    Attributes
+    ----------
+    table : data frame with one row a model, by `elpd` in descending order
+        log_evidence        log p(X, y | model), nats; NaN where there is none
+        log_bayes_factor    log_evidence minus the largest one, nats
+        probability         of the model given the data, under `prior`, among the models with an evidence
+        elpd, se            Σ_i w_i log p(y_i | x_i, D₋ᵢ) and its standard error, nats
+        elpd_diff, se_diff  elpd minus the largest one, and the standard error of that paired difference
+        accuracy            share of the rows that all others classify correctly
+    loo : exact leave-one-out by model
+    estimators : fitted estimators by model
+    notes : what is missing in the table, and why
+    """
+
+    table: pd.DataFrame
+    loo: dict[str, LooResult]
+    estimators: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        shown = self.table.to_string(float_format=lambda value: f"{value:.4g}" if abs(value) < 10 else f"{value:.2f}")
+        return "\n".join([shown, *(f"note: {text}" for text in self.notes)])
+
+    def to_dict(self, notes: Sequence[str] = ()) -> dict[str, Any]:
+        """Plain numbers and strings, for JSON; None where the table has NaN. Further notes go before its own."""
+        rows = self.table.astype(object).where(self.table.notna(), None)
+        return {"models": rows.to_dict("index"), "notes": [*notes, *self.notes]}
+
+
+def compare(
+    estimators: Mapping[str, Any],
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    prior: Mapping[str, Scalar] | None = None,
+    fitted: bool = False,
+) -> Comparison:
+    """Compare models of the same rows by evidence and by exact leave-one-out.
+
+    Parameters
+    ----------
+    estimators : by name; each is cloned and fitted. A value (estimator, X) has its own form of the same rows
+    X, y, sample_weight : rows, labels and weights
+    prior : prior probability of the models by name, positive; equal by default. They need not sum to one
+    fitted : whether the estimators have been fitted on these rows already, and are used as they are
+
+    Raises
+    ------
+    ValueError
+        if there is no estimator, or `prior` is not one positive number for each; and what `fit` and `loo` raise
+
+    Notes
+    -----
+    The default priors of the Gaussian and exponential variants are scaled by the rows: their evidence has looked at the
+    data once already, by two numbers a feature, which favours them slightly over a model whose prior has not.
+    """
+    if not estimators:
+        raise ValueError("`estimators` is empty; give a mapping from name to estimator")
+    names = list(estimators)
+    weights = {name: 1.0 for name in names} if prior is None else dict(prior)
+    if weights.keys() != set(names) or not all(np.isfinite(v) and v > 0 for v in weights.values()):
+        raise ValueError(f"`prior` is {prior!r}; it needs one positive number for each of {names}")
+    models: dict[str, Any] = {}
+    results: dict[str, LooResult] = {}
+    measures: dict[str, tuple[str, ...]] = {}
+    evidence: dict[str, float] = {}
+    notes: list[str] = []
+    for name, given in estimators.items():
+        estimator, rows = given if isinstance(given, tuple) else (given, X)
+        if fitted:
+            check_is_fitted(estimator)
+        else:
+            estimator = clone(estimator).fit(rows, y, sample_weight)
+        models[name], results[name] = estimator, estimator.loo(rows, y, sample_weight)
+        measures[name] = _measures(estimator)
+        evidence[name], note = _evidence(estimator)
+        notes += [f"{name} has no evidence: {note}"] if note else []
+    if len({measures[name] for name in names if np.isfinite(evidence[name])}) > 1:
+        for name in names:
+            if "composite likelihoods" in measures[name]:
+                evidence[name] = float("nan")
+                notes.append(f"{name} has no evidence: a composite likelihood compares with its own kind only")
+    kinds = {name: " and ".join(measures[name]) for name in names if np.isfinite(evidence[name])}
+    if len(set(kinds.values())) > 1:
+        listed = "; ".join(f"{name}: {kind}" for name, kind in kinds.items())
+        notes.append(f"evidence does not compare between likelihoods of different kinds ({listed})")
+
+    log_evidence = np.array([evidence[name] for name in names])
+    known = np.isfinite(log_evidence)
+    log_posterior = (log_evidence + np.log([weights[name] for name in names]))[known]
+    probability = np.full(len(names), np.nan)
+    if known.any():
+        probability[known] = np.exp(log_normalize(log_posterior))
+    best = max(names, key=lambda name: results[name].elpd)
+    differences = [results[name].weight * (results[name].pointwise - results[best].pointwise) for name in names]
+    columns = {
+        "log_evidence": log_evidence,
+        "log_bayes_factor": log_evidence - (log_evidence[known].max() if known.any() else np.nan),
+        "probability": probability,
+        "elpd": [results[name].elpd for name in names],
+        "se": [results[name].se for name in names],
+        "elpd_diff": [float(d.sum()) for d in differences],
+        "se_diff": [float(np.sqrt(len(d) * d.var())) for d in differences],
+        "accuracy": [results[name].accuracy for name in names],
+    }
+    table = pd.DataFrame(columns, index=pd.Index(names, name="model")).sort_values(
+        "elpd", ascending=False, kind="stable"
+    )
+    return Comparison(table, results, models, tuple(notes))
+
+
+def _evidence(estimator: Any) -> tuple[float, str]:
+    """log p(X, y), or NaN and the reason why there is none."""
+    try:
+        return float(estimator.log_evidence_), ""
+    except AttributeError as error:
+        return float("nan"), str(error)
+
+
+def _measures(estimator: Any) -> tuple[str, ...]:
+    """What the blocks of an estimator are densities of, in the order of the table above."""
+    blocks = [b.block if isinstance(b, OneClass) else b for b in estimator.prior_.blocks.values()]
+    return tuple(name for name, families in _MEASURES.items() if any(isinstance(b, families) for b in blocks))

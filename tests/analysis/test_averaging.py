@@ -1,0 +1,214 @@
+"""Averaging over all subsets of the features: the sum over 2^d models, and the same in NumPyro."""
+
+import itertools
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.special as sp
+from numpyro.infer.util import log_density
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from bayesnb.analysis.averaging import FeatureAverage, average_over_features
+from bayesnb.estimators import (
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    ExponentialNB,
+    GaussianDA,
+    GaussianNB,
+    GeometricNB,
+    KernelNB,
+    MixedNB,
+    MultinomialNB,
+    PoissonNB,
+)
+from bayesnb.statistics import one_hot
+
+ALL = [
+    BernoulliNB(binarize=3),
+    CategoricalNB(),
+    PoissonNB(),
+    ExponentialNB(),
+    GeometricNB(),
+    GaussianNB(),
+    GaussianNB(variance="pooled"),
+    GaussianNB(known_variance=2.0, priors=[0.2, 0.3, 0.5]),
+    MixedNB([("n", GaussianNB(), [3, 0]), ("k", CategoricalNB(), [1]), ("p", PoissonNB(), [2])]),
+]
+INCLUSION = np.array([0.5, 0.1, 0.9, 0.3])
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Few rows, so that no subset has all the probability; every tenth cell is missing."""
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(y))[:14]
+    X, y = np.round(X[order]), np.array(list("abc"))[y[order]]
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X, y, rng.choice([0.5, 1.0, 2.0], len(y))
+
+
+def one_column(nb, X, j):
+    """The estimator's rows of one column: block, that column of it, and its cells."""
+    from bayesnb.analysis.averaging import _columns
+
+    for name, columns in _columns(nb).items():
+        for i in np.flatnonzero(columns == j):
+            return name, np.array([i]), nb._encode(X)[name][:, [i]]
+
+
+def by_hand(nb, X, y, w):
+    """log p(y) and for each feature: log evidence and log predictive, with a parameter a class and with one."""
+    r = one_hot(nb._class_index(y), 3, w)
+    features = []
+    for j in range(X.shape[1]):
+        name, at, x = one_column(nb, X, j)
+        block = nb.prior_.blocks[name].select(at)
+        stats = block.suffstats(x, r)
+        pair = [(block.log_marginal(stats).sum(), block.update(stats).log_predictive(x))]
+        whole = np.asarray(r.sum(1)).reshape(-1, 1)
+        fields = {
+            key: value[:1] if np.ndim(value) > 1 else value
+            for key, value in ((f, getattr(block, f)) for f in block.__dataclass_fields__)
+        }
+        single = type(block)(**fields)
+        stats = single.suffstats(x, whole)
+        pair.append((single.log_marginal(stats).sum(), single.update(stats).log_predictive(x)))
+        features.append(pair[::-1])  # first without, then with the feature
+    return features
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("nb", ALL, ids=repr)
+def test_it_is_the_sum_over_all_subsets(nb, weighted, table):
+    X, y, w = table
+    w = w if weighted else np.ones(len(y))
+    average = average_over_features(nb, X, y, inclusion=INCLUSION, sample_weight=w)
+    fitted = clone(nb).fit(X, y, w)
+    features = by_hand(fitted, X, y, w)
+    log_y = fitted.prior_.classes.log_marginal(fitted.statistics_.n)
+    evidence, tables, subsets = [], [], list(itertools.product([0, 1], repeat=4))
+    for subset in subsets:
+        prior = np.log(np.where(subset, INCLUSION, 1 - INCLUSION)).sum()
+        evidence.append(prior + log_y + sum(features[j][s][0] for j, s in enumerate(subset)))
+        predictive = sum(features[j][s][1] for j, s in enumerate(subset))
+        tables.append(fitted.posterior_.classes.log_predictive() + predictive)
+    posterior = np.exp(np.array(evidence) - sp.logsumexp(evidence))
+    assert 1e-6 < posterior.max() < 1 - 1e-6
+    want = sp.logsumexp(tables, axis=0, b=posterior[:, None, None])
+    np.testing.assert_allclose(average.predict_joint_log_proba(X), want, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(average.inclusion_, posterior @ np.array(subsets), rtol=1e-10)
+    assert average.log_evidence_ == pytest.approx(sp.logsumexp(evidence), rel=1e-11)
+    p = np.exp(want - sp.logsumexp(want, axis=1, keepdims=True))
+    np.testing.assert_allclose(average.predict_proba(X), p, atol=1e-10)
+    np.testing.assert_array_equal(average.predict(X), fitted.classes_[p.argmax(1)])
+    assert average.score(X, y) == (average.predict(X) == y).mean()
+
+
+@pytest.mark.parametrize("nb", ALL, ids=repr)
+def test_all_features_in_is_the_estimator_and_none_is_the_class_prior(nb, table):
+    X, y, _ = table
+    fitted = clone(nb).fit(X, y)
+    everything = average_over_features(nb, X, y, inclusion=1)
+    np.testing.assert_allclose(everything.predict_log_proba(X), fitted.predict_log_proba(X), atol=1e-12)
+    assert everything.log_evidence_ == pytest.approx(fitted.log_evidence_, rel=1e-12)
+    nothing = average_over_features(nb, X, y, inclusion=0)
+    pi = np.exp(fitted.posterior_.classes.log_predictive())
+    np.testing.assert_allclose(nothing.predict_proba(X), np.tile(pi, (len(y), 1)), rtol=1e-12)
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("nb", [BernoulliNB(binarize=3), GaussianNB(), ALL[-1]], ids=repr)
+def test_the_numpyro_twin_has_the_same_posterior_of_every_subset(nb, table):
+    """log p(s, θ, X, y) in NumPyro − log p(s, θ | X, y) in closed form = log evidence, at every s and any θ."""
+    X, y, _ = table
+    average = average_over_features(nb, X, y, inclusion=INCLUSION)
+    rng = np.random.default_rng(1)
+    pi = average.estimator_.prior_.classes.sample(rng)
+    sites, density = {"pi": np.exp(pi["log_pi"])}, average.estimator_.posterior_.classes.log_prob(pi)
+    pieces = []  # for each feature log p(θ_each, θ_shared | s_j, data), s_j = 0 and 1
+    from bayesnb.base import to_sites
+
+    for part in average._parts:
+        name = "" if len(average._parts) == 1 else f".{part.name}"
+        found = np.zeros((2, len(part.columns)))
+        for scope, (prior, posterior), used in (("each", part.each, 1), ("shared", part.shared, 0)):
+            theta = prior.sample(rng)
+            sites |= {f"{scope}{name}.{key}": value for key, value in to_sites(theta).items()}
+            for s in (0, 1):
+                found[s] += (posterior if s == used else prior).log_prob(theta).sum(0)
+        pieces.append((part.columns, found))
+    total = []
+    for s in itertools.product([0, 1], repeat=4):
+        s = np.array(s)
+        twin = float(log_density(average.numpyro_model, (X, y), {}, sites | {"included": jnp.array(s)})[0])
+        chosen = sum(found[s[columns], np.arange(len(columns))].sum() for columns, found in pieces)
+        posterior = np.log(np.where(s, average.inclusion_, 1 - average.inclusion_)).sum()
+        assert twin - density - chosen - posterior == pytest.approx(average.log_evidence_, rel=1e-9)
+        total.append(twin - density - chosen)  # log p(s, X, y), the parameters integrated out
+    assert sp.logsumexp(total) == pytest.approx(average.log_evidence_, rel=1e-9)
+
+
+@pytest.mark.parametrize("nb", [BernoulliNB(), PoissonNB(), GeometricNB()], ids=repr)
+def test_sparse_rows(nb):
+    rng = np.random.default_rng(0)
+    X, y = rng.negative_binomial(1, 0.6, (50, 5)).astype(float), rng.integers(0, 3, 50)
+    dense, thin = average_over_features(nb, X, y), average_over_features(nb, sparse.csr_matrix(X), y)
+    np.testing.assert_allclose(thin.inclusion_, dense.inclusion_, rtol=1e-12)
+    got = thin.predict_joint_log_proba(sparse.csr_matrix(X))
+    np.testing.assert_allclose(got, dense.predict_joint_log_proba(X), rtol=1e-12)
+
+
+def test_columns_that_say_nothing_get_low_inclusion():
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(0)
+    wide = np.column_stack([X, rng.normal(size=(len(y), 30))])
+    average = average_over_features(GaussianNB(), wide, y)
+    assert (average.inclusion_[:4] > 0.999).all()
+    assert (average.inclusion_[4:] < 0.3).all()
+    assert average.inclusion_[4:].mean() < 0.05
+    firm = average_over_features(GaussianNB(), wide, y, inclusion=np.repeat([0.5, 0.999], [4, 30]))
+    assert (firm.inclusion_[4:] > average.inclusion_[4:]).all()
+    few = wide[:, 3:]  # one feature that tells, thirty that do not
+    averaged = cross_val_score(FeatureAverage(GaussianNB()), few, y, cv=5, scoring="neg_log_loss").mean()
+    assert averaged > cross_val_score(GaussianNB(), few, y, cv=5, scoring="neg_log_loss").mean() + 0.05
+
+
+def test_a_constant_column_keeps_its_prior(table):
+    X, y, _ = table
+    average = average_over_features(GaussianNB(), np.column_stack([X, np.ones(len(X))]), y, inclusion=0.3)
+    assert average.inclusion_[-1] == pytest.approx(0.3, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "nb", [MultinomialNB(), ComplementNB(), GaussianDA(), GaussianDA(covariance="shared"), KernelNB()], ids=repr
+)
+def test_coupled_features_are_refused(nb, table):
+    X, y, _ = table
+    with pytest.raises(ValueError, match="independent given the class"):
+        average_over_features(nb, np.nan_to_num(X), y)
+
+
+def test_other_settings_that_make_no_sense_are_refused(table):
+    X, y, _ = table
+    with pytest.raises(ValueError, match="estimate='mle'"):
+        average_over_features(GaussianNB(estimate="mle"), X, y)
+    for bad in (1.5, [0.5, 0.5], [0.1, 0.1, 0.1, np.nan]):
+        with pytest.raises(ValueError, match="`inclusion` is"):
+            average_over_features(GaussianNB(), X, y, inclusion=bad)
+    with pytest.raises(ValueError, match="differs between classes"):
+        average_over_features(GaussianNB(known_variance=[[1.0], [2.0], [3.0]]), X, y)
+    per_class = {"a": GaussianNB(), "b": GaussianNB(), "c": ExponentialNB()}
+    with pytest.raises(ValueError, match="OneClass"):
+        average_over_features(MixedNB([("x", per_class, slice(None))]), X, y)
+
+
+@parametrize_with_checks([FeatureAverage(GaussianNB()), FeatureAverage(BernoulliNB())])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)

@@ -1,0 +1,137 @@
+"""Model comparison: Bayes factors, leave-one-out differences, and likelihoods that are comparable at all."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.special as sp
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+
+from bayesnb.analysis.comparison import compare
+from bayesnb.estimators import (
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    GaussianDA,
+    GaussianNB,
+    GeometricNB,
+    KernelNB,
+    MixedNB,
+    MultinomialNB,
+    PoissonNB,
+)
+
+MODELS = {
+    "class": GaussianNB(),
+    "pooled": GaussianNB(variance="pooled"),
+    "full": GaussianDA(),
+    "shared": GaussianDA(covariance="shared"),
+}
+
+
+@pytest.fixture(scope="module")
+def wine():
+    X, y = load_wine(return_X_y=True)
+    return X, y, np.random.default_rng(0).choice([0.5, 1.0, 2.0], len(y))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_table_is_made_of_evidence_and_leave_one_out(weighted, wine):
+    X, y, w = wine
+    w = w if weighted else None
+    found = compare(MODELS, X, y, w)
+    assert list(found.table.index) == sorted(MODELS, key=lambda name: -found.table.loc[name, "elpd"])
+    fits = {name: clone(nb).fit(X, y, w) for name, nb in MODELS.items()}
+    loos = {name: nb.loo(X, y, w) for name, nb in fits.items()}
+    top = max(nb.log_evidence_ for nb in fits.values())
+    total = sp.logsumexp([nb.log_evidence_ for nb in fits.values()])
+    best = loos[max(loos, key=lambda name: loos[name].elpd)]
+    for name, row in found.table.iterrows():
+        assert row["log_evidence"] == fits[name].log_evidence_
+        assert row["log_bayes_factor"] == fits[name].log_evidence_ - top
+        assert row["probability"] == pytest.approx(np.exp(fits[name].log_evidence_ - total), rel=1e-9)
+        assert (row["elpd"], row["se"], row["accuracy"]) == (loos[name].elpd, loos[name].se, loos[name].accuracy)
+        assert row["elpd_diff"] == pytest.approx(loos[name].elpd - best.elpd, rel=1e-9, abs=1e-9)
+        terms = loos[name].weight * (loos[name].pointwise - best.pointwise)
+        assert row["se_diff"] == pytest.approx(np.sqrt(len(y)) * terms.std(), rel=1e-9)
+    assert found.table["elpd_diff"].iloc[0] == found.table["se_diff"].iloc[0] == 0
+    assert found.notes == ()
+    assert "log_evidence" in str(found)
+
+
+def test_a_prior_over_models_moves_their_odds(wine):
+    X, y, _ = wine
+    models = {"a": GaussianNB(), "b": GaussianNB(), "c": GaussianNB(variance="pooled")}
+    found = compare(models, X, y, prior={"a": 1, "b": 3, "c": 1}).table["probability"]
+    assert found["b"] == pytest.approx(3 * found["a"], rel=1e-9)
+    assert found.sum() == pytest.approx(1)
+    for bad in ({"a": 1, "b": 1}, {"a": 1, "b": 1, "c": 0}):
+        with pytest.raises(ValueError, match="one positive number for each"):
+            compare(models, X, y, prior=bad)
+    with pytest.raises(ValueError, match="is empty"):
+        compare({}, X, y)
+
+
+def test_what_is_fitted_is_used_as_it_is(wine):
+    X, y, _ = wine
+    nb = GaussianNB().fit(X, y)
+    found = compare({"nb": nb}, X, y, fitted=True)
+    assert found.estimators["nb"] is nb
+    with pytest.raises(ValueError, match="not fitted"):
+        compare({"nb": GaussianNB()}, X, y, fitted=True)
+    with pytest.raises(ValueError, match="never fitted"):
+        compare({"nb": GaussianNB().fit(X[:90], y[:90])}, X[:90].repeat(2, 0), y[:90].repeat(2), fitted=True)
+
+
+def test_evidence_that_does_not_compare_is_told():
+    X, y = load_iris(return_X_y=True)
+    X = np.round(X)
+    found = compare({"complement": ComplementNB(), "poisson": PoissonNB()}, X, y)
+    assert np.isnan(found.table.loc["complement", ["log_evidence", "log_bayes_factor", "probability"]].to_list()).all()
+    assert found.table.loc["poisson", "probability"] == 1
+    assert "complement has no evidence" in found.notes[0]
+    assert found.to_dict()["models"]["complement"]["log_evidence"] is None
+    kernel = compare({"kernel": KernelNB(bandwidth="nrd0"), "gaussian": GaussianNB()}, X, y)
+    assert "kernel has no evidence: KernelNB has no log_evidence_" in kernel.notes[0]
+    assert kernel.table["elpd"].notna().all()
+    assert kernel.table.loc["gaussian", "probability"] == 1
+    own_kind = compare({"one": ComplementNB(), "two": ComplementNB(alpha=2)}, X, y)
+    assert own_kind.table["log_evidence"].notna().all()
+    mixed = compare({"gaussian": GaussianNB(), "poisson": PoissonNB(), "multinomial": MultinomialNB()}, X, y)
+    assert "multinomial: probabilities given the row totals" in mixed.notes[0]
+    assert compare({"geometric": GeometricNB(), "poisson": PoissonNB()}, X, y).notes == ()
+    parts = MixedNB([("p", PoissonNB(), [0, 1]), ("g", GaussianNB(), [2, 3])])
+    assert "probabilities and densities" in compare({"g": GaussianNB(), "m": parts}, X, y).notes[0]
+
+
+def total_evidence(nb, cells, rows):
+    """Σ p(X, y) over all data sets of so many rows with cells among those given and labels 0 or 1."""
+    total = 0.0
+    fitted = clone(nb).fit(np.array([[c] for c in cells] * 2), np.repeat([0, 1], len(cells)))
+    for values in itertools.product(cells, repeat=rows):
+        for y in itertools.product([0, 1], repeat=rows):
+            X = np.array(values, float)[:, None]
+            empty = fitted.prior_.suffstats(fitted._encode(X), np.eye(2)[list(y)])
+            total += np.exp(fitted.prior_.log_marginal(empty))
+    return total
+
+
+@pytest.mark.parametrize("nb", [BernoulliNB(), CategoricalNB()], ids=repr)
+def test_evidences_of_yes_and_no_sum_to_one(nb):
+    assert total_evidence(nb, [0.0, 1.0], 3) == pytest.approx(1, rel=1e-12)
+
+
+def test_two_levels_are_yes_and_no():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)
+    found = compare({"bernoulli": BernoulliNB(), "categorical": CategoricalNB()}, X, y)
+    one, two = found.table["log_evidence"]
+    assert one == pytest.approx(two, rel=1e-12)
+    assert found.table["probability"].to_list() == pytest.approx([0.5, 0.5])
+
+
+@pytest.mark.parametrize("nb", [PoissonNB(alpha=2, beta=4), GeometricNB(alpha=30, beta=10)], ids=repr)
+def test_evidences_of_counts_sum_to_one(nb):
+    """All data sets of two rows with counts to 16; the prior puts less than 1e-6 on any count beyond."""
+    assert total_evidence(nb, list(range(17)), 2) == pytest.approx(1, abs=1e-5)
