@@ -344,7 +344,9 @@ def _prediction(problem: _Problem, sites: Theta, rows: Rows, rate: float) -> Che
     # (a class that every draw calls impossible has the sum 0 and is left out too)
     steady = (weights.max((0, 1)) < HEAVY * weights.sum((0, 1))) & (total.max((0, 1)) < HEAVY)
     steady &= (exact > 1e-250) & (exact < exact.max(1, keepdims=True))  # the likeliest is one minus the others
-    z = _z_values((weights - exact * total)[:, :, steady], 0.0)
+    # in units of the probability itself: the square of 1e-200 is zero
+    scaled = weights[:, :, steady] / exact[steady] - np.broadcast_to(total, weights.shape)[:, :, steady]
+    z = _z_values(scaled, 0.0)
     if not z.size:
         worst, limit = 0.0, 0.0
     else:

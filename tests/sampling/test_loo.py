@@ -156,7 +156,7 @@ def test_what_cannot_have_been_fitted_is_refused(table):
         (BernoulliNB(binarize=1), load_iris),
         (GaussianDA(covariance="shared"), load_iris),
     ],
-    ids=repr,
+    ids=lambda one: getattr(one, "__name__", repr(one)),
 )
 def test_importance_sampling_from_exact_draws_agrees(nb, data):
     """ArviZ's PSIS-LOO where its k̂ is good: within five Monte Carlo standard errors, seen over four sets of draws."""
