@@ -354,11 +354,12 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
     @property
     def log_evidence_(self) -> float:
         """log p(X, y) of all rows fitted, constants included, in nats."""
-        self._check_evidence()
+        for block in self.prior_.blocks.values():
+            if reason := getattr(
+                getattr(block, "block", block), "no_evidence", None
+            ):  # inside a block of one class too
+                raise AttributeError(f"{type(self).__name__} has no log_evidence_: {reason}")
         return float(self.prior_.log_marginal(self.statistics_))
-
-    def _check_evidence(self) -> None:
-        """Raise AttributeError where the likelihood is no density of the rows, and so has no evidence."""
 
     @property
     def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:

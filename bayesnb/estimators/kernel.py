@@ -76,17 +76,6 @@ class KernelNB(AbstractNB):
     def _rows(self, X: Any) -> Rows:
         return {BLOCK: X}
 
-    @property
-    def log_evidence_(self) -> float:
-        """None: the leave-one-out product is no density of the data.
-
-        Raises
-        ------
-        AttributeError
-            always; it says why
-        """
-        raise AttributeError(f"{type(self).__name__} has no log_evidence_: {KernelDensity.no_evidence}")
-
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
         given = self._given(shape)

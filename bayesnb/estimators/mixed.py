@@ -282,13 +282,6 @@ class MixedNB(AbstractNB):
             return pd.DataFrame(dict(zip(self.feature_names_in_, ordered, strict=True)))
         return np.stack(ordered, 1)
 
-    @property
-    def log_evidence_(self) -> float:
-        """log p(X, y) of all rows fitted, constants included, in nats."""
-        for part in self._parts:
-            part.estimator._check_evidence()
-        return super().log_evidence_
-
     def _weight_labels(self, names: np.ndarray | None) -> np.ndarray:
         names = super()._weight_labels(names)
         return np.concatenate([part.estimator._weight_labels(names[part.columns]) for part in self._parts])

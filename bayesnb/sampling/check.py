@@ -73,7 +73,7 @@ def check(
     Raises
     ------
     ValueError
-        if there are fewer than two rows or a setting is out of range
+        if there are fewer than two rows, a setting is out of range, or the model has no free parameter
     """
     for name, value in (("false_alarm", false_alarm), ("level", level)):
         if not 0 < value < 1:
@@ -88,6 +88,8 @@ def check(
     rows, index = fitted._encode(_take(X, train)), fitted._class_index(y[train])
     held_out, truth = fitted._encode(_take(X, test)), fitted._class_index(y[test])
     prior, c = fitted.prior_, len(fitted.classes_)
+    if not prior.marginals():
+        raise ValueError(f"{estimator!r} has no free parameter with these settings: there is no posterior to check")
     d = _width(rows)
 
     few = _choose(rng, len(index), max(1, _MOST_CELLS // d))

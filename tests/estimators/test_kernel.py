@@ -304,6 +304,11 @@ def test_check_knows_that_an_optimiser_may_end_on_a_lower_mode():
     assert any("several modes" in row.remark for row in rows)
 
 
+def test_check_of_a_model_without_parameters_says_so(iris):
+    with pytest.raises(ValueError, match="has no free parameter with these settings"):
+        KernelNB(bandwidth=0.4, fit_prior=False).check(*iris)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("bandwidth", ["posterior", "nrd0"])
 def test_check_passes(bandwidth, iris):

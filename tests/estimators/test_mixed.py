@@ -15,6 +15,7 @@ from bayesnb import (
     CategoricalNB,
     GaussianDA,
     GaussianNB,
+    KernelNB,
     MixedNB,
     MultinomialNB,
     PoissonNB,
@@ -250,3 +251,14 @@ def test_complete_rows_cannot_be_one_classes_business(penguins):
     by_class = {"Adelie": GaussianDA(), "Chinstrap": GaussianNB(), "Gentoo": GaussianNB()}
     with pytest.raises(ValueError, match="a likelihood of complete rows speaks of all classes"):
         MixedNB([("size", by_class, NUMBERS)]).fit(X, y)
+
+
+def test_a_kernel_density_takes_part_but_leaves_no_evidence(penguins):
+    X, y = penguins
+    by_class = {"Adelie": KernelNB(), "Chinstrap": GaussianNB(), "Gentoo": GaussianNB()}
+    for size in (KernelNB(), by_class):
+        mixed = MixedNB([("size", size, NUMBERS), ("rest", CategoricalNB(), ["island", "sex", "year"])])
+        mixed.fit(X.assign(year=X["year"].astype(str)), y)
+        assert mixed.score(X.assign(year=X["year"].astype(str)), y) > 0.95
+        with pytest.raises(AttributeError, match=r"MixedNB has no log_evidence_: .*leave-one-out"):
+            _ = mixed.log_evidence_
