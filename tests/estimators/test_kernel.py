@@ -240,6 +240,7 @@ def test_a_model_without_data_draws_no_rows(iris):
         nb.sample(3, source="prior")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["exact", "nuts"])
 def test_posterior_draws_for_arviz(method, iris):
     X, y = iris
@@ -284,6 +285,7 @@ def mode_row(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[Any, Any]:
     return _mode(problem, np.random.default_rng(seed)), nb.posterior_.blocks["x"]
 
 
+@pytest.mark.slow
 def test_check_knows_a_mode_at_the_lower_limit():
     X = np.random.default_rng(0).integers(0, 3, (60, 2)).astype(float)
     row, block = mode_row(X, np.arange(60) % 2, 0)
@@ -291,6 +293,7 @@ def test_check_knows_a_mode_at_the_lower_limit():
     assert row.passed, row
 
 
+@pytest.mark.slow
 def test_check_knows_that_an_optimiser_may_end_on_a_lower_mode():
     """Phenols of 36 wines, six of them 2.20: narrow kernels for the ties, or broad ones for the rest."""
     x = np.array(

@@ -332,6 +332,7 @@ def test_under_a_trace_the_rows_are_the_same_factor(x64: None) -> None:
     assert float(jax.jit(joint)(x, this.y)) == pytest.approx(float(joint(x, this.y)), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_nuts_on_the_twin_agrees_with_the_grid(rng: np.random.Generator) -> None:
     """Means of log h within 5 standard errors, from 4 × 500 draws of which at least a fifth counts."""
     this = case(FAMILY, d=2)
