@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from .analysis.decisions import expected_costs as expected_costs
     from .analysis.decisions import moved_prior as moved_prior
     from .analysis.decisions import with_class_prior as with_class_prior
+    from .analysis.prior_fitting import PriorDraws as PriorDraws
+    from .analysis.prior_fitting import PriorFit as PriorFit
+    from .analysis.prior_fitting import fit_prior as fit_prior
     from .analysis.ranking import rank_features as rank_features
     from .analysis.selection import ForwardSelection as ForwardSelection
     from .analysis.selection import SelectionReport as SelectionReport
@@ -67,6 +70,8 @@ _HOME = {
     "MultinomialNB": "estimators",
     "NaiveBayes": "naive_bayes",
     "PoissonNB": "estimators",
+    "PriorDraws": "analysis.prior_fitting",
+    "PriorFit": "analysis.prior_fitting",
     "SelectionReport": "analysis.selection",
     "Uncertainty": "sampling.intervals",
     "as_arviz": "sampling.to_arviz",
@@ -79,6 +84,7 @@ _HOME = {
     "expected_costs": "analysis.decisions",
     "expected_information": "analysis.active",
     "most_informative": "analysis.active",
+    "fit_prior": "analysis.prior_fitting",
     "moved_prior": "analysis.decisions",
     "rank_features": "analysis.ranking",
     "select_features": "analysis.selection",

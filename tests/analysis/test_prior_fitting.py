@@ -1,0 +1,313 @@
+"""Fitted priors: the grid's optimum, zero slope, and the draws against quadrature of the collapsed density."""
+
+import numpy as np
+import pytest
+import scipy.special as sp
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+
+from bayesnb.analysis import prior_fitting
+from bayesnb.analysis.prior_fitting import fit_prior
+from bayesnb.estimators import (
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    ExponentialNB,
+    GaussianDA,
+    GaussianNB,
+    GeometricNB,
+    KernelNB,
+    MixedNB,
+    MultinomialNB,
+    PoissonNB,
+)
+from bayesnb.families import NormalInverseGamma
+
+ALPHA = [BernoulliNB(binarize=3), CategoricalNB(), MultinomialNB(), ComplementNB()]
+PAIR = [PoissonNB(), PoissonNB(beta=0.5), ExponentialNB(), GeometricNB()]
+GAUSSIAN = [GaussianNB(), GaussianNB(variance="pooled"), GaussianNB(known_variance=0.3)]
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Forty rows of four whole numbers, three classes."""
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))[:40]
+    return np.round(X[order]), np.array(list("abc"))[y[order]]
+
+
+def cells(nb, X):
+    """Whole numbers, or those with a little noise for densities: no class is a single value."""
+    return X + np.random.default_rng(3).normal(0, 0.2, X.shape) if isinstance(nb, GaussianNB) else X
+
+
+def with_values(fit, name, factor, at=...):
+    """The estimator of a fit, one of its hyperparameters times a factor (m: plus it), fitted to its statistics."""
+
+    def moved(value):
+        value = np.array(value, float)
+        value[at] = value[at] + factor if name == "m" else value[at] * factor
+        return value
+
+    nb = clone(fit.estimator)
+    if isinstance(nb, GaussianNB):
+        fields = {f: getattr(nb.prior, f) for f in nb.prior.__dataclass_fields__}
+        nb.set_params(prior=type(nb.prior)(**{**fields, name: moved(fields[name])}))
+    else:
+        nb.set_params(**{name: moved(getattr(nb, name))})
+    return nb
+
+
+@pytest.mark.parametrize("nb", ALPHA, ids=repr)
+def test_alpha_is_the_optimum_of_a_fine_grid(nb, table):
+    X, y = table
+    fit = fit_prior(nb, X, y)
+    step = 1e-3
+    grid = np.log(fit.hyperparameters["alpha"]) + np.arange(-15, 16) * step
+    wide = np.log(np.geomspace(1e-4, 1e4, 161))
+    fitted = clone(nb).fit(X, y)
+
+    def evidence(log_alpha):
+        fitted.set_params(alpha=float(np.exp(log_alpha)))._set_statistics(fitted.statistics_)
+        return fitted.log_evidence_
+
+    assert grid[np.argmax([evidence(z) for z in grid])] == pytest.approx(grid[15], abs=1e-9)
+    assert max(evidence(z) for z in wide) <= fit.log_evidence  # and there is no better one elsewhere
+    assert fit.at_bound["alpha"] == 0
+
+
+@pytest.mark.parametrize("settings", [{}, {"variance": "pooled"}, {"known_variance": 0.3}], ids=repr)
+def test_kappa_is_the_optimum_of_a_fine_grid(settings, table):
+    X, y = table
+    fit = fit_prior(GaussianNB(**settings), X, y, parameters=["kappa"])
+    assert list(fit.hyperparameters) == ["kappa"]
+    own = clone(GaussianNB(**settings)).fit(X, y).prior_.blocks["x"]
+    for field in own.__dataclass_fields__:  # nothing else has moved
+        if field != "kappa":
+            np.testing.assert_array_equal(getattr(fit.estimator.prior, field), getattr(own, field))
+    factors = np.exp(np.arange(-15, 16) * 1e-3)
+    values = [with_values(fit, "kappa", f).fit(X, y).log_evidence_ for f in factors]
+    assert np.argmax(values) == 15
+    wide = [with_values(fit, "kappa", f).fit(X, y).log_evidence_ for f in np.geomspace(1e-4, 1e4, 81)]
+    assert max(wide) <= fit.log_evidence + 1e-9
+
+
+@pytest.mark.parametrize("over", ["scalar", "feature", "class"])
+@pytest.mark.parametrize("nb", [ALPHA[0], MultinomialNB(), PoissonNB(), GaussianNB()], ids=repr)
+def test_no_slope_is_left_inside_the_bounds(nb, over, table):
+    """Central differences of the evidence by refits, of each hyperparameter alone, through the public parameters."""
+    X, y = cells(nb, table[0]), table[1]
+    fit = fit_prior(nb, X, y, over=over)
+    places = {"scalar": [...], "feature": [(..., j) for j in range(4)], "class": [(c, ...) for c in range(3)]}[over]
+    inside = ~np.any([side.ravel() != 0 for side in fit.at_bound.values()], axis=0)
+    assert inside.any()
+    for name in fit.hyperparameters:
+        for at in (place for place, free in zip(places, inside, strict=True) if free):
+            up, down = (with_values(fit, name, f, at).fit(X, y).log_evidence_ for f in moves(name))
+            assert (up - down) / 2e-4 == pytest.approx(0, abs=2e-4)
+            assert max(up, down) <= fit.log_evidence + 1e-9
+
+
+def moves(name):
+    return (1e-4, -1e-4) if name == "m" else (np.exp(1e-4), np.exp(-1e-4))
+
+
+@pytest.mark.parametrize(
+    ("nb", "over"),
+    [
+        *((nb, "scalar") for nb in [*ALPHA, *PAIR, *GAUSSIAN]),
+        *((nb, "feature") for nb in [CategoricalNB(), GaussianNB(), GAUSSIAN[1]]),
+        *((nb, "class") for nb in [ComplementNB(), ExponentialNB(), GaussianNB(), GAUSSIAN[1]]),
+    ],
+    ids=repr,
+)
+def test_the_fitted_estimator_has_the_reported_evidence_and_it_has_grown(nb, over, table):
+    X, y = cells(nb, table[0]), table[1]
+    fit = fit_prior(nb, X, y, over=over)
+    assert fit.log_evidence_before == clone(nb).fit(X, y).log_evidence_
+    assert fit.log_evidence >= fit.log_evidence_before
+    assert fit.log_evidence == fit.estimator.log_evidence_
+    again = clone(fit.estimator).fit(X, y)  # the hyperparameters are parameters
+    assert again.log_evidence_ == pytest.approx(fit.log_evidence, rel=1e-12)
+    np.testing.assert_array_equal(again.predict_proba(X), fit.estimator.predict_proba(X))
+    text = str(fit)
+    assert f"{type(nb).__name__}: prior of maximum evidence" in text and all(k in text for k in fit.hyperparameters)
+    assert ("bound" in text) == any(side.any() for side in fit.at_bound.values())
+
+
+def test_more_hyperparameters_reach_more(table):
+    X, y = table
+    for nb in (BernoulliNB(binarize=3), MultinomialNB()):
+        one, many, by_class = (fit_prior(nb, X, y, over=over).log_evidence for over in ("scalar", "feature", "class"))
+        assert many > one and by_class > one
+
+
+@pytest.mark.parametrize("nb", [BernoulliNB(binarize=3), PoissonNB(), GaussianNB()], ids=repr)
+def test_a_weight_of_two_is_a_row_twice(nb, table):
+    X, y = table
+    w = np.random.default_rng(1).integers(1, 3, len(y))
+    weighted = fit_prior(nb, X, y, sample_weight=w)
+    repeated = fit_prior(nb, np.repeat(X, w, axis=0), np.repeat(y, w))
+    assert weighted.log_evidence == pytest.approx(repeated.log_evidence, rel=1e-10)
+    for name, value in weighted.hyperparameters.items():
+        np.testing.assert_allclose(value, repeated.hyperparameters[name], rtol=1e-4)
+
+
+def test_it_recovers_the_prior_that_the_data_were_drawn_from():
+    """400 features × 3 classes: the standard error of log α is about 0.05 for each."""
+    rng = np.random.default_rng(2)
+    y = np.arange(150) % 3
+    theta = rng.beta(0.4, 0.4, (3, 400))
+    X = (rng.random((150, 400)) < theta[y]).astype(float)
+    assert fit_prior(BernoulliNB(), X, y).hyperparameters["alpha"] == pytest.approx(0.4, rel=0.15)
+    rate = rng.gamma(3.0, 1 / 1.5, (3, 400))
+    found = fit_prior(PoissonNB(beta=1.0), rng.poisson(rate[y]), y).hyperparameters
+    assert found["alpha"] == pytest.approx(3.0, rel=0.15)
+    assert found["beta"] == pytest.approx(1.5, rel=0.15)
+    theta = rng.dirichlet(np.full(400, 0.3), 3)
+    X = np.stack([rng.multinomial(200, theta[c]) for c in y]).astype(float)
+    assert fit_prior(MultinomialNB(), X, y).hyperparameters["alpha"] == pytest.approx(0.3, rel=0.15)
+    variance = 1 / rng.gamma(4.0, 1 / 3.0, (3, 400))
+    mu = rng.normal(0, np.sqrt(variance / 0.2))
+    X = rng.normal(mu[y], np.sqrt(variance[y]))
+    flat = NormalInverseGamma(*(np.full((3, 400), v) for v in (0.0, 1.0, 1.0, 1.0)))
+    found = fit_prior(GaussianNB(prior=flat), X, y, parameters=["kappa", "a"]).hyperparameters
+    assert found["kappa"] == pytest.approx(0.2, rel=0.15)
+
+
+def test_the_bounds_hold_where_the_evidence_grows_beyond_them():
+    X = np.tile([[0.0, 1.0], [1.0, 0.0]], (30, 1))
+    y = np.repeat(["a", "b"], 30)
+    up = fit_prior(BernoulliNB(), X, y, over="feature", bounds=(0.01, 100))  # half of every class are ones
+    np.testing.assert_allclose(up.hyperparameters["alpha"], 100)
+    np.testing.assert_array_equal(up.at_bound["alpha"], [1, 1])
+    assert "2 of 2 at the upper bound" in str(up)
+    down = fit_prior(BernoulliNB(), X, np.tile(["a", "b"], 30), bounds=(0.01, 100))  # a class keeps to one value
+    assert down.hyperparameters["alpha"] == pytest.approx(0.01)
+    assert down.at_bound["alpha"] == -1
+    assert "at the lower bound" in str(down)
+
+
+@pytest.mark.parametrize("nb", [GaussianNB(), ExponentialNB()], ids=repr)
+def test_a_column_that_never_varies_keeps_its_prior(nb, table):
+    X, y = table
+    wide = np.column_stack([X, np.zeros(len(X))])
+    plain, fit = fit_prior(nb, X, y), fit_prior(nb, wide, y)
+    np.testing.assert_allclose(fit.estimator.predict_proba(wide), plain.estimator.predict_proba(X), atol=1e-4)
+    name = "kappa" if isinstance(nb, GaussianNB) else "alpha"
+    np.testing.assert_allclose(fit.hyperparameters[name][:4], plain.hyperparameters[name], rtol=1e-3)
+    assert fit.hyperparameters[name][4] > 1e6
+    with pytest.raises(ValueError, match="no column that varies"):
+        fit_prior(nb, wide[:, 4:], y)
+
+
+def test_rescaling_a_feature_changes_no_probability(table):
+    X, y = table
+    a, b = fit_prior(GaussianNB(), X, y), fit_prior(GaussianNB(), X * 1000 - 7, y)
+    np.testing.assert_allclose(a.hyperparameters["kappa"], b.hyperparameters["kappa"], rtol=1e-4)
+    np.testing.assert_allclose(a.estimator.predict_proba(X), b.estimator.predict_proba(X * 1000 - 7), atol=1e-5)
+
+
+def test_rows_with_missing_cells_and_the_estimator_that_is_given(table):
+    X, y = table
+    X = X.copy()
+    X[::7, 1] = np.nan
+    nb = GaussianNB()
+    assert fit_prior(nb, X, y).log_evidence > fit_prior(nb, X, y).log_evidence_before
+    assert nb.prior is None and not hasattr(nb, "statistics_")
+
+
+def test_one_pass_over_the_rows(table, monkeypatch):
+    X, y = table
+    calls = []
+    gather = BernoulliNB._gather
+    monkeypatch.setattr(BernoulliNB, "_gather", lambda *args: calls.append(1) or gather(*args))
+    assert fit_prior(BernoulliNB(binarize=3), X, y).n_evaluations > 5
+    assert len(calls) == 1
+
+
+def collapsed(table):
+    X, y = table
+    return fit_prior(BernoulliNB(binarize=3), X, y, collapsed=True, draws=500, warmup=200, chains=2, seed=1)
+
+
+def test_the_draws_are_those_of_the_collapsed_density(table):
+    """Against quadrature in one dimension; Monte Carlo errors from the 1,000 draws, of which NUTS wastes few."""
+    X, y = table
+    drawn = collapsed(table)
+    nb = clone(BernoulliNB(binarize=3)).fit(X, y)
+    z = np.linspace(-7, 6, 400)
+    log_p, tables = [], []
+    for value in z:
+        nb.set_params(alpha=float(np.exp(value)))._set_statistics(nb.statistics_)
+        log_p.append(nb.log_evidence_ - value**2 / 8)
+        tables.append(nb.predict_joint_log_proba(X))
+    weight = np.exp(log_p - sp.logsumexp(log_p))
+    mean, sd = weight @ z, np.sqrt(weight @ z**2 - (weight @ z) ** 2)
+    draws = np.log(np.asarray(drawn.draws["posterior"]["alpha"]))
+    assert draws.shape == (2, 500)
+    assert draws.mean() == pytest.approx(mean, abs=5 * sd / np.sqrt(300))
+    assert draws.std() == pytest.approx(sd, rel=0.2)
+    want = sp.logsumexp(np.array(tables), axis=0, b=weight[:, None, None])
+    got = drawn.predict_joint_log_proba(X, n_draws=1000)
+    np.testing.assert_allclose(got, want, atol=0.02)
+    p = np.exp(want - sp.logsumexp(want, axis=1, keepdims=True))
+    np.testing.assert_allclose(drawn.predict_proba(X), p, atol=0.01)
+    np.testing.assert_array_equal(drawn.predict(X), nb.classes_[drawn.predict_proba(X).argmax(1)])
+    assert "draws of the prior" in str(drawn)
+    with pytest.raises(ValueError, match="`n_draws` is 0"):
+        drawn.predict_proba(X, n_draws=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("nb", "over", "dims"),
+    [
+        (GaussianNB(), "class", {"kappa": ("class",), "a": ("class",), "b": ("class", "feature")}),
+        (PoissonNB(), "scalar", {"alpha": (), "beta": ("feature",)}),
+    ],
+    ids=repr,
+)
+def test_the_draws_have_named_dimensions(nb, over, dims, table):
+    X, y = cells(nb, table[0]), table[1]
+    drawn = fit_prior(nb, X, y, over=over, collapsed=True, draws=20, warmup=50, chains=2)
+    group = drawn.draws["posterior"]
+    assert {name: value.dims[2:] for name, value in group.data_vars.items()} == dims
+    assert all(np.isfinite(value).all() for value in group.data_vars.values())
+    np.testing.assert_allclose(drawn.predict_proba(X).sum(1), 1)
+
+
+def test_what_cannot_be_fitted_is_refused(table):
+    X, y = table
+    with pytest.raises(ValueError, match=r"no evidence.*leave-one-out"):
+        fit_prior(KernelNB(), X, y)
+    for nb in (GaussianDA(), MixedNB([("g", GaussianNB(), [0, 1]), ("c", CategoricalNB(), [2, 3])])):
+        with pytest.raises(ValueError, match="BernoulliNB, CategoricalNB"):
+            fit_prior(nb, X, y)
+    with pytest.raises(ValueError, match="`over` is 'column'"):
+        fit_prior(GaussianNB(), X, y, over="column")
+    with pytest.raises(ValueError, match="CategoricalNB has one alpha"):
+        fit_prior(CategoricalNB(), X, y, over="class")
+    with pytest.raises(ValueError, match="has kappa, a, b to fit over 'scalar'"):
+        fit_prior(GaussianNB(), X, y, parameters=["m"])
+    with pytest.raises(ValueError, match="has kappa to fit over 'class'"):
+        fit_prior(GaussianNB(variance="pooled"), X, y, over="class", parameters="a")
+    with pytest.raises(ValueError, match="`parameters` is"):
+        fit_prior(PoissonNB(), X, y, parameters=[])
+    for bad in ((1, 1), (0, 1), (2.0, 1.0), (1.0, np.inf)):
+        with pytest.raises(ValueError, match="`bounds` is"):
+            fit_prior(PoissonNB(), X, y, bounds=bad)
+    for name in ("draws", "warmup", "chains"):
+        with pytest.raises(ValueError, match=f"`{name}` is 0"):
+            fit_prior(BernoulliNB(), X, y, collapsed=True, **{name: 0})
+
+
+def test_an_unfinished_search_warns(table, monkeypatch):
+    X, y = table
+    search = prior_fitting.minimize
+    monkeypatch.setattr(
+        prior_fitting, "minimize", lambda *args, **given: search(*args, **{**given, "options": {"maxiter": 1}})
+    )
+    with pytest.warns(ConvergenceWarning, match="still growing"):
+        fit_prior(GaussianNB(), X, y)
