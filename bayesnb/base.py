@@ -46,6 +46,9 @@ class AbstractConjugate(AbstractBlock):
     blank: ClassVar[float | None] = float("nan")
     """What a cell that is not there holds: NaN, left out; 0 where counts share a row; None where rows are complete."""
 
+    no_evidence: ClassVar[str | None] = None
+    """Why `log_marginal` is not to be read as an evidence, where it is not."""
+
     @property
     def shape(self) -> tuple[int, int]:
         """Number of classes and of features: the first two axes of the first field."""
@@ -72,22 +75,14 @@ class AbstractConjugate(AbstractBlock):
     def log_prob(self, theta: Theta) -> Float[Array, " *pieces"]:
         """Log density of the parameters, with respect to dθ in the basis of the NumPyro sites."""
 
+    @abc.abstractmethod
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log p(x_i | y = c, data without row i): `log_predictive` of a posterior that knows the rows, each left out.
 
         Parameters
         ----------
         x, r : rows among those that this posterior was updated with, and their weights then
-
-        Notes
-        -----
-        Here one update a row. Wherever hyperparameters go back in closed form the family says how, in one pass.
         """
-        tables = []
-        for i in range(x.shape[0]):
-            stats = self.suffstats(x[[i]], r[[i]])
-            tables.append(self.update(stats.zero() - stats).log_predictive(x[[i]]))
-        return namespace(*tables).concatenate(tables)
 
     @abc.abstractmethod
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:

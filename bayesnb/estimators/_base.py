@@ -355,10 +355,8 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
     def log_evidence_(self) -> float:
         """log p(X, y) of all rows fitted, constants included, in nats."""
         for block in self.prior_.blocks.values():
-            if reason := getattr(
-                getattr(block, "block", block), "no_evidence", None
-            ):  # inside a block of one class too
-                raise AttributeError(f"{type(self).__name__} has no log_evidence_: {reason}")
+            if block.no_evidence:
+                raise AttributeError(f"{type(self).__name__} has no log_evidence_: {block.no_evidence}")
         return float(self.prior_.log_marginal(self.statistics_))
 
     @property

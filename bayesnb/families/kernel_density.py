@@ -102,7 +102,7 @@ class KernelDensity(AbstractConjugate):
     low: Float[Array, "c d"] | None = None
     high: Float[Array, "c d"] | None = None
 
-    no_evidence: ClassVar[str] = (
+    no_evidence = (
         "the leave-one-out product of a kernel density is not a normalised density of the data, so there is no "
         "evidence to compare with that of other models; compare log probabilities of held-out rows instead"
     )
@@ -276,6 +276,14 @@ class KernelDensity(AbstractConjugate):
         if self.low is None:
             return self.log_likelihood({}, x)
         return self._table(x, *self._grid[:2], lambda table, log_w: log_sum(table + log_w[:, None])[None])[0]
+
+    def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """log_predictive without row i: one update and one bandwidth posterior a row."""
+        tables = []
+        for i in range(x.shape[0]):
+            stats = self.suffstats(x[[i]], r[[i]])
+            tables.append(self.update(stats.zero() - stats).log_predictive(x[[i]]))
+        return namespace(*tables).concatenate(tables)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """Σ_j log f_cj(x_j; h_cj)."""

@@ -45,6 +45,11 @@ class OneClass(AbstractConjugate):
         """The inner block's."""
         return self.block.blank
 
+    @property
+    def no_evidence(self) -> str | None:  # type: ignore[override]
+        """The inner block's."""
+        return self.block.no_evidence
+
     def _with(self, block: Any) -> Self:
         return type(self)(block, self.k, self.c)
 
