@@ -31,7 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._special import log_normalize
 from ..base import as_jax
-from ..estimators._base import BLOCK, all_or_nothing
+from ..estimators._base import all_or_nothing
 from ..families import (
     BetaBernoulli,
     BetaGeometric,
@@ -232,7 +232,7 @@ class FeatureAverage(ClassifierMixin, BaseEstimator):
 
 def _parts(nb: Any) -> Iterator[_Part]:
     """The blocks of a fitted estimator, each with its twin that has one parameter for all classes."""
-    columns = _columns(nb)
+    columns = nb._columns()
     for name, prior in nb.prior_.blocks.items():
         kind = type(prior).__name__
         if not isinstance(prior, _SEPARABLE):
@@ -245,17 +245,6 @@ def _parts(nb: Any) -> Iterator[_Part]:
         pooled = _pooled(stats)
         factor = _by_column(prior.log_marginal(stats)) - _by_column(one.log_marginal(pooled))
         yield _Part(name, columns[name], (prior, nb.posterior_.blocks[name]), (one, one.update(pooled)), factor)
-
-
-def _columns(nb: Any) -> dict[str, np.ndarray]:
-    """Positions among all features of the columns of each block."""
-    if hasattr(nb, "parts_"):
-        found: dict[str, np.ndarray] = {}
-        for part in nb._parts:
-            inner = _columns(part.estimator)
-            found |= {part.block(name, len(inner)): part.columns[at] for name, at in inner.items()}
-        return found
-    return nb._groups() if hasattr(nb, "_groups") else {BLOCK: np.arange(nb.n_features_in_)}
 
 
 def _first_class(prior: Any) -> Any:

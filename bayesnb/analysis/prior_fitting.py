@@ -412,7 +412,7 @@ def _problem(nb: Any) -> _Problem:
     """The estimator's own prior, its statistics, and the units of its hyperparameters, on the host."""
     blocks = nb.prior_.blocks
     shape = len(nb.classes_), nb.n_features_in_
-    columns = nb._groups() if hasattr(nb, "_groups") else {BLOCK: np.arange(shape[1])}
+    columns = nb._columns()
     start: dict[str, np.ndarray] = {}
     for block_name, block in blocks.items():
         for name, fields in _FIELDS[type(block)].items():

@@ -395,7 +395,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         model.n_categories_ = np.array([len(levels) for levels in model.categories_])
         blocks = {
             name: Counts(np.stack([cells[columns[i]] for i in group], 1), np.zeros((len(self.classes_), len(group))))
-            for name, group in model._groups().items()
+            for name, group in model._columns().items()
         }
         self.estimator_ = model._set_statistics(Statistics(self.class_count_, blocks))
 
@@ -498,7 +498,7 @@ def _codes(rows: dict[str, np.ndarray], encoder: CategoricalNB, observed: list[n
     """Category of each cell among the observed ones, 0 … M−1; M where it is missing or was not observed."""
     d, n = len(observed), len(next(iter(rows.values())))
     codes = np.empty((d, n), np.int32)
-    for name, group in encoder._groups().items():
+    for name, group in encoder._columns().items():
         for i, j in enumerate(group):
             levels = len(encoder.categories_[j])
             place = np.full(levels + 1, len(observed[j]), np.int32)

@@ -75,6 +75,10 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
         """Prior blocks; with statistics at hand those of the data's scale, else any that can gather statistics."""
         raise NotImplementedError
 
+    def _columns(self) -> dict[str, np.ndarray]:
+        """Positions of the columns of each block, by block."""
+        return {BLOCK: np.arange(self.n_features_in_)}
+
     def _as_input(self, rows: dict[str, np.ndarray]) -> Any:
         """Rows by block as an array like the one fitted."""
         return rows[BLOCK]

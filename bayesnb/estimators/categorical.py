@@ -105,7 +105,7 @@ class CategoricalNB(AbstractNB):
         if not reset:
             blocks = {
                 name: Counts(np.stack([counts[j] for j in group], 1), np.zeros((len(self.classes_), len(group))))
-                for name, group in self._groups().items()
+                for name, group in self._columns().items()
             }
             self.statistics_ = Statistics(self.statistics_.n, blocks)
 
@@ -119,7 +119,7 @@ class CategoricalNB(AbstractNB):
             )
         return np.broadcast_to(value, d).tolist()
 
-    def _groups(self) -> dict[str, np.ndarray]:
+    def _columns(self) -> dict[str, np.ndarray]:
         """Features of each block: those with the same number of levels."""
         return {f"levels_{k}": np.flatnonzero(self.n_categories_ == k) for k in np.unique(self.n_categories_)}
 
@@ -127,14 +127,14 @@ class CategoricalNB(AbstractNB):
         """Counts (c, k_j) of every feature, out of the blocks."""
         by_feature = {
             j: self.statistics_.blocks[name].n[:, i]
-            for name, group in self._groups().items()
+            for name, group in self._columns().items()
             for i, j in enumerate(group)
         }
         return [by_feature[j] for j in range(len(by_feature))]
 
     def _rows(self, X: Any) -> Rows:
         codes = [_code(values, levels) for (values, _), levels in zip(_columns(X), self.categories_, strict=True)]
-        return {name: np.stack([codes[j] for j in group], 1) for name, group in self._groups().items()}
+        return {name: np.stack([codes[j] for j in group], 1) for name, group in self._columns().items()}
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
         c = len(self.classes_)
@@ -143,26 +143,31 @@ class CategoricalNB(AbstractNB):
             name: DirichletCategorical(
                 np.broadcast_to(alpha[None, group, None], (c, len(group), self.n_categories_[group[0]]))
             )
-            for name, group in self._groups().items()
+            for name, group in self._columns().items()
         }
 
     def _as_input(self, rows: dict[str, np.ndarray]) -> np.ndarray:
         columns: dict[int, np.ndarray] = {}
-        for name, group in self._groups().items():
+        for name, group in self._columns().items():
             columns |= {j: self.categories_[j][rows[name][:, i].astype(int)] for i, j in enumerate(group)}
         return np.stack([columns[j] for j in range(len(columns))], 1)
 
     def _feature_labels(self, block: str) -> dict[str, np.ndarray]:
         names = super()._feature_labels(block)["feature"]
-        if len(self._groups()) == 1:
+        if len(self._columns()) == 1:
             return {"feature": names, "level": np.arange(self.n_categories_[0])}
         k = int(block.removeprefix("levels_"))
-        return {f"{block}_feature": names[self._groups()[block]], f"{block}_level": np.arange(k)}
+        return {f"{block}_feature": names[self._columns()[block]], f"{block}_level": np.arange(k)}
 
     def _weight_labels(self, names: np.ndarray | None) -> np.ndarray:
         names = super()._weight_labels(names)
         return np.array(
-            [f"{names[j]}={level}" for group in self._groups().values() for j in group for level in self.categories_[j]]
+            [
+                f"{names[j]}={level}"
+                for group in self._columns().values()
+                for j in group
+                for level in self.categories_[j]
+            ]
         )
 
     def _label(self, j: int) -> str:

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.utils._indexing import _get_column_indices
 from sklearn.utils.validation import _get_feature_names, check_consistent_length, column_or_1d, validate_data
 
 from ..families import OneClass
-from ..naive_bayes import NaiveBayes, Parameters, Rows, Statistics
+from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
 from ._base import AbstractNB
 from .bernoulli import BernoulliNB
 from .categorical import CategoricalNB
@@ -30,9 +30,22 @@ class _Part:
     columns: np.ndarray
     k: int | None = None
 
-    def block(self, inner: str, n_inner: int) -> str:
-        """Name of one of this part's blocks among those of all parts."""
-        return self.name if n_inner == 1 else f"{self.name}.{inner}"
+    @property
+    def names(self) -> dict[str, str]:
+        """Names of its blocks among those of all parts, by their name in the estimator."""
+        inner = list(self.estimator._columns())
+        return {name: self.name if len(inner) == 1 else f"{self.name}.{name}" for name in inner}
+
+    def view(self, stats: Statistics) -> Statistics:
+        """Its share in the statistics of all parts."""
+        n = stats.n if self.k is None else stats.n[self.k : self.k + 1]
+        return Statistics(n, {inner: stats.blocks[name] for inner, name in self.names.items()})
+
+    def fitted(self, stats: Statistics) -> AbstractNB:
+        """A copy of the estimator that holds its share of the statistics, as if it had been fitted alone."""
+        own = copy.copy(self.estimator)
+        own.statistics_ = self.view(stats)
+        return own
 
 
 class MixedNB(AbstractNB):
@@ -128,19 +141,15 @@ class MixedNB(AbstractNB):
         if reset:
             self._parts = list(self._resolve(X))
         else:
-            views = self._views(self.statistics_)
-            self._parts = [
-                _Part(part.name, _seen(copy.copy(part.estimator), stats), part.columns, part.k)
-                for part, stats in zip(self._parts, views, strict=True)
-            ]
+            self._parts = [replace(part, estimator=part.fitted(self.statistics_)) for part in self._parts]
         for part in self._parts:
             table = part.estimator._validate(_safe_indexing(X, part.columns, axis=1), reset=reset)
             part.estimator._learn_encoding(table, reset)
         if not reset:
             blocks = {
-                part.block(name, len(part.estimator.statistics_.blocks)): stats
+                name: part.estimator.statistics_.blocks[inner]
                 for part in self._parts
-                for name, stats in part.estimator.statistics_.blocks.items()
+                for inner, name in part.names.items()
             }
             self.statistics_ = Statistics(self.statistics_.n, blocks)
 
@@ -190,19 +199,24 @@ class MixedNB(AbstractNB):
 
     # --- what the parts supply --------------------------------------------------------------------------------------
 
+    def _columns(self) -> dict[str, np.ndarray]:
+        return {
+            part.names[inner]: part.columns[at]
+            for part in self._parts
+            for inner, at in part.estimator._columns().items()
+        }
+
     def _rows(self, X: Any) -> Rows:
         rows: dict[str, Any] = {}
         for part in self._parts:
             table = part.estimator._validate(_safe_indexing(X, part.columns, axis=1), reset=False)
-            inner = part.estimator._rows(table)
-            rows |= {part.block(name, len(inner)): x for name, x in inner.items()}
+            rows |= {part.names[inner]: x for inner, x in part.estimator._rows(table).items()}
         return rows
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
         blocks: dict[str, Any] = {}
-        for part, view in zip(self._parts, self._views(stats), strict=True):
-            inner = part.estimator._blocks(view)
-            for name, block in inner.items():
+        for part in self._parts:
+            for inner, block in part.estimator._blocks(None if stats is None else part.view(stats)).items():
                 if part.k is not None:
                     if block.blank is None:
                         raise ValueError(
@@ -210,34 +224,15 @@ class MixedNB(AbstractNB):
                             "rows speaks of all classes"
                         )
                     block = OneClass(block, part.k, len(self.classes_))
-                blocks[part.block(name, len(inner))] = block
+                blocks[part.names[inner]] = block
         return blocks
 
-    def _views(self, stats: Statistics | None) -> list[Statistics | None]:
-        """The share of each part in the statistics."""
-        if stats is None:
-            return [None] * len(self._parts)
-        views: list[Statistics | None] = []
-        for part in self._parts:
-            prefix = f"{part.name}."
-            if part.name in stats.blocks:
-                own = {"x": stats.blocks[part.name]}
-                if hasattr(part.estimator, "_groups"):  # CategoricalNB's only group
-                    own = dict(zip(part.estimator._groups(), own.values(), strict=True))
-            else:
-                own = {key.removeprefix(prefix): v for key, v in stats.blocks.items() if key.startswith(prefix)}
-            n = stats.n if part.k is None else stats.n[part.k : part.k + 1]
-            views.append(Statistics(n, own))
-        return views
-
     def _refined(self, theta: Parameters) -> Parameters:
-        for part, view in zip(self._parts, self._views(self.statistics_), strict=True):
-            estimator = _seen(copy.copy(part.estimator), view)
+        for part in self._parts:
+            estimator = part.fitted(self.statistics_)
             estimator.estimate = self.estimate
-            names = list(view.blocks) if view else []
-            inner = {name: theta[part.block(name, len(names))] for name in names}
-            refined = estimator._refined({"class": theta["class"], **inner})
-            theta = theta | {part.block(name, len(names)): refined[name] for name in names}
+            own = estimator._refined({CLASS: theta[CLASS], **{inner: theta[n] for inner, n in part.names.items()}})
+            theta = theta | {name: own[inner] for inner, name in part.names.items()}
         return theta
 
     def sample(
@@ -259,18 +254,16 @@ class MixedNB(AbstractNB):
 
     def _draw(self, model: NaiveBayes, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
         rows: dict[str, np.ndarray] = {}
-        for part, view in zip(self._parts, self._views(self.statistics_), strict=True):
-            names = list(view.blocks) if view else []
-            inner = {name: model.blocks[part.block(name, len(names))] for name in names}
-            drawn = _seen(copy.copy(part.estimator), view)._draw(NaiveBayes(model.classes, inner), rng, y, **given)
-            rows |= {part.block(name, len(names)): x for name, x in drawn.items()}
+        for part in self._parts:
+            own = NaiveBayes(model.classes, {inner: model.blocks[name] for inner, name in part.names.items()})
+            drawn = part.fitted(self.statistics_)._draw(own, rng, y, **given)
+            rows |= {part.names[inner]: x for inner, x in drawn.items()}
         return rows
 
     def _as_input(self, rows: dict[str, np.ndarray]) -> Any:
         columns: dict[int, np.ndarray] = {}
-        for part, view in zip(self._parts, self._views(self.statistics_), strict=True):
-            names = list(view.blocks) if view else []
-            table = part.estimator._as_input({name: rows[part.block(name, len(names))] for name in names})
+        for part in self._parts:
+            table = part.estimator._as_input({inner: rows[name] for inner, name in part.names.items()})
             for i, j in enumerate(part.columns):
                 fresh = np.asarray(table[:, i])
                 if j in columns:  # another class's rows of the same column
@@ -288,8 +281,7 @@ class MixedNB(AbstractNB):
 
     def _part_of(self, block: str) -> tuple[_Part, str]:
         """The part that a block belongs to, and the block's name there."""
-        part = next(p for p in self._parts if block == p.name or block.startswith(f"{p.name}."))
-        return part, block.removeprefix(part.name).removeprefix(".")
+        return next((part, inner) for part in self._parts for inner, name in part.names.items() if name == block)
 
     def _feature_labels(self, block: str) -> dict[str, np.ndarray]:
         part, inner = self._part_of(block)
@@ -312,13 +304,6 @@ class MixedNB(AbstractNB):
         tags.input_tags.sparse = bool(inner) and all(one.sparse for one in inner)
         tags.input_tags.positive_only = any(one.positive_only for one in inner)
         return tags
-
-
-def _seen(estimator: AbstractNB, stats: Statistics | None) -> AbstractNB:
-    """The estimator with statistics as if it had been fitted."""
-    if stats is not None:
-        estimator.statistics_ = stats
-    return estimator
 
 
 def _checked(name: str, estimator: Any, classes: np.ndarray) -> AbstractNB:

@@ -56,9 +56,7 @@ def table():
 
 def one_column(nb, X, j):
     """The estimator's rows of one column: block, that column of it, and its cells."""
-    from bayesnb.analysis.averaging import _columns
-
-    for name, columns in _columns(nb).items():
+    for name, columns in nb._columns().items():
         for i in np.flatnonzero(columns == j):
             return name, np.array([i]), nb._encode(X)[name][:, [i]]
 
