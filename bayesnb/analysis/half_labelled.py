@@ -1,0 +1,358 @@
+"""Half-labelled data: rows without a label help to learn what the classes look like.
+
+With θ all parameters, L the rows with a label, U those without, w the sample weights and 0 ≤ λ ≤ 1 the weight of a row
+without a label, what the data say about θ is
+
+    ℓ(θ) = Σ_{i∈L} w_i log p(x_i, y_i | θ) + λ Σ_{i∈U} w_i log Σ_c p(x_i, c | θ)
+
+For any q_i(c) that sum to one over the classes, Jensen's inequality bounds each logarithm in the second sum,
+
+    log Σ_c p(x_i, c | θ) ≥ Σ_c q_i(c) log p(x_i, c | θ) + H(q_i),    H(q) = −Σ_c q(c) log q(c)
+
+so that ℓ(θ) ≥ Σ_i Σ_c r_ic log p(x_i, c | θ) + λ Σ_{i∈U} w_i H(q_i), with soft labels r_ic = λ w_i q_i(c) for the rows
+without a label and w_i [y_i = c] for the others: λ stands before the entropy as before the likelihood. The first sum is
+what conjugate updates take, whatever the r. With log Z(r) the closed-form evidence of the soft labels, and p(θ | r) the
+conjugate posterior, Bayes' identity log p(θ) + Σ r log p(x, c | θ) = log p(θ | r) + log Z(r) gives both bounds without
+another pass over the rows:
+
+    variational   log ∫ p(θ) exp ℓ(θ) dθ  ≥  log Z(r) + λ Σ_{i∈U} w_i H(q_i)                        at q(θ) = p(θ | r)
+    em            log p(θ) + ℓ(θ)         ≥  log Z(r) + λ Σ_{i∈U} w_i H(q_i) + log p(θ | r)         at any θ
+
+Either is climbed by turns. Given q_i, the best q(θ) is p(θ | r), the best θ its mode. Given these, the best q_i(c) is
+proportional to exp E log p(x_i, c | θ), the mean over q(θ), and to p(x_i, c | θ). No step lowers the bound. At λ = 1
+the left-hand side of the first line is the exact log evidence log p(X, y_L), a sum over all labels that U could have.
+
+References
+----------
+Nigam, McCallum, Thrun & Mitchell (2000), Text classification from labeled and unlabeled documents using EM, Machine
+Learning 39, §4 and §5.1 (λ; there the objective keeps no constants and θ is the mode).
+Beal (2003), Variational algorithms for approximate Bayesian inference, PhD thesis, theorem 2.2: conjugate families.
+Neal & Hinton (1998), A view of the EM algorithm that justifies incremental, sparse, and other variants.
+"""
+
+import warnings
+from typing import Any, Self
+
+import jax
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float
+from scipy import sparse
+from scipy.special import entr
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, assert_all_finite, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
+
+from .._special import log_normalize
+from ..estimators._base import AbstractNB, all_or_nothing
+from ..families import DirichletComplement, OneClass
+from ..naive_bayes import NaiveBayes, Rows, Statistics, row_slices
+from ..statistics import one_hot
+
+
+class HalfLabelledClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Naive Bayes that learns from rows with and without a label, by variational Bayes or by EM with soft labels.
+
+    Parameters
+    ----------
+    estimator : any of bayesnb's but KernelNB and ComplementNB, whose likelihoods are no densities of a row: a label
+        cannot be summed out of them. A clone of it is fitted
+    method : "variational" (default) keeps a posterior of the parameters while it guesses the labels; "em" keeps their
+        joint mode. With a concentration α of 1 the mode is maximum likelihood and has probabilities of zero; the
+        add-one smoothing of Nigam et al. is the mode at α = 2
+    unlabelled_weight : λ, from 0 (rows without a label are not used) to 1 (default: they count as others do). Where
+        the model is wrong, rows without a label can do harm: choose λ, and whether to use them, on held-out labels
+    missing_label : the label that stands for a missing one, by scikit-learn's convention −1 (default). None, NaN and
+        pandas.NA always do; None adds nothing to them, for labels such as −1 and 1
+    max_iter : most iterations, each a pass over the rows without a label
+    tol : gain of the bound, in nats a row, below which an iteration is the last
+
+    Attributes
+    ----------
+    estimator_ : the fitted estimator. Its `statistics_` hold the soft labels, its `posterior_` is q(θ), and all its
+        methods are there: `predict_interval`, `sample_proba`, `partial_fit` with more labels. Its `log_evidence_` takes
+        the soft labels for data; the bound on the evidence of the data is `lower_bound_`
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn; the classes are those of the rows with a label
+    label_distributions_ : (n, c) q_i(c) of all rows, one-hot where the label was given
+    transduction_ : (n,) labels of all rows, the given one or the most probable
+    lower_bounds_ : (n_iter_,) the bound after each iteration, in nats; it never falls
+    lower_bound_ : the last of them
+    n_iter_ : number of iterations
+
+    Notes
+    -----
+    It starts from the posterior of the rows with a label. What it finds is a local optimum; which one depends on them.
+
+    A prior that is scaled by the data (`GaussianNB`, `GaussianDA`, `PoissonNB`, `ExponentialNB`, "clop") is scaled by
+    all rows, those without a label at weight λ. It asks for no labels, so it is the same in all iterations, and at
+    λ = 0 it is that of the rows with a label alone. The levels of `CategoricalNB`, and the kinds of columns of
+    `MixedNB("auto")`, are learnt from all rows whatever λ.
+
+    "variational" takes rows and parameters for independent a posteriori: its labels, and its intervals, are surer than
+    those of the exact posterior, which `numpyro_model` samples. `estimate` of the estimator says how its predictions
+    are made, as ever, and has no part in the fit; "map" plugs in what "em" has found.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        method: Any = "variational",
+        unlabelled_weight: Any = 1.0,
+        missing_label: Any = -1,
+        max_iter: Any = 500,
+        tol: Any = 1e-6,
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.unlabelled_weight = unlabelled_weight
+        self.missing_label = missing_label
+        self.max_iter = max_iter
+        self.tol = tol
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit a clone of the estimator to all rows.
+
+        Parameters
+        ----------
+        X : (n, d) rows as the estimator takes them, dense, sparse or a data frame
+        y : (n,) labels of any kind, some of them missing: None, NaN, pandas.NA or `missing_label`
+        sample_weight : (n,) non-negative weights; an integer weight counts as that many copies of the row
+
+        Raises
+        ------
+        ValueError
+            if no label is there, or −1 is both a class and missing, or a parameter is out of range, or the estimator's
+            likelihood or prior cannot be used with soft labels; and on what the estimator itself refuses
+
+        Warns
+        -----
+        ConvergenceWarning
+            if the bound still rises after `max_iter` iterations
+        """
+        self._check_parameters()
+        nb = clone(self.estimator)
+        X = nb._validate(X, reset=True)
+        labels, missing = _split_labels(y, self.missing_label)
+        check_consistent_length(X, missing)
+        check_classification_targets(labels)
+        nb.classes_, index = np.unique(labels, return_inverse=True)
+        nb._learn_encoding(X, reset=True)
+        rows, n, c = nb._rows(X), len(missing), len(nb.classes_)
+        weight = np.ones(n)
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        known, unknown = ({name: x[at] for name, x in rows.items()} for at in (~missing, missing))
+
+        gatherer = NaiveBayes(nb._class_prior(), nb._blocks(None))
+        _refuse_composites(self.estimator, gatherer)
+        labelled = gatherer.suffstats(known, one_hot(index, c, weight[~missing]))
+        scale = self.unlabelled_weight * weight[missing]
+
+        def soft(q: Float[np.ndarray, "m c"]) -> Statistics:
+            return labelled + gatherer.suffstats(unknown, scale[:, None] * q) if len(q) else labelled
+
+        # Σ_c r_ic does not depend on q, nor then does the scale of the data: any q gives the prior of all iterations
+        nb._set_statistics(soft(np.full((missing.sum(), c), 1 / c)))
+        prior = nb.prior_
+        _refuse_priors_of_a_class(gatherer, prior)
+        posterior, bounds = prior.update(labelled), [-np.inf]
+        if self.method == "em":
+            _refuse_unbounded(posterior)
+        used = weight[~missing].sum() + scale.sum()
+        for _ in range(self.max_iter):
+            log_q = log_normalize(self._table(posterior, unknown)) if missing.any() else np.zeros((0, c))
+            stats = soft(np.exp(log_q))
+            posterior = prior.update(stats)
+            bound = prior.log_marginal(stats) + scale @ entr(np.exp(log_q)).sum(1)
+            if self.method == "em":
+                bound += posterior.log_prob(posterior.mode())
+            bounds.append(float(bound))
+            gain = bounds[-1] - bounds[-2]
+            if gain <= self.tol * used or not scale.any():
+                break
+        else:
+            warnings.warn(
+                f"the bound still rises by {gain / used:.2g} nats a row after max_iter={self.max_iter} iterations; "
+                f"raise `max_iter`, or `tol`, now {self.tol:g}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        self.estimator_ = nb._set_statistics(stats)
+        self.classes_ = nb.classes_
+        self.n_iter_ = len(bounds) - 1
+        self.lower_bounds_ = np.array(bounds[1:])
+        self.lower_bound_ = bounds[-1]
+        self.label_distributions_ = np.zeros((n, c))
+        self.label_distributions_[np.flatnonzero(~missing), index] = 1
+        self.label_distributions_[missing] = np.exp(log_q)
+        self.transduction_ = self.classes_[self.label_distributions_.argmax(1)]
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(nb, name):
+                setattr(self, name, getattr(nb, name))
+            elif hasattr(self, name):
+                delattr(self, name)
+        return self
+
+    def _table(self, posterior: NaiveBayes, rows: Rows) -> Float[np.ndarray, "m c"]:
+        """log p(x_i, c | θ) at the mode, or its mean over the posterior: log q_i(c) but for a constant of the row."""
+        if self.method == "em":
+            return posterior.log_joint(rows, posterior.mode())
+        tables = []
+        for part in row_slices(rows):
+            table = posterior.classes.log_cumulants()[0]
+            for name, block in posterior.blocks.items():
+                table = table + block.log_moments(rows[name][part].astype(float, copy=False))[0]
+            tables.append(table)
+        return np.concatenate(tables)
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.estimator, AbstractNB):
+            raise ValueError(
+                f"`estimator` is {self.estimator!r}; soft labels need one of bayesnb's. Put steps that transform X "
+                "before this classifier in a pipeline"
+            )
+        if self.method not in ("variational", "em"):
+            raise ValueError(f"`method` is {self.method!r}; choose 'variational' or 'em'")
+        if not 0 <= self.unlabelled_weight <= 1:
+            raise ValueError(f"`unlabelled_weight` is {self.unlabelled_weight}; it needs to be from 0 to 1")
+        if not self.max_iter >= 1:
+            raise ValueError(f"`max_iter` is {self.max_iter}; at least one iteration is needed")
+        if not self.tol >= 0:
+            raise ValueError(f"`tol` is {self.tol}; it needs to be a number of nats a row, at least 0")
+
+    # --- prediction -------------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Label with the largest probability for each row, (n,)."""
+        check_is_fitted(self)
+        return self.estimator_.predict(X)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """p(y = c | x_i) of new rows, (n, c); of the rows fitted see `label_distributions_`."""
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(X)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """log p(y = c | x_i) in nats, (n, c)."""
+        check_is_fitted(self)
+        return self.estimator_.predict_log_proba(X)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The estimator's discriminant: for two classes the log odds of the second, (n,)."""
+        check_is_fitted(self)
+        return self.estimator_.decision_function(X)
+
+    # --- the NumPyro side -------------------------------------------------------------------------------------------
+
+    def numpyro_model(self, X: Any, y: Any) -> None:
+        """The same model in NumPyro, labels summed out where they are missing: log p(θ) + ℓ(θ), all rows of weight one.
+
+        For `MCMC(NUTS(it.numpyro_model)).run(key, X, y)`, with the prior that `fit` has found. The likelihood of a row
+        without a label is read off the statements of the families, told in turn that it is of each class; λ multiplies
+        the logarithm of the sum. With few labels there are modes where the classes have changed places, which a chain
+        does not leave: start it near the fit, with NumPyro's `init_to_value`.
+
+        Parameters
+        ----------
+        X, y : as in `fit`
+        """
+        import jax.numpy as jnp
+        import numpyro
+        from numpyro import handlers
+
+        check_is_fitted(self)
+        nb, prior = self.estimator_, self.estimator_.prior_
+        labels, missing = _split_labels(y, self.missing_label)
+        rows = {name: x.toarray() if sparse.issparse(x) else x for name, x in nb._encode(X).items()}
+        with handlers.trace() as sites:
+            prior.model({name: x[~missing] for name, x in rows.items()}, nb._class_index(labels))
+        if not missing.any():
+            return
+        table = jnp.log(sites["pi"]["value"] if "pi" in sites else prior.classes.model())
+        for name, block in prior.blocks.items():
+            plain = [parameter.removeprefix("log_").removeprefix("logit_") for parameter in block.parameters]
+            theta = {key: jnp.asarray(sites[prior.site(name, key)]["value"]) for key in plain}
+
+            def of_class(k: Any, name: str = name, block: Any = block, theta: Any = theta) -> Any:
+                with handlers.block(), handlers.trace() as own, handlers.substitute(data=theta):
+                    block.model(rows[name][missing], jnp.full(missing.sum(), k))
+                return _log_prob_by_row(own["x"])
+
+            table = table + jax.vmap(of_class)(jnp.arange(len(nb.classes_))).T
+        total = jax.scipy.special.logsumexp(table, axis=-1).sum()
+        numpyro.factor("unlabelled", self.unlabelled_weight * total)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
+        return tags
+
+
+def _split_labels(y: Any, missing_label: Any) -> tuple[np.ndarray, Bool[np.ndarray, " n"]]:
+    """The labels that are there, and which are not; ValueError where none is, or −1 may be meant as a class."""
+    if not hasattr(y, "__array__"):
+        y = np.array(y, dtype=object)  # NumPy would turn a None or NaN beside strings into a string
+    y = column_or_1d(y, warn=True)
+    missing = np.asarray(pd.isna(y))
+    special = np.zeros_like(missing)
+    if missing_label is not None:
+        special[~missing] = [label == missing_label for label in y[~missing].tolist()]
+    labels = pd.Series(y[~missing & ~special]).infer_objects().to_numpy()
+    if not len(labels):
+        raise ValueError("`y` has no label that is not missing; at least one row of each class needs its label")
+    assert_all_finite(labels, input_name="y")
+    if special.any() and (labels == labels[0]).all():
+        only = labels[:1].tolist()[0]
+        raise ValueError(
+            f"`y` has no label but {only!r} and {missing_label!r}, which stands for a missing one; if it is a class, "
+            "set missing_label=None and give missing labels as None or NaN"
+        )
+    return labels, missing | special
+
+
+def _refuse_composites(estimator: Any, model: NaiveBayes) -> None:
+    """ValueError on likelihoods that are no density of a row."""
+    for block in model.blocks.values():
+        why = block.no_evidence
+        if isinstance(block, DirichletComplement):
+            # a bound on Σ_c π_c Π_{k≠c} p(x | θ_k) could be climbed, but that sum is no p(x)
+            why = "a row speaks once for every other class, and the sum of that over its labels is no density of it"
+        if why:
+            raise ValueError(
+                f"`estimator` is {type(estimator).__name__}, which cannot use rows without a label: {why}. Use "
+                "MultinomialNB for counts of events, GaussianNB for real features"
+            )
+
+
+def _refuse_priors_of_a_class(plain: NaiveBayes, prior: NaiveBayes) -> None:
+    """ValueError where a likelihood of one class has a prior scaled by the rows of that class, which are not known."""
+    for name, block in prior.blocks.items():
+        same = zip(jax.tree.leaves(block), jax.tree.leaves(plain.blocks[name]), strict=True)
+        if isinstance(block, OneClass) and not all(np.array_equal(*pair) for pair in same):
+            raise ValueError(
+                f"`estimator` has a part {name!r} of one class, whose prior is scaled by the rows of that class; with "
+                "labels missing these are not known. Give the part a prior of its own, such as `prior` or `beta`"
+            )
+
+
+def _refuse_unbounded(posterior: NaiveBayes) -> None:
+    """ValueError where the density of the parameters has no maximum, given the rows with a label."""
+    # `on_boundary` asks for a concentration of at most 1; at 1 itself the density is finite
+    above = jax.tree.map(lambda leaf: np.nextafter(leaf, np.inf), posterior)
+    if above.on_boundary():
+        raise ValueError(
+            "`estimator` has concentrations below 1, under which the density of the parameters grows without bound "
+            "towards probabilities of zero: there is no mode for 'em' to find. Use concentrations of at least 1, or "
+            "method='variational'"
+        )
+
+
+def _log_prob_by_row(site: dict[str, Any]) -> Any:
+    """log p(x_i) of an observed NumPyro site, (n,): summed over all plates but that of the rows."""
+    cells = site["fn"].log_prob(site["value"])
+    row = next(frame.dim for frame in site["cond_indep_stack"] if frame.name == "row")
+    return cells.sum([axis for axis in range(-cells.ndim, 0) if axis != row])

@@ -1,0 +1,515 @@
+"""Rows without a label: bounds that rise, fixed points that are optima, and the same model in NumPyro."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+from numpyro.infer.util import log_density
+from scipy import sparse
+from scipy.special import entr, logsumexp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from bayesnb import (
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    ExponentialNB,
+    GaussianDA,
+    GaussianNB,
+    GeometricNB,
+    HalfLabelledClassifier,
+    KernelNB,
+    MixedNB,
+    MultinomialNB,
+    PoissonNB,
+)
+from bayesnb.families import NormalInverseGamma
+from tests.laws import QUICKLY, assert_same
+
+C, N, KNOWN = 3, 60, 9
+
+
+def table(kind: str, missing: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of three classes that overlap a little, their labels, and the labels with all but nine taken away."""
+    rng = np.random.default_rng(7)
+    y = np.arange(N) % C
+    level = np.array([[0.2, 1.0, 2.0, 1.5], [2.0, 0.2, 1.0, 1.0], [1.0, 2.0, 0.2, 0.5]])[y]
+    if kind == "reals":
+        X = 2 * level + rng.normal(size=level.shape)
+    elif kind == "yes or no":
+        X = (rng.random(level.shape) < level / 2.2).astype(float)
+    elif kind == "levels":
+        X = np.minimum(rng.poisson(level), 2).astype(float)
+        X[:3] = 2  # every level is there among the labelled rows
+    elif kind == "counts":
+        X = rng.poisson(2 * level).astype(float)
+    else:
+        X = rng.gamma(1, 1 / (0.1 + level))
+    if missing:
+        X[rng.random(X.shape) < 0.1] = np.nan
+    return X, y, np.where(np.arange(N) < KNOWN, y, -1)
+
+
+PRIOR = NormalInverseGamma(*(np.full((1, 1), value) for value in (2.0, 0.3, 1.5, 2.0)))
+OF_A_CLASS = {0: BernoulliNB(alpha=2), 1: PoissonNB(alpha=2, beta=1), 2: GaussianNB(prior=PRIOR)}
+# concentrations of 2, at which a mode is inside whatever the data
+FAMILIES = {
+    "bernoulli": (BernoulliNB(alpha=2, class_alpha=2), "yes or no"),
+    "clop": (BernoulliNB(alpha="clop", class_prior=[0.2, 0.3, 0.5]), "yes or no"),
+    "categorical": (CategoricalNB(alpha=2), "levels"),
+    "multinomial": (MultinomialNB(alpha=2), "counts"),
+    "poisson": (PoissonNB(alpha=2), "counts"),
+    "geometric": (GeometricNB(alpha=2, beta=2), "counts"),
+    "exponential": (ExponentialNB(alpha=2), "gaps"),
+    "gaussian": (GaussianNB(), "reals"),
+    "pooled": (GaussianNB(variance="pooled"), "reals"),
+    "known": (GaussianNB(known_variance=1.0, priors=[0.3, 0.3, 0.4]), "reals"),
+    "full": (GaussianDA(), "reals"),
+    "tied": (GaussianDA(covariance="shared"), "reals"),
+    "mixed": (MixedNB([("g", GaussianNB(), [0]), ("p", PoissonNB(alpha=2), [1, 2]), ("m", OF_A_CLASS, [3])]), "counts"),
+}
+BOTH = ("variational", "em")
+
+
+def fit(name: str, method: str = "variational", missing: bool = False, **settings):
+    nb, kind = FAMILIES[name]
+    X, _, half = table(kind, missing)
+    return HalfLabelledClassifier(nb, method=method, **settings).fit(X, half), X, half
+
+
+def unbounded(name: str, method: str) -> bool:
+    return name == "clop" and method == "em"  # Beta(m, 1 − m) has no mode inside
+
+
+CASES = [(name, method) for name in FAMILIES for method in BOTH if not unbounded(name, method)]
+
+
+def quick(*names: str) -> list:
+    """All families, those not named among the slow tests."""
+    return [pytest.param(name, marks=() if name in names else pytest.mark.slow) for name in FAMILIES]
+
+
+# --- the bound ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", BOTH)
+@pytest.mark.parametrize(
+    "name", quick("bernoulli", "categorical", "multinomial", "poisson", "gaussian", "pooled", "tied")
+)
+@pytest.mark.parametrize("weight", [0, 0.3, 1])
+def test_the_bound_never_falls(weight, name, method):
+    if unbounded(name, method):
+        pytest.skip("no mode inside")
+    fitted, _, _ = fit(name, method, unlabelled_weight=weight, tol=1e-7)
+    rounding = 1e-12 * abs(fitted.lower_bound_)
+    assert len(fitted.lower_bounds_) == fitted.n_iter_
+    assert fitted.lower_bounds_[-1] == fitted.lower_bound_
+    assert (np.diff(fitted.lower_bounds_) >= -rounding).all()
+    if weight:
+        assert fitted.n_iter_ > 2
+        assert fitted.lower_bounds_[-1] > fitted.lower_bounds_[0] + 1e-3
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_it_is_the_expectation_that_it_stands_for(name):
+    """E log p(θ) + Σ r log p(x, c | θ) − log q(θ), plus λ times the entropies, without its expectation: at any θ."""
+    fitted, X, half = fit(name, unlabelled_weight=0.4)
+    nb = fitted.estimator_
+    r = fitted.label_distributions_ * np.where(half == -1, 0.4, 1)[:, None]
+    theta = nb.posterior_.sample(np.random.default_rng(0), (3,))
+    terms = (r * nb.posterior_.log_joint(nb._encode(X), theta)).sum((1, 2))
+    energy = nb.prior_.log_prob(theta) + terms - nb.posterior_.log_prob(theta)
+    entropy = 0.4 * entr(fitted.label_distributions_[half == -1]).sum()
+    np.testing.assert_allclose(energy + entropy, fitted.lower_bound_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", quick("poisson", "tied"))
+def test_the_labels_are_best_for_the_posterior(name):
+    """At the fixed point q_i(c) ∝ exp E log p(x_i, c | θ), the expectation by draws."""
+    fitted, X, half = fit(name, unlabelled_weight=0.4, tol=1e-10)
+    nb = fitted.estimator_
+    tables = nb.posterior_.log_joint(nb._encode(X), nb.posterior_.sample(np.random.default_rng(0), (1000,)))
+    odds = (tables - tables[..., :1])[:, half == -1]  # of each class against the first
+    found = np.log(fitted.label_distributions_[half == -1])
+    error = odds.std(0) / np.sqrt(len(odds))
+    # six standard errors for the largest of 102 odds; the fixed point is reached to 1e-4
+    assert (abs(odds.mean(0) - (found - found[:, :1])) <= 6 * error + 1e-4).all()
+
+
+def log_evidence_by_labels(nb, X, half):
+    """log p(X, y_L): the closed-form evidence summed over everything that the missing labels could be."""
+    missing, found = half == -1, []
+    for guess in itertools.product(range(len(nb.classes_)), repeat=missing.sum()):
+        y = half.copy()
+        y[missing] = guess
+        r = np.eye(len(nb.classes_))[y]
+        found.append(nb.prior_.log_marginal(nb.prior_.suffstats(nb._encode(X), r)))
+    return logsumexp(found)
+
+
+@pytest.mark.parametrize("name", quick("categorical", "multinomial", "gaussian", "tied"))
+def test_the_variational_bound_is_below_the_evidence(name):
+    nb, kind = FAMILIES[name]
+    X, _, half = table(kind)
+    X, half = X[: KNOWN + 3], half[: KNOWN + 3]
+    fitted = HalfLabelledClassifier(nb, tol=1e-10).fit(X, half)
+    exact = log_evidence_by_labels(fitted.estimator_, X, half)
+    assert exact - 2 < fitted.lower_bound_ < exact
+
+
+def test_the_bound_is_the_evidence_where_labels_teach_nothing():
+    """Parameters that are as good as known leave nothing between the labels: q is exact."""
+    X, _, half = table("yes or no")
+    nb = BernoulliNB(alpha=1e9, class_prior=[0.2, 0.3, 0.5])
+    X, half = X[: KNOWN + 3], half[: KNOWN + 3]
+    fitted = HalfLabelledClassifier(nb).fit(X, half)
+    assert fitted.lower_bound_ == pytest.approx(log_evidence_by_labels(fitted.estimator_, X, half), abs=1e-6)
+    np.testing.assert_allclose(fitted.label_distributions_[half == -1], np.tile([0.2, 0.3, 0.5], (3, 1)), atol=1e-6)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.3, 1.0])
+def test_the_weighted_bound_is_below_the_weighted_evidence(weight):
+    """log ∫ p(θ) exp ℓ(θ) dθ over the two parameters of a yes-or-no feature, by Gauss's rule: exact but for λ = 0.3."""
+    X = np.array([[1.0], [0], [1], [1], [0], [1]])
+    half = np.array([1, 0, -1, -1, -1, -1])
+    node, mass = np.polynomial.legendre.leggauss(60)
+    node, mass = (node + 1) / 2, mass / 2
+    p, q = np.meshgrid(node, node, indexing="ij")
+    total = np.log(0.4 * (1 - p)) + np.log(0.6 * q)
+    for x in X[2:, 0]:
+        total = total + weight * np.log(0.4 * np.where(x, p, 1 - p) + 0.6 * np.where(x, q, 1 - q))
+    exact = np.log((mass[:, None] * mass * np.exp(total)).sum())
+    nb = BernoulliNB(class_prior=[0.4, 0.6])
+    fitted = HalfLabelledClassifier(nb, unlabelled_weight=weight, tol=1e-12).fit(X, half)
+    assert exact - 0.5 < fitted.lower_bound_
+    if weight:
+        assert fitted.lower_bound_ < exact
+    else:
+        assert fitted.lower_bound_ == pytest.approx(exact, abs=1e-12)
+
+
+# --- what it has to equal -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_weight_zero_is_the_labelled_rows_alone(name, method):
+    fitted, X, half = fit(name, method, unlabelled_weight=0)
+    alone = clone(FAMILIES[name][0]).fit(X[half != -1], half[half != -1])
+    assert_same(fitted.estimator_.posterior_, alone.posterior_)
+    assert_same(fitted.estimator_.prior_, alone.prior_)
+    np.testing.assert_allclose(fitted.predict_proba(X), alone.predict_proba(X), rtol=1e-9)
+    if method == "variational":
+        assert fitted.lower_bound_ == pytest.approx(alone.log_evidence_, rel=1e-12)
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_all_labels_is_the_ordinary_fit(name, method):
+    nb, kind = FAMILIES[name]
+    X, y, _ = table(kind)
+    fitted, ordinary = HalfLabelledClassifier(nb, method=method).fit(X, y), clone(nb).fit(X, y)
+    assert_same(fitted.estimator_.statistics_, ordinary.statistics_)
+    assert_same(fitted.estimator_.posterior_, ordinary.posterior_)
+    np.testing.assert_array_equal(fitted.transduction_, y)
+    assert fitted.n_iter_ == 1
+
+
+@pytest.mark.parametrize("method", BOTH)
+@pytest.mark.parametrize("name", ["bernoulli", "gaussian", "pooled"])
+def test_the_order_of_rows_says_nothing(name, method):
+    fitted, X, half = fit(name, method, missing=True, unlabelled_weight=0.5)
+    order = np.random.default_rng(0).permutation(N)
+    other = clone(fitted).fit(X[order], half[order])
+    np.testing.assert_allclose(other.label_distributions_, fitted.label_distributions_[order], atol=1e-9)
+    np.testing.assert_allclose(other.lower_bounds_, fitted.lower_bounds_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("method", BOTH)
+@pytest.mark.parametrize("name", ["categorical", "multinomial", "gaussian", "tied", "mixed"])
+def test_weights_are_repetitions(name, method):
+    fitted, X, half = fit(name, method, unlabelled_weight=0.5)
+    weight = np.random.default_rng(0).integers(1, 4, N)
+    weighted = clone(fitted).fit(X, half, sample_weight=weight)
+    repeated = clone(fitted).fit(np.repeat(X, weight, 0), np.repeat(half, weight))
+    np.testing.assert_allclose(weighted.lower_bounds_, repeated.lower_bounds_, rtol=1e-10)
+    assert_same(weighted.estimator_.posterior_, repeated.estimator_.posterior_, rtol=1e-7, atol=1e-7)
+    assert not np.allclose(weighted.lower_bound_, fitted.lower_bound_)
+
+
+@pytest.mark.parametrize("method", BOTH)
+@pytest.mark.parametrize("name", ["bernoulli", "multinomial", "poisson", "geometric"])
+def test_sparse_rows_are_dense_rows(name, method):
+    fitted, X, half = fit(name, method, unlabelled_weight=0.5)
+    thin = clone(fitted).fit(sparse.csr_array(X), half)
+    np.testing.assert_allclose(thin.lower_bounds_, fitted.lower_bounds_, rtol=1e-12)
+    np.testing.assert_allclose(thin.label_distributions_, fitted.label_distributions_, atol=1e-9)
+    np.testing.assert_allclose(thin.predict_proba(sparse.csr_array(X)), fitted.predict_proba(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", BOTH)
+def test_missing_cells_are_left_out(method):
+    """A column of nothing but missing cells changes no label."""
+    fitted, X, half = fit("gaussian", method, missing=True)
+    X = np.column_stack([X, np.full(N, np.nan)])
+    other = clone(fitted).fit(X, half)
+    np.testing.assert_allclose(other.label_distributions_, fitted.label_distributions_, atol=1e-9)
+
+
+def test_blocks_of_rows_are_rows(monkeypatch):
+    """Worked through in pieces, as large tables are, the result is the same."""
+    import bayesnb.analysis.half_labelled as module
+    import bayesnb.naive_bayes as core
+
+    fitted, X, half = fit("gaussian")
+
+    def pieces(rows, least=0):
+        n = next(iter(rows.values())).shape[0]
+        return [slice(at, at + 7) for at in range(0, n, 7)]
+
+    monkeypatch.setattr(module, "row_slices", pieces)
+    monkeypatch.setattr(core, "row_slices", pieces)
+    other = clone(fitted).fit(X, half)
+    np.testing.assert_allclose(other.lower_bounds_, fitted.lower_bounds_, rtol=1e-12)
+
+
+def test_the_fitted_estimator_goes_on():
+    fitted, X, half = fit("gaussian")
+    nb, before = fitted.estimator_, fitted.predict_proba(X)
+    assert nb.statistics_.n.sum() == pytest.approx(N)
+    assert nb.predict_interval(X).shape == (N, C, 2)
+    np.testing.assert_array_equal(fitted.predict(X), nb.predict(X))
+    np.testing.assert_array_equal(fitted.decision_function(X), nb.decision_function(X))
+    np.testing.assert_array_equal(fitted.predict_log_proba(X), nb.predict_log_proba(X))
+    nb.partial_fit(X[:5], half[:5]).forget(X[:5], half[:5])
+    np.testing.assert_allclose(nb.predict_proba(X), before, rtol=1e-9)
+
+
+# --- the NumPyro twin -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", quick("multinomial", "gaussian", "mixed"))
+def test_the_twin_has_the_density_that_is_bounded(name, x64):
+    """log p(θ) + ℓ(θ) from the closed forms, at a draw of θ."""
+    missing = FAMILIES[name][1] == "reals" and not isinstance(FAMILIES[name][0], GaussianDA)
+    fitted, X, half = fit(name, missing=missing, unlabelled_weight=0.3)
+    nb = fitted.estimator_
+    theta = nb.posterior_.sample(np.random.default_rng(0))
+    table = nb.posterior_.log_joint(nb._encode(X), theta)
+    known = half != -1
+    want = table[known, half[known]].sum() + 0.3 * logsumexp(table[~known], axis=1).sum()
+    density = jax.jit(
+        lambda sites: log_density(fitted.numpyro_model, (X, half), {}, sites)[0], compiler_options=QUICKLY
+    )
+    got = density(nb.posterior_.to_sites(theta))
+    assert float(got) == pytest.approx(nb.prior_.log_prob(theta) + want, rel=1e-9)
+
+
+SIMPLEX = {"pi": FAMILIES.keys(), "theta": {"categorical", "multinomial"}}
+
+
+@pytest.mark.parametrize("name", [one for one in quick("multinomial", "gaussian") if one.values != ("clop",)])
+def test_em_ends_where_the_gradient_is_zero(name, x64):
+    """The bound touches the log density of the twin at the mode, and that is flat there, in the basis of the sites."""
+    fitted, X, half = fit(name, "em", unlabelled_weight=0.3, tol=0, max_iter=2000)
+    posterior = fitted.estimator_.posterior_
+    mode = {key: jnp.asarray(value) for key, value in posterior.to_sites(posterior.mode()).items()}
+
+    def log_p(step):
+        """Steps relative to the size of a parameter; along the simplex where it lives on one."""
+        sites = {}
+        for key, value in mode.items():
+            if name in SIMPLEX.get(key, ()):
+                moved = value * jnp.exp(step[key])
+                sites[key] = moved / moved.sum(-1, keepdims=True)
+            elif key.endswith("covariance"):
+                sites[key] = value + (step[key] + step[key].swapaxes(-1, -2)) / 2
+            else:
+                sites[key] = value * (1 + step[key])
+        return log_density(fitted.numpyro_model, (X, half), {}, sites)[0]
+
+    start = {key: jnp.zeros_like(value) for key, value in mode.items()}
+    slope = jax.jit(jax.value_and_grad(log_p), compiler_options=QUICKLY)
+    off = {key: value.at[..., 0].add(0.01) for key, value in start.items()}
+    (top, flat), (_, steep) = slope(start), slope(off)
+    size, away = (max(float(abs(g).max()) for g in jax.tree.leaves(gradient)) for gradient in (flat, steep))
+    assert float(top) == pytest.approx(fitted.lower_bound_, rel=1e-10)
+    # the bound is flat to rounding, 1e-14 of 400 nats, where the step still is its square root
+    assert size < 1e-5
+    assert away > 1e-2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bernoulli", "gaussian", "multinomial"])
+def test_nuts_on_the_twin_finds_the_variational_posterior(name):
+    """Where the classes lie apart the labels are certain, and the variational posterior is nearly the exact one."""
+    from numpyro.diagnostics import effective_sample_size
+    from numpyro.infer import MCMC, NUTS, init_to_value
+
+    rng, y = np.random.default_rng(0), np.arange(40) % 2
+    apart = np.where(y[:, None] == np.arange(6) % 2, 0.95, 0.05)
+    X = {
+        "bernoulli": (rng.random(apart.shape) < apart).astype(float),
+        "gaussian": 6 * apart + rng.normal(size=apart.shape),
+        "multinomial": rng.poisson(4 * apart).astype(float),
+    }[name]
+    half = np.where(np.arange(40) < 6, y, -1)
+    fitted = HalfLabelledClassifier(FAMILIES[name][0]).fit(X, half)
+    assert fitted.label_distributions_.max(1).mean() > 0.98
+    posterior = fitted.estimator_.posterior_
+    start = init_to_value(values=posterior.to_sites(posterior.mean()))  # elsewhere the labels may come out exchanged
+    with jax.enable_x64(True):
+        mcmc = MCMC(
+            NUTS(fitted.numpyro_model, init_strategy=start), num_warmup=500, num_samples=1000, progress_bar=False
+        )
+        mcmc.run(jax.random.key(0), X, half)
+        draws = {key: np.asarray(value) for key, value in mcmc.get_samples(group_by_chain=True).items()}
+    found = posterior.marginals()
+    for site, value in draws.items():
+        mean, sd = found[site].mean(), found[site].std()
+        error = value.std((0, 1)) / np.sqrt(effective_sample_size(value))
+        assert (abs(value.mean((0, 1)) - mean) < 0.1 * sd + 5 * error).all(), site
+        # the median, because a single variance of a variance has heavy tails; 1,000 draws tell it to some 5 %
+        assert np.median(value.std((0, 1)) / sd) == pytest.approx(1, abs=0.1), site
+
+
+# --- labels and parameters ------------------------------------------------------------------------------------------
+
+
+WORDS = ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "settings", "classes"),
+    [
+        (lambda y: np.where(y == -1, np.nan, y.astype(float)), {}, [0, 1, 2]),
+        (lambda y: [None if k == -1 else WORDS[k] for k in y], {}, WORDS),
+        (lambda y: [np.nan if k == -1 else WORDS[k] for k in y], {}, WORDS),
+        (lambda y: [-1 if k == -1 else WORDS[k] for k in y], {}, WORDS),
+        (lambda y: pd.Series([pd.NA if k == -1 else WORDS[k] for k in y], dtype="string"), {}, WORDS),
+        (lambda y: pd.Series(pd.Categorical([None if k == -1 else WORDS[k] for k in y])), {}, WORDS),
+        (lambda y: pd.Series([None if k == -1 else int(k) for k in y], dtype="Int64"), {}, [0, 1, 2]),
+        (lambda y: np.array(["?" if k == -1 else WORDS[k] for k in y]), {"missing_label": "?"}, WORDS),
+        (lambda y: [None if k == -1 else int(k) - 1 for k in y], {"missing_label": None}, [-1, 0, 1]),
+    ],
+    ids=["float NaN", "None", "NaN", "-1 in objects", "NA", "categorical", "Int64", "own", "-1 a class"],
+)
+def test_a_missing_label_is_one_by_any_name(labels, settings, classes):
+    fitted, X, half = fit("gaussian")
+    other = HalfLabelledClassifier(GaussianNB(), **settings).fit(X, labels(half))
+    assert other.classes_.tolist() == classes
+    np.testing.assert_allclose(other.label_distributions_, fitted.label_distributions_, rtol=1e-12)
+    assert other.transduction_.tolist() == [classes[k] for k in fitted.transduction_]
+    np.testing.assert_array_equal(other.transduction_[:KNOWN], np.array(classes)[half[:KNOWN]])
+
+
+def test_a_label_of_true_and_false():
+    X, y, _ = table("reals")
+    half = [None if i > KNOWN else bool(k) for i, k in enumerate(y)]
+    fitted = HalfLabelledClassifier(GaussianNB()).fit(X, half)
+    assert fitted.classes_.dtype == bool
+    assert fitted.transduction_.dtype == bool
+
+
+X, _, HALF = table("reals")
+COUNTS = table("counts")[0]
+
+
+@pytest.mark.parametrize(
+    ("make", "y", "message"),
+    [
+        (lambda: HalfLabelledClassifier(GaussianNB()), np.full(N, -1), "`y` has no label that is not missing"),
+        (lambda: HalfLabelledClassifier(GaussianNB()), [None] * N, "`y` has no label that is not missing"),
+        (lambda: HalfLabelledClassifier(GaussianNB()), np.where(HALF > 0, 1, -1), "`y` has no label but 1 and -1"),
+        (lambda: HalfLabelledClassifier(GaussianNB()), HALF[:-1], "inconsistent numbers of samples"),
+        (lambda: HalfLabelledClassifier(LogisticRegression()), HALF, "`estimator` is LogisticRegression.*bayesnb's"),
+        (lambda: HalfLabelledClassifier(KernelNB()), HALF, "`estimator` is KernelNB, which cannot use rows without"),
+        (lambda: HalfLabelledClassifier(MixedNB([("k", KernelNB(), [0, 1, 2, 3])])), HALF, "`estimator` is MixedNB"),
+        (lambda: HalfLabelledClassifier(ComplementNB()), HALF, "`estimator` is ComplementNB.* no density of it"),
+        (lambda: HalfLabelledClassifier(GaussianNB(), method="vb"), HALF, "`method` is 'vb'"),
+        (lambda: HalfLabelledClassifier(GaussianNB(), unlabelled_weight=-0.1), HALF, "`unlabelled_weight` is -0.1"),
+        (lambda: HalfLabelledClassifier(GaussianNB(), unlabelled_weight=np.nan), HALF, "`unlabelled_weight` is nan"),
+        (lambda: HalfLabelledClassifier(GaussianNB(), max_iter=0), HALF, "`max_iter` is 0"),
+        (lambda: HalfLabelledClassifier(GaussianNB(), tol=-1), HALF, "`tol` is -1"),
+        (lambda: HalfLabelledClassifier(GaussianNB(estimate="best")), HALF, "`estimate` is 'best'"),
+        (lambda: HalfLabelledClassifier(BernoulliNB(alpha=0.5), method="em"), HALF, "concentrations below 1"),
+        (
+            lambda: HalfLabelledClassifier(MixedNB([("g", dict.fromkeys(range(C), GaussianNB()), [0, 1, 2, 3])])),
+            HALF,
+            "`estimator` has a part 'g.0' of one class",
+        ),
+    ],
+)
+def test_bad_input_is_named(make, y, message):
+    with pytest.raises(ValueError, match=message):
+        make().fit(abs(COUNTS), y)
+
+
+def test_a_fit_that_fails_leaves_what_was():
+    fitted, X, _ = fit("gaussian")
+    before = dict(vars(fitted))
+    with pytest.raises(ValueError, match="no label"):
+        fitted.fit(X, np.full(N, -1))
+    assert vars(fitted) == before
+
+
+def test_an_end_without_convergence_is_told():
+    with pytest.warns(ConvergenceWarning, match="raise `max_iter`") as caught:
+        fitted, _, _ = fit("multinomial", max_iter=2, tol=0)
+    assert fitted.n_iter_ == 2
+    assert len(caught) == 1
+
+
+def test_a_mode_of_zeros_still_climbs():
+    """At α = 1 the mode is maximum likelihood, with probabilities of zero; at less there is none."""
+    X, _, half = table("counts")
+    X[:KNOWN, 0], X[KNOWN:, 0] = 0, np.arange(N - KNOWN) % 2  # an event that no labelled row has
+    fitted = HalfLabelledClassifier(MultinomialNB(alpha=1), method="em").fit(X, half)
+    assert np.isfinite(fitted.lower_bounds_).all()
+    assert (np.diff(fitted.lower_bounds_) >= 0).all()
+    np.testing.assert_allclose(fitted.label_distributions_.sum(1), 1)
+
+
+def test_it_works_in_a_pipeline():
+    X, _, half = table("counts")
+    steps = make_pipeline(FunctionTransformer(np.log1p), HalfLabelledClassifier(GaussianNB())).fit(X, half)
+    assert steps.predict(X).shape == (N,)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    named = HalfLabelledClassifier(GaussianNB()).fit(frame, half)
+    assert named.feature_names_in_.tolist() == list("abcd")
+    assert named.n_features_in_ == 4
+    assert not hasattr(named.fit(X, half), "feature_names_in_")
+
+
+@pytest.mark.parametrize("name", ["multinomial", "gaussian"])
+def test_rows_without_a_label_help_where_the_model_is_right(name):
+    """Rows drawn from the model itself: 6 labels and 600 rows without predict new rows better than the 6 labels."""
+    X, y, _ = table(FAMILIES[name][1])
+    truth = clone(FAMILIES[name][0]).fit(X, y)
+    length = {"length": 8} if name == "multinomial" else {}
+    better = []
+    for seed in range(5):
+        X, y = truth.sample(1200, seed, **length)
+        known = np.concatenate([np.flatnonzero(y == k)[:2] for k in range(C)])
+        half = np.where(np.isin(np.arange(1200), known), y, -1)
+        alone, both = (HalfLabelledClassifier(truth, unlabelled_weight=w).fit(X[:600], half[:600]) for w in (0, 1))
+        better.append(both.score(X[600:], y[600:]) - alone.score(X[600:], y[600:]))
+    assert np.mean(better) > 0.02
+
+
+MINUS_ONE = {"check_classifiers_classes": "has a class −1, which stands for a missing label here; see above"}
+
+
+@parametrize_with_checks(
+    [HalfLabelledClassifier(GaussianNB()), HalfLabelledClassifier(BernoulliNB(), method="em")],
+    expected_failed_checks=lambda _: MINUS_ONE,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
