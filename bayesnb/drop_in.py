@@ -1,0 +1,520 @@
+"""scikit-learn's five naive Bayes classifiers: its names, parameters, attributes and numbers, and the posterior on top.
+
+    from bayesnb.drop_in import GaussianNB      # was: from sklearn.naive_bayes import GaussianNB
+
+`predict_proba` and every attribute that scikit-learn documents are its own to 1e-9: relative class frequencies, add-α
+smoothing, maximum likelihood plus ε for the Gaussian. They are plain attributes, from which prediction reads. What
+`bayesnb`'s estimators add (`posterior_`, `predict_interval`, `sample_proba`, `loo`, `log_evidence_`, `forget` …) speaks
+of the posterior under their default prior: Dirichlet(1) for the classes, Dirichlet or beta with concentration α for
+discrete features, the data-scaled normal–inverse-gamma for real ones. So `sample_proba(X).mean(0)` is near
+`predict_proba(X)`, and not equal to it.
+
+α = 0 is permitted, as there. It is the estimate without smoothing; an event never seen has `feature_log_prob_` −∞,
+which prediction holds at log 2.2e-308, so that no 0 · ∞ arises. No posterior is proper at α = 0: for it α is raised to
+1e-10, the bound that scikit-learn raises it to under force_alpha=False.
+
+Where scikit-learn 1.9 is wrong, these classes are right:
+
+- `GaussianNB.partial_fit` reaches what `fit` reaches: `epsilon_` is that of all rows so far, not of the last batch.
+- Everything is counted and computed in float64, whatever X is: in float32 counts stop at 2²⁴ and means drift.
+- Weights count however small they are; there a class of total weight up to 1e-8 is dropped by GaussianNB.
+- `BernoulliNB` takes one α per feature, and takes log(1 − p) from the counts' digits instead of 1 − exp(log p).
+- `CategoricalNB.n_categories_` never shrinks; a category that was never seen tells nothing instead of raising.
+- `class_prior` is checked; columns that never vary, or classes without rows, give no NaN.
+- A `fit` or `partial_fit` that fails leaves the model as it was.
+"""
+
+import warnings
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+import sklearn.naive_bayes as peers
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, check_non_negative, column_or_1d, validate_data
+
+from . import estimators as ours
+from ._rows import contract, over_classes
+from ._special import log_normal
+from .estimators._base import BLOCK, AbstractNB, refuse
+from .families.classes import AbstractClasses, FixedClasses
+from .naive_bayes import CLASS, Parameters, Rows, Statistics
+from .statistics import Counts, Moments, by_class
+
+__all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB"]
+
+_ALPHA_MIN = 1e-10  # scikit-learn's bound, and the least α of a posterior
+_TINY = np.finfo(float).tiny
+_ROWS, _EVENTS = "rows", "events"  # statistics beside those of the block, for attributes that it does not determine
+
+
+class _Fitted:
+    """A fitted attribute that can be assigned, in the place of an inherited property."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        raise AttributeError(f"{type(instance).__name__!r} object has no attribute {self.name!r}")
+
+
+class _DropIn(AbstractNB):
+    """scikit-learn's numbers in front of one of our estimators."""
+
+    estimate = "mean"
+    class_alpha = 1.0
+    class_count_ = _Fitted()
+
+    @property
+    def decision_function(self) -> Any:
+        """Not there: `CalibratedClassifierCV` and scorers would take it instead of `predict_proba`."""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute 'decision_function', as in scikit-learn")
+
+    def _validate(self, X: Any, **checks: Any) -> Any:
+        if "y" in checks:
+            self._validate_params()
+        return super()._validate(X, **checks)
+
+    def _set_statistics(self, stats: Statistics) -> Self:
+        super()._set_statistics(stats)
+        self.class_count_ = stats.n
+        self._learn(stats)
+        return self
+
+    def _learn(self, stats: Statistics) -> None:
+        """Set scikit-learn's attributes."""
+        raise NotImplementedError
+
+    def _class_frequencies(self) -> np.ndarray:
+        """π: as given, equal, or N_c / N; without any rows equal."""
+        given, c = getattr(self, self._prior_name), len(self.classes_)
+        if given is not None:
+            return np.array(given, float)
+        total = self.class_count_.sum()
+        if not getattr(self, "fit_prior", True) or not total > 0:
+            return np.full(c, 1 / c)
+        return self.class_count_ / total
+
+    def _without(self, stats: Statistics) -> Statistics:
+        aside = {name: held.zero() for name, held in self.statistics_.blocks.items() if name not in stats.blocks}
+        return super()._without(Statistics(stats.n, {**stats.blocks, **aside}))
+
+
+class GaussianNB(_DropIn, ours.GaussianNB):
+    """`sklearn.naive_bayes.GaussianNB` with the posterior on top.
+
+    Parameters
+    ----------
+    priors : (c,), optional
+        fixed class probabilities
+    var_smoothing : float, default 1e-9
+        portion of the largest variance of all features that is added to every variance
+
+    Attributes
+    ----------
+    theta_, var_ : (c, d)
+        means and variances, ε included. In a class without rows 0 and ε, as in scikit-learn; with `priors`, when its
+        probability is not 0, those that the prior expects
+    epsilon_ : float
+        ε, `var_smoothing` times the largest variance of a feature over all rows so far, whatever their weights
+    class_count_, class_prior_ : (c,)
+        weight and relative frequency of each class
+    posterior_ and all else : as in `bayesnb.GaussianNB`
+
+    Notes
+    -----
+    NaN is a missing cell and left out; scikit-learn refuses it. Results are float64 for float32 rows too.
+    """
+
+    _parameter_constraints = peers.GaussianNB._parameter_constraints
+    variance, known_variance, prior = "class", None, None
+
+    def __init__(self, *, priors: Any = None, var_smoothing: Any = 1e-9) -> None:
+        self.priors = priors
+        self.var_smoothing = var_smoothing
+
+    def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
+        stats = super()._gather(X, index, sample_weight)
+        if sample_weight is None:
+            rows = stats.blocks[BLOCK].pooled()
+        else:
+            rows = Moments.of(X.astype(float, copy=False), np.ones((X.shape[0], 1)))
+        return Statistics(stats.n, {**stats.blocks, _ROWS: rows})
+
+    def _widen(self, classes: np.ndarray) -> None:
+        rows = self.statistics_.blocks[_ROWS]
+        super()._widen(classes)
+        self.statistics_ = Statistics(self.statistics_.n, {**self.statistics_.blocks, _ROWS: rows})
+
+    def _learn(self, stats: Statistics) -> None:
+        rows, moments = stats.blocks[_ROWS], stats.blocks[BLOCK]
+        self.epsilon_ = float(self.var_smoothing * (rows.ss / np.maximum(rows.n, 1)).max())
+        self.class_prior_ = self._class_frequencies()
+        found = self.prior_.blocks[BLOCK].mle(moments)
+        silent = (self.class_prior_ == 0)[:, None] & (moments.n == 0)
+        self.theta_ = np.where(silent, 0, found["mu"])
+        self.var_ = np.where(silent, 0, found["variance"]) + self.epsilon_
+
+    def _theta(self) -> Parameters:
+        mu, variance = self.theta_[self.class_prior_ > 0], self.var_[self.class_prior_ > 0]
+        # a column that is the same in all classes is left out by any variance that they share
+        constant = ((variance <= _TINY) & (mu == mu[0])).all(0)
+        return {
+            CLASS: {"log_pi": _log(self.class_prior_)},
+            BLOCK: {"mu": self.theta_, "variance": np.where(constant, 1, np.maximum(self.var_, _TINY))},
+        }
+
+    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
+        """log π_c + Σ_j log Normal(x_ij; θ_cj, var_cj) in nats, (n, c)."""
+        rows, theta = self._encode(X)[BLOCK], self._theta()
+        log_density = over_classes(log_normal, rows, theta[BLOCK]["mu"], np.sqrt(theta[BLOCK]["variance"]))
+        return theta[CLASS]["log_pi"] + log_density
+
+
+class _Discrete(_DropIn):
+    """What the four classifiers with `alpha` share."""
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows: batches in any order and grouping reach the numbers that `fit` reaches on all rows at once."""
+        if classes is not None:
+            labels, count = np.unique(column_or_1d(classes), return_counts=True)
+            if (count > 1).any():
+                known = getattr(self, "classes_", labels)
+                raise ValueError(
+                    f"`classes` has {labels[count > 1]} more than once, which is not the same as on last call to "
+                    f"partial_fit, {known}; pass every label once"
+                )
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    def _check_alpha(self) -> np.ndarray:
+        """α with scikit-learn's checks, sentences and bound."""
+        alpha = np.asarray(self.alpha, float)
+        if not isinstance(self.alpha, Real):
+            if alpha.shape != (self.n_features_in_,):
+                raise ValueError(
+                    f"When alpha is an array, it should contains `n_features`, {self.n_features_in_}; its shape is "
+                    f"{alpha.shape}"
+                )
+            if not (alpha >= 0).all():
+                raise ValueError(f"All values in alpha must be greater than 0. `alpha` is {self.alpha!r}")
+        if not self.force_alpha and alpha.min() < _ALPHA_MIN:
+            warnings.warn(
+                f"alpha too small will result in numeric errors, setting alpha = {_ALPHA_MIN:.1e}. Use "
+                "`force_alpha=True` to keep alpha unchanged.",
+                stacklevel=2,
+            )
+        return self._smoothing()
+
+    def _smoothing(self) -> np.ndarray:
+        """α as the attributes take it."""
+        return np.asarray(self.alpha if self.force_alpha else np.maximum(self.alpha, _ALPHA_MIN), float)
+
+    def _concentration(self, shape: tuple[int, ...]) -> np.ndarray:
+        return np.broadcast_to(np.maximum(self._smoothing(), _ALPHA_MIN), shape)
+
+    def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
+        self._check_alpha()
+        return super()._gather(X, index, sample_weight)
+
+    def _learn(self, stats: Statistics) -> None:
+        self.class_log_prior_ = _log(self._class_frequencies())
+
+
+class MultinomialNB(_Discrete, ours.MultinomialNB):
+    """`sklearn.naive_bayes.MultinomialNB` with the posterior on top.
+
+    Parameters
+    ----------
+    alpha : float or (d,), default 1
+        pseudo-count of each event in each class; 0 is no smoothing
+    force_alpha : bool, default True
+        False raises an alpha below 1e-10 to it, with a warning
+    fit_prior : bool, default True
+        relative class frequencies; False makes the classes equal
+    class_prior : (c,), optional
+        fixed class probabilities
+
+    Attributes
+    ----------
+    feature_count_, feature_log_prob_ : (c, d)
+        events counted, and log (count + α) / Σ (count + α)
+    class_count_, class_log_prior_ : (c,)
+        weight and log relative frequency of each class
+    posterior_ and all else : as in `bayesnb.MultinomialNB`
+    """
+
+    _parameter_constraints = peers.MultinomialNB._parameter_constraints
+
+    def __init__(
+        self, *, alpha: Any = 1.0, force_alpha: Any = True, fit_prior: Any = True, class_prior: Any = None
+    ) -> None:
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+
+    def _learn(self, stats: Statistics) -> None:
+        super()._learn(stats)
+        self.feature_count_ = stats.blocks[BLOCK].n
+        self.feature_log_prob_ = _log_shares(self.feature_count_ + self._smoothing())
+
+    def _theta(self) -> Parameters:
+        return {CLASS: {"log_pi": self.class_log_prior_}, BLOCK: {"log_theta": _finite(self.feature_log_prob_)}}
+
+    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
+        """log π_c + Σ_j x_ij log θ_cj in nats, (n, c), without the multinomial coefficient, the same in all classes.
+
+        A linear score is defined for cells below 0, too, and given there, as in scikit-learn; counts they are not.
+        """
+        check_is_fitted(self)
+        x = self._validate(X, reset=False)
+        return x @ _finite(self.feature_log_prob_).T + self.class_log_prior_
+
+
+class ComplementNB(_Discrete, ours.ComplementNB):
+    """`sklearn.naive_bayes.ComplementNB` with the posterior on top.
+
+    Parameters
+    ----------
+    alpha, force_alpha : as in `MultinomialNB`, for the complement of each class
+    fit_prior, class_prior : accepted; only `class_log_prior_` follows them, as in scikit-learn
+    norm : bool, default False
+        divide the weights of each class by their sum
+
+    Attributes
+    ----------
+    feature_count_ : (c, d)
+        events counted in each class
+    feature_all_ : (d,)
+        events counted in all classes
+    feature_log_prob_ : (c, d)
+        weights −log θ_c of the complements, divided by their sum with `norm`
+    class_count_, class_log_prior_ : (c,)
+        weight and log relative frequency of each class; prediction leaves them out
+    posterior_ and all else : as in `bayesnb.ComplementNB`, with equal class probabilities
+    """
+
+    _parameter_constraints = peers.ComplementNB._parameter_constraints
+    feature_log_prob_ = _Fitted()
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: Any = True,
+        fit_prior: Any = True,
+        class_prior: Any = None,
+        norm: Any = False,
+    ) -> None:
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.norm = norm
+
+    def _class_prior(self) -> AbstractClasses:
+        super()._class_prior()  # checks what was given
+        return FixedClasses(np.full(len(self.classes_), 1 / len(self.classes_)))
+
+    def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
+        stats = super()._gather(X, index, sample_weight)
+        events = by_class(self._weights(X, index, sample_weight), X.astype(float, copy=False))
+        return Statistics(stats.n, {**stats.blocks, _EVENTS: Counts(events, 0 * events)})
+
+    def _learn(self, stats: Statistics) -> None:
+        super()._learn(stats)
+        self.feature_count_ = stats.blocks[_EVENTS].n
+        self.feature_all_ = self.feature_count_.sum(0)
+        weights = -self._log_complement()
+        if self.norm:
+            total = np.minimum(weights, -np.log(_TINY)).sum(1, keepdims=True)
+            weights = np.minimum(weights, -np.log(_TINY)) / np.where(total > 0, total, 1)
+        self.feature_log_prob_ = weights
+
+    def _log_complement(self) -> np.ndarray:
+        return _log_shares(self.statistics_.blocks[BLOCK].n + self._smoothing())
+
+    def _theta(self) -> Parameters:
+        c = len(self.classes_)
+        return {CLASS: {"log_pi": np.full(c, -np.log(c))}, BLOCK: {"log_theta": _finite(self._log_complement())}}
+
+    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
+        """Σ_j x_ij w_cj, (n, c): the score of Rennie et al. (2003), without a class prior, as in scikit-learn."""
+        check_is_fitted(self)
+        x = self._validate(X, reset=False)
+        table = x @ np.minimum(self.feature_log_prob_, -np.log(_TINY)).T
+        return table + self.class_log_prior_ if len(self.classes_) == 1 else table
+
+
+class BernoulliNB(_Discrete, ours.BernoulliNB):
+    """`sklearn.naive_bayes.BernoulliNB` with the posterior on top.
+
+    Parameters
+    ----------
+    alpha, force_alpha, fit_prior, class_prior : as in `MultinomialNB`; `alpha` for ones and for zeros
+    binarize : float or None, default 0
+        cells above it count as one; None takes the cells as they are, from 0 to 1
+
+    Attributes
+    ----------
+    feature_count_, feature_log_prob_ : (c, d)
+        ones counted, and log (ones + α) / (cells + 2α)
+    class_count_, class_log_prior_ : (c,)
+        weight and log relative frequency of each class
+    posterior_ and all else : as in `bayesnb.BernoulliNB`
+
+    Notes
+    -----
+    NaN is a missing cell and left out; scikit-learn refuses it.
+    """
+
+    _parameter_constraints = peers.BernoulliNB._parameter_constraints
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: Any = True,
+        binarize: Any = 0.0,
+        fit_prior: Any = True,
+        class_prior: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.binarize = binarize
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+
+    def _rows(self, X: Any) -> Rows:
+        if self.binarize is not None:
+            return super()._rows(X)
+        advice = "with binarize=None cells are 0, 1 or shares of 1. Set `binarize` to a threshold."
+        refuse(self, X, lambda cell: (cell < 0) | (cell > 1), "Values outside 0 to 1", advice)
+        return {BLOCK: X}
+
+    def _learn(self, stats: Statistics) -> None:
+        super()._learn(stats)
+        zeros, ones = np.moveaxis(stats.blocks[BLOCK].n, -1, 0)
+        self.feature_count_ = ones
+        self.feature_log_prob_ = _log_odds_to_log(ones + self._smoothing(), zeros + self._smoothing())
+
+    def _log_probabilities(self) -> tuple[np.ndarray, np.ndarray]:
+        """log p and log(1 − p), (c, d), from log p: near p = 1 it holds 1 − p with all digits."""
+        log_p = self.feature_log_prob_
+        with np.errstate(divide="ignore"):
+            log_q = np.where(log_p > -0.7, np.log(-np.expm1(log_p)), np.log1p(-np.exp(log_p)))
+        return _finite(log_p), _finite(log_q)
+
+    def _theta(self) -> Parameters:
+        log_p, log_q = self._log_probabilities()
+        return {CLASS: {"log_pi": self.class_log_prior_}, BLOCK: {"logit_theta": log_p - log_q}}
+
+    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
+        """log π_c + Σ_j x_ij log p_cj + (1 − x_ij) log(1 − p_cj) in nats, (n, c)."""
+        x = self._encode(X)[BLOCK]
+        log_p, log_q = self._log_probabilities()
+        return contract(x, log_p - log_q, log_q) + self.class_log_prior_
+
+
+class CategoricalNB(_Discrete, ours.CategoricalNB):
+    """`sklearn.naive_bayes.CategoricalNB` with the posterior on top.
+
+    Parameters
+    ----------
+    alpha, force_alpha, fit_prior, class_prior : as in `MultinomialNB`; `alpha` a number
+    min_categories : int or (d,), optional
+        least number of categories of each feature
+
+    Attributes
+    ----------
+    category_count_, feature_log_prob_ : lists of d arrays (c, n_categories_[j])
+        cells counted, and log (count + α) / Σ (count + α)
+    n_categories_ : (d,)
+        categories of each feature, 0 … the largest code so far
+    class_count_, class_log_prior_ : (c,)
+        weight and log relative frequency of each class
+    posterior_ and all else : as in `bayesnb.CategoricalNB`
+
+    Notes
+    -----
+    Cells are whole numbers; as in scikit-learn a fractional part is cut off, and sparse rows are refused. A category
+    that was never seen is left out in prediction, where scikit-learn raises IndexError.
+    """
+
+    _parameter_constraints = peers.CategoricalNB._parameter_constraints
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: Any = True,
+        fit_prior: Any = True,
+        class_prior: Any = None,
+        min_categories: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.min_categories = min_categories
+
+    def _validate(self, X: Any, **checks: Any) -> Any:
+        if "y" in checks:
+            self._validate_params()
+        found = validate_data(self, X, checks.pop("y", "no_validation"), dtype="int", **checks)
+        check_non_negative(found[0] if isinstance(found, tuple) else found, "CategoricalNB (input X)")
+        return found
+
+    def _learn(self, stats: Statistics) -> None:
+        super()._learn(stats)
+        self.category_count_ = self._counts()
+        self.feature_log_prob_ = [_log_shares(count + self._smoothing()) for count in self.category_count_]
+
+    def _theta(self) -> Parameters:
+        blocks = {
+            name: {"log_theta": _finite(np.stack([self.feature_log_prob_[j] for j in group], 1))}
+            for name, group in self._columns().items()
+        }
+        return {CLASS: {"log_pi": self.class_log_prior_}, **blocks}
+
+    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
+        """log π_c + Σ_j log p(x_ij | c) in nats, (n, c)."""
+        check_is_fitted(self)
+        x = self._validate(X, reset=False)
+        table = np.tile(self.class_log_prior_, (len(x), 1))
+        for codes, log_p in zip(x.T, self.feature_log_prob_, strict=True):
+            unknown = log_p.shape[1]
+            table += np.pad(_finite(log_p), ((0, 0), (0, 1)))[:, np.minimum(codes, unknown)].T
+        return table
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = False
+        tags.input_tags.sparse = False
+        tags.input_tags.allow_nan = False
+        return tags
+
+
+def _log(p: np.ndarray) -> np.ndarray:
+    """log p, −∞ at 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(p)
+
+
+def _finite(log_p: np.ndarray) -> np.ndarray:
+    """Logarithms of zero held at that of the smallest positive number."""
+    return np.maximum(log_p, np.log(_TINY))
+
+
+def _log_shares(count: np.ndarray) -> np.ndarray:
+    """log of counts over their sum along the last axis; equal shares where there is nothing."""
+    total = count.sum(-1, keepdims=True)
+    return np.where(total > 0, _log(count) - np.log(np.where(total > 0, total, 1)), -np.log(count.shape[-1]))
+
+
+def _log_odds_to_log(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """log p/(p+q) with all digits of q/p where that is small; log ½ where both are 0."""
+    p, q = np.where(p + q > 0, p, 1), np.where(p + q > 0, q, 1)
+    return np.where(p < q, _log(p) - np.log(p + q), -np.log1p(q / np.maximum(p, q)))
