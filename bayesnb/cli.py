@@ -1,12 +1,14 @@
 """The command `bayesnb`: exit code 0 for a pass, 1 for a check that fails, 2 for input that cannot be used."""
 
 import argparse
+import ast
 import json
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .datasets import NAMES, Dataset, TableError, load, read_table
+from .datasets import NAMES, Dataset, TableError, load, read_rows, read_table, refuse_infinity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,17 +33,52 @@ MODELS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        code = options.run(options)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # whoever reads the output has seen enough; the interpreter would still try to flush it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (ValueError, OSError) as error:
+        print(f"bayesnb: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("bayesnb: interrupted", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="bayesnb", description="Naive Bayes with the whole posterior.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    check = commands.add_parser(
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def command(name: str, run: Callable[[argparse.Namespace], int], help: str, description: str) -> Any:
+        one = commands.add_parser(
+            name, help=help, description=f"{description} Exit code 2 if the input cannot be used."
+        )
+        one.set_defaults(run=run)
+        return one
+
+    def data(one: Any, labelled: bool = True) -> None:
+        one.add_argument("data", metavar="NAME|FILE", help=f"{', '.join(NAMES)}, or a CSV, TSV or Parquet file")
+        if labelled:
+            one.add_argument("--target", metavar="COLUMN", help="column with the class labels; needed for a file")
+            one.add_argument("--json", action="store_true", help="print the report as JSON")
+
+    def model(one: Any) -> None:
+        text = f"the variant: {', '.join(MODELS)} (default: auto, read from the columns)"
+        one.add_argument("--model", choices=MODELS, default="auto", metavar="VARIANT", help=text)
+
+    check = command(
         "check",
-        help="closed form against NumPyro on a data set",
-        description="Fit on one half of the rows and check the closed form against NumPyro: Bayes' identity, mode, "
-        "posterior, prediction. Exit code 1 if a row fails, 2 if the input cannot be used.",
+        _check,
+        "closed form against NumPyro on a data set",
+        "Fit on one half of the rows and check the closed form against NumPyro: Bayes' identity, mode, posterior, "
+        "prediction. Exit code 1 if a row of the report fails.",
     )
-    check.add_argument("data", metavar="NAME|FILE", help=f"{', '.join(NAMES)}, or a CSV, TSV or Parquet file")
-    check.add_argument("--target", help="column with the class labels; needed for a file")
-    check.add_argument("--model", choices=MODELS, default="auto", help="the variant; by default read from the columns")
+    data(check)
+    model(check)
     check.add_argument(
         "--level", type=_share, default=0.9, metavar="LEVEL", help="of the credible intervals shown (default 0.9)"
     )
@@ -53,17 +90,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="probability that a correct model fails by chance (default 0.01)",
     )
     check.add_argument("--seed", type=int, default=0, help="of the split and of all draws (default 0)")
-    check.add_argument("--json", action="store_true", help="print the report as JSON")
-    select = commands.add_parser(
+
+    select = command(
         "select",
-        help="forward selection of features for a categorical model",
-        description="Add one feature after the other to a categorical naive Bayes model, each time the one that raises "
-        "the average log-likelihood of the classes most, and keep the best set of the sequence. Numeric columns with "
-        "more than BINS different values are cut into bins of equal width; all other columns are categories as they "
-        "stand. Exit code 2 if the input cannot be used.",
+        _select,
+        "forward selection of features for a categorical model",
+        "Add one feature after the other to a categorical naive Bayes model, each time the one that raises the average "
+        "log-likelihood of the classes most, and keep the best set of the sequence. Numeric columns with more than "
+        "BINS different values are cut into bins of equal width; all other columns are categories as they stand.",
     )
-    select.add_argument("data", metavar="NAME|FILE", help=f"{', '.join(NAMES)}, or a CSV, TSV or Parquet file")
-    select.add_argument("--target", help="column with the class labels; needed for a file")
+    data(select)
     select.add_argument("--bins", type=_count, default=10, help="bins of a numeric column (default 10)")
     size = select.add_mutually_exclusive_group()
     size.add_argument(
@@ -86,40 +122,60 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="features in every set, separated by commas; may be repeated",
     )
     select.add_argument("--seed", type=int, default=0, help="of the held-out rows (default 0)")
-    select.add_argument("--json", action="store_true", help="print the report as JSON")
-    compare = commands.add_parser(
+
+    compare = command(
         "compare",
-        help="evidence and exact leave-one-out of several models",
-        description="Fit several models to the same rows and compare them: log evidence, Bayes factor against the "
-        "best, probability of the model, exact leave-one-out with the standard error of the paired difference to the "
-        "best. Columns that are not numbers are left out unless all models take them. Exit code 2 if the input cannot "
-        "be used.",
+        _compare,
+        "evidence and exact leave-one-out of several models",
+        "Fit several models to the same rows and compare them: log evidence, Bayes factor against the best, "
+        "probability of the model, exact leave-one-out with the standard error of the paired difference to the best. "
+        "Columns that are not numbers are left out unless all models take them.",
     )
-    compare.add_argument("data", metavar="NAME|FILE", help=f"{', '.join(NAMES)}, or a CSV, TSV or Parquet file")
-    compare.add_argument("--target", help="column with the class labels; needed for a file")
+    data(compare)
     compare.add_argument(
         "--models", type=_models, required=True, metavar="MODELS", help=f"separated by commas: {', '.join(MODELS[1:])}"
     )
-    compare.add_argument("--json", action="store_true", help="print the table as JSON")
-    options = parser.parse_args(arguments)
-    try:
-        return {"check": _check, "select": _select, "compare": _compare}[options.command](options)
-    except (ValueError, OSError) as error:
-        print(f"bayesnb: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("bayesnb: interrupted", file=sys.stderr)
-        return 130
+
+    fit = command(
+        "fit",
+        _fit,
+        "fit a model and save it",
+        "Fit a model to all rows and save it as a safetensors file, for `bayesnb predict` and for bayesnb.load.",
+    )
+    data(fit)
+    model(fit)
+    fit.add_argument(
+        "--set",
+        action="append",
+        type=_setting,
+        default=[],
+        dest="settings",
+        metavar="NAME=VALUE",
+        help="a parameter of the estimator, such as alpha=0.5 or estimate=mean; may be repeated",
+    )
+    fit.add_argument("-o", "--output", required=True, metavar="MODEL", help="the file to save to")
+
+    predict = command(
+        "predict",
+        _predict,
+        "classes of new rows, by a saved model",
+        "Print a CSV table with a line for each row: the class `predicted`, the probability p(CLASS) of every class "
+        "and, with --interval, the ends low(CLASS) and high(CLASS) of its credible interval. Columns are found by "
+        "name, in whatever order; others, such as the target, are not looked at.",
+    )
+    predict.add_argument("model", metavar="MODEL", help="file that `bayesnb fit` or an estimator's `save` wrote")
+    data(predict, labelled=False)
+    predict.add_argument("-o", "--output", metavar="FILE", help="CSV file to write (default: standard output)")
+    predict.add_argument(
+        "--interval", type=_share, metavar="LEVEL", help="posterior mass of the intervals, such as 0.9"
+    )
+    return parser
 
 
 def _check(options: argparse.Namespace) -> int:
     data = _load(options.data, options.target)
     estimator, X = choose_model(data.X, options.model)
-    if not options.json:
-        print(f"{data.name}: {len(X)} rows, {X.shape[1]} features, target {data.target!r} ({data.source})")
-        for text in data.notes:
-            print(f"note: {text}")
-        sys.stdout.flush()
+    _announce(options, data, X, data.notes)
     report = estimator.check(
         X,
         data.y,
@@ -128,14 +184,7 @@ def _check(options: argparse.Namespace) -> int:
         level=options.level,
         progress_bar=not options.json,
     )
-    if options.json:
-        print(
-            json.dumps(
-                {"data": data.name, "target": data.target, "notes": list(data.notes), **report.to_dict()}, indent=2
-            )
-        )
-    else:
-        print(report)
+    _tell(options, data, data.notes, report, lambda: report.to_dict())
     return 0 if report.passed else 1
 
 
@@ -155,14 +204,9 @@ def _select(options: argparse.Namespace) -> int:
         test_share=share,
         seed=options.seed,
     )
+    _announce(options, data, X, notes)
     report = selection.fit(X, data.y).report_
-    if options.json:
-        print(json.dumps({"data": data.name, "target": data.target, "notes": notes, **report.to_dict()}, indent=2))
-    else:
-        print(f"{data.name}: {len(X)} rows, {X.shape[1]} features, target {data.target!r} ({data.source})")
-        for text in notes:
-            print(f"note: {text}")
-        print(report)
+    _tell(options, data, notes, report, report.to_dict)
     return 0
 
 
@@ -179,15 +223,127 @@ def _compare(options: argparse.Namespace) -> int:
         if not len(X.columns):
             raise TableError("no column holds numbers, which all models but categorical and mixed need.")
         notes.append(f"columns that are not numbers were left out: {', '.join(map(repr, text))}.")
-    found = compare({name: choose_model(X, name) for name in options.models}, X, data.y)
-    if options.json:
-        print(json.dumps({"data": data.name, "target": data.target, **found.to_dict(notes)}, indent=2))
-    else:
-        print(f"{data.name}: {len(X)} rows, {X.shape[1]} features, target {data.target!r} ({data.source})")
-        for line in notes:
-            print(f"note: {line}")
-        print(found)
+    models = {name: choose_model(X, name) for name in options.models}
+    _announce(options, data, X, notes)
+    found = compare(models, X, data.y)
+    _tell(options, data, notes, found, lambda: found.to_dict(notes))
     return 0
+
+
+def _fit(options: argparse.Namespace) -> int:
+    data = _load(options.data, options.target)
+    estimator, X = choose_model(data.X, options.model)
+    _announce(options, data, X, data.notes)
+    try:
+        estimator.set_params(**dict(options.settings)).fit(X, data.y)
+    except TypeError as error:  # a value of a type that the parameter cannot have
+        if not options.settings:
+            raise
+        given = " ".join(f"{name}={value!r}" for name, value in options.settings)
+        raise TableError(f"--set {given}: {error}") from error
+    estimator.save(options.output)
+    model = " ".join(repr(estimator).split())
+    rows = {str(label): float(n) for label, n in zip(estimator.classes_, estimator.class_count_, strict=True)}
+    text = f"{model}, rows a class: {', '.join(f'{n:g} {label!r}' for label, n in rows.items())}"
+    fields = {"model": model, "rows": rows, "file": options.output}
+    _tell(options, data, data.notes, f"{text}\nsaved as {options.output}", lambda: fields)
+    return 0
+
+
+def _predict(options: argparse.Namespace) -> int:
+    import pandas as pd
+
+    from .persistence import load as load_model
+    from .persistence import replace_file
+
+    model = load_model(options.model)
+    if options.data in NAMES:
+        table = load(options.data).X
+    else:
+        table = read_rows(options.data, [name for name, kind in _columns(model).items() if kind == "text"])
+    X = _as_fitted(model, table, options.data)
+    p = model.predict_proba(X)
+    ends = None if options.interval is None else model.predict_interval(X, options.interval)
+    columns = {"predicted": model.predict(X)}
+    for k, label in enumerate(model.classes_):
+        columns[f"p({label})"] = p[:, k]
+        if ends is not None:
+            columns[f"low({label})"], columns[f"high({label})"] = ends[:, k].T
+    text = pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")
+    if options.output is None:
+        sys.stdout.write(text)
+    else:
+        replace_file(options.output, text.encode())
+    return 0
+
+
+def _announce(options: argparse.Namespace, data: Dataset, X: "pd.DataFrame", notes: Sequence[str]) -> None:
+    """Say what is worked on, before the work; in JSON it is part of the report."""
+    if not options.json:
+        print(f"{data.name}: {len(X)} rows, {X.shape[1]} features, target {data.target!r} ({data.source})")
+        for text in notes:
+            print(f"note: {text}")
+        sys.stdout.flush()
+
+
+def _tell(
+    options: argparse.Namespace,
+    data: Dataset,
+    notes: Sequence[str],
+    report: Any,
+    fields: Callable[[], dict[str, Any]],
+) -> None:
+    """The outcome as text, or its fields as JSON."""
+    if options.json:
+        print(json.dumps({"data": data.name, "target": data.target, "notes": list(notes), **fields()}, indent=2))
+    else:
+        print(report)
+
+
+def _columns(model: Any) -> dict[str, str]:
+    """What each column that a fitted model takes holds: "number", "text" or "other"."""
+    if not hasattr(model, "feature_names_in_"):
+        raise TableError("the model was fitted to an array, so its columns have no names; fit it to a data frame.")
+    kinds = dict.fromkeys(model.feature_names_in_.tolist(), "other")
+    if hasattr(model, "parts_"):
+        for _, part, _ in model.parts_:
+            kinds |= _columns(part)
+    elif hasattr(model, "categories_"):
+        for name, levels in zip(model.feature_names_in_, model.categories_, strict=True):
+            if any(isinstance(level, str) for level in levels):
+                kinds[name] = "text"
+            elif levels.dtype.kind == "i":
+                kinds[name] = "number"
+    else:
+        kinds = dict.fromkeys(kinds, "number")
+    return kinds
+
+
+def _as_fitted(model: Any, table: "pd.DataFrame", source: str) -> "pd.DataFrame":
+    """The columns a model takes, in its order and of its types."""
+    from pandas.api.types import is_numeric_dtype
+
+    columns = _columns(model)
+    if missing := [repr(name) for name in columns if name not in table.columns]:
+        one = len(missing) == 1
+        what = f"column {missing[0]}" if one else f"columns {', '.join(missing)}"
+        raise TableError(f"{source} has no {what}, which the model was fitted to; add {'it' if one else 'them'}.")
+    fresh = {}
+    for name, kind in columns.items():
+        cells = table[name]
+        if kind == "text" and is_numeric_dtype(cells):
+            fresh[name] = cells.astype("string").astype(object)
+        elif kind == "number":
+            try:
+                fresh[name] = cells.astype(float)
+            except (TypeError, ValueError) as error:
+                value = next(cell for cell in cells.dropna() if not _is_number(cell))
+                raise TableError(
+                    f"{source}: column {name!r} holds {value!r}; the model was fitted to numbers there."
+                ) from error
+    X = table[list(columns)].assign(**fresh)
+    refuse_infinity(X, source)
+    return X
 
 
 def _categories(X: "pd.DataFrame", bins: int) -> tuple["pd.DataFrame", str]:
@@ -257,6 +413,25 @@ def choose_model(X: "pd.DataFrame", model: str) -> tuple[Any, "pd.DataFrame"]:
         "shared-da": bayesnb.GaussianDA(covariance="shared"),
     }
     return estimators[model], X if model in ("categorical", "mixed") else X.astype(float)
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        float(cell)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """NAME=VALUE, the value as Python writes it, or else as text."""
+    name, sign, value = text.partition("=")
+    if not (name and sign):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return name, value
 
 
 def _models(text: str) -> list[str]:

@@ -113,6 +113,7 @@ def read_table(path: str | Path, target: str) -> Dataset:
         hint = _suggestion(target, frame.columns) or f"; the columns are {_listed(frame.columns)}"
         raise TableError(f"{path} has no column {target!r}{hint}.")
     labelled = frame[frame[target].notna()]
+    refuse_infinity(labelled, path)
     y, where = labelled[target], f"{path}: column {target!r}"
     if len(y) == 0:
         raise TableError(f"{where} has no value in any of the {len(frame)} rows; name another target.")
@@ -132,18 +133,40 @@ def read_table(path: str | Path, target: str) -> Dataset:
     return Dataset(path.stem, x, y.to_numpy(), target, str(path), tuple(notes))
 
 
-def _read(path: Path) -> "pd.DataFrame":
+def read_rows(path: str | Path, text: Iterable[str] = ()) -> "pd.DataFrame":
+    """All rows and columns of a user's file, whatever they are for.
+
+    Parameters
+    ----------
+    path : as in `read_table`
+    text : names of columns whose cells are text as it stands, such as 007, even where it could be read as numbers
+
+    Raises
+    ------
+    TableError   the file is missing, empty or not a table, or has two columns of one name
+    """
+    return _read(Path(path), text)
+
+
+def refuse_infinity(table: "pd.DataFrame", source: str | Path) -> None:
+    """Raise a TableError that names the first column with an infinite cell."""
+    for name in table.select_dtypes("number"):
+        if np.isinf(table[name].to_numpy(float, na_value=np.nan)).any():
+            raise TableError(f"{source}: column {name!r} holds infinity; leave the cell empty if its value is unknown.")
+
+
+def _read(path: Path, text: Iterable[str] = ()) -> "pd.DataFrame":
     if path.is_dir():
         raise TableError(f"{path} is a folder; name a CSV, TSV or Parquet file.")
     if not path.exists():
         raise TableError(f"there is no file {path}; check the path, or take one of {', '.join(NAMES)}.")
-    frame = _read_parquet(path) if path.suffix in (".parquet", ".pq") else _read_text(path)
+    frame = _read_parquet(path) if path.suffix in (".parquet", ".pq") else _read_text(path, set(text))
     if frame.empty:
         raise TableError(f"{path} has no rows below the header; add the examples to learn from.")
     return frame
 
 
-def _read_text(path: Path) -> "pd.DataFrame":
+def _read_text(path: Path, as_text: set[str]) -> "pd.DataFrame":
     import pandas as pd
 
     try:
@@ -160,7 +183,10 @@ def _read_text(path: Path) -> "pd.DataFrame":
     try:
         rows = (row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row)
         header, first = [name.strip() for name in next(rows)], next(rows, [])
-        frame = pd.read_csv(io.StringIO(text), sep=delimiter, skipinitialspace=True).rename(columns=str.strip)
+        names = pd.read_csv(io.StringIO(text), sep=delimiter, skipinitialspace=True, nrows=0).columns
+        types = {name: str for name in names if name.strip() in as_text}
+        frame = pd.read_csv(io.StringIO(text), sep=delimiter, skipinitialspace=True, dtype=types)
+        frame = frame.rename(columns=str.strip)
     except (csv.Error, ValueError) as error:
         found = str(error).strip().removeprefix("Error tokenizing data. C error: ")
         raise TableError(f"{path} is not a table ({found}); every row needs the cells of the header.") from error

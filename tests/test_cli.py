@@ -1,12 +1,19 @@
 """The command line: exit codes, one clear line for bad input, and never a traceback."""
 
+import io
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import bayesnb
 from bayesnb import cli
+from bayesnb.datasets import load
 from bayesnb.sampling import check as checks
 
 
@@ -27,6 +34,7 @@ def table(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_a_file_is_checked(table, quick, capfd, monkeypatch):
     for switch in ("CI", "PYTEST_XDIST_WORKER"):  # NumPyro shows no progress bar where they are set
         monkeypatch.delenv(switch, raising=False)
@@ -38,6 +46,7 @@ def test_a_file_is_checked(table, quick, capfd, monkeypatch):
     assert "it/s" in err  # NumPyro's progress bar
 
 
+@pytest.mark.slow
 def test_json_and_exit_code(quick, capsys, monkeypatch):
     code = cli.main(["check", "votes", "--json", "--seed", "3"])
     report = json.loads(capsys.readouterr().out)
@@ -69,6 +78,8 @@ def test_json_and_exit_code(quick, capsys, monkeypatch):
         (["ONE", "--target", "kind"], "at least two classes"),
         (["MISSING", "--target", "kind"], "no column with values"),
         (["INFINITE", "--target", "kind"], "infinity"),
+        (["BOTH", "--target", "kind"], "column 'n' holds infinity"),
+        (["HUGE", "--target", "kind"], "too large for a float"),
         (["NEGATIVE", "--target", "kind", "--model", "poisson"], "-1 in column 'n'"),
     ],
 )
@@ -80,6 +91,8 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, message, table, tmp_pa
         "ONE": b"kind,n\na,1\na,2\n",
         "MISSING": b"kind,n\na,\nb,\n",
         "INFINITE": b"kind,n\na,inf\nb,1\na,2\nb,3\n",
+        "BOTH": b"kind,n\na,inf\nb,1\na,-inf\nb,3\n",
+        "HUGE": b"kind,n\na," + b"1" * 400 + b"\nb,1\na,2\nb,3\n",
         "NEGATIVE": b"kind,n\na,-1\nb,-1\na,-1\nb,-1\n",
     }
     if arguments[0] in files:
@@ -216,3 +229,145 @@ def test_options_out_of_range_are_exit_code_2(arguments, capsys):
         cli.main(["select", "iris", *arguments])
     assert stop.value.code == 2
     assert arguments[0] in capsys.readouterr().err
+
+
+# --- fit and predict ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def saved(table, tmp_path, capsys):
+    """A model of the table."""
+    path = tmp_path / "model"
+    assert cli.main(["fit", str(table), "--target", "kind", "-o", str(path)]) == 0
+    capsys.readouterr()
+    return path
+
+
+def predictions(text):
+    return pd.read_csv(io.StringIO(text))
+
+
+def test_a_model_is_fitted_and_predicts(table, tmp_path, capsys):
+    path = str(tmp_path / "model")
+    assert cli.main(["fit", str(table), "--target", "kind", "-o", path]) == 0
+    out, err = capsys.readouterr()
+    assert "40 rows, 2 features, target 'kind'" in out
+    assert f"MixedNB(), rows a class: 20 'a', 20 'b'\nsaved as {path}" in out
+    assert err == ""
+    frame = pd.read_csv(table)
+    nb = bayesnb.MixedNB().fit(frame[["size", "colour"]], frame["kind"])
+    assert cli.main(["predict", path, str(table), "--interval", "0.8"]) == 0
+    found = predictions(capsys.readouterr().out)
+    assert list(found) == ["predicted", "p(a)", "low(a)", "high(a)", "p(b)", "low(b)", "high(b)"]
+    assert (found["predicted"] == nb.predict(frame[["size", "colour"]])).all()
+    assert (found[["p(a)", "p(b)"]] == nb.predict_proba(frame[["size", "colour"]])).all(axis=None)
+    ends = nb.predict_interval(frame[["size", "colour"]], 0.8)
+    assert (found[["low(a)", "high(a)"]] == ends[:, 0]).all(axis=None)
+    assert (found[["low(b)", "high(b)"]] == ends[:, 1]).all(axis=None)
+
+
+def test_settings_and_json(tmp_path, capsys):
+    path = str(tmp_path / "model")
+    settings = ["--set", "priors=[0.2, 0.3, 0.5]", "--set", "estimate=mean", "--set", "variance='pooled'"]
+    assert cli.main(["fit", "iris", "--model", "gaussian", *settings, "-o", path, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["rows"] == {"setosa": 50, "versicolor": 50, "virginica": 50}
+    assert report["file"] == path
+    nb = bayesnb.load(path)
+    assert (nb.priors, nb.estimate, nb.variance) == ([0.2, 0.3, 0.5], "mean", "pooled")
+    assert cli.main(["predict", path, "iris"]) == 0
+    assert (predictions(capsys.readouterr().out)["predicted"] == nb.predict(load("iris").X)).all()
+
+
+def test_columns_are_found_by_name(table, saved, tmp_path, capsys):
+    frame = pd.read_csv(table)
+    assert cli.main(["predict", str(saved), str(table)]) == 0
+    before = capsys.readouterr().out
+    frame[["colour", "size"]].assign(more=1).to_csv(table, index=True)
+    assert cli.main(["predict", str(saved), str(table), "-o", str(tmp_path / "out.csv")]) == 0
+    assert capsys.readouterr().out == ""
+    assert (tmp_path / "out.csv").read_text() == before
+    pytest.importorskip("pyarrow")
+    frame[["colour", "size"]].to_parquet(tmp_path / "rows.parquet")
+    assert cli.main(["predict", str(saved), str(tmp_path / "rows.parquet")]) == 0
+    assert capsys.readouterr().out == before
+
+
+def test_cells_are_read_as_they_were_fitted(tmp_path, capsys):
+    """What pandas would read as numbers, in the rows at hand, is text where the model learnt text, and vice versa."""
+    data, rows, path = tmp_path / "data.csv", tmp_path / "rows.csv", str(tmp_path / "model")
+    data.write_text("kind,code ,flag,level\n" + "a,007,True,1\nb,x,False,0\n" * 9)
+    assert cli.main(["fit", str(data), "--target", "kind", "--model", "categorical", "-o", path]) == 0
+    capsys.readouterr()
+    rows.write_text("level,flag,code \n1,True,007\n,,\n")
+    assert cli.main(["predict", path, str(rows)]) == 0
+    found = predictions(capsys.readouterr().out)
+    assert found["p(a)"][0] == pytest.approx(0.5 * (10 / 11) ** 3 / (0.5 * (10 / 11) ** 3 + 0.5 * (1 / 11) ** 3))
+    assert found["p(a)"][1] == pytest.approx(0.5)
+    pytest.importorskip("pyarrow")
+    pd.DataFrame({"level": [1], "flag": [True], "code": [7]}).to_parquet(tmp_path / "rows.parquet")
+    assert cli.main(["predict", path, str(tmp_path / "rows.parquet")]) == 0
+    seven = predictions(capsys.readouterr().out)["p(a)"][0]  # "7" is not "007": a level never seen tells nothing
+    assert seven == pytest.approx(10**2 / (10**2 + 1))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "TABLE", "-o", "OUT"], "--target"),
+        (["fit", "TABLE", "--target", "kind", "-o", "OUT/model"], "there is no folder"),
+        (["fit", "TABLE", "--target", "kind", "--set", "alpha=1", "-o", "OUT"], "Invalid parameter 'alpha'"),
+        (["fit", "iris", "--set", "class_alpha=-1", "-o", "OUT"], "`class_alpha` is -1"),
+        (["fit", "iris", "--set", "var_smoothing=much", "-o", "OUT"], "--set var_smoothing='much'"),
+        (["fit", "iris", "--model", "poisson", "-o", "."], "directory"),
+        (["predict", "OUT", "iris"], "there is no file"),
+        (["predict", ".", "iris"], "is a folder"),
+        (["predict", "TABLE", "iris"], "is damaged, or no file that `save` wrote"),
+        (["predict", "MODEL", "nothing.csv"], "there is no file nothing.csv"),
+        (["predict", "MODEL", "iris"], "iris has no columns 'size', 'colour', which the model was fitted to; add them"),
+        (["predict", "MODEL", "SHORT"], "has no column 'colour', which the model was fitted to; add it."),
+        (["predict", "MODEL", "TEXT"], "column 'size' holds 'big'; the model was fitted to numbers there"),
+        (["predict", "MODEL", "HEADER"], "no rows below the header"),
+        (["predict", "MODEL", "TABLE", "-o", "OUT/rows.csv"], "there is no folder"),
+        (["predict", "ARRAY", "TABLE"], "fit it to a data frame"),
+    ],
+)
+def test_what_cannot_be_fitted_or_predicted_is_one_line(arguments, message, table, saved, tmp_path, capsys):
+    paths = {"TABLE": table, "MODEL": saved, "OUT": tmp_path / "out", "ARRAY": tmp_path / "array"}
+    for name, text in {
+        "SHORT": "size\n1\n",
+        "TEXT": "size,colour\n1,red\nbig,red\n",
+        "HEADER": "size,colour\n",
+    }.items():
+        paths[name] = tmp_path / name
+        paths[name].write_text(text)
+    bayesnb.GaussianNB().fit([[0.0], [1], [2]], [0, 1, 0]).save(paths["ARRAY"])
+    words = [word.split("/") for word in arguments]
+    assert cli.main(["/".join([str(paths.get(word[0], word[0])), *word[1:]]) for word in words]) == 2
+    out, err = capsys.readouterr()
+    assert message in err
+    assert err.startswith("bayesnb: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in out + err
+    assert not paths["OUT"].exists()
+
+
+@pytest.mark.parametrize("setting", ["alpha", "=1"])
+def test_settings_without_a_name_or_a_value_are_exit_code_2(setting, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["fit", "iris", "--set", setting, "-o", "model"])
+    assert stop.value.code == 2
+    assert "NAME=VALUE" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes")
+def test_a_reader_that_stops_reading_is_no_error(tmp_path):
+    bayesnb.GaussianNB().fit(load("iris").X, load("iris").y).save(tmp_path / "model")
+    read, write = os.pipe()
+    os.close(read)
+    code = "import sys; from bayesnb.cli import main; sys.exit(main(sys.argv[1:]))"
+    environment = os.environ | {"PYTHONPATH": str(Path(bayesnb.__file__).parents[1])}
+    command = [sys.executable, "-c", code, "predict", str(tmp_path / "model"), "iris"]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, env=environment)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")

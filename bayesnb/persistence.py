@@ -1,0 +1,492 @@
+"""Fitted estimators in files: safetensors for the numbers, one JSON text for all else, and no code.
+
+A file holds the hyperparameters and what was learnt: sufficient statistics, class labels, feature names, encodings.
+Prior and posterior are not stored; they are rebuilt from these by the code that `fit` ends in, with all its checks.
+Tensors are named after the attributes they belong to. The JSON text, `bayesnb` among the metadata, is
+
+    {"format": 1, "version": …, "sha256": …, "model": {"GaussianNB": {"parameters": {…}, "learnt": {…}}}}
+
+An object in the tree has a single key, which names one of the types listed here; no other type is ever built.
+"""
+
+import contextlib
+import datetime
+import decimal
+import hashlib
+import json
+import math
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from typing import Any
+
+import jax
+import numpy as np
+import pandas as pd
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+from sklearn.compose import make_column_selector
+from sklearn.utils.validation import check_is_fitted
+
+from . import __version__, drop_in, estimators, families, statistics
+from .estimators._base import AbstractNB, _is_negative
+from .estimators.mixed import _Part
+from .naive_bayes import Statistics
+
+FORMAT = 1
+"""Number of the format written; a file with a larger one is refused."""
+
+_KEY = "bayesnb"
+_ENCODING = {"classes_", "n_features_in_", "feature_names_in_", "categories_", "n_categories_", "_parts"}
+_LEARNT = {"statistics_", *_ENCODING}  # all else that `fit` sets follows from these
+
+ESTIMATORS: dict[str, type[AbstractNB]] = {
+    kind.__name__: kind
+    for kind in (
+        *(estimators.BernoulliNB, estimators.CategoricalNB, estimators.ComplementNB, estimators.ExponentialNB),
+        *(estimators.GaussianDA, estimators.GaussianNB, estimators.GeometricNB, estimators.KernelNB),
+        *(estimators.MixedNB, estimators.MultinomialNB, estimators.PoissonNB),
+    )
+} | {f"drop_in.{name}": getattr(drop_in, name) for name in drop_in.__all__}
+"""What a file can be of."""
+
+_RECORDS: dict[str, type] = {
+    record.__name__: record
+    for record in (
+        _Part,
+        Statistics,
+        *(statistics.Counts, statistics.Totals, statistics.Moments, statistics.Scatter, statistics.Sample),
+        *(families.KnownVarianceNormal, families.NormalInverseGamma, families.PooledNormalInverseGamma),
+        *(families.NormalInverseWishart, families.TiedNormalInverseWishart),
+    )
+}
+_TEXTS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
+    "bytes": (bytes, bytes.hex, bytes.fromhex),
+    "date": (datetime.date, datetime.date.isoformat, datetime.date.fromisoformat),
+    "datetime": (datetime.datetime, datetime.datetime.isoformat, datetime.datetime.fromisoformat),
+    "decimal": (decimal.Decimal, str, decimal.Decimal),
+    "float": (float, repr, float),  # those that JSON does not know
+    "timedelta": (pd.Timedelta, pd.Timedelta.isoformat, pd.Timedelta),
+    "timestamp": (pd.Timestamp, pd.Timestamp.isoformat, pd.Timestamp),
+}
+
+
+def _subtypes(root: type) -> Iterable[type]:
+    below: list[type] = root.__subclasses__()
+    yield root
+    for kind in below:
+        yield from _subtypes(kind)
+
+
+_TYPES: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float, complex, str, bytes, object)} | {
+    f"numpy.{kind.__name__}": kind for kind in _subtypes(np.generic) if kind.__module__ == "numpy"
+}
+
+
+# --- the two functions ----------------------------------------------------------------------------------------------
+
+
+def save(estimator: AbstractNB, path: str | os.PathLike[str]) -> None:
+    """Write a fitted estimator to a file that `load` reads; see `AbstractNB.save`."""
+    if type(estimator) not in ESTIMATORS.values():
+        raise ValueError(
+            f"{type(estimator).__module__}.{type(estimator).__name__} is none of bayesnb's own estimators, so a file "
+            "of it could not be read again; save the estimator that it is built on."
+        )
+    check_is_fitted(estimator)
+    document, tensors = _document(estimator)
+    try:
+        again = _rebuilt(json.loads(document), tensors)
+    except Exception as error:
+        raise ValueError(f"the estimator could not be read again: {error}. Fit it again, then save it.") from error
+    derived = {name for name in vars(estimator) if not name.startswith("_")} - estimator.get_params().keys() - _LEARNT
+    if set_later := [name for name in sorted(derived) if not _same(getattr(estimator, name), vars(again).get(name))]:
+        raise ValueError(
+            f"`{set_later[0]}` is not what `fit` makes of the rows under these hyperparameters: it, or one of them, "
+            "was set after the fit. Set it back, or fit the estimator again, then save it."
+        )
+    assert _document(again)[0] == document
+    replace_file(path, to_bytes(tensors, metadata={_KEY: document}))
+
+
+def load(path: str | os.PathLike[str]) -> AbstractNB:
+    """The estimator that `save` wrote to a file.
+
+    Statistics, hyperparameters, labels and names are those saved, bit for bit; prior and posterior are computed from
+    them, to the same bits under the same releases of NumPy and SciPy on the same kind of machine. Nothing in a file can
+    run code: only bayesnb's own estimators are built, from numbers and text.
+
+    Raises
+    ------
+    FileNotFoundError
+        if there is no such file
+    ValueError
+        if the file is damaged (its SHA-256 is checked), of another program, of a newer format, or describes no model
+    """
+    name = os.fsdecode(path)
+    if not os.path.exists(name):
+        raise FileNotFoundError(f"there is no file {name}; check the path")
+    if not os.path.isfile(name):
+        raise ValueError(f"{name} is a folder or a device; name the file that `save` wrote")
+    try:
+        with safe_open(name, framework="numpy") as file:
+            text = (file.metadata() or {}).get(_KEY)
+            tensors = {} if text is None else {key: file.get_tensor(key) for key in file.keys()}
+    except (SafetensorError, TypeError, ValueError) as error:  # the last two: types that NumPy does not have
+        raise ValueError(
+            f"{name} is damaged, or no file that `save` wrote ({error}); take a copy of it, or save the model again"
+        ) from error
+    if text is None:
+        raise ValueError(f"{name} is a safetensors file, but not of bayesnb; name a file that `save` wrote")
+    found = _parsed(text)
+    if found is None:
+        raise ValueError(f"{name} is damaged: its header is no JSON; take a copy of it, or save the model again")
+    if found["format"] > FORMAT:
+        raise ValueError(
+            f"{name} has format {found['format']}, of bayesnb {found.get('version')!s}; this is bayesnb {__version__}, "
+            f"which reads formats up to {FORMAT}. Install a newer release"
+        )
+    if found.get("sha256") != _digest(found, tensors):
+        raise ValueError(
+            f"{name} is damaged: the contents do not have the SHA-256 of the header; take a copy of it, or save the "
+            "model again"
+        )
+    try:
+        return _rebuilt(found, tensors)
+    except Exception as error:  # whatever the checks stumble over: a file may hold anything
+        raise ValueError(
+            f"{name} describes no model that bayesnb {__version__} can build ({error}); save the model again"
+        ) from error
+
+
+def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file all at once: the old one stays until the new one is complete and on the disk.
+
+    Its permissions are those of the file it replaces, or those of any new file.
+    """
+    path = os.path.realpath(os.fsdecode(path))
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"there is no folder {folder} to write to; check the path")
+    temporary = os.path.join(folder, f".bayesnb-{secrets.token_hex(8)}.tmp")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileNotFoundError):
+            os.chmod(temporary, os.stat(path).st_mode & 0o7777)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+# --- the document ---------------------------------------------------------------------------------------------------
+
+
+def _document(estimator: AbstractNB) -> tuple[str, dict[str, np.ndarray]]:
+    """The JSON text and the tensors of an estimator."""
+    writer = _Writer()
+    model = writer.estimator(estimator, "", _LEARNT)
+    found = {"format": FORMAT, "version": __version__, "model": model}
+    return _canonical({**found, "sha256": _digest(found, writer.tensors)}), writer.tensors
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    """The JSON object of a header, if it is one that says its format."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and type(found.get("format")) is int else None
+
+
+def _canonical(tree: Any) -> str:
+    return json.dumps(tree, sort_keys=True, separators=(",", ":"))
+
+
+def _digest(found: dict[str, Any], tensors: dict[str, np.ndarray]) -> str:
+    """SHA-256 of all that a file says but the digest itself."""
+    digest = hashlib.sha256(_canonical({key: value for key, value in found.items() if key != "sha256"}).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype.name} {tensor.shape}".encode())
+        digest.update(tensor.tobytes())
+    return digest.hexdigest()
+
+
+class _Writer:
+    """Values as JSON; arrays of numbers are set aside."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[str, np.ndarray] = {}
+
+    def estimator(self, nb: AbstractNB, at: str, learnt: set[str]) -> dict[str, Any]:
+        parameters = nb.get_params(deep=False)
+        return {
+            _name_of(type(nb), ESTIMATORS): {
+                "parameters": {name: self.value(value, at + name) for name, value in parameters.items()},
+                "learnt": {name: self.value(getattr(nb, name), at + name) for name in sorted(learnt & vars(nb).keys())},
+            }
+        }
+
+    def value(self, value: Any, at: str) -> Any:
+        """A value as JSON; `at` says where it stands.
+
+        Raises
+        ------
+        ValueError
+            for types that are not listed, such as functions
+        """
+        kind = type(value)
+        if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
+            return value
+        if kind is list:
+            return [self.value(one, f"{at}.{i}") for i, one in enumerate(value)]
+        if kind is tuple:
+            return {"tuple": self.value(list(value), at)}
+        if kind is dict:
+            return {"dict": [[self.value(key, at), self.value(one, f"{at}.{key}")] for key, one in value.items()]}
+        if kind is np.ndarray:
+            return self.array(value, at)
+        if isinstance(value, np.generic) and (_is_plain(value.dtype) or value.dtype.kind == "U"):
+            plain = int(value.astype(np.int64)) if value.dtype.kind in "mM" else value.item()
+            return {"scalar": [value.dtype.str, self.value(plain, at)]}
+        if kind is slice:
+            return {"slice": self.value([value.start, value.stop, value.step], at)}
+        if kind is pd.Interval:
+            return {"interval": self.value([value.left, value.right, value.closed], at)}
+        if kind is make_column_selector:
+            return {"columns": self.value([value.pattern, value.dtype_include, value.dtype_exclude], at)}
+        if isinstance(value, type) and value in _TYPES.values():
+            return {"type": _name_of(value, _TYPES)}
+        if isinstance(value, np.dtype) and not value.hasobject and value.names is None:
+            return {"dtype": value.str}
+        for tag, (known, text, _) in _TEXTS.items():
+            if kind is known:
+                return {tag: text(value)}
+        if kind in ESTIMATORS.values():  # one that is a parameter is what it was given as, not fitted
+            return self.estimator(value, f"{at}.", set())
+        if kind is _Part:
+            inner = self.estimator(value.estimator, f"{at}.", _ENCODING)
+            plain = {"name": value.name, "columns": self.value(value.columns, f"{at}.columns"), "k": value.k}
+            return {"_Part": {**plain, "estimator": inner}}
+        if kind in _RECORDS.values():
+            return {
+                _name_of(kind, _RECORDS): {
+                    field.name: self.value(getattr(value, field.name), f"{at}.{field.name}") for field in fields(value)
+                }
+            }
+        if callable(value):
+            raise ValueError(
+                f"`{at}` is {value!r}, and a file holds no code. Columns can be names, positions, a type or a "
+                "make_column_selector; `set_params` replaces them without a new fit."
+            )
+        raise ValueError(
+            f"`{at}` holds a {kind.__module__}.{kind.__qualname__}, which a file cannot; use a NumPy type."
+        )
+
+    def array(self, value: np.ndarray, at: str) -> Any:
+        if value.dtype.kind == "U":
+            return {"strings": [value.dtype.str, list(value.shape), value.ravel().tolist()]}
+        if value.dtype.kind == "O":
+            cells = [self.value(one, f"{at}.{i}") for i, one in enumerate(value.ravel().tolist())]
+            return {"objects": [list(value.shape), cells]}
+        if not _is_plain(value.dtype):
+            raise ValueError(f"`{at}` is an array of {value.dtype}, which a file cannot hold; use float64.")
+        name = at.encode(errors="backslashreplace").decode()
+        while name in self.tensors:
+            name += "'"
+        plain = value.view(np.int64) if value.dtype.kind in "mM" else value
+        # a copy in C order and the machine's byte order: safetensors writes the memory as it lies
+        self.tensors[name] = np.array(plain, dtype=plain.dtype.newbyteorder("="), order="C")
+        return {"array": [name, value.dtype.str, "F" if value.flags.fnc else "C"]}
+
+
+def _is_plain(dtype: np.dtype[Any]) -> bool:
+    """Whether numbers of a type, or times as whole numbers, can be a tensor."""
+    return dtype.kind in "biufmM" and dtype.itemsize <= 8
+
+
+def _name_of(kind: type, known: dict[str, Any]) -> str:
+    return next(name for name, one in known.items() if one is kind)
+
+
+# --- rebuilding -----------------------------------------------------------------------------------------------------
+
+
+class _Reader:
+    """Values out of JSON and tensors; whatever is not listed is refused."""
+
+    def __init__(self, tensors: dict[str, np.ndarray]) -> None:
+        self.tensors = tensors
+
+    def value(self, tree: Any) -> Any:
+        if isinstance(tree, list):
+            return [self.value(one) for one in tree]
+        if not isinstance(tree, dict):
+            return tree
+        ((tag, given),) = tree.items()
+        if tag in ESTIMATORS:
+            return self.estimator(tag, given)
+        if tag in _RECORDS:
+            return _RECORDS[tag](**{name: self.value(one) for name, one in given.items()})
+        if tag in _TEXTS:
+            return _TEXTS[tag][2](_text(given))
+        if tag == "tuple":
+            return tuple(self.value(given))
+        if tag == "dict":
+            return {self.value(key): self.value(one) for key, one in given}
+        if tag == "array":
+            return self.array(*given)
+        if tag == "strings":
+            kind, shape, cells = given
+            if not (re.fullmatch(r"[<>]U\d{1,6}", kind) and len(cells) * int(kind[2:]) <= 1 << 28):
+                raise ValueError(f"strings of type {kind!r}")
+            return np.array([_text(cell) for cell in cells], kind).reshape(shape)
+        if tag == "objects":
+            shape, cells = given
+            flat = np.empty(len(cells), object)
+            for i, cell in enumerate(cells):
+                flat[i] = self.value(cell)
+            return flat.reshape(shape)
+        if tag == "scalar":
+            kind, plain = _numeric(given[0]), self.value(given[1])
+            return (np.int64(plain).view(kind) if kind.kind in "mM" else np.array(plain, kind))[()]
+        if tag == "slice":
+            return slice(*self.value(given))
+        if tag == "interval":
+            return pd.Interval(*self.value(given))
+        if tag == "columns":
+            pattern, include, exclude = self.value(given)
+            return make_column_selector(pattern, dtype_include=include, dtype_exclude=exclude)
+        if tag == "type":
+            return _TYPES[given]
+        if tag == "dtype":
+            return np.dtype(_text(given))
+        raise ValueError(f"an unknown type {tag!r}")
+
+    def array(self, name: str, kind: str, order: Any) -> np.ndarray:
+        tensor, dtype = self.tensors[name], _numeric(kind)
+        stored = np.dtype(np.int64) if dtype.kind in "mM" else dtype.newbyteorder("=")
+        if tensor.dtype != stored:
+            raise ValueError(f"{name} is of {tensor.dtype}, not {stored}")
+        return tensor.view(dtype.newbyteorder("=")).astype(dtype, order=order)
+
+    def estimator(self, name: str, given: dict[str, Any]) -> AbstractNB:
+        kind = ESTIMATORS[name]
+        parameters = {key: self.value(one) for key, one in given["parameters"].items()}
+        nb = kind(**parameters)
+        for key, one in given["learnt"].items():
+            if key not in _LEARNT:
+                raise ValueError(f"an attribute {key!r} that cannot be learnt")
+            setattr(nb, key, self.value(one))
+        return nb
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise ValueError(f"{value!r} where text is needed")
+    return value
+
+
+def _numeric(kind: Any) -> np.dtype[Any]:
+    """A type of numbers or times; NumPy also knows types that point into memory."""
+    if not re.fullmatch(r"[<>|][biuf][1248]|[<>][mM]8(\[\d*\w+\])?|[<>]U\d{1,6}", _text(kind)):
+        raise ValueError(f"numbers of type {kind!r}")
+    return np.dtype(kind)
+
+
+def _rebuilt(found: dict[str, Any], tensors: dict[str, np.ndarray]) -> AbstractNB:
+    """The estimator of a parsed header, its prior and posterior computed anew from checked statistics."""
+    nb = _Reader(tensors).value(found["model"])
+    if type(nb) not in ESTIMATORS.values():
+        raise ValueError("it holds no estimator")
+    _check_encoding(nb)
+    _check_statistics(nb)
+    nb._set_statistics(nb.statistics_)
+    _ = nb.posterior_  # what cannot be updated shows here, and not in the first prediction
+    return nb
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two trees are equal; NaN equals NaN."""
+    leaves = zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=False)
+    return _form(a) == _form(b) and all(np.array_equal(one, other, equal_nan=True) for one, other in leaves)
+
+
+def _form(tree: Any) -> Any:
+    """Types, names and number of leaves of a tree."""
+    return jax.tree.structure(tree)
+
+
+def _require(holds: Any, what: str) -> None:
+    if not holds:
+        raise ValueError(what)
+
+
+def _check_encoding(nb: Any) -> None:
+    """Labels, names, levels and parts that belong together."""
+    labels, d, learnt = nb.classes_, nb.n_features_in_, vars(nb)
+    _require(isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) > 0, "classes_ are no labels")
+    _require(np.array_equal(np.unique(labels), labels), "classes_ are not in order")
+    _require(isinstance(d, int) and d > 0, f"n_features_in_ is {d!r}")
+    if "feature_names_in_" in learnt:
+        _require(np.shape(nb.feature_names_in_) == (d,), "feature_names_in_ are not one a feature")
+    if "categories_" in learnt:
+        _require(isinstance(nb.categories_, list) and len(nb.categories_) == d, "categories_ are not one a feature")
+        _require(all(np.ndim(one) == 1 and pd.Index(one).is_unique for one in nb.categories_), "categories_ repeat")
+        _require(np.array_equal(nb.n_categories_, [len(one) for one in nb.categories_]), "n_categories_ differ")
+    parts = learnt.get("_parts", [])
+    _require(len({part.name for part in parts}) == len(parts), "two parts have one name")
+    for part in parts:
+        _require(part.k is None or (type(part.k) is int and 0 <= part.k < len(labels)), f"a part of class {part.k!r}")
+        own = labels if part.k is None else labels[part.k : part.k + 1]
+        _require(np.array_equal(part.estimator.classes_, own), f"part {part.name!r} has other classes")
+        columns = part.columns
+        _require(columns.dtype.kind == "i" and columns.shape == (part.estimator.n_features_in_,), "columns of a part")
+        _require(len(set(columns.tolist())) == len(columns), "a part has a column twice")
+        _require(((columns >= 0) & (columns < d)).all(), f"part {part.name!r} has columns beyond the {d} features")
+        _check_encoding(part.estimator)
+
+
+def _example(nb: Any) -> dict[str, Any]:
+    """Statistics of no rows, by block: their types and shapes."""
+    if not hasattr(nb, "_parts"):
+        row = np.zeros((1, nb.n_features_in_))  # one that every likelihood knows
+        return nb._gather(row, np.zeros(1, int), None).zero().blocks
+    return {
+        part.names[inner]: held
+        for part in nb._parts
+        for inner, held in _example(part.estimator).items()
+        if inner in part.names
+    }
+
+
+def _check_statistics(nb: Any) -> None:
+    """Statistics as rows could have left them: types and shapes of the model, no negative weights or squares."""
+    stats = nb.statistics_
+    template = Statistics(np.zeros(len(nb.classes_)), _example(nb))
+    _require(_form(stats) == _form(template), "statistics of another model")
+    for leaf, like in zip(jax.tree.leaves(stats), jax.tree.leaves(template), strict=True):
+        _require(isinstance(leaf, np.ndarray) and leaf.dtype == like.dtype, "statistics are not of float64")
+        shape = (*leaf.shape[:-1], 0) if like.shape[-1] == 0 else leaf.shape  # as many distinct cells as there were
+        _require(shape == like.shape, f"statistics of shape {leaf.shape} in the place of {like.shape}")
+    _require(np.isfinite(stats.n).all() and not _is_negative(stats, stats), "negative classes")
+    for held in stats.blocks.values():
+        _require(not _is_negative(held, held), "negative counts")
+        if isinstance(held, statistics.Sample):
+            _require(held.value.shape == held.weight.shape, "cells without weights")
+            _require(np.array_equal(np.isnan(held.value), held.weight == 0), "cells without weights")
+            _require(not (np.diff(held.value) <= 0).any(), "cells that are not in order")
+            continue
+        _require(not any(np.isnan(leaf).any() for leaf in jax.tree.leaves(held)), "statistics that are no numbers")
+        if isinstance(held, statistics.Moments):
+            _require((held.ss >= 0).all(), "negative squares")
+        if isinstance(held, statistics.Scatter):
+            squares = np.diagonal(held.ss, axis1=1, axis2=2)
+            _require((squares >= -1e-9 * abs(squares).max(0)).all(), "negative squares")
+            _require(np.array_equal(held.ss, held.ss.swapaxes(1, 2), equal_nan=True), "cross products that differ")

@@ -1,0 +1,219 @@
+"""Damaged files and tables that nobody would send: a sentence or an answer, never a traceback, never nonsense.
+
+Every example has its own seed, so that one that fails can be run alone; `N` of them keep the run short.
+"""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors.numpy import save as to_bytes
+
+import bayesnb
+from bayesnb import cli, drop_in, persistence
+
+N_DAMAGED, N_EDITED, N_TABLES = 100, 40, 120
+
+RNG = np.random.default_rng(3)
+REAL, COUNTS = RNG.normal(size=(30, 3)), RNG.poisson(2.0, (30, 3))
+LABELS = np.array(["a", "b", "c"])[np.arange(30) % 3]
+FRAME = pd.DataFrame({"x": REAL[:, 0], "kind": RNG.choice(["u", "v"], 30), "n": COUNTS[:, 0]})
+MODELS = {
+    "gaussian": (bayesnb.GaussianNB(), REAL),
+    "da": (bayesnb.GaussianDA(priors=[0.2, 0.3, 0.5]), REAL),
+    "kernel": (bayesnb.KernelNB(), REAL.round(0)),
+    "multinomial": (bayesnb.MultinomialNB(alpha=[1.0, 2.0, 0.5]), COUNTS),
+    "mixed": (bayesnb.MixedNB(), FRAME),
+    "drop-in": (drop_in.CategoricalNB(), COUNTS),
+}
+
+
+def damaged(data: bytes, rng: np.random.Generator) -> bytes:
+    """A file after an accident."""
+    array, at = np.frombuffer(data, np.uint8).copy(), int(rng.integers(len(data)))
+    match rng.integers(6):
+        case 0 | 1:
+            array[at] ^= 1 << rng.integers(8)
+        case 2:
+            array[at : at + rng.integers(1, 64)] = rng.integers(256)
+        case 3:
+            return data[:at]
+        case 4:
+            return data[:at] + rng.bytes(rng.integers(1, 9)) + data[at:]
+        case _:
+            return data[:at] + data[at + rng.integers(1, 9) :]
+    return array.tobytes()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_damaged_file_is_noticed(name: str, tmp_path: Path) -> None:
+    nb, X = MODELS[name]
+    path = tmp_path / "model"
+    nb.fit(X, LABELS).save(path)
+    whole, before = path.read_bytes(), nb.predict_log_proba(X)
+    for seed in range(N_DAMAGED):
+        path.write_bytes(damaged(whole, np.random.default_rng(seed)))
+        try:
+            loaded = bayesnb.load(path)
+        except ValueError as error:
+            assert str(error).startswith(f"{path} "), seed
+        else:  # a byte that means nothing
+            assert np.array_equal(loaded.predict_log_proba(X), before), seed
+
+
+JUNK = (None, True, -1, 0, 3, 10**30, 0.5, -1e308, "", "a", "<f8", "O", "type", [], [1], {}, {"tuple": [1]})
+
+
+def edited(tree: Any, rng: np.random.Generator) -> Any:
+    """A JSON value with one node replaced, left out or doubled."""
+    if not isinstance(tree, dict | list) or not tree or rng.random() < 0.1:
+        return JUNK[rng.integers(len(JUNK))]
+    if isinstance(tree, dict):
+        key = list(tree)[rng.integers(len(tree))]
+        if rng.random() < 0.1:
+            return {k: v for k, v in tree.items() if k != key}
+        if rng.random() < 0.1:
+            return {(list(persistence.ESTIMATORS)[rng.integers(8)] if k == key else k): v for k, v in tree.items()}
+        return {**tree, key: edited(tree[key], rng)}
+    at = rng.integers(len(tree))
+    if rng.random() < 0.1:
+        return [*tree, tree[at]]
+    return [edited(one, rng) if i == at else one for i, one in enumerate(tree)]
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names:UserWarning")  # where the edit took them out
+@pytest.mark.parametrize("name", MODELS)
+def test_an_edited_file_is_a_model_or_none(name: str, tmp_path: Path) -> None:
+    """With a right digest, that is, by someone who means it: what is accepted predicts, or says why not."""
+    nb, X = MODELS[name]
+    text, tensors = persistence._document(nb.fit(X, LABELS))
+    accepted = 0
+    for seed in range(N_EDITED):
+        rng = np.random.default_rng(seed)
+        header, numbers = json.loads(text), dict(tensors)
+        if rng.random() < 0.5:
+            header["model"] = edited(header["model"], rng)
+        else:
+            at = sorted(numbers)[rng.integers(len(numbers))]
+            numbers[at] = numbers[at].copy()
+            flat = numbers[at].reshape(-1)
+            if flat.size:
+                flat[rng.integers(flat.size)] = rng.choice([-1.0, 0.0, 1.0, 7.0, 1e9])
+        header["sha256"] = persistence._digest(header, numbers)
+        (tmp_path / "model").write_bytes(to_bytes(numbers, metadata={"bayesnb": json.dumps(header)}))
+        try:
+            p = bayesnb.load(tmp_path / "model").predict_proba(X)
+        except ValueError:
+            continue
+        assert np.isfinite(p).all(), seed
+        assert np.allclose(p.sum(1), 1), seed
+        accepted += 1
+    assert 0 < accepted < N_EDITED
+
+
+CELLS = (
+    *(
+        "1",
+        "0",
+        "-1",
+        "2.5",
+        "7",
+        "1e300",
+        "-1e300",
+        "1e-320",
+        "1e400",
+        "inf",
+        "-inf",
+        "nan",
+        "NaN",
+        "NA",
+        "",
+        " ",
+        "null",
+    ),
+    *(
+        "9223372036854775808",
+        "1" * 400,
+        "0x10",
+        "1_000",
+        "١٢",
+        "1,5",
+        "True",
+        "FALSE",
+        "2020-01-01",
+        "a",
+        "b",
+        "ä",
+        "\U0001f600",
+    ),
+    *('"', '""', '"a\nb"', "a;b", "'", "\x00", "\ufeff", "#", "=1+1", "1/0", "\\", "a" * 300, "None", "é", "e\u0301"),
+)
+
+
+def table(rng: np.random.Generator) -> bytes:
+    """A table, or what claims to be one."""
+    if rng.random() < 0.08:
+        return rng.bytes(rng.integers(0, 200))
+    rows, columns = int(rng.choice([0, 1, 3, 6, 9, 14, 14, 14])), int(rng.integers(1, 5))
+    names = [f"c{j}" for j in range(columns)] + ["y"]
+    if rng.random() < 0.15:
+        names[rng.integers(columns)] = CELLS[rng.integers(len(CELLS))]
+    if rng.random() < 0.05:
+        names[0] = names[-1 if rng.random() < 0.5 else len(names) // 2]
+    odd = rng.choice([0, 0, 0.1, 1.0])
+    kinds = rng.integers(0, 4, columns)
+    lines = [names]
+    for _ in range(rows):
+        made = [
+            [f"{rng.normal():.3g}", str(rng.poisson(1)), rng.choice(["u", "v"]), str(rng.integers(2))][k] for k in kinds
+        ]
+        line = [*made, str(rng.choice(["p", "q"]))]
+        line = [CELLS[rng.integers(len(CELLS))] if rng.random() < odd / 2 else cell for cell in line]
+        if rng.random() < 0.01:
+            line = line[:-1] if rng.random() < 0.5 else [*line, "extra"]
+        lines.append(line)
+    end, mark = ["\n", "\r\n", "\r"][rng.choice(3, p=[0.8, 0.1, 0.1])], ",;\t|"[rng.choice(4, p=[0.7, 0.1, 0.1, 0.1])]
+    encoding = ["utf-8", "utf-8-sig", "utf-16", "latin-1"][rng.choice(4, p=[0.8, 0.14, 0.03, 0.03])]
+    data = end.join(mark.join(line) for line in lines).encode(encoding, "replace")
+    if rng.random() < 0.05 and data:
+        at = rng.integers(len(data))
+        data = data[:at] + rng.bytes(1) + data[at + 1 :]
+    return data
+
+
+def run(arguments: list[str], capsys: Any) -> tuple[int, str]:
+    """Exit code and standard output; one line of standard error where the input cannot be used, else none."""
+    code = cli.main(arguments)
+    out, err = capsys.readouterr()
+    assert code in (0, 2), arguments
+    assert err.count("\n") == (code == 2), err
+    assert code == 0 or err.startswith("bayesnb: ")
+    return code, out
+
+
+@pytest.mark.parametrize("chunk", range(8))
+def test_no_table_makes_a_traceback(chunk: int, tmp_path: Path, capsys: Any) -> None:
+    data, other, model = (str(tmp_path / name) for name in ("data.csv", "other.csv", "model"))
+    for seed in range(chunk, N_TABLES, 8):
+        rng = np.random.default_rng(seed)
+        Path(data).write_bytes(table(rng))
+        Path(other).write_bytes(table(rng))
+        Path(model).unlink(missing_ok=True)
+        variant = "auto" if rng.random() < 0.6 else str(rng.choice(cli.MODELS))
+        code, told = run(["fit", data, "--target", "y", "--model", variant, "-o", model], capsys)
+        assert Path(model).exists() == (code == 0), seed
+        for rows in (data, other) if code == 0 else ():
+            code, out = run(["predict", model, rows, *(["--interval", "0.9"] if seed % 5 == 0 else [])], capsys)
+            assert code == 0 or rows == other or "left out" in told, seed  # rows that were fitted can be predicted
+            if code == 0:
+                found = pd.read_csv(io.StringIO(out), keep_default_na=False)
+                numbers = found.drop(columns="predicted").to_numpy(float)
+                assert np.isfinite(numbers).all(), seed
+                assert np.allclose(found.filter(regex=r"^p\(").sum(axis=1), 1), seed
+        if seed % 6 == 0:
+            run(["compare", data, "--target", "y", "--models", "categorical,mixed"], capsys)
+            run(["select", data, "--target", "y", "--json"], capsys)

@@ -1,0 +1,553 @@
+"""A file gives back what was saved, bit for bit, or one clear sentence; and it never runs code."""
+
+import copy
+import datetime
+import json
+import os
+import pickle
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import save as to_bytes
+from scipy import sparse
+from sklearn.compose import make_column_selector
+from sklearn.exceptions import NotFittedError
+
+import bayesnb
+from bayesnb import drop_in, persistence
+from bayesnb.estimators._base import AbstractNB
+from bayesnb.families import KnownVarianceNormal, NormalInverseGamma, NormalInverseWishart
+
+RNG = np.random.default_rng(7)
+N = 60
+REAL = RNG.normal(size=(N, 4)) * [1, 10, 0.1, 1e4]
+COUNTS = RNG.poisson(2.0, (N, 4))
+LABELS = np.array(["no", "yes", "später"])[RNG.integers(0, 3, N)]
+FRAME = pd.DataFrame(
+    {
+        "size": np.where(RNG.random(N) < 0.1, np.nan, REAL[:, 0]),
+        "colour": RNG.choice(["red", "blue", None], N),
+        "old": RNG.random(N) < 0.5,
+        "grade": pd.Categorical(RNG.choice(["a", "b"], N), categories=["z", "b", "a"]),
+    }
+)
+
+
+def identical(a: Any, b: Any) -> bool:
+    """Equality of type and value, all the way down; NaN equals NaN."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        if a.dtype != b.dtype or a.shape != b.shape:
+            return False
+        return all(map(identical, a.ravel(), b.ravel())) if a.dtype == object else a.tobytes() == b.tobytes()
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(identical, a, b))
+    if isinstance(a, dict):
+        return identical(list(a.items()), list(b.items()))
+    if isinstance(a, AbstractNB):
+        return identical(a.get_params(deep=False), b.get_params(deep=False))
+    if isinstance(a, make_column_selector):
+        return vars(a) == vars(b)
+    if leaves := [leaf for leaf in jax.tree.leaves(a) if leaf is not a]:
+        return jax.tree.structure(a) == jax.tree.structure(b) and identical(leaves, jax.tree.leaves(b))
+    return a == b or (a != a and b != b)
+
+
+def again(nb: Any, tmp_path: Path) -> Any:
+    """An estimator saved and loaded, after all that it knows was compared."""
+    path = tmp_path / "model.safetensors"
+    nb.save(path)
+    loaded = bayesnb.load(path)
+    assert type(loaded) is type(nb)
+    assert identical(nb.get_params(deep=False), loaded.get_params(deep=False))
+    assert vars(nb).keys() == vars(loaded).keys()
+    known = [name for name in vars(nb) if not name.startswith("_")]
+    assert all(identical(getattr(nb, name), getattr(loaded, name)) for name in [*known, "posterior_"])
+    written = path.read_bytes()
+    loaded.save(path)
+    assert path.read_bytes() == written
+    return loaded
+
+
+CASES = {
+    "bernoulli": (bayesnb.BernoulliNB(binarize=0.5), REAL),
+    "bernoulli-clop": (bayesnb.BernoulliNB(alpha="clop", binarize=-np.inf), REAL),
+    "bernoulli-sparse": (bayesnb.BernoulliNB(alpha=[1.0, 2, 0.5, 3]), sparse.csr_array(COUNTS)),
+    "categorical": (bayesnb.CategoricalNB(min_categories=9, alpha=np.float32(0.3)), COUNTS),
+    "categorical-frame": (bayesnb.CategoricalNB(), FRAME[["colour", "old", "grade"]]),
+    "complement": (bayesnb.ComplementNB(norm=True), sparse.csc_array(COUNTS)),
+    "drop-in-bernoulli": (drop_in.BernoulliNB(alpha=0), COUNTS),
+    "drop-in-categorical": (drop_in.CategoricalNB(), COUNTS),
+    "drop-in-complement": (drop_in.ComplementNB(norm=True), sparse.csr_array(COUNTS)),
+    "drop-in-gaussian": (drop_in.GaussianNB(priors=[0.2, 0.3, 0.5]), pd.DataFrame(REAL, columns=list("abcd"))),
+    "drop-in-multinomial": (drop_in.MultinomialNB(fit_prior=False), COUNTS),
+    "exponential": (bayesnb.ExponentialNB(beta=(1.0, 2, 3, 4)), abs(REAL)),
+    "gaussian": (bayesnb.GaussianNB(priors=np.array([0.2, 0.3, 0.5])), REAL),
+    "gaussian-known": (bayesnb.GaussianNB(known_variance=np.asfortranarray(1 + COUNTS[:3])), REAL),
+    "gaussian-pooled": (bayesnb.GaussianNB(variance="pooled", class_alpha=[1, 2, 3]), REAL),
+    "gaussian-prior": (bayesnb.GaussianNB(prior=NormalInverseGamma(0.0, 1.0, np.array([2.0]), 3)), REAL),
+    "da": (bayesnb.GaussianDA(), REAL),
+    "da-identity": (bayesnb.GaussianDA(covariance="identity", estimate="mean"), REAL),
+    "da-prior": (
+        bayesnb.GaussianDA(
+            prior=NormalInverseWishart(np.zeros((3, 4)), np.ones(3), np.full(3, 6.0), np.stack([np.eye(4)] * 3))
+        ),
+        REAL,
+    ),
+    "da-shared": (bayesnb.GaussianDA(covariance="shared", estimate="map"), REAL),
+    "geometric": (bayesnb.GeometricNB(fit_prior=False), COUNTS),
+    "kernel": (bayesnb.KernelNB(), REAL.round(2)),
+    "kernel-given": (bayesnb.KernelNB(bandwidth=0.5), FRAME[["size"]]),
+    "multinomial": (bayesnb.MultinomialNB(alpha=0.1, estimate="mean"), sparse.coo_array(COUNTS)),
+    "poisson": (bayesnb.PoissonNB(), COUNTS),
+    "mixed-auto": (bayesnb.MixedNB(), FRAME),
+    "mixed-classes": (
+        bayesnb.MixedNB(
+            [
+                ("size", {"no": bayesnb.GaussianNB(), "yes": bayesnb.KernelNB(), "später": bayesnb.GaussianNB()}, [0]),
+                ("rest", bayesnb.CategoricalNB(alpha=0.5), make_column_selector("o", dtype_exclude=np.number)),
+                ("grade", "drop", "grade"),
+            ]
+        ),
+        FRAME,
+    ),
+    "mixed-columns": (
+        bayesnb.MixedNB(
+            [
+                ("type", bayesnb.GaussianNB(), float),
+                ("dtype", bayesnb.BernoulliNB(binarize=None), np.dtype(bool)),
+                ("mask", bayesnb.CategoricalNB(), [False, True, False, False]),
+                ("slice", bayesnb.CategoricalNB(), slice(3, None)),
+            ]
+        ),
+        FRAME,
+    ),
+    "mixed-full": (
+        bayesnb.MixedNB([("g", bayesnb.GaussianDA(), np.array([0, 2])), ("h", bayesnb.GaussianNB(), slice(1, 4, 2))]),
+        REAL,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_was_saved_comes_back_bit_for_bit(name: str, tmp_path: Path) -> None:
+    nb, X = copy.deepcopy(CASES[name])
+    nb.fit(X, LABELS)
+    loaded = again(nb, tmp_path)
+    few = X[:7] if not sparse.issparse(X) else sparse.csr_array(X)[:7]
+    for method in ("predict", "predict_joint_log_proba", "predict_proba"):
+        assert identical(getattr(nb, method)(few), getattr(loaded, method)(few)), method
+    assert identical(nb.sample_proba(few, 3, seed=1), loaded.sample_proba(few, 3, seed=1))
+    assert identical(nb.predict_interval(few, n_draws=16), loaded.predict_interval(few, n_draws=16))
+    assert getattr(nb, "log_evidence_", None) == getattr(loaded, "log_evidence_", None)
+    if hasattr(nb, "parts_"):
+        assert identical(nb.parts_, loaded.parts_)
+        assert [vars(part.estimator).keys() for part in nb._parts] == [
+            vars(part.estimator).keys() for part in loaded._parts
+        ]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_learning_goes_on_where_it_was_saved(name: str, tmp_path: Path) -> None:
+    nb, X = copy.deepcopy(CASES[name])
+    X = sparse.csr_array(X) if sparse.issparse(X) else X
+    first, second = slice(0, 40), slice(40, None)
+    nb.partial_fit(X[first], LABELS[first], classes=np.unique(LABELS))
+    loaded = again(nb, tmp_path)
+    for one in (nb, loaded):
+        one.partial_fit(X[second], LABELS[second]).forget(X[:5], LABELS[:5])
+    assert identical(nb.posterior_, loaded.posterior_)
+    again(nb, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [3, 1, 2],
+        [3.5e9, -1.0, 2.0],
+        [False, True, False],
+        ["b", "ä\N{SNOWMAN}", 'a"\\\n'],
+        np.array(["b", "a", "c"], object),
+        np.array(["2020-01-01", "2021-01-01", "2022-01-01"], "M8[D]"),
+        np.array([1, 2, 3], "m8[25s]"),
+        np.array([1, 2, 3], ">i4"),
+        np.array([1, 2, 3], np.uint8),
+        np.array([1, 2, 3], np.float16),
+        np.array(["long", "short", "x"], "<U40"),
+        pd.Series(["u", "v", "w"], dtype="category"),
+        pd.Series([1, 2, 3], dtype="Int64"),
+    ],
+    ids=lambda labels: str(getattr(labels, "dtype", type(labels[0]).__name__)),
+)
+def test_labels_of_any_kind(labels: Any, tmp_path: Path) -> None:
+    y = labels.repeat(20) if hasattr(labels, "repeat") else [label for label in labels for _ in range(20)]
+    nb = bayesnb.GaussianNB().fit(REAL, y)
+    assert identical(again(nb, tmp_path).predict(REAL), nb.predict(REAL))
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["b", None, "a"],
+        [1, "a", 2.5],
+        [np.float64(1.5), "a", np.str_("b")],
+        [True, False, "maybe"],
+        [10**30, "a", "b"],
+        [datetime.date(2020, 1, 1), datetime.date(2021, 1, 1), None],
+        [datetime.datetime(2020, 1, 1, 3), datetime.datetime(2021, 1, 1), None],
+        [b"a\xff", b"b", None],
+        pd.Categorical(["x", None, "y"], categories=["never", "y", "x"]),
+        pd.Categorical([5, -3, 5]),
+        pd.Categorical([1.5, -3, 5]),
+        pd.cut([1.0, 2, 3], [0, 1, 2, 9]),
+        pd.Categorical(pd.to_datetime(["2020-01-01", "2021-01-01", None])),
+        pd.Categorical(pd.to_datetime(["2020-01-01", "2021-01-01", None]).tz_localize("Europe/Berlin")),
+        pd.Categorical(pd.to_timedelta(["1s", "2ns", None])),
+        np.array([1.0, np.nan, 0.0]),
+    ],
+    ids=lambda cells: f"{type(cells).__name__} of {type(cells[0]).__name__} {cells[0]!s:.9}",
+)
+def test_levels_of_any_kind(cells: Any, tmp_path: Path) -> None:
+    X = pd.DataFrame({"x": pd.Series(cells).repeat(20).reset_index(drop=True)})
+    nb = bayesnb.CategoricalNB().fit(X, LABELS)
+    assert identical(again(nb, tmp_path).predict_proba(X), nb.predict_proba(X))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_many_levels_sum_in_the_same_order(seed: int, tmp_path: Path) -> None:
+    """Sums of more than eight numbers depend on how the array lies in memory."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 40, (300, 3)), rng.integers(0, 5, 300)
+    nb = bayesnb.CategoricalNB(alpha=0.1).fit(X, y, rng.random(300))
+    assert again(nb, tmp_path).log_evidence_ == nb.log_evidence_
+    assert identical(pickle.loads(pickle.dumps(nb)).predict_proba(X), nb.predict_proba(X))
+
+
+def test_a_class_prior_that_was_moved(tmp_path: Path) -> None:
+    nb = bayesnb.GaussianNB().fit(REAL, LABELS)
+    again(bayesnb.with_class_prior(nb, [0.2, 0.3, 0.5]), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nb", [bayesnb.GaussianNB(), bayesnb.PoissonNB(), bayesnb.CategoricalNB()], ids=repr)
+@pytest.mark.parametrize("over", ["scalar", "feature"])
+def test_a_prior_that_was_fitted(nb: Any, over: str, tmp_path: Path) -> None:
+    again(bayesnb.fit_prior(nb, COUNTS, LABELS, over=over).estimator, tmp_path)
+
+
+def test_the_header_can_be_read(tmp_path: Path) -> None:
+    bayesnb.CategoricalNB().fit(FRAME[["colour", "old"]], LABELS).save(tmp_path / "m")
+    with safe_open(tmp_path / "m", framework="numpy") as file:
+        header = json.loads(file.metadata()["bayesnb"])
+        assert "statistics_.blocks.levels_2.n" in file.keys()
+    assert header["format"] == persistence.FORMAT
+    assert header["version"] == bayesnb.__version__
+    learnt = header["model"]["CategoricalNB"]["learnt"]
+    assert learnt["feature_names_in_"] == {"objects": [[2], ["colour", "old"]]}
+    assert learnt["classes_"]["strings"][2] == sorted(set(LABELS.tolist()))
+    assert header["model"]["CategoricalNB"]["parameters"]["class_prior"] is None
+
+
+def test_every_estimator_can_be_saved() -> None:
+    public = {getattr(bayesnb, name) for name, home in bayesnb._HOME.items() if home == "estimators"}
+    assert set(persistence.ESTIMATORS.values()) == public | {getattr(drop_in, name) for name in drop_in.__all__}
+    assert set(persistence.ESTIMATORS.values()) == {type(nb) for nb, _ in CASES.values()}
+
+
+# --- what is refused ------------------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    with pytest.raises(NotFittedError):
+        bayesnb.GaussianNB().save(path)
+
+    class Derived(bayesnb.GaussianNB):
+        pass
+
+    with pytest.raises(ValueError, match="none of bayesnb's own estimators"):
+        Derived().fit(REAL, LABELS).save(path)
+    nb = bayesnb.MixedNB([("all", bayesnb.GaussianNB(), lambda X: [0, 1, 2, 3])]).fit(REAL, LABELS)
+    with pytest.raises(ValueError, match=r"`parts.0.2` is <function .* holds no code"):
+        nb.save(path)
+    again(nb.set_params(parts=[("all", bayesnb.GaussianNB(), [0, 1, 2, 3])]), tmp_path)
+    with pytest.raises(ValueError, match=r"`priors` holds a pandas.* use a NumPy type"):
+        bayesnb.GaussianNB(priors=pd.Series([0.2, 0.3, 0.5])).fit(REAL, LABELS).save(path)
+    with pytest.raises(ValueError, match=r"`var_smoothing` is an array of \|?(longdouble|float128)"):
+        bayesnb.GaussianNB(var_smoothing=np.array(1e-9, np.longdouble)).fit(REAL, LABELS).save(path)
+    assert not path.exists()
+
+
+def test_hyperparameters_set_after_the_fit_are_refused(tmp_path: Path) -> None:
+    nb = bayesnb.BernoulliNB().fit(COUNTS, LABELS)
+    again(nb.set_params(estimate="mean"), tmp_path)  # needs no new fit
+    with pytest.raises(ValueError, match=r"`prior_` is not what `fit` makes .* set after the fit"):
+        nb.set_params(alpha=2.0).save(tmp_path / "m")
+    with pytest.raises(ValueError, match="`alpha` is -1"):
+        nb.set_params(alpha=-1.0).save(tmp_path / "m")
+    peer = drop_in.GaussianNB().fit(REAL, LABELS)
+    peer.theta_ = peer.theta_ + 1
+    with pytest.raises(ValueError, match="`theta_` is not what `fit` makes"):
+        peer.save(tmp_path / "m")
+    assert os.listdir(tmp_path) == ["model.safetensors"]
+
+
+class _Bomb:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (Path("went-off"),)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is damaged, or no file that `save` wrote"),
+        (b"1234567", "is damaged, or no file"),
+        (b'{"GaussianNB": 1}' * 9, "is damaged, or no file"),
+        (bytes(range(256)) * 9, "is damaged, or no file"),
+        (pickle.dumps(_Bomb()), "is damaged, or no file"),
+        (to_bytes({"weight": np.zeros(3)}), "is a safetensors file, but not of bayesnb"),
+        (to_bytes({"weight": np.zeros(3)}, metadata={"format": "np"}), "is a safetensors file, but not of bayesnb"),
+        (to_bytes({}, metadata={"bayesnb": "{"}), "header is no JSON"),
+        (to_bytes({}, metadata={"bayesnb": "[" * 10**5}), "header is no JSON"),
+        (to_bytes({}, metadata={"bayesnb": "[1]"}), "header is no JSON"),
+        (to_bytes({}, metadata={"bayesnb": '{"format": 2, "version": "9.1"}'}), "format 2, of bayesnb 9.1; this is"),
+        (to_bytes({}, metadata={"bayesnb": '{"format": 1, "sha256": ""}'}), "do not have the SHA-256"),
+    ],
+    ids=lambda value: value[:20] if isinstance(value, str) else None,
+)
+def test_other_files_are_told_apart(content: bytes, message: str, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file.txt").write_bytes(content)
+    with pytest.raises(ValueError, match=message) as error:
+        bayesnb.load("file.txt")
+    assert str(error.value).startswith("file.txt ")
+    assert os.listdir() == ["file.txt"]
+
+
+def test_no_file_and_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*nothing; check the path"):
+        bayesnb.load(tmp_path / "nothing")
+    with pytest.raises(ValueError, match="is a folder"):
+        bayesnb.load(tmp_path)
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        bayesnb.GaussianNB().fit(REAL, LABELS).save(tmp_path / "nowhere" / "model")
+
+
+def forged(nb: Any, change: Any) -> bytes:
+    """A file with a right digest, after its header and tensors were changed."""
+    text, tensors = persistence._document(nb)
+    header = json.loads(text)
+    tensors = {name: tensor.copy() for name, tensor in tensors.items()}
+    ((_, model),) = header["model"].items()
+    change(header, model, tensors)
+    header["sha256"] = persistence._digest(header, tensors)
+    return to_bytes(tensors, metadata={"bayesnb": json.dumps(header)})
+
+
+def put(name: str, index: Any, value: Any) -> Any:
+    """A change of a tensor."""
+    return lambda header, model, tensors: tensors[name].__setitem__(index, value)
+
+
+def learn(name: str, value: Any) -> Any:
+    """A change of what was learnt."""
+    return lambda header, model, tensors: model["learnt"].__setitem__(name, value)
+
+
+def give(name: str, value: Any) -> Any:
+    """A change of a hyperparameter."""
+    return lambda header, model, tensors: model["parameters"].__setitem__(name, value)
+
+
+def cut(name: str) -> Any:
+    """A tensor without its last class."""
+
+    def change(header: Any, model: Any, tensors: dict[str, np.ndarray]) -> None:
+        tensors[name] = tensors[name][:-1].copy()
+
+    return change
+
+
+def retype(name: str, kind: Any) -> Any:
+    """A tensor of another type."""
+
+    def change(header: Any, model: Any, tensors: dict[str, np.ndarray]) -> None:
+        tensors[name] = tensors[name].astype(kind)
+
+    return change
+
+
+X_ = "statistics_.blocks.x."
+FORGERIES = [
+    ("gaussian", put(X_ + "n", 0, -1), "negative counts"),
+    ("gaussian", put(X_ + "ss", 0, -1), "negative squares"),
+    ("gaussian", put(X_ + "mean", 0, np.nan), "no numbers"),
+    ("gaussian", put("statistics_.n", 0, -1), "negative classes"),
+    ("gaussian", put("statistics_.n", 0, np.nan), "negative classes"),
+    ("gaussian", put("priors", 0, 2), "`priors` is"),
+    ("gaussian", cut("statistics_.n"), "statistics of shape"),
+    ("gaussian", cut(X_ + "mean"), "mean"),
+    ("gaussian", retype(X_ + "mean", np.float32), "is of float32, not float64"),
+    ("gaussian", learn("classes_", {"strings": ["<U6", [2], ["no", "yes"]]}), "priors"),
+    ("gaussian", learn("classes_", {"strings": ["<U6", [3], ["yes", "no", "yes"]]}), "classes_ are not in order"),
+    ("gaussian", learn("classes_", {"strings": ["<U999999", [3], ["a"] * 10**4]}), "strings of type"),
+    ("gaussian", learn("classes_", 3), "classes_ are no labels"),
+    ("gaussian", learn("n_features_in_", 5), "statistics of shape"),
+    ("gaussian", learn("n_features_in_", -1), "n_features_in_ is -1"),
+    ("gaussian", learn("feature_names_in_", {"objects": [[2], ["a", "b"]]}), "feature_names_in_ are not one a feature"),
+    ("gaussian", learn("predict", {"type": "int"}), "'predict' that cannot be learnt"),
+    ("gaussian", learn("coef_", 1), "'coef_' that cannot be learnt"),
+    ("gaussian", learn("__class__", {"type": "int"}), "'__class__' that cannot be learnt"),
+    ("gaussian", learn("priors", None), "'priors' that cannot be learnt"),
+    ("gaussian", learn("classes_", {"array": ["statistics_.n", "|O8", "C"]}), r"numbers of type '\|O8'"),
+    ("gaussian", learn("classes_", {"array": ["nothing", "<f8", "C"]}), "nothing"),
+    ("gaussian", learn("classes_", {"os.system": "true"}), "unknown type 'os.system'"),
+    ("gaussian", learn("statistics_", {"GaussianNB": {"parameters": {}, "learnt": {}}}), "another model"),
+    ("gaussian", give("variance", "none"), "`variance` is 'none'"),
+    ("gaussian", give("variance", "pooled"), None),  # the same statistics serve another model: no lie
+    ("gaussian", give("known_variance", {"type": "int"}), "`known_variance`"),
+    ("gaussian", give("mystery", 1), "mystery"),
+    ("gaussian", give("estimate", 3), "`estimate` is 3"),
+    ("gaussian", lambda header, *_: header.update(model=[1]), "no estimator"),
+    ("gaussian", lambda header, *_: header.update(model={"type": "int"}), "no estimator"),
+    ("gaussian", lambda header, *_: header.update(model={"PoissonNB": header["model"]["GaussianNB"]}), "unexpected"),
+    ("gaussian", lambda header, *_: header.pop("model"), "model"),
+    ("drop-in-gaussian", put("statistics_.blocks.rows.n", 0, -1), "negative counts"),
+    ("drop-in-gaussian", give("var_smoothing", -1), "var_smoothing"),
+    ("drop-in-complement", cut("statistics_.blocks.events.log_h"), "log_h|shape"),
+    ("da", put(X_ + "ss", (0, 0, 0), -1), "negative squares"),
+    ("da", put(X_ + "ss", (0, 0, 1), 9e9), "cross products that differ"),
+    ("kernel", put(X_ + "value", (0, 0, 0), np.inf), "not in order"),
+    ("kernel", put(X_ + "weight", (0, 0, 0), -1), "negative counts"),
+    ("kernel", put(X_ + "weight", (0, 0, 0), 0), "cells without weights"),
+    ("kernel", put(X_ + "value", (0, 0, 0), np.nan), "cells without weights"),
+    ("categorical", put("n_categories_", 0, 3), "n_categories_ differ"),
+    ("categorical", put("categories_.0", 0, 1), "categories_ repeat"),
+    ("categorical", learn("categories_", []), "categories_ are not one a feature"),
+    ("multinomial", put(X_ + "n", 0, -1), "negative counts"),
+    ("multinomial", give("alpha", {"float": "inf"}), "`alpha` is inf"),
+    ("mixed-full", put("_parts.0.columns", 0, 7), "beyond the 4 features"),
+    ("mixed-full", put("_parts.0.columns", 0, 2), "column twice"),
+    ("mixed-classes", lambda h, model, t: model["learnt"]["_parts"][0]["_Part"].update(k=3), "a part of class 3"),
+    ("mixed-classes", lambda h, model, t: model["learnt"]["_parts"][0]["_Part"].update(k=1), "has other classes"),
+    ("mixed-classes", lambda h, model, t: model["learnt"]["_parts"][0]["_Part"].update(name="rest"), "have one name"),
+    ("mixed-classes", lambda h, model, t: model["learnt"]["_parts"].pop(), "statistics of another model"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    FORGERIES,
+    ids=[f"{i}-{name}-{message or 'fine'}" for i, (name, _, message) in enumerate(FORGERIES)],
+)
+def test_a_forged_file_is_no_model(name: str, change: Any, message: str | None, tmp_path: Path) -> None:
+    nb, X = copy.deepcopy(CASES[name])
+    (tmp_path / "m").write_bytes(forged(nb.fit(X, LABELS), change))
+    if message is None:
+        assert np.allclose(bayesnb.load(tmp_path / "m").predict_proba(X).sum(1), 1)
+        return
+    with pytest.raises(ValueError, match=message) as error:
+        bayesnb.load(tmp_path / "m")
+    assert str(error.value).startswith(f"{tmp_path / 'm'} describes no model")
+
+
+def test_a_hyperparameter_that_an_older_release_did_not_have_takes_its_default(tmp_path: Path) -> None:
+    nb = bayesnb.GaussianNB(var_smoothing=0.5).fit(REAL, LABELS)
+    (tmp_path / "m").write_bytes(forged(nb, lambda header, model, tensors: model["parameters"].pop("var_smoothing")))
+    assert bayesnb.load(tmp_path / "m").var_smoothing == bayesnb.GaussianNB().var_smoothing
+
+
+def test_a_file_of_the_first_release() -> None:
+    """Kept as it was written: whatever changes, it has to be read."""
+    loaded = bayesnb.load(Path(__file__).parent / "saved" / "format_1.safetensors")
+    X = pd.DataFrame({"size": [1.0, 2, 3.5, 4], "colour": ["red", "blue", "blue", None], "old": [0, 1, 1, 0]})
+    y = ["a", "b", "a", "b"]
+    kernels = {"a": bayesnb.KernelNB(), "b": bayesnb.GaussianNB(prior=KnownVarianceNormal(1.0, 1.0, 1.0, 0.0))}
+    kernels["b"].set_params(known_variance=2.0)
+    parts = [
+        ("size", kernels, "size"),
+        ("colour", bayesnb.CategoricalNB(), ["colour"]),
+        ("old", bayesnb.BernoulliNB(), "old"),
+    ]
+    nb = bayesnb.MixedNB(parts).fit(X, y)
+    assert np.allclose(loaded.predict_log_proba(X), nb.predict_log_proba(X), rtol=1e-10)
+    assert repr(loaded) == repr(nb)
+
+
+# --- writing --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("failing", ["fsync", "replace", "chmod"])
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_a_save_that_fails_leaves_the_old_file(failing: str, error: type, tmp_path: Path, monkeypatch: Any) -> None:
+    path = tmp_path / "model"
+    bayesnb.GaussianNB().fit(REAL, LABELS).save(path)
+    before = path.read_bytes()
+
+    def fail(*_: Any) -> None:
+        raise error("no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(persistence.os, failing, fail)
+        with pytest.raises(error, match="no space left"):
+            bayesnb.PoissonNB().fit(COUNTS, LABELS).save(path)
+    assert os.listdir(tmp_path) == ["model"]
+    assert path.read_bytes() == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_process_killed_while_it_saves_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    nb = bayesnb.GaussianNB().fit(REAL, LABELS)
+    nb.save(path)
+    code = f"""
+import os, sys, bayesnb
+from bayesnb import persistence
+nb = bayesnb.load({os.fspath(path)!r}).set_params(estimate="mean")
+def wait(_):
+    print("written", flush=True)
+    sys.stdin.read()
+persistence.os.fsync = wait
+nb.save({os.fspath(path)!r})
+"""
+    environment = os.environ | {"PYTHONPATH": str(Path(bayesnb.__file__).parents[1])}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"written\n"
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    assert bayesnb.load(path).estimate == "predictive"
+    assert len(os.listdir(tmp_path)) == 2  # what it had written has another name
+    nb.set_params(estimate="map").save(path)
+    assert bayesnb.load(path).estimate == "map"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permission bits and links")
+def test_permissions_are_those_of_any_file(tmp_path: Path) -> None:
+    nb, path = bayesnb.GaussianNB().fit(REAL, LABELS), tmp_path / "model"
+    before = os.umask(0o027)
+    try:
+        nb.save(path)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    path.chmod(0o600)
+    nb.save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    nb.set_params(estimate="mean").save(link)
+    assert link.is_symlink()
+    assert bayesnb.load(path).estimate == "mean"
