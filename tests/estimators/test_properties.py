@@ -1,0 +1,341 @@
+"""Laws that hold for any table, looked for by hypothesis: symmetries, batches, weights, units, and no NaN whatever."""
+
+import re
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import hypothesis.extra.numpy as hnp
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+
+from bayesnb import (
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    ExponentialNB,
+    GaussianDA,
+    GaussianNB,
+    GeometricNB,
+    KernelNB,
+    MixedNB,
+    MultinomialNB,
+    PoissonNB,
+)
+from bayesnb.naive_bayes import NaiveBayes
+from bayesnb.statistics import one_hot
+
+from .. import laws
+
+COUNTS = [
+    BernoulliNB(binarize=1),
+    BernoulliNB(binarize=0, alpha="clop"),
+    CategoricalNB(),
+    MultinomialNB(),
+    ComplementNB(),
+    PoissonNB(),
+    GeometricNB(),
+    ExponentialNB(),
+]
+REALS = [
+    GaussianNB(),
+    GaussianNB(variance="pooled"),
+    GaussianNB(known_variance=2.0),
+    GaussianDA(),
+    GaussianDA(covariance="shared"),
+    GaussianDA(covariance="identity"),
+    KernelNB(bandwidth=0.5),
+]
+EVERY = [*COUNTS, *REALS]
+SHAPES = [(1, 1), (2, 3), (7, 2), (12, 1)]  # few, so that what is compiled is compiled once
+every = pytest.mark.parametrize("nb", EVERY, ids=repr)
+
+
+def law(examples: int) -> Any:
+    """So many examples, the same on every run."""
+    return settings(
+        max_examples=examples,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.explicit, Phase.generate),  # what fails is small as it is
+    )
+
+
+@dataclass(frozen=True)
+class Table:
+    X: np.ndarray
+    y: np.ndarray
+    w: np.ndarray
+
+
+@st.composite
+def tables(draw: Any, nb: Any, shapes: Any = SHAPES) -> Table:
+    """Small whole numbers, as counts or as measurements with many ties; up to three classes, weights with zeros."""
+    n, d = draw(st.sampled_from(shapes))
+    low = 0 if any(nb is one for one in COUNTS) else -4
+    X = draw(hnp.arrays(float, (n, d), elements=st.integers(low, 5).map(float)))
+    y = draw(hnp.arrays(int, n, elements=st.integers(0, 2)))
+    w = draw(hnp.arrays(float, n, elements=st.sampled_from([0.0, 0.5, 1.0, 3.0])))
+    assume(w.sum() > 0)
+    return Table(X, y, w)
+
+
+def fit(nb: Any, X: Any, y: Any, w: Any = None, **more: Any) -> Any:
+    return clone(nb).set_params(**more).fit(X, y, w)
+
+
+def same(got: np.ndarray, want: np.ndarray, atol: float = 1e-9) -> None:
+    """Probabilities and their logarithms up to rounding: the latter by their own size, for they may be −1e5."""
+    assert np.isfinite(got).all() and np.isfinite(want).all()
+    np.testing.assert_allclose(got, want, rtol=1e-9, atol=atol)
+
+
+@every
+@law(6)
+@given(data=st.data())
+def test_the_order_of_rows_features_and_labels_is_nothing(nb, data):
+    t = data.draw(tables(nb))
+    (n, d), expected = t.X.shape, fit(nb, t.X, t.y, t.w).predict_log_proba(t.X)
+    rows, columns = (np.array(data.draw(st.permutations(range(k)))) for k in (n, d))
+    same(fit(nb, t.X[rows], t.y[rows], t.w[rows]).predict_log_proba(t.X), expected)
+    same(fit(nb, t.X[:, columns], t.y, t.w).predict_log_proba(t.X[:, columns]), expected)
+    renamed = fit(nb, t.X, np.array(["z", "k", "a"])[t.y], t.w)
+    same(renamed.predict_log_proba(t.X)[:, ::-1], expected)
+
+
+@every
+@law(6)
+@given(data=st.data())
+def test_batches_merge_and_split_again(nb, data):
+    t = data.draw(tables(nb))
+    whole = fit(nb, t.X, t.y, t.w)
+    order = np.array(data.draw(st.permutations(range(len(t.y)))))
+    cuts = sorted(data.draw(st.lists(st.integers(1, len(t.y)), max_size=3)))
+    batches = [batch for batch in np.split(order, cuts) if t.w[batch].any()]  # no weight at all is refused
+    parts = clone(nb)
+    for batch in batches:
+        parts.partial_fit(t.X[batch], t.y[batch], classes=whole.classes_, sample_weight=t.w[batch])
+    same(parts.predict_log_proba(t.X), whole.predict_log_proba(t.X))
+    kept = np.concatenate(batches[:-1]) if len(batches) > 1 else np.array([], int)
+    if set(t.y[kept]) == set(t.y) and t.w[kept].sum() > 0:
+        gone = batches[-1]
+        less = whole.forget(t.X[gone], t.y[gone], t.w[gone])
+        if isinstance(nb, CategoricalNB):  # a level that nobody has any more is still a level
+            again = clone(nb).set_params(min_categories=less.n_categories_)
+        else:
+            again = clone(nb)
+        # the squares that are left are small beside those that were there: seven digits of them
+        same(less.predict_proba(t.X), again.fit(t.X[kept], t.y[kept], t.w[kept]).predict_proba(t.X), 1e-6)
+
+
+@every
+@law(6)
+@given(data=st.data())
+def test_weights_are_repetitions_and_no_weight_is_no_row(nb, data):
+    t = data.draw(tables(nb))
+    w = (2 * t.w).astype(int)
+    one, other = fit(nb, t.X, t.y, w), clone(nb)
+    other.partial_fit(np.repeat(t.X, w, 0), np.repeat(t.y, w), classes=one.classes_)
+    if isinstance(nb, CategoricalNB):  # the level of a row of no weight is a level
+        other = clone(nb).set_params(min_categories=one.n_categories_)
+        other.partial_fit(np.repeat(t.X, w, 0), np.repeat(t.y, w), classes=one.classes_)
+    same(one.predict_log_proba(t.X), other.predict_log_proba(t.X))
+
+
+SCALED = [nb for nb in REALS if "known" not in repr(nb) and "identity" not in repr(nb) and "0.5" not in repr(nb)]
+
+
+@pytest.mark.parametrize("nb", SCALED, ids=repr)
+@law(8)
+@given(data=st.data())
+def test_units_and_origin_are_nothing(nb, data):
+    t = data.draw(tables(nb))
+    d = t.X.shape[1]
+    scale = 2.0 ** np.array(data.draw(st.lists(st.integers(-40, 40), min_size=d, max_size=d)))
+    shift = np.array(data.draw(st.lists(st.integers(-50, 50), min_size=d, max_size=d)))
+    # a column that never varies has a prior of unit variance, in any unit: its values that were not fitted show it
+    assume(all(len(np.unique(column[t.w > 0])) > 1 for column in t.X.T))
+    moved = scale * (t.X + shift)
+    got = fit(nb, moved, t.y, t.w).predict_proba(moved)
+    same(got, fit(nb, t.X, t.y, t.w).predict_proba(t.X), 1e-8)
+
+
+# --- any number at all ----------------------------------------------------------------------------------------------
+
+EDGES = [0.0, 5e-324, 2.2e-308, 1e-200, 1e-150, 1e-16, 0.1, 1.0, 7.0, 1e8, 1e16, 1e149, 1e200, 1e300]
+TOO_LARGE = "Values too large to be squared"
+HAS_NO_MLE = "is singular under estimate='mle'"
+
+
+@every
+@law(12)
+@given(data=st.data())
+def test_any_finite_input_has_finite_probabilities(nb, data):
+    """From subnormal to 1e300, in training and in prediction; only squares that overflow are refused, by name."""
+    n, d = data.draw(st.sampled_from([(2, 1), (3, 2), (8, 2)]))
+    sign = 1 if any(nb is one for one in COUNTS) else data.draw(st.sampled_from([1, -1]))
+    numbers = st.sampled_from(EDGES) | st.floats(0, 1e300)
+    if isinstance(nb, GeometricNB):
+        numbers = numbers.map(np.ceil)
+    if isinstance(nb, CategoricalNB):
+        numbers = st.integers(0, 30).map(float)
+    X = sign * data.draw(hnp.arrays(float, (n, d), elements=numbers))
+    fresh = data.draw(hnp.arrays(float, (4, d), elements=numbers))
+    y = data.draw(hnp.arrays(int, n, elements=st.integers(0, 2)))
+    for estimate in ("predictive", "mean", "map", "mle"):
+        model = clone(nb).set_params(estimate=estimate)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "the posterior mode has parameters on the boundary")
+            try:
+                p = model.fit(X, y).predict_proba(np.vstack([X, fresh]))
+            except ValueError as error:
+                if TOO_LARGE in str(error):
+                    assert abs(X).max() > 1e150 and any(nb is one for one in REALS)
+                else:
+                    assert HAS_NO_MLE in str(error) and estimate == "mle" and isinstance(nb, GaussianDA)
+                continue
+        assert np.isfinite(p).all() and (p >= 0).all()
+        np.testing.assert_allclose(p.sum(1), 1, rtol=1e-9)
+
+
+# --- anything at all ------------------------------------------------------------------------------------------------
+
+SCALARS = st.one_of(
+    st.integers(-3, 6),
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.sampled_from([None, np.nan, np.inf, -np.inf, True, "a", "", "1.5", pd.NA, pd.Timestamp(0), 1j, b"x", (1, 2)]),
+)
+DTYPES = ["int8", "uint64", "float16", "float32", "float64", ">f8", "bool", "complex64", "datetime64[s]", "U3", "S2"]
+NAMES_THE_ARGUMENT = re.compile(
+    r"\b(X|y|sample_weight|classes|estimate)\b|\bdata\b|[Ss]ample weights|labels?\b|feature names|covariance .*singular"
+)
+
+
+@st.composite
+def anything(draw: Any, rows: int) -> Any:
+    """Something that might be handed over as X."""
+    n = draw(st.sampled_from([rows, rows, rows, 0, rows + 1]))
+    d = draw(st.sampled_from([2, 2, 2, 1, 0, 3]))
+    kind = draw(st.sampled_from(["typed", "objects", "frame", "sparse", "lists", "shape", "odd", "typed", "same"]))
+    if kind == "typed":
+        dtype = np.dtype(draw(st.sampled_from(DTYPES)))
+        return draw(hnp.arrays(dtype, (n, d), elements=hnp.from_dtype(dtype)))
+    if kind == "same":
+        return np.repeat(draw(hnp.arrays(float, (n, 1), elements=st.floats(-1e9, 1e9))), max(d, 1), axis=1)
+    cells = draw(st.lists(st.lists(SCALARS, min_size=d, max_size=d), min_size=n, max_size=n))
+    if kind == "objects":
+        found = np.empty((n, d), object)
+        for i, row in enumerate(cells):
+            for j, cell in enumerate(row):
+                found[i, j] = cell
+        return found
+    if kind == "frame":
+        columns = draw(st.sampled_from([["a", "b", "c"], ["a", "a", "a"], [0, 1, 2], ["a", 1, None]]))
+        return pd.DataFrame(cells, columns=columns[:d] if d else None)
+    if kind == "sparse":
+        dense = draw(hnp.arrays(float, (n, d), elements=st.sampled_from([0, 0, 1, 2, -1, np.nan, np.inf, 1e308])))
+        return draw(st.sampled_from([sparse.csr_array, sparse.csc_matrix, sparse.coo_array]))(dense)
+    if kind == "lists":
+        return cells
+    if kind == "shape":
+        return np.zeros(draw(st.sampled_from([(), (rows,), (rows, 2, 2), (0,), (rows, 1)])))
+    return draw(st.sampled_from([None, 3, "table", {"a": [1, 2]}, object(), np.array(None), pd.Series([1.0, 2.0])]))
+
+
+@st.composite
+def labels(draw: Any, rows: int) -> Any:
+    """Something that might be handed over as y."""
+    n = draw(st.sampled_from([rows, rows, rows, rows + 1, 0]))
+    kind = draw(st.sampled_from(["few", "few", "few", "typed", "objects", "odd"]))
+    if kind == "few":
+        values = draw(st.sampled_from([[0, 1], ["a", "b"], [True, False], [1.0, 2.0], [7], [0, 1, 2]]))
+        return np.array(draw(st.lists(st.sampled_from(values), min_size=n, max_size=n)))
+    if kind == "typed":
+        dtype = np.dtype(draw(st.sampled_from(DTYPES)))
+        return draw(hnp.arrays(dtype, n, elements=hnp.from_dtype(dtype)))
+    if kind == "objects":
+        return draw(st.lists(SCALARS, min_size=n, max_size=n))
+    return draw(st.sampled_from([None, 3, "ab", np.zeros((rows, 2)), np.zeros((rows, 1)), pd.Series([None] * rows)]))
+
+
+def survives(nb: Any, data: Any) -> None:
+    """A call ends in finite probabilities, or in a ValueError or TypeError that names what is wrong."""
+    rows = data.draw(st.sampled_from([4, 4, 1]))
+    X, y = data.draw(anything(rows)), data.draw(labels(rows))
+    weights = None, None, None, np.ones(rows), np.zeros(rows), -np.ones(rows), "w", [np.inf], np.full(rows, 1e300)
+    weight = data.draw(st.sampled_from(weights))
+    fresh = data.draw(anything(3))
+    classes = data.draw(st.sampled_from([[0, 1, 2], ["a", "b"], [True, False], [1, "a"], None, 3, [[0, 1]], [None]]))
+    estimate = data.draw(st.sampled_from(["predictive", "mean", "map", "mle"]))
+    model = clone(nb).set_params(estimate=estimate)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # names that are missing, modes on the boundary, columns of labels
+        try:
+            if data.draw(st.booleans()):
+                model.fit(X, y, weight)
+            else:
+                model.partial_fit(X, y, classes, weight)
+        except (ValueError, TypeError) as error:
+            assert NAMES_THE_ARGUMENT.search(str(error)), f"{type(error).__name__}: {error}"
+            assert not hasattr(model, "posterior_")
+            return
+        for rows_asked in (X, fresh):
+            try:
+                p = model.predict_proba(rows_asked)
+            except (ValueError, TypeError) as error:
+                assert NAMES_THE_ARGUMENT.search(str(error)), f"{type(error).__name__}: {error}"
+                continue
+            assert np.isfinite(p).all()
+            np.testing.assert_allclose(p.sum(1), 1, rtol=1e-9)
+            assert set(model.predict(rows_asked)) <= set(model.classes_)
+
+
+FUZZED = [*EVERY, MixedNB()]
+
+
+@pytest.mark.parametrize("nb", FUZZED, ids=repr)
+@law(15)
+@given(data=st.data())
+def test_no_input_brings_an_estimator_down(nb, data):
+    survives(nb, data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nb", FUZZED, ids=repr)
+@law(3000)
+@given(data=st.data())
+def test_no_input_brings_an_estimator_down_at_length(nb, data):
+    survives(nb, data)
+
+
+# --- families -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", laws.FAMILIES, ids=lambda family: family.name)
+@law(5)
+@given(data=st.data())
+def test_statistics_of_families(family, data):
+    """Split anywhere, merge in any order, soft labels: the same statistics, posterior and evidence; − undoes +."""
+    this = laws.case(family, seed=data.draw(st.integers(0, 5)))
+    order = np.array(data.draw(st.permutations(range(laws.N))))
+    cut = data.draw(st.integers(0, laws.N))
+    r = one_hot(this.y, laws.C).toarray() * data.draw(
+        hnp.arrays(float, (laws.N, 1), elements=st.sampled_from([0.5, 1.0, 2.0]))
+    )
+
+    def stats(rows: np.ndarray) -> Any:
+        return this.prior.suffstats({"x": this.x[rows]}, r[rows])
+
+    whole, one, two = stats(np.arange(laws.N)), stats(order[:cut]), stats(order[cut:])
+    laws.assert_same(this.prior.update(one + two), this.prior.update(whole), rtol=1e-10, atol=1e-10)
+    laws.assert_same(this.prior.update(two + one), this.prior.update(whole), rtol=1e-10, atol=1e-10)
+    laws.assert_same(this.prior.update(whole - two), this.prior.update(one), rtol=1e-7, atol=1e-7)
+    model: NaiveBayes = this.prior
+    assert model.log_marginal(one + two) == pytest.approx(model.log_marginal(whole), rel=1e-10)
