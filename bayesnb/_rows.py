@@ -1,20 +1,26 @@
 """Rows, dense or sparse: the few operations on them that the pages of the families need."""
 
+import copy
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
 from jaxtyping import Float, Real
 from scipy import sparse
 
-from ._special import gammaln, log1p_square, log_rising, namespace
-from ._typing import Array, Value
+from ._special import gammaln, in_chunks, log1p_square, log_rising, namespace
+from ._typing import Array, Sparse, Value
 
 _LEVELS = 8  # counts above are rare in text; they are summed cell by cell
 _GROUPS = 4  # distinct weights of columns whose logarithms are taken together
 _FACTORIALS = 1 << 10  # whole counts whose log factorial is looked up
 _CELLS = 1 << 21  # cells of a temporary table
+_STORED_SHARE = 8  # stored cells of sparse rows are worked on in temporaries of an eighth of that
+_STEEP = 100.0  # nats: where an empty cell is as improbable as that, its term would not cancel to the last digit
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def is_missing_free(x: Any) -> bool:
@@ -27,7 +33,8 @@ def matmul(x: Any, weights: Float[Array, "*s c d"]) -> Float[Array, "*s n c"]:
     if not sparse.issparse(x):
         return x @ weights.swapaxes(-1, -2)
     flat = weights.reshape(-1, weights.shape[-1])  # (s·c, d): one sparse product for all draws
-    table = x @ flat.T
+    # SciPy's product with two or three columns takes as long as with eight
+    table = x @ flat.T if len(flat) > 3 else np.stack([x @ w for w in flat], -1)
     return np.moveaxis(table.reshape(x.shape[0], *weights.shape[:-1]), 0, -2)
 
 
@@ -40,11 +47,13 @@ def contract(x: Any, slope: Float[Array, "*s c d"], level: Float[Array, "*s c d"
     return matmul(xp.where(seen, x, 0), slope) + matmul(seen.astype(level.dtype), level)
 
 
-def over_classes(f: Callable[..., Array], x: Real[Array, "n d"], *fields: Array) -> Float[Array, "*s n c"]:
+def over_classes(f: Callable[..., Array], x: Real[Array, "n d"] | Sparse, *fields: Array) -> Float[Array, "*s n c"]:
     """Σ_j f(x_ij, *fields_cj) over the observed cells; fields are (…, c, d), their leading axes lead the result.
 
     On the host one class at a time, so that the temporaries stay as large as x.
     """
+    if sparse.issparse(x):
+        return _over_stored(f, x, *fields)
     xp = namespace(x, *fields)
     seen = ~xp.isnan(x)
     whole = xp is np and bool(seen.all())
@@ -65,20 +74,70 @@ def over_classes(f: Callable[..., Array], x: Real[Array, "n d"], *fields: Array)
     return over(*(xp.broadcast_to(v, fields[0].shape) for v in fields))
 
 
+def _over_stored(f: Callable[..., Array], x: Sparse, *fields: Array) -> Float[Array, "*s n c"]:
+    """`over_classes` of sparse rows: Σ_j f(0, …), once for all rows, and f(x_ij, …) − f(0, …) of the stored cells.
+
+    Columns whose f(0, …) would not cancel are made dense, some rows at a time.
+    """
+    n, d = x.shape
+    lead = fields[0].shape[:-1]
+    flat = [np.broadcast_to(v, fields[0].shape).reshape(-1, d) for v in fields]
+    empty = f(np.zeros(1), *flat)
+    steep = (abs(empty) > _STEEP).any(0)
+    table = np.tile(empty[:, ~steep].sum(1), (n, 1))
+    thin = sparse.csr_array(x)[:, ~steep] if steep.any() else sparse.csr_array(x)
+    row, column = (np.repeat(np.arange(n), np.diff(thin.indptr)), np.flatnonzero(~steep)[thin.indices])
+    for k, values in enumerate(zip(*flat, strict=True)):
+        cells = f(thin.data, *(v[column] for v in values)) - empty[k, column]
+        table[:, k] += np.bincount(row, cells, n)
+    if steep.any():
+        thick, own = sparse.csr_array(x)[:, steep], [v[:, steep] for v in flat]
+        for part in _parts(n, thick.shape[1]):
+            table[part] += over_classes(f, thick[part].toarray(), *own)
+    return np.moveaxis(table.reshape(n, *lead), 0, -2)
+
+
+def _parts(n: int, d: int) -> list[slice]:
+    """Slices of n rows, at least one, whose d columns are a temporary table of bounded size."""
+    step = max(1, _CELLS // max(d, 1))
+    return [slice(at, at + step) for at in range(0, max(n, 1), step)]
+
+
+def made_dense(method: Method) -> Method:
+    """A method of dense rows, and tables (n, …) that go with them, that takes sparse ones some rows at a time."""
+
+    @functools.wraps(method)
+    def wrapped(self: Any, x: Any, *tables: Any) -> Any:
+        if not sparse.issparse(x):
+            return method(self, x, *tables)
+        parts = _parts(*x.shape)
+        x = sparse.csr_array(x)
+        return np.concatenate([method(self, x[part].toarray(), *(t[part] for t in tables)) for part in parts])
+
+    return wrapped  # type: ignore[return-value]
+
+
 def sum_log1p(v: Float[Array, "n d"], weights: Float[Array, " d"]) -> Float[Array, " n"]:
     """Σ_j w_j log(1 + v_ij), v > −1; on the host with one logarithm for up to eight columns of equal weight.
 
     Two columns fold into one by (1 + v)(1 + v') = 1 + (v + v' + vv'), which for v ≥ 0 loses no digit however small v
-    is; above 1e35 the product of eight could overflow, below −½ it cancels.
+    is; above 1e35 the product of eight could overflow, below −½ it cancels. Fast where columns are contiguous.
     """
     if namespace(v, weights) is not np:
         return namespace(v, weights).log1p(v) @ weights
-    levels, group = np.unique(weights, return_inverse=True)
-    if len(levels) > _GROUPS or not (v.size and v.max() < 1e35 and v.min() >= -0.5) or v.dtype != np.float64:
+    if not (v.size and v.max() < 1e35 and v.min() >= -0.5):
+        return np.log1p(v) @ weights
+    return _fold(v, weights)
+
+
+def _fold(v: Float[np.ndarray, "n d"], weights: Float[np.ndarray, " d"]) -> Float[np.ndarray, " n"]:
+    """`sum_log1p` of values that are known to be within its range."""
+    levels = weights[:1] if (weights == weights[0]).all() else np.unique(weights)
+    if len(levels) > _GROUPS or v.dtype != np.float64:
         return np.log1p(v) @ weights
     total = np.zeros(len(v))
-    for i, level in enumerate(levels):
-        part = v if len(levels) == 1 else v[:, group == i]
+    for level in levels:
+        part = v if len(levels) == 1 else v[:, weights == level]
         for _ in range(3):
             half = part.shape[1] // 2
             if not half:
@@ -96,7 +155,7 @@ def sum_log1p_square(u: Float[Array, "n d"], weights: Float[Array, " d"]) -> Flo
     """Σ_j w_j log(1 + u_ij²), also where u² overflows."""
     if namespace(u, weights) is not np or not u.size or max(u.max(), -u.min()) > 1e15:
         return log1p_square(u) @ weights
-    return sum_log1p(u * u, weights)
+    return _fold(u * u, weights)
 
 
 def row_totals(x: Any) -> Array:
@@ -106,16 +165,23 @@ def row_totals(x: Any) -> Array:
 
 def log_coefficient(x: Any) -> Array:
     """log L! / Π_j x_j!, the number of orders of the events of a row, (n,)."""
-    return gammaln(row_totals(x) + 1) - row_totals(each(x, log_factorial))
+    if sparse.issparse(x):
+        x = sparse.csr_array(x)
+        many = np.flatnonzero((x.data != 1) & (x.data != 0))  # 0! = 1! = 1
+        row = np.searchsorted(x.indptr, many, side="right") - 1
+        spent = np.bincount(row, log_factorial(x.data[many]), x.shape[0])
+    else:
+        spent = row_totals(log_factorial(x))
+    return log_factorial(row_totals(x)) - spent
 
 
 def log_factorial(count: Array) -> Array:
     """log x! = log Γ(x + 1); of whole counts on the host the first are looked up, which is ten times as fast."""
     if namespace(count) is np and count.size > _FACTORIALS and count.min() >= 0:
-        index = np.minimum(count, _FACTORIALS).astype(np.intp)
-        if ((index == count) | (count > _FACTORIALS)).all():
+        index = np.minimum(count, _FACTORIALS).astype(np.int32)
+        large = np.nonzero(count > _FACTORIALS)
+        if np.count_nonzero(index != count) == len(large[0]):
             found = gammaln(np.arange(1, _FACTORIALS + 2, dtype=count.dtype))[index]
-            large = count > _FACTORIALS
             found[large] = gammaln(count[large] + 1)
             return found
     return gammaln(count + 1)
@@ -123,7 +189,11 @@ def log_factorial(count: Array) -> Array:
 
 def each(x: Any, f: Callable[[Array], Array]) -> Any:
     """f of every cell, for f(0) = 0, dense or sparse."""
-    return sparse.csr_array((f(x.data), x.indices, x.indptr), shape=x.shape) if sparse.issparse(x) else f(x)
+    if not sparse.issparse(x):
+        return f(x)
+    found = copy.copy(x)  # the places of the cells are shared, and need no second check
+    found.data = in_chunks(f, x.data)
+    return found
 
 
 def log_rising_sum(x: Any, alpha: Float[Array, "c d"]) -> Float[Array, "n c"]:
@@ -131,42 +201,111 @@ def log_rising_sum(x: Any, alpha: Float[Array, "c d"]) -> Float[Array, "n c"]:
 
     For whole counts log a^(x) = Σ_{t<x} log(a+t), so the table is the sparse product of [x > 0] with log α, plus that
     of [x > 1] with log(α+1), and so on, each sparser than the last. Fractional counts, and what is left of counts above
-    eight, go through `log_rising` cell by cell, in blocks of bounded size.
+    eight, go through `log_rising`, once for every count of a column.
     """
     if namespace(x, alpha) is not np:
         return log_rising(alpha[None], x[:, None, :]).sum(-1)
-    rest = sparse.csr_array(x, dtype=float, copy=True)
-    rest.eliminate_zeros()
-    table = np.zeros((x.shape[0], alpha.shape[0]))
-    if (rest.data == np.floor(rest.data)).all():
-        for _ in range(_LEVELS):
-            if rest.nnz == 0:
-                return table
-            table += (
-                sparse.csr_array((np.ones_like(rest.data), rest.indices, rest.indptr), rest.shape) @ np.log(alpha).T
-            )
-            rest.data -= 1
-            rest.eliminate_zeros()
-            alpha = alpha + 1
-    step = max(1, _CELLS // len(alpha))
-    for at in range(0, rest.nnz, step):
-        part = slice(at, min(at + step, rest.nnz))
-        cells = log_rising(alpha[:, rest.indices[part]].T, rest.data[part, None])  # (part, c), sorted by row
-        ends = np.clip(rest.indptr, part.start, part.stop) - part.start
-        rows = sparse.csr_array((np.ones(len(cells)), np.arange(len(cells)), ends), (x.shape[0], len(cells)))
-        table += rows @ cells
+    x = sparse.csr_array(x)
+    table = np.zeros((x.shape[0], len(alpha)))
+    first = np.log(alpha).T
+    for part in _parts(x.shape[0], _STORED_SHARE * -(-x.nnz // max(x.shape[0], 1))):
+        cells = csr_slice(x, part)
+        if not (cells.data == np.floor(cells.data)).all():
+            table[part] = _rising_cells(cells, alpha)
+            continue
+        level = alpha
+        for t in range(_LEVELS):
+            cells = _only(cells, cells.data > t)
+            if not cells.nnz:
+                break
+            if t == 0:
+                table[part] += _pattern(cells) @ first
+                continue
+            here, cells = _squeezed(cells)
+            level = level[:, here]
+            table[part] += _pattern(cells) @ np.log(level + t).T
+        else:
+            cells = _only(cells, cells.data > _LEVELS)
+            if cells.nnz:
+                left = copy.copy(cells)
+                left.data = cells.data - _LEVELS
+                table[part] += _rising_cells(left, level + _LEVELS)
     return table
 
 
-def indicators(x: Real[Array, "n d"], k: int) -> Any:
-    """[x_ij = level] as rows of length d·k, sparse on the host; a missing cell has no entry."""
+def log_rising_lengths(total: Float[Array, " c"], length: Float[Array, " n"]) -> Float[Array, "n c"]:
+    """log A_c^(L_i), once for every length of a row on the host."""
+    if namespace(total, length) is not np:
+        return log_rising(total, length[:, None])
+    lengths, place = np.unique(length, return_inverse=True)
+    return log_rising(total, lengths[:, None])[place]
+
+
+def _rising_cells(x: Sparse, alpha: Array) -> Array:
+    """`log_rising_sum` by the rising factorial of every distinct pair of a column and a count."""
+    pairs, place = np.unique(np.stack([x.indices, x.data]), axis=1, return_inverse=True)
+    chosen = sparse.csr_array((np.ones(x.nnz), place.ravel(), x.indptr), (x.shape[0], pairs.shape[1]))
+    table = np.zeros((x.shape[0], len(alpha)))
+    step = max(1, _CELLS // len(alpha))
+    for at in range(0, pairs.shape[1], step):
+        column, count = pairs[:, at : at + step]
+        table += chosen[:, at : at + step] @ log_rising(alpha[:, column.astype(np.intp)].T, count[:, None])
+    return table
+
+
+def csr_slice(x: Sparse, part: slice) -> Sparse:
+    """Some rows of a CSR matrix, whose cells are not copied."""
+    start, stop, _ = part.indices(x.shape[0])
+    ends = x.indptr[start : stop + 1]
+    cells = slice(ends[0], ends[-1])
+    return type(x)((x.data[cells], x.indices[cells], ends - ends[0]), shape=(stop - start, x.shape[1]))
+
+
+def _only(x: Sparse, kept: np.ndarray) -> Sparse:
+    """The stored cells that are kept."""
+    if kept.all():
+        return x
+    at = np.flatnonzero(kept)
+    return sparse.csr_array((x.data[at], x.indices[at], np.searchsorted(at, x.indptr)), shape=x.shape)
+
+
+def _squeezed(x: Sparse) -> tuple[np.ndarray, Sparse]:
+    """The columns that have a stored cell, and the matrix of these columns alone."""
+    here = np.bincount(x.indices, minlength=x.shape[1]) > 0
+    place = (np.cumsum(here) - 1).astype(x.indices.dtype)
+    return np.flatnonzero(here), sparse.csr_array((x.data, place[x.indices], x.indptr), (x.shape[0], int(here.sum())))
+
+
+def _pattern(x: Sparse) -> Sparse:
+    """1 where a cell is stored."""
+    return sparse.csr_array((np.ones(x.nnz), x.indices, x.indptr), shape=x.shape)
+
+
+def indicators(x: Real[Array, "n d"] | Sparse, k: int) -> Any:
+    """[x_ij = level] as rows of length d·k, sparse on the host; a missing cell has no entry.
+
+    Of sparse rows, whose empty cells have level 0, what the stored cells change: 1 at their level and −1 at level 0.
+    """
     n, d = x.shape
+    if sparse.issparse(x):
+        x = sparse.csr_array(x)
+        row, zero = (np.repeat(np.arange(n), np.diff(x.indptr)), x.indices.astype(np.intp) * k)
+        known = (x.data >= 0) & (x.data < k)  # False for NaN
+        level = zero[known] + x.data[known].astype(np.intp)
+        data = np.concatenate([np.ones(len(level)), np.full(len(zero), -1.0)])
+        at = np.concatenate([row[known], row]), np.concatenate([level, zero])
+        return sparse.csr_array((data, at), shape=(n, d * k))
     if namespace(x) is not np:
         return (x[..., None] == np.arange(k)).astype(float).reshape(n, d * k)
+    index = np.int32 if max(n * d, d * k) < 1 << 31 else np.int64  # what SciPy would make of it
     known = (x >= 0) & (x < k)  # False for NaN
-    columns = np.where(known, x, 0).astype(np.intp) + np.arange(d) * k
-    ends = np.concatenate([[0], np.cumsum(known.sum(1))])
-    return sparse.csr_array((np.ones(ends[-1]), columns[known], ends), shape=(n, d * k))
+    columns = (x if known.all() else np.where(known, x, 0)).astype(index)
+    columns += np.arange(d, dtype=index) * k
+    if known.all():
+        cells, ends = columns.ravel(), np.arange(0, n * d + 1, d, dtype=index)
+    else:
+        cells, ends = columns[known], np.concatenate([[0], np.cumsum(known.sum(1))])
+    return sparse.csr_array((np.ones(len(cells)), cells, ends), shape=(n, d * k))
 
 
 # --- leaving a row out ----------------------------------------------------------------------------------------------
@@ -233,7 +372,10 @@ def own_cells(f: Callable[..., Array], zero: Callable[..., Array] | None = None)
             return np.concatenate([own(x[half], w[half], *fields) for half in (slice(n // 2), slice(n // 2, n))])
         row = np.repeat(np.arange(n), np.diff(x.indptr))
         level = np.broadcast_to(place, n)
-        cells = f(x.data, levels[level[row]], *(field[x.indices] for field in fields))
+        if len(levels) == 1:
+            cells = _looked_up(lambda count, *own: f(count, levels, *own), x, *fields)
+        else:
+            cells = f(x.data, levels[level[row]], *(field[x.indices] for field in fields))
         if zero is None:
             return np.bincount(row, cells, n)
         empty = zero(levels[:, None], *fields)
@@ -242,20 +384,40 @@ def own_cells(f: Callable[..., Array], zero: Callable[..., Array] | None = None)
     return own
 
 
+def _looked_up(f: Callable[..., np.ndarray], x: Sparse, *fields: np.ndarray) -> np.ndarray:
+    """f(x_ij, *fields_j) of the stored cells; of small whole counts, each often there, once a count and column."""
+    d = x.shape[1]
+    top = int(min(x.data.max(initial=0), x.nnz // (2 * d), _LEVELS))
+    if top < 1 or x.data.min() < 0:
+        return f(x.data, *(field[x.indices] for field in fields))
+    count = np.minimum(x.data, top).astype(np.intp)
+    cells = f(np.arange(top + 1, dtype=x.dtype)[:, None], *fields).ravel()[count * d + x.indices]
+    others = np.flatnonzero(count != x.data)  # large or fractional
+    cells[others] = f(x.data[others], *(field[x.indices[others]] for field in fields))
+    return cells
+
+
 def log_rising_cells(a: Array, x: Array) -> Array:
-    """log of the rising factorial a^(x), cell by cell; small whole counts on the host as Σ_{t<x} log(a + t)."""
+    """log of the rising factorial a^(x), cell by cell; small whole counts on the host as log Π_{t<x} (a + t)."""
     if namespace(a, x) is not np or not (x == np.floor(x)).all():
         return log_rising(a, x)
-    a, x = np.broadcast_arrays(a, x)
-    total = np.zeros(a.shape, np.result_type(a, x))
-    for t in range(_LEVELS):
-        more = x > t
-        if not more.any():
-            return total
-        total[more] += np.log(a[more] + t)
-    more = x > _LEVELS
-    total[more] += log_rising(a[more] + _LEVELS, x[more] - _LEVELS)
-    return total
+    shape = np.broadcast_shapes(np.shape(a), np.shape(x))
+    a, x = (np.broadcast_to(one, shape).ravel() for one in (a, x))
+    if a.max(initial=0) > 1e35:  # the product of eight could overflow
+        return log_rising(a, x).reshape(shape)
+    product, total = np.where(x > 0, a, 1), np.zeros(len(x), np.result_type(a, x))
+    more = np.flatnonzero(x > 1)
+    for t in range(1, 4 * _LEVELS):
+        if not len(more):
+            break
+        if t % _LEVELS == 0:
+            total[more] += np.log(product[more])
+            product[more] = 1
+        product[more] *= a[more] + t
+        more = more[x[more] > t + 1]
+    total += np.log(product)
+    total[more] += log_rising(a[more] + 4 * _LEVELS, x[more] - 4 * _LEVELS)
+    return total.reshape(shape)
 
 
 def as_counts(x: Any) -> Any:

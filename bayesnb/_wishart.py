@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ._random import Key, log_gamma, normal, split
-from ._special import gammaln, log_rising, namespace
+from ._special import gammaln, log1p_square, log_rising, namespace
 from ._typing import Array, Value
 
 LOG_PI = float(np.log(np.pi))
@@ -75,6 +75,18 @@ def distances(
     else:
         table = jax.vmap(column, out_axes=-1)(*flat)
     return xp.moveaxis(table.reshape(len(x), *lead), 0, -2)
+
+
+def log_multivariate_t(
+    x: Float[Array, "n d"], df: Float[Array, " #c"], loc: Float[Array, "c d"], factor: Float[Array, "c d d"]
+) -> Float[Array, "n c"]:
+    """log t(x_i; f, m_c, L_c L_cᵀ/f), f degrees of freedom, as log density in nats.
+
+    log Γ((f+d)/2)/Γ(f/2) − ½d log π − log |L_c| − ½(f+d) log(1 + |L_c⁻¹(x_i − m_c)|²)
+    """
+    d = loc.shape[1]
+    top = log_rising(0.5 * df, 0.5 * d) - 0.5 * (d * LOG_PI + log_det_of_factor(factor))
+    return top - 0.5 * (df + d) * log1p_square(distances(x, loc, factor))
 
 
 def inverse_wishart_factors(

@@ -6,7 +6,8 @@
 mapping from block name to that block's columns.
 """
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
@@ -16,7 +17,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy import sparse
 
+from ._parallel import in_order
 from ._random import Key, split
+from ._rows import csr_slice
 from ._special import namespace
 from ._typing import Array, Sparse, Theta, Value
 from .base import AbstractConjugate, as_jax, from_sites, to_sites
@@ -27,7 +30,7 @@ Rows: TypeAlias = Mapping[str, Any]
 Parameters: TypeAlias = dict[str, Theta]
 
 CLASS = "class"  # the key of π among the parameters of the blocks
-_CELLS = 1 << 17  # cells of X worked on at a time: 1 MiB of float64, with temporaries about a core's cache
+_CELLS = 1 << 18  # cells of X worked on at a time: 1 MiB of float64, with temporaries about a core's cache
 
 
 @jax.tree_util.register_dataclass
@@ -77,16 +80,18 @@ class NaiveBayes:
         rows : mapping from block name to that block's columns (n, d_block); NaN where a cell is missing
         r : (n, c) non-negative weights: one-hot label times sample weight, dense or sparse
         """
-        total = None
-        for part in row_slices(rows):
-            weights = r[part]
-            x = {name: rows[name][part] for name in self.blocks}
-            stats = Statistics(
-                class_totals(weights), {name: block.suffstats(x[name], weights) for name, block in self.blocks.items()}
-            )
-            total = stats if total is None else total + stats
-        assert total is not None
-        return total
+
+        def gather(part: slice) -> Statistics:
+            w = r[part]
+            blocks = {name: block.suffstats(_cut(rows[name], part, w), w) for name, block in self.blocks.items()}
+            return Statistics(class_totals(w), blocks)
+
+        return fold_rows(gather, rows, self.least_cells)
+
+    @property
+    def least_cells(self) -> int:
+        """Cells of X that are worth a pass over all parameters: adding statistics up, taking logarithms."""
+        return 2 * sum(leaf.size for leaf in jax.tree.leaves(self))
 
     def update(self, stats: Statistics) -> Self:
         """Condition on statistics."""
@@ -104,18 +109,18 @@ class NaiveBayes:
         Without parameters they are integrated out, log p(y = c | data) + Σ_blocks log p(x_i | y = c, data); at given
         parameters log π_c + Σ_blocks log p(x_i | θ_c), with the leading axes of θ in front.
         """
-        tables = []
-        for part in row_slices(rows):
-            if theta is None:
-                table = self.classes.log_predictive()
+        log_pi = self.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"][..., None, :]
+
+        def table(part: slice) -> Array:
+            total = log_pi
+            with np.errstate(over="ignore"):  # a row beyond 1e308 scales is that far away: the least number, not −∞
                 for name, block in self.blocks.items():
-                    table = table + block.log_predictive(rows[name][part])
-            else:
-                table = theta[CLASS]["log_pi"][..., None, :]
-                for name, block in self.blocks.items():
-                    table = table + block.log_likelihood(theta[name], rows[name][part])
-            tables.append(table)
-        return tables[0] if len(tables) == 1 else np.concatenate(tables, axis=-2)
+                    x = _cut(rows[name], part, log_pi)
+                    total = total + (block.log_predictive(x) if theta is None else block.log_likelihood(theta[name], x))
+            xp = namespace(total)
+            return xp.maximum(total, xp.finfo(total.dtype).min)
+
+        return by_rows(table, rows, self.least_cells)
 
     def log_loo(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log p(x_i, y = c | data without row i): the joint table of a posterior that knows the rows, each left out.
@@ -127,14 +132,15 @@ class NaiveBayes:
         ----------
         rows, r : rows that this posterior knows, and the weights that they came with, as in `suffstats`
         """
-        tables = []
-        for part in row_slices(rows):
+
+        def table(part: slice) -> Array:
             w = r[part]
-            table = self.classes.log_loo(w.toarray() if sparse.issparse(w) else w)
+            total = self.classes.log_loo(w.toarray() if sparse.issparse(w) else w)
             for name, block in self.blocks.items():
-                table = table + block.log_loo(rows[name][part], w)
-            tables.append(table)
-        return tables[0] if len(tables) == 1 else np.concatenate(tables)
+                total = total + block.log_loo(_cut(rows[name], part, w), w)
+            return total
+
+        return by_rows(table, rows, self.least_cells)
 
     def log_moments(self, rows: Rows) -> tuple[Float[Array, "n c"], Float[Array, "n c c"]]:
         """Mean and covariance over θ of the joint table log p(x_i, y = c | θ), up to what all classes share.
@@ -151,18 +157,21 @@ class NaiveBayes:
         """
         mean, variance, _ = self.classes.log_cumulants()
         eye = np.eye(len(mean), dtype=mean.dtype)
-        means, covariances = [], []
-        for part in row_slices(rows):
+
+        def tables(part: slice) -> tuple[Array, Array]:
             one, two = mean, variance[:, None] * eye
             for name, block in self.blocks.items():
-                mean_of, spread = block.log_moments(rows[name][part])
+                x = _cut(rows[name], part, mean)
+                mean_of, spread = block.log_moments(x)
                 covariance = getattr(block, "log_covariance", None)
                 one = one + mean_of
-                two = two + (spread[..., None] * eye if covariance is None else covariance(rows[name][part]))
-            means.append(one)
-            covariances.append(two)
-        if len(means) == 1:
-            return means[0], covariances[0]
+                two = two + (spread[..., None] * eye if covariance is None else covariance(x))
+            return one, two
+
+        parts = row_slices(rows)
+        if len(parts) == 1:
+            return tables(parts[0])
+        means, covariances = zip(*in_order(tables, parts), strict=True)
         return np.concatenate(means), np.concatenate(covariances)
 
     def log_prob(self, theta: Parameters) -> Float[Value, "*s"]:
@@ -284,11 +293,44 @@ class NaiveBayes:
         numpyro.factor("data", posterior.log_prob(theta) - prior.log_prob(theta) + self.log_marginal(stats))
 
 
-def row_slices(rows: Rows) -> list[slice]:
-    """Slices of rows that keep every block's part within the working size; JAX arrays stay whole."""
+def fold_rows(gather: Callable[[slice], Statistics], rows: Rows, least: int = 0) -> Statistics:
+    """The sum of the statistics of slices of the rows, pair by pair as in pairwise summation."""
+    sums: list[Statistics] = []
+    for k, stats in enumerate(in_order(gather, row_slices(rows, least)), 1):
+        sums.append(stats)
+        while k % 2 == 0:
+            last, k = sums.pop(), k // 2
+            sums[-1] = sums[-1] + last
+    return functools.reduce(lambda right, left: left + right, reversed(sums))
+
+
+def by_rows(table: Callable[[slice], Array], rows: Rows, least: int = 0) -> Float[Array, "*s n c"]:
+    """A table (…, n, c) made of the tables of slices of the rows, written where they belong."""
+    parts = row_slices(rows, least)
+    if len(parts) == 1:
+        return table(parts[0])
+    n, whole = next(iter(rows.values())).shape[0], None
+    for part, piece in zip(parts, in_order(table, parts), strict=True):
+        if whole is None:
+            whole = np.empty((*piece.shape[:-2], n, piece.shape[-1]), piece.dtype)
+        whole[..., part, :] = piece
+    return whole
+
+
+def _cut(x: Any, part: slice, like: Array | Sparse) -> Any:
+    """Some of the rows, in the precision of their table: integers and float32 are never widened as a whole."""
+    piece = csr_slice(x, part) if sparse.issparse(x) and x.format == "csr" else x[part]
+    if not isinstance(x, np.ndarray) and not sparse.issparse(x):
+        return piece
+    dtype = np.result_type(piece.dtype, like.dtype)
+    return piece if piece.dtype == dtype else piece.astype(dtype)
+
+
+def row_slices(rows: Rows, least: int = 0) -> list[slice]:
+    """Slices of rows that keep every block's part within the working size, at least `least`; JAX arrays stay whole."""
     if namespace(*rows.values()) is not np:
         return [slice(None)]
     n = next(iter(rows.values())).shape[0]
     width = max(-(-x.nnz // max(n, 1)) if sparse.issparse(x) else x.shape[1] for x in rows.values())
-    step = max(1024, _CELLS // max(width, 1))
+    step = max(1024, max(_CELLS, least) // max(width, 1))
     return [slice(at, at + step) for at in range(0, max(n, 1), step)]

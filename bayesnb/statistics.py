@@ -5,6 +5,7 @@ adding. Fitting in batches, on a cluster, forgetting rows and leaving one out ar
 All are frozen dataclasses and JAX pytrees, with classes along the first axis.
 """
 
+import itertools
 import operator
 from dataclasses import dataclass
 from typing import Self
@@ -16,7 +17,7 @@ from jaxtyping import Float, Int, Shaped
 from scipy import sparse
 
 from ._special import LOG_2PI, namespace
-from ._typing import Array, Sparse
+from ._typing import Array, Sparse, Value
 
 
 def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndarray, " n"] | None = None) -> Sparse:
@@ -31,13 +32,34 @@ def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndar
 
 def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     """rᵀ · table as a dense array: the sum of the rows of a table in each class, (c, …)."""
+    if sparse.issparse(table) and is_labelled(r):
+        table = sparse.csr_array(table)
+        stored = np.diff(table.indptr)
+        labels, weights = np.repeat(r.indices, stored), table.data
+        if (r.data != 1).any():
+            weights = weights * np.repeat(r.data, stored)
+        return sparse.coo_array((weights, (labels, table.indices)), shape=(r.shape[1], table.shape[1])).toarray()
     total = r.T @ table
     return total.toarray() if sparse.issparse(total) else total
 
 
+def is_labelled(r: Array | Sparse) -> bool:
+    """Whether each row has one class, in weights as `one_hot` makes them."""
+    return sparse.issparse(r) and r.format == "csr" and np.array_equal(np.diff(r.indptr), np.ones(r.shape[0]))
+
+
 def class_totals(r: Array | Sparse) -> Array:
     """N_c = Σ_i r_ic: the weight of each class."""
-    return np.asarray(r.sum(axis=0)).ravel() if sparse.issparse(r) else r.sum(axis=0)
+    if not sparse.issparse(r):
+        return r.sum(axis=0)
+    r = r.tocsr()
+    return np.bincount(r.indices, r.data, r.shape[1]).astype(r.dtype)  # whole numbers where there are no rows
+
+
+def remainder(total: Value, part: Array) -> Array:
+    """What is left of a weight without a part of it: exactly 0 where the difference is no more than rounding."""
+    left = total - part
+    return namespace(left).where(left > (1e-12 if left.dtype == np.float64 else 1e-5) * total, left, 0)
 
 
 class _Additive:
@@ -86,9 +108,61 @@ class Totals(_Additive):
     log_h: Float[Array, "c d"]
 
 
+@dataclass(frozen=True)
+class _Centred:
+    """Weight, mean, and squares or cross products about the mean: + is Chan's rule, − the same solved for a summand.
+
+    References
+    ----------
+    Chan, Golub & LeVeque (1983), American Statistician 37, eq. (2.1): the merge of two such triples.
+    """
+
+    n: Array
+    mean: Array
+    ss: Array
+
+    @staticmethod
+    def _square(delta: Array) -> Array:
+        raise NotImplementedError
+
+    def zero(self) -> Self:
+        """Statistics of no rows at all, of the same shape."""
+        return jax.tree.map(lambda leaf: 0 * leaf, self)
+
+    def __add__(self, other: Self) -> Self:
+        xp = namespace(self.n, other.n)
+        n = self.n + other.n
+        share = other.n / xp.where(n > 0, n, 1)
+        delta = other.mean - self.mean
+        between = _along(self.n * share, self.ss) * self._square(delta)
+        return type(self)(n, self.mean + delta * _along(share, delta), self.ss + other.ss + between)
+
+    def __sub__(self, other: Self) -> Self:
+        """Weights that cancel to rounding leave exact zeros."""
+        xp = namespace(self.n, other.n)
+        n = self.n - other.n
+        rounding = (1e-12 if self.n.dtype == np.float64 else 1e-5) * self.n
+        left = n > rounding
+        share = other.n / xp.where(left, n, 1)
+        delta = self.mean - other.mean
+        mean = self.mean + delta * _along(share, delta)
+        ss = self.ss - other.ss - _along(self.n * share, self.ss) * self._square(delta)
+        keep_negative = n < -rounding  # rows that were never there: the caller must be able to see it
+        return type(self)(
+            xp.where(left | keep_negative, n, 0),
+            xp.where(_along(left, mean), mean, 0),
+            xp.where(_along(left, ss), ss, 0),
+        )
+
+
+def _along(n: Array, leaf: Array) -> Array:
+    """Weights with as many axes as what they multiply."""
+    return n.reshape(n.shape + (1,) * (leaf.ndim - n.ndim))
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Moments:
+class Moments(_Centred):
     """Weight, mean and centred sum of squares by class and feature.
 
     Fields
@@ -98,10 +172,6 @@ class Moments:
     ss : (c, d)    Σ_i r_ic (x_ij − mean)², unit of the feature squared
 
     Σx² is never formed: in float32, with data near 1e4 and a spread of 1, it has no digits left.
-
-    References
-    ----------
-    Chan, Golub & LeVeque (1983), American Statistician 37, eq. (2.1): the merge of two such triples.
     """
 
     n: Float[Array, "c d"]
@@ -109,57 +179,80 @@ class Moments:
     ss: Float[Array, "c d"]
 
     @classmethod
-    def of(cls, x: Float[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Self:
+    def of(cls, x: Float[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Self:
         """Moments of rows x (NaN = missing) under weights r, in two passes and one correction of each.
 
         The second pass is about the first mean, and what is left of the mean there corrects both moments, which makes
-        the result insensitive to a large common offset.
+        the result insensitive to a large common offset. Of sparse rows, which have no missing cells, only the stored
+        cells are gone through; the empty ones are merged by Chan's rule.
         """
+        if sparse.issparse(x):
+            return cls._of_sparse(x, r)
+        if is_labelled(r):
+            return cls._of_labelled(x, r)
         xp = namespace(x, r)
         seen = ~xp.isnan(x)
         n = by_class(r, seen.astype(x.dtype))
         safe = xp.where(n > 0, n, 1)
         mean = by_class(r, xp.where(seen, x, 0)) / safe
-        if sparse.issparse(r) and np.array_equal(np.diff(r.indptr), np.ones(len(x))):  # hard labels: one class a row
-            rest = xp.where(seen, x - mean[r.indices], 0)
-            shift, ss = by_class(r, rest), by_class(r, rest * rest)
-        else:
-            weights = xp.asarray(r.toarray() if sparse.issparse(r) else r)
-            rest = [xp.where(seen, x - m, 0) for m in mean]
-            shift = xp.stack([w @ z for w, z in zip(weights.T, rest, strict=True)])
-            ss = xp.stack([w @ (z * z) for w, z in zip(weights.T, rest, strict=True)])
-        shift = shift / safe
+        weights = xp.asarray(r.toarray() if sparse.issparse(r) else r)
+        rest = [xp.where(seen, x - m, 0) for m in mean]
+        shift = xp.stack([w @ z for w, z in zip(weights.T, rest, strict=True)]) / safe
+        ss = xp.stack([w @ (z * z) for w, z in zip(weights.T, rest, strict=True)])
         return cls(n, mean + shift, xp.maximum(ss - n * shift * shift, 0))
+
+    @classmethod
+    def _of_labelled(cls, x: np.ndarray, r: Sparse) -> Self:
+        """The same of rows with one class each, whatever the number of classes; NaN in a sum tells of missing cells."""
+        by_class, seen = r.T, None
+        total = by_class @ x
+        n = np.broadcast_to(class_totals(r)[:, None], total.shape)
+        if np.isnan(total).any():
+            seen = ~np.isnan(x)
+            n, total = by_class @ seen.astype(x.dtype), by_class @ np.where(seen, x, 0)
+        safe = np.where(n > 0, n, 1)
+        mean = total / safe
+        rest = mean[r.indices]
+        np.subtract(x, rest, out=rest)
+        if seen is not None:
+            rest[~seen] = 0
+        shift = by_class @ rest / safe
+        ss = by_class @ np.square(rest, out=rest)
+        return cls(n, mean + shift, np.maximum(ss - n * shift * shift, 0))
+
+    @classmethod
+    def _of_sparse(cls, x: Sparse, r: Float[Array, "n c"] | Sparse) -> Self:
+        x, r = sparse.csr_array(x), sparse.csc_array(r)
+        d = x.shape[1]
+        classes = []
+        for start, end in itertools.pairwise(r.indptr):  # class by class
+            w, cells = r.data[start:end], x[r.indices[start:end]]
+            weight, column = np.repeat(w, np.diff(cells.indptr)), cells.indices
+            n = np.bincount(column, weight, d)
+            safe = np.where(n > 0, n, 1)
+            mean = np.bincount(column, weight * cells.data, d) / safe
+            rest = cells.data - mean[column]
+            shift = np.bincount(column, weight * rest, d) / safe
+            ss = np.bincount(column, weight * rest * rest, d) - n * shift * shift
+            full = np.bincount(column, minlength=d) == len(w)  # where nothing is empty, no rounding may seem to be
+            classes.append((n, mean + shift, np.maximum(ss, 0), np.where(full, 0, remainder(w.sum(), n))))
+        dtype = np.result_type(x.dtype, r.dtype)
+        n, mean, ss, empty = (np.stack(leaf).astype(dtype) for leaf in zip(*classes, strict=True))
+        return cls(n, mean, ss) + cls(empty, 0 * mean, 0 * ss)
 
     @property
     def log_h(self) -> Float[Array, "c d"]:
         """Log base measure −½ n log 2π, in nats."""
         return -0.5 * LOG_2PI * self.n
 
-    def zero(self) -> Self:
-        """Moments of no rows at all, of the same shape."""
-        return jax.tree.map(lambda leaf: 0 * leaf, self)
-
-    def __add__(self, other: Self) -> Self:
-        xp = namespace(self.n, other.n)
-        n = self.n + other.n
-        share = other.n / xp.where(n > 0, n, 1)
-        delta = other.mean - self.mean
-        return type(self)(n, self.mean + delta * share, self.ss + other.ss + delta * delta * self.n * share)
+    @staticmethod
+    def _square(delta: Array) -> Array:
+        return delta * delta
 
     def __sub__(self, other: Self) -> Self:
-        """Chan's rule solved for the first summand; weights that cancel to rounding leave exact zeros."""
-        xp = namespace(self.n, other.n)
-        n = self.n - other.n
-        rounding = (1e-12 if self.n.dtype == np.float64 else 1e-5) * self.n
-        left = n > rounding
-        share = other.n / xp.where(left, n, 1)
-        delta = self.mean - other.mean
-        ss = xp.maximum(self.ss - other.ss - delta * delta * self.n * share, 0)
-        keep_negative = n < -rounding  # rows that were never there: the caller must be able to see it
-        return type(self)(
-            xp.where(left | keep_negative, n, 0), xp.where(left, self.mean + delta * share, 0), xp.where(left, ss, 0)
-        )
+        """Chan's rule solved for the first summand; rounding leaves no square below 0."""
+        left = super().__sub__(other)
+        return type(self)(left.n, left.mean, namespace(left.ss).maximum(left.ss, 0))
 
     def pooled(self) -> Self:
         """Moments of all classes together, (1, d): the fold of `+` over the class axis."""
@@ -174,7 +267,7 @@ class Moments:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Scatter:
+class Scatter(_Centred):
     """Weight, mean and centred cross products by class: `Moments` of whole rows.
 
     Fields
@@ -182,10 +275,6 @@ class Scatter:
     n : (c,)        Σ_i r_ic
     mean : (c, d)   Σ_i r_ic x_i / n, unit of the feature; 0 where n = 0
     ss : (c, d, d)  Σ_i r_ic (x_i − mean)(x_i − mean)ᵀ, product of the units of two features
-
-    References
-    ----------
-    Chan, Golub & LeVeque (1983), American Statistician 37, eq. (2.1), with products in the place of squares.
     """
 
     n: Float[Array, " c"]
@@ -217,33 +306,14 @@ class Scatter:
         """Log base measure −½ n d log 2π, in nats."""
         return -0.5 * LOG_2PI * self.mean.shape[-1] * self.n
 
-    def zero(self) -> Self:
-        """Scatter of no rows at all, of the same shape."""
-        return jax.tree.map(lambda leaf: 0 * leaf, self)
+    @staticmethod
+    def _square(delta: Array) -> Array:
+        return delta[:, :, None] * delta[:, None, :]
 
-    def __add__(self, other: Self) -> Self:
-        xp = namespace(self.n, other.n)
-        n = self.n + other.n
-        share = other.n / xp.where(n > 0, n, 1)
-        delta = other.mean - self.mean
-        between = (self.n * share)[:, None, None] * delta[:, :, None] * delta[:, None, :]
-        return type(self)(n, self.mean + delta * share[:, None], self.ss + other.ss + between)
-
-    def __sub__(self, other: Self) -> Self:
-        """Chan's rule solved for the first summand; weights that cancel to rounding leave exact zeros."""
-        xp = namespace(self.n, other.n)
-        n = self.n - other.n
-        rounding = (1e-12 if self.n.dtype == np.float64 else 1e-5) * self.n
-        left = n > rounding
-        share = other.n / xp.where(left, n, 1)
-        delta = self.mean - other.mean
-        ss = self.ss - other.ss - (self.n * share)[:, None, None] * delta[:, :, None] * delta[:, None, :]
-        keep_negative = n < -rounding  # rows that were never there: the caller must be able to see it
-        return type(self)(
-            xp.where(left | keep_negative, n, 0),
-            xp.where(left[:, None], self.mean + delta * share[:, None], 0),
-            xp.where(left[:, None, None], ss, 0),
-        )
+    def moments(self) -> Moments:
+        """Those of each feature by itself."""
+        n = namespace(self.n).broadcast_to(self.n[:, None], self.mean.shape)
+        return Moments(n, self.mean, namespace(self.ss).diagonal(self.ss, axis1=1, axis2=2))
 
 
 @jax.tree_util.register_dataclass

@@ -132,6 +132,7 @@ FAMILIES = [
         lambda rng, n, d: rng.integers(0, K, (n, d)).astype(float),
         categorical_log_pdf,
         support=np.arange(K, dtype=float)[:, None],
+        sparse=True,
         simplex=("theta",),
     ),
     Family(
@@ -184,6 +185,7 @@ FAMILIES = [
         lambda rng, d: NormalInverseGamma(reals(rng, C, d), *(positive(rng, C, d) for _ in "kab")),
         reals,
         cellwise(lambda x, sites: st.norm.logpdf(x, sites["mu"], np.sqrt(sites["variance"]))),
+        sparse=True,
     ),
     Family(
         "pooled_gaussian",
@@ -192,6 +194,7 @@ FAMILIES = [
         ),
         reals,
         cellwise(lambda x, sites: st.norm.logpdf(x, sites["mu"], np.sqrt(sites["variance"]))),
+        sparse=True,
     ),
     Family(
         "known_gaussian",
@@ -200,6 +203,7 @@ FAMILIES = [
         ),
         reals,
         cellwise(lambda x, sites: st.norm.logpdf(x, sites["mu"], np.sqrt(1.7))),
+        sparse=True,
     ),
     Family(
         "full_gaussian",

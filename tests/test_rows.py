@@ -1,9 +1,12 @@
-"""Sums over the columns of rows: folded logarithms against logarithms one by one."""
+"""Sums over the columns of rows: folded logarithms and looked-up cells against those computed one by one."""
 
 import numpy as np
 import pytest
+from scipy import sparse
+from scipy.special import gammaln
 
-from bayesnb._rows import sum_log1p, sum_log1p_square
+from bayesnb._rows import each, log_factorial, log_rising_cells, matmul, own_cells, sum_log1p, sum_log1p_square
+from bayesnb._special import log_rising
 
 
 @pytest.mark.parametrize("d", [1, 2, 7, 8, 31, 50])
@@ -30,3 +33,43 @@ def test_folded_logarithms_of_what_is_left(rng, most):
 def test_no_rows_and_no_columns():
     assert sum_log1p(np.ones((0, 3)), np.ones(3)).shape == (0,)
     np.testing.assert_array_equal(sum_log1p_square(np.ones((2, 0)), np.ones(0)), [0, 0])
+
+
+@pytest.mark.parametrize("top", [1, 7, 8, 9, 31, 32, 33, 90])
+def test_rising_factorials_of_whole_counts_as_products(rng, top):
+    """Against a difference of log gammas, with counts up to and beyond those that are multiplied out."""
+    x = rng.integers(0, top + 1, (40, 3)).astype(float)
+    x[0] = top
+    a = 10 ** rng.uniform(-2, 4, 3)
+    want = gammaln(a + x) - gammaln(a)
+    np.testing.assert_allclose(log_rising_cells(a, x), want, rtol=1e-11, atol=1e-10)
+    np.testing.assert_allclose(log_rising_cells(a, x + 0.5), gammaln(a + x + 0.5) - gammaln(a), rtol=1e-11, atol=1e-10)
+    np.testing.assert_allclose(log_rising_cells(1e60 * a, x), x * np.log(1e60 * a), rtol=1e-12)
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.5])
+def test_cells_looked_up_are_cells_computed(rng, fraction):
+    """Small counts through a table, large and fractional ones not; a row is as if it were alone."""
+    counts = np.where(rng.random((500, 3)) < 0.1, 40, rng.poisson(1.5, (500, 3))) + 0.0
+    counts[7, 1] += fraction
+    w, a = np.full((1, 1), 0.25), np.array([0.3, 20.0, 4e3])
+    own = own_cells(lambda x, w, a: log_rising(a - 0.01 * w, x) * (1 + x))
+    together = own(sparse.csr_array(counts), w, a)
+    alone = np.concatenate([own(sparse.csr_array(counts[[i]]), w, a) for i in range(500)])
+    np.testing.assert_allclose(together, alone, rtol=1e-13)
+    np.testing.assert_allclose(together, own(counts, w, a), rtol=1e-13)
+
+
+def test_log_factorials_of_many_counts(rng):
+    """Whole numbers in either type, some beyond the table, and fractions."""
+    count = rng.integers(0, 2000, 5000)
+    for x in (count, count + 0.0, count + 0.5):
+        np.testing.assert_allclose(log_factorial(x), gammaln(x + 1.0), rtol=1e-14)
+    thin = each(sparse.csr_array(count.reshape(50, 100)), log_factorial)
+    np.testing.assert_allclose(thin.toarray(), gammaln(count + 1.0).reshape(50, 100), rtol=1e-14)
+
+
+@pytest.mark.parametrize("c", [1, 2, 3, 4])
+def test_sparse_product_with_few_columns(rng, c):
+    x, weights = rng.poisson(0.5, (20, 7)) + 0.0, rng.normal(size=(c, 7))
+    np.testing.assert_allclose(matmul(sparse.csr_array(x), weights), x @ weights.T, rtol=1e-13, atol=1e-13)

@@ -15,11 +15,11 @@ from jaxtyping import Float, Int, Real
 from scipy import sparse
 
 from .._random import Key, log_dirichlet
-from .._rows import contract, own_cells, rest, without_own
+from .._rows import contract, is_missing_free, own_cells, rest, without_own
 from .._special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
 from .._typing import Array, Sparse, Theta
 from ..base import AbstractConjugate, observed, to_sites
-from ..statistics import Counts, by_class, class_totals
+from ..statistics import Counts, by_class, class_totals, remainder
 
 
 @jax.tree_util.register_dataclass
@@ -39,9 +39,9 @@ class BetaBernoulli(AbstractConjugate):
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj1 = Σ_i r_ic x_ij and n_cj0 = Σ_i r_ic (1 − x_ij) over the observed cells, last axis (0, 1)."""
-        if sparse.issparse(x):
+        if is_missing_free(x):
             ones = by_class(r, x)
-            zeros = class_totals(r)[:, None] - ones
+            zeros = remainder(class_totals(r)[:, None], ones)
         else:
             xp = namespace(x, r)
             seen = ~xp.isnan(x)
@@ -86,8 +86,15 @@ class BetaBernoulli(AbstractConjugate):
         def empty(w: Array, a: Array, b: Array) -> Array:
             return xp.log(rest(b, w)) - xp.log(rest(a + b, w))
 
+        def own(x: Any, w: Array, a: Array, b: Array) -> Array:
+            cells = x.data if sparse.issparse(x) else x
+            if xp is not np or len(w) > 1 or not ((cells == 0) | (cells == 1)).all():
+                return own_cells(cell, empty)(x, w, a, b)
+            p, q, whole = (xp.log(rest(value, w)) for value in (a, b, a + b))  # (1, d): nothing but yes and no
+            return contract(x, p - q, q - whole)[:, 0]
+
         xp = namespace(x, r, self.a)
-        return without_own(self.log_predictive, own_cells(cell, empty), x, r, self.a, self.b)
+        return without_own(self.log_predictive, own, x, r, self.a, self.b)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j x log θ + (1−x) log(1−θ)."""

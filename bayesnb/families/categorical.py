@@ -13,13 +13,14 @@ from typing import Any, Self
 import jax
 import numpy as np
 from jaxtyping import Float, Int, Real
+from scipy import sparse
 
 from .._random import Key, categorical, log_dirichlet
-from .._rows import indicators, matmul, rest, without_own
+from .._rows import indicators, made_dense, matmul, rest, without_own
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from .._typing import Array, Sparse, Theta
 from ..base import AbstractConjugate, observed
-from ..statistics import Counts, by_class
+from ..statistics import Counts, by_class, class_totals, remainder
 
 
 @jax.tree_util.register_dataclass
@@ -36,9 +37,11 @@ class DirichletCategorical(AbstractConjugate):
 
     parameters = ("log_theta",)
 
-    def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Counts:
+    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cjk = Σ_i r_ic [x_ij = k]."""
         n = by_class(r, indicators(x, self.alpha.shape[-1])).reshape(self.alpha.shape)
+        if sparse.issparse(x):
+            n[..., 0] = remainder(class_totals(r)[:, None], -n[..., 0])
         return Counts(n, 0 * n[..., 0])
 
     def update(self, stats: Counts) -> Self:
@@ -61,11 +64,12 @@ class DirichletCategorical(AbstractConjugate):
         """Σ_k (α_k − 1) log θ_k − log B(α)."""
         return ((self.alpha - 1) * theta["log_theta"]).sum(-1) - self.log_normalizer()
 
-    def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j log α_jx / Σ_k α_jk: the posterior mean plugged in."""
         return self.log_likelihood(self.mean(), x)
 
-    def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+    @made_dense
+    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: α_jx − w for α_jx and Σα − w for Σα in the classes where it has weight w."""
 
         def own(x: Array, w: Array, alpha: Array) -> Array:
@@ -76,10 +80,10 @@ class DirichletCategorical(AbstractConjugate):
         xp = namespace(x, r, self.alpha)
         return without_own(self.log_predictive, own, x, r, self.alpha)
 
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j log θ_jx over the observed cells."""
         log_theta = theta["log_theta"]
-        return matmul(indicators(x, log_theta.shape[-1]), log_theta.reshape(*log_theta.shape[:-2], -1))
+        return _look_up(x, log_theta)
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]]:
         """Weights log θ and intercept 0 on the indicators [x_j = k], feature by feature."""
@@ -87,19 +91,16 @@ class DirichletCategorical(AbstractConjugate):
         weights = theta["log_theta"].reshape(c, -1).T
         return weights, 0 * weights.sum(0)
 
-    def log_moments(self, x: Real[Array, "n d"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """Σ_j ψ(α_jx) − ψ(Σ_k α_jk) and Σ_j ψ₁(α_jx) − ψ₁(Σ_k α_jk)."""
-        c, _, k = self.alpha.shape
         whole = self.alpha.sum(-1, keepdims=True)
-        mean = (digamma(self.alpha) - digamma(whole)).reshape(c, -1)
-        variance = (trigamma(self.alpha) - trigamma(whole)).reshape(c, -1)
-        hot = indicators(x, k)
-        return matmul(hot, mean), matmul(hot, variance)
+        mean = digamma(self.alpha) - digamma(whole)
+        return _look_up(x, mean), _look_up(x, trigamma(self.alpha) - trigamma(whole))
 
-    def log_third_cumulant(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j ψ₂(α_jx) − ψ₂(Σ_k α_jk)."""
         third = tetragamma(self.alpha) - tetragamma(self.alpha.sum(-1, keepdims=True))
-        return matmul(indicators(x, self.alpha.shape[-1]), third.reshape(len(third), -1))
+        return _look_up(x, third)
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of log θ by normalised log-gammas."""
@@ -145,3 +146,9 @@ class DirichletCategorical(AbstractConjugate):
             seen, x = seen & (x >= 0) & (x < k), x.clip(0, k - 1).astype(int)
         with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", d, dim=-1):
             numpyro.sample("x", dist.Categorical(theta[y]).mask(seen), obs=x)
+
+
+def _look_up(x: Real[Array, "n d"] | Sparse, table: Float[Array, "*s c d k"]) -> Float[Array, "*s n c"]:
+    """Σ_j table_cjx over the observed cells; an empty cell of sparse rows has level 0."""
+    found = matmul(indicators(x, table.shape[-1]), table.reshape(*table.shape[:-2], -1))
+    return found + table[..., 0].sum(-1)[..., None, :] if sparse.issparse(x) else found

@@ -35,6 +35,7 @@ from .._rows import (
     each,
     log_coefficient,
     log_rising_cells,
+    log_rising_lengths,
     log_rising_sum,
     matmul,
     own_cells,
@@ -94,7 +95,7 @@ class DirichletComplement(AbstractConjugate):
 
     def _log_polya(self, x: Any) -> Float[Array, "n c"]:
         """Σ_j log α_j^(x_j) − log A^(L), A = Σα, rising factorials: a row's log probability but for its coefficient."""
-        return log_rising_sum(x, self.alpha) - log_rising(self.alpha.sum(-1), row_totals(x)[:, None])
+        return log_rising_sum(x, self.alpha) - log_rising_lengths(self.alpha.sum(-1), row_totals(x))
 
     def _log_polya_without(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """The same with α − wx for α in the classes where the row has weight w."""

@@ -32,6 +32,7 @@ from .._wishart import (
     log_det_of_factor,
     log_multigamma,
     log_multigamma_ratio,
+    log_multivariate_t,
 )
 from ..base import AbstractConjugate, as_jax
 from ..statistics import Scatter
@@ -103,12 +104,9 @@ class NormalInverseWishart(AbstractConjugate):
 
     def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
         """log t(x; ν−d+1, m, S(κ+1)/(κ(ν−d+1))), multivariate. Murphy (2007), (258)."""
-        d = self.m.shape[1]
-        xp = namespace(x, self.m)
+        xp = namespace(self.S, self.kappa)
         factor = xp.linalg.cholesky(self.S) * xp.sqrt(1 + 1 / self.kappa)[:, None, None]
-        tail = 0.5 * (self.nu + 1) * log1p_square(distances(x, self.m, factor))
-        top = log_rising(0.5 * (self.nu - d + 1), 0.5 * d) - 0.5 * (d * LOG_PI + log_det_of_factor(factor))
-        return top - tail
+        return log_multivariate_t(x, self.nu - self.m.shape[1] + 1, self.m, factor)
 
     def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i, which is taken out of the classes where it has weight w; δ = x − m.

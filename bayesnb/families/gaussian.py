@@ -15,13 +15,13 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int, Real
 
+from .._gaussian_sums import log_normal_sum, log_student_sum
 from .._random import Key, inverse_gamma, normal, split
-from .._rows import is_missing_free, over_classes, own_cells, rest, sum_log1p, sum_log1p_square, without_own
+from .._rows import is_missing_free, made_dense, over_classes, own_cells, rest, sum_log1p, sum_log1p_square, without_own
 from .._special import (
     LOG_2PI,
     digamma,
     gammaln,
-    log_normal,
     log_rising,
     log_student_t,
     namespace,
@@ -54,7 +54,7 @@ class NormalInverseGamma(AbstractConjugate):
 
     parameters = ("mu", "variance")
 
-    def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Moments:
+    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
         """Weight, mean and centred sum of squares of the observed cells."""
         return Moments.of(x, r)
 
@@ -93,17 +93,13 @@ class NormalInverseGamma(AbstractConjugate):
         energy = (self.b + 0.5 * self.kappa * xp.square(theta["mu"] - self.m)) / variance
         return -(self.a + 1.5) * xp.log(variance) - energy - self.log_normalizer()
 
-    def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)). Murphy (2007), (100)."""
-        xp = namespace(x, self.a)
-        spread = 2 * self.b * (1 + 1 / self.kappa)
-        if not is_missing_free(x):
-            return over_classes(log_student_t, x, 2 * self.a, self.m, xp.sqrt(spread / (2 * self.a)))
-        level = (log_rising(self.a, 0.5) - 0.5 * xp.log(np.pi * spread)).sum(-1)
-        classes = zip(self.m, 1 / xp.sqrt(spread), self.a, strict=True)
-        return level - xp.stack([sum_log1p_square((x - m) * g, a + 0.5) for m, g, a in classes], -1)
+        scale = namespace(self.a).sqrt(self.b / self.a * (1 + 1 / self.kappa))
+        return log_student_sum(x, 2 * self.a, self.m, scale)
 
-    def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+    @made_dense
+    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i, which is taken out of the classes where it has weight w; δ = x − m.
 
         `update` solved for the prior: κ' = κ − w, m' = m − wδ/κ', a' = a − w/2, b' = b − ½ wκδ²/κ'.
@@ -118,20 +114,24 @@ class NormalInverseGamma(AbstractConjugate):
             if len(w) > 1 or not is_missing_free(x):
                 return own_cells(cell)(x, w, m, kappa, a, b)
             left, fewer, delta = rest(kappa, w), rest(a, w / 2), x - m  # (1, d), all rows having the same weight
-            lost = xp.minimum(square(delta * xp.sqrt(0.5 * w * kappa / (left * b))), 1 - np.finfo(x.dtype).eps)
-            level = log_rising(fewer, 0.5) - 0.5 * xp.log(2 * np.pi * b * (1 + 1 / left))
-            u = delta * (kappa / left / xp.sqrt(2 * b * (1 + 1 / left))) / xp.sqrt(1 - lost)
-            return level.sum() - sum_log1p(-lost, 0.5 + 0 * a) - sum_log1p_square(u, fewer[0] + 0.5)
+            lost = delta * np.sqrt(0.5 * w * kappa / (left * b))
+            np.clip(lost, -1, 1, out=lost)
+            lost *= -lost
+            np.maximum(lost, np.finfo(x.dtype).eps - 1, out=lost)
+            level = log_rising(fewer, 0.5) - 0.5 * np.log(2 * np.pi * b * (1 + 1 / left))
+            if (w == 1).all():  # the evidence of all rows over that of the others: 1 + u² = 1/(1 + lost)
+                return level.sum() + sum_log1p(lost, fewer[0])
+            u = delta * (kappa / left / np.sqrt(2 * b * (1 + 1 / left))) / np.sqrt(1 + lost)
+            return level.sum() - sum_log1p(lost, 0.5 + 0 * a) - sum_log1p_square(u, fewer[0] + 0.5)
 
         xp = namespace(x, r, self.a)
         return without_own(self.log_predictive, own, x, r, self.m, self.kappa, self.a, self.b)
 
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
-        sd = namespace(theta["variance"]).sqrt(theta["variance"])
-        return over_classes(log_normal, x, theta["mu"], sd)
+        return log_normal_sum(x, theta["mu"], namespace(theta["variance"]).sqrt(theta["variance"]))
 
-    def log_moments(self, x: Real[Array, "n d"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """Mean and variance of the log likelihood over θ, summed over j, with δ = x − m.
 
         ½(ψ(a) − log b − log 2π) − ½(aδ²/b + 1/κ)
@@ -149,7 +149,7 @@ class NormalInverseGamma(AbstractConjugate):
         fields = self.m, self.kappa, self.a, self.b
         return over_classes(mean, x, *fields), over_classes(variance, x, *fields)
 
-    def log_third_cumulant(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Third cumulant over θ of log p(x_i | θ_c), summed over j, with δ = x − m and u = δ²/b.
 
         ⅛ψ₂(a) − 1/κ³ + 3u/(2κ) + ⅜u² − 3au/κ² − 3au²/(2κ) − ¼au³

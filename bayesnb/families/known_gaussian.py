@@ -14,8 +14,9 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int, Real
 
+from .._gaussian_sums import log_normal_sum
 from .._random import Key, normal
-from .._rows import over_classes, own_cells, rest, without_own
+from .._rows import made_dense, over_classes, own_cells, rest, without_own
 from .._special import LOG_2PI, log_normal, namespace, square
 from .._typing import Array, Sparse, Theta
 from ..base import AbstractConjugate, observed
@@ -43,7 +44,7 @@ class KnownVarianceNormal(AbstractConjugate):
 
     parameters = ("mu",)
 
-    def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Moments:
+    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
         """Weight, mean and centred sum of squares of the observed cells."""
         return Moments.of(x, r)
 
@@ -78,12 +79,13 @@ class KnownVarianceNormal(AbstractConjugate):
         xp = namespace(self.variance)
         return log_normal(theta["mu"], self.m, xp.sqrt(self.variance / self.kappa))
 
-    def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j log Normal(x_j; m, σ²(1 + 1/κ)). Murphy (2007), (36)."""
         xp = namespace(x, self.m)
-        return over_classes(log_normal, x, self.m, xp.sqrt(self.variance * (1 + 1 / self.kappa)))
+        return log_normal_sum(x, self.m, xp.sqrt(self.variance * (1 + 1 / self.kappa)))
 
-    def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+    @made_dense
+    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: κ' = κ − w and m' = m − w(x − m)/κ' in the classes where it has weight w."""
 
         def cell(x: Array, w: Array, m: Array, kappa: Array, variance: Array) -> Array:
@@ -93,9 +95,9 @@ class KnownVarianceNormal(AbstractConjugate):
         xp = namespace(x, r, self.m)
         return without_own(self.log_predictive, own_cells(cell), x, r, self.m, self.kappa, self.variance)
 
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
-        return over_classes(log_normal, x, theta["mu"], namespace(self.variance).sqrt(self.variance))
+        return log_normal_sum(x, theta["mu"], namespace(self.variance).sqrt(self.variance))
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights μ/σ² and intercept −½ Σ_j μ²/σ² of log p(x | θ), up to terms that are the same in all classes.
@@ -110,7 +112,7 @@ class KnownVarianceNormal(AbstractConjugate):
         mu = theta["mu"]
         return (mu / self.variance).T, -0.5 * (mu * mu / self.variance).sum(-1)
 
-    def log_moments(self, x: Real[Array, "n d"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """−½ Σ_j log 2πσ² + δ²/σ² + 1/κ and Σ_j 1/(2κ²) + δ²/(κσ²), δ = x − m."""
 
         def mean(x: Array, m: Array, kappa: Array, variance: Array) -> Array:
@@ -123,7 +125,7 @@ class KnownVarianceNormal(AbstractConjugate):
         fields = self.m, self.kappa, self.variance
         return over_classes(mean, x, *fields), over_classes(spread, x, *fields)
 
-    def log_third_cumulant(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """−Σ_j 1/κ³ + 3δ²/(κ²σ²), δ = x − m: κ(x − μ)²/σ² is a noncentral χ² with one degree of freedom."""
 
         def third(x: Array, m: Array, kappa: Array, variance: Array) -> Array:

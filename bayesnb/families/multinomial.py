@@ -21,6 +21,7 @@ from .._rows import (
     each,
     log_coefficient,
     log_rising_cells,
+    log_rising_lengths,
     log_rising_sum,
     matmul,
     own_cells,
@@ -80,7 +81,7 @@ class DirichletMultinomial(AbstractConjugate):
 
     def _log_polya(self, x: Any) -> Float[Array, "n c"]:
         """Σ_j log α_j^(x_j) − log A^(L), A = Σα, rising factorials: a row's log probability but for its coefficient."""
-        return log_rising_sum(x, self.alpha) - log_rising(self.alpha.sum(-1), row_totals(x)[:, None])
+        return log_rising_sum(x, self.alpha) - log_rising_lengths(self.alpha.sum(-1), row_totals(x))
 
     def _log_polya_without(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """The same with α − wx for α in the classes where the row has weight w."""
@@ -107,16 +108,24 @@ class DirichletMultinomial(AbstractConjugate):
 
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """Σ_j x_j ψ(α_j) − L ψ(A) (and the coefficient), Σ_j x_j² ψ₁(α_j) − L² ψ₁(A)."""
-        whole, length = self.alpha.sum(-1), row_totals(x)[:, None]
-        mean = matmul(x, digamma(self.alpha)) - length * digamma(whole)
-        squares = each(x, lambda count: count * count)
-        variance = matmul(squares, trigamma(self.alpha)) - length * length * trigamma(whole)
+        mean, variance = (self._cumulant(x, row_totals(x)[:, None], order) for order in (1, 2))
         return log_coefficient(x)[:, None] + mean, variance
 
     def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j x_j³ ψ₂(α_j) − L³ ψ₂(A)."""
-        cubes = each(x, lambda count: count * count * count)
-        return matmul(cubes, tetragamma(self.alpha)) - row_totals(x)[:, None] ** 3 * tetragamma(self.alpha.sum(-1))
+        return self._cumulant(x, row_totals(x)[:, None], 3)
+
+    def log_cumulants(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], ...]:
+        """Mean, variance and third cumulant of log p(x_i | θ_c) but for the coefficient, which all classes share."""
+        length = row_totals(x)[:, None]
+        return tuple(self._cumulant(x, length, order) for order in (1, 2, 3))
+
+    def _cumulant(self, x: Any, length: Array, order: int) -> Float[Array, "n c"]:
+        """Σ_j x_j^k ψ_{k−1}(α_j) − L^k ψ_{k−1}(A)."""
+        polygamma = (digamma, trigamma, tetragamma)[order - 1]
+        power = (lambda count: count, lambda count: count * count, lambda count: count * count * count)[order - 1]
+        powers = x if order == 1 else each(x, power)
+        return matmul(powers, polygamma(self.alpha)) - power(length) * polygamma(self.alpha.sum(-1))
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of log θ by normalised log-gammas."""

@@ -16,16 +16,15 @@ import numpy as np
 from jaxtyping import Float, Int, Real
 from scipy import sparse
 
+from .._gaussian_sums import log_normal_sum, log_student_sum
 from .._random import Key, inverse_gamma, normal, split
-from .._rows import is_missing_free, over_classes, rest, shared_weight, sum_log1p_square, without_own
+from .._rows import is_missing_free, made_dense, over_classes, rest, shared_weight, sum_log1p_square, without_own
 from .._special import (
     LOG_2PI,
     digamma,
     gammaln,
     log1p_square,
-    log_normal,
     log_rising,
-    log_student_t,
     namespace,
     square,
     trigamma,
@@ -55,7 +54,7 @@ class PooledNormalInverseGamma(AbstractConjugate):
 
     parameters = ("mu", "variance")
 
-    def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Moments:
+    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
         """Weight, mean and centred sum of squares of the observed cells."""
         return Moments.of(x, r)
 
@@ -95,18 +94,14 @@ class PooledNormalInverseGamma(AbstractConjugate):
         energy = (self.b + 0.5 * (self.kappa * xp.square(theta["mu"] - self.m)).sum(-2)) / variance
         return -(self.a + 1 + len(self.m) / 2) * xp.log(variance) - energy - self.log_normalizer()
 
-    def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j log t(x_j; 2a, m_c, b(κ_c+1)/(aκ_c))."""
-        xp = namespace(x, self.a)
-        spread = 2 * self.b * (1 + 1 / self.kappa)
-        if not is_missing_free(x):
-            df = xp.broadcast_to(2 * self.a, self.m.shape)
-            return over_classes(log_student_t, x, df, self.m, xp.sqrt(spread / df))
-        level = (log_rising(self.a, 0.5) - 0.5 * xp.log(np.pi * spread)).sum(-1)
-        classes = zip(self.m, 1 / xp.sqrt(spread), strict=True)
-        return level - xp.stack([sum_log1p_square((x - m) * g, self.a + 0.5) for m, g in classes], -1)
+        xp = namespace(self.a)
+        scale = xp.sqrt(self.b / self.a * (1 + 1 / self.kappa))
+        return log_student_sum(x, xp.broadcast_to(2 * self.a, self.m.shape), self.m, scale)
 
-    def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+    @made_dense
+    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i, whose weights w_c leave σ² of all classes and μ of its own; δ_c = x − m_c.
 
         κ_c' = κ_c − w_c,   m_c' = m_c − w_c δ_c/κ_c',   a' = a − ½ Σ_c w_c,   b' = b − ½ Σ_c w_c κ_c δ_c²/κ_c'
@@ -117,7 +112,7 @@ class PooledNormalInverseGamma(AbstractConjugate):
         def energy(x: Array, w: Array, m: Array, kappa: Array) -> Array:
             return 0.5 * w * kappa / rest(kappa, w) * square(x - m)
 
-        taken = 0 * x
+        taken: Any = 0 * x
         for k, w in enumerate(weights.T):
             rows = np.flatnonzero(w) if xp is np else np.arange(len(x))
             cells = energy(x[rows], w[rows, None], self.m[k], self.kappa[k])
@@ -146,10 +141,10 @@ class PooledNormalInverseGamma(AbstractConjugate):
         rows = xp.stack([x, xp.broadcast_to(a, x.shape), b], 1)
         return shared + without_own(predictive, own, rows, weights, self.m, self.kappa)
 
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
         sd = namespace(theta["variance"]).sqrt(theta["variance"])[..., None, :]
-        return over_classes(log_normal, x, theta["mu"], sd)
+        return log_normal_sum(x, theta["mu"], sd)
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights μ/σ² and intercept −½ Σ_j μ²/σ² of log p(x | θ), up to terms that are the same in all classes."""
@@ -157,7 +152,7 @@ class PooledNormalInverseGamma(AbstractConjugate):
         weights = (mu / variance).T
         return weights, -0.5 * (mu * mu / variance).sum(-1)
 
-    def log_moments(self, x: Real[Array, "n d"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """Mean and variance of the log likelihood over θ, summed over j, with δ = x − m.
 
             ½(ψ(a) − log b − log 2π) − ½(aδ²/b + 1/κ)
@@ -181,7 +176,8 @@ class PooledNormalInverseGamma(AbstractConjugate):
         """2a, the least of all features: pseudo-rows behind the parameter that the classes share."""
         return float(2 * self.a.min())
 
-    def log_covariance(self, x: Real[Array, "n d"]) -> Float[Array, "n c c"]:
+    @made_dense
+    def log_covariance(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c c"]:
         """Covariance over θ of log p(x_i | θ_c) from class to class, with u_c = (x − m_c)²/b and sums over observed j.
 
             ¼ Σ_j [ψ₁(a) − u_c − u_k + a u_c u_k],   and on the diagonal ¼ Σ_j [2/κ² + 4au/κ] more

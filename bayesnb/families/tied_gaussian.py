@@ -19,7 +19,7 @@ from scipy import sparse
 
 from .._random import Key, normal, split
 from .._rows import rest
-from .._special import LOG_2PI, digamma, log1p_square, log_rising, namespace, square, trigamma
+from .._special import LOG_2PI, digamma, log_rising, namespace, square, trigamma
 from .._typing import Array, Sparse, Theta
 from .._wishart import (
     LOG_PI,
@@ -33,6 +33,7 @@ from .._wishart import (
     log_det_of_factor,
     log_multigamma,
     log_multigamma_ratio,
+    log_multivariate_t,
 )
 from ..base import AbstractConjugate, as_jax
 from ..statistics import Scatter
@@ -105,12 +106,9 @@ class TiedNormalInverseWishart(AbstractConjugate):
 
     def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
         """log t(x; ν−d+1, m_c, S(κ_c+1)/(κ_c(ν−d+1))), multivariate. Geisser (1964)."""
-        d = self.m.shape[1]
-        xp = namespace(x, self.m)
+        xp = namespace(self.S, self.kappa)
         factor = xp.linalg.cholesky(self.S) * xp.sqrt(1 + 1 / self.kappa)[:, None, None]
-        tail = 0.5 * (self.nu + 1) * log1p_square(distances(x, self.m, factor))
-        top = log_rising(0.5 * (self.nu - d + 1), 0.5 * d) - 0.5 * (d * LOG_PI + log_det_of_factor(factor))
-        return top - tail
+        return log_multivariate_t(x, self.nu - self.m.shape[1] + 1, self.m, factor)
 
     def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i, whose weights w_c leave Σ of all classes and μ of its own; δ_c = x − m_c.

@@ -22,8 +22,11 @@ import numpy as np
 from jaxtyping import Float, Shaped
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from .._rows import is_missing_free
 from .._special import log_normalize
-from ..statistics import one_hot
+from .._typing import Sparse
+from ..naive_bayes import Rows, Statistics
+from ..statistics import Moments, class_totals, one_hot
 
 
 @dataclass(frozen=True)
@@ -156,6 +159,17 @@ def _standard_error(terms: np.ndarray) -> float:
     return float(np.sqrt(len(terms) * terms.var()))
 
 
+def _what_is_checked(estimator: Any, rows: Rows, r: Sparse) -> Statistics:
+    """Statistics whose weights are those of the rows; where all cells are there, of moments only these are gathered."""
+    held, prior = estimator.statistics_, estimator.prior_
+    plain = all(isinstance(stats, Moments) and len(stats.n) == r.shape[1] for stats in held.blocks.values())
+    if not plain or not all(is_missing_free(x) for x in rows.values()):
+        return prior.suffstats(rows, r)
+    n = class_totals(r)
+    blocks = {k: Moments(n[:, None] + 0 * stats.n, stats.mean, 0 * stats.ss) for k, stats in held.blocks.items()}
+    return Statistics(n, blocks)
+
+
 def loo(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> LooResult:
     """Exact leave-one-out of rows that a fitted estimator has learnt from.
 
@@ -177,7 +191,7 @@ def loo(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> LooResult:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     index = estimator._class_index(y)
     rows, r = estimator._rows(X), one_hot(index, len(estimator.classes_), weights)
-    estimator._without(estimator.prior_.suffstats(rows, r))
+    estimator._without(_what_is_checked(estimator, rows, r))
     posterior = estimator.posterior_
     table = posterior.log_loo(rows, r)
     return LooResult(estimator.classes_, index, weights, table, functools.partial(posterior.log_joint, rows))

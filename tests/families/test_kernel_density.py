@@ -59,6 +59,7 @@ def test_law_of_all_families(law: Any) -> None:
     law(FAMILY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_numpy_and_jax_agree_in_both_precisions(dtype: str) -> None:
     """As in the laws, but for the statistics: under a trace equal cells are not merged, and the shape is another."""
@@ -290,6 +291,7 @@ def test_the_slopes_are_those_of_the_product() -> None:
     np.testing.assert_allclose(second, (high - 2 * at + low) / h**2, rtol=1e-4, atol=1e-4)  # rounding 1e-14/h²
 
 
+@pytest.mark.slow
 def test_bayes_identity_with_data_behind_the_prior_and_with_a_given_bandwidth(x64: None) -> None:
     this = case(FAMILY)
     first, second = (
@@ -430,6 +432,7 @@ def test_cells_under_a_trace_are_those_of_the_host(rng: np.random.Generator) -> 
     assert np.isnan(traced.value[..., m:]).all() and not np.any(traced.weight[..., m:])
 
 
+@pytest.mark.slow
 def test_prior_and_data_in_one_model_of_two_blocks(x64: None) -> None:
     """Sites get the block's name, and the factor with them."""
     this = case(FAMILY, d=2)

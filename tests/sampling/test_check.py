@@ -89,6 +89,7 @@ def test_the_mean_for_the_mode_fails_row_2(family, request, rng, monkeypatch):
     assert not checks._mode(sound, rng).passed
 
 
+@pytest.mark.slow
 def test_a_wrong_numpyro_prior_fails_rows_1_and_3a(yes_no, rng, monkeypatch):
     sound = checks._short_chains(yes_no, rng, 0, RATE)
     assert sound.passed, sound
@@ -205,6 +206,7 @@ def test_false_alarms_are_as_rare_as_claimed(yes_no, rng):
     assert np.median([row.figure for row in predictions]) > 0.5  # in standard errors: the error bars are not too wide
 
 
+@pytest.mark.slow
 def test_a_density_without_a_bound_passes_row_2(rng, monkeypatch):
     """Below a concentration of 1 it grows towards 0 without end: no search arrives, and none finds a better point."""
     x, y = rng.poisson([9, 9, 1, 1, 1, 0, 0, 0], (30, 8)).astype(float), np.repeat([0, 1], 15)
@@ -216,6 +218,7 @@ def test_a_density_without_a_bound_passes_row_2(rng, monkeypatch):
     assert not checks._mode(unbounded, rng).passed
 
 
+@pytest.mark.slow
 def test_coupled_features_have_a_dense_metric(rng):
     x, y = rng.normal(size=(40, 2)), np.repeat([0, 1], 20)
     eye = np.tile(np.eye(2), (2, 1, 1))

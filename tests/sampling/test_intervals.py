@@ -111,6 +111,31 @@ def test_missing_cells_leave_the_covariance_of_the_rest() -> None:
     np.testing.assert_allclose(variances, this.block.log_moments(x)[1], rtol=1e-12)
 
 
+def test_cumulants_at_once_are_those_one_by_one() -> None:
+    """But for the coefficient of the multinomial, the same in all classes."""
+    this = case(next(f for f in FAMILIES if f.name == "multinomial"))
+    mean, variance, third = this.block.log_cumulants(this.x)
+    one, two = this.block.log_moments(this.x)
+    np.testing.assert_allclose(centred(mean), centred(one), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(variance, two)
+    np.testing.assert_array_equal(third, this.block.log_third_cumulant(this.x))
+
+
+def test_log_odds_keep_the_digits_of_what_the_largest_leaves() -> None:
+    """Also in single precision, where 1 − p is rounded away, and where two are equally large."""
+    table = np.array([[0.0, -30.0, -31.0], [0.0, 0.0, -40.0], [1.0, 2.0, 3.0]])
+    want = [[-np.logaddexp.reduce(np.delete(row, k) - row[k]) for k in range(3)] for row in table]
+    for dtype, tolerance in ((np.float64, 1e-14), (np.float32, 1e-6)):
+        got = page._log_odds(table.astype(dtype)[..., None])[..., 0]
+        np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+
+
+def test_quantiles_are_those_of_numpy(rng: np.random.Generator) -> None:
+    log_p, tails = rng.normal(size=(4, 3, 21)), np.array([0.13, 1.0])
+    want = np.exp(np.moveaxis(np.quantile(log_p, tails, axis=-1), 0, -1))
+    np.testing.assert_allclose(page._quantiles(log_p, tails), want, rtol=1e-14)
+
+
 # --- intervals ------------------------------------------------------------------------------------------------------
 
 

@@ -64,6 +64,7 @@ def test_equal_seeds_give_equal_draws(nb):
     assert (first != other).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on_rows", [True, False], ids=["rows", "statistics"])
 def test_nuts_agrees_with_exact_draws(nb, iris, on_rows):
     X, y = iris if on_rows else (None, None)

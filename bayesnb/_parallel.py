@@ -1,0 +1,80 @@
+"""Work cut into pieces, done on all cores, its results in the order of the pieces.
+
+NumPy and SciPy let go of Python's lock while they compute, so threads are enough: nothing is copied or pickled. What is
+computed does not depend on the number of threads; how the pieces are folded is the caller's, in their order.
+"""
+
+import contextvars
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeVar
+
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
+
+_within = contextvars.ContextVar("within a piece, whose own pieces are done one by one", default=False)
+_AHEAD = 2  # finished pieces that may wait for each thread
+
+
+def n_threads() -> int:
+    """Threads to use: OMP_NUM_THREADS where it is set, as joblib sets it in its workers, else the cores at hand."""
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    if limit.isdigit() and int(limit) > 0:
+        return int(limit)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_order(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[Result]:
+    """f of each piece, several at a time; an error in one is raised in its turn, and no further piece is begun."""
+    threads = min(n_threads(), len(pieces))
+    if threads < 2 or _within.get():
+        yield from map(f, pieces)
+        return
+    waiting: deque[Future[Result]] = deque()
+    with _single_threaded_products(), ThreadPoolExecutor(threads) as pool:
+        try:
+            for piece in pieces:
+                context = contextvars.copy_context()
+                context.run(_within.set, True)
+                waiting.append(pool.submit(context.run, f, piece))
+                if len(waiting) > _AHEAD * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+_lock = threading.Lock()
+_users = 0
+_limits: Any = None
+
+
+@contextmanager
+def _single_threaded_products() -> Iterator[None]:
+    """One thread a matrix product while the pieces share the cores; the first user sets it, the last undoes it."""
+    global _users, _limits
+    with _lock:
+        _users += 1
+        if _users == 1:
+            _limits = _blas().limit(limits=1)
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if not _users:
+                _limits.restore_original_limits()
+
+
+@cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")

@@ -1,0 +1,183 @@
+"""Fitting and predicting against scikit-learn in the same run.
+
+    python -m tests.benchmarks.speed [--scale 1] [--repeats 5] [--only gaussian …] [--json FILE]
+
+Every line is measured in turns (`timing.medians`): seconds of ours and of theirs, their ratio, and the most memory that
+NumPy held for a call of ours beyond its input and what it returns or keeps. `--scale` shrinks the numbers of rows. The
+first line is one read of X, the floor of any fit.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn.naive_bayes as theirs
+from scipy import sparse
+from sklearn.datasets import load_iris
+
+import bayesnb as ours
+
+from .timing import medians
+
+Line = tuple[str, Callable[[], Any], Callable[[], Any] | None]
+Record = dict[str, Any]
+
+_FRESH = (
+    "import {0}; from sklearn.datasets import load_iris; X, y = load_iris(return_X_y=True); {1}().fit(X, y).predict(X)"
+)
+
+
+def gaussian(scale: float) -> Iterator[Line]:
+    rng = np.random.default_rng(0)
+    n = int(500_000 * scale)
+    y = rng.integers(10, size=n)
+    X = rng.normal(size=(n, 100)) + 0.1 * y[:, None]
+    a, b = ours.GaussianNB(), theirs.GaussianNB()
+    size = f"{n:,} × 100, 10 classes"
+    yield f"one read of X, {size}", X.sum, None
+    yield f"GaussianNB fit, {size}", lambda: a.fit(X, y), lambda: b.fit(X, y)
+    yield "  predict_log_proba, predictive", lambda: a.predict_log_proba(X), lambda: b.predict_log_proba(X)
+    a.set_params(estimate="mean")
+    yield "  predict_log_proba, plug-in", lambda: a.predict_log_proba(X), lambda: b.predict_log_proba(X)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    yield "  fit, 10 % of the cells missing", lambda: a.fit(X, y), None
+    yield "  predict_log_proba, plug-in, missing", lambda: a.predict_log_proba(X), None
+
+
+def bernoulli(scale: float) -> Iterator[Line]:
+    rng = np.random.default_rng(0)
+    n = int(200_000 * scale)
+    X, y = (rng.random((n, 500)) < 0.3).astype(float), rng.integers(2, size=n)
+    a, b = ours.BernoulliNB(), theirs.BernoulliNB()
+    yield f"BernoulliNB fit, {n:,} × 500", lambda: a.fit(X, y), lambda: b.fit(X, y)
+    yield "  predict_log_proba", lambda: a.predict_log_proba(X), lambda: b.predict_log_proba(X)
+
+
+def categorical(scale: float) -> Iterator[Line]:
+    rng = np.random.default_rng(0)
+    n = int(500_000 * scale)
+    X, y = rng.integers(12, size=(n, 50)), rng.integers(10, size=n)
+    a, b = ours.CategoricalNB(), theirs.CategoricalNB()
+    yield f"CategoricalNB fit, {n:,} × 50, 12 levels", lambda: a.fit(X, y), lambda: b.fit(X, y)
+    yield "  predict_log_proba", lambda: a.predict_log_proba(X), lambda: b.predict_log_proba(X)
+
+
+def text(scale: float) -> Iterator[Line]:
+    rng = np.random.default_rng(0)
+    n, d, length = int(200_000 * scale), 50_000, 100
+    rank = 1 / np.arange(1, d + 1)
+    words = rng.choice(d, size=n * length, p=rank / rank.sum())
+    X = sparse.csr_array((np.ones(n * length), (np.repeat(np.arange(n), length), words)), shape=(n, d))
+    X.sum_duplicates()
+    y = rng.integers(20, size=n)
+    a, b = ours.MultinomialNB(), theirs.MultinomialNB()
+    yield f"MultinomialNB fit, {n:,} × {d:,}, {X.nnz:,} stored", lambda: a.fit(X, y), lambda: b.fit(X, y)
+    yield "  predict_log_proba, predictive", lambda: a.predict_log_proba(X), lambda: b.predict_log_proba(X)
+    a.set_params(estimate="mean")
+    yield "  predict_log_proba, plug-in", lambda: a.predict_log_proba(X), lambda: b.predict_log_proba(X)
+
+
+def count_rows(n: int, d: int, length: int, rng: np.random.Generator) -> sparse.csr_array:
+    """Rows of `length` events each, among d kinds."""
+    X = sparse.csr_array(
+        (np.ones(n * length), (np.repeat(np.arange(n), length), rng.integers(d, size=n * length))), shape=(n, d)
+    )
+    X.sum_duplicates()
+    return X
+
+
+def counts(scale: float) -> Iterator[Line]:
+    rng = np.random.default_rng(0)
+    n = int(50_000 * scale)
+    X = count_rows(n, 2000, 100, rng)
+    y = rng.integers(1000, size=n)
+    a, b = ours.MultinomialNB(), theirs.MultinomialNB()
+    yield f"MultinomialNB fit, {n:,} × 2,000, 1,000 classes", lambda: a.fit(X, y), lambda: b.fit(X, y)
+    n = int(200_000 * scale)
+    whole, label = rng.integers(9, size=(n, 50)), rng.integers(10, size=n)
+    yield f"MultinomialNB fit, dense int64 {n:,} × 50", lambda: a.fit(whole, label), lambda: b.fit(whole, label)
+    few = count_rows(100, 1 << 20, 100, rng)
+    two = rng.integers(2, size=100)
+    one, other = ours.MultinomialNB(), theirs.MultinomialNB()
+    yield (
+        "MultinomialNB partial_fit of 100 rows, 2^20 features",
+        lambda: one.partial_fit(few, two, classes=[0, 1]),
+        lambda: other.partial_fit(few, two, classes=[0, 1]),
+    )
+
+
+def small(scale: float) -> Iterator[Line]:
+    X, y = load_iris(return_X_y=True)
+    yield (
+        "GaussianNB fit + predict, iris, warm",
+        lambda: ours.GaussianNB().fit(X, y).predict(X),
+        lambda: theirs.GaussianNB().fit(X, y).predict(X),
+    )
+
+    def fresh(package: str) -> Callable[[], Any]:
+        code = _FRESH.format(package, f"{package}.GaussianNB")
+        return lambda: subprocess.run([sys.executable, "-c", code], check=True)
+
+    yield "  the same, fresh process", fresh("bayesnb"), fresh("sklearn.naive_bayes")
+
+
+WORK = {f.__name__: f for f in (gaussian, bernoulli, categorical, text, counts, small)}
+
+
+def extra_memory(call: Callable[[], Any]) -> int:
+    """Bytes NumPy held at the most during a call, beyond what is left afterwards."""
+    tracemalloc.start()
+    try:
+        kept = call()  # held until the size is read
+        left, peak = tracemalloc.get_traced_memory()
+        del kept
+        return peak - left
+    finally:
+        tracemalloc.stop()
+
+
+def measure(line: Line, repeats: int) -> Record:
+    """One line of the table."""
+    name, mine, other = line
+    if other is None:
+        (a,), b = medians(mine, repeats=repeats), None
+    else:
+        a, b = medians(mine, other, repeats=repeats)
+    memory = None if "fresh" in name else extra_memory(mine)
+    return {"work": name, "ours": a, "theirs": b, "ratio": None if b is None else b / a, "memory": memory}
+
+
+def show(record: Record) -> str:
+    """A line of the table as text."""
+    theirs = "" if record["theirs"] is None else f"{record['theirs']:9.4f} {record['ratio']:7.2f}"
+    memory = "" if record["memory"] is None else f"{record['memory'] / 2**20:7.1f}"
+    return f"{record['work']:<66} {record['ours']:9.4f} {theirs:>17} {memory:>8}"
+
+
+def main(argv: list[str] | None = None) -> list[Record]:
+    """Measure, print, and write what was measured."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the rows (default: all)")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--only", nargs="+", choices=list(WORK), default=list(WORK))
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args(argv)
+    print(f"{'work':<66} {'ours s':>9} {'theirs s':>9} {'ratio':>7} {'MiB':>8}", flush=True)
+    records = []
+    for name in given.only:
+        for line in WORK[name](given.scale):
+            records.append(measure(line, given.repeats))
+            print(show(records[-1]), flush=True)
+    if given.json:
+        given.json.write_text(json.dumps(records, indent=1), encoding="utf-8")
+    return records
+
+
+if __name__ == "__main__":
+    main()

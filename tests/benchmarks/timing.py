@@ -1,0 +1,31 @@
+"""Times of things that are to be compared: taken in turns, so that a machine's moods meet all of them; medians."""
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def medians(*calls: Callable[[], Any], repeats: int = 5, warm: bool = True) -> list[float]:
+    """Median wall time of each call in seconds, all called once a turn; one turn more beforehand if `warm`."""
+    if warm:
+        for call in calls:
+            call()
+    times: list[list[float]] = [[] for _ in calls]
+    for _ in range(repeats):
+        for call, found in zip(calls, times, strict=True):
+            found.append(seconds(call))
+    return [statistics.median(found) for found in times]
+
+
+def ratio(ours: Callable[[], Any], theirs: Callable[[], Any], repeats: int = 5) -> float:
+    """How many times as long theirs takes as ours."""
+    mine, other = medians(ours, theirs, repeats=repeats)
+    return other / mine
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    """Wall time of one call."""
+    begin = time.perf_counter()
+    call()
+    return time.perf_counter() - begin

@@ -1,0 +1,181 @@
+"""What exact uncertainty costs: leave-one-out, intervals and posterior draws, as ratios of times taken in one run.
+
+    python -m tests.benchmarks.uncertainty [--repeats 5] [--json FILE]
+
+Three tables, every line measured in turns by `timing.medians`:
+
+- leave-one-out: `loo` over `fit` (bar: at most 3) and over `predict_log_proba`. A fit reads X once. Leave-one-out has
+  to evaluate all n·c·d densities, as a prediction does, so what it adds is its ratio to a prediction
+- intervals of sparse text: 1,000 draws over "analytic" (bar: at least 100), and how far 90 % endpoints are from those
+  of 4,000 draws on average, over 300 rows
+- draws: effective draws a second of exact draws over those of NUTS on the sufficient statistics (bar: at least 1,000),
+  with its compilation and warm-up and without, which is what more draws of the same chains cost. ArviZ's bulk ESS, the
+  smallest of all parameters. NUTS has the help of exact draws: they give its metric and where its chains start
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+
+import bayesnb
+from bayesnb import datasets
+from bayesnb.sampling.to_arviz import import_arviz
+
+from .timing import medians, seconds
+
+Record = dict[str, Any]
+
+
+def normal_rows(n: int, d: int, c: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows about class means a third of a standard deviation apart."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(c, size=n)
+    return rng.normal(size=(n, d)) + 0.3 * rng.normal(size=(c, d))[y], y
+
+
+def text_rows(n: int, d: int, c: int, length: int = 100) -> tuple[sparse.csr_array, np.ndarray]:
+    """Word counts: a word is one of Zipf's law, or with probability 1/10 shifted to those of the row's class."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(c, size=n)
+    rank = 1 / np.arange(1, d + 1)
+    row = np.repeat(np.arange(n), length)
+    word = rng.choice(d, size=n * length, p=rank / rank.sum())
+    topical = rng.random(n * length) < 0.1
+    word[topical] = (word[topical] + 97 * (y[row[topical]] + 1)) % d
+    X = sparse.csr_array((np.ones(n * length), (row, word)), shape=(n, d))
+    X.sum_duplicates()
+    return X, y
+
+
+def spam() -> tuple[sparse.csr_array, np.ndarray]:
+    texts = datasets.load_spam()
+    return texts.X.astype(float), texts.y
+
+
+def leave_one_out(repeats: int) -> list[Record]:
+    """`loo` over `fit` and over `predict_log_proba`."""
+    gaussian, pooled = bayesnb.GaussianNB(), bayesnb.GaussianNB(variance="pooled")
+    cases = [
+        ("breast cancer", load_breast_cancer(return_X_y=True), [gaussian, pooled, bayesnb.GaussianDA()]),
+        ("digits", load_digits(return_X_y=True), [gaussian, bayesnb.BernoulliNB(binarize=7), bayesnb.MultinomialNB()]),
+        ("spam", spam(), [bayesnb.MultinomialNB(), bayesnb.BernoulliNB(), bayesnb.ComplementNB()]),
+    ]
+    for c in (2, 10):
+        X, y = normal_rows(50_000, 30, c)
+        counts = np.minimum(np.floor(2 * abs(X)), 4)
+        known, covariance = bayesnb.GaussianNB(known_variance=1.0), bayesnb.GaussianDA()
+        shared = bayesnb.GaussianDA(covariance="shared")
+        cases += [
+            ("50,000 × 30", (X, y), [gaussian, pooled, known, covariance, shared]),
+            ("50,000 × 30, yes/no", ((X > 0).astype(float), y), [bayesnb.BernoulliNB()]),
+            (
+                "50,000 × 30, counts",
+                (counts, y),
+                [bayesnb.CategoricalNB(), bayesnb.PoissonNB(), bayesnb.MultinomialNB()],
+            ),
+        ]
+    X, y = load_iris(return_X_y=True)
+    cases.append(("iris", (X, y), [bayesnb.KernelNB()]))
+    return [_leave_one_out(data, nb, X, y, repeats) for data, (X, y), models in cases for nb in models]
+
+
+def _leave_one_out(data: str, nb: Any, X: Any, y: np.ndarray, repeats: int) -> Record:
+    nb.fit(X, y)
+    repeats = 1 if isinstance(nb, bayesnb.KernelNB) else repeats
+    calls = (lambda: nb.fit(X, y)), (lambda: nb.predict_log_proba(X)), (lambda: nb.loo(X, y))
+    fit, predict, loo = medians(*calls, repeats=repeats)
+    ratios = {"loo/fit": loo / fit, "loo/predict": loo / predict, "predict/fit": predict / fit}
+    return {"data": data, "classes": len(nb.classes_), "model": repr(nb), "fit": fit, **ratios}
+
+
+def intervals(repeats: int) -> list[Record]:
+    """Draws over the analytic form, and the distance of their endpoints."""
+    words = bayesnb.MultinomialNB()
+    return [
+        _interval("spam", words, *spam(), repeats),
+        _interval("spam", bayesnb.BernoulliNB(), *spam(), repeats),
+        _interval("3,000 × 10,000, 100 words", words, *text_rows(3_000, 10_000, 2), repeats),
+        _interval("3,000 × 10,000, 100 words", words, *text_rows(3_000, 10_000, 5), repeats),
+    ]
+
+
+def _interval(data: str, nb: Any, X: sparse.csr_array, y: np.ndarray, repeats: int) -> Record:
+    nb.fit(X, y)
+    some = X[np.random.default_rng(1).permutation(len(y))[:300]]
+    exact = nb.predict_interval(some, method="draws", n_draws=4000, seed=1)
+    few = nb.predict_interval(some, method="draws", n_draws=1000, seed=2)
+    error, noise = (float(abs(ends - exact).mean()) for ends in (nb.predict_interval(some), few))
+    calls = (lambda: nb.predict_interval(X)), (lambda: nb.predict_interval(X, method="draws"))
+    calls[0]()
+    analytic, draws = medians(*calls, repeats=max(repeats // 2, 2), warm=False)
+    alone, fit = medians(calls[0], lambda: nb.fit(X, y), repeats=repeats)
+    record = {"data": data, "classes": len(nb.classes_), "model": repr(nb), "analytic": alone}
+    record |= {"draws/analytic": draws / analytic, "analytic/fit": alone / fit}
+    return record | {"error": error, "error of 1,000 draws": noise}
+
+
+def draws(repeats: int) -> list[Record]:
+    """Effective draws a second, exact over NUTS."""
+    models = [bayesnb.GaussianNB(), bayesnb.BernoulliNB(binarize=3), bayesnb.MultinomialNB(), bayesnb.GaussianDA()]
+    return [_draws(nb, *load_iris(return_X_y=True), repeats) for nb in models]
+
+
+def _draws(nb: Any, X: np.ndarray, y: np.ndarray, repeats: int) -> Record:
+    nb.fit(X, y)
+    kept: list[Any] = []
+
+    def nuts(size: int) -> None:
+        kept.append(nb.sample_posterior(size, method="nuts", warmup=500, progress_bar=False))
+
+    exact = least_ess(nb.sample_posterior(1000)) / medians(lambda: nb.sample_posterior(1000), repeats=repeats)[0]
+    nuts(10)  # imports, and what JAX compiles once and for all
+    short, long = seconds(lambda: nuts(100)), seconds(lambda: nuts(10_000))
+    effective = least_ess(kept[-1])
+    steady = exact * (long - short) / (effective * 0.99) if long > short else None  # None: lost in the noise
+    record = {"data": "iris", "model": repr(nb), "exact ESS/s": exact, "NUTS ESS of 40,000": effective}
+    return record | {"exact/NUTS": exact * long / effective, "without start": steady}
+
+
+def least_ess(data: Any) -> float:
+    """ArviZ's bulk ESS of the parameter that has the fewest."""
+    posterior = data["posterior"]
+    values = import_arviz().ess(getattr(posterior, "dataset", posterior))
+    return float(min(np.nanmin(values[name]) for name in values.data_vars))
+
+
+def table(title: str, records: list[Record]) -> str:
+    """Records as aligned text under their keys."""
+    cells = [list(records[0])]
+    cells += [
+        [
+            f"{v:.3g}" if isinstance(v, float) and v < 1000 else f"{v:,.0f}" if isinstance(v, float) else str(v)
+            for v in record.values()
+        ]
+        for record in records
+    ]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells)
+    return "\n".join([title, *lines, ""])
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--json", help="file for all records; times are in seconds")
+    options = parser.parse_args(arguments)
+    parts = {"leave-one-out": leave_one_out, "intervals of sparse text": intervals, "draws": draws}
+    found = {}
+    for title, part in parts.items():
+        found[title] = part(options.repeats)
+        print(table(title, found[title]), flush=True)
+    if options.json:
+        Path(options.json).write_text(json.dumps(found, indent=1, allow_nan=False))
+
+
+if __name__ == "__main__":
+    main()
