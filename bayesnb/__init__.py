@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import datasets as datasets
+    from . import drop_in as drop_in
     from . import families as families
     from .analysis.active import expected_information as expected_information
     from .analysis.active import most_informative as most_informative
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .analysis.decisions import expected_costs as expected_costs
     from .analysis.decisions import moved_prior as moved_prior
     from .analysis.decisions import with_class_prior as with_class_prior
+    from .analysis.half_labelled import HalfLabelledClassifier as HalfLabelledClassifier
     from .analysis.prior_fitting import PriorDraws as PriorDraws
     from .analysis.prior_fitting import PriorFit as PriorFit
     from .analysis.prior_fitting import fit_prior as fit_prior
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from .analysis.selection import ForwardSelection as ForwardSelection
     from .analysis.selection import SelectionReport as SelectionReport
     from .analysis.selection import select_features as select_features
+    from .distributed import DistributedLoo as DistributedLoo
+    from .distributed import DistributedNB as DistributedNB
     from .estimators import BernoulliNB as BernoulliNB
     from .estimators import CategoricalNB as CategoricalNB
     from .estimators import ComplementNB as ComplementNB
@@ -43,10 +47,13 @@ if TYPE_CHECKING:
     from .estimators import MultinomialNB as MultinomialNB
     from .estimators import PoissonNB as PoissonNB
     from .naive_bayes import NaiveBayes as NaiveBayes
+    from .persistence import load as load
     from .sampling.intervals import Uncertainty as Uncertainty
     from .sampling.loo import LooResult as LooResult
     from .sampling.report import CheckReport as CheckReport
     from .sampling.to_arviz import as_arviz as as_arviz
+    from .streaming import fit_batches as fit_batches
+    from .streaming import predict_batches as predict_batches
 
 __version__ = "0.1.0"
 
@@ -57,6 +64,8 @@ _HOME = {
     "Comparison": "analysis.comparison",
     "ComplementNB": "estimators",
     "CostClassifier": "analysis.decisions",
+    "DistributedLoo": "distributed",
+    "DistributedNB": "distributed",
     "EqualWidthBinner": "analysis.binning",
     "ExponentialNB": "estimators",
     "FeatureAverage": "analysis.averaging",
@@ -64,6 +73,7 @@ _HOME = {
     "GaussianDA": "estimators",
     "GaussianNB": "estimators",
     "GeometricNB": "estimators",
+    "HalfLabelledClassifier": "analysis.half_labelled",
     "KernelNB": "estimators",
     "LooResult": "sampling.loo",
     "MixedNB": "estimators",
@@ -84,19 +94,22 @@ _HOME = {
     "expected_costs": "analysis.decisions",
     "expected_information": "analysis.active",
     "most_informative": "analysis.active",
+    "fit_batches": "streaming",
     "fit_prior": "analysis.prior_fitting",
+    "load": "persistence",
     "moved_prior": "analysis.decisions",
+    "predict_batches": "streaming",
     "rank_features": "analysis.ranking",
     "select_features": "analysis.selection",
     "with_class_prior": "analysis.decisions",
 }
-__all__ = [*_HOME, "datasets", "families"]
+__all__ = [*_HOME, "datasets", "drop_in", "families"]
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(f".{_HOME[name]}", __name__), name)
-    if name in ("datasets", "families"):
+    if name in ("datasets", "drop_in", "families"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

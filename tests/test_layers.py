@@ -14,16 +14,17 @@ import bayesnb
 ROOT = Path(bayesnb.__file__).parent
 # ground floor first; a module imports from the floors below its own, or from its own package
 FLOORS = [
-    {"_typing"},
+    {"_parallel", "_typing"},
     {"_special"},
     {"_random", "_rows", "statistics"},
-    {"_kernel_sums", "_wishart"},
+    {"_kernel_sums", "_gaussian_sums", "_wishart"},
     {"base"},
     {"families"},
     {"naive_bayes"},
     {"sampling"},
     {"datasets", "estimators"},
-    {"analysis"},
+    {"analysis", "drop_in", "streaming"},
+    {"distributed", "persistence"},
     {"cli"},
 ]
 FLOOR = {name: floor for floor, names in enumerate(FLOORS) for name in names}
@@ -66,7 +67,7 @@ def test_imports_point_down(path: Path) -> None:
 @pytest.mark.parametrize("path", [f for f in FILES if home(f) in CORE], ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_core_needs_few_packages(path: Path) -> None:
     packages = {name.split(".")[0] for name in imports(path)} - sys.stdlib_module_names
-    assert packages <= {"bayesnb", "jax", "jaxtyping", "numpy", "numpyro", "scipy"}
+    assert packages <= {"bayesnb", "jax", "jaxtyping", "numpy", "numpyro", "scipy", "threadpoolctl"}
 
 
 def fresh(code: str) -> None:

@@ -55,6 +55,7 @@ def test_log_prob_and_joint_at_draws(whole: tuple[NaiveBayes, dict[str, np.ndarr
     np.testing.assert_allclose(nb.log_joint(rows, one), table[1, 2], rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_bayes_identity_of_several_blocks(
     whole: tuple[NaiveBayes, dict[str, np.ndarray]], rng: np.random.Generator

@@ -25,13 +25,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._special import log_normalize
 from ..base import as_jax
-from ..estimators._base import all_or_nothing
+from ..estimators._base import JointClassifier, all_or_nothing
 from ..families import (
     BetaBernoulli,
     BetaGeometric,
@@ -66,7 +65,7 @@ class _Part:
     log_bayes_factor: np.ndarray  # evidence of the first over that of the second, by column
 
 
-class FeatureAverage(ClassifierMixin, BaseEstimator):
+class FeatureAverage(JointClassifier):
     """Naive Bayes averaged over all subsets of its features, as a scikit-learn classifier.
 
     Parameters
@@ -172,19 +171,6 @@ class FeatureAverage(ClassifierMixin, BaseEstimator):
             both = self._mixture(part, j, np.append(x.data[start:end], 0.0)[:, None])
             table += both[-1]
             table[x.indices[start:end]] += both[:-1] - both[-1]
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """log p(y = c | x_i, data) averaged over all subsets, (n, c), nats."""
-        return log_normalize(self.predict_joint_log_proba(X))
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """p(y = c | x_i, data) averaged over all subsets, (n, c)."""
-        return np.exp(self.predict_log_proba(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Label with the largest probability for each row, (n,)."""
-        joint = self.predict_joint_log_proba(X)
-        return self.classes_[np.argmax(joint, axis=1)]
 
     def numpyro_model(self, X: Any, y: Any = None) -> None:
         """The same model in NumPyro, for enumerating s at small d: sites `included`, and both sets of parameters.

@@ -121,8 +121,7 @@ def with_class_prior(estimator: Any, class_prior: Any) -> Any:
     """
     check_is_fitted(estimator)
     moved = copy.copy(estimator)
-    name = "priors" if hasattr(estimator, "priors") else "class_prior"
-    moved.set_params(**{name: np.asarray(class_prior, float)})
+    moved.set_params(**{moved._prior_name: np.asarray(class_prior, float)})
     assert isinstance(moved._class_prior(), FixedClasses)
     return moved._set_statistics(moved.statistics_)
 

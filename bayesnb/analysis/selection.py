@@ -27,12 +27,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from .._random import generator
 from .._special import log_normalize
 from ..estimators import CategoricalNB
-from ..estimators._base import all_or_nothing, positive
+from ..estimators._base import all_or_nothing, of_any_type, positive
 from ..naive_bayes import NaiveBayes, Statistics
 from ..statistics import Counts, one_hot
 from .binning import _whole
@@ -409,12 +409,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         return self.estimator_.posterior_.log_joint(self.estimator_._rows(chosen), self.estimator_._theta())
 
     def _validate(self, X: Any, reset: bool) -> Any:
-        if not hasattr(X, "columns"):
-            return validate_data(self, X, dtype=None, ensure_all_finite=False, reset=reset)
-        validate_data(self, X, skip_check_array=True, reset=reset)  # a data frame keeps the types of its columns
-        if len(X) == 0:
-            raise ValueError("`X` has 0 rows; at least one is needed")
-        return X
+        return of_any_type(self, X, reset=reset)
 
     def _get_support_mask(self) -> Bool[np.ndarray, " d"]:
         check_is_fitted(self)

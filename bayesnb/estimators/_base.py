@@ -5,23 +5,37 @@ replaced, never changed in place, so that a method that fails leaves the model a
 """
 
 import functools
+import os
+import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, is_dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import jax
 import numpy as np
+from pandas import DataFrame, isna
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from .._random import categorical, generator
+from .._rows import csr_slice
 from .._special import log_normalize
-from .._typing import Scalar
+from .._typing import Scalar, Sparse
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
-from ..naive_bayes import NaiveBayes, Parameters, Rows, Statistics
+from ..naive_bayes import NaiveBayes, Parameters, Rows, Statistics, by_rows, fold_rows
 from ..statistics import one_hot
 
 if TYPE_CHECKING:
@@ -32,6 +46,8 @@ if TYPE_CHECKING:
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 BLOCK = "x"  # the block of an estimator that has only one
+_NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
+_MOST_WEIGHT = 1e100  # of a row; sums of larger ones could overflow
 _DRAWN = 1 << 22  # numbers drawn at a time
 
 
@@ -51,7 +67,47 @@ def all_or_nothing(method: Method) -> Method:
     return wrapped  # type: ignore[return-value]
 
 
-class AbstractNB(ClassifierMixin, BaseEstimator):
+class JointClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier that normalises a table log p(x_i, y = c)."""
+
+    classes_: np.ndarray
+
+    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
+        """log p(x_i, y = c) in nats, (n, c)."""
+        raise NotImplementedError
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """log p(y = c | x_i) in nats, (n, c): the joint table normalised.
+
+        With estimate="predictive" this is the Bayes predictive p(y | x, data), parameters integrated out of the joint;
+        the average of class probabilities over the posterior is `sample_proba(X).mean(0)`, another number.
+        """
+        table = self.predict_joint_log_proba(X)
+        return by_rows(lambda part: log_normalize(table[part]), {BLOCK: table})
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """p(y = c | x_i), (n, c); see `predict_log_proba`."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Label with the largest probability for each row, (n,)."""
+        joint = self.predict_joint_log_proba(X)
+        return self.classes_[np.argmax(joint, axis=1)]
+
+
+@dataclass(frozen=True)
+class _Conditioned:
+    """A prior and statistics, and the posterior when it is wanted: a batch costs no pass over the parameters."""
+
+    prior: NaiveBayes
+    statistics: Statistics
+
+    @functools.cached_property
+    def posterior(self) -> NaiveBayes:
+        return self.prior.update(self.statistics)
+
+
+class AbstractNB(JointClassifier):
     """What all naive Bayes estimators share; the parameters of the class prior are read from attributes.
 
     A subclass says how its input becomes rows (`_rows`), which prior belongs to the statistics (`_blocks`), and how
@@ -60,6 +116,9 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
 
     estimate: str
     class_alpha: Any
+    alpha: Any
+    force_alpha: bool
+    statistics_: Statistics
 
     # --- what a subclass supplies -----------------------------------------------------------------------------------
 
@@ -105,7 +164,7 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
             of range; the message names it
         """
         X, y = self._validate(X, y=y, reset=True)
-        check_classification_targets(y)
+        y = _labels(y)
         self.classes_, index = np.unique(y, return_inverse=True)
         self._learn_encoding(X, reset=True)
         return self._set_statistics(self._gather(X, index, sample_weight))
@@ -126,13 +185,15 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
         """
         first = not hasattr(self, "statistics_")
         if first and classes is None:
-            raise ValueError("`classes` is None; the first call of partial_fit needs all labels that will ever occur")
+            raise ValueError("classes must be passed on the first call to partial_fit: all labels that will ever occur")
         if classes is not None:
-            labels = np.unique(column_or_1d(classes))
+            with _naming("classes"):
+                labels = np.unique(_labels(column_or_1d(classes), "classes"))
             if not first and not np.array_equal(labels, self.classes_):
-                raise ValueError(f"`classes` is {labels}, but earlier calls of partial_fit had {self.classes_}")
+                before = f"the same as on last call to partial_fit, {self.classes_}"
+                raise ValueError(f"`classes` is {labels}, which is not {before}")
         X, y = self._validate(X, y=y, reset=first)
-        check_classification_targets(y)
+        y = _labels(y)
         if first:
             self.classes_ = labels
         self._learn_encoding(X, reset=first)
@@ -154,6 +215,62 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
         self._learn_encoding(X, reset=False)
         return self._set_statistics(self._without(self._gather(X, self._class_index(y), sample_weight)))
 
+    @all_or_nothing
+    def merge(self, other: Any) -> Self:
+        """Add the rows that another estimator was fitted on: the posterior of both sets of rows.
+
+        Statistics add, so that estimators fitted on parts of the rows, on several machines or by owners who share no
+        rows, reach in any order and grouping the posterior that `fit` reaches on all rows at once.
+
+        Parameters
+        ----------
+        other : fitted estimator of the same kind, with the same hyperparameters, classes and features, which is left as
+            it is; levels of features (`CategoricalNB`) are united
+
+        Raises
+        ------
+        ValueError
+            if one of the two is not fitted, or they are not of one kind; the message names what differs
+        """
+        check_is_fitted(self)
+        self._check_mergeable(other)
+        return self._set_statistics(self._unite(other))
+
+    def _check_mergeable(self, other: Any) -> None:
+        """Raise a ValueError that names what differs between two estimators that are to be merged."""
+        if type(other) is not type(self):
+            raise ValueError(f"`other` is a {type(other).__name__}; a {type(self).__name__} merges with its own kind")
+        check_is_fitted(other)
+        theirs = other.get_params(deep=False)
+        for name, value in self.get_params(deep=False).items():
+            if not _alike(value, theirs[name]):
+                raise ValueError(f"`other` has {name}={theirs[name]!r}, here it is {value!r}; fit both with the same")
+        if not np.array_equal(self.classes_, other.classes_):
+            raise ValueError(
+                f"`other` has the classes {other.classes_}, here they are {self.classes_}; give both fits all labels, "
+                "with `partial_fit(X, y, classes=…)`"
+            )
+        names, found = (getattr(one, "feature_names_in_", None) for one in (self, other))
+        if self.n_features_in_ != other.n_features_in_ or not np.array_equal(names, found):  # type: ignore[arg-type]
+            here, there = (one.n_features_in_ if n is None else n for one, n in ((self, names), (other, found)))
+            raise ValueError(f"`other` has the features {there}, here they are {here}; fit both on the same columns")
+
+    def _unite(self, other: Any) -> Statistics:
+        """Statistics of the rows of both, in an encoding that knows what either knew."""
+        return self.statistics_ + other.statistics_
+
+    def _widen(self, classes: np.ndarray) -> None:
+        """Know more classes, sorted, of which no row was there so far."""
+        at = np.searchsorted(classes, self.classes_)
+
+        def spread(leaf: np.ndarray) -> np.ndarray:
+            wide = np.zeros((len(classes), *leaf.shape[1:]), leaf.dtype)
+            wide[at] = leaf
+            return wide
+
+        self.statistics_ = jax.tree.map(spread, self.statistics_)
+        self.classes_ = classes
+
     def _without(self, stats: Statistics) -> Statistics:
         """What is left of the statistics without those of some rows; ValueError where these were never fitted."""
         held = self.statistics_
@@ -161,21 +278,34 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
         pairs = [(left, held), *((block, held.blocks[name]) for name, block in left.blocks.items())]
         if any(_is_negative(after, before) for after, before in pairs):
             raise ValueError("`X`, `y` hold rows that were never fitted: forgetting them would leave negative counts")
+        if any(_is_too_far(left.blocks[name], taken, held.blocks[name]) for name, taken in stats.blocks.items()):
+            raise ValueError("`X`, `y` hold rows that were never fitted: forgetting them would leave negative squares")
         return left
 
     def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
         """Statistics of validated rows with class indices."""
+        r = self._weights(X, index, sample_weight)
+        prior = NaiveBayes(self._class_prior(), self._blocks(None))
+        return fold_rows(
+            lambda part: prior.suffstats(self._rows(_cut(X, part)), r[part]), {BLOCK: X}, prior.least_cells
+        )
+
+    def _weights(self, X: Any, index: np.ndarray, sample_weight: Any) -> Sparse:
+        """Weights r (n, c) of validated rows with class indices."""
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        r = one_hot(index, len(self.classes_), weights)
-        return NaiveBayes(self._class_prior(), self._blocks(None)).suffstats(self._rows(X), r)
+            with _naming("sample_weight"):
+                weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            if (most := weights.max(initial=0)) > _MOST_WEIGHT:
+                raise ValueError(f"`sample_weight` has {most:g}; it needs at most {_MOST_WEIGHT:g}, divide all weights")
+        return one_hot(index, len(self.classes_), weights)
 
     def _set_statistics(self, stats: Statistics) -> Self:
         self._check_estimate()
-        self.statistics_ = stats
+        # one layout: the last bits of a sum depend on it, and a file or a pickle would change it
+        self.statistics_ = stats = jax.tree.map(np.ascontiguousarray, stats)
         self.prior_ = NaiveBayes(self._class_prior(), self._blocks(stats))
-        self.posterior_ = self.prior_.update(stats)
+        self._conditioned = _Conditioned(self.prior_, stats)
         return self
 
     def _class_index(self, y: np.ndarray) -> np.ndarray:
@@ -184,23 +314,34 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
         unknown = self.classes_[index] != y
         if unknown.any():
             found = np.unique(y[unknown])
-            raise ValueError(f"`y` has the labels {found}, which are not among the classes {self.classes_}")
+            raise ValueError(f"The target label(s) {found} in y do not exist in the initial classes {self.classes_}")
         return index
+
+    @property
+    def _prior_name(self) -> str:
+        """The parameter that holds fixed class probabilities, as scikit-learn names it."""
+        return "priors" if hasattr(self, "priors") else "class_prior"
 
     def _class_prior(self) -> AbstractClasses:
         """Fixed where probabilities are given, uniform where `fit_prior` is False, else Dirichlet(class_alpha)."""
-        name = "priors" if hasattr(self, "priors") else "class_prior"
-        given, c = getattr(self, name), len(self.classes_)
+        name, c = self._prior_name, len(self.classes_)
+        given = getattr(self, name)
         if given is not None:
             pi = np.asarray(given, float)
             if pi.shape != (c,):
-                raise ValueError(f"`{name}` has shape {pi.shape}; it needs one probability for each of {c} classes")
-            if not (pi >= 0).all() or not np.isclose(pi.sum(), 1, rtol=0, atol=1e-8):
-                raise ValueError(f"`{name}` is {pi}; it needs non-negative probabilities that sum to one")
+                raise ValueError(f"Number of priors must match number of classes, {c}; `{name}` has shape {pi.shape}")
+            if not (pi >= 0).all():
+                raise ValueError(f"Priors must be non-negative; `{name}` is {pi}")
+            if not np.isclose(pi.sum(), 1, rtol=0, atol=1e-8):
+                raise ValueError(f"The sum of the priors should be 1; `{name}` is {pi}")
             return FixedClasses(pi / pi.sum())
         if not getattr(self, "fit_prior", True):
             return FixedClasses(np.full(c, 1 / c))
         return DirichletClasses(np.array(positive("class_alpha", self.class_alpha, (c,))))
+
+    def _concentration(self, shape: tuple[int, ...]) -> np.ndarray:
+        """`alpha` as the concentrations of the prior, for estimators whose alpha is that of scikit-learn."""
+        return concentration(self.alpha, self.force_alpha, shape)
 
     def _check_estimate(self) -> None:
         if self.estimate not in ("predictive", "mean", "map", "mle"):
@@ -210,25 +351,11 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c) in nats, (n, c), under the current `estimate`."""
-        rows = self._encode(X)
-        return self.posterior_.log_joint(rows, self._theta())
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """log p(y = c | x_i) in nats, (n, c): the joint table normalised, under the current `estimate`.
-
-        With estimate="predictive" this is the Bayes predictive p(y | x, data), parameters integrated out of the joint;
-        the average of class probabilities over the posterior is `sample_proba(X).mean(0)`, another number.
-        """
-        return log_normalize(self.predict_joint_log_proba(X))
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """p(y = c | x_i), (n, c); see `predict_log_proba`."""
-        return np.exp(self.predict_log_proba(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Label with the largest probability for each row, (n,)."""
-        joint = self.predict_joint_log_proba(X)
-        return self.classes_[np.argmax(joint, axis=1)]
+        check_is_fitted(self)
+        X, theta, posterior = self._validate(X, reset=False), self._theta(), self.posterior_
+        return by_rows(
+            lambda part: posterior.log_joint(self._rows(_cut(X, part)), theta), {BLOCK: X}, posterior.least_cells
+        )
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The discriminant whose largest value wins: for two classes the log odds of the second, (n,), in nats.
@@ -324,8 +451,9 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
         return np.logaddexp.reduce(self.predict_joint_log_proba(X), axis=1)
 
     def _encode(self, X: Any) -> Rows:
+        """All rows by block, in float64."""
         check_is_fitted(self)
-        return self._rows(self._validate(X, reset=False))
+        return {name: x.astype(float, copy=False) for name, x in self._rows(self._validate(X, reset=False)).items()}
 
     def _theta(self) -> Parameters | None:
         """Parameters that the current estimate plugs in; None integrates them out."""
@@ -349,6 +477,12 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
         return theta
 
     # --- what the posterior tells -----------------------------------------------------------------------------------
+
+    @property
+    def posterior_(self) -> NaiveBayes:
+        """The prior conditioned on all rows fitted, frozen; derived when it is first asked for."""
+        check_is_fitted(self)
+        return self._conditioned.posterior
 
     @property
     def class_count_(self) -> np.ndarray:
@@ -501,6 +635,22 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
 
         return loo(self, X, y, sample_weight)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to a safetensors file, which `bayesnb.load` reads.
+
+        The file holds the hyperparameters, the sufficient statistics, labels and names, and no code. It is written all
+        at once: until it is complete, an older file of that name stays as it was.
+
+        Raises
+        ------
+        ValueError
+            if the estimator is not fitted, is of a class derived from bayesnb's, or has hyperparameters that were set
+            after the fit or that a file cannot hold, such as functions; the message names them
+        OSError
+            if the file cannot be written
+        """
+        import_module("bayesnb.persistence").save(self, path)  # it knows all estimators, and so stands above them
+
     def _feature_labels(self, block: str) -> dict[str, np.ndarray]:
         """Coordinates of a block's own dimensions, in the order of its axes after the class."""
         names = getattr(self, "feature_names_in_", None)
@@ -517,6 +667,13 @@ class AbstractNB(ClassifierMixin, BaseEstimator):
         return tags
 
 
+def _cut(X: Any, part: slice) -> Any:
+    """Some rows of validated input; all of them as they are, of which there is no copy to make."""
+    if part.start == 0 and part.stop >= X.shape[0]:
+        return X
+    return csr_slice(X, part) if sparse.issparse(X) and X.format == "csr" else _safe_indexing(X, part)
+
+
 def _is_negative(after: Any, before: Any) -> bool:
     """Whether counts have fallen below zero by more than the rounding of what they were."""
     for name in ("n", "total"):
@@ -526,6 +683,27 @@ def _is_negative(after: Any, before: Any) -> bool:
             if (left < -1e-9 * np.maximum(scale, 1)).any():
                 return True
     return False
+
+
+def _is_too_far(left: Any, taken: Any, held: Any) -> bool:
+    """Whether rows taken out lie further out than all squares held allow: put back, they would make more of them."""
+    if not hasattr(held, "ss"):
+        return False
+    left, taken, held = (part.moments() if hasattr(part, "moments") else part for part in (left, taken, held))
+    again = replace(left, ss=np.maximum(left.ss, 0)) + taken
+    rounding = 1e-3 * held.ss + held.n * (1e-6 * held.mean) ** 2
+    return bool((again.ss > held.ss + rounding).any())
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two hyperparameters say the same: numbers, arrays, priors, estimators, and lists and mappings of them."""
+    if isinstance(a, BaseEstimator) or is_dataclass(a):
+        return type(a) is type(b) and _alike(vars(a), vars(b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_alike(value, b[key]) for key, value in a.items())
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(_alike, a, b))
+    return a is b or bool(np.array_equal(a, b))
 
 
 def positive(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -576,16 +754,82 @@ def refuse(estimator: Any, X: Any, bad: Any, what: str, advice: str) -> None:
     names = getattr(estimator, "feature_names_in_", None)
     label = repr(str(names[column])) if names is not None else str(column)
     name = type(estimator).__name__
-    raise ValueError(f"{what} in data passed to {name}: `X` has {value:g} in column {label}; {advice}")
+    raise ValueError(f"{what} in data passed to {name} (input X): `X` has {value:g} in column {label}; {advice}")
+
+
+def of_any_type(estimator: Any, X: Any, **checks: Any) -> Any:
+    """scikit-learn's `validate_data` for cells of any type, missing ones too; a data frame keeps the types it has."""
+    if not hasattr(X, "columns"):
+        return _validated(estimator, X, dtype=None, ensure_all_finite=False, **checks)
+    checks.pop("accept_sparse", None)
+    y = checks.get("y")
+    _validated(estimator, X, skip_check_array=True, **checks)
+    if len(X) == 0:
+        raise ValueError("`X` has 0 rows; at least one is needed")
+    if y is None:
+        return X
+    with _naming():
+        y = _check_y(y, estimator=estimator)
+        check_consistent_length(X, y)
+    return X, y
 
 
 def numeric(estimator: Any, X: Any, *, sparse_ok: bool, missing_ok: bool = True, **checks: Any) -> Any:
-    """scikit-learn's `validate_data` for float64 rows; dense ones may hold NaN unless the likelihood forbids it."""
-    return validate_data(
-        estimator,
-        X,
-        accept_sparse="csr" if sparse_ok else False,
-        dtype=np.float64,
-        ensure_all_finite="allow-nan" if missing_ok and not sparse.issparse(X) else True,
-        **checks,
-    )
+    """scikit-learn's `validate_data` for numbers; dense rows may hold NaN unless the likelihood forbids it.
+
+    Integers and float32 stay as they are: what is computed of them is float64, some rows at a time.
+    """
+    missing_ok = missing_ok and not sparse.issparse(X)
+    checks |= {"dtype": _NUMBERS, "ensure_all_finite": "allow-nan" if missing_ok else True}
+    return _validated(estimator, X, accept_sparse="csr" if sparse_ok else False, **checks)
+
+
+def _validated(estimator: Any, X: Any, **checks: Any) -> Any:
+    """`validate_data`; of sparse rows each cell in one piece, and no cell missing unless that is allowed."""
+    with _naming():
+        found = validate_data(estimator, _with_nan(X), **checks)
+    rows, *y = found if isinstance(found, tuple) else (found,)
+    if sparse.issparse(rows):
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+        if checks["ensure_all_finite"] and not np.isfinite(rows.data).all():  # of a sparse data frame, or a sum
+            raise ValueError("`X` is sparse and has cells that are NaN or infinite; pass dense rows with NaN, or 0")
+    return (rows, *y) if y else rows
+
+
+def _labels(y: np.ndarray, name: str = "y") -> np.ndarray:
+    """Labels that are all strings or all numbers, none of them missing."""
+    if y.dtype == object and not all(isinstance(label, str) for label in y):
+        if isna(y).any():
+            raise ValueError(f"`{name}` has missing labels (None, NaN or NA); leave them out, and their rows")
+        kinds = ", ".join(sorted({type(label).__name__ for label in y}))
+        raise ValueError(f"Unknown label type: `{name}` has objects of type {kinds}; make them all strings, or integers")
+    check_classification_targets(y)
+    return y
+
+
+def _with_nan(X: Any) -> Any:
+    """Masked cells, None and pandas.NA as NaN: scikit-learn overlooks masks, and stumbles on NA among objects."""
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.filled(X.astype(float if X.dtype.kind in "biuf" else object), np.nan)
+    if isinstance(X, np.ndarray) and X.dtype == object:
+        return np.where(isna(X), np.nan, X)
+    if isinstance(X, DataFrame):
+        for j in np.flatnonzero([isinstance(dtype, np.dtypes.ObjectDType) for dtype in X.dtypes]):
+            X = X.copy(deep=False)
+            X.isetitem(j, _with_nan(X.iloc[:, j].to_numpy()))
+    return X
+
+
+@contextmanager
+def _naming(*names: str) -> Iterator[None]:
+    """Errors of scikit-learn's checks that name no argument say whose they are."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        names = names or ("X", "y")
+        if re.search(rf"\b({'|'.join(names)})\b", str(error)):
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{', '.join(f'`{name}`' for name in names)}: {error}") from error

@@ -8,7 +8,7 @@ from sklearn.utils import Tags
 
 from ..families import BetaBernoulli
 from ..naive_bayes import Rows, Statistics
-from ._base import BLOCK, AbstractNB, concentration, numeric, refuse
+from ._base import BLOCK, AbstractNB, numeric, refuse
 
 
 class BernoulliNB(AbstractNB):
@@ -79,10 +79,15 @@ class BernoulliNB(AbstractNB):
                     f"`binarize` is {self.binarize}; below zero it would turn every empty cell of sparse rows into a "
                     "one. Pass dense rows."
                 )
-            above = sparse.csr_array((X.data > self.binarize, X.indices, X.indptr), shape=X.shape, dtype=float)
+            above = sparse.csr_array(X, dtype=float, copy=True)  # a copy: what follows moves cells in place
+            above.data = (X.data > self.binarize).astype(float)
             above.eliminate_zeros()
             return {BLOCK: above}
-        return {BLOCK: np.where(np.isnan(X), np.nan, X > self.binarize)}
+        above = (X > self.binarize).astype(float)
+        missing = np.isnan(X)
+        if missing.any():
+            above[missing] = np.nan
+        return {BLOCK: above}
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
@@ -91,7 +96,7 @@ class BernoulliNB(AbstractNB):
                 raise ValueError(f"`alpha` is {self.alpha!r}; it needs positive numbers, or 'clop'")
             m = np.broadcast_to(self._shares(stats), shape)
             return {BLOCK: BetaBernoulli(m, 1 - m)}
-        alpha = concentration(self.alpha, self.force_alpha, shape)
+        alpha = self._concentration(shape)
         return {BLOCK: BetaBernoulli(alpha, alpha)}
 
     def _shares(self, stats: Statistics | None) -> np.ndarray:

@@ -1,17 +1,19 @@
 """Categorical naive Bayes for scikit-learn users."""
 
+import copy
+import itertools
 import numbers
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from ..families import DirichletCategorical
 from ..naive_bayes import Rows, Statistics
 from ..statistics import Counts
-from ._base import AbstractNB, concentration
+from ._base import AbstractNB, of_any_type
 
 
 class CategoricalNB(AbstractNB):
@@ -50,7 +52,7 @@ class CategoricalNB(AbstractNB):
     -----
     Takes strings, pandas categoricals and whole numbers, mixed as a data frame or object array may be. NaN, None and
     pandas.NA are missing cells and left out, and so is, in prediction, a level that was never seen. `partial_fit`
-    takes in new levels as they come.
+    takes in new levels as they come. Sparse rows hold whole numbers, an empty cell is level 0.
     """
 
     def __init__(
@@ -73,20 +75,10 @@ class CategoricalNB(AbstractNB):
         self.estimate = estimate
 
     def _validate(self, X: Any, **checks: Any) -> Any:
-        if hasattr(X, "columns"):  # a data frame keeps the types of its columns
-            y = checks.pop("y", "no_validation")
-            validate_data(self, X, y, skip_check_array=True, **checks)
-            if len(X) == 0:
-                raise ValueError("`X` has 0 rows; at least one is needed")
-            if isinstance(y, str):
-                return X
-            y = column_or_1d(y, warn=True)
-            check_consistent_length(X, y)
-            return X, y
-        return validate_data(self, X, checks.pop("y", "no_validation"), dtype=None, ensure_all_finite=False, **checks)
+        return of_any_type(self, X, accept_sparse="csr", **checks)
 
     def _learn_encoding(self, X: Any, reset: bool) -> None:
-        columns = _columns(X)
+        columns = _columns(_ends(X))
         for j, (values, declared) in enumerate(columns):
             codes = None if declared is not None else _as_numbers(values[~pd.isna(values)])
             if codes is not None and codes.min(initial=0) < 0:
@@ -96,26 +88,51 @@ class CategoricalNB(AbstractNB):
                 )
         least = self._least(len(columns))
         found = [_levels(*column, k, self._label(j)) for j, (column, k) in enumerate(zip(columns, least, strict=True))]
-        if not reset:
-            before, counts = self.categories_, self._counts()
-            found = [_union(old, new) for old, new in zip(before, found, strict=True)]
-            counts = [_relabel(*one) for one in zip(counts, before, found, strict=True)]
-        self.categories_: list[np.ndarray] = found
-        self.n_categories_ = np.array([len(levels) for levels in found])
-        if not reset:
-            blocks = {
-                name: Counts(np.stack([counts[j] for j in group], 1), np.zeros((len(self.classes_), len(group))))
-                for name, group in self._columns().items()
-            }
-            self.statistics_ = Statistics(self.statistics_.n, blocks)
+        if reset:
+            self._set_levels(found)
+        else:
+            self._recode([_union(old, new) for old, new in zip(self._known(), found, strict=True)])
+
+    def _set_levels(self, levels: list[np.ndarray]) -> None:
+        """A feature of which nothing is known yet has its codes, at least one level."""
+        least = self._least(len(levels))
+        levels = [one if len(one) else np.arange(max(k, 1)) for one, k in zip(levels, least, strict=True)]
+        self.categories_: list[np.ndarray] = levels
+        self.n_categories_ = np.array([len(one) for one in levels])
+
+    def _known(self) -> list[np.ndarray]:
+        """Levels of each feature; none where all cells so far were missing."""
+        least = self._least(self.n_features_in_)
+        return [
+            levels[:0] if levels.dtype.kind == "i" and len(levels) <= max(k, 1) and not counts.any() else levels
+            for levels, counts, k in zip(self.categories_, self._counts(), least, strict=True)
+        ]
+
+    def _recode(self, levels: list[np.ndarray]) -> None:
+        """Statistics by other levels, which hold all that were known."""
+        before, counts = self._known(), self._counts()
+        self._set_levels(levels)
+        moved = [_relabel(n[:, : len(b)], b, one) for n, b, one in zip(counts, before, self.categories_, strict=True)]
+        blocks = {
+            name: Counts(np.stack([moved[j] for j in group], 1), np.zeros((len(self.classes_), len(group))))
+            for name, group in self._columns().items()
+        }
+        self.statistics_ = Statistics(self.statistics_.n, blocks)
+
+    def _unite(self, other: Any) -> Statistics:
+        other = copy.copy(other)
+        levels = [_union(*pair) for pair in zip(self._known(), other._known(), strict=True)]
+        for one in (self, other):
+            one._recode(levels)
+        return self.statistics_ + other.statistics_
 
     def _least(self, d: int) -> list[int]:
         """`min_categories` for each feature."""
         value = np.asarray(0 if self.min_categories is None else self.min_categories)
         if not np.issubdtype(value.dtype, np.integer) or value.shape not in ((), (d,)):
             raise ValueError(
-                f"`min_categories` is {self.min_categories!r}; it needs one whole number, or one for each of the {d} "
-                "features"
+                f"`min_categories` is {self.min_categories!r}; 'min_categories' should have shape ({d},), or be one "
+                "number, and be whole"
             )
         return np.broadcast_to(value, d).tolist()
 
@@ -133,12 +150,23 @@ class CategoricalNB(AbstractNB):
         return [by_feature[j] for j in range(len(by_feature))]
 
     def _rows(self, X: Any) -> Rows:
+        if sparse.issparse(X):
+            if named := [j for j, levels in enumerate(self.categories_) if levels.dtype.kind != "i"]:
+                label = self._label(named[0])
+                raise ValueError(f"`X` is sparse, but column {label} has levels that are not codes 0 … K−1")
+            codes = sparse.csr_array(X, dtype=float, copy=True)
+            codes.data[codes.data != np.floor(codes.data)] = np.nan
+            return {name: codes[:, group] for name, group in self._columns().items()}
+        groups = self._columns()
+        if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and all(v.dtype.kind == "i" for v in self.categories_):
+            table = _code_table(X, self.n_categories_)
+            return {name: table if len(groups) == 1 else table[:, group] for name, group in groups.items()}
         codes = [_code(values, levels) for (values, _), levels in zip(_columns(X), self.categories_, strict=True)]
-        return {name: np.stack([codes[j] for j in group], 1) for name, group in self._columns().items()}
+        return {name: np.stack([codes[j] for j in group], 1) for name, group in groups.items()}
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
         c = len(self.classes_)
-        alpha = concentration(self.alpha, self.force_alpha, (self.n_features_in_,))
+        alpha = self._concentration((self.n_features_in_,))
         return {
             name: DirichletCategorical(
                 np.broadcast_to(alpha[None, group, None], (c, len(group), self.n_categories_[group[0]]))
@@ -179,17 +207,22 @@ class CategoricalNB(AbstractNB):
         tags.classifier_tags.poor_score = True  # on the blobs of scikit-learn's checks, as its own
         tags.input_tags.categorical = True
         tags.input_tags.string = True
+        tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         return tags
 
 
+_CELLS = 1 << 18  # looked at together
 _MOST = 1 << 20  # levels of a feature of whole numbers
 
 
 def _columns(X: Any) -> list[tuple[np.ndarray, np.ndarray | None]]:
     """Columns of an array or data frame, each with the levels that its type declares, if any."""
     if isinstance(X, np.ndarray):
-        return [(X[:, j], None) for j in range(X.shape[1])]
+        return [(column, None) for column in X.T]
+    if sparse.issparse(X):  # the stored cells; 0 is a level of every column in any case
+        X = sparse.csc_array(X)
+        return [(X.data[start:end], None) for start, end in itertools.pairwise(X.indptr)]
     if not isinstance(X, pd.DataFrame):  # another data frame: its columns know how to become arrays
         return [(np.asarray(X[name].to_numpy()), None) for name in X.columns]
     columns = []
@@ -200,23 +233,42 @@ def _columns(X: Any) -> list[tuple[np.ndarray, np.ndarray | None]]:
     return columns
 
 
+def _ends(X: Any) -> Any:
+    """Of an array of whole numbers the least and the largest of each column: its levels depend on nothing else."""
+    if not isinstance(X, np.ndarray) or X.dtype.kind not in "iuf" or not X.size:
+        return X
+    step = max(1, _CELLS // X.shape[1])
+    parts = (X[at : at + step] for at in range(0, len(X), step))
+    whole = X.dtype.kind != "f" or all((part == np.floor(part)).all() for part in parts)
+    return np.stack([X.min(0), X.max(0)]) if whole else X
+
+
+def _code_table(X: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
+    """Whole numbers as they are where all are levels 0 … K−1 of their column, else with NaN for those that are not."""
+    if X.dtype.kind != "f" and (X.min(0, initial=0) >= 0).all() and (X.max(0, initial=0) < n_levels).all():
+        return X
+    table = X.astype(float)
+    table[~((table >= 0) & (table < n_levels) & (table == np.floor(table)))] = np.nan
+    return table
+
+
 def _levels(values: np.ndarray, declared: np.ndarray | None, least: int, label: str) -> np.ndarray:
-    """Levels of one feature: declared ones, else 0 … max for whole numbers, else the values seen, sorted."""
+    """Levels of one feature: declared ones, else 0 … max for whole numbers, else the values seen, sorted; or none."""
     if declared is not None:
-        return declared
+        return declared.astype(object)  # declared numbers are names; only codes 0 … K−1 are an array of integers
     seen = values[~pd.isna(values)]
     codes = _as_numbers(seen)
     if codes is None:
         levels = sorted(set(seen.tolist()), key=lambda value: (type(value).__name__, value))
         return np.array(levels, dtype=object)
-    high = codes.max(initial=0)
+    high = codes.max(initial=-1)
     if (codes != np.floor(codes)).any() or high >= _MOST:
         found = codes[(codes != np.floor(codes)) | (codes >= _MOST)][0]
         raise ValueError(
             f"`X` has {found:g} in column {label}; CategoricalNB takes whole numbers as codes 0 … K−1. Bin the column, "
             "or pass it as strings."
         )
-    return np.arange(max(int(high) + 1, least))
+    return np.arange(max(int(high) + 1, least) if len(codes) else 0)
 
 
 def _as_numbers(values: np.ndarray) -> np.ndarray | None:
@@ -224,14 +276,17 @@ def _as_numbers(values: np.ndarray) -> np.ndarray | None:
     if values.dtype.kind in "biuf":
         return values.astype(float)
     if values.dtype == object and all(isinstance(value, numbers.Number) for value in values.tolist()):
-        return values.astype(float)
+        try:
+            return values.astype(float)
+        except OverflowError:
+            raise ValueError("`X` has a whole number too large for a float; pass the column as strings") from None
     return None
 
 
 def _code(values: np.ndarray, levels: np.ndarray) -> np.ndarray:
     """Position of each value among the levels; NaN where it is missing or unknown."""
-    if values.dtype.kind in "biuf" and levels.dtype.kind == "i":  # levels are 0 … K−1
-        values = values.astype(float)
+    if levels.dtype.kind == "i" and (numbers := _as_numbers(np.where(pd.isna(values), np.nan, values))) is not None:
+        values = numbers  # levels are 0 … K−1
         return np.where((values >= 0) & (values < len(levels)) & (values == np.floor(values)), values, np.nan)
     code = pd.Index(levels).get_indexer(pd.Index(values, dtype=object)).astype(float)
     return np.where(code < 0, np.nan, code)

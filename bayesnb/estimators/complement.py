@@ -8,7 +8,8 @@ from sklearn.utils import Tags
 from ..families import DirichletComplement, FixedClasses
 from ..families.classes import AbstractClasses
 from ..naive_bayes import Parameters, Rows, Statistics
-from ._base import BLOCK, AbstractNB, concentration, numeric, refuse
+from ..statistics import Counts
+from ._base import BLOCK, AbstractNB, numeric, refuse
 
 
 class ComplementNB(AbstractNB):
@@ -76,7 +77,22 @@ class ComplementNB(AbstractNB):
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
-        return {BLOCK: DirichletComplement(concentration(self.alpha, self.force_alpha, shape))}
+        return {BLOCK: DirichletComplement(self._concentration(shape))}
+
+    def _widen(self, classes: np.ndarray) -> None:
+        old = self.classes_
+        if len(old) == 1:
+            raise ValueError(
+                f"`classes` is not given, and so far there is only {old.tolist()[0]!r}, from which ComplementNB learns "
+                "nothing. Pass all labels as `classes`."
+            )
+        held = self.statistics_.blocks[BLOCK]
+        super()._widen(classes)
+        new = ~np.isin(classes, old)  # every row so far is outside them: each was outside all old classes but its own
+        wide = self.statistics_.blocks
+        n = np.where(new[:, None], held.n.sum(0) / (len(old) - 1), wide[BLOCK].n)
+        log_h = np.where(new, held.log_h.sum(0) / (len(old) - 1), wide[BLOCK].log_h)
+        self.statistics_ = Statistics(self.statistics_.n, {**wide, BLOCK: Counts(n, log_h)})
 
     def _class_prior(self) -> AbstractClasses:
         if self.class_prior is not None:

@@ -10,6 +10,7 @@ from ..naive_bayes import Rows, Statistics
 from ._base import BLOCK, AbstractNB, numeric, positive, refuse
 
 _FIRM = 1e5  # pseudo-rows of a column of zeros, for every row fitted
+_LEAST = 1e-280  # of a mean, so that a rate is a number; below, a column counts as one of zeros
 
 
 class ExponentialNB(AbstractNB):
@@ -80,6 +81,7 @@ class ExponentialNB(AbstractNB):
             return {BLOCK: GammaExponential(alpha, alpha)}
         n, total = (field.sum(0) for field in (stats.blocks[BLOCK].n, stats.blocks[BLOCK].total))
         mean = total / np.where(n > 0, n, 1)
+        mean = np.where(mean > _LEAST, mean, 0)
         firm = np.broadcast_to(_FIRM * (1 + n), shape)
         return {BLOCK: GammaExponential(np.where(mean > 0, alpha, firm), np.where(mean > 0, alpha * mean, firm))}
 

@@ -4,14 +4,19 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.utils import Tags
 
 from ..families import KnownVarianceNormal, NormalInverseGamma, PooledNormalInverseGamma
 from ..naive_bayes import Parameters, Rows, Statistics
-from ._base import BLOCK, AbstractNB, numeric, positive
+from ..statistics import Moments
+from ._base import BLOCK, AbstractNB, numeric, positive, refuse
 
 # The default prior, in pseudo-rows: see the Notes of GaussianNB.
 _KAPPA, _SHAPE = 0.1, 1.0
 _FIRM = 1e5  # pseudo-rows of a column that never varies, for every row fitted
+_LARGEST = 1e150  # of a cell that is fitted, so that sums of its squares are numbers
+_LEAST = 1e-280  # of a variance, so that rounding it does no harm; below, a column counts as one that never varies
 
 
 class GaussianNB(AbstractNB):
@@ -48,9 +53,10 @@ class GaussianNB(AbstractNB):
     Default prior, from the weighted mean x̄_j and variance s²_j of feature j over all rows: m = x̄_j, κ = 0.1,
     a = 1, b = s²_j. Until its own rows say otherwise a class is as spread as all rows together, at the weight of two
     rows for the variance and a tenth of a row for the mean. The prior is proper, so the evidence exists, and as it
-    moves with the data, shifting or rescaling a feature changes no probability. A column that never varies
-    can tell nothing about the class: its prior is so firm (100,000 pseudo-rows for every row) that the classes cannot
-    differ in it by more than 2.5e-6 nats. NaN is a missing cell and left out.
+    moves with the data, shifting or rescaling a feature changes no probability. A column that never varies can
+    tell nothing about the class: its prior, as wide as its value is large (1 where that is 0), is so firm (100,000
+    pseudo-rows for every row) that the classes cannot differ in it by more than 2.5e-6 nats at that value. NaN is a
+    missing cell and left out; an empty cell of sparse rows is a 0.
     """
 
     def __init__(
@@ -73,7 +79,10 @@ class GaussianNB(AbstractNB):
         self.estimate = estimate
 
     def _validate(self, X: Any, **checks: Any) -> Any:
-        return numeric(self, X, sparse_ok=False, **checks)
+        return numeric(self, X, sparse_ok=True, **checks)
+
+    def _learn_encoding(self, X: Any, reset: bool) -> None:
+        refuse_overflow(self, X)
 
     def _rows(self, X: Any) -> Rows:
         return {BLOCK: X}
@@ -114,7 +123,7 @@ class GaussianNB(AbstractNB):
             known = positive("known_variance", self.known_variance, shape)
             return {BLOCK: KnownVarianceNormal(m, kappa, known, np.zeros(shape))}
         a = np.where(firm, rows, _SHAPE)
-        b = np.where(firm, rows, _SHAPE * spread)
+        b = np.where(firm, rows * np.where(centre**2 > _LEAST, centre**2, 1), _SHAPE * spread)
         if pooled:
             return {BLOCK: PooledNormalInverseGamma(m, kappa, a, b)}
         return {BLOCK: NormalInverseGamma(m, kappa, np.broadcast_to(a, shape), np.broadcast_to(b, shape))}
@@ -123,13 +132,32 @@ class GaussianNB(AbstractNB):
         """Mean and variance of every feature over all rows, (d,); the variance is 0 where a feature never varies."""
         if stats is None:
             return np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
-        whole = stats.blocks[BLOCK].pooled()
-        spread = whole.ss[0] / np.where(whole.n[0] > 0, whole.n[0], 1)
-        rounding = (1e-15 * whole.mean[0]) ** 2  # spread that rounding alone makes of a constant column
-        return whole.mean[0], np.where(spread > rounding, spread, 0)
+        return column_scale(stats.blocks[BLOCK])
 
     def _refined(self, theta: Parameters) -> Parameters:
         if "variance" in theta[BLOCK]:
             variance = theta[BLOCK]["variance"] + self.var_smoothing * self._scale(self.statistics_)[1].max()
             theta = {**theta, BLOCK: {**theta[BLOCK], "variance": variance}}
         return theta
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def column_scale(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of every feature over all classes, (d,); the variance is 0 where a feature never varies."""
+    whole = moments.pooled()
+    spread = whole.ss[0] / np.where(whole.n[0] > 0, whole.n[0], 1)
+    rounding = (1e-15 * whole.mean[0]) ** 2  # spread that rounding alone makes of a constant column
+    return whole.mean[0], np.where(spread > np.maximum(rounding, _LEAST), spread, 0)
+
+
+def refuse_overflow(estimator: Any, X: Any) -> None:
+    """Raise a ValueError on cells whose squares are no numbers any more."""
+    cells = X.data if sparse.issparse(X) else X
+    if cells.size and max(float(cells.max()), -float(cells.min())) <= _LARGEST:
+        return
+    advice = f"rescale the column: squares of numbers beyond {_LARGEST:g} overflow."
+    refuse(estimator, X, lambda v: abs(v.astype(float)) > _LARGEST, "Values too large to be squared", advice)

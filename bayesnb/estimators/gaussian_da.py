@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..families import KnownVarianceNormal, NormalInverseWishart, TiedNormalInverseWishart
 from ..naive_bayes import Parameters, Rows, Statistics
 from ._base import BLOCK, AbstractNB, numeric
+from .gaussian import column_scale, refuse_overflow
 
 # The default prior, in pseudo-rows: see the Notes of GaussianDA.
 _KAPPA, _DEGREES = 0.1, 1.0
@@ -73,6 +74,9 @@ class GaussianDA(AbstractNB):
     def _validate(self, X: Any, **checks: Any) -> Any:
         return numeric(self, X, sparse_ok=False, missing_ok=False, **checks)
 
+    def _learn_encoding(self, X: Any, reset: bool) -> None:
+        refuse_overflow(self, X)
+
     def _rows(self, X: Any) -> Rows:
         return {BLOCK: X}
 
@@ -117,16 +121,8 @@ class GaussianDA(AbstractNB):
     def _scale(self, stats: Statistics) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of every feature over all rows, (d,); the variance is 1 where a feature never varies."""
         block = stats.blocks[BLOCK]
-        if self.covariance == "identity":  # `Moments`, one a cell
-            weight, squares = block.n, block.ss
-        else:
-            weight, squares = block.n[:, None], np.diagonal(block.ss, axis1=1, axis2=2)
-        n = weight.sum(0)
-        mean = (weight * block.mean).sum(0) / n
-        delta = block.mean - mean
-        spread = (squares + weight * delta * delta).sum(0) / n
-        rounding = (1e-15 * mean) ** 2  # spread that rounding alone makes of a constant column
-        return mean, np.where(spread > rounding, spread, 1)
+        mean, spread = column_scale(block if self.covariance == "identity" else block.moments())
+        return mean, np.where(spread > 0, spread, 1)
 
     def _refined(self, theta: Parameters) -> Parameters:
         if "covariance" in theta[BLOCK]:

@@ -12,6 +12,7 @@ from ._base import BLOCK, AbstractNB, numeric, positive
 
 # Limits of the bandwidth: see the Notes of KernelNB.
 _REACH = 4.0  # natural logarithm of how far from its centre: a factor of 55
+_LEAST = 1e-280  # of a bandwidth's centre, so that the limits around it are numbers
 _ROUNDING = 1e-9  # gaps below this share of a feature's range are not counted as gaps
 
 
@@ -86,7 +87,7 @@ class KernelNB(AbstractNB):
         if self.bandwidth == "nrd0":
             centre = centre if stats is None else _rule_of_thumb(stats.blocks[BLOCK], as_r=True)[0]
             return {BLOCK: KernelDensity(np.log(centre), cells)}
-        log_h = np.log(np.maximum(centre, least))
+        log_h = np.log(np.maximum(np.maximum(centre, least), _LEAST))
         low = np.maximum(log_h - _REACH, np.log(np.maximum(least, np.finfo(float).tiny)))
         return {BLOCK: KernelDensity(log_h, cells, low, log_h + _REACH)}
 

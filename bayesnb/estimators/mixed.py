@@ -1,6 +1,7 @@
 """Naive Bayes with a likelihood of its own for every group of columns, and if need be for every class."""
 
 import copy
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -10,11 +11,11 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils._indexing import _get_column_indices
-from sklearn.utils.validation import _get_feature_names, check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import _get_feature_names
 
 from ..families import OneClass
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
-from ._base import AbstractNB
+from ._base import AbstractNB, of_any_type
 from .bernoulli import BernoulliNB
 from .categorical import CategoricalNB
 from .complement import ComplementNB
@@ -35,6 +36,13 @@ class _Part:
         """Names of its blocks among those of all parts, by their name in the estimator."""
         inner = list(self.estimator._columns())
         return {name: self.name if len(inner) == 1 else f"{self.name}.{name}" for name in inner}
+
+    def __str__(self) -> str:
+        return f"{self.name}: {type(self.estimator).__name__} of {self.columns.tolist()}"
+
+    def is_like(self, other: "_Part") -> bool:
+        """Whether the other part has the same name, columns and kind of estimator."""
+        return str(self) == str(other)
 
     def view(self, stats: Statistics) -> Statistics:
         """Its share in the statistics of all parts."""
@@ -123,19 +131,8 @@ class MixedNB(AbstractNB):
     # --- columns ----------------------------------------------------------------------------------------------------
 
     def _validate(self, X: Any, **checks: Any) -> Any:
-        y = checks.pop("y", "no_validation")
-        if not hasattr(X, "columns"):
-            sparse_ok = "csr" if self.__sklearn_tags__().input_tags.sparse else False
-            sound = {"accept_sparse": sparse_ok, "dtype": None, "ensure_all_finite": False}
-            return validate_data(self, X, y, **sound, **checks)
-        validate_data(self, X, y, skip_check_array=True, **checks)
-        if len(X) == 0:
-            raise ValueError("`X` has 0 rows; at least one is needed")
-        if isinstance(y, str):
-            return X
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        return X, y
+        sparse_ok = "csr" if self.__sklearn_tags__().input_tags.sparse else False
+        return of_any_type(self, X, accept_sparse=sparse_ok, **checks)
 
     def _learn_encoding(self, X: Any, reset: bool) -> None:
         if reset:
@@ -152,6 +149,28 @@ class MixedNB(AbstractNB):
                 for inner, name in part.names.items()
             }
             self.statistics_ = Statistics(self.statistics_.n, blocks)
+
+    def _unite(self, other: Any) -> Statistics:
+        parts: list[_Part] = []
+        blocks: dict[str, Any] = {}
+        for part, twin in itertools.zip_longest(self._parts, other._parts):
+            if not (part and twin and part.is_like(twin)):
+                here, there = (", ".join(str(p) for p in one._parts) for one in (self, other))
+                raise ValueError(f"`other` has the parts {there}, here they are {here}; list them in `parts`")
+            own = part.fitted(self.statistics_)
+            stats = own._unite(twin.fitted(other.statistics_))
+            parts.append(part := replace(part, estimator=own))
+            blocks |= {name: stats.blocks[inner] for inner, name in part.names.items()}
+        self._parts = parts
+        return Statistics(self.statistics_.n + other.statistics_.n, blocks)
+
+    def _widen(self, classes: np.ndarray) -> None:
+        if any(part.k is not None for part in self._parts):
+            raise ValueError("`parts` has an estimator for each class; pass all labels as `classes`")
+        super()._widen(classes)
+        self._parts = [replace(part, estimator=part.fitted(self.statistics_)) for part in self._parts]
+        for part in self._parts:
+            part.estimator.classes_ = classes
 
     def _resolve(self, X: Any) -> Iterator[_Part]:
         """The parts with their columns looked up in X; refuses columns in two parts or in none."""

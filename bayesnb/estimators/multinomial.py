@@ -7,7 +7,7 @@ from sklearn.utils import Tags
 
 from ..families import DirichletMultinomial
 from ..naive_bayes import NaiveBayes, Rows, Statistics
-from ._base import BLOCK, AbstractNB, concentration, numeric, refuse
+from ._base import BLOCK, AbstractNB, numeric, refuse
 
 
 class MultinomialNB(AbstractNB):
@@ -68,7 +68,7 @@ class MultinomialNB(AbstractNB):
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
-        return {BLOCK: DirichletMultinomial(concentration(self.alpha, self.force_alpha, shape))}
+        return {BLOCK: DirichletMultinomial(self._concentration(shape))}
 
     def sample(
         self,

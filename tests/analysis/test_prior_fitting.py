@@ -232,6 +232,7 @@ def collapsed(table):
     return fit_prior(BernoulliNB(binarize=3), X, y, collapsed=True, draws=500, warmup=200, chains=2, seed=1)
 
 
+@pytest.mark.slow
 def test_the_draws_are_those_of_the_collapsed_density(table):
     """Against quadrature in one dimension; Monte Carlo errors from the 1,000 draws, of which NUTS wastes few."""
     X, y = table

@@ -132,6 +132,7 @@ def test_scale_changes_no_probability(iris):
     np.testing.assert_allclose(moved.predict_log_proba(X + 1024.0), nb.predict_log_proba(X), rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_rounded_data_end_at_the_lower_limit_and_predict():
     """Digits: 17 levels, pixels that are blank in a whole class; the leave-one-out product alone would take h to 0."""
     X, y = load_digits(return_X_y=True)
@@ -261,6 +262,7 @@ def test_a_fixed_bandwidth_has_no_site(iris):
     assert nb.sample_proba(iris[0][:3], n_draws=5, seed=0).shape == (5, 3, 3)
 
 
+@pytest.mark.slow
 def test_memory_stays_bounded():
     """4,000 cells under 4,000 kernels would be 128 MB in one table."""
     rng = np.random.default_rng(0)
