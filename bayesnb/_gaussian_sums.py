@@ -7,6 +7,7 @@ stand.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Real
@@ -61,13 +62,14 @@ def log_student_sum(
         factors = np.stack([slope, -2 * u * slope, u * u * slope], -1).transpose(1, 2, 0)  # (d, 3, c)
         total = np.zeros((len(z), len(u)))
         for weights, columns in _alike(df):
-            total -= 0.5 * (weights + 1) * _log_products(z[:, columns], factors[columns], bool(weights.max() < _FIRM))
+            plain = bool(weights.max() < _FIRM)
+            total -= 0.5 * (weights + 1) * _log_products(z[:, columns], factors[columns], plain)
         return total
 
     def level(u: Array, s: Array, df: Array) -> Array:
         return log_student_t(0 * u, df, 0 * u, s)
 
-    if np.isnan(x).any():  # the columns differ in their degrees of freedom
+    if np.isnan(x.min(initial=0)):  # the columns differ in their degrees of freedom
         return over_classes(cell, x, loc, scale, df)
     return _about_origin(products, level, cell, x, loc, scale, df)
 
@@ -94,24 +96,24 @@ def _about_origin(
         near &= np.isfinite(origin) & (unit > 1 / _LARGE)
         z = x - origin if near.all() else x[:, near] - origin[near]
         z /= unit[near]
-    missing = np.isnan(z)
-    if missing.any():
+    missing = np.isnan(z) if np.isnan(z.min(initial=0)) else None
+    if missing is not None:
         z[missing] = 0
     if not near.any() or not max(z.max(initial=0), -z.min(initial=0)) < _LARGE:
         return over_classes(cell, x, loc, sd, *others)
     u, s, rest = (loc[:, near] - origin[near]) / unit[near], sd[:, near] / unit[near], [v[:, near] for v in others]
     constant = level(u, s, *rest) - np.log(unit[near])
     table = expanded(z, u, s, *rest)
-    table += (~missing).astype(float) @ constant.T if missing.any() else constant.sum(1)
+    table += constant.sum(1) if missing is None else (~missing).astype(float) @ constant.T
     if near.all():
         return table
     return table + over_classes(cell, x[:, ~near], loc[:, ~near], sd[:, ~near], *(v[:, ~near] for v in others))
 
 
-def _alike(df: Float[Array, "c d"]) -> list[tuple[Array, Array]]:
+def _alike(df: Float[Array, "c d"]) -> list[tuple[Array, Any]]:
     """Columns with equal degrees of freedom: those of the classes, (c,), and the columns."""
     if (df == df[:, :1]).all():
-        return [(df[:, 0], np.arange(df.shape[1]))]
+        return [(df[:, 0], slice(None))]
     found, group = np.unique(df, axis=1, return_inverse=True)
     return [(weights, np.flatnonzero(group.ravel() == k)) for k, weights in enumerate(found.T)]
 
@@ -122,7 +124,7 @@ def _log_products(z: Float[Array, "n d"], factors: Float[Array, "d three c"], pl
     `plain` multiplies 1 + v, which rounds each to ε; else columns are folded, (1 + v)(1 + v') = 1 + (v + v' + vv').
     """
     (n, d), c = z.shape, factors.shape[2]
-    size = _GROUP if abs(z).max(initial=0) < 1e8 else 1  # sixteen factors below 1e19 cannot overflow
+    size = _GROUP if max(z.max(initial=0), -z.min(initial=0)) < 1e8 else 1  # sixteen factors below 1e19 cannot overflow
     groups = -(-d // size)
     powers = np.ones((groups * size, min(n, _ROWS), 3))
     padded = np.zeros((groups * size, 3, c))

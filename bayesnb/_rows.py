@@ -17,7 +17,7 @@ _LEVELS = 8  # counts above are rare in text; they are summed cell by cell
 _GROUPS = 4  # distinct weights of columns whose logarithms are taken together
 _FACTORIALS = 1 << 10  # whole counts whose log factorial is looked up
 _CELLS = 1 << 21  # cells of a temporary table
-_STORED_SHARE = 8  # stored cells of sparse rows are worked on in temporaries of an eighth of that
+_STORED_SHARE = 2  # stored cells of sparse rows are worked on in temporaries of half of that
 _STEEP = 100.0  # nats: where an empty cell is as improbable as that, its term would not cancel to the last digit
 
 Method = TypeVar("Method", bound=Callable[..., Any])

@@ -27,7 +27,8 @@ def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndar
     """
     n = len(y)
     data = np.ones(n) if weights is None else np.asarray(weights, float)
-    return sparse.csr_array((data, y, np.arange(n + 1)), shape=(n, n_classes))
+    index = np.int32 if n < 1 << 31 else np.int64
+    return sparse.csr_array((data, y.astype(index), np.arange(n + 1, dtype=index)), shape=(n, n_classes))
 
 
 def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:

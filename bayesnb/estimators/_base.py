@@ -804,7 +804,9 @@ def _labels(y: np.ndarray, name: str = "y") -> np.ndarray:
         if isna(y).any():
             raise ValueError(f"`{name}` has missing labels (None, NaN or NA); leave them out, and their rows")
         kinds = ", ".join(sorted({type(label).__name__ for label in y}))
-        raise ValueError(f"Unknown label type: `{name}` has objects of type {kinds}; make them all strings, or integers")
+        raise ValueError(
+            f"Unknown label type: `{name}` has objects of type {kinds}; make them all strings, or integers"
+        )
     check_classification_targets(y)
     return y
 

@@ -1,10 +1,10 @@
 """Gaussian naive Bayes for scikit-learn users."""
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import Tags
 
 from ..families import KnownVarianceNormal, NormalInverseGamma, PooledNormalInverseGamma
@@ -81,8 +81,8 @@ class GaussianNB(AbstractNB):
     def _validate(self, X: Any, **checks: Any) -> Any:
         return numeric(self, X, sparse_ok=True, **checks)
 
-    def _learn_encoding(self, X: Any, reset: bool) -> None:
-        refuse_overflow(self, X)
+    def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
+        return without_overflow(self, X, lambda: super(GaussianNB, self)._gather(X, index, sample_weight))
 
     def _rows(self, X: Any) -> Rows:
         return {BLOCK: X}
@@ -154,10 +154,13 @@ def column_scale(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
     return whole.mean[0], np.where(spread > np.maximum(rounding, _LEAST), spread, 0)
 
 
-def refuse_overflow(estimator: Any, X: Any) -> None:
-    """Raise a ValueError on cells whose squares are no numbers any more."""
-    cells = X.data if sparse.issparse(X) else X
-    if cells.size and max(float(cells.max()), -float(cells.min())) <= _LARGEST:
-        return
+def without_overflow(estimator: Any, X: Any, gather: Callable[[], Statistics]) -> Statistics:
+    """The statistics of X, or a ValueError on cells whose squares are no numbers any more."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        stats = gather()
+    block = stats.blocks[BLOCK]
+    if (abs(block.mean) < _LARGEST / 10).all() and np.isfinite(block.ss).all():
+        return stats
     advice = f"rescale the column: squares of numbers beyond {_LARGEST:g} overflow."
     refuse(estimator, X, lambda v: abs(v.astype(float)) > _LARGEST, "Values too large to be squared", advice)
+    return stats

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..families import KnownVarianceNormal, NormalInverseWishart, TiedNormalInverseWishart
 from ..naive_bayes import Parameters, Rows, Statistics
 from ._base import BLOCK, AbstractNB, numeric
-from .gaussian import column_scale, refuse_overflow
+from .gaussian import column_scale, without_overflow
 
 # The default prior, in pseudo-rows: see the Notes of GaussianDA.
 _KAPPA, _DEGREES = 0.1, 1.0
@@ -74,8 +74,8 @@ class GaussianDA(AbstractNB):
     def _validate(self, X: Any, **checks: Any) -> Any:
         return numeric(self, X, sparse_ok=False, missing_ok=False, **checks)
 
-    def _learn_encoding(self, X: Any, reset: bool) -> None:
-        refuse_overflow(self, X)
+    def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
+        return without_overflow(self, X, lambda: super(GaussianDA, self)._gather(X, index, sample_weight))
 
     def _rows(self, X: Any) -> Rows:
         return {BLOCK: X}
