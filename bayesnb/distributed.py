@@ -1,0 +1,350 @@
+"""Rows spread over a cluster: Dask arrays and data frames.
+
+Every chunk becomes statistics, c × d numbers however many rows it has, and a tree of additions makes them those of all
+rows. What is fitted is an ordinary estimator in memory; prediction sends it to the chunks. Which scheduler or cluster
+does the work is Dask's affair: the one that is active.
+"""
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from ._random import generator
+from ._special import log_normalize
+from ._typing import Scalar
+from .estimators._base import AbstractNB
+from .statistics import Moments
+from .streaming import united_labels
+
+_ARITY = 8  # statistics added at a time
+
+
+class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """An estimator for rows in Dask arrays, dense or of scipy.sparse chunks, and Dask data frames.
+
+    Parameters
+    ----------
+    estimator : any of bayesnb's
+
+    Attributes
+    ----------
+    estimator_ : the estimator fitted to all rows, in memory; its own methods take rows in memory
+    classes_ : (c,) labels
+
+    Notes
+    -----
+    `fit` reaches the posterior of the estimator's own `fit` on all rows, up to rounding. Rows are cut into chunks along
+    the first axis, whose lengths need not be known; a chunk has to fit into the memory of a worker. Labels and weights
+    are Dask collections with the chunks of X, or arrays. A task that is lost with its worker is done again, by Dask.
+
+    What an estimator reads off its rows before it counts has to be the same in all chunks: list the parts of a
+    `MixedNB` whose "auto" may see a column of zeros and ones in one chunk and other numbers in the next.
+    """
+
+    estimator_: AbstractNB
+
+    def __init__(self, estimator: AbstractNB) -> None:
+        self.estimator = estimator
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Labels, (c,)."""
+        check_is_fitted(self, "estimator_")
+        return self.estimator_.classes_
+
+    # --- fitting ----------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, classes: Any = None) -> Self:
+        """Condition the prior on all rows: one task a chunk, and a tree of additions.
+
+        Parameters
+        ----------
+        X : Dask array (n, d), or Dask data frame
+        y : (n,) labels
+        sample_weight : (n,) non-negative weights
+        classes : all labels; None reads them from y in a pass of its own
+
+        Raises
+        ------
+        ValueError
+            if there are no rows, y or weights do not go with X, or a chunk has what the estimator's `fit` refuses
+        """
+        self.estimator_ = self._learnt(X, y, sample_weight, classes)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows; `classes`, all labels that will ever occur, are needed at the first call."""
+        if not hasattr(self, "estimator_"):
+            if classes is None:
+                raise ValueError("classes must be passed on the first call to partial_fit: all labels that will occur")
+            return self.fit(X, y, sample_weight, classes=classes)
+        if classes is not None and not np.array_equal(labels := united_labels([classes]), self.classes_):
+            raise ValueError(f"`classes` is {labels}, which is not what it was at first, {self.classes_}")
+        self.estimator_ = copy.copy(self.estimator_).merge(self._learnt(X, y, sample_weight, self.classes_))
+        return self
+
+    def _learnt(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> AbstractNB:
+        import dask
+
+        if y is None:
+            raise ValueError("`y` is None; labels are needed")
+        rows, labels, weights = _pieces(X, y=y, sample_weight=sample_weight)
+        if classes is None:
+            found = dask.compute(*(dask.delayed(_labels_of)(piece) for piece in labels))
+        else:
+            found = [classes]
+        classes = united_labels(part for part in found if part is not None)
+        estimator = dask.delayed(clone(self.estimator), traverse=False)
+        parts = zip(rows, labels, weights, strict=True)
+        total = _tree(_merged, [dask.delayed(_statistics)(estimator, classes, *piece) for piece in parts])
+        if total is None:
+            raise ValueError("`X` has no rows; at least one is needed")
+        return copy.copy(total)._set_statistics(total.statistics_)
+
+    # --- prediction -------------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> Any:
+        """Label with the largest probability for each row, a Dask array (n,)."""
+        return self._table("predict", X, (), self.classes_.dtype)
+
+    def predict_joint_log_proba(self, X: Any) -> Any:
+        """log p(x_i, y = c) in nats, a Dask array (n, c)."""
+        return self._table("predict_joint_log_proba", X, self.classes_.shape)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """log p(y = c | x_i) in nats, a Dask array (n, c)."""
+        return self._table("predict_log_proba", X, self.classes_.shape)
+
+    def predict_proba(self, X: Any) -> Any:
+        """p(y = c | x_i), a Dask array (n, c)."""
+        return self._table("predict_proba", X, self.classes_.shape)
+
+    def predict_interval(
+        self,
+        X: Any,
+        level: Scalar = 0.9,
+        method: str = "auto",
+        n_draws: int | None = None,
+        seed: int | np.random.Generator | None = 0,
+    ) -> Any:
+        """Credible interval of the class probability, a Dask array (n, c, 2); the same draws serve all chunks."""
+        seed = seed if isinstance(seed, int) else int(generator(seed).integers(1 << 32))
+        settings = {"level": level, "method": method, "n_draws": n_draws, "seed": seed}
+        return self._table("predict_interval", X, (*self.classes_.shape, 2), float, settings)
+
+    def _table(self, method: str, X: Any, shape: tuple[int, ...], dtype: Any = float, settings: Any = None) -> Any:
+        """What a method says of each chunk, one below the other, as a lazy Dask array."""
+        import dask
+        import dask.array as da
+
+        check_is_fitted(self, "estimator_")
+        (rows,) = _pieces(X)
+        estimator = dask.delayed(self.estimator_, traverse=False)
+        tables = (dask.delayed(_said)(estimator, method, piece, shape, dtype, settings or {}) for piece in rows)
+        sizes = _sizes(X)
+        return da.concatenate(
+            [da.from_delayed(table, (n, *shape), dtype) for n, table in zip(sizes, tables, strict=True)],
+            allow_unknown_chunksizes=True,
+        )
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Weighted share of the rows whose label is the predicted one."""
+        import dask
+
+        check_is_fitted(self, "estimator_")
+        estimator = dask.delayed(self.estimator_, traverse=False)
+        parts = zip(*_pieces(X, y=y, sample_weight=sample_weight), strict=True)
+        hits, weight = _tree(_sum, [dask.delayed(_hits)(estimator, *piece) for piece in parts])
+        if not weight:
+            raise ValueError("`X` has no rows with weight; at least one is needed")
+        return float(hits / weight)
+
+    def loo(self, X: Any, y: Any, sample_weight: Any = None) -> "DistributedLoo":
+        """Exact leave-one-out of the rows fitted, chunk by chunk under the posterior of all rows; see `LooResult`.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as they were fitted, all of them or some
+
+        Raises
+        ------
+        ValueError
+            if the rows of a chunk cannot all have been fitted
+        """
+        import dask
+        import dask.array as da
+
+        check_is_fitted(self, "estimator_")
+        estimator = dask.delayed(self.estimator_, traverse=False)
+        parts = list(zip(*_pieces(X, y=y, sample_weight=sample_weight), strict=True))
+        terms = _tree(_sum, [dask.delayed(_loo_terms)(estimator, *piece) for piece in parts])
+        if terms is None:
+            raise ValueError("`X` has no rows; at least one is needed")
+        tables = (dask.delayed(_loo_table)(estimator, *piece) for piece in parts)
+        shapes = [(n, len(self.classes_)) for n in _sizes(X)]
+        log_joint = da.concatenate(
+            [da.from_delayed(table, shape, float) for table, shape in zip(tables, shapes, strict=True)],
+            allow_unknown_chunksizes=True,
+        )
+        sums, se = (terms.n * terms.mean)[0], np.sqrt(terms.ss[0])
+        elpd, elpd_joint, p_loo, p_loo_joint, hits, weight = map(float, sums)
+        return DistributedLoo(
+            elpd, float(se[0]), p_loo, elpd_joint, float(se[1]), p_loo_joint, hits / weight, -elpd / weight, log_joint
+        )
+
+
+@dataclass(frozen=True)
+class DistributedLoo:
+    """Every row predicted by all others: the sums of `LooResult`, and its table as a lazy Dask array.
+
+    Attributes
+    ----------
+    elpd, se, p_loo : Σ_i w_i log p(y_i | x_i, D₋ᵢ), its standard error, effective number of parameters; nats
+    elpd_joint, se_joint, p_loo_joint : the same of log p(x_i, y_i | D₋ᵢ)
+    accuracy, log_loss : weighted share of rows that all others classify correctly; −elpd for each unit of weight
+    log_joint : Dask array (n, c) of log p(x_i, y = c | D₋ᵢ), nats
+    """
+
+    elpd: float
+    se: float
+    p_loo: float
+    elpd_joint: float
+    se_joint: float
+    p_loo_joint: float
+    accuracy: float
+    log_loss: float
+    log_joint: Any = field(repr=False)
+
+    @property
+    def proba(self) -> Any:
+        """Class probabilities p(y = c | x_i, D₋ᵢ), a Dask array (n, c)."""
+        return self.log_joint.map_blocks(lambda table: np.exp(log_normalize(table)), dtype=float)
+
+
+# --- what is done to a chunk ----------------------------------------------------------------------------------------
+
+
+def _labels_of(y: Any) -> np.ndarray | None:
+    return united_labels([y]) if len(y) else None
+
+
+def _statistics(estimator: AbstractNB, classes: np.ndarray, X: Any, y: Any, weights: Any) -> AbstractNB | None:
+    """The estimator with what a chunk taught it; only that travels, prior and posterior follow from it."""
+    if not X.shape[0]:
+        return None
+    learnt = clone(estimator).partial_fit(X, y, classes=classes, sample_weight=weights)
+    for name in ("prior_", "_conditioned"):
+        delattr(learnt, name)
+    return learnt
+
+
+def _merged(parts: list[AbstractNB | None]) -> AbstractNB | None:
+    total: AbstractNB | None = None
+    for part in parts:
+        if total is None:
+            total = copy.copy(part)  # what another task has made is left as it is
+        elif part is not None:
+            total._check_mergeable(part)
+            total.statistics_ = total._unite(part)
+    return total
+
+
+def _sum(parts: list[Any]) -> Any:
+    total, *others = [part for part in parts if part is not None] or [None]
+    for other in others:
+        total = total + other
+    return total
+
+
+def _said(estimator: AbstractNB, method: str, X: Any, shape: tuple[int, ...], dtype: Any, settings: Any) -> np.ndarray:
+    return getattr(estimator, method)(X, **settings) if X.shape[0] else np.empty((0, *shape), dtype)
+
+
+def _hits(estimator: AbstractNB, X: Any, y: Any, weights: Any) -> np.ndarray:
+    """Σ_i w_i [y_i predicted], and Σ_i w_i."""
+    if not X.shape[0]:
+        return np.zeros(2)
+    w = np.ones(X.shape[0]) if weights is None else np.asarray(weights, float)
+    return np.array([w @ (estimator.predict(X) == np.asarray(y)), w.sum()])
+
+
+def _loo_terms(estimator: AbstractNB, X: Any, y: Any, weights: Any) -> Moments | None:
+    """Mean and squares of what is summed over rows: their sum, and its standard error √ss, follow by Chan's rule."""
+    if not X.shape[0]:
+        return None
+    found = estimator.loo(X, y, weights)
+    w, of_all = found.weight, found._of_all
+    own, joint = found._own(log_normalize(of_all)), found._own(of_all)
+    terms = [found.pointwise, found.pointwise_joint, own - found.pointwise, joint - found.pointwise_joint]
+    hits = found.log_joint.argmax(1) == found.index
+    return Moments.of(w[:, None] * np.stack([*terms, hits, np.ones(len(w))], 1), np.ones((len(w), 1)))
+
+
+def _loo_table(estimator: AbstractNB, X: Any, y: Any, weights: Any) -> np.ndarray:
+    shape = 0, len(estimator.classes_)
+    return estimator.loo(X, y, weights).log_joint if X.shape[0] else np.empty(shape)
+
+
+# --- how rows are cut -----------------------------------------------------------------------------------------------
+
+
+def _tree(add: Callable[[list[Any]], Any], parts: list[Any]) -> Any:
+    """All parts added, some at a time, where they are; the order, and so the last bit, is always the same."""
+    import dask
+
+    while len(parts) > 1:
+        parts = [dask.delayed(add)(parts[at : at + _ARITY]) for at in range(0, len(parts), _ARITY)]
+    return dask.compute(parts[0])[0]
+
+
+def _sizes(X: Any) -> tuple[int | float, ...]:
+    """Number of rows of each chunk, NaN where it is not known."""
+    return X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * X.npartitions
+
+
+def _each(collection: Any) -> list[Any]:
+    """The chunks of an array or data frame, delayed."""
+    chunks = collection.to_delayed()
+    return list(getattr(chunks, "flat", chunks))
+
+
+def _pieces(X: Any, **beside: Any) -> list[list[Any]]:
+    """The chunks of X, each with all its columns, and those of what goes beside it, one by one; None for None."""
+    import dask
+    import dask.array as da
+
+    if not dask.is_dask_collection(X) or not hasattr(X, "to_delayed"):
+        raise ValueError(f"`X` is a {type(X).__name__}; give a Dask array or data frame, or use the estimator itself")
+    sizes = _sizes(X)
+    if isinstance(X, da.Array):
+        if X.ndim != 2:
+            raise ValueError(f"`X` has {X.ndim} dimensions; it needs 2, rows and columns")
+        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+    found = [_each(X)]
+    for name, column in beside.items():
+        if column is None:
+            found.append([None] * len(sizes))
+            continue
+        if not dask.is_dask_collection(column):
+            column = da.from_array(np.asarray(column), chunks=-1)
+        if (
+            isinstance(column, da.Array)
+            and column.chunks[0] != sizes
+            and not np.isnan([*sizes, *column.chunks[0]]).any()
+        ):
+            if column.shape[0] != sum(sizes):
+                raise ValueError(f"`{name}` has {column.shape[0]} rows, `X` {sum(sizes)}")
+            column = column.rechunk({0: sizes})
+        pieces = _each(column)
+        if len(pieces) != len(sizes):
+            raise ValueError(
+                f"`{name}` has {len(pieces)} chunks, `X` {len(sizes)}, and not all lengths are known; "
+                "cut both alike, or find the lengths with `compute_chunk_sizes()`"
+            )
+        found.append(pieces)
+    return found

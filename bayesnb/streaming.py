@@ -1,0 +1,289 @@
+"""Batch by batch: rows that do not fit into memory, or that only pass by.
+
+Statistics add, so that one batch after the other reaches the posterior that `fit` reaches on all rows at once. What is
+held is a batch and the statistics; how many rows there are does not matter.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from .estimators._base import AbstractNB, _labels
+
+Batch: TypeAlias = tuple[Any, Any, Any]  # rows, labels and weights; None where there are none
+
+_ROWS = 1 << 16
+
+
+def fit_batches(
+    estimator: AbstractNB,
+    source: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    classes: Any = None,
+    batch_size: int = _ROWS,
+    progress_bar: bool = False,
+) -> Any:
+    """Fit an estimator to rows that are read batch by batch: `fit` of all rows, in the memory of one batch.
+
+    Parameters
+    ----------
+    estimator : what it learnt before is replaced, once all rows are read; a failure leaves it as it was
+    source : where the rows are:
+        path of a Parquet file, of a folder of them, or of a CSV file (`.csv`, `.tsv`, compressed or not);
+        array, memory map, sparse matrix or data frame, taken `batch_size` rows at a time;
+        iterable of batches (X, y) or (X, y, sample_weight), such as a generator;
+        function without arguments that returns such an iterable, afresh at each call
+    y : (n,) labels of an array; name of the column of labels in a file or data frame; None with batches, which bring
+        their own
+    sample_weight : (n,) weights, or the name of their column
+    classes : all labels that will occur. If None they are read from y first; batches that can be read only once are
+        not read twice: a label that was not there before is taken in as it comes
+    batch_size : rows of a batch of a file or array
+    progress_bar : show the rows read with tqdm
+
+    Returns
+    -------
+    the estimator, fitted
+
+    Raises
+    ------
+    ValueError
+        if the source has no rows, brings no labels, or a batch has what `fit` refuses; of a CSV file, if a column of
+        numbers has text further down
+
+    Notes
+    -----
+    What an estimator reads off the rows before it counts, `MixedNB("auto")` its parts, it reads off the first batch.
+    Levels of `CategoricalNB` are in the order in which they come, but for declared ones.
+    """
+    _check_size(batch_size)
+    fresh = clone(estimator)
+    grows = classes is None and isinstance(source, Iterator)
+    if not grows:
+        classes = united_labels(_labels_of(source, y, batch_size) if classes is None else [classes])
+    with _progress(source, progress_bar) as advance:
+        for X, labels, weights in _batches(source, y, sample_weight, batch_size):
+            if grows:
+                classes = united_labels([_needed(labels)] if classes is None else [classes, _needed(labels)])
+            if hasattr(fresh, "statistics_") and len(classes) > len(fresh.classes_):
+                fresh._widen(classes)
+            fresh.partial_fit(X, _needed(labels), classes=classes, sample_weight=weights)
+            advance(_length(X))
+    if not hasattr(fresh, "statistics_"):
+        raise ValueError("`source` has no rows")
+    parameters = estimator.get_params(deep=False)
+    for name in vars(estimator).keys() - parameters:
+        delattr(estimator, name)
+    for name in vars(fresh).keys() - parameters:
+        setattr(estimator, name, getattr(fresh, name))
+    return estimator
+
+
+def predict_batches(
+    estimator: AbstractNB,
+    source: Any,
+    method: str = "predict_proba",
+    *,
+    batch_size: int = _ROWS,
+    progress_bar: bool = False,
+    **settings: Any,
+) -> Iterator[Any]:
+    """What a method of a fitted estimator says of rows that are read batch by batch: one array a batch, in order.
+
+    Parameters
+    ----------
+    source : as in `fit_batches`; batches are X, or tuples whose first element is X. Of a file the columns that were
+        fitted are read, others are not
+    method : name of the method, such as "predict", "predict_log_proba" or "predict_interval"
+    settings : what the method is given besides the rows, such as `level=0.5`
+
+    Raises
+    ------
+    ValueError
+        if the estimator is not fitted or has no such method, or a batch has what the method refuses
+    """
+    check_is_fitted(estimator)
+    _check_size(batch_size)
+    of_rows = getattr(estimator, method, None)
+    if not callable(of_rows):
+        raise ValueError(f"`method` is {method!r}; {type(estimator).__name__} has no method of that name")
+    columns = getattr(estimator, "feature_names_in_", None)
+
+    def arrays() -> Iterator[Any]:
+        with _progress(source, progress_bar) as advance:
+            for X, *_ in _batches(source, None, None, batch_size, None if columns is None else columns.tolist()):
+                yield of_rows(X, **settings)
+                advance(_length(X))
+
+    return arrays()
+
+
+def _check_size(batch_size: Any) -> None:
+    if not (isinstance(batch_size, int) and batch_size > 0):
+        raise ValueError(f"`batch_size` is {batch_size!r}; it needs to be a positive whole number")
+
+
+def united_labels(parts: Iterable[Any]) -> np.ndarray:
+    """All labels of all parts, sorted; a ValueError where there are none, or some are numbers and some are text."""
+    found: np.ndarray | None = None
+    for part in parts:
+        labels = np.unique(_labels(column_or_1d(part)))
+        if found is not None and (found.dtype.kind in "biuf") != (labels.dtype.kind in "biuf"):
+            raise ValueError(f"`y` has both numbers and text as labels, such as {found[0]!r} and {labels[0]!r}")
+        found = labels if found is None else np.union1d(found, labels)
+    if found is None:
+        raise ValueError("`y` has no labels, there are no rows")
+    return found
+
+
+def _labels_of(source: Any, y: Any, size: int) -> Iterator[Any]:
+    """Labels alone, read without the rows where these are stored by column."""
+    if _is_path(source) and y is not None:
+        yield from (_column(table, y) for table in _tables(source, size, [y]))
+    elif _is_table(source) and y is not None:
+        yield y if np.ndim(y) else _column(source, y)
+    else:
+        yield from (_needed(labels) for _, labels, _ in _batches(source, y, None, size))
+
+
+def _needed(labels: Any) -> Any:
+    if labels is None:
+        raise ValueError("`source` brings no labels; give `y`, or batches (X, y) or (X, y, sample_weight)")
+    return labels
+
+
+def _batches(source: Any, y: Any, weights: Any, size: int, columns: list[Any] | None = None) -> Iterator[Batch]:
+    """Rows, labels and weights, none empty; of a file with the columns that are wanted, by default all."""
+    if _is_path(source):
+        batches: Iterable[Batch] = (_split(table, y, weights) for table in _tables(source, size, columns))
+    elif _is_table(source):
+        batches = _slices(source, y, weights, size)
+    elif not callable(source) and not isinstance(source, Iterable):
+        raise ValueError(
+            f"`source` is a {type(source).__name__}; give a path, an array, or batches (X, y) as an iterable or as a "
+            "function that returns one"
+        )
+    elif y is not None or weights is not None:
+        raise ValueError("`y` and `sample_weight` go with an array or a file; batches bring their own: (X, y, w)")
+    else:
+        found = source() if callable(source) else source
+        batches = ((*(one if isinstance(one, tuple) else (one,)), None, None)[:3] for one in found)
+    return (batch for batch in batches if _length(batch[0]))
+
+
+def _slices(source: Any, y: Any, weights: Any, size: int) -> Iterator[Batch]:
+    """An array or data frame, some rows at a time."""
+    n, named = source.shape[0], y is not None and np.ndim(y) == 0
+    beside = [None if named or column is None else np.asarray(column) for column in (y, weights)]
+    for name, column in zip(("y", "sample_weight"), beside, strict=True):
+        if column is not None and column.shape[:1] != (n,):
+            raise ValueError(f"`{name}` has shape {column.shape}; the {n} rows of `source` need one value each")
+    if sparse.issparse(source):
+        source = sparse.csr_array(source)
+    for at in range(0, n, size):
+        part = slice(at, min(at + size, n))
+        rows = _safe_indexing(source, part)
+        labels, w = (None if column is None else column[part] for column in beside)
+        yield _split(rows, y, weights) if named else (rows, labels, w)
+
+
+def _split(table: Any, y: Any, weights: Any) -> Batch:
+    """Features, labels and weights of a data frame, by the names of the columns."""
+    labels, w = (None if name is None else _column(table, name) for name in (y, weights))
+    return table.drop(columns=[name for name in (y, weights) if name is not None]), labels, w
+
+
+def _column(table: Any, name: Any) -> np.ndarray:
+    names = getattr(table, "columns", ())
+    if np.ndim(name) or name not in names:
+        raise ValueError(
+            f"`source` has no column {name!r}; its columns are {', '.join(map(str, names)) or 'without names'}"
+        )
+    return table[name].to_numpy()
+
+
+def _tables(path: Any, size: int, columns: list[Any] | None) -> Iterator[pd.DataFrame]:
+    """A file or folder as data frames of bounded length."""
+    if _is_text(path):
+        yield from _csv(path, size, columns)
+        return
+    from pyarrow.dataset import ParquetFragmentScanOptions
+
+    table = _parquet(path)
+    # row group by row group, for Arrow left to itself reads ahead until the whole file is in memory
+    scan = {
+        "columns": columns,
+        "batch_size": size,
+        "fragment_scan_options": ParquetFragmentScanOptions(pre_buffer=False),
+    }
+    for file in table.get_fragments():
+        for group in file.split_by_row_group():
+            yield from (batch.to_pandas() for batch in group.to_batches(table.schema, **scan))
+
+
+def _parquet(path: Any) -> Any:
+    """A Parquet file, or a folder of them in the order of their names, with the types that hold all that they hold."""
+    from pyarrow import dataset, unify_schemas
+
+    settings = {"format": "parquet", "partitioning": "hive"}
+    files = dataset.dataset(path, **settings)
+    each = [files.schema, *(file.physical_schema for file in files.get_fragments())]
+    return dataset.dataset(path, unify_schemas(each, promote_options="permissive"), **settings)
+
+
+def _csv(path: Any, size: int, columns: list[Any] | None) -> Iterator[pd.DataFrame]:
+    """A CSV file; a column may not turn from numbers to text on the way, or from text to numbers."""
+    numeric: dict[Any, bool] = {}
+    separator = "\t" if ".tsv" in Path(path).suffixes else ","
+    with pd.read_csv(path, sep=separator, usecols=columns, chunksize=size, low_memory=False) as tables:
+        for table in tables:
+            for name, column in table.items():
+                kind = pd.api.types.is_numeric_dtype(column)
+                if column.notna().any() and numeric.setdefault(name, kind) != kind:
+                    raise ValueError(
+                        f"`source` has both numbers and text in column {name!r}; give a function that yields (X, y) "
+                        "out of `pandas.read_csv(…, chunksize=…, dtype=…)`"
+                    )
+            yield table if columns is None else table[columns]
+
+
+def _is_path(source: Any) -> bool:
+    return isinstance(source, str | os.PathLike)
+
+
+def _is_text(path: Any) -> bool:
+    return not {".csv", ".tsv"}.isdisjoint(Path(path).suffixes)
+
+
+def _is_table(source: Any) -> bool:
+    return hasattr(source, "shape")
+
+
+def _length(X: Any) -> int:
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
+@contextmanager
+def _progress(source: Any, shown: bool) -> Iterator[Callable[[int], Any]]:
+    """What is told how many rows were read."""
+    if not shown:
+        yield lambda _: None
+        return
+    from tqdm import tqdm
+
+    total = source.shape[0] if _is_table(source) else None
+    if _is_path(source) and not _is_text(source):
+        total = _parquet(source).count_rows()
+    with tqdm(total=total, unit=" rows", unit_scale=True) as bar:
+        yield bar.update

@@ -1,0 +1,153 @@
+"""Estimators fitted on parts of the rows merge to the one fitted on all of them."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+import bayesnb
+from bayesnb import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MixedNB, MultinomialNB, PoissonNB, drop_in
+from bayesnb.estimators._base import AbstractNB
+from bayesnb.families import NormalInverseGamma
+
+from .test_behaviour import ALL
+
+PARTS = [("counts", PoissonNB(), [0, 1]), ("levels", CategoricalNB(), [2]), ("reals", GaussianNB(), [3])]
+BY_CLASS = [("each", {k: GaussianNB() for k in "abc"}, [0, 1]), ("rest", CategoricalNB(alpha=0.5), [2, 3])]
+DROP_IN = [getattr(drop_in, name)() for name in drop_in.__all__]
+# what a bandwidth costs is of no interest here
+EVERY = [nb for nb in ALL if getattr(nb, "bandwidth", 0.5) == 0.5]
+EVERY += [MixedNB(PARTS), MixedNB(BY_CLASS), *DROP_IN]
+every = pytest.mark.parametrize("nb", EVERY, ids=[f"{i}-{type(nb).__name__}" for i, nb in enumerate(EVERY)])
+CLASSES = np.array(list("abc"))
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(3)
+    y = CLASSES[rng.integers(0, 3, 90)]
+    y[:30] = np.where(y[:30] == "c", "a", y[:30])  # the first part has no row of one class
+    X = rng.poisson(2 + np.searchsorted(CLASSES, y)[:, None], (90, 4)).astype(float)
+    X[:30, 2] = np.minimum(X[:30, 2], 2)  # nor all levels
+    return X, y, rng.random(90) + 0.1
+
+
+def parts_of(nb, table):
+    rows = np.split(np.arange(90), [30, 50])
+    X, y, w = table
+    return [clone(nb).partial_fit(X[i], y[i], CLASSES, w[i]) for i in rows]
+
+
+def assert_same(got: AbstractNB, want: AbstractNB, X) -> None:
+    np.testing.assert_allclose(got.class_count_, want.class_count_, rtol=1e-13)
+    np.testing.assert_allclose(got.predict_log_proba(X), want.predict_log_proba(X), rtol=1e-10, atol=1e-12)
+    evidence = [nb.prior_.log_marginal(nb.statistics_) for nb in (got, want)]
+    assert evidence[0] == pytest.approx(evidence[1], rel=1e-12)
+
+
+@every
+def test_parts_in_any_order_and_grouping_merge_to_the_fit_of_all_rows(nb, table):
+    X, y, w = table
+    whole, (one, two, three) = clone(nb).fit(X, y, w), parts_of(nb, table)
+    for first, second in ((one, two), (two, one)):
+        merged = copy.copy(first).merge(second)
+        assert_same(copy.copy(merged).merge(three), whole, X)  # (1 + 2) + 3, (2 + 1) + 3
+        assert_same(copy.copy(three).merge(merged), whole, X)  # 3 + (1 + 2), 3 + (2 + 1)
+    merged = one.merge(two).merge(three)
+    assert merged is one
+    assert_same(merged.partial_fit(X[:9], y[:9], sample_weight=w[:9]).forget(X[:9], y[:9], w[:9]), whole, X)
+
+
+@every
+def test_what_is_merged_is_left_as_it_is(nb, table):
+    one, two, _ = parts_of(nb, table)
+    before, held = dict(vars(two)), pickle.dumps(two)
+    one.merge(two)
+    assert all(vars(two)[key] is value for key, value in before.items())
+    assert_same(two, pickle.loads(held), table[0])
+
+
+def test_levels_are_united_also_where_one_part_saw_none():
+    a = pd.DataFrame({"s": ["x", "y", None], "t": [None, None, None], "u": ["m", "m", "n"]}, dtype=object)
+    b = pd.DataFrame({"s": ["z", None, "y"], "t": ["p", "q", "p"], "u": [None, None, None]}, dtype=object)
+    y = np.array([0, 1, 0])
+    both = pd.concat([a, b]), np.concatenate([y, y])
+    for estimator in (CategoricalNB(), CategoricalNB(min_categories=3), MixedNB([("all", CategoricalNB(), [0, 1, 2])])):
+        whole, one, two = clone(estimator).fit(*both), clone(estimator).fit(a, y), clone(estimator).fit(b, y)
+        assert_same(copy.copy(one).merge(two), whole, both[0])
+        assert_same(copy.copy(two).merge(one), whole, both[0])
+        assert_same(one.partial_fit(b, y), whole, both[0])
+    levels = [one.tolist() for one in CategoricalNB().fit(b, y).merge(CategoricalNB().fit(a, y)).categories_]
+    assert levels == [["y", "z", "x"], ["p", "q"], ["m", "n"]]
+
+
+X2, Y2 = np.array([[1.0, 0], [0, 1], [1, 1]]), np.array([0, 1, 1])
+NAMED = pd.DataFrame(X2, columns=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "named"),
+    [
+        (GaussianNB().fit(X2, Y2), BernoulliNB().fit(X2, Y2), "`other` is a BernoulliNB"),
+        (GaussianNB().fit(X2, Y2), drop_in.GaussianNB().fit(X2, Y2), "its own kind"),
+        (GaussianNB().fit(X2, Y2), None, "NoneType"),
+        (GaussianNB().fit(X2, Y2), GaussianNB(), "not fitted"),
+        (GaussianNB(), GaussianNB().fit(X2, Y2), "not fitted"),
+        (MultinomialNB().fit(X2, Y2), MultinomialNB(alpha=2).fit(X2, Y2), "`other` has alpha=2, here it is 1.0"),
+        (
+            MultinomialNB(alpha=[1, 2]).fit(X2, Y2),
+            MultinomialNB(alpha=np.array([1, 3])).fit(X2, Y2),
+            r"alpha=array\(\[1, 3\]\)",
+        ),
+        (BernoulliNB().fit(X2, Y2), BernoulliNB().fit(X2, Y2 + 1), r"classes \[1 2\], here they are \[0 1\]"),
+        (BernoulliNB().fit(X2, Y2), BernoulliNB().fit(X2, Y2.astype(str)), "classes"),
+        (BernoulliNB().fit(X2, Y2), BernoulliNB().fit(X2[:, :1], Y2), "features 1, here they are 2"),
+        (BernoulliNB().fit(NAMED, Y2), BernoulliNB().fit(NAMED[["b", "a"]], Y2), r"features \['b' 'a'\]"),
+        (BernoulliNB().fit(NAMED, Y2), BernoulliNB().fit(X2, Y2), r"features 2, here they are \['a' 'b'\]"),
+        (
+            MixedNB().fit(X2, Y2),
+            MixedNB().fit(X2 + np.array([0, 0.5]), Y2),
+            r"parts yes_no: BernoulliNB of \[0\], numbers",
+        ),
+        (
+            MixedNB([("x", BernoulliNB(), [0, 1])]).fit(X2, Y2),
+            MixedNB([("x", BernoulliNB(alpha=3), [0, 1])]).fit(X2, Y2),
+            "parts=",
+        ),
+        (
+            GaussianNB(prior=NormalInverseGamma(*np.ones((4, 2, 2)))).fit(X2, Y2),
+            GaussianNB(prior=NormalInverseGamma(*np.full((4, 2, 2), 2.0))).fit(X2, Y2),
+            "prior=",
+        ),
+    ],
+    ids=range(15),
+)
+def test_what_does_not_merge_is_named_and_nothing_changes(one, two, named):
+    before = dict(vars(one))
+    with pytest.raises(ValueError, match=named):
+        one.merge(two)
+    assert vars(one).keys() == before.keys() and all(vars(one)[key] is value for key, value in before.items())
+
+
+def test_equal_hyperparameters_may_be_other_objects():
+    for make in (
+        lambda: GaussianNB(prior=NormalInverseGamma(*np.ones((4, 2, 2))), priors=[0.5, 0.5]),
+        lambda: MixedNB(
+            [("x", {0: BernoulliNB(alpha=np.ones(1)), 1: BernoulliNB()}, np.array([0])), ("y", "drop", [1])]
+        ),
+        lambda: ComplementNB(alpha=np.array([1, 2])),
+    ):
+        merged = make().fit(X2, Y2).merge(make().fit(X2, Y2))
+        assert_same(merged, make().fit(np.tile(X2, (2, 1)), np.tile(Y2, 2)), X2)
+
+
+def test_a_merge_that_fails_leaves_the_model_as_it_was(monkeypatch):
+    one, two = (CategoricalNB().fit(X, Y2) for X in (X2, X2 + 1))
+    before = dict(vars(one))
+    monkeypatch.setattr(bayesnb.statistics.Counts, "__add__", lambda self, other: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        one.merge(two)
+    assert vars(one).keys() == before.keys() and all(vars(one)[key] is value for key, value in before.items())

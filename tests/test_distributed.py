@@ -1,0 +1,316 @@
+"""Chunks on any scheduler, and on a cluster that loses a worker, reach what one machine reaches."""
+
+import gc
+import os
+import signal
+from pathlib import Path
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from bayesnb import (
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    DistributedNB,
+    GaussianDA,
+    GaussianNB,
+    KernelNB,
+    MixedNB,
+    MultinomialNB,
+    drop_in,
+)
+
+from .estimators.test_merge import BY_CLASS
+
+CLASSES = np.array(["ant", "bee", "cow"])
+TABLES = ["predict_joint_log_proba", "predict_log_proba", "predict_proba", "predict_interval"]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(8)
+    y = CLASSES[np.sort(rng.integers(0, 3, 120))]  # sorted: most chunks lack a class
+    X = rng.poisson(1 + 2 * np.searchsorted(CLASSES, y)[:, None], (120, 4)).astype(float)
+    return X, y, rng.random(120) + 0.1
+
+
+@pytest.fixture(autouse=True)
+def scheduler():
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
+def spread(column, size=25):
+    return da.from_array(column, chunks=(size, *column.shape[1:]))
+
+
+def unknown(array):
+    """The same chunks, their lengths forgotten."""
+    return da.concatenate(
+        [da.from_delayed(piece, (np.nan, *array.shape[1:]), array.dtype) for piece in array.to_delayed().ravel()],
+        allow_unknown_chunksizes=True,
+    )
+
+
+def assert_same_fit(got, want, X):
+    np.testing.assert_array_equal(got.classes_, want.classes_)
+    np.testing.assert_allclose(got.class_count_, want.class_count_, rtol=1e-13)
+    np.testing.assert_allclose(got.predict_log_proba(X), want.predict_log_proba(X), rtol=1e-12, atol=1e-12)
+
+
+KINDS = [
+    CategoricalNB(),
+    ComplementNB(),
+    GaussianDA(),
+    KernelNB(bandwidth=0.5),
+    MixedNB(BY_CLASS),
+    drop_in.GaussianNB(),
+]
+
+
+@pytest.mark.parametrize("nb", KINDS, ids=[f"{i}-{type(nb).__name__}" for i, nb in enumerate(KINDS)])
+def test_chunks_reach_the_posterior_of_fit(nb, rows):
+    X, y, w = rows
+    y = np.array(list("abc"))[np.searchsorted(CLASSES, y)]  # the classes that some of the table speak of
+    whole = clone(nb).fit(X, y, w)
+    got = DistributedNB(nb).fit(spread(X), spread(y), spread(w))
+    assert_same_fit(got.estimator_, whole, X)
+    assert type(got.estimator_) is type(nb) and not hasattr(nb, "classes_")
+    np.testing.assert_allclose(got.predict_proba(spread(X)).compute(), whole.predict_proba(X), rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize(("scheduler", "lengths"), [("sync", "known"), ("threads", "unknown")])
+def test_everything_that_is_asked_of_rows(scheduler, lengths, rows):
+    X, y, w = rows
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
+    given = [spread(X), spread(y), spread(w)]
+    if lengths == "unknown":
+        given = [unknown(column) for column in given]
+    whole = GaussianNB().fit(X, y, w)
+    with dask.config.set(scheduler=scheduler):
+        nb = DistributedNB(GaussianNB()).fit(*given)
+        assert_same_fit(nb.estimator_, whole, X)
+        for method in TABLES:
+            lazy, want = getattr(nb, method)(given[0]), getattr(whole, method)(X)
+            assert isinstance(lazy, da.Array) and lazy.ndim == want.ndim and lazy.dtype == want.dtype
+            assert lazy.shape == want.shape if lengths == "known" else np.isnan(lazy.shape[0])
+            np.testing.assert_allclose(lazy.compute(), want, rtol=1e-11, atol=1e-12)
+        labels = nb.predict(given[0])
+        assert labels.dtype == y.dtype
+        np.testing.assert_array_equal(labels.compute(), whole.predict(X))
+        narrow = nb.predict_interval(given[0], level=0.5, method="draws", n_draws=50, seed=np.random.default_rng(1))
+        seed = int(np.random.default_rng(1).integers(1 << 32))
+        want = whole.predict_interval(X, level=0.5, method="draws", n_draws=50, seed=seed)
+        np.testing.assert_allclose(narrow.compute(), want, rtol=1e-9)
+        assert nb.score(given[0], given[1]) == pytest.approx(whole.score(X, y), rel=1e-12)
+        assert nb.score(*given) == pytest.approx(whole.score(X, y, w), rel=1e-12)
+        loo, want = nb.loo(*given), whole.loo(X, y, w)
+        for name in ("elpd", "se", "p_loo", "elpd_joint", "se_joint", "p_loo_joint", "accuracy", "log_loss"):
+            assert getattr(loo, name) == pytest.approx(getattr(want, name), rel=1e-10), name
+        np.testing.assert_allclose(loo.log_joint.compute(), want.log_joint, rtol=1e-11)
+        np.testing.assert_allclose(loo.proba.compute(), want.proba, rtol=1e-10, atol=1e-14)
+
+
+def test_loo_is_of_the_posterior_whatever_prediction_uses(rows):
+    X, y, _ = rows
+    loo = DistributedNB(MultinomialNB(estimate="mean")).fit(spread(X), y).loo(spread(X), y)
+    want = MultinomialNB().fit(X, y).loo(X, y)
+    assert loo.p_loo == pytest.approx(want.p_loo, rel=1e-9) and loo.elpd == pytest.approx(want.elpd, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "nb", [MultinomialNB(), BernoulliNB(), ComplementNB(), CategoricalNB(), GaussianNB()], ids=repr
+)
+def test_sparse_chunks(nb, rows):
+    X, y, w = rows
+    chunks = spread(X).map_blocks(sparse.csr_array, dtype=float, meta=sparse.csr_array((0, 0)))
+    got, whole = DistributedNB(nb).fit(chunks, spread(y), spread(w)), clone(nb).fit(sparse.csr_array(X), y, w)
+    assert_same_fit(got.estimator_, whole, X)
+    np.testing.assert_allclose(got.predict_proba(chunks).compute(), whole.predict_proba(X), rtol=1e-11)
+    if not isinstance(nb, ComplementNB):
+        assert got.loo(chunks, y, w).elpd == pytest.approx(whole.loo(sparse.csr_array(X), y, w).elpd, rel=1e-11)
+
+
+def test_data_frames_with_levels_and_empty_partitions(rows):
+    X, y, w = rows
+    rng = np.random.default_rng(9)
+    frame = pd.DataFrame(
+        {
+            "word": np.where(rng.random(120) < 0.1, None, np.array(["red", "green", "blue"])[X[:, 0].astype(int) % 3]),
+            "size": pd.Categorical(
+                np.array(["S", "M", "L"])[X[:, 1].astype(int) % 3], categories=["S", "M", "L", "XL"]
+            ),
+            "number": X[:, 2] + rng.normal(size=120),
+            "kind": y,
+            "weight": w,
+        }
+    )
+    names = ["word", "size", "number"]
+    nb = MixedNB([("levels", CategoricalNB(), ["word", "size"]), ("number", GaussianNB(), ["number"])])
+    table = dd.from_pandas(frame, npartitions=5)
+    table = dd.concat([table, table[table.number > 1e9]])  # five more, without rows
+    features = table[names]
+    got = DistributedNB(nb).fit(features, table["kind"], table["weight"])
+    whole = clone(nb).fit(frame[names], y, w)
+    assert_same_fit(got.estimator_, whole, frame[names])
+    assert got.estimator_.feature_names_in_.tolist() == names
+    np.testing.assert_allclose(got.predict_proba(features).compute(), whole.predict_proba(frame[names]), rtol=1e-11)
+    np.testing.assert_array_equal(got.predict(features).compute(), whole.predict(frame[names]))
+    assert got.predict_interval(features).compute().shape == (120, 3, 2)
+    assert got.score(features, table["kind"]) == pytest.approx(whole.score(frame[names], y), rel=1e-12)
+    loo = got.loo(features, table["kind"], table["weight"])
+    assert loo.elpd == pytest.approx(whole.loo(frame[names], y, w).elpd, rel=1e-11)
+    assert loo.log_joint.compute().shape == (120, 3)
+
+
+def test_what_goes_beside_the_rows_is_cut_like_them(rows):
+    X, y, w = rows
+    whole = GaussianNB().fit(X, y, w)
+    for rows_of, labels, weights in (
+        (spread(X), y, w),
+        (spread(X), y.tolist(), spread(w, 60)),
+        (da.from_array(X, chunks=(33, 2)), spread(y, 120), w),
+        (unknown(spread(X)), unknown(spread(y)), spread(w)),
+        (spread(X, 120), y, w),
+    ):
+        nb = DistributedNB(GaussianNB()).fit(rows_of, labels, weights)
+        assert_same_fit(nb.estimator_, whole, X)
+        np.testing.assert_allclose(nb.predict_proba(rows_of).compute(), whole.predict_proba(X), rtol=1e-11)
+
+
+def test_partial_fit_and_classes(rows):
+    X, y, w = rows
+    whole = GaussianNB().fit(X, y, w)
+    nb = DistributedNB(GaussianNB())
+    with pytest.raises(ValueError, match="classes must be passed on the first call to partial_fit"):
+        nb.partial_fit(spread(X), y)
+    assert nb.partial_fit(spread(X[:70]), y[:70], CLASSES[::-1], w[:70]) is nb
+    first = nb.estimator_
+    held = first.statistics_
+    nb.partial_fit(spread(X[70:]), y[70:], sample_weight=w[70:])
+    assert first.statistics_ is held and nb.estimator_ is not first
+    assert_same_fit(nb.estimator_, whole, X)
+    with pytest.raises(ValueError, match="`classes`"):
+        nb.partial_fit(spread(X), y, classes=["ant", "bee"])
+    five = DistributedNB(GaussianNB()).fit(spread(X), y, classes=[*CLASSES, "dog", "eel"])
+    assert five.classes_.tolist() == ["ant", "bee", "cow", "dog", "eel"]
+    assert five.predict_proba(spread(X)).compute().shape == (120, 5)
+
+
+def test_the_graph_reads_rows_once_and_sends_statistics(rows):
+    """Between tasks only statistics travel: no prior or posterior, and no rows."""
+    from bayesnb import distributed
+
+    X, y, w = rows
+    one = distributed._statistics(GaussianNB(), CLASSES, X, y, w)
+    assert {"prior_", "_conditioned"}.isdisjoint(vars(one))
+    parts = [
+        distributed._statistics(GaussianNB(), CLASSES, X[i : i + 20], y[i : i + 20], None) for i in range(0, 120, 20)
+    ]
+    before = [part.statistics_ for part in parts]
+    both = distributed._merged([None, *parts])
+    assert all(part.statistics_ is held for part, held in zip(parts, before, strict=True))  # what others may need too
+    assert both.statistics_.n.sum() == 120
+    assert distributed._merged([None, None]) is None
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda X, y: (GaussianNB(), X, y), "`X` is a ndarray; give a Dask array or data frame"),
+        (lambda X, y: (GaussianNB(), spread(X[:, 0]), y), "`X` has 1 dimensions"),
+        (lambda X, y: (GaussianNB(), spread(X), None), "`y` is None"),
+        (lambda X, y: (GaussianNB(), spread(X), y[:7]), "`y` has 7 rows, `X` 120"),
+        (lambda X, y: (GaussianNB(), unknown(spread(X)), y), "`y` has 1 chunks, `X` 5, and not all lengths"),
+        (lambda X, y: (GaussianNB(), unknown(spread(X)), unknown(spread(y[:-1]))), "inconsistent numbers of samples"),
+        (lambda X, y: (GaussianNB(), spread(X[:0]), y[:0]), "no rows"),
+        (lambda X, y: (GaussianNB(), unknown(spread(X[:0])), unknown(spread(y[:0]))), "no"),
+        (lambda X, y: (GaussianNB(class_alpha=0), spread(X), y), "`class_alpha` is 0; it needs to be positive"),
+        (lambda X, y: (GaussianNB(estimate="best"), spread(X), y), "`estimate` is 'best'"),
+        (lambda X, y: (MultinomialNB(), spread(-X), y), "Negative values in data passed to MultinomialNB"),
+        (lambda X, y: (GaussianDA(), spread(X + np.where(X > 5, np.inf, 0)), y), "infinity"),
+        (lambda X, y: (GaussianNB(), spread(X), np.where(y == "bee", None, y)), "missing labels"),
+        (lambda X, y: (MixedNB(), spread(np.where(np.arange(120)[:, None] < 50, X > 2, X)), y), "list them in `parts`"),
+    ],
+    ids=range(14),
+)
+def test_what_is_refused_leaves_no_fit(make, named, rows):
+    X, y, _ = rows
+    nb, X, y = make(X, y)
+    model = DistributedNB(nb)
+    with pytest.raises(ValueError, match=named):
+        model.fit(X, y)
+    assert not hasattr(model, "estimator_")
+
+
+def test_what_is_not_fitted_or_has_no_weight(rows):
+    X, y, w = rows
+    model = DistributedNB(GaussianNB())
+    for method in (model.predict, model.predict_proba):
+        with pytest.raises(ValueError, match="not fitted"):
+            method(spread(X))
+    model.fit(spread(X), y)
+    with pytest.raises(ValueError, match="no rows with weight"):
+        model.score(spread(X), y, 0 * w)
+    with pytest.raises(ValueError, match="no rows"):
+        model.loo(spread(X[:0]), y[:0])
+    with pytest.raises(ValueError, match="never fitted"):
+        model.loo(spread(np.tile(X, (2, 1)), 240), np.tile(y, 2))
+    assert clone(model).get_params()["estimator__variance"] == "class"
+
+
+# --- a cluster of processes -----------------------------------------------------------------------------------------
+
+
+def chunk(i: int, lethal: str = "") -> np.ndarray:
+    """Rows of a chunk with their label in front; the first worker to make the fifth dies of it, once."""
+    if lethal and i == 5 and not os.path.exists(lethal):
+        Path(lethal).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    rng = np.random.default_rng(i)
+    y = rng.integers(0, 3, (500, 1))
+    return np.concatenate([y, rng.normal(y, 1, (500, 6))], 1)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:unclosed .socket:ResourceWarning")  # Dask's line to the worker that is dead
+def test_a_cluster_that_loses_a_worker(tmp_path):
+    from dask.distributed import Client, LocalCluster
+
+    def table(lethal: str = "") -> da.Array:
+        parts = [dask.delayed(chunk)(i, lethal) for i in range(12)]
+        return da.concatenate([da.from_delayed(part, (500, 7), float) for part in parts])
+
+    rows = np.concatenate([chunk(i) for i in range(12)])
+    whole = GaussianNB().fit(rows[:, 1:], rows[:, 0])
+    settings = {"dashboard_address": ":0", "memory_limit": 0, "local_directory": str(tmp_path)}
+    with (
+        dask.config.set(scheduler=None),
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **settings) as cluster,
+        Client(cluster) as client,
+    ):
+        pids = set(client.run(os.getpid).values())
+        assert len(pids) == 2 and os.getpid() not in pids
+        calm = table()
+        nb = DistributedNB(GaussianNB()).fit(calm[:, 1:], calm[:, 0])
+        assert_same_fit(nb.estimator_, whole, rows[:, 1:])
+        assert nb.loo(calm[:, 1:], calm[:, 0]).elpd == pytest.approx(whole.loo(rows[:, 1:], rows[:, 0]).elpd, rel=1e-12)
+        proba = nb.predict_proba(calm[:, 1:]).compute()
+        np.testing.assert_allclose(proba, whole.predict_proba(rows[:, 1:]), rtol=1e-11)
+        lethal = table(str(tmp_path / "died"))
+        again = DistributedNB(GaussianNB()).fit(lethal[:, 1:], lethal[:, 0], classes=[0.0, 1.0, 2.0])
+        assert (tmp_path / "died").exists() and set(client.run(os.getpid).values()) != pids
+        one, other = nb.estimator_.statistics_, again.estimator_.statistics_
+        np.testing.assert_array_equal(one.n, other.n)
+        for name in ("n", "mean", "ss"):
+            np.testing.assert_array_equal(getattr(one.blocks["x"], name), getattr(other.blocks["x"], name))
+        with pytest.raises(ValueError, match="Negative values in data passed to MultinomialNB"):
+            DistributedNB(MultinomialNB()).fit(calm[:, 1:], calm[:, 0])
+    gc.collect()  # what is left of those lines is dropped here, and not in a later test

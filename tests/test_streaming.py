@@ -1,0 +1,307 @@
+"""Batches read one by one reach the posterior of `fit` on all rows, in the memory of a batch."""
+
+import copy
+import io
+import sys
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from bayesnb import (
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    GaussianNB,
+    KernelNB,
+    MixedNB,
+    MultinomialNB,
+    drop_in,
+    fit_batches,
+    predict_batches,
+)
+
+CLASSES = np.array(["ant", "bee", "cow"])
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(5)
+    y = CLASSES[np.sort(rng.integers(0, 3, 200))]  # sorted: a batch has one class or two
+    X = rng.poisson(1 + 2 * np.searchsorted(CLASSES, y)[:, None], (200, 4)).astype(float)
+    return X, y, rng.random(200) + 0.1
+
+
+@pytest.fixture(scope="module")
+def frame(rows):
+    X, y, w = rows
+    rng = np.random.default_rng(6)
+    words = np.where(rng.random(200) < 0.1, None, np.array(["red", "green", "blue"])[X[:, 0].astype(int) % 3])
+    words[:60] = None  # nothing seen in the first batches
+    sizes = pd.Categorical(np.array(["S", "M", "L"])[X[:, 1].astype(int) % 3], categories=["S", "M", "L", "XL"])
+    number = np.where(rng.random(200) < 0.1, np.nan, X[:, 2] + rng.integers(-8, 8, 200) / 8)  # exact in float32
+    return pd.DataFrame({"word": words, "size": sizes, "number": number, "kind": y, "weight": w})
+
+
+def parts():
+    levels = ("levels", CategoricalNB(), ["word", "size"])
+    return MixedNB([levels, ("number", GaussianNB(), ["number"])])
+
+
+def batches(rows, size=30):
+    X, y, w = rows
+    return [(X[i : i + size], y[i : i + size], w[i : i + size]) for i in range(0, len(y), size)]
+
+
+def assert_same(got, want, X):
+    np.testing.assert_array_equal(got.classes_, want.classes_)
+    np.testing.assert_allclose(got.class_count_, want.class_count_, rtol=1e-13)
+    np.testing.assert_allclose(got.predict_log_proba(X), want.predict_log_proba(X), rtol=1e-10, atol=1e-12)
+    evidence = [nb.prior_.log_marginal(nb.statistics_) for nb in (got, want)]
+    assert evidence[0] == pytest.approx(evidence[1], rel=1e-12)
+
+
+EVERY = [
+    BernoulliNB(binarize=2),
+    CategoricalNB(),
+    MultinomialNB(),
+    GaussianNB(),
+    KernelNB(bandwidth=0.5),
+    MixedNB([("counts", MultinomialNB(), [0, 1]), ("levels", CategoricalNB(), [2, 3])]),
+    drop_in.GaussianNB(),
+    drop_in.MultinomialNB(),
+]
+
+
+@pytest.mark.parametrize("nb", EVERY, ids=[f"{i}-{type(nb).__name__}" for i, nb in enumerate(EVERY)])
+def test_a_generator_whose_classes_come_one_by_one(nb, rows):
+    X, y, w = rows
+    got = fit_batches(clone(nb), (batch for batch in batches(rows)))
+    assert_same(got, clone(nb).fit(X, y, w), X)
+
+
+@pytest.mark.parametrize("nb", [ComplementNB(), drop_in.ComplementNB()], ids=["ours", "drop_in"])
+def test_complements_grow_from_two_classes_on(nb, rows):
+    X, y, w = rows
+    y = np.where(np.arange(200) < 190, y, "asp")  # the last to come, and the second in the order
+    first = np.r_[0, 189]
+    order = [(X[first], y[first], w[first]), *((X[[i]], y[[i]], w[[i]]) for i in range(1, 200, 7))]
+    given = [np.concatenate(column) for column in zip(*order, strict=True)]
+    got, want = fit_batches(clone(nb), iter(order)), clone(nb).fit(*given)  # two classes, then three, then four
+    assert want.classes_.tolist() == ["ant", "asp", "bee", "cow"]
+    assert_same(got, want, X)
+    np.testing.assert_allclose(got.feature_log_prob_, want.feature_log_prob_, rtol=1e-12)
+    with pytest.raises(ValueError, match=r"only 'ant'.*Pass all labels as `classes`"):
+        fit_batches(clone(nb), iter(batches(rows)))
+    assert_same(fit_batches(clone(nb), iter(batches(rows)), classes=CLASSES), clone(nb).fit(*rows), X)
+
+
+@pytest.mark.parametrize(
+    "nb",
+    [GaussianNB(priors=[0.2, 0.3, 0.5]), MixedNB([("x", {k: GaussianNB() for k in CLASSES.tolist()}, [0, 1, 2, 3])])],
+    ids=["priors", "a likelihood for each class"],
+)
+def test_settings_for_each_class_need_the_classes(nb, rows):
+    X, y, w = rows
+    want = clone(nb).fit(X, y, w)
+    assert_same(fit_batches(clone(nb), lambda: iter(batches(rows))), want, X)  # read twice
+    assert_same(fit_batches(clone(nb), batches(rows)), want, X)
+    assert_same(fit_batches(clone(nb), iter(batches(rows)), classes=CLASSES[::-1]), want, X)
+    with pytest.raises(ValueError, match=r"classes"):
+        fit_batches(clone(nb), iter(batches(rows)[2:]))
+
+
+def test_parts_for_each_class_are_named_when_a_class_comes_late(rows):
+    nb = MixedNB([("x", {k: GaussianNB() for k in CLASSES.tolist()}, [0, 1, 2, 3])])
+    with pytest.raises(ValueError, match="pass all labels as `classes`"):
+        fit_batches(nb, iter(batches(rows)))
+    assert not hasattr(nb, "classes_")
+
+
+def test_arrays_memory_maps_sparse_rows_and_data_frames(rows, frame, tmp_path):
+    X, y, w = rows
+    path = tmp_path / "x.npy"
+    np.save(path, X.astype(np.float32))
+    whole = MultinomialNB().fit(X, y, w)
+    sources = [X, np.load(path, mmap_mode="r"), sparse.csr_array(X), sparse.csc_matrix(X), sparse.coo_array(X)]
+    for source in sources:
+        got = fit_batches(MultinomialNB(), source, y, w, batch_size=37)
+        assert_same(got, whole, X)
+        counted = fit_batches(MultinomialNB(), source, y.tolist(), batch_size=37)
+        np.testing.assert_array_equal(
+            counted.statistics_.blocks["x"].n, MultinomialNB().fit(X, y).statistics_.blocks["x"].n
+        )
+        table = list(predict_batches(got, source, batch_size=37))
+        assert [len(part) for part in table] == [37] * 5 + [15]
+        np.testing.assert_allclose(np.concatenate(table), whole.predict_proba(X), rtol=1e-10)
+    features = frame[["word", "size", "number"]]
+    want = parts().fit(features, y, w)
+    assert_same(fit_batches(parts(), frame, "kind", "weight", batch_size=30), want, features)
+    assert_same(fit_batches(parts(), features, y, w, batch_size=30), want, features)
+
+
+@pytest.mark.parametrize("form", ["parquet", "folder", "dictionary", "csv", "tsv", "gz"])
+def test_files(form, frame, tmp_path):
+    features = frame[["word", "size", "number"]]
+    path = tmp_path / {"csv": "t.csv", "tsv": "t.TSV.tsv", "gz": "t.csv.gz"}.get(form, "t.parquet")
+    if form == "folder":
+        path.mkdir()
+        for i in range(4):
+            part = frame.iloc[50 * i : 50 * (i + 1)].astype(
+                {"word": object} if i else {"word": object, "number": "float32"}
+            )
+            schema = None if i else pa.schema([("word", pa.null()), *list(pa.Schema.from_pandas(part))[1:5]])
+            pq.write_table(pa.Table.from_pandas(part, schema, preserve_index=False), path / f"{i}.parquet", 20)
+    elif form == "dictionary":  # each batch comes with a dictionary of its own
+        table = pa.Table.from_pandas(frame.assign(size=frame["size"].astype(str)), preserve_index=False)
+        kinds = [
+            pa.field("word", pa.dictionary(pa.int8(), pa.string())),
+            pa.field("size", pa.dictionary(pa.int8(), pa.string())),
+        ]
+        pq.write_table(table.cast(pa.schema([*kinds, *list(table.schema)[2:]])), path, row_group_size=23)
+    elif form == "parquet":
+        frame.to_parquet(path, row_group_size=64)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if form == "tsv" else ",")
+    want = parts()
+    if form not in ("parquet", "folder"):  # what was declared is not written down
+        features = features.astype({"size": str})
+    want.fit(features, frame["kind"], frame["weight"])
+    for source in (path, str(path)):
+        got = fit_batches(parts(), source, "kind", "weight", batch_size=30)
+        assert_same(got, want, features)
+    if form == "csv":  # the order of the columns is nothing
+        frame[frame.columns[::-1]].to_csv(path, index=False)
+    for method, settings in (("predict", {}), ("predict_interval", {"level": 0.5})):
+        found = np.concatenate(list(predict_batches(got, path, method, batch_size=30, **settings)))
+        expected = getattr(want, method)(features, **settings)
+        if method == "predict":
+            np.testing.assert_array_equal(found, expected)
+        else:
+            np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_memory_is_that_of_a_row_group(tmp_path, monkeypatch):
+    n, d = 100_000, 24
+    rng = np.random.default_rng(0)
+    path = tmp_path / "big.parquet"
+    names = [f"x{j}" for j in range(d)]
+    with pq.ParquetWriter(path, pa.schema([*((name, pa.float64()) for name in names), ("y", pa.int8())])) as file:
+        for _ in range(20):  # 20 row groups
+            columns = {name: rng.normal(size=n // 20) for name in names}
+            file.write_table(pa.table({**columns, "y": rng.integers(0, 2, n // 20).astype(np.int8)}))
+    held = []
+    for method in ("partial_fit", "predict"):
+        plain = getattr(GaussianNB, method)
+
+        def watched(self, *args, plain=plain, **more):
+            held.append(pa.total_allocated_bytes())
+            return plain(self, *args, **more)
+
+        monkeypatch.setattr(GaussianNB, method, watched)
+    start = pa.total_allocated_bytes()
+    tracemalloc.start()
+    try:
+        nb = fit_batches(GaussianNB(), path, "y", batch_size=2500)
+        rows = sum(len(part) for part in predict_batches(nb, path, "predict", batch_size=2500))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert nb.class_count_.sum() == rows == n
+    group = n * d * 8 / 20
+    assert peak < 5 * group and max(held) - start < 2 * group, (peak, max(held) - start)
+
+
+def test_a_failure_leaves_the_estimator_as_it_was(rows):
+    X, y, w = rows
+    nb = GaussianNB().fit(X, y)
+    before = dict(vars(nb))
+
+    def broken():
+        yield X[:50], y[:50]
+        raise RuntimeError("the line is cut")
+
+    with pytest.raises(RuntimeError, match="cut"):
+        fit_batches(nb, broken())
+    assert vars(nb).keys() == before.keys() and all(vars(nb)[key] is value for key, value in before.items())
+    named = pd.DataFrame(X).rename(columns=str)
+    parameters = nb.get_params()
+    assert fit_batches(nb.fit(named, y), [(X[:, :2], y, w)]) is nb  # what was learnt before is gone
+    assert nb.n_features_in_ == 2 and not hasattr(nb, "feature_names_in_") and nb.get_params() == parameters
+
+
+def test_empty_batches_are_no_batches(rows):
+    X, y, w = rows
+    nothing = (X[:0], y[:0], w[:0])
+    got = fit_batches(GaussianNB(), iter([nothing, *batches(rows), nothing]))
+    assert_same(got, GaussianNB().fit(X, y, w), X)
+    assert [len(part) for part in predict_batches(got, iter([X[:0], X[:2], (X[:3], y[:3])]))] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("source", "more", "named"),
+    [
+        (3, {}, "`source` is a int"),
+        ([], {}, "no rows"),
+        (iter([]), {}, "no rows"),
+        ([(np.ones((2, 1)), [0, 1])], {"batch_size": 0}, "`batch_size` is 0"),
+        ([np.ones((2, 1))], {}, "no labels"),
+        (iter([np.ones((2, 1))]), {}, "no labels"),
+        (np.ones((2, 1)), {}, "no labels"),
+        (np.ones((2, 1)), {"y": [0]}, r"`y` has shape \(1,\); the 2 rows"),
+        (np.ones((2, 1)), {"y": [0, 1], "sample_weight": 1.0}, r"`sample_weight` has shape \(\)"),
+        ([(np.ones((2, 1)), [0, 1])], {"y": [0, 1]}, "batches bring their own"),
+        ([(np.ones((2, 1)), [0, 1]), (np.ones((2, 1)), ["a", "b"])], {}, "both numbers and text as labels"),
+        ([(np.ones((2, 1)), [0, 1]), (np.ones((2, 2)), [0, 1])], {}, "features"),
+        ([(np.ones((2, 1)), [0, 1])], {"classes": [0, 2]}, "1"),
+        (pd.DataFrame({"a": [1, 2], "k": [0, 1]}), {"y": "k", "sample_weight": "v"}, "no column 'v'.*a, k"),
+        (pd.DataFrame({"a": [1, 2], "k": [0, 1]}), {"y": "v"}, "no column 'v'.*a, k"),
+        (np.ones((2, 1)), {"y": "v"}, "no column 'v'"),
+        (pd.DataFrame({"a": [1, 2], "k": [0, None]}, dtype=object), {"y": "k"}, "missing labels"),
+    ],
+    ids=range(17),
+)
+def test_what_is_refused(source, more, named):
+    with pytest.raises(ValueError, match=named):
+        fit_batches(GaussianNB(), source, **more)
+
+
+def test_refused_files_and_methods(tmp_path, rows):
+    X, y, _ = rows
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"a": ["1", "2", "x", "3"], "k": [0, 1, 0, 1]}).to_csv(path, index=False)
+    with pytest.raises(ValueError, match="both numbers and text in column 'a'"):
+        fit_batches(CategoricalNB(), path, "k", batch_size=2)
+    with pytest.raises(ValueError, match="'z'"):
+        fit_batches(CategoricalNB(), path, "z")
+    with pytest.raises(ValueError, match="no labels"):
+        fit_batches(CategoricalNB(), path)
+    with pytest.raises(FileNotFoundError):
+        fit_batches(CategoricalNB(), tmp_path / "none.parquet", "k")
+    with pytest.raises(ValueError, match="not fitted"):
+        predict_batches(GaussianNB(), X)
+    with pytest.raises(ValueError, match="`method` is 'guess'"):
+        predict_batches(GaussianNB().fit(X, y), X, "guess")
+    with pytest.raises(ValueError, match="`batch_size` is 0"):
+        predict_batches(GaussianNB().fit(X, y), X, batch_size=0)
+
+
+def test_the_progress_bar_counts_rows(rows, tmp_path, monkeypatch):
+    X, y, _ = rows
+    path = tmp_path / "t.parquet"
+    pd.DataFrame(X).rename(columns=str).assign(y=y).to_parquet(path)
+    for source, labels in ((X, y), (path, "y"), ([(X, y)], None)):
+        monkeypatch.setattr(sys, "stderr", screen := io.StringIO())
+        nb = fit_batches(GaussianNB(), source, labels, batch_size=64, progress_bar=True)
+        assert "200" in screen.getvalue() and ("100%" in screen.getvalue()) == (labels is not None)
+        monkeypatch.setattr(sys, "stderr", screen := io.StringIO())
+        list(predict_batches(copy.deepcopy(nb), source, batch_size=64, progress_bar=True))
+        assert "200" in screen.getvalue()
+        monkeypatch.setattr(sys, "stderr", screen := io.StringIO())
+        fit_batches(GaussianNB(), source, labels)
+        assert screen.getvalue() == ""
