@@ -800,9 +800,9 @@ def _validated(estimator: Any, X: Any, **checks: Any) -> Any:
 
 def _labels(y: np.ndarray, name: str = "y") -> np.ndarray:
     """Labels that are all strings or all numbers, none of them missing."""
+    if y.dtype.kind in "fO" and isna(y).any():
+        raise ValueError(f"`{name}` has missing labels (None, NaN or NA); leave them out, and their rows")
     if y.dtype == object and not all(isinstance(label, str) for label in y):
-        if isna(y).any():
-            raise ValueError(f"`{name}` has missing labels (None, NaN or NA); leave them out, and their rows")
         kinds = ", ".join(sorted({type(label).__name__ for label in y}))
         raise ValueError(
             f"Unknown label type: `{name}` has objects of type {kinds}; make them all strings, or integers"
