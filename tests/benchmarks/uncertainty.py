@@ -22,7 +22,7 @@ import jax
 import numpy as np
 from numpyro.infer import MCMC, NUTS
 from scipy import sparse
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 import bayesnb
 from bayesnb import datasets
@@ -123,11 +123,11 @@ def _interval(data: str, nb: Any, X: sparse.csr_array, y: np.ndarray, repeats: i
 
 def draws(repeats: int) -> list[Record]:
     """Effective draws a second, exact over NUTS."""
-    flowers, tumours = load_iris(return_X_y=True), load_breast_cancer(return_X_y=True)
+    flowers, wines = load_iris(return_X_y=True), load_wine(return_X_y=True)
     return [
         _draws("iris", bayesnb.GaussianNB(), *flowers, repeats),
         _draws("iris", bayesnb.BernoulliNB(binarize=3), *flowers, repeats),
-        _draws("breast cancer", bayesnb.GaussianNB(), *tumours, repeats),
+        _draws("wine", bayesnb.GaussianNB(), *wines, repeats),
     ]
 
 
