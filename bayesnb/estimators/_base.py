@@ -286,9 +286,10 @@ class AbstractNB(JointClassifier):
         """Statistics of validated rows with class indices."""
         r = self._weights(X, index, sample_weight)
         prior = NaiveBayes(self._class_prior(), self._blocks(None))
-        return fold_rows(
-            lambda part: prior.suffstats(self._rows(_cut(X, part)), r[part]), {BLOCK: X}, prior.least_cells
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # the prior looks at what comes of it
+            return fold_rows(
+                lambda part: prior.suffstats(self._rows(_cut(X, part)), r[part]), {BLOCK: X}, prior.least_cells
+            )
 
     def _weights(self, X: Any, index: np.ndarray, sample_weight: Any) -> Sparse:
         """Weights r (n, c) of validated rows with class indices."""
@@ -807,7 +808,8 @@ def _labels(y: np.ndarray, name: str = "y") -> np.ndarray:
         raise ValueError(
             f"Unknown label type: `{name}` has objects of type {kinds}; make them all strings, or integers"
         )
-    check_classification_targets(y)
+    if name == "y":
+        check_classification_targets(y)
     return y
 
 

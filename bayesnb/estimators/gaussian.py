@@ -1,6 +1,5 @@
 """Gaussian naive Bayes for scikit-learn users."""
 
-from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -10,7 +9,7 @@ from sklearn.utils import Tags
 from ..families import KnownVarianceNormal, NormalInverseGamma, PooledNormalInverseGamma
 from ..naive_bayes import Parameters, Rows, Statistics
 from ..statistics import Moments
-from ._base import BLOCK, AbstractNB, numeric, positive, refuse
+from ._base import BLOCK, AbstractNB, numeric, positive
 
 # The default prior, in pseudo-rows: see the Notes of GaussianNB.
 _KAPPA, _SHAPE = 0.1, 1.0
@@ -81,9 +80,6 @@ class GaussianNB(AbstractNB):
     def _validate(self, X: Any, **checks: Any) -> Any:
         return numeric(self, X, sparse_ok=True, **checks)
 
-    def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
-        return without_overflow(self, X, lambda: super(GaussianNB, self)._gather(X, index, sample_weight))
-
     def _rows(self, X: Any) -> Rows:
         return {BLOCK: X}
 
@@ -92,6 +88,8 @@ class GaussianNB(AbstractNB):
             raise ValueError(f"`variance` is {self.variance!r}; choose 'class' or 'pooled'")
         if not self.var_smoothing >= 0:
             raise ValueError(f"`var_smoothing` is {self.var_smoothing!r}; it needs to be at least 0")
+        if stats is not None:
+            refuse_overflow(self, stats.blocks[BLOCK])
         shape = len(self.classes_), self.n_features_in_
         pooled = self.variance == "pooled"
         if self.known_variance is not None:
@@ -154,13 +152,15 @@ def column_scale(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
     return whole.mean[0], np.where(spread > np.maximum(rounding, _LEAST), spread, 0)
 
 
-def without_overflow(estimator: Any, X: Any, gather: Callable[[], Statistics]) -> Statistics:
-    """The statistics of X, or a ValueError on cells whose squares are no numbers any more."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        stats = gather()
-    block = stats.blocks[BLOCK]
-    if (abs(block.mean) < _LARGEST / 10).all() and np.isfinite(block.ss).all():
-        return stats
-    advice = f"rescale the column: squares of numbers beyond {_LARGEST:g} overflow."
-    refuse(estimator, X, lambda v: abs(v.astype(float)) > _LARGEST, "Values too large to be squared", advice)
-    return stats
+def refuse_overflow(estimator: Any, moments: Moments) -> None:
+    """Raise a ValueError on a column of which squares, and sums of them, are no numbers any more."""
+    sound = (abs(moments.mean) <= _LARGEST) & (moments.ss <= 1e3 * _LARGEST**2)
+    if sound.all():
+        return
+    column = np.flatnonzero(~sound.all(0))[0]
+    names = getattr(estimator, "feature_names_in_", None)
+    raise ValueError(
+        f"Values too large to be squared in data passed to {type(estimator).__name__} (input X): column "
+        f"{column if names is None else repr(str(names[column]))}; rescale it: squares of numbers beyond "
+        f"{_LARGEST:g} overflow."
+    )

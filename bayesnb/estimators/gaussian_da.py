@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..families import KnownVarianceNormal, NormalInverseWishart, TiedNormalInverseWishart
 from ..naive_bayes import Parameters, Rows, Statistics
 from ._base import BLOCK, AbstractNB, numeric
-from .gaussian import column_scale, without_overflow
+from .gaussian import column_scale, refuse_overflow
 
 # The default prior, in pseudo-rows: see the Notes of GaussianDA.
 _KAPPA, _DEGREES = 0.1, 1.0
@@ -74,9 +74,6 @@ class GaussianDA(AbstractNB):
     def _validate(self, X: Any, **checks: Any) -> Any:
         return numeric(self, X, sparse_ok=False, missing_ok=False, **checks)
 
-    def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
-        return without_overflow(self, X, lambda: super(GaussianDA, self)._gather(X, index, sample_weight))
-
     def _rows(self, X: Any) -> Rows:
         return {BLOCK: X}
 
@@ -121,7 +118,9 @@ class GaussianDA(AbstractNB):
     def _scale(self, stats: Statistics) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of every feature over all rows, (d,); the variance is 1 where a feature never varies."""
         block = stats.blocks[BLOCK]
-        mean, spread = column_scale(block if self.covariance == "identity" else block.moments())
+        moments = block if self.covariance == "identity" else block.moments()
+        refuse_overflow(self, moments)
+        mean, spread = column_scale(moments)
         return mean, np.where(spread > 0, spread, 1)
 
     def _refined(self, theta: Parameters) -> Parameters:
