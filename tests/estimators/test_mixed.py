@@ -152,6 +152,7 @@ def test_a_likelihood_for_every_class():
     assert data["count.many.mu"].shape == (1, 3, 1, 2)
 
 
+@pytest.mark.slow
 def test_bayes_identity_of_mixed_models(penguins, x64):
     """NumPyro's joint minus the closed posterior is the evidence, with one part by class."""
     from numpyro.infer.util import log_density

@@ -116,6 +116,7 @@ def test_chains_apart_fail_row_3b_by_r_hat(real, rng):
     assert not row.passed
 
 
+@pytest.mark.slow
 def test_a_plug_in_for_the_predictive_fails_row_4(real, rng, monkeypatch):
     rows = {"x": real.rows["x"] * 1.5}
     sites = exact_chains(real, rng, draws=5000)

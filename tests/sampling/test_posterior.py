@@ -87,6 +87,7 @@ def test_blocks_of_several_level_numbers_have_dims_of_their_own():
     np.testing.assert_allclose(theta.sum("levels_3_level"), 1)
 
 
+@pytest.mark.slow
 def test_sparse_rows_reach_numpyro():
     X, y = sparse.csr_matrix([[2, 0, 1], [0, 3, 1], [1, 0, 0]]), [0, 1, 0]
     nb = MultinomialNB().fit(X, y)
@@ -94,6 +95,7 @@ def test_sparse_rows_reach_numpyro():
     assert data["posterior"]["theta"].shape == (1, 20, 2, 3)
 
 
+@pytest.mark.slow
 def test_numpyro_model_runs_under_numpyros_own_mcmc(nb, iris):
     import jax
     from numpyro.infer import MCMC, NUTS
