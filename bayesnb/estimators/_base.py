@@ -286,10 +286,14 @@ class AbstractNB(JointClassifier):
         """Statistics of validated rows with class indices."""
         r = self._weights(X, index, sample_weight)
         prior = NaiveBayes(self._class_prior(), self._blocks(None))
-        with np.errstate(over="ignore", invalid="ignore"):  # the prior looks at what comes of it
-            return fold_rows(
+        with np.errstate(over="ignore", invalid="ignore"):
+            stats = fold_rows(
                 lambda part: prior.suffstats(self._rows(_cut(X, part)), r[part]), {BLOCK: X}, prior.least_cells
             )
+        sums = (getattr(block, name, 0) for block in stats.blocks.values() for name in ("n", "total"))
+        if not all(np.isfinite(one).all() for one in sums):
+            raise ValueError("`X` has numbers so large that their sums overflow; rescale them")
+        return stats
 
     def _weights(self, X: Any, index: np.ndarray, sample_weight: Any) -> Sparse:
         """Weights r (n, c) of validated rows with class indices."""
@@ -787,7 +791,7 @@ def numeric(estimator: Any, X: Any, *, sparse_ok: bool, missing_ok: bool = True,
 
 def _validated(estimator: Any, X: Any, **checks: Any) -> Any:
     """`validate_data`; of sparse rows each cell in one piece, and no cell missing unless that is allowed."""
-    with _naming():
+    with _naming(), np.errstate(over="ignore", invalid="ignore"):  # it sums the cells to see whether all are finite
         found = validate_data(estimator, _with_nan(X), **checks)
     rows, *y = found if isinstance(found, tuple) else (found,)
     if sparse.issparse(rows):
@@ -809,7 +813,8 @@ def _labels(y: np.ndarray, name: str = "y") -> np.ndarray:
             f"Unknown label type: `{name}` has objects of type {kinds}; make them all strings, or integers"
         )
     if name == "y":
-        check_classification_targets(y)
+        with np.errstate(invalid="ignore"):  # it casts numbers to int64, however large
+            check_classification_targets(y)
     return y
 
 

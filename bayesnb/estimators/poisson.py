@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 from sklearn.utils import Tags
 
 from ..families import GammaPoisson
@@ -73,7 +74,7 @@ class PoissonNB(AbstractNB):
             beta = alpha
         else:
             seen = stats.blocks[BLOCK]
-            beta = alpha * (seen.n.sum(0) + 1) / (seen.total.sum(0) + 0.5)
+            beta = np.maximum(alpha * (seen.n.sum(0) + 1) / (seen.total.sum(0) + 0.5), 1e-300)  # 1/b stays finite
         return {BLOCK: GammaPoisson(alpha, beta)}
 
     def __sklearn_tags__(self) -> Tags:

@@ -307,14 +307,6 @@ def test_no_input_brings_an_estimator_down(nb, data):
     survives(nb, data)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("nb", FUZZED, ids=repr)
-@law(3000)
-@given(data=st.data())
-def test_no_input_brings_an_estimator_down_at_length(nb, data):
-    survives(nb, data)
-
-
 # --- families -------------------------------------------------------------------------------------------------------
 
 
