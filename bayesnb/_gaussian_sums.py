@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Real
 from scipy import sparse
 
-from ._rows import over_classes
+from ._rows import over_classes, product_less_one
 from ._special import LOG_2PI, log_normal, log_student_t, namespace
 from ._typing import Array, Sparse
 
@@ -141,10 +141,6 @@ def _log_products(z: Float[Array, "n d"], factors: Float[Array, "d three c"], pl
             table[at : at + _ROWS] = np.log(np.multiply.reduce(cells, axis=1)).sum(0)
             continue
         while cells.shape[1] > 1:
-            one, two = np.split(cells, 2, axis=1)
-            folded = one * two
-            folded += one
-            folded += two
-            cells = folded
+            cells = product_less_one(*np.split(cells, 2, axis=1))
         table[at : at + _ROWS] = np.log1p(np.maximum(cells, 0)).sum((0, 1))
     return table

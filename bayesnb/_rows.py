@@ -92,14 +92,14 @@ def _over_stored(f: Callable[..., Array], x: Sparse, *fields: Array) -> Float[Ar
         table[:, k] += np.bincount(row, cells, n)
     if steep.any():
         thick, own = sparse.csr_array(x)[:, steep], [v[:, steep] for v in flat]
-        for part in _parts(n, thick.shape[1]):
+        for part in slices(n, thick.shape[1]):
             table[part] += over_classes(f, thick[part].toarray(), *own)
     return np.moveaxis(table.reshape(n, *lead), 0, -2)
 
 
-def _parts(n: int, d: int) -> list[slice]:
-    """Slices of n rows, at least one, whose d columns are a temporary table of bounded size."""
-    step = max(1, _CELLS // max(d, 1))
+def slices(n: int, d: int, cells: int = _CELLS, least: int = 1) -> list[slice]:
+    """Slices of n rows, at least one, whose d columns have a bounded number of cells; of `least` rows and more."""
+    step = max(least, cells // max(d, 1))
     return [slice(at, at + step) for at in range(0, max(n, 1), step)]
 
 
@@ -110,7 +110,7 @@ def made_dense(method: Method) -> Method:
     def wrapped(self: Any, x: Any, *tables: Any) -> Any:
         if not sparse.issparse(x):
             return method(self, x, *tables)
-        parts = _parts(*x.shape)
+        parts = slices(*x.shape)
         x = sparse.csr_array(x)
         return np.concatenate([method(self, x[part].toarray(), *(t[part] for t in tables)) for part in parts])
 
@@ -142,13 +142,18 @@ def _fold(v: Float[np.ndarray, "n d"], weights: Float[np.ndarray, " d"]) -> Floa
             half = part.shape[1] // 2
             if not half:
                 break
-            one, two = part[:, :half], part[:, half : 2 * half]
-            folded = one * two
-            folded += one
-            folded += two
+            folded = product_less_one(part[:, :half], part[:, half : 2 * half])
             part = np.concatenate([folded, part[:, 2 * half :]], 1) if part.shape[1] % 2 else folded
         total += level * np.log1p(part).sum(1)
     return total
+
+
+def product_less_one(v: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """v + w + vw = (1 + v)(1 + w) − 1, whose log1p is the sum of theirs."""
+    folded = v * w
+    folded += v
+    folded += w
+    return folded
 
 
 def sum_log1p_square(u: Float[Array, "n d"], weights: Float[Array, " d"]) -> Float[Array, " n"]:
@@ -208,7 +213,7 @@ def log_rising_sum(x: Any, alpha: Float[Array, "c d"]) -> Float[Array, "n c"]:
     x = sparse.csr_array(x)
     table = np.zeros((x.shape[0], len(alpha)))
     first = np.log(alpha).T
-    for part in _parts(x.shape[0], _STORED_SHARE * -(-x.nnz // max(x.shape[0], 1))):
+    for part in slices(x.shape[0], _STORED_SHARE * -(-x.nnz // max(x.shape[0], 1))):
         cells = csr_slice(x, part)
         if not (cells.data == np.floor(cells.data)).all():
             table[part] = _rising_cells(cells, alpha)

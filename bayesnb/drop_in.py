@@ -34,11 +34,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, check_non_negative, column_or_1d, validate_data
 
 from . import estimators as ours
-from ._rows import contract, over_classes
-from ._special import log_normal
+from ._gaussian_sums import log_normal_sum
+from ._rows import contract
 from .estimators._base import BLOCK, AbstractNB, refuse
 from .families.classes import AbstractClasses, FixedClasses
-from .naive_bayes import CLASS, Parameters, Rows, Statistics
+from .naive_bayes import CLASS, Parameters, Rows, Statistics, by_rows
 from .statistics import Counts, Moments, by_class
 
 __all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB"]
@@ -169,8 +169,8 @@ class GaussianNB(_DropIn, ours.GaussianNB):
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log π_c + Σ_j log Normal(x_ij; θ_cj, var_cj) in nats, (n, c)."""
         rows, theta = self._encode(X)[BLOCK], self._theta()
-        log_density = over_classes(log_normal, rows, theta[BLOCK]["mu"], np.sqrt(theta[BLOCK]["variance"]))
-        return theta[CLASS]["log_pi"] + log_density
+        mu, sd = theta[BLOCK]["mu"], np.sqrt(theta[BLOCK]["variance"])
+        return theta[CLASS]["log_pi"] + by_rows(lambda part: log_normal_sum(rows[part], mu, sd), {BLOCK: rows})
 
 
 class _Discrete(_DropIn):

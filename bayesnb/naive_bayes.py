@@ -19,7 +19,7 @@ from scipy import sparse
 
 from ._parallel import in_order
 from ._random import Key, split
-from ._rows import csr_slice
+from ._rows import csr_slice, slices
 from ._special import namespace
 from ._typing import Array, Sparse, Theta, Value
 from .base import AbstractConjugate, as_jax, from_sites, to_sites
@@ -332,5 +332,4 @@ def row_slices(rows: Rows, least: int = 0) -> list[slice]:
         return [slice(None)]
     n = next(iter(rows.values())).shape[0]
     width = max(-(-x.nnz // max(n, 1)) if sparse.issparse(x) else x.shape[1] for x in rows.values())
-    step = max(1024, max(_CELLS, least) // max(width, 1))
-    return [slice(at, at + step) for at in range(0, max(n, 1), step)]
+    return slices(n, width, max(_CELLS, least), 1024)

@@ -60,7 +60,12 @@ def class_totals(r: Array | Sparse) -> Array:
 def remainder(total: Value, part: Array) -> Array:
     """What is left of a weight without a part of it: exactly 0 where the difference is no more than rounding."""
     left = total - part
-    return namespace(left).where(left > (1e-12 if left.dtype == np.float64 else 1e-5) * total, left, 0)
+    return namespace(left).where(left > _rounding(left) * total, left, 0)
+
+
+def _rounding(n: Array) -> float:
+    """The share of a weight that is taken for rounding, in the precision at hand."""
+    return 1e-12 if n.dtype == np.float64 else 1e-5
 
 
 class _Additive:
@@ -142,7 +147,7 @@ class _Centred:
         """Weights that cancel to rounding leave exact zeros."""
         xp = namespace(self.n, other.n)
         n = self.n - other.n
-        rounding = (1e-12 if self.n.dtype == np.float64 else 1e-5) * self.n
+        rounding = _rounding(self.n) * self.n
         left = n > rounding
         share = other.n / xp.where(left, n, 1)
         delta = self.mean - other.mean
@@ -413,8 +418,7 @@ def _canonical(value: Float[Array, "c d m"], weight: Float[Array, "c d m"]) -> t
     first = xp.concatenate([xp.ones_like(value[..., :1], bool), value[..., 1:] != value[..., :-1]], -1)
     group = xp.cumsum(first, axis=-1) - 1
     total, size = _sum_groups(group, weight), _sum_groups(group, abs(weight))
-    rounding = 1e-12 if value.dtype == np.float64 else 1e-5
-    kept = first & (abs(xp.take_along_axis(total, group, -1)) > rounding * xp.take_along_axis(size, group, -1))
+    kept = first & (abs(xp.take_along_axis(total, group, -1)) > _rounding(value) * xp.take_along_axis(size, group, -1))
     weight = xp.where(kept, xp.take_along_axis(total, group, -1), 0)
     value, weight = ordered(xp.where(kept, value, xp.nan), weight)
     m = int(kept.sum(-1).max()) if xp is np else value.shape[-1]

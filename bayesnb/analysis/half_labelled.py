@@ -48,7 +48,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from .._special import log_normalize
 from ..estimators._base import AbstractNB, all_or_nothing
 from ..families import DirichletComplement, OneClass
-from ..naive_bayes import NaiveBayes, Rows, Statistics, row_slices
+from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
 from ..statistics import one_hot
 
 
@@ -201,13 +201,14 @@ class HalfLabelledClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         """log p(x_i, c | θ) at the mode, or its mean over the posterior: log q_i(c) but for a constant of the row."""
         if self.method == "em":
             return posterior.log_joint(rows, posterior.mode())
-        tables = []
-        for part in row_slices(rows):
-            table = posterior.classes.log_cumulants()[0]
+
+        def table(part: slice) -> np.ndarray:
+            total = posterior.classes.log_cumulants()[0]
             for name, block in posterior.blocks.items():
-                table = table + block.log_moments(rows[name][part].astype(float, copy=False))[0]
-            tables.append(table)
-        return np.concatenate(tables)
+                total = total + block.log_moments(rows[name][part].astype(float, copy=False))[0]
+            return total
+
+        return by_rows(table, rows)
 
     def _check_parameters(self) -> None:
         if not isinstance(self.estimator, AbstractNB):

@@ -661,6 +661,11 @@ class AbstractNB(JointClassifier):
         names = getattr(self, "feature_names_in_", None)
         return {"feature": np.arange(self.n_features_in_) if names is None else names}
 
+    def _label(self, j: int) -> str:
+        """A column as messages call it: its name in quotes, else its number."""
+        names = getattr(self, "feature_names_in_", None)
+        return repr(str(names[j])) if names is not None else str(j)
+
     def _dims(self, block: str, parameter: str, ndim: int) -> list[str]:
         """Names of the axes of a parameter: the class first, unless there is only one axis."""
         own = list(self._feature_labels(block))
@@ -755,10 +760,7 @@ def refuse(estimator: Any, X: Any, bad: Any, what: str, advice: str) -> None:
         values = X[rows, columns]
     if not len(values):
         return
-    column, value = columns[0], values[0]
-    names = getattr(estimator, "feature_names_in_", None)
-    label = repr(str(names[column])) if names is not None else str(column)
-    name = type(estimator).__name__
+    label, value, name = estimator._label(int(columns[0])), values[0], type(estimator).__name__
     raise ValueError(f"{what} in data passed to {name} (input X): `X` has {value:g} in column {label}; {advice}")
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils import Tags
 
+from .._rows import slices
 from ..families import DirichletCategorical
 from ..naive_bayes import Rows, Statistics
 from ..statistics import Counts
@@ -198,10 +199,6 @@ class CategoricalNB(AbstractNB):
             ]
         )
 
-    def _label(self, j: int) -> str:
-        names = getattr(self, "feature_names_in_", None)
-        return repr(str(names[j])) if names is not None else str(j)
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # on the blobs of scikit-learn's checks, as its own
@@ -212,7 +209,6 @@ class CategoricalNB(AbstractNB):
         return tags
 
 
-_CELLS = 1 << 18  # looked at together
 _MOST = 1 << 20  # levels of a feature of whole numbers
 
 
@@ -237,8 +233,7 @@ def _ends(X: Any) -> Any:
     """Of an array of whole numbers the least and the largest of each column: its levels depend on nothing else."""
     if not isinstance(X, np.ndarray) or X.dtype.kind not in "iuf" or not X.size:
         return X
-    step = max(1, _CELLS // X.shape[1])
-    parts = (X[at : at + step] for at in range(0, len(X), step))
+    parts = (X[part] for part in slices(*X.shape))
     whole = X.dtype.kind != "f" or all((part == np.floor(part)).all() for part in parts)
     return np.stack([X.min(0), X.max(0)]) if whole else X
 

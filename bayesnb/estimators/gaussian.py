@@ -157,10 +157,8 @@ def refuse_overflow(estimator: Any, moments: Moments) -> None:
     sound = (abs(moments.mean) <= _LARGEST) & (moments.ss <= 1e3 * _LARGEST**2)
     if sound.all():
         return
-    column = np.flatnonzero(~sound.all(0))[0]
-    names = getattr(estimator, "feature_names_in_", None)
+    label = estimator._label(int(np.argmin(sound.all(0))))
     raise ValueError(
         f"Values too large to be squared in data passed to {type(estimator).__name__} (input X): column "
-        f"{column if names is None else repr(str(names[column]))}; rescale it: squares of numbers beyond "
-        f"{_LARGEST:g} overflow."
+        f"{label}; rescale it: squares of numbers beyond {_LARGEST:g} overflow."
     )

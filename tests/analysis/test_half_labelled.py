@@ -264,7 +264,6 @@ def test_missing_cells_are_left_out(method):
 
 def test_blocks_of_rows_are_rows(monkeypatch):
     """Worked through in pieces, as large tables are, the result is the same."""
-    import bayesnb.analysis.half_labelled as module
     import bayesnb.naive_bayes as core
 
     fitted, X, half = fit("gaussian")
@@ -273,7 +272,6 @@ def test_blocks_of_rows_are_rows(monkeypatch):
         n = next(iter(rows.values())).shape[0]
         return [slice(at, at + 7) for at in range(0, n, 7)]
 
-    monkeypatch.setattr(module, "row_slices", pieces)
     monkeypatch.setattr(core, "row_slices", pieces)
     other = clone(fitted).fit(X, half)
     np.testing.assert_allclose(other.lower_bounds_, fitted.lower_bounds_, rtol=1e-12)
