@@ -315,7 +315,11 @@ class AbstractNB(JointClassifier):
 
     def _class_index(self, y: np.ndarray) -> np.ndarray:
         """Labels as 0 … c−1; raises ValueError on a label that was not there at the fit."""
-        index = np.searchsorted(self.classes_, y).clip(0, len(self.classes_) - 1)
+        try:
+            index = np.searchsorted(self.classes_, y).clip(0, len(self.classes_) - 1)
+        except TypeError:  # dates among numbers
+            advice = f"do not compare with classes of {self.classes_.dtype}; pass labels of their type"
+            raise ValueError(f"y has labels of type {y.dtype}, which {advice}") from None
         unknown = self.classes_[index] != y
         if unknown.any():
             found = np.unique(y[unknown])
@@ -771,8 +775,8 @@ def of_any_type(estimator: Any, X: Any, **checks: Any) -> Any:
     checks.pop("accept_sparse", None)
     y = checks.get("y")
     _validated(estimator, X, skip_check_array=True, **checks)
-    if len(X) == 0:
-        raise ValueError("`X` has 0 rows; at least one is needed")
+    if not all(X.shape):
+        raise ValueError("`X` has {} rows and {} columns; at least one of each is needed".format(*X.shape))
     if y is None:
         return X
     with _naming():
@@ -807,7 +811,7 @@ def _validated(estimator: Any, X: Any, **checks: Any) -> Any:
 
 def _labels(y: np.ndarray, name: str = "y") -> np.ndarray:
     """Labels that are all strings or all numbers, none of them missing."""
-    if y.dtype.kind in "fO" and isna(y).any():
+    if y.dtype.kind in "fOmM" and isna(y).any():
         raise ValueError(f"`{name}` has missing labels (None, NaN or NA); leave them out, and their rows")
     if y.dtype == object and not all(isinstance(label, str) for label in y):
         kinds = ", ".join(sorted({type(label).__name__ for label in y}))

@@ -270,6 +270,8 @@ def _as_numbers(values: np.ndarray) -> np.ndarray | None:
     """Values as floats if all are numbers, else None."""
     if values.dtype.kind in "biuf":
         return values.astype(float)
+    if values.dtype.kind == "c" or any(isinstance(value, complex) for value in values.tolist()):
+        raise ValueError("`X` has complex numbers; pass their real and imaginary parts as columns of their own")
     if values.dtype == object and all(isinstance(value, numbers.Number) for value in values.tolist()):
         try:
             return values.astype(float)

@@ -307,6 +307,14 @@ def test_no_input_brings_an_estimator_down(nb, data):
     survives(nb, data)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("nb", FUZZED, ids=repr)
+@law(400)
+@given(data=st.data())
+def test_no_input_brings_an_estimator_down_at_length(nb, data):
+    survives(nb, data)
+
+
 # --- families -------------------------------------------------------------------------------------------------------
 
 
