@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Real
+from jaxtyping import Bool, Float, Real
 from scipy import sparse
 
 from ._rows import over_classes, product_less_one
@@ -21,7 +21,8 @@ _FAR = 32.0  # standard deviations from the origin: (u/s)² of 1,000 leaves an e
 _LARGE = 1e100  # standard deviations from the origin, beyond which squares could overflow
 _GROUP = 16  # columns whose factors 1 + v are multiplied before the logarithm
 _FIRM = 1e5  # degrees of freedom from which the rounding of 1 + v would show
-_ROWS = 256  # at a time: 100 columns and 10 classes are 2 MiB then
+_SMALL = 2.0**-6  # v up to here: the first term left out of the series is below 1e-17 of the sum
+_ROWS = 64  # at a time: 100 columns and 10 classes are 512 KiB then, which stays in a core's cache
 
 
 def log_normal_sum(
@@ -31,7 +32,7 @@ def log_normal_sum(
     if namespace(x, mu, sd) is not np or sparse.issparse(x) or mu.ndim > 2 or x.dtype != np.float64:
         return over_classes(log_normal, x, mu, sd)
 
-    def quadratic(z: Array, u: Array, s: Array) -> Array:
+    def quadratic(z: Array, missing: Array | None, u: Array, s: Array) -> Array:
         weight = 1 / (s * s)
         cross = z @ (-2 * u * weight).T
         return -0.5 * (np.square(z) @ weight.T + cross)
@@ -48,7 +49,7 @@ def log_student_sum(
     """Σ_j log t(x_ij; ν_cj, m_cj, s_cj) over the observed cells in nats.
 
     Where columns have equal degrees of freedom, as without missing cells, Σ_j log(1 + v_j) takes one logarithm for the
-    product of sixteen factors, v = (x − m)²/(νs²).
+    product of sixteen factors, v = (x − m)²/(νs²); each other column has its own.
     """
 
     def cell(x: Array, loc: Array, scale: Array, df: Array) -> Array:
@@ -57,20 +58,18 @@ def log_student_sum(
     if namespace(x, df, loc, scale) is not np or sparse.issparse(x) or x.dtype != np.float64:
         return over_classes(cell, x, loc, scale, df)
 
-    def products(z: Array, u: Array, s: Array, df: Array) -> Array:
+    def products(z: Array, missing: Array | None, u: Array, s: Array, df: Array) -> Array:
         slope = 1 / (df * s * s)
-        factors = np.stack([slope, -2 * u * slope, u * u * slope], -1).transpose(1, 2, 0)  # (d, 3, c)
+        factors = np.stack([slope, -2 * u * slope, u * u * slope, 0 * u], -1).swapaxes(0, 1)  # (d, c, 4)
         total = np.zeros((len(z), len(u)))
-        for weights, columns in _alike(df):
-            plain = bool(weights.max() < _FIRM)
-            total -= 0.5 * (weights + 1) * _log_products(z[:, columns], factors[columns], plain)
+        for columns, size in _alike(df):
+            seen = None if missing is None else ~missing[:, columns]
+            total += _log_products(z[:, columns], seen, factors[columns], -0.5 * (df[:, columns] + 1), size)
         return total
 
     def level(u: Array, s: Array, df: Array) -> Array:
         return log_student_t(0 * u, df, 0 * u, s)
 
-    if np.isnan(x.min(initial=0)):  # the columns differ in their degrees of freedom
-        return over_classes(cell, x, loc, scale, df)
     return _about_origin(products, level, cell, x, loc, scale, df)
 
 
@@ -85,8 +84,9 @@ def _about_origin(
 ) -> Array:
     """The sum of the columns that keep their digits about an origin, and that of the others cell by cell.
 
-    `expanded` is the part that depends on x and `level` the rest, of the centres and scales from the origin in units of
-    the column; `cell` is both, of x, centres and scales as they are. All take the other fields last.
+    `expanded` is the part that depends on x, 0 where a cell is missing, and `level` the rest, of the centres and scales
+    from the origin in units of the column; `cell` is both, of x, centres and scales as they are. All take the other
+    fields last.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         unit = sd.min(0)
@@ -103,44 +103,75 @@ def _about_origin(
         return over_classes(cell, x, loc, sd, *others)
     u, s, rest = (loc[:, near] - origin[near]) / unit[near], sd[:, near] / unit[near], [v[:, near] for v in others]
     constant = level(u, s, *rest) - np.log(unit[near])
-    table = expanded(z, u, s, *rest)
+    table = expanded(z, missing, u, s, *rest)
     table += constant.sum(1) if missing is None else (~missing).astype(float) @ constant.T
     if near.all():
         return table
     return table + over_classes(cell, x[:, ~near], loc[:, ~near], sd[:, ~near], *(v[:, ~near] for v in others))
 
 
-def _alike(df: Float[Array, "c d"]) -> list[tuple[Array, Any]]:
-    """Columns with equal degrees of freedom: those of the classes, (c,), and the columns."""
+def _alike(df: Float[Array, "c d"]) -> list[tuple[Any, int]]:
+    """Columns with equal degrees of freedom, and how many of their factors to multiply; single ones come together."""
     if (df == df[:, :1]).all():
-        return [(df[:, 0], slice(None))]
-    found, group = np.unique(df, axis=1, return_inverse=True)
-    return [(weights, np.flatnonzero(group.ravel() == k)) for k, weights in enumerate(found.T)]
+        return [(slice(None), _GROUP)]
+    group, count = np.unique(df, axis=1, return_inverse=True, return_counts=True)[1:]
+    alone = (count == 1)[group.ravel()]
+    if alone.all():
+        return [(slice(None), 1)]
+    groups = [(np.flatnonzero(group.ravel() == k), _GROUP) for k in np.flatnonzero(count > 1)]
+    return [*groups, (np.flatnonzero(alone), 1)] if alone.any() else groups
 
 
-def _log_products(z: Float[Array, "n d"], factors: Float[Array, "d three c"], plain: bool) -> Float[Array, "n c"]:
-    """Σ_j log(1 + v_j), v_j = z² f_j0c + z f_j1c + f_j2c, one logarithm for up to sixteen columns.
+def _log1p(v: np.ndarray) -> np.ndarray:
+    """log(1 + v), v ≥ 0: 2 artanh v/(2 + v) by its series where that is exact to the last digit, which is faster."""
+    if v.max(initial=0) > _SMALL:
+        return np.log1p(v)
+    ratio = v / (v + 2)
+    square = ratio * ratio
+    series = square * (1 / 7)
+    for k in (5, 3, 1):
+        series += 1 / k
+        series *= square if k > 1 else ratio
+    series *= 2
+    return series
 
-    `plain` multiplies 1 + v, which rounds each to ε; else columns are folded, (1 + v)(1 + v') = 1 + (v + v' + vv').
+
+def _log_products(
+    z: Float[Array, "n d"],
+    seen: Bool[Array, "n d"] | None,
+    factors: Float[Array, "d c four"],
+    weights: Float[Array, "c d"],
+    size: int,
+) -> Float[Array, "n c"]:
+    """Σ_j w_cj log(1 + v_j) over the cells seen, v_j = z² f_jc0 + z f_jc1 + f_jc2.
+
+    One logarithm for up to `size` columns, which have equal weights then. Where the weights are large, 1 + v would show
+    that it is rounded to ε; there log1p is taken and columns are folded, (1 + v)(1 + v') = 1 + (v + v' + vv').
     """
-    (n, d), c = z.shape, factors.shape[2]
-    size = _GROUP if max(z.max(initial=0), -z.min(initial=0)) < 1e8 else 1  # sixteen factors below 1e19 cannot overflow
+    (n, d), c = z.shape, factors.shape[1]
+    if not max(z.max(initial=0), -z.min(initial=0)) < 1e8:
+        size = 1  # sixteen factors below 1e19 cannot overflow
+    plain = size > 1 and bool(abs(weights).max() < _FIRM)
     groups = -(-d // size)
-    powers = np.ones((groups * size, min(n, _ROWS), 3))
-    padded = np.zeros((groups * size, 3, c))
+    powers = np.ones((groups * size, 4, min(n, _ROWS)))
+    padded = np.zeros((groups * size, c, 4))
     padded[:d] = factors
-    padded[:, 2] += plain
+    padded[:, :, 3] = plain
+    weight = weights.T[::size]
     table = np.empty((n, c))
     for at in range(0, n, _ROWS):
         part = z[at : at + _ROWS].T
-        rows = powers[:, : part.shape[1]]
-        np.multiply(part, part, out=rows[:d, :, 0])
-        rows[:d, :, 1] = part
-        cells = (rows @ padded).reshape(groups, size, part.shape[1], c)
+        rows = powers[:, :, : part.shape[1]]
+        np.multiply(part, part, out=rows[:d, 0])
+        rows[:d, 1] = part
+        if seen is not None:
+            rows[:d, 2] = seen[at : at + _ROWS].T
+        cells = (padded @ rows).reshape(groups, size, c, part.shape[1])
         if plain:
-            table[at : at + _ROWS] = np.log(np.multiply.reduce(cells, axis=1)).sum(0)
-            continue
-        while cells.shape[1] > 1:
-            cells = product_less_one(*np.split(cells, 2, axis=1))
-        table[at : at + _ROWS] = np.log1p(np.maximum(cells, 0)).sum((0, 1))
+            logs = np.log(np.multiply.reduce(cells, axis=1))
+        else:
+            while cells.shape[1] > 1:
+                cells = product_less_one(*np.split(cells, 2, axis=1))
+            logs = _log1p(np.maximum(cells[:, 0], 0))
+        table[at : at + _ROWS] = np.einsum("gcr,gc->rc", logs, weight)
     return table

@@ -85,13 +85,13 @@ def _over_stored(f: Callable[..., Array], x: Sparse, *fields: Array) -> Float[Ar
     empty = f(np.zeros(1), *flat)
     steep = (abs(empty) > _STEEP).any(0)
     table = np.tile(empty[:, ~steep].sum(1), (n, 1))
-    thin = sparse.csr_array(x)[:, ~steep] if steep.any() else sparse.csr_array(x)
+    thin = x.tocsr()[:, ~steep] if steep.any() else x.tocsr()
     row, column = (np.repeat(np.arange(n), np.diff(thin.indptr)), np.flatnonzero(~steep)[thin.indices])
     for k, values in enumerate(zip(*flat, strict=True)):
         cells = f(thin.data, *(v[column] for v in values)) - empty[k, column]
         table[:, k] += np.bincount(row, cells, n)
     if steep.any():
-        thick, own = sparse.csr_array(x)[:, steep], [v[:, steep] for v in flat]
+        thick, own = x.tocsr()[:, steep], [v[:, steep] for v in flat]
         for part in slices(n, thick.shape[1]):
             table[part] += over_classes(f, thick[part].toarray(), *own)
     return np.moveaxis(table.reshape(n, *lead), 0, -2)
@@ -111,7 +111,7 @@ def made_dense(method: Method) -> Method:
         if not sparse.issparse(x):
             return method(self, x, *tables)
         parts = slices(*x.shape)
-        x = sparse.csr_array(x)
+        x = x.tocsr()
         return np.concatenate([method(self, x[part].toarray(), *(t[part] for t in tables)) for part in parts])
 
     return wrapped  # type: ignore[return-value]
@@ -171,13 +171,18 @@ def row_totals(x: Any) -> Array:
 def log_coefficient(x: Any) -> Array:
     """log L! / Π_j x_j!, the number of orders of the events of a row, (n,)."""
     if sparse.issparse(x):
-        x = sparse.csr_array(x)
-        many = np.flatnonzero((x.data != 1) & (x.data != 0))  # 0! = 1! = 1
-        row = np.searchsorted(x.indptr, many, side="right") - 1
-        spent = np.bincount(row, log_factorial(x.data[many]), x.shape[0])
+        x = x.tocsr()
+        many = np.flatnonzero(x.data != 1)  # 0! = 1! = 1
+        spent = _sums_between(log_factorial(x.data[many]), np.searchsorted(many, x.indptr))
     else:
         spent = row_totals(log_factorial(x))
     return log_factorial(row_totals(x)) - spent
+
+
+def _sums_between(v: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Sums of consecutive stretches of v, from each end to the next."""
+    sums = np.add.reduceat(np.append(v, 0.0), ends[:-1])  # of an empty stretch it gives v at its end
+    return np.where(ends[1:] > ends[:-1], sums, 0.0)
 
 
 def log_factorial(count: Array) -> Array:
@@ -201,40 +206,54 @@ def each(x: Any, f: Callable[[Array], Array]) -> Any:
     return found
 
 
-def log_rising_sum(x: Any, alpha: Float[Array, "c d"]) -> Float[Array, "n c"]:
+def log_rising_sum(
+    x: Any, alpha: Float[Array, "c d"], log_alpha: Float[Array, "c d"] | None = None
+) -> Float[Array, "n c"]:
     """Σ_j log α_cj^(x_ij), where a^(x) = Γ(a+x)/Γ(a); dense or sparse rows.
 
-    For whole counts log a^(x) = Σ_{t<x} log(a+t), so the table is the sparse product of [x > 0] with log α, plus that
-    of [x > 1] with log(α+1), and so on, each sparser than the last. Fractional counts, and what is left of counts above
-    eight, go through `log_rising`, once for every count of a column.
+    For whole counts log a^(x) = Σ_{t<x} log(a+t): the sparse product of [x > 0] with log α, and of the cells above one
+    that of their pairs of a column and a count with Σ_{0<t<x} log(α+t). Fractional counts, and what is left of counts
+    above eight, go through `log_rising`, once for every count of a column.
     """
     if namespace(x, alpha) is not np:
         return log_rising(alpha[None], x[:, None, :]).sum(-1)
-    x = sparse.csr_array(x)
+    x = as_csr(x)
     table = np.zeros((x.shape[0], len(alpha)))
-    first = np.log(alpha).T
+    first = (np.log(alpha) if log_alpha is None else log_alpha).T
     for part in slices(x.shape[0], _STORED_SHARE * -(-x.nnz // max(x.shape[0], 1))):
         cells = csr_slice(x, part)
-        if not (cells.data == np.floor(cells.data)).all():
+        many = np.flatnonzero(cells.data != 1)
+        count = cells.data[many]
+        if not (count == np.floor(count)).all():
             table[part] = _rising_cells(cells, alpha)
             continue
-        level = alpha
-        for t in range(_LEVELS):
-            cells = _only(cells, cells.data > t)
-            if not cells.nnz:
-                break
-            if t == 0:
-                table[part] += _pattern(cells) @ first
-                continue
-            here, cells = _squeezed(cells)
-            level = level[:, here]
-            table[part] += _pattern(cells) @ np.log(level + t).T
-        else:
-            cells = _only(cells, cells.data > _LEVELS)
-            if cells.nnz:
-                left = copy.copy(cells)
-                left.data = cells.data - _LEVELS
-                table[part] += _rising_cells(left, level + _LEVELS)
+        if not count.all():
+            cells = _only(cells, np.flatnonzero(cells.data))
+            many = np.flatnonzero(cells.data != 1)
+        table[part] = _pattern(cells) @ first
+        if many.size:
+            table[part] += _rising_on(_only(cells, many), alpha)
+    return table
+
+
+def _rising_on(x: Sparse, alpha: Array) -> Array:
+    """Σ_j Σ_{0<t<x_ij} log(α_cj + t) over stored whole counts above one."""
+    here, x = _squeezed(x)
+    alpha = alpha[:, here]
+    key = x.indices.astype(np.intp) * (_LEVELS + 1)
+    key += np.minimum(x.data, _LEVELS).astype(np.intp)
+    pairs, place = _distinct(key, len(here) * (_LEVELS + 1))
+    column, count = np.divmod(pairs, _LEVELS + 1)
+    rising, so_far = np.empty((len(pairs), len(alpha))), np.zeros(alpha.T.shape)
+    for t in range(1, _LEVELS):
+        so_far += np.log(alpha.T + t)
+        rising[count == t + 1] = so_far[column[count == t + 1]]
+    table = _chosen(x, place, len(pairs)) @ rising
+    beyond = np.flatnonzero(x.data > _LEVELS)
+    if beyond.size:
+        left = _only(x, beyond)
+        left.data = left.data - _LEVELS
+        table += _rising_cells(left, alpha + _LEVELS)
     return table
 
 
@@ -242,20 +261,28 @@ def log_rising_lengths(total: Float[Array, " c"], length: Float[Array, " n"]) ->
     """log A_c^(L_i), once for every length of a row on the host."""
     if namespace(total, length) is not np:
         return log_rising(total, length[:, None])
+    longest = length.max(initial=0)
+    if longest < len(length) and (length == np.floor(length)).all():  # sorting them would take longer
+        return log_rising(total, np.arange(longest + 1.0)[:, None])[length.astype(np.intp)]
     lengths, place = np.unique(length, return_inverse=True)
     return log_rising(total, lengths[:, None])[place]
 
 
 def _rising_cells(x: Sparse, alpha: Array) -> Array:
     """`log_rising_sum` by the rising factorial of every distinct pair of a column and a count."""
-    pairs, place = np.unique(np.stack([x.indices, x.data]), axis=1, return_inverse=True)
-    chosen = sparse.csr_array((np.ones(x.nnz), place.ravel(), x.indptr), (x.shape[0], pairs.shape[1]))
+    pairs, place = np.unique(x.indices + 1j * x.data, return_inverse=True)  # complex numbers are sorted as pairs
+    chosen = _chosen(x, place, len(pairs))
     table = np.zeros((x.shape[0], len(alpha)))
     step = max(1, _CELLS // len(alpha))
-    for at in range(0, pairs.shape[1], step):
-        column, count = pairs[:, at : at + step]
-        table += chosen[:, at : at + step] @ log_rising(alpha[:, column.astype(np.intp)].T, count[:, None])
+    for at in range(0, len(pairs), step):
+        column, count = pairs.real[at : at + step].astype(np.intp), pairs.imag[at : at + step]
+        table += chosen[:, at : at + step] @ log_rising(alpha[:, column].T, count[:, None])
     return table
+
+
+def as_csr(x: Any) -> Sparse:
+    """Rows as CSR, without a copy where they are: a constructor would copy what is less than half of an array."""
+    return x.tocsr() if sparse.issparse(x) else sparse.csr_array(x)
 
 
 def csr_slice(x: Sparse, part: slice) -> Sparse:
@@ -263,27 +290,36 @@ def csr_slice(x: Sparse, part: slice) -> Sparse:
     start, stop, _ = part.indices(x.shape[0])
     ends = x.indptr[start : stop + 1]
     cells = slice(ends[0], ends[-1])
-    return type(x)((x.data[cells], x.indices[cells], ends - ends[0]), shape=(stop - start, x.shape[1]))
+    rows = type(x)((stop - start, x.shape[1]), dtype=x.dtype)
+    rows.data, rows.indices, rows.indptr = x.data[cells], x.indices[cells], ends - ends[0]
+    return rows
 
 
-def _only(x: Sparse, kept: np.ndarray) -> Sparse:
-    """The stored cells that are kept."""
-    if kept.all():
-        return x
-    at = np.flatnonzero(kept)
+def _only(x: Sparse, at: np.ndarray) -> Sparse:
+    """Those of the stored cells that stand at some positions."""
     return sparse.csr_array((x.data[at], x.indices[at], np.searchsorted(at, x.indptr)), shape=x.shape)
+
+
+def _distinct(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct keys below `size`, in order, and the place of each key among them."""
+    here = np.bincount(key, minlength=size) > 0
+    return np.flatnonzero(here), (np.cumsum(here) - 1)[key]
 
 
 def _squeezed(x: Sparse) -> tuple[np.ndarray, Sparse]:
     """The columns that have a stored cell, and the matrix of these columns alone."""
-    here = np.bincount(x.indices, minlength=x.shape[1]) > 0
-    place = (np.cumsum(here) - 1).astype(x.indices.dtype)
-    return np.flatnonzero(here), sparse.csr_array((x.data, place[x.indices], x.indptr), (x.shape[0], int(here.sum())))
+    here, place = _distinct(x.indices, x.shape[1])
+    return here, sparse.csr_array((x.data, place, x.indptr), (x.shape[0], len(here)))
+
+
+def _chosen(x: Sparse, columns: np.ndarray, d: int) -> Sparse:
+    """1 for each stored cell, in columns of one's choice."""
+    return sparse.csr_array((np.ones(x.nnz), columns, x.indptr), shape=(x.shape[0], d))
 
 
 def _pattern(x: Sparse) -> Sparse:
     """1 where a cell is stored."""
-    return sparse.csr_array((np.ones(x.nnz), x.indices, x.indptr), shape=x.shape)
+    return _chosen(x, x.indices, x.shape[1])
 
 
 def indicators(x: Real[Array, "n d"] | Sparse, k: int) -> Any:
@@ -293,7 +329,7 @@ def indicators(x: Real[Array, "n d"] | Sparse, k: int) -> Any:
     """
     n, d = x.shape
     if sparse.issparse(x):
-        x = sparse.csr_array(x)
+        x = x.tocsr()
         row, zero = (np.repeat(np.arange(n), np.diff(x.indptr)), x.indices.astype(np.intp) * k)
         known = (x.data >= 0) & (x.data < k)  # False for NaN
         level = zero[known] + x.data[known].astype(np.intp)
@@ -427,4 +463,4 @@ def log_rising_cells(a: Array, x: Array) -> Array:
 
 def as_counts(x: Any) -> Any:
     """Rows of counts as sparse rows where they are on the host and complete: only counts above 0 cost anything."""
-    return sparse.csr_array(x) if is_missing_free(x) else x
+    return as_csr(x) if is_missing_free(x) else x

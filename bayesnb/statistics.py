@@ -34,12 +34,14 @@ def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndar
 def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     """rᵀ · table as a dense array: the sum of the rows of a table in each class, (c, …)."""
     if sparse.issparse(table) and is_labelled(r):
-        table = sparse.csr_array(table)
+        table = table.tocsr()
         stored = np.diff(table.indptr)
-        labels, weights = np.repeat(r.indices, stored), table.data
+        labels, weights = np.repeat(r.indices.astype(table.indices.dtype), stored), table.data  # one type: no copies
         if (r.data != 1).any():
             weights = weights * np.repeat(r.data, stored)
-        return sparse.coo_array((weights, (labels, table.indices)), shape=(r.shape[1], table.shape[1])).toarray()
+        cells = sparse.coo_array((r.shape[1], table.shape[1]), dtype=weights.dtype)
+        cells.data, cells.coords = weights, (labels, table.indices)  # its constructor would look for bad indices again
+        return cells.toarray()
     total = r.T @ table
     return total.toarray() if sparse.issparse(total) else total
 

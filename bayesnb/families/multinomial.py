@@ -9,6 +9,7 @@ the mean of θ misses as soon as a row has two events. Madsen, Kauchak & Elkan (
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import jax
@@ -79,9 +80,14 @@ class DirichletMultinomial(AbstractConjugate):
         """log L!/Πx! + Σ_j log α_j^(x_j) − log A^(L), A = Σα, with rising factorials a^(x) = Γ(a+x)/Γ(a)."""
         return log_coefficient(x)[:, None] + self._log_polya(x)
 
+    @cached_property
+    def _log_alpha(self) -> Float[Array, "c d"]:
+        """log α, taken once for all blocks of rows."""
+        return namespace(self.alpha).log(self.alpha)
+
     def _log_polya(self, x: Any) -> Float[Array, "n c"]:
         """Σ_j log α_j^(x_j) − log A^(L), A = Σα, rising factorials: a row's log probability but for its coefficient."""
-        return log_rising_sum(x, self.alpha) - log_rising_lengths(self.alpha.sum(-1), row_totals(x))
+        return log_rising_sum(x, self.alpha, self._log_alpha) - log_rising_lengths(self.alpha.sum(-1), row_totals(x))
 
     def _log_polya_without(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """The same with α − wx for α in the classes where the row has weight w."""

@@ -1,0 +1,57 @@
+"""The matrix products against the densities cell by cell."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from bayesnb import _gaussian_sums as sums
+from bayesnb._rows import over_classes
+from bayesnb._special import log_normal, log_student_t
+
+C, D = 3, 37  # two groups of sixteen columns and a rest
+
+
+def a_case(seed, *, df, missing, far=0.0, unit=1.0):
+    rng = np.random.default_rng(seed)
+    loc, scale = rng.normal(size=(C, D)) + 2, rng.gamma(3, size=(C, D))
+    freedom = {
+        "equal": np.full((C, D), 50.0),
+        "by class": np.tile(rng.gamma(9, size=(C, 1)) * 10, D),
+        "single": 30 + rng.random((C, D)),
+        "both": np.where(np.arange(D) % 2, 40.0, 30 + rng.random((C, D))),
+        "firm": np.full((C, D), 3e6),
+        "firm and single": 3e6 + rng.random((C, D)),
+    }[df]
+    x = rng.normal(size=(150, D)) * 3 + 2
+    x[rng.random(x.shape) < missing] = np.nan
+    x[:3] += far
+    return x * unit, freedom, loc * unit, scale * unit
+
+
+@pytest.mark.parametrize("far", [0.0, 1e3, 1e12])
+@pytest.mark.parametrize("missing", [0.0, 0.2, 1.0])
+@pytest.mark.parametrize("df", ["equal", "by class", "single", "both", "firm", "firm and single"])
+def test_student(df, missing, far):
+    x, freedom, loc, scale = a_case(1, df=df, missing=missing, far=far)
+    direct = over_classes(lambda x, loc, scale, df: log_student_t(x, df, loc, scale), x, loc, scale, freedom)
+    size = over_classes(lambda x, loc, scale, df: abs(log_student_t(x, df, loc, scale)), x, loc, scale, freedom)
+    found = sums.log_student_sum(x, freedom, loc, scale)
+    assert found.shape == (150, C)
+    assert (abs(found - direct) <= 1e-13 * size + 1e-12).all()
+
+
+@pytest.mark.parametrize("unit", [1e-90, 1.0, 1e90])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_normal(missing, unit):
+    x, _, loc, scale = a_case(2, df="equal", missing=missing, unit=unit)
+    direct = over_classes(log_normal, x, loc, scale)
+    np.testing.assert_allclose(sums.log_normal_sum(x, loc, scale), direct, rtol=1e-12, atol=1e-11)
+
+
+def test_logarithm_near_one():
+    """Within 2 ε of log(1 + v) to fifty digits, on both sides of the place where the series ends."""
+    for v in (np.geomspace(1e-300, sums._SMALL, 500), np.geomspace(1e-3, 1e3, 50)):
+        with mp.workdps(50):
+            exact = [float(mp.log1p(mp.mpf(one))) for one in v]
+        np.testing.assert_allclose(sums._log1p(v), exact, rtol=4.5e-16)
+    assert sums._log1p(np.zeros(1)) == 0
