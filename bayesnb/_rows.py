@@ -13,7 +13,8 @@ from scipy import sparse
 from ._special import gammaln, in_chunks, log1p_square, log_rising, namespace
 from ._typing import Array, Sparse, Value
 
-_LEVELS = 8  # counts above are rare in text; they are summed cell by cell
+_LARGEST = 32  # counts above are rare in text, and go through log Γ
+_LEVELS = 8  # factors of a rising factorial that are multiplied before the logarithm
 _GROUPS = 4  # distinct weights of columns whose logarithms are taken together
 _FACTORIALS = 1 << 10  # whole counts whose log factorial is looked up
 _CELLS = 1 << 21  # cells of a temporary table
@@ -213,7 +214,7 @@ def log_rising_sum(
 
     For whole counts log a^(x) = Σ_{t<x} log(a+t): the sparse product of [x > 0] with log α, and of the cells above one
     that of their pairs of a column and a count with Σ_{0<t<x} log(α+t). Fractional counts, and what is left of counts
-    above eight, go through `log_rising`, once for every count of a column.
+    above 32, go through `log_rising`, once for every count of a column.
     """
     if namespace(x, alpha) is not np:
         return log_rising(alpha[None], x[:, None, :]).sum(-1)
@@ -239,21 +240,27 @@ def log_rising_sum(
 def _rising_on(x: Sparse, alpha: Array) -> Array:
     """Σ_j Σ_{0<t<x_ij} log(α_cj + t) over stored whole counts above one."""
     here, x = _squeezed(x)
-    alpha = alpha[:, here]
-    key = x.indices.astype(np.intp) * (_LEVELS + 1)
-    key += np.minimum(x.data, _LEVELS).astype(np.intp)
-    pairs, place = _distinct(key, len(here) * (_LEVELS + 1))
-    column, count = np.divmod(pairs, _LEVELS + 1)
-    rising, so_far = np.empty((len(pairs), len(alpha))), np.zeros(alpha.T.shape)
-    for t in range(1, _LEVELS):
-        so_far += np.log(alpha.T + t)
-        rising[count == t + 1] = so_far[column[count == t + 1]]
+    key = x.indices.astype(np.intp) * (_LARGEST + 1)
+    key += np.minimum(x.data, _LARGEST).astype(np.intp)
+    pairs, place = _distinct(key, len(here) * (_LARGEST + 1))
+    column, count = np.divmod(pairs, _LARGEST + 1)
+    largest = count[np.append(column[1:] != column[:-1], True)]  # of each column: pairs are sorted
+    order = np.argsort(-largest, kind="stable")  # the columns that go on are always the first
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    ascending = alpha.T[here[order]]
+    rising, so_far = np.empty((len(pairs), len(alpha))), np.zeros(ascending.shape)
+    for t in range(1, _LARGEST):
+        go_on = slice(np.count_nonzero(largest > t))
+        so_far[go_on] += np.log(ascending[go_on] + t)
+        rising[count == t + 1] = so_far[rank[column[count == t + 1]]]
     table = _chosen(x, place, len(pairs)) @ rising
-    beyond = np.flatnonzero(x.data > _LEVELS)
+    beyond = np.flatnonzero(x.data > _LARGEST)
     if beyond.size:
         left = _only(x, beyond)
-        left.data = left.data - _LEVELS
-        table += _rising_cells(left, alpha + _LEVELS)
+        left.data = left.data - _LARGEST
+        few, left = _squeezed(left)
+        table += _rising_cells(left, alpha[:, here[few]] + _LARGEST)
     return table
 
 

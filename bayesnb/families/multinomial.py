@@ -82,8 +82,8 @@ class DirichletMultinomial(AbstractConjugate):
 
     @cached_property
     def _log_alpha(self) -> Float[Array, "c d"]:
-        """log α, taken once for all blocks of rows."""
-        return namespace(self.alpha).log(self.alpha)
+        """log α, taken once for all blocks of rows, on the host laid out as the sparse product wants it."""
+        return np.log(self.alpha, order="F") if namespace(self.alpha) is np else namespace(self.alpha).log(self.alpha)
 
     def _log_polya(self, x: Any) -> Float[Array, "n c"]:
         """Σ_j log α_j^(x_j) − log A^(L), A = Σα, rising factorials: a row's log probability but for its coefficient."""

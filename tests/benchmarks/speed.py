@@ -1,10 +1,12 @@
 """Fitting and predicting against scikit-learn in the same run.
 
-    python -m tests.benchmarks.speed [--scale 1] [--repeats 5] [--only gaussian …] [--json FILE]
+    python -m tests.benchmarks.speed [--scale 1] [--repeats 5] [--only gaussian …] [--counts X.npz] [--json FILE]
 
 Every line is measured in turns (`timing.medians`): seconds of ours and of theirs, their ratio, and the most memory that
 NumPy held for a call of ours beyond its input and what it returns or keeps. `--scale` shrinks the numbers of rows. The
-first line is one read of X, the floor of any fit.
+first line is one read of X, the floor of any fit. Two groups come on request: `--only newsgroups --counts X.npz`, the
+file that examples/twenty_newsgroups.py describes, and `--only peers`, those that are installed of river,
+mixed-naive-bayes, pomegranate and dask-ml in place of scikit-learn.
 """
 
 import argparse
@@ -13,6 +15,7 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +130,79 @@ def small(scale: float) -> Iterator[Line]:
     yield "  the same, fresh process", fresh("bayesnb"), fresh("sklearn.naive_bayes")
 
 
-WORK = {f.__name__: f for f in (gaussian, bernoulli, categorical, text, counts, small)}
+def newsgroups(path: Path) -> Iterator[Line]:
+    X, labels = sparse.load_npz(path).tocsr().astype(float), path.with_name(path.name.replace("_X.npz", "_meta.npz"))
+    with np.load(labels) as meta:
+        y, n = meta["y"], int(meta["n_train"])
+    train, test = X[:n], X[n:]
+    yield (
+        f"MultinomialNB fit + predict, 20 Newsgroups, {X.shape[0]:,} × {X.shape[1]:,}",
+        lambda: ours.MultinomialNB().fit(train, y[:n]).predict(test),
+        lambda: theirs.MultinomialNB().fit(train, y[:n]).predict(test),
+    )
+
+
+def peers(scale: float) -> Iterator[Line]:
+    rng = np.random.default_rng(0)
+    n = int(50_000 * scale)
+    y = np.arange(n) % 5
+    X = rng.normal(size=(n, 20)) + 0.1 * y[:, None]
+    for name, pair in PEERS.items():
+        rows = n // 25 if name == "river" else n  # which takes them one by one
+        if find_spec(name):
+            yield f"Gaussian fit + predict_proba, {rows:,} × 20, {name}", *pair(X[:rows], y[:rows])
+        else:
+            print(f"{name} is not installed")
+
+
+def _alone(X: np.ndarray, y: np.ndarray) -> Callable[[], Any]:
+    return lambda: ours.GaussianNB().fit(X, y).predict_proba(X)
+
+
+def _mixed(X: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
+    from mixed_naive_bayes import MixedNB
+
+    return _alone(X, y), lambda: MixedNB().fit(X, y).predict_proba(X)
+
+
+def _pomegranate(X: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
+    from pomegranate.bayes_classifier import BayesClassifier
+    from pomegranate.distributions import Normal
+
+    def fit() -> Any:
+        return BayesClassifier([Normal(covariance_type="diag") for _ in range(5)]).fit(X, y).predict_proba(X)
+
+    return _alone(X, y), fit
+
+
+def _dask_ml(X: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
+    import dask.array as da
+    from dask_ml.naive_bayes import GaussianNB
+
+    dx, dy = da.from_array(X, chunks=(10_000, -1)), da.from_array(y, chunks=10_000)
+
+    def fit(nb: Any) -> Callable[[], Any]:
+        return lambda: nb.fit(dx, dy).predict_proba(dx).compute()
+
+    return fit(ours.DistributedNB(ours.GaussianNB())), fit(GaussianNB(classes=np.arange(5)))
+
+
+def _river(X: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
+    from river.naive_bayes import GaussianNB
+
+    rows = [dict(enumerate(row)) for row in X.tolist()]
+
+    def fit() -> Any:
+        nb = GaussianNB()
+        for row, label in zip(rows, y.tolist(), strict=True):
+            nb.learn_one(row, label)
+        return [nb.predict_proba_one(row) for row in rows]
+
+    return _alone(X, y), fit
+
+
+PEERS = {"mixed_naive_bayes": _mixed, "pomegranate": _pomegranate, "dask_ml": _dask_ml, "river": _river}
+WORK = {f.__name__: f for f in (gaussian, bernoulli, categorical, text, counts, small, peers)}
 
 
 def extra_memory(call: Callable[[], Any]) -> int:
@@ -165,13 +240,17 @@ def main(argv: list[str] | None = None) -> list[Record]:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", type=float, default=1.0, help="share of the rows (default: all)")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", nargs="+", choices=list(WORK), default=list(WORK))
+    default = [name for name in WORK if name != "peers"]
+    parser.add_argument("--only", nargs="+", choices=[*WORK, "newsgroups"], default=default)
+    parser.add_argument("--counts", type=Path, help="word counts for --only newsgroups")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args(argv)
+    if "newsgroups" in given.only and not given.counts:
+        parser.error("--only newsgroups needs --counts X.npz")
     print(f"{'work':<66} {'ours s':>9} {'theirs s':>9} {'ratio':>7} {'MiB':>8}", flush=True)
     records = []
     for name in given.only:
-        for line in WORK[name](given.scale):
+        for line in newsgroups(given.counts) if name == "newsgroups" else WORK[name](given.scale):
             records.append(measure(line, given.repeats))
             print(show(records[-1]), flush=True)
     if given.json:
