@@ -310,7 +310,10 @@ def _sizes(X: Any) -> tuple[int | float, ...]:
 def _each(collection: Any) -> list[Any]:
     """The chunks of an array or data frame, delayed."""
     chunks = collection.to_delayed()
-    return list(getattr(chunks, "flat", chunks))
+    chunks = list(getattr(chunks, "flat", chunks))
+    if len(chunks) != collection.npartitions:  # Dask joins small pieces of a file of which few columns are read
+        chunks = list(collection.to_delayed(optimize_graph=False))
+    return chunks
 
 
 def _pieces(X: Any, **beside: Any) -> list[list[Any]]:

@@ -170,6 +170,19 @@ def test_data_frames_with_levels_and_empty_partitions(rows):
     assert loo.log_joint.compute().shape == (120, 3)
 
 
+def test_row_groups_of_a_file(tmp_path, rows):
+    # Dask joins those of which few columns are read: labels come in one piece where the rows come in five
+    X, y, _ = rows
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(kind=y)
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=24)
+    table = dd.read_parquet(tmp_path / "rows.parquet", split_row_groups=True)
+    assert len(table["kind"].to_delayed()) < table.npartitions == 5
+    whole = GaussianNB().fit(frame[["a", "b"]], y)
+    split = DistributedNB(GaussianNB()).fit(table[["a", "b"]], table["kind"])
+    assert np.allclose(split.predict_proba(table[["a", "b"]]).compute(), whole.predict_proba(frame[["a", "b"]]))
+    assert np.isclose(split.loo(table[["a", "b"]], table["kind"]).elpd, whole.loo(frame[["a", "b"]], y).elpd)
+
+
 def test_what_goes_beside_the_rows_is_cut_like_them(rows):
     X, y, w = rows
     whole = GaussianNB().fit(X, y, w)
