@@ -1,4 +1,4 @@
-"""Every script of examples/ and every notebook of notebooks/ runs to its end."""
+"""Every script of examples/ runs to its end, with small settings."""
 
 import subprocess
 import sys
@@ -8,10 +8,12 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 SCRIPTS = sorted(ROOT.glob("examples/*.py"))
-NOTEBOOKS = sorted(ROOT.glob("notebooks/*.ipynb"))
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=path.name, marks=[pytest.mark.slow][: path.stem != "quickstart"]) for path in SCRIPTS],
+)
 def test_example(path: Path, tmp_path: Path) -> None:
     # a script that takes longer than seconds offers --quick for small settings
     quick = ["--quick"] if "--quick" in path.read_text("utf-8") else []
@@ -22,13 +24,3 @@ def test_example(path: Path, tmp_path: Path) -> None:
 
 def test_there_is_an_example() -> None:
     assert SCRIPTS
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
-def test_notebook(path: Path, tmp_path: Path) -> None:
-    import nbformat
-    from nbclient import NotebookClient
-
-    notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": tmp_path}}).execute()

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parent.parent
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILES = [*ROOT.glob("README.md"), *sorted(ROOT.glob("docs/**/*.md"))]
 PAGES = [path for path in FILES if FENCE.search(path.read_text("utf-8"))]
+QUICK = ROOT / "README.md", ROOT / "docs" / "start.md"  # what a newcomer copies first; the others are slow tests
 
 
 def run_block(source: str, namespace: dict[str, Any], path: str, line: int) -> None:
@@ -25,7 +26,10 @@ def run_block(source: str, namespace: dict[str, Any], path: str, line: int) -> N
     assert runner.run(session, out=report.append, clear_globs=False).failed == 0, "".join(report)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(p, id=str(p.relative_to(ROOT)), marks=[pytest.mark.slow][: p not in QUICK]) for p in PAGES],
+)
 def test_code_of_a_page_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text, namespace = path.read_text("utf-8"), {"__name__": "__main__"}
