@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from . import datasets as datasets
     from . import drop_in as drop_in
     from . import families as families
+    from . import plots as plots
     from .analysis.active import expected_information as expected_information
     from .analysis.active import most_informative as most_informative
     from .analysis.averaging import FeatureAverage as FeatureAverage
@@ -103,13 +104,13 @@ _HOME = {
     "select_features": "analysis.selection",
     "with_class_prior": "analysis.decisions",
 }
-__all__ = [*_HOME, "datasets", "drop_in", "families"]
+__all__ = [*_HOME, "datasets", "drop_in", "families", "plots"]
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(f".{_HOME[name]}", __name__), name)
-    if name in ("datasets", "drop_in", "families"):
+    if name in ("datasets", "drop_in", "families", "plots"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

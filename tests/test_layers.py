@@ -24,7 +24,7 @@ FLOORS = [
     {"sampling"},
     {"datasets", "estimators"},
     {"analysis", "drop_in", "streaming"},
-    {"distributed", "persistence"},
+    {"distributed", "persistence", "plots"},
     {"cli"},
 ]
 FLOOR = {name: floor for floor, names in enumerate(FLOORS) for name in names}
@@ -86,6 +86,7 @@ def fresh(code: str) -> None:
         ("bayesnb.families", ["arviz", "dask", "matplotlib", "pandas", "sklearn", "xarray"]),
         ("bayesnb.naive_bayes", ["arviz", "dask", "matplotlib", "pandas", "sklearn", "xarray"]),
         ("bayesnb.estimators", ["arviz", "dask", "matplotlib", "xarray"]),
+        ("bayesnb.plots", ["arviz", "dask", "matplotlib", "xarray"]),
     ],
 )
 def test_what_an_import_loads(module: str, absent: list[str]) -> None:

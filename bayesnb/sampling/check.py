@@ -288,8 +288,8 @@ def _short_chains(problem: _Problem, rng: np.random.Generator, seed: int, rate: 
     batch = _SIDE_BY_SIDE if problem.prior.coupled else None
     ends = last_states(problem.model, starts, metric, seed, steps=_SHORT_STEPS, leapfrog=_LEAPFROG, batch=batch)
     moved = np.mean([np.mean(ends[name] != exact[name]) for name in exact])
-    u = _uniforms(problem.posterior, ends)
-    p_values = stats.ks_1samp(u, stats.uniform.cdf, axis=0).pvalue
+    pit = _transforms(problem.posterior, ends)
+    p_values = stats.ks_1samp(np.concatenate(list(pit.values()), -1), stats.uniform.cdf, axis=0).pvalue
     figure = float(np.min(p_values))
     return CheckRow(
         "3a Posterior, exact starts",
@@ -299,6 +299,7 @@ def _short_chains(problem: _Problem, rng: np.random.Generator, seed: int, rate: 
         bool(figure >= rate / len(p_values) and moved > 0.5),
         f"false alarms {rate:.2%} over {len(p_values)} Kolmogorov–Smirnov tests",
         f"{_SHORT_CHAINS} chains of {_SHORT_STEPS} steps; {_share_text(problem)}; {moved:.0%} of states moved",
+        pit,
     )
 
 
@@ -485,12 +486,17 @@ def _minimise(f: Any, start: Theta, scale: Theta) -> Theta:
 
 def _uniforms(posterior: NaiveBayes, sites: Theta) -> np.ndarray:
     """Probability integral transforms of draws under the exact marginals, parameters along the last axis."""
-    found = []
+    return np.concatenate(list(_transforms(posterior, sites).values()), -1)
+
+
+def _transforms(posterior: NaiveBayes, sites: Theta) -> dict[str, np.ndarray]:
+    """The same by site."""
+    found = {}
     for name, marginal in posterior.marginals().items():
         u = marginal.cdf(sites[name])
         lead = np.ndim(sites[name]) - np.ndim(marginal.mean())
-        found.append(u.reshape(*u.shape[:lead], -1))
-    return np.concatenate(found, -1)
+        found[name] = u.reshape(*u.shape[:lead], -1)
+    return found
 
 
 def _z_values(draws: np.ndarray, expected: float) -> np.ndarray:

@@ -1,13 +1,18 @@
 """The report of a check: its figures, and the table that a person reads."""
 
 import textwrap
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 
 @dataclass(frozen=True)
 class CheckRow:
-    """One comparison: its figure, the threshold it has to keep, and why the threshold is what it is."""
+    """One comparison: its figure, the threshold it has to keep, and why the threshold is what it is.
+
+    `pit`, of row 3a alone, holds by site the posterior distribution functions at the states compared, (states, cells).
+    """
 
     name: str
     figure: float
@@ -16,6 +21,7 @@ class CheckRow:
     passed: bool
     reason: str
     remark: str = ""
+    pit: dict[str, np.ndarray] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -58,8 +64,11 @@ class CheckReport:
         return all(row.passed for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as plain lists and dictionaries, for JSON."""
-        return {"passed": self.passed, **asdict(self)}
+        """The report as plain lists and dictionaries, for JSON; without the transforms of row 3a."""
+        found = asdict(replace(self, rows=tuple(replace(row, pit=None) for row in self.rows)))
+        for row in found["rows"]:
+            del row["pit"]
+        return {"passed": self.passed, **found}
 
     def __str__(self) -> str:
         """The report as text of at most 120 columns."""

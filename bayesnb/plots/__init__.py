@@ -1,0 +1,17 @@
+"""Plots of what the library returns, in Matplotlib: every function takes `ax`, draws on it and returns it.
+
+Nothing is shown, saved or restyled; a figure is made only where no `ax` is given. Classes differ by line, marker or
+place as well as by colour, and the colours (Okabe & Ito 2008) stay apart for the colour-blind.
+"""
+
+from .assessment import calibration as calibration
+from .assessment import comparison as comparison
+from .assessment import pit as pit
+from .evidence import feature_weights as feature_weights
+from .evidence import nomogram as nomogram
+from .parameters import parameter_intervals as parameter_intervals
+from .parameters import prior_to_posterior as prior_to_posterior
+from .parameters import simplex as simplex
+from .parameters import smoothing_path as smoothing_path
+from .prediction import class_probabilities as class_probabilities
+from .prediction import decision_regions as decision_regions

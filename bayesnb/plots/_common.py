@@ -1,0 +1,127 @@
+"""What the plots share: the Axes, the styles of the classes, and finding a feature."""
+
+import copy
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._typing import Scalar
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    Drawn: TypeAlias = Axes
+else:
+    Drawn: TypeAlias = Any  # Matplotlib is loaded with the first figure
+
+# Okabe & Ito (2008), Color universal design; without black, which a dark background swallows, the palest last
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
+LINES: tuple[Any, ...] = ("-", ":", "-.", (0, (6, 1, 1, 1, 1, 1)))  # dashes are left to priors
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")  # none has as many as the palette or divides it: no pair recurs
+
+
+def new_axes(columns: int = 1, **settings: Any) -> Any:
+    """Axes of a new figure, one or an array of several."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("bayesnb.plots draws with Matplotlib: pip install 'bayesnb[plots]'") from error
+    return plt.subplots(1, columns, layout="constrained", **settings)[1]
+
+
+def given_or_new(ax: Drawn | None) -> Drawn:
+    """The Axes given, else those of a new figure."""
+    return new_axes() if ax is None else ax
+
+
+def colour(k: int) -> str:
+    """Colour of class k."""
+    return PALETTE[k % len(PALETTE)]
+
+
+def line(k: int) -> dict[str, Any]:
+    """Colour and dashes of class k."""
+    return {"color": colour(k), "linestyle": LINES[k % len(LINES)]}
+
+
+def marker(k: int) -> dict[str, Any]:
+    """Colour and marker of class k."""
+    return {"color": colour(k), "marker": MARKERS[k % len(MARKERS)]}
+
+
+def ink(ax: Drawn) -> Any:
+    """The colour that these Axes write in: black on white, white on black."""
+    return ax.xaxis.label.get_color()
+
+
+def intervals(
+    ax: Drawn, at: Any, low: Any, point: Any, high: Any, upright: bool = False, markersize: float = 4.0, **style: Any
+) -> None:
+    """Points with their intervals, which may leave a point outside."""
+    (ax.vlines if upright else ax.hlines)(at, low, high, color=style["color"], linewidth=1.2)
+    x, y = (at, point) if upright else (point, at)
+    ax.plot(x, y, linestyle="", markersize=markersize, **style)
+
+
+def legend_beside(ax: Drawn, **settings: Any) -> None:
+    """A legend to the right of the Axes, where it hides nothing."""
+    ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, **settings)
+
+
+def list_down(ax: Drawn, names: Collection[Any]) -> None:
+    """One line a name, the first on top."""
+    ax.set_yticks(range(len(names)), [str(name) for name in names])
+    ax.set_ylim(len(names) - 0.5, -0.5)
+
+
+def check_level(level: Scalar) -> None:
+    """Raise a ValueError unless a level lies between 0 and 1."""
+    if not 0 < level < 1:
+        raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
+
+
+def check_positive(name: str, value: int) -> None:
+    """Raise a ValueError unless a number of things is at least 1."""
+    if value < 1:
+        raise ValueError(f"`{name}` is {value}; it needs to be at least 1")
+
+
+def named(estimator: Any, names: Any) -> Any:
+    """The estimator, or a copy that calls its features by other names; ValueError unless each has one."""
+    check_is_fitted(estimator)
+    if names is None:
+        return estimator
+    if len(names) != estimator.n_features_in_:
+        raise ValueError(f"`feature_names` has {len(names)} names; the model has {estimator.n_features_in_} features")
+    estimator = copy.copy(estimator)
+    estimator.feature_names_in_ = np.asarray(names, object)
+    return estimator
+
+
+def column(estimator: Any, feature: Any) -> int:
+    """Position of a feature given by name or position; raises ValueError where there is none."""
+    names, d = getattr(estimator, "feature_names_in_", None), estimator.n_features_in_
+    if isinstance(feature, str):
+        found: Any = [] if names is None else np.flatnonzero(names == feature)
+        if len(found):
+            return int(found[0])
+    elif isinstance(feature, int | np.integer) and -d <= feature < d:
+        return int(feature) % d
+    what = "no names" if names is None else f"names, such as {str(names[0])!r}"
+    raise ValueError(f"`feature` is {feature!r}; the features have {what} and the positions 0 to {d - 1}")
+
+
+def feature_name(estimator: Any, j: int) -> str:
+    """Name of a column, or its number where it has none."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return f"feature {j}" if names is None else str(names[j])
+
+
+def class_index(estimator: Any, label: Any, name: str) -> int:
+    """Position of a class label; raises ValueError that names the argument where there is no such class."""
+    found = np.flatnonzero(estimator.classes_ == label)
+    if len(found) != 1:
+        raise ValueError(f"`{name}` is {label!r}; the classes are {estimator.classes_.tolist()}")
+    return int(found[0])

@@ -1,0 +1,162 @@
+"""How good a model is: calibration of its probabilities, comparison with others, the check against NumPyro."""
+
+from typing import Any
+
+import numpy as np
+from scipy import signal, stats
+
+from .._typing import Scalar
+from ._common import (
+    Drawn,
+    check_level,
+    check_positive,
+    colour,
+    given_or_new,
+    ink,
+    intervals,
+    legend_beside,
+    line,
+    list_down,
+    new_axes,
+)
+
+
+def calibration(
+    event: Any, probability: Any, *, bins: int = 15, level: Scalar = 0.95, ax: Drawn | None = None
+) -> Drawn:
+    """Share of events against their mean predicted probability, in bins of equally many rows.
+
+    The bars are a simultaneous band: if the probabilities are true and the rows independent, all points lie inside
+    together with probability `level` at least. The number of events of a bin then has the law of Σ_i Bernoulli(p_i),
+    exactly; the bins are independent, so each gets the level `level`^(1/bins), half of the rest in either tail. Points
+    outside are crosses.
+
+    Parameters
+    ----------
+    event : (n,) whether it happened: `y == "spam"`, or `estimator.predict(X) == y` for the most probable label
+    probability : (n,) as predicted: `p[:, 1]`, or `p.max(1)`
+    bins : in the order of the probability, at most n
+    level : of the whole band
+
+    Raises
+    ------
+    ValueError
+        if the two differ in length or hold anything else, or a setting is out of range
+
+    References
+    ----------
+    Bröcker & Smith (2007), Increasing the reliability of reliability diagrams, Weather and Forecasting 22: bars of what
+    is consistent with calibrated forecasts, one bin at a time and by resampling.
+    """
+    check_level(level)
+    check_positive("bins", bins)
+    happened, p = np.asarray(event), np.asarray(probability, float)
+    if p.ndim != 1 or not len(p) or not ((p >= 0) & (p <= 1)).all():
+        raise ValueError(f"`probability` has shape {p.shape}; it needs numbers between 0 and 1, one a row")
+    if happened.shape != p.shape or not np.isin(happened, [0, 1]).all():
+        raise ValueError(f"`event` has shape {happened.shape}; it needs True or False for each of {len(p)} rows")
+    happened = happened.astype(bool)
+    parts = np.array_split(np.argsort(p, kind="stable"), min(bins, len(p)))
+    tail = (1 - level ** (1 / len(parts))) / 2
+    mean = np.array([p[part].mean() for part in parts])
+    share = np.array([happened[part].mean() for part in parts])
+    low, high = np.array([_central(p[part], tail) for part in parts]).T
+    inside = (low <= share) & (share <= high)
+    ax = given_or_new(ax)
+    ax.plot([0, 1], [0, 1], color=ink(ax), linewidth=0.8, linestyle=":")
+    ax.vlines(mean, low, high, color=colour(5), linewidth=5, alpha=0.5, label=f"simultaneous {level:.0%} band")
+    for marks, shape, name in ((inside, "o", "inside"), (~inside, "X", "outside")):
+        if marks.any():
+            ax.plot(mean[marks], share[marks], shape, color=ink(ax), markersize=5, linestyle="", label=name)
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="predicted probability", ylabel="share of events")
+    ax.legend(frameon=False, loc="upper left")
+    return ax
+
+
+def comparison(result: Any, *, axes: Any = None) -> Any:
+    """Models compared: leave-one-out against the best, and evidence against the largest, one row a model.
+
+    Parameters
+    ----------
+    result : of `bayesnb.compare`, or its table
+    axes : two Axes
+
+    Returns
+    -------
+    array of two Axes
+        elpd_diff ± se_diff, and log_bayes_factor, in nats; a model without an evidence has no point
+
+    Raises
+    ------
+    ValueError
+        if `result` is no such table, or `axes` are not two
+    """
+    table = getattr(result, "table", result)
+    missing = [k for k in ("elpd_diff", "se_diff", "log_bayes_factor") if k not in getattr(table, "columns", ())]
+    if missing:
+        raise ValueError(f"`result` has no column {missing[0]!r}; give what `bayesnb.compare` returns")
+    if axes is None:
+        axes = new_axes(2, sharey=True, figsize=(8, 1.2 + 0.4 * len(table)))
+    pair = np.asarray(axes, object).ravel()
+    if len(pair) != 2:
+        raise ValueError(f"`axes` has {len(pair)} Axes; two are needed")
+    at, diff, error = np.arange(len(table)), table["elpd_diff"].to_numpy(), table["se_diff"].to_numpy()
+    factor = table["log_bayes_factor"].to_numpy(float)
+    for ax, point, spread in ((pair[0], diff, error), (pair[1], factor, 0 * factor)):
+        ax.axvline(0, color=ink(ax), linewidth=0.8, linestyle=":")
+        intervals(ax, at, point - spread, point, point + spread, color=ink(ax), marker="o")
+        list_down(ax, table.index)
+        ax.locator_params(axis="x", nbins=5)
+    pair[0].set_xlabel("elpd difference ± standard error, nats")
+    pair[1].set_xlabel("log Bayes factor, nats")
+    return pair
+
+
+def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
+    """Where the short chains of a check end, under the exact posterior: ECDF of their transforms minus the uniform.
+
+    Every parameter has a curve: the states x of row 3a become u = F(x), F its posterior distribution function in closed
+    form, and u is uniform if closed form and sampler agree. The band is that of the Kolmogorov–Smirnov tests of this
+    row, simultaneous over u and, by Bonferroni, over the parameters: a curve leaves it exactly where row 3a fails.
+
+    Parameters
+    ----------
+    report : of `estimator.check`
+
+    Raises
+    ------
+    ValueError
+        if the report holds no transforms
+    """
+    row = next((row for row in getattr(report, "rows", ()) if getattr(row, "pit", None)), None)
+    if row is None:
+        raise ValueError(
+            f"`report` is a {type(report).__name__} without transforms; give what `estimator.check` returns"
+        )
+    ax = given_or_new(ax)
+    for k, (site, u) in enumerate(row.pit.items()):
+        n = len(u)
+        steps = np.repeat(np.arange(n + 1) / n, 2)[1:-1]  # before and after each jump
+        for i, column in enumerate(np.sort(u, 0).T):
+            x = np.repeat(column, 2)
+            name = site if i == 0 else None
+            ax.plot(x, steps - x, linewidth=0.7, alpha=0.8, label=name, rasterized=True, **line(k))
+    edge = float(stats.kstwo.isf(row.threshold, n))
+    ax.axhspan(-edge, edge, color=colour(5), alpha=0.2, zorder=0, linewidth=0)
+    ax.axhline(0, color=ink(ax), linewidth=0.8, linestyle=":")
+    ax.set(xlim=(0, 1), xlabel="probability under the exact posterior", ylabel="ECDF − uniform")
+    legend_beside(ax)
+    return ax
+
+
+def _central(p: np.ndarray, tail: float) -> tuple[float, float]:
+    """Shares of events between which Σ_i Bernoulli(p_i) lies, with at most `tail` beyond either end."""
+    mass = np.stack([1 - p, p], 1)
+    while len(mass) > 1:  # the laws of two sums make that of their sum
+        if len(mass) % 2:
+            mass = np.append(mass, np.eye(1, mass.shape[1]), 0)
+        mass = signal.fftconvolve(mass[::2], mass[1::2], axes=1)
+    below = np.cumsum(mass[0])
+    above = np.cumsum(mass[0][::-1])[::-1]
+    inside = np.flatnonzero((below > tail) & (above > tail))
+    return inside[0] / len(p), inside[-1] / len(p)

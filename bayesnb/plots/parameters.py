@@ -1,0 +1,442 @@
+"""Parameters: prior and posterior densities, intervals, the simplex, the path of smoothing."""
+
+import copy
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from scipy import stats
+from scipy.optimize import minimize_scalar
+
+from .._typing import Scalar
+from .._wishart import InverseWishartMarginal
+from ..base import to_sites
+from ..families import (
+    BetaBernoulli,
+    BetaGeometric,
+    DirichletCategorical,
+    DirichletComplement,
+    DirichletMultinomial,
+    OneClass,
+)
+from ..naive_bayes import NaiveBayes
+from ._common import (
+    Drawn,
+    check_level,
+    colour,
+    column,
+    feature_name,
+    given_or_new,
+    ink,
+    intervals,
+    legend_beside,
+    line,
+    list_down,
+    marker,
+    named,
+)
+
+_TRIANGLE = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])  # corners of the simplex
+_DECADES = 1.5  # of parameters on one axis, from which on it is logarithmic
+
+
+def prior_to_posterior(
+    estimator: Any,
+    feature: Any = None,
+    parameter: str | None = None,
+    *,
+    category: Any = None,
+    draws: Any = None,
+    feature_names: Any = None,
+    ax: Drawn | None = None,
+) -> Drawn:
+    """Density of one parameter of one feature: the prior dashed, and its posterior in every class.
+
+    Parameters
+    ----------
+    estimator : fitted
+    feature : name or position; None for the class probabilities
+    parameter : NumPyro site, such as "theta", "mu" or "variance"; by default the first of the feature's family. Of a
+        "covariance" the entry on the diagonal, the feature's variance
+    category : level of a categorical feature; by default its first
+    draws : ArviZ data of `sample_posterior`, whose draws are added as histograms
+    feature_names : (d,), by default those of the data frame fitted
+
+    Raises
+    ------
+    ValueError
+        if there is no such feature, parameter or category
+    """
+    cells = _cells(named(estimator, feature_names), feature, parameter, category)
+    samples = None if draws is None else [_drawn(draws, cell) for cell in cells]
+    ax = given_or_new(ax)
+    low, high = _range(cells)
+    grid = np.linspace(low, high, 301)[1:-1]  # without the ends, where a density may be infinite
+    priors = [cell.prior.pdf(grid) for cell in cells]
+    one_prior = all(np.array_equal(prior, priors[0]) for prior in priors)
+    top = 0.0
+    for at, cell in enumerate(cells):
+        style = {"color": ink(ax), "linestyle": "-"} if cell.k is None else line(cell.k)
+        if not at or not one_prior:
+            ax.plot(
+                grid,
+                priors[at],
+                color=ink(ax) if one_prior else style["color"],
+                linestyle="--",
+                linewidth=1.2,
+                label="prior" if one_prior else f"prior, {cell.label}",
+            )
+        middle = cell.posterior.ppf(np.linspace(0.005, 0.995, 301))  # fine enough, however narrow on these axes
+        x = np.union1d(grid, middle[(middle > low) & (middle < high)])
+        ax.plot(x, cell.posterior.pdf(x), **style, linewidth=2, label=cell.label)
+        top = max(top, float(cell.posterior.pdf(middle).max()))
+        if samples is not None:
+            ax.hist(samples[at], "auto", density=True, color=style["color"], alpha=0.3)
+    ax.set(xlim=(low, high), ylim=(0, 1.1 * top), xlabel=cells[0].quantity, ylabel="density")
+    ax.legend(frameon=False)
+    return ax
+
+
+def parameter_intervals(
+    estimator: Any,
+    features: Iterable[Any] | None = None,
+    parameter: str | None = None,
+    *,
+    category: Any = None,
+    level: Scalar = 0.9,
+    feature_names: Any = None,
+    ax: Drawn | None = None,
+) -> Drawn:
+    """Posterior median and central interval of one parameter for several features, one interval a class.
+
+    For words these are the beta marginals of the Dirichlet posterior. The axis is logarithmic where a positive
+    parameter spans more than one and a half decades.
+
+    Parameters
+    ----------
+    estimator : fitted
+    features : names or positions, by default the first 20
+    parameter : NumPyro site, by default the first of the features' family
+    category : level of categorical features; by default the first of each
+    level : posterior mass inside, between 0 and 1
+    feature_names : (d,), by default those of the data frame fitted
+
+    Raises
+    ------
+    ValueError
+        if there is no such feature, parameter or category, or `level` is out of range
+    """
+    check_level(level)
+    estimator = named(estimator, feature_names)
+    wanted = list(range(min(20, estimator.n_features_in_)) if features is None else features)
+    if not wanted:
+        raise ValueError("`features` is empty; name at least one")
+    rows = [_cells(estimator, feature, parameter, category) for feature in wanted]
+    ax, classes = given_or_new(ax), len(estimator.classes_)
+    points: dict[int | None, list[tuple[float, ...]]] = {}
+    for at, cells in enumerate(rows):
+        for cell in cells:
+            shift = 0.0 if cell.k is None else 0.6 * ((cell.k + 0.5) / classes - 0.5)
+            tail = (1 - level) / 2
+            points.setdefault(cell.k, []).append((at + shift, *cell.posterior.ppf([tail, 0.5, 1 - tail])))
+    lowest, highest = np.inf, -np.inf
+    for k, listed in points.items():
+        y, low, middle, high = np.array(listed).T
+        lowest, highest = min(lowest, low.min()), max(highest, high.max())
+        style = {"color": ink(ax), "marker": "o"} if k is None else marker(k)
+        label = next(cell.label for cells in rows for cell in cells if cell.k == k)
+        intervals(ax, y, low, middle, high, label=label, **style)
+    list_down(ax, [cells[0].event for cells in rows])
+    if lowest > 0 and np.log10(highest / lowest) > _DECADES:
+        ax.set_xscale("log")
+    ax.set_xlabel(f"{rows[0][0].kind}, {level:.0%} interval")
+    legend_beside(ax)
+    return ax
+
+
+def simplex(alpha: Any, names: Iterable[Any] | None = None, *, ax: Drawn | None = None) -> Drawn:
+    """Density of a Dirichlet distribution of three probabilities on the simplex.
+
+    Lines hold 50 % and 90 % of the mass; the circle is the mean α/Σα, the cross the mode (α − 1)/Σ(α − 1), where all
+    concentrations are above 1. A corner is where its probability is one.
+
+    Parameters
+    ----------
+    alpha : (3,) concentrations, positive: pseudo-counts, with the counts in a posterior
+    names : of the three categories
+
+    Raises
+    ------
+    ValueError
+        if `alpha` is not three positive numbers, or there are not three names
+    """
+    try:
+        concentration = np.asarray(alpha, float)
+    except (TypeError, ValueError):
+        concentration = np.zeros(0)
+    if concentration.shape != (3,) or not (np.isfinite(concentration) & (concentration > 0)).all():
+        raise ValueError(f"`alpha` is {alpha!r}; the simplex of a plane has three positive concentrations")
+    labels = ["1", "2", "3"] if names is None else [str(name) for name in names]
+    if len(labels) != 3:
+        raise ValueError(f"`names` has {len(labels)} names; three are needed")
+    ax = given_or_new(ax)
+    steps = 160
+    i, j = np.meshgrid(np.arange(steps), np.arange(steps), indexing="ij")
+    inside = i + j < steps
+    p = np.stack([i[inside], j[inside], (steps - 1 - i - j)[inside]], 1)
+    p = (p + 1 / 3) / steps  # a little inside: at its border the density is 0 or infinite where α is not 1
+    law = stats.dirichlet(concentration)
+    density = law.pdf(p.T)
+    at_draws = law.pdf(np.clip(law.rvs(4000, random_state=0), 1e-12, None).T)
+    levels = np.quantile(at_draws, [0.1, 0.5])  # Hyndman (1996): regions of highest density from draws
+    x, y = (p @ _TRIANGLE).T
+    shown = np.minimum(density, np.quantile(at_draws, 0.99))
+    ax.tripcolor(x, y, shown, shading="gouraud", cmap="cividis", rasterized=True)
+    if levels[0] < levels[1] < density.max():
+        ax.tricontour(x, y, density, levels=levels, colors="white", linewidths=(0.8, 1.6))
+    mean = concentration / concentration.sum()
+    ax.plot(*(mean @ _TRIANGLE), "o", color=colour(4), markeredgecolor="white", linestyle="", label="mean")
+    if (concentration > 1).all():
+        mode = (concentration - 1) / (concentration - 1).sum()
+        ax.plot(*(mode @ _TRIANGLE), "X", color=colour(4), markeredgecolor="white", linestyle="", label="mode")
+    ax.fill(*_TRIANGLE.T, facecolor="none", edgecolor=ink(ax))
+    for corner, label in zip(_TRIANGLE, labels, strict=True):
+        va, away = ("bottom", 5) if corner[1] else ("top", -5)
+        ax.annotate(label, corner, (0, away), textcoords="offset points", ha="center", va=va, color=ink(ax))
+    ax.set(aspect="equal", xlim=(-0.1, 1.1), ylim=(-0.1, 0.96))
+    ax.axis("off")
+    ax.legend(frameon=False, loc="upper left")
+    return ax
+
+
+def smoothing_path(
+    estimator: Any,
+    feature: Any,
+    *,
+    category: Any = None,
+    alphas: Any = None,
+    feature_names: Any = None,
+    ax: Drawn | None = None,
+) -> Drawn:
+    """Probability of one event in every class as a function of α: posterior mean, MAP and MLE.
+
+    With n events of this kind among N, of K kinds: the mean (n + α)/(N + Kα), the joint mode
+    max(n + α − 1, 0)/Σ max(· , 0), and n/N. Vertical lines mark the estimator's own α and the α of largest evidence
+    p(X, y | α), one for all features and classes; without the latter where it lies outside `alphas`. The sufficient
+    statistics tell it all, so no data are needed.
+
+    Parameters
+    ----------
+    estimator : fitted BernoulliNB, CategoricalNB, MultinomialNB or ComplementNB
+    feature : name or position
+    category : level of a categorical feature; by default its first
+    alphas : positive numbers, increasing, by default 121 from 10⁻³ to 10³
+    feature_names : (d,), by default those of the data frame fitted
+
+    Raises
+    ------
+    ValueError
+        if the estimator has no α, or the feature, category or `alphas` are not usable
+    """
+    estimator = named(estimator, feature_names)
+    j = column(estimator, feature)
+    families = BetaBernoulli, DirichletCategorical, DirichletMultinomial, DirichletComplement
+    smooths = all(isinstance(block, families) for block in estimator.prior_.blocks.values())
+    if not smooths or not hasattr(estimator, "alpha"):
+        raise ValueError(
+            f"`estimator` is a {type(estimator).__name__}, which does not smooth by an α; give BernoulliNB, "
+            "CategoricalNB, MultinomialNB or ComplementNB"
+        )
+    path = np.geomspace(1e-3, 1e3, 121) if alphas is None else np.asarray(alphas, float)
+    if path.ndim != 1 or len(path) < 2 or not (np.isfinite(path).all() and path[0] > 0 and (np.diff(path) > 0).all()):
+        raise ValueError(f"`alphas` is {alphas!r}; it needs at least two positive numbers in increasing order")
+    name, _ = _places(estimator, j)[0]
+    cell = _cells(estimator, j, None, category)[0]
+
+    def prior(alpha: float) -> NaiveBayes:
+        other = copy.copy(estimator)
+        other.alpha = alpha
+        return NaiveBayes(other._class_prior(), other._blocks(estimator.statistics_))
+
+    def probabilities(theta: Any) -> np.ndarray:
+        return to_sites(theta)["theta"][(slice(None), *cell.at[1:])]
+
+    posteriors = [prior(alpha).blocks[name].update(estimator.statistics_.blocks[name]) for alpha in path]
+    mean = np.array([probabilities(block.mean()) for block in posteriors])
+    mode = np.array([probabilities(block.mode()) for block in posteriors])
+    mle = probabilities(estimator.prior_.blocks[name].mle(estimator.statistics_.blocks[name]))
+    ax = given_or_new(ax)
+    for k, label in enumerate(estimator.classes_):
+        ax.plot(path, mean[:, k], linewidth=2, markevery=0.12, markersize=5, label=str(label), **marker(k))
+        ax.plot(path, mode[:, k], color=colour(k), linewidth=1.4, linestyle="--")
+        ax.axhline(mle[k], color=colour(k), linewidth=1.4, linestyle=":")
+    for estimate, dashes in (("mean", "-"), ("MAP", "--"), ("MLE", ":")):
+        ax.plot([], [], color=ink(ax), linestyle=dashes, label=estimate)
+    best = minimize_scalar(
+        lambda t: -float(prior(np.exp(t)).log_marginal(estimator.statistics_)),
+        bounds=np.log(path[[0, -1]]),
+        method="bounded",
+    ).x
+    if 1e-3 < (best - np.log(path[0])) / np.log(path[-1] / path[0]) < 1 - 1e-3:
+        ax.axvline(np.exp(best), color=ink(ax), linewidth=1.2, linestyle="-.", label="α of largest evidence")
+    if np.ndim(estimator.alpha) == 0 and path[0] <= estimator.alpha <= path[-1]:
+        ax.axvline(estimator.alpha, color=ink(ax), linewidth=0.8, label="α of the model")
+    ax.set(xscale="log", xlim=path[[0, -1]], xlabel="α, pseudo-count of each kind of event", ylabel=cell.quantity)
+    legend_beside(ax)
+    return ax
+
+
+# --- one parameter of one class -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """One scalar parameter of a class, or of all classes together.
+
+    Fields
+    ------
+    k, label : the class, None and "all classes" where they share it
+    site, at : NumPyro site, and the place in it
+    prior, posterior : with the methods `pdf` and `ppf`
+    kind, event : what it is, and of what: "probability" of "island = Biscoe"
+    """
+
+    k: int | None
+    label: str
+    site: str
+    at: tuple[int, ...]
+    prior: Any
+    posterior: Any
+    kind: str
+    event: str
+
+    @property
+    def quantity(self) -> str:
+        return f"{self.kind} of {self.event}"
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return (0.0, 1.0) if "probability" in self.kind else (-np.inf if self.kind == "mean" else 0.0, np.inf)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One entry of a distribution that gives the values of all, (c, d), at a time."""
+
+    whole: Any
+    at: tuple[int, ...]
+
+    def pdf(self, x: Any) -> np.ndarray:
+        return self.whole.pdf(np.asarray(x)[..., None, None])[(..., *self.at)]
+
+    def ppf(self, q: Any) -> np.ndarray:
+        return self.whole.ppf(np.asarray(q)[..., None, None])[(..., *self.at)]
+
+
+def _cut(law: Any, at: tuple[int, ...]) -> Any:
+    """One entry of the distribution of a whole site."""
+    if isinstance(law, InverseWishartMarginal):  # Σ_jj ~ InverseGamma((ν − d + 1)/2, S_jj/2)
+        nu = np.broadcast_to(law.nu, law.scale.shape[:-2])[at[:-2]]
+        return stats.invgamma((nu - law.scale.shape[-1] + 1) / 2, scale=law.scale[at] / 2)
+    if not hasattr(law, "args"):
+        return _Entry(law, at)
+    shape = np.shape(law.mean())
+    args, named = jax.tree.map(lambda value: np.broadcast_to(value, shape)[at], (law.args, law.kwds))
+    return law.dist(*args, **named)
+
+
+def _cells(estimator: Any, feature: Any, parameter: str | None, category: Any) -> list[_Cell]:
+    """One parameter of one feature, in every class, or once where the classes share it."""
+    labels = [str(label) for label in estimator.classes_]
+    if feature is None:
+        if parameter not in (None, "pi"):
+            raise ValueError(f"`feature` is None, and {parameter!r} is a parameter of a feature; name one")
+        before, after = (nb.classes.marginals().get("pi") for nb in (estimator.prior_, estimator.posterior_))
+        if after is None:
+            raise ValueError("`feature` is None, but the class probabilities of this model are fixed; name a feature")
+        return [
+            _Cell(k, label, "pi", (k,), _cut(before, (k,)), _cut(after, (k,)), "probability", "the class")
+            for k, label in enumerate(labels)
+        ]
+    cells: list[_Cell] = []
+    j = column(estimator, feature)
+    for name, i in _places(estimator, j):
+        block = estimator.posterior_.blocks[name]
+        before, after = estimator.prior_.blocks[name].marginals(), block.marginals()
+        found = parameter or next(iter(after), "")
+        if found not in after:
+            known = f"has {', '.join(after)}" if after else "has no parameter that is learnt"
+            raise ValueError(f"`parameter` is {parameter!r}; {feature_name(estimator, j)!r} {known}")
+        inner = block.block if isinstance(block, OneClass) else block
+        where, event = _where(estimator, inner, name, found, i, j, category)
+        by_class = estimator._dims(name, found, np.ndim(after[found].mean()))[0].endswith("class")
+        whose: list[int | None] = [*range(inner.shape[0])] if by_class else [None]
+        for own in whose:
+            at = where if own is None else (own, *where)
+            k = block.k if isinstance(block, OneClass) else own
+            label = "all classes" if k is None else labels[k]
+            if isinstance(inner, DirichletComplement):
+                label = f"not {label}"
+            laws = _cut(before[found], at), _cut(after[found], at)
+            site = estimator.posterior_.site(name, found)
+            cells.append(_Cell(k, label, site, at, *laws, _kind(inner, found), event))
+    return cells
+
+
+def _places(estimator: Any, j: int) -> list[tuple[str, int]]:
+    """Blocks that hold a column, and its place in each; one a class where every class has a likelihood of its own."""
+    found = [(name, int(i)) for name, at in estimator._columns().items() for i in np.flatnonzero(at == j)]
+    if not found:
+        raise ValueError(f"`feature` {feature_name(estimator, j)!r} belongs to no part of the model; choose another")
+    return found
+
+
+def _where(
+    estimator: Any, family: Any, name: str, parameter: str, i: int, j: int, category: Any
+) -> tuple[tuple[int, ...], str]:
+    """Place of a feature's parameter after the axis of the classes, and what it is a parameter of."""
+    event = feature_name(estimator, j)
+    if parameter == "covariance":
+        return (i, i), event
+    if isinstance(family, DirichletCategorical):
+        owner, own = estimator, j
+        if hasattr(estimator, "_part_of"):
+            part, _ = estimator._part_of(name)
+            owner, own = part.estimator, int(np.flatnonzero(part.columns == j)[0])
+        levels = owner.categories_[own]
+        at = np.flatnonzero(levels == category) if category is not None else np.arange(len(levels))[:1]
+        if len(at) != 1:
+            raise ValueError(f"`category` is {category!r}; {event!r} has the levels {levels.tolist()}")
+        return (i, int(at[0])), f"{event} = {levels[at[0]]}"
+    if category is not None:
+        raise ValueError(f"`category` is {category!r}, but {event!r} is not categorical; leave it out")
+    return (i,), f"{event} = 1" if isinstance(family, BetaBernoulli) else event
+
+
+def _kind(family: Any, parameter: str) -> str:
+    """What a parameter is called."""
+    if isinstance(family, BetaGeometric):
+        return "stopping probability"
+    return {"theta": "probability", "mu": "mean", "covariance": "variance"}.get(parameter, parameter)
+
+
+def _range(cells: list[_Cell]) -> tuple[float, float]:
+    """Ends of an axis that shows all posteriors, and the middle of the priors as far as it is near them."""
+    low, high = np.array([cell.posterior.ppf([0.001, 0.999]) for cell in cells]).T
+    before = np.array([cell.prior.ppf([0.1, 0.9]) for cell in cells]).T
+    start, end, width = low.min(), high.max(), high.max() - low.min()
+    start, end = max(min(start, before[0].min()), start - width / 2), min(max(end, before[1].max()), end + width / 2)
+    margin, (least, most) = 0.05 * (end - start), cells[0].support
+    return float(max(start - margin, least)), float(min(end + margin, most))
+
+
+def _drawn(draws: Any, cell: _Cell) -> np.ndarray:
+    """Draws of one parameter, of all chains."""
+    try:
+        values = np.asarray(draws["posterior"][cell.site])
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError(f"`draws` has no posterior of {cell.site!r}; give what `sample_posterior` returned") from None
+    at: tuple[Any, ...] = (..., *cell.at)
+    return values[at].ravel()

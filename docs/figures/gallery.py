@@ -1,0 +1,223 @@
+"""Every plot of `bayesnb.plots` on real data: the pictures of the gallery, one function each.
+
+    python docs/figures/gallery.py [--folder docs/figures/gallery] [--style dark_background] [NAME …]
+
+A picture is an SVG, or a PNG of 256 colours where that would be larger than 200 kB.
+"""
+
+import argparse
+import inspect
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from PIL import Image
+from sklearn.model_selection import train_test_split
+
+import bayesnb
+from bayesnb import plots
+
+matplotlib.use("Agg")
+_MOST = 200_000  # bytes of an SVG
+
+
+@cache
+def penguins() -> tuple[Any, np.ndarray]:
+    """Birds whose bill and flipper were measured."""
+    data = bayesnb.datasets.load("penguins")
+    seen = data.X["bill_length_mm"].notna().to_numpy()
+    return data.X[seen], data.y[seen]
+
+
+@cache
+def votes() -> tuple[Any, np.ndarray]:
+    """Votes as 0, 1 and NaN."""
+    data = bayesnb.datasets.load("votes")
+    return data.X.replace({"y": "1", "n": "0"}).astype(float), data.y
+
+
+@cache
+def spam() -> tuple[Any, np.ndarray, Any, np.ndarray, np.ndarray]:
+    """Word counts of e-mails to fit and to hold out, and the words."""
+    data = bayesnb.datasets.load_spam()
+    train, test = train_test_split(np.arange(len(data.y)), test_size=0.5, stratify=data.y, random_state=0)
+    return data.X[train], data.y[train], data.X[test], data.y[test], data.vocabulary
+
+
+@cache
+def mails() -> Any:
+    """A multinomial model of 300 of the e-mails."""
+    X, y, *_ = spam()
+    return bayesnb.MultinomialNB(estimate="mean").fit(X[:300], y[:300])
+
+
+def prior_to_posterior(plt: Any) -> Any:
+    """Bill length of the penguins: what 30 birds say about its mean in each species."""
+    X, y = penguins()
+    few, _, labels, _ = train_test_split(X[["bill_length_mm"]], y, train_size=30, stratify=y, random_state=0)
+    return plots.prior_to_posterior(bayesnb.GaussianNB().fit(few, labels), "bill_length_mm", ax=plt.subplots()[1])
+
+
+def prior_to_posterior_draws(plt: Any) -> Any:
+    """The same posterior twice: closed form, and NUTS on the NumPyro model."""
+    X, y = votes()
+    nb = bayesnb.BernoulliNB().fit(X[:60], y[:60])
+    draws = nb.sample_posterior(500, method="nuts", progress_bar=False)
+    return plots.prior_to_posterior(nb, "crime", draws=draws, ax=plt.subplots()[1])
+
+
+def simplex(plt: Any) -> Any:
+    """Islands on which Adelie penguins were seen: two birds, then twenty, then all."""
+    X, y = penguins()
+    seen = X["island"][y == "Adelie"].to_numpy()
+    names = np.unique(seen)
+    order = np.random.default_rng(0).permutation(len(seen))
+    axes = plt.subplots(1, 3, figsize=(10, 3.6))[1]
+    for ax, n in zip(axes, (2, 20, len(seen)), strict=True):
+        counts = [(seen[order[:n]] == name).sum() for name in names]
+        plots.simplex(1 + np.array(counts), names, ax=ax)
+        ax.set_title(f"{n} birds")
+    return axes
+
+
+def parameter_intervals(plt: Any) -> Any:
+    """How probable some words are in spam and in other mail."""
+    words = ["free", "click", "money", "wrote", "linux", "offer", "list", "please", "viagra", "meeting"]
+    known = [word for word in words if word in spam()[4].tolist()]
+    return plots.parameter_intervals(mails(), known, feature_names=spam()[4], ax=plt.subplots()[1])
+
+
+def smoothing_path(plt: Any) -> Any:
+    """A word that few e-mails hold, against α."""
+    return plots.smoothing_path(mails(), "offer", feature_names=spam()[4], ax=plt.subplots()[1])
+
+
+def class_probabilities(plt: Any) -> Any:
+    """Sixty votes held out, by their probability of being a republican's."""
+    X, y = votes()
+    X = X[["crime", "immigration", "mx_missile"]]
+    nb = bayesnb.BernoulliNB().fit(X[:40], y[:40])
+    return plots.class_probabilities(nb, X[40:100], y[40:100], label="republican", ax=plt.subplots()[1])
+
+
+def decision_regions(plt: Any) -> Any:
+    """Three species by two measurements: features independent, one covariance, the identity, one for each class."""
+    X, y = penguins()
+    X = X[["bill_length_mm", "bill_depth_mm"]]
+    X = ((X - X.mean()) / X.std()).add_suffix(", standardised")
+    models = {
+        "GaussianNB": bayesnb.GaussianNB(),
+        "GaussianDA, identity": bayesnb.GaussianDA(covariance="identity"),
+        "GaussianDA, shared": bayesnb.GaussianDA(covariance="shared"),
+        "GaussianDA, class": bayesnb.GaussianDA(covariance="class"),
+    }
+    axes = plt.subplots(2, 2, figsize=(9, 7), sharex=True, sharey=True)[1]
+    some = np.random.default_rng(0).permutation(len(y))[:60]
+    for ax, (name, model) in zip(axes.flat, models.items(), strict=True):
+        plots.decision_regions(model.fit(X.iloc[some], y[some]), X.iloc[some], y[some], ax=ax)
+        ax.set_title(name)
+        ax.label_outer()
+        if ax is not axes[0, 1]:
+            ax.get_legend().remove()
+    return axes
+
+
+def calibration(plt: Any) -> Any:
+    """Probabilities of spam by sixty words: words that come together make the model too sure of itself."""
+    X, y, new, truth, _ = spam()
+    p = bayesnb.BernoulliNB().fit(X[:, 300:360], y).predict_proba(new[:, 300:360])[:, 1]
+    return plots.calibration(truth == "spam", p, ax=plt.subplots()[1])
+
+
+def comparison(plt: Any) -> Any:
+    """Likelihoods of the 30 measurements of the breast cancer data."""
+    data = bayesnb.datasets.load("breast_cancer")
+    X = data.X
+    models = {
+        "a variance each": bayesnb.GaussianNB(),
+        "pooled variance": bayesnb.GaussianNB(variance="pooled"),
+        "a covariance each": bayesnb.GaussianDA(),
+        "shared covariance": bayesnb.GaussianDA(covariance="shared"),
+    }
+    axes = plt.subplots(1, 2, figsize=(9, 3), sharey=True)[1]
+    return plots.comparison(bayesnb.compare(models, X, data.y), axes=axes)
+
+
+def feature_weights(plt: Any) -> Any:
+    """The votes that tell the parties apart."""
+    X, y = votes()
+    nb = bayesnb.BernoulliNB().fit(X, y)
+    return plots.feature_weights(bayesnb.rank_features(nb), classes=nb.classes_, ax=plt.subplots()[1])
+
+
+def nomogram(plt: Any) -> Any:
+    """Why this bird is called a Gentoo, and not a Chinstrap."""
+    X, y = penguins()
+    nb = bayesnb.MixedNB("auto").fit(X[::2], y[::2])
+    return plots.nomogram(nb, X.iloc[[201]], ax=plt.subplots()[1])
+
+
+def nomogram_of_words(plt: Any) -> Any:
+    """What the words of an e-mail say."""
+    _, _, new, _, words = spam()
+    return plots.nomogram(mails(), new[[3]], feature_names=words, ax=plt.subplots()[1])
+
+
+def pit(plt: Any) -> Any:
+    """Closed form against NumPyro's sampler, on the penguins."""
+    X, y = penguins()
+    return plots.pit(bayesnb.MixedNB("auto").check(X, y), ax=plt.subplots()[1])
+
+
+def save(name: str, draw: Callable[[Any], Any], folder: Path, style: str) -> Path:
+    """One picture, in the style and the format that it needs."""
+    import matplotlib.pyplot as plt
+
+    with plt.style.context(style), plt.rc_context({"figure.constrained_layout.use": True, "svg.hashsalt": "bayesnb"}):
+        figure = np.ravel(draw(plt))[0].figure
+        path = folder / f"{name}.svg"
+        figure.savefig(path, dpi=130, metadata={"Date": None})
+        if path.stat().st_size > _MOST:
+            path.unlink()
+            path = path.with_suffix(".png")
+            figure.savefig(path, dpi=110)
+            Image.open(path).quantize(256).save(path, optimize=True)
+        plt.close(figure)
+    return path
+
+
+FIGURES = [
+    prior_to_posterior,
+    prior_to_posterior_draws,
+    simplex,
+    parameter_intervals,
+    smoothing_path,
+    class_probabilities,
+    decision_regions,
+    calibration,
+    comparison,
+    feature_weights,
+    nomogram,
+    nomogram_of_words,
+    pit,
+]
+
+
+def main(names: Sequence[str], folder: Path, style: str) -> None:
+    """Draw the figures of those names, or all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for draw in FIGURES:
+        if not names or draw.__name__ in names:
+            print(f"{save(draw.__name__, draw, folder, style)}: {inspect.getdoc(draw)}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--folder", type=Path, default=Path("docs/figures/gallery"))
+    parser.add_argument("--style", default="default", help="a Matplotlib style")
+    options = parser.parse_args()
+    main(options.names, options.folder, options.style)

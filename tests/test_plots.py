@@ -1,0 +1,661 @@
+"""Plots are drawn to a canvas, and what is on it is held against the library's numbers, or against a law of its own."""
+
+import itertools
+import runpy
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import matplotlib.style
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
+from matplotlib.contour import QuadContourSet
+from matplotlib.figure import Figure
+from scipy import sparse, stats
+
+import bayesnb
+from bayesnb import plots
+from bayesnb.plots._common import PALETTE
+from bayesnb.sampling.report import CheckReport, CheckRow
+
+ESTIMATES = ("predictive", "mean", "map", "mle")
+
+
+def data(kind: str, n: int = 40) -> tuple[pd.DataFrame, np.ndarray]:
+    """Rows of three classes whose features the kind of likelihood knows."""
+    rng = np.random.default_rng(3)
+    y = np.repeat(["ape", "bee", "cat"], [n // 2, n // 4, n - n // 2 - n // 4])
+    k = np.searchsorted(["ape", "bee", "cat"], y)
+    columns: dict[str, Any] = {
+        "reals": lambda j: rng.normal(k * (j - 1), 1 + j / 3),
+        "bits": lambda j: (rng.random(n) < 0.2 + 0.2 * k + 0.05 * j).astype(float),
+        "counts": lambda j: rng.poisson(1 + k + j).astype(float),
+        "levels": lambda j: np.array(["p", "q", "r"])[(rng.random(n) * (2 + j % 2) * (0.7 + 0.15 * k)).astype(int)],
+        "positive": lambda j: rng.exponential(1 + k),
+    }
+    X = pd.DataFrame({name: columns[kind](j) for j, name in enumerate(["one", "two", "three", "four"])})
+    return X, y
+
+
+MODELS: dict[str, tuple[str, Callable[[], Any]]] = {
+    "bernoulli": ("bits", bayesnb.BernoulliNB),
+    "categorical": ("levels", bayesnb.CategoricalNB),
+    "multinomial": ("counts", lambda: bayesnb.MultinomialNB(alpha=2.0)),
+    "complement": ("counts", lambda: bayesnb.ComplementNB(alpha=2.0)),
+    "poisson": ("counts", bayesnb.PoissonNB),
+    "geometric": ("counts", bayesnb.GeometricNB),
+    "exponential": ("positive", bayesnb.ExponentialNB),
+    "gaussian": ("reals", bayesnb.GaussianNB),
+    "pooled": ("reals", lambda: bayesnb.GaussianNB(variance="pooled")),
+    "known": ("reals", lambda: bayesnb.GaussianNB(known_variance=1.0)),
+    "kernel": ("reals", bayesnb.KernelNB),
+    "full": ("reals", bayesnb.GaussianDA),
+    "tied": ("reals", lambda: bayesnb.GaussianDA(covariance="shared")),
+}
+PARAMETERS = [(name, None) for name in MODELS] + [
+    ("gaussian", "variance"),
+    ("pooled", "variance"),
+    ("full", "covariance"),
+    ("tied", "covariance"),
+]
+
+
+def fitted(name: str) -> tuple[Any, pd.DataFrame, np.ndarray]:
+    kind, model = MODELS[name]
+    X, y = data(kind)
+    return model().fit(X, y), X, y
+
+
+def mixed() -> tuple[Any, pd.DataFrame, np.ndarray]:
+    """Parts of several kinds, one of them with a likelihood of its own for every class, and a missing cell."""
+    (reals, y), (levels, _), (counts, _) = (data(kind) for kind in ("reals", "levels", "counts"))
+    X = pd.concat([reals.iloc[:, :2], levels.iloc[:, 1:3].add_suffix("_"), counts.iloc[:, 3:]], axis=1)
+    X.iloc[0, 1] = np.nan
+    own = {"ape": bayesnb.PoissonNB(), "bee": bayesnb.GeometricNB(), "cat": bayesnb.PoissonNB()}
+    parts = [("numbers", bayesnb.GaussianNB(), [0, 1]), ("levels", bayesnb.CategoricalNB(), [2, 3]), ("own", own, [4])]
+    return bayesnb.MixedNB(parts).fit(X, y), X, y
+
+
+@pytest.fixture
+def ax() -> Any:
+    return canvas().subplots()
+
+
+def canvas() -> Figure:
+    """A figure that pyplot does not know of."""
+    figure = Figure(layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def lines(ax: Any) -> dict[str, Any]:
+    """The curves of a legend, by name."""
+    return {line.get_label(): line for line in ax.get_lines()}
+
+
+def segments(ax: Any, at: int = 0) -> np.ndarray:
+    """The intervals of one `hlines` or `vlines`: (m, 2, 2)."""
+    found = [found for found in ax.collections if type(found) is LineCollection]
+    return np.array(found[at].get_segments())
+
+
+# --- every plot -----------------------------------------------------------------------------------------------------
+
+
+def report() -> CheckReport:
+    """The report of a check, all but row 3a."""
+    rng = np.random.default_rng(0)
+    row = CheckRow("3a", 0.5, 0.003, "p", True, "", pit={"mu": rng.random((500, 3)), "pi": rng.random((500, 2))})
+    return CheckReport("GaussianNB()", (row,), (), (), 0.9, {})
+
+
+def two_features(**settings: Any) -> tuple[Any, pd.DataFrame, np.ndarray]:
+    X, y = data("reals")
+    return bayesnb.GaussianDA(**settings).fit(X.iloc[:, :2], y), X.iloc[:, :2], y
+
+
+def comparison() -> Any:
+    X, y = data("counts")
+    models = {"Poisson": bayesnb.PoissonNB(), "geometric": bayesnb.GeometricNB(), "rows": bayesnb.MultinomialNB()}
+    return bayesnb.compare(models, X, y)
+
+
+EVERY: dict[str, Callable[[Any], Any]] = {
+    "prior_to_posterior": lambda ax: plots.prior_to_posterior(fitted("gaussian")[0], "two", ax=ax),
+    "classes": lambda ax: plots.prior_to_posterior(fitted("gaussian")[0], ax=ax),
+    "parameter_intervals": lambda ax: plots.parameter_intervals(fitted("multinomial")[0], ax=ax),
+    "simplex": lambda ax: plots.simplex([2, 3, 4], ["ape", "bee", "cat"], ax=ax),
+    "smoothing_path": lambda ax: plots.smoothing_path(fitted("bernoulli")[0], "one", ax=ax),
+    "class_probabilities": lambda ax: plots.class_probabilities(*fitted("poisson"), label="bee", ax=ax),
+    "decision_regions": lambda ax: plots.decision_regions(*two_features(), points=20, n_draws=3, ax=ax),
+    "calibration": lambda ax: plots.calibration(np.arange(40) % 2 == 0, np.linspace(0, 1, 40), ax=ax),
+    "feature_weights": lambda ax: plots.feature_weights(
+        bayesnb.rank_features(fitted("bernoulli")[0], n_draws=9), ax=ax
+    ),
+    "nomogram": lambda ax: plots.nomogram(fitted("categorical")[0], data("levels")[0].iloc[[0]], ax=ax),
+    "pit": lambda ax: plots.pit(report(), ax=ax),
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_draws_on_the_axes_given_and_changes_nothing_else(name: str) -> None:
+    with matplotlib.style.context("dark_background"):
+        before = dict(matplotlib.rcParams)
+        figure = canvas()
+        ax = figure.subplots()
+        assert EVERY[name](ax) is ax
+        assert dict(matplotlib.rcParams) == before
+        assert_readable(figure)
+    import matplotlib.pyplot as plt
+
+    assert plt.get_fignums() == []
+
+
+def test_comparison_draws_on_two_axes() -> None:
+    figure = canvas()
+    axes = figure.subplots(1, 2)
+    assert list(plots.comparison(comparison(), axes=axes)) == list(axes)
+    assert_readable(figure)
+
+
+def assert_readable(figure: Figure) -> None:
+    """All words inside the figure, and those along one axis apart."""
+    figure.draw_without_rendering()
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    for ax in figure.axes:
+        ticks = []
+        for axis in (ax.xaxis, ax.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            ticks.append([tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high])
+        legend = ax.get_legend()
+        texts = [ax.xaxis.label, ax.yaxis.label, *ax.texts, *(legend.get_texts() if legend else [])]
+        if ax.axison:
+            texts += ticks[0] + ticks[1]
+            for along in ticks:
+                boxes = [label.get_window_extent(renderer) for label in along]
+                assert not any(one.overlaps(other) for one, other in itertools.pairwise(boxes)), along
+        shown = figure.bbox.expanded(1.02, 1.02)
+        for text in texts:
+            if text.get_text() and text.get_visible():
+                box = text.get_window_extent(renderer)
+                assert shown.contains(box.x0, box.y0) and shown.contains(box.x1, box.y1), text
+
+
+def test_makes_a_figure_where_no_axes_are_given() -> None:
+    import matplotlib.pyplot as plt
+
+    try:
+        ax = plots.simplex([1, 1, 1])
+        assert plt.gcf() is ax.figure
+        assert len(plots.comparison(comparison().table)) == 2
+    finally:
+        plt.close("all")
+
+
+# --- parameters -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "parameter"), PARAMETERS, ids=lambda value: str(value))
+def test_posterior_curves_have_the_median_of_exact_draws(name: str, parameter: str | None, ax: Any) -> None:
+    """Draws come by another way than the marginals: a Dirichlet's from gammas."""
+    nb, _, _ = fitted(name)
+    plots.prior_to_posterior(nb, "two", parameter, ax=ax)
+    n = 4000
+    theta = nb.posterior_.to_sites(nb.posterior_.sample(np.random.default_rng(1), (n,)))
+    block = next(iter(nb.posterior_.blocks.values()))
+    site = parameter or block.parameters[0].removeprefix("log_").removeprefix("logit_")
+    full = [key for key in theta if key.split(".")[-1] == site]
+    draws = theta[full[0]]
+    if name == "categorical":  # the features with as many levels
+        draws = theta["levels_3.theta"][..., 0, 0]
+    elif site == "covariance":
+        draws = draws[..., 1, 1]
+    else:
+        draws = draws[..., 1]
+    curves = [line for label, line in lines(ax).items() if not label.startswith("prior")]
+    columns = draws.reshape(n, -1).T
+    assert len(curves) == len(columns)
+    for curve, drawn in zip(curves, columns, strict=True):
+        x, density = curve.get_data()
+        mass = np.concatenate([[0], np.cumsum(np.diff(x) * (density[1:] + density[:-1]) / 2)])
+        assert mass[-1] == pytest.approx(1, abs=0.01)  # 0.2 % of it lies beyond the axis
+        share = float(np.mean(drawn < np.interp(0.5, mass, x)))
+        assert abs(share - 0.5) < 0.01 + 5 * 0.5 / np.sqrt(n)
+
+
+def test_a_prior_curve_is_the_prior(ax: Any) -> None:
+    nb, _, _ = fitted("bernoulli")
+    plots.prior_to_posterior(nb.set_params(alpha=2.0).fit(*data("bits")), "one", ax=ax)
+    x, density = lines(ax)["prior"].get_data()
+    np.testing.assert_allclose(density, 6 * x * (1 - x), rtol=1e-10)
+    assert [label for label in lines(ax)] == ["prior", "ape", "bee", "cat"]
+    assert ax.get_xlabel() == "probability of one = 1"
+
+
+def test_priors_that_differ_are_drawn_a_class(ax: Any) -> None:
+    nb = bayesnb.BernoulliNB(class_alpha=[1.0, 2.0, 3.0]).fit(*data("bits"))
+    plots.prior_to_posterior(nb, ax=ax)
+    x, density = lines(ax)["prior, cat"].get_data()
+    np.testing.assert_allclose(density, stats.beta(3, 3).pdf(x), rtol=1e-10)
+    x, density = lines(ax)["ape"].get_data()
+    np.testing.assert_allclose(density, stats.beta(1 + 20, 5 + 20).pdf(x), rtol=1e-10)
+
+
+def test_draws_of_arviz_are_histograms(ax: Any) -> None:
+    nb, _, _ = fitted("gaussian")
+    draws = nb.sample_posterior(100, seed=0)
+    plots.prior_to_posterior(nb, "three", "variance", draws=draws, ax=ax)
+    values = np.asarray(draws["posterior"]["variance"])[..., 2]
+    bars = sum(patch.get_width() * patch.get_height() for patch in ax.patches)
+    assert bars == pytest.approx(3)  # a histogram of mass 1 for each class
+    first = ax.patches[0].get_x()
+    assert first == pytest.approx(values[..., 0].min())
+
+
+def test_a_mixed_model_names_categories_and_classes_with_likelihoods_of_their_own(ax: Any) -> None:
+    nb, X, y = mixed()
+    plots.prior_to_posterior(nb, "two_", category="q", ax=ax)
+    assert ax.get_xlabel() == "probability of two_ = q"
+    x, density = lines(ax)["bee"].get_data()
+    own = X["two_"][y == "bee"]
+    n, q = len(own), int((own == "q").sum())
+    np.testing.assert_allclose(density, stats.beta(1 + q, 2 + n - q).pdf(x), rtol=1e-10)
+    other = canvas().subplots()
+    plots.parameter_intervals(nb, ["one", "two"], "mu", ax=other)
+    assert [text.get_text() for text in other.get_yticklabels()] == ["one", "two"]
+
+
+def test_intervals_of_words_are_quantiles_of_beta_marginals(ax: Any) -> None:
+    nb, X, y = fitted("multinomial")
+    plots.parameter_intervals(nb, ["four", 0], level=0.8, ax=ax)
+    for k, label in enumerate(nb.classes_):
+        counts = 2 + X.to_numpy()[y == label].sum(0)
+        law = stats.beta(counts, counts.sum() - counts)
+        low, middle, high = (law.ppf(q)[[3, 0]] for q in (0.1, 0.5, 0.9))
+        found = segments(ax, k)
+        np.testing.assert_allclose(found[:, :, 0], np.stack([low, high], 1), rtol=1e-9)
+        np.testing.assert_allclose(lines(ax)[label].get_xdata(), middle, rtol=1e-9)
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["four", "one"]
+
+
+def test_names_are_given_to_features_without(ax: Any) -> None:
+    X, y = data("counts")
+    nb = bayesnb.MultinomialNB().fit(sparse.csr_array(X.to_numpy()), y)
+    words = np.array(["a", "b", "c", "d"])
+    plots.parameter_intervals(nb, ["d"], feature_names=words, ax=ax)
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["d"]
+    other = plots.nomogram(nb, sparse.csr_array(X.to_numpy()[[0]]), feature_names=words, n_draws=10, ax=ax)
+    assert {text.get_text().split(" = ")[0] for text in other.get_yticklabels()[1:-2]} <= set(words)
+    assert not hasattr(nb, "feature_names_in_")
+
+
+@pytest.mark.parametrize("alpha", [(1.0, 3.0, 2.0), (4.0, 1.5, 9.0), (0.5, 0.6, 0.7), (400.0, 200.0, 300.0)], ids=str)
+def test_the_lines_of_a_simplex_hold_their_mass(alpha: tuple[float, ...], ax: Any) -> None:
+    plots.simplex(alpha, ax=ax)
+    law = stats.dirichlet(alpha)
+    draws = law.rvs(20_000, random_state=1)
+    (contour,) = [found for found in ax.collections if hasattr(found, "levels")]
+    inside = law.pdf(np.clip(draws, 1e-12, None).T)[:, None] > contour.levels
+    np.testing.assert_allclose(inside.mean(0), [0.9, 0.5], atol=0.03)  # √(0.25/4000) = 0.008, fourfold
+
+    def probabilities(label: str) -> np.ndarray:
+        x, y = (float(value[0]) for value in lines(ax)[label].get_data())
+        third = y / np.sqrt(0.75)
+        return np.array([1 - (x - third / 2) - third, x - third / 2, third])
+
+    total = np.array(alpha)
+    np.testing.assert_allclose(probabilities("mean"), total / total.sum(), atol=1e-12)
+    if min(alpha) > 1:
+        np.testing.assert_allclose(probabilities("mode"), (total - 1) / (total - 1).sum(), atol=1e-12)
+    else:
+        assert "mode" not in lines(ax)
+
+
+@pytest.mark.parametrize("name", ["bernoulli", "categorical", "multinomial", "complement"])
+def test_a_smoothing_path_is_what_refits_give(name: str, ax: Any) -> None:
+    nb, X, y = fitted(name)
+    alphas = np.geomspace(1e-2, 100, 7)
+    plots.smoothing_path(nb, "two", alphas=alphas, ax=ax)
+    place = ("levels_3", 0, 0) if name == "categorical" else ("x", 1)
+    at = (slice(None), *place[1:])
+    refits = [with_alpha(nb, alpha).fit(X, y) for alpha in alphas]
+
+    def curve(kind: str) -> np.ndarray:
+        return np.array([one.posterior_.to_sites(getattr(one.posterior_, kind)())[site][at] for one in refits])
+
+    site = refits[0].posterior_.site(place[0], "theta")
+    drawn = ax.get_lines()
+    for k in range(3):
+        mean, mode, mle = drawn[3 * k : 3 * k + 3]
+        np.testing.assert_allclose(mean.get_ydata(), curve("mean")[:, k], rtol=1e-10)
+        np.testing.assert_allclose(mode.get_ydata(), curve("mode")[:, k], rtol=1e-10, atol=1e-300)
+        limit = with_alpha(nb, 1e-9).fit(X, y).posterior_
+        np.testing.assert_allclose(mle.get_ydata()[0], limit.to_sites(limit.mean())[site][at][k], atol=1e-6)
+    own = lines(ax)["α of the model"].get_xdata()[0]
+    assert own == nb.alpha
+    best = float(lines(ax)["α of largest evidence"].get_xdata()[0])
+    evidence = [with_alpha(nb, best * step).fit(X, y).prior_.log_marginal(nb.statistics_) for step in (0.98, 1, 1.02)]
+    assert max(evidence) == evidence[1]
+    other = plots.smoothing_path(nb, "two", alphas=[best * 1.1, best * 10], ax=canvas().subplots())
+    assert "α of largest evidence" not in lines(other)
+
+
+def with_alpha(nb: Any, alpha: float) -> Any:
+    from sklearn.base import clone
+
+    return clone(nb).set_params(alpha=float(alpha))
+
+
+# --- predictions ----------------------------------------------------------------------------------------------------
+
+
+def test_class_probabilities_are_sorted_with_their_own_intervals(ax: Any) -> None:
+    nb, X, y = fitted("poisson")
+    plots.class_probabilities(nb, X, y, label="bee", level=0.5, ax=ax)
+    p, ends = nb.predict_proba(X)[:, 1], nb.predict_interval(X, 0.5)[:, 1]
+    order = np.argsort(p, kind="stable")
+    for k, label in enumerate(nb.classes_):
+        rank, height = lines(ax)[label].get_data()
+        rows = order[np.asarray(rank) - 1]
+        assert (y[rows] == label).all()
+        np.testing.assert_allclose(height, p[rows])
+        np.testing.assert_allclose(segments(ax, k)[:, :, 1], ends[rows])
+    assert sorted(np.concatenate([lines(ax)[c].get_xdata() for c in nb.classes_])) == list(range(1, len(y) + 1))
+
+
+@pytest.mark.parametrize("settings", [{"covariance": c} for c in ("class", "shared", "identity")], ids=str)
+def test_regions_are_those_of_predict_and_boundaries_where_two_classes_tie(settings: dict[str, str], ax: Any) -> None:
+    nb, X, y = two_features(**settings)
+    plots.decision_regions(nb, X, y, points=40, n_draws=2, ax=ax)
+    (image,) = ax.images
+    left, right, bottom, top = image.get_extent()
+    across, up = np.linspace(left, right, 40), np.linspace(bottom, top, 40)
+    grid = pd.DataFrame(np.stack(np.meshgrid(across, up), -1).reshape(-1, 2), columns=X.columns)
+    pixels = np.asarray(image.get_array()).reshape(-1, 3)
+    k = np.searchsorted(nb.classes_, nb.predict(grid))
+    share = (1 - pixels) / (1 - np.array([to_rgb(colour) for colour in PALETTE[:3]])[k])
+    np.testing.assert_allclose(share, np.repeat(share.mean(1, keepdims=True), 3, 1), atol=1e-6)  # its hue, paler
+    np.testing.assert_allclose(share[:, 0], 0.6 - 0.5 * nb.uncertainty(grid).total / np.log(3), atol=1e-6)
+    assert len(lines(ax)) == 0 and {found.get_label() for found in ax.collections} >= set(nb.classes_)
+    contours = [found for found in ax.collections if isinstance(found, QuadContourSet)]
+    thick = [found for found in contours if found.get_linewidths()[0] == 2]
+    assert len(contours) > 2 * len(thick) > 0
+    vertices = np.concatenate([path.vertices for found in thick for path in found.get_paths()])
+    two = np.sort(nb.predict_log_proba(pd.DataFrame(vertices, columns=X.columns)), 1)[:, -2:]
+    assert np.median(two[:, 1] - two[:, 0]) < 0.05  # nats; a line between the points of a grid
+
+
+def test_regions_of_any_estimator_of_two_features(ax: Any) -> None:
+    X, y = data("reals")
+    two = X.iloc[:, :2].to_numpy()
+    for nb in (bayesnb.GaussianNB(variance="pooled"), bayesnb.KernelNB(bandwidth=1.0)):
+        plots.decision_regions(nb.fit(two, y == "ape"), two, shade="epistemic", points=15, n_draws=2, ax=ax)
+        assert ax.get_xlabel() == "feature 0" and ax.get_legend() is None
+
+
+# --- evidence -------------------------------------------------------------------------------------------------------
+
+FACTORISE = [name for name in MODELS if name not in ("multinomial", "complement", "full", "tied")]
+
+
+def points(ax: Any) -> dict[str, float]:
+    """The points of a nomogram by name."""
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    drawn = np.concatenate([line.get_xdata() for line in ax.get_lines() if line.get_marker() in ("o", "D")])
+    return dict(zip(names, drawn, strict=True))
+
+
+@pytest.mark.filterwarnings("ignore:the posterior mode has parameters on the boundary")
+@pytest.mark.parametrize("name", [*MODELS, "mixed"])
+def test_a_nomogram_adds_up_to_the_log_odds(name: str) -> None:
+    nb, X, _ = mixed() if name == "mixed" else fitted(name)
+    x = X.iloc[[0]]
+    for estimate in ESTIMATES:
+        nb.set_params(estimate=estimate)
+        ax = plots.nomogram(nb, x, label="cat", against="ape", n=2, n_draws=5, ax=canvas().subplots())
+        found = points(ax)
+        joint = nb.predict_joint_log_proba(x)[0]
+        assert found["log odds"] == pytest.approx(joint[2] - joint[0], rel=1e-12)
+        assert sum(found.values()) == pytest.approx(2 * found["log odds"], rel=1e-9)
+        coupled = name in ("full", "tied") or (name in ("multinomial", "complement") and estimate == "predictive")
+        assert any("together" in label for label in found) == coupled
+
+
+@pytest.mark.parametrize("name", [name for name in FACTORISE if name != "categorical"])
+def test_the_evidence_of_a_feature_is_that_of_a_model_of_it_alone(name: str, ax: Any) -> None:
+    nb, X, y = fitted(name)
+    plots.nomogram(nb, X.iloc[[5]], label="ape", against="cat", n_draws=10, ax=ax)
+    found = {label.split(" = ")[0]: value for label, value in points(ax).items()}
+    for feature in X.columns:
+        own = X[[feature]]
+        alone = MODELS[name][1]().set_params(class_prior=[1 / 3] * 3) if hasattr(nb, "class_prior") else None
+        alone = (alone or MODELS[name][1]().set_params(priors=[1 / 3] * 3)).fit(own, y)
+        joint = alone.predict_joint_log_proba(own.iloc[[5]])[0]
+        assert found[feature] == pytest.approx(joint[0] - joint[2], rel=1e-9)
+
+
+def test_the_evidence_of_a_word_is_its_count_times_its_weight(ax: Any) -> None:
+    nb, X, y = fitted("multinomial")
+    plots.nomogram(nb.set_params(estimate="mean"), X.iloc[[0]], label="ape", against="bee", n_draws=10, ax=ax)
+    theta = [2 + X.to_numpy()[y == label].sum(0) for label in ("ape", "bee")]
+    weight = np.log(theta[0] / theta[0].sum()) - np.log(theta[1] / theta[1].sum())
+    for j, feature in enumerate(X.columns):
+        count = X.iloc[0, j]
+        if count:
+            assert points(ax)[f"{feature} = {count:g}"] == pytest.approx(count * weight[j])
+
+
+def test_the_intervals_of_a_nomogram_are_posterior_quantiles(ax: Any) -> None:
+    nb, X, y = fitted("bernoulli")
+    plots.nomogram(nb, X.iloc[[0]], label="ape", against="bee", level=0.8, n_draws=4000, ax=ax)
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    rng = np.random.default_rng(5)
+
+    def log_p(label: str, feature: str) -> np.ndarray:
+        own = X[feature][y == label]
+        theta = rng.beta(1 + own.sum(), 1 + (1 - own).sum(), 40_000)
+        return np.log(theta if X[feature].iloc[0] else 1 - theta)
+
+    total: Any = 0
+    for name, ends in zip(names[1:-1], segments(ax)[1:, :, 0], strict=True):
+        ratio = log_p("ape", name.split(" = ")[0]) - log_p("bee", name.split(" = ")[0])
+        total = total + ratio
+        np.testing.assert_allclose(ends, np.quantile(ratio, [0.1, 0.9]), atol=0.1 * ratio.std())
+    pi = np.log(rng.dirichlet([21, 11, 11], 40_000))
+    total = total + pi[:, 0] - pi[:, 1]
+    np.testing.assert_allclose(segments(ax, 1)[0, :, 0], np.quantile(total, [0.1, 0.9]), atol=0.1 * total.std())
+
+
+def test_the_marginal_of_a_feature_with_a_covariance(ax: Any) -> None:
+    """Alone, a feature has Student's t distribution; plugged in, a normal one."""
+    nb, X, _ = fitted("full")
+    x = X.iloc[[3]]
+    block = nb.posterior_.blocks["x"]
+    df = block.nu - 4 + 1
+    scale = np.sqrt(block.S[:, 0, 0] * (1 + 1 / block.kappa) / df)
+    table = stats.t(df, block.m[:, 0], scale).logpdf(x.iloc[0, 0])
+    plots.nomogram(nb, x, label="ape", against="bee", n_draws=10, ax=ax)
+    assert points(ax)[f"one = {x.iloc[0, 0]:.4g}"] == pytest.approx(table[0] - table[1])
+    other = canvas().subplots()
+    plots.nomogram(nb.set_params(estimate="mean"), x, label="ape", against="bee", n_draws=10, ax=other)
+    mean = block.mean()
+    table = stats.norm(mean["mu"][:, 0], np.sqrt(mean["covariance"][:, 0, 0])).logpdf(x.iloc[0, 0])
+    assert points(other)[f"one = {x.iloc[0, 0]:.4g}"] == pytest.approx(table[0] - table[1])
+
+
+def test_the_classes_of_a_nomogram_are_the_two_most_probable(ax: Any) -> None:
+    nb, X, _ = fitted("gaussian")
+    order = np.argsort(-nb.predict_proba(X.iloc[[0]])[0])
+    plots.nomogram(nb, X.iloc[[0]], n_draws=10, ax=ax)
+    one, other = nb.classes_[order[:2]]
+    assert ax.get_xlabel().startswith(f"log odds of {one} against {other}, nats")
+
+
+def test_weights_are_those_of_the_table() -> None:
+    X, y = data("bits")
+    for labels in (y, np.where(y == "ape", "ape", "other")):
+        table = bayesnb.rank_features(bayesnb.BernoulliNB(estimate="map", alpha=3.0).fit(X, labels), n_draws=50)
+        ax = plots.feature_weights(table, n=3, ax=canvas().subplots())
+        names = [text.get_text() for text in ax.get_yticklabels()]
+        size = table["weight"].abs().groupby(table["feature"]).max()
+        assert names == size.sort_values(ascending=False).index[:3].tolist()
+        many = "class_" in table
+        for k, label in enumerate(sorted(set(labels)) if many else [None]):
+            own = table[table["class_"] == label] if many else table
+            own = own[own["feature"].isin(names)]
+            drawn = [line for line in ax.get_lines() if line.get_marker() not in ("None", None)][k]
+            np.testing.assert_array_equal(drawn.get_xdata(), own["weight"])
+            np.testing.assert_array_equal(segments(ax, k)[:, :, 0], own[["low", "high"]])
+            rows = [names[round(float(at))] for at in drawn.get_ydata()]
+            assert rows == own["feature"].tolist()
+
+
+# --- assessment -----------------------------------------------------------------------------------------------------
+
+
+def test_the_band_of_a_bin_is_exact(ax: Any) -> None:
+    """Against all outcomes of ten rows, one by one."""
+    p = np.linspace(0.05, 0.7, 10)
+    plots.calibration(np.arange(10) % 2, p, bins=1, level=0.9, ax=ax)
+    low, high = np.rint(10 * segments(ax)[0, :, 1]).astype(int)
+    mass = np.zeros(11)
+    for outcome in itertools.product([0, 1], repeat=10):
+        mass[sum(outcome)] += np.prod(np.where(outcome, p, 1 - p))
+    assert mass[:low].sum() <= 0.05 < mass[: low + 1].sum()
+    assert mass[high + 1 :].sum() <= 0.05 < mass[high:].sum()
+
+
+def test_the_band_holds_all_points_together(ax: Any, rng: np.random.Generator) -> None:
+    """Labels drawn from the probabilities: all shares lie inside with probability at least 0.9, and not much more."""
+    p = rng.beta(0.5, 0.8, 3000)
+    plots.calibration(rng.random(3000) < p, p, bins=12, level=0.9, ax=ax)
+    ends = segments(ax)[:, :, 1]
+    order, runs = np.argsort(p), 4000
+    drawn = rng.random((runs, 3000)) < p[order]
+    share = drawn.reshape(runs, 12, 250).mean(2)
+    inside = ((ends[:, 0] - 1e-12 <= share) & (share <= ends[:, 1] + 1e-12)).all(1).mean()
+    assert 0.9 - 4 * np.sqrt(0.09 / runs) < inside < 0.97  # counts are whole, so the level is kept from above
+
+
+def test_calibration_points_and_marks(ax: Any) -> None:
+    p = np.repeat([0.1, 0.5, 0.9], 100)
+    event = np.concatenate([np.arange(100) < 10, np.arange(100) < 90, np.arange(100) < 90])
+    plots.calibration(pd.Series(event), pd.Series(p), bins=3, ax=ax)
+    np.testing.assert_allclose(lines(ax)["inside"].get_data(), [[0.1, 0.9], [0.1, 0.9]])
+    np.testing.assert_allclose(lines(ax)["outside"].get_data(), [[0.5], [0.9]])
+
+
+def test_comparison_shows_the_table() -> None:
+    table = comparison().table
+    table.loc["rows", "log_bayes_factor"] = np.nan
+    left, right = plots.comparison(table, axes=canvas().subplots(1, 2))
+    assert [text.get_text() for text in left.get_yticklabels()] == table.index.tolist()
+    points = left.get_lines()[-1]
+    np.testing.assert_array_equal(points.get_xdata(), table["elpd_diff"])
+    half = np.diff(segments(left)[:, :, 0], axis=1)[:, 0] / 2
+    np.testing.assert_allclose(half, table["se_diff"], atol=1e-12)
+    np.testing.assert_array_equal(right.get_lines()[-1].get_xdata(), table["log_bayes_factor"])
+
+
+def test_a_pit_curve_leaves_its_band_exactly_where_the_test_fails(rng: np.random.Generator) -> None:
+    u = rng.random((200, 1))
+    verdicts = set()
+    for power in np.linspace(1, 1.5, 11):
+        found = stats.ks_1samp(u[:, 0] ** power, stats.uniform.cdf)
+        row = CheckRow("3a", 0.0, 0.01, "", True, "", pit={"mu": u**power})
+        ax = plots.pit(replace(report(), rows=(row,)), ax=canvas().subplots())
+        height = lines(ax)["mu"].get_ydata()
+        assert max(abs(height)) == pytest.approx(found.statistic, abs=1e-12)
+        edge = ax.patches[0].get_y() + ax.patches[0].get_height()
+        assert (max(abs(height)) > edge) == (found.pvalue < 0.01)
+        verdicts.add(found.pvalue < 0.01)
+    assert verdicts == {True, False}
+
+
+@pytest.mark.slow
+def test_pit_of_a_check(ax: Any) -> None:
+    X, y = data("reals")
+    found = bayesnb.GaussianNB().check(X, y)
+    plots.pit(found, ax=ax)
+    assert set(lines(ax)) >= {"pi", "mu", "variance"}
+    row = next(row for row in found.rows if row.pit)
+    assert row.name.startswith("3a") and sum(u.shape[1] for u in row.pit.values()) == 3 + 2 * 3 * 3
+    assert "pit" not in found.to_dict()["rows"][2]
+
+
+# --- bad input ------------------------------------------------------------------------------------------------------
+
+BAD: dict[str, tuple[str, Callable[[], Any]]] = {
+    "feature": ("`feature` is 'nine'", lambda: plots.prior_to_posterior(fitted("gaussian")[0], "nine")),
+    "position": ("`feature` is 9", lambda: plots.smoothing_path(fitted("bernoulli")[0], 9)),
+    "parameter": ("`parameter` is 'rate'", lambda: plots.prior_to_posterior(fitted("gaussian")[0], "one", "rate")),
+    "no feature": ("`feature` is None", lambda: plots.prior_to_posterior(fitted("gaussian")[0], None, "mu")),
+    "category": ("`category` is 'z'", lambda: plots.prior_to_posterior(fitted("categorical")[0], 0, category="z")),
+    "not categorical": ("`category` is 1", lambda: plots.prior_to_posterior(fitted("poisson")[0], 0, category=1)),
+    "draws": ("`draws` has no", lambda: plots.prior_to_posterior(fitted("poisson")[0], 0, draws={})),
+    "names": ("`feature_names`", lambda: plots.parameter_intervals(fitted("poisson")[0], feature_names=["a"])),
+    "features": ("`features` is empty", lambda: plots.parameter_intervals(fitted("poisson")[0], [])),
+    "level": ("`level` is 1.5", lambda: plots.parameter_intervals(fitted("poisson")[0], level=1.5)),
+    "alpha": ("`alpha` is", lambda: plots.simplex([1, 2])),
+    "words": ("`alpha` is 'abc'", lambda: plots.simplex("abc")),
+    "zero": ("`alpha` is", lambda: plots.simplex([1, 2, 0])),
+    "three names": ("`names` has 2", lambda: plots.simplex([1, 2, 3], ["a", "b"])),
+    "no alpha": ("`estimator` is a GaussianNB", lambda: plots.smoothing_path(fitted("gaussian")[0], "one")),
+    "alphas": ("`alphas` is", lambda: plots.smoothing_path(fitted("bernoulli")[0], "one", alphas=[1, -1])),
+    "label": ("`label` is needed", lambda: plots.class_probabilities(*fitted("poisson"))),
+    "no class": ("`label` is 'dog'", lambda: plots.class_probabilities(*fitted("poisson"), label="dog")),
+    "y": ("`y` has shape", lambda: plots.class_probabilities(*fitted("poisson")[:2], y=["ape"], label="ape")),
+    "four features": ("`estimator` has 4 features", lambda: plots.decision_regions(*fitted("gaussian"))),
+    "shade": ("`shade` is 'dark'", lambda: plots.decision_regions(*two_features(), shade="dark")),
+    "n_draws": ("`n_draws` is -1", lambda: plots.decision_regions(*two_features(), n_draws=-1)),
+    "points": ("`points` is 1", lambda: plots.decision_regions(*two_features(), points=1)),
+    "X": ("`X` has shape", lambda: plots.decision_regions(two_features()[0], np.zeros((3, 3)))),
+    "probability": ("`probability`", lambda: plots.calibration([0, 1], [0.5, 1.5])),
+    "event": ("`event`", lambda: plots.calibration([0, 2], [0.5, 0.5])),
+    "bins": ("`bins` is 0", lambda: plots.calibration([0, 1], [0.5, 0.5], bins=0)),
+    "result": ("`result` has no column", lambda: plots.comparison({})),
+    "axes": ("`axes` has 1", lambda: plots.comparison(comparison(), axes=canvas().subplots())),
+    "table": ("`table` has no column", lambda: plots.feature_weights(pd.DataFrame({"feature": []}))),
+    "classes": (
+        "`classes` is",
+        lambda: plots.feature_weights(bayesnb.rank_features(fitted("bernoulli")[0], n_draws=9), classes=["a", "b"]),
+    ),
+    "rows": ("`x` has 40 rows", lambda: plots.nomogram(*fitted("gaussian")[:2])),
+    "against": (
+        "`against` is 'ape'",
+        lambda: plots.nomogram(fitted("poisson")[0], data("counts")[0][:1], label="ape", against="ape"),
+    ),
+    "report": ("`report` is a dict", lambda: plots.pit({})),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_named_and_leaves_no_figure(case: str) -> None:
+    import matplotlib.pyplot as plt
+
+    match, call = BAD[case]
+    with pytest.raises(ValueError, match=match):
+        call()
+    assert plt.get_fignums() == []
+
+
+# --- the gallery ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def gallery() -> Iterator[dict[str, Any]]:
+    yield runpy.run_path(str(Path(__file__).parent.parent / "docs" / "figures" / "gallery.py"))
+
+
+@pytest.mark.slow
+def test_the_gallery_shows_every_plot(gallery: dict[str, Any], tmp_path: Path) -> None:
+    drawn = [gallery["save"](draw.__name__, draw, tmp_path, "default") for draw in gallery["FIGURES"]]
+    assert all(path.stat().st_size <= 200_000 or path.suffix == ".png" for path in drawn)
+    used = {name for name in dir(plots) if not name.startswith("_") and callable(getattr(plots, name))}
+    assert used <= {draw.__name__ for draw in gallery["FIGURES"]}
