@@ -16,7 +16,7 @@ from ._typing import Array, Sparse, Value
 _LARGEST = 32  # counts above are rare in text, and go through log Γ
 _LEVELS = 8  # factors of a rising factorial that are multiplied before the logarithm
 _GROUPS = 4  # distinct weights of columns whose logarithms are taken together
-_FACTORIALS = 1 << 10  # whole counts whose log factorial is looked up
+_FACTORIALS = 1 << 10  # whole counts below have their log factorial looked up
 _CELLS = 1 << 21  # cells of a temporary table
 _STORED_SHARE = 2  # stored cells of sparse rows are worked on in temporaries of half of that
 _STEEP = 100.0  # nats: where an empty cell is as improbable as that, its term would not cancel to the last digit
@@ -188,13 +188,10 @@ def _sums_between(v: np.ndarray, ends: np.ndarray) -> np.ndarray:
 
 def log_factorial(count: Array) -> Array:
     """log x! = log Γ(x + 1); of whole counts on the host the first are looked up, which is ten times as fast."""
-    if namespace(count) is np and count.size > _FACTORIALS and count.min() >= 0:
-        index = np.minimum(count, _FACTORIALS).astype(np.int32)
-        large = np.nonzero(count > _FACTORIALS)
-        if np.count_nonzero(index != count) == len(large[0]):
-            found = gammaln(np.arange(1, _FACTORIALS + 2, dtype=count.dtype))[index]
-            found[large] = gammaln(count[large] + 1)
-            return found
+    if namespace(count) is np and count.size > _FACTORIALS and count.min() >= 0 and count.max() < _FACTORIALS:
+        index = count.astype(np.int32)
+        if np.array_equal(index, count):
+            return gammaln(np.arange(1, _FACTORIALS + 1, dtype=count.dtype)).take(index)
     return gammaln(count + 1)
 
 

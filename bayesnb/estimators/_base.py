@@ -756,14 +756,13 @@ def refuse(estimator: Any, X: Any, bad: Any, what: str, advice: str) -> None:
     ----------
     bad : function from cells to whether each is one of them
     """
-    if sparse.issparse(X):
-        at = np.flatnonzero(bad(X.data))
-        columns, values = X.indices[at], X.data[at]
-    else:
-        rows, columns = np.nonzero(bad(X))
-        values = X[rows, columns]
-    if not len(values):
+    found = bad(X.data if sparse.issparse(X) else X)
+    if not found.any():
         return
+    if sparse.issparse(X):
+        columns, values = X.indices[found], X.data[found]
+    else:
+        columns, values = np.nonzero(found)[1], X[found]
     label, value, name = estimator._label(int(columns[0])), values[0], type(estimator).__name__
     raise ValueError(f"{what} in data passed to {name} (input X): `X` has {value:g} in column {label}; {advice}")
 
