@@ -1,0 +1,214 @@
+"""The pages that are made, not written: theory from the source files, the command line from its parser, and copies."""
+
+import argparse
+import ast
+import os
+import re
+from pathlib import Path
+from textwrap import dedent, indent
+from typing import Any
+
+from docstrings import inline, to_rst
+
+ROOT = Path(__file__).parent.parent.parent
+THEORY = [*(f"bayesnb/{name}.py" for name in ("base", "naive_bayes", "statistics")), "bayesnb/families/*.py"]
+COPIED = {"notebooks/*.ipynb": "notebooks", "CHANGELOG.md": "project", "CONTRIBUTING.md": "project"}
+PLACES = {"README.md": "/index.md", "notebooks": "/notebooks.md", "bayesnb/families": "/theory/index.md"}
+GLANCE = {  # what the head of a family's page shows, and the method whose docstring says it
+    "Update": "update",
+    "Evidence": "log_marginal",
+    "Predictive": "log_predictive",
+    "Mean": "mean",
+    "Mode": "mode",
+    "Maximum likelihood": "mle",
+}
+_PLOT = re.compile(r"plots\.(\w+)\(")
+_LINK = re.compile(r"\]\((?!\w+:|#|/)([^)\s#]+)(#[^)\s]*)?\)")
+
+
+# --- theory ----------------------------------------------------------------------------------------------------------
+
+
+def theory_page(source: str, file: str) -> str:
+    """A source file as a page of theory: what is said and the code that computes it, side by side."""
+    module = ast.parse(source)
+    title, lead, rest = _opening(source)
+    parts = [_heading(title, "="), inline(f"{lead} This page is the file `{file}`."), to_rst(rest)]
+    for node in module.body:
+        if isinstance(node, ast.ClassDef):
+            parts.append(_class(node, source))
+        elif isinstance(node, ast.FunctionDef):
+            parts.append(_pair(node, source, "-"))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def theory_table(paths: list[Path]) -> str:
+    """The contents of the theory, in Markdown: what each file is about."""
+    rows = ["| page | about |", "|---|---|"]
+    for path in paths:
+        title, lead, _ = _opening(path.read_text("utf-8"))
+        rows.append(f"| [{title}]({path.stem}.rst) | {lead} |")
+    tree = [f"{path.stem.replace('_', ' ').title()} <{path.stem}>" for path in paths]
+    return "\n".join([*rows, "", "```{toctree}", ":hidden:", "", *tree, "```", ""])
+
+
+def _opening(source: str) -> tuple[str, str, str]:
+    """The title and the lead of a module docstring that begins `Name: what it is.`, and the paragraphs after it."""
+    docstring = ast.get_docstring(ast.parse(source))
+    assert docstring is not None
+    first, _, rest = docstring.partition("\n\n")
+    title, _, lead = first.rstrip(".").partition(": ")
+    return title, f"{lead[:1].upper()}{lead[1:]}.", rest
+
+
+def _class(node: ast.ClassDef, source: str) -> str:
+    """A class: its docstring, its formulas beside the NumPyro model, its fields, then one method after the other."""
+    methods = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
+    parts = [_heading(node.name, "-"), to_rst(ast.get_docstring(node) or "")]
+    if "model" in methods and not any("abstract" in ast.unparse(mark) for mark in methods["model"].decorator_list):
+        said = [
+            f":{name}: " + indent(to_rst(_docstring(methods[method]).split("\n\n")[0]), "   ").strip()
+            for name, method in GLANCE.items()
+            if method in methods
+        ]
+        parts.append(_columns("\n".join(said), _code(_source(methods["model"], source)), "glance"))
+    first = min(part.lineno for part in (node, *node.decorator_list))
+    head = source.splitlines()[first - 1 : node.body[0].lineno - 1]
+    fields = [indent(_source(part, source), "    ") for part in node.body[1:] if not isinstance(part, ast.FunctionDef)]
+    parts.append(_code("\n".join([*head, *fields])))
+    return "\n\n".join([*parts, *(_pair(method, source, "~") for method in methods.values())])
+
+
+def _pair(node: ast.FunctionDef, source: str, underline: str) -> str:
+    """A function: its name, and its docstring beside its code."""
+    return f"{_heading(node.name, underline)}\n\n" + _columns(to_rst(_docstring(node)), _code(_source(node, source)))
+
+
+def _docstring(node: ast.FunctionDef) -> str:
+    return ast.get_docstring(node) or ""
+
+
+def _source(node: ast.stmt, source: str) -> str:
+    """The lines of a statement, without its docstring."""
+    first = min(part.lineno for part in (node, *getattr(node, "decorator_list", [])))
+    lines = source.splitlines()[first - 1 : node.end_lineno]
+    if isinstance(node, ast.FunctionDef) and ast.get_docstring(node):
+        start, end = node.body[0].lineno, node.body[0].end_lineno
+        assert end is not None
+        del lines[start - first : end - first + 1]
+    return dedent("\n".join(lines)).strip("\n")
+
+
+def _columns(said: str, code: str, *kind: str) -> str:
+    """Two columns where there is room for them, one above the other elsewhere."""
+    inner = f".. container:: said\n\n{indent(said or '..', '   ')}\n\n.. container:: code\n\n{indent(code, '   ')}"
+    return f".. container:: {' '.join(('columns', *kind))}\n\n{indent(inner, '   ')}"
+
+
+def _code(source: str) -> str:
+    return f".. code-block:: python\n\n{indent(source, '   ')}"
+
+
+def _heading(title: str, underline: str) -> str:
+    return f"{inline(title)}\n{underline * (2 * len(title))}"
+
+
+# --- the command line ------------------------------------------------------------------------------------------------
+
+
+def command_line_page(parser: argparse.ArgumentParser) -> str:
+    """What `--help` prints, for the command and for each of its own."""
+    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    parts = [_heading("Command line", "="), _help(parser)]
+    for name, one in commands.choices.items():
+        parts += [_heading(f"{parser.prog} {name}", "-"), _help(one)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _help(parser: argparse.ArgumentParser) -> str:
+    parser.formatter_class = lambda prog: argparse.HelpFormatter(prog, width=80)  # not the width of some terminal
+    return f".. code-block:: text\n\n{indent(parser.format_help(), '   ')}"
+
+
+# --- the gallery -----------------------------------------------------------------------------------------------------
+
+
+def gallery(source: str, pictures: Path) -> str:
+    """The pictures drawn, each with the function that drew it, in Markdown."""
+    found = {path.stem: path.name for path in sorted(pictures.glob("*.*g"))}
+    parts = []
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef) and node.name in found:
+            said, code = _docstring(node), _source(node, source)
+            name = _PLOT.findall(code)[-1]
+            parts += [
+                f"## {node.name.replace('_', ' ').capitalize()}\n\n{said} {{func}}`bayesnb.plots.{name}`.",
+                f"![{said}](figures/gallery/{found[node.name]})",
+                f"<details><summary>Code</summary>\n\n```python\n{code}\n```\n\n</details>",
+            ]
+    return "\n\n".join(parts) + "\n"
+
+
+# --- links -----------------------------------------------------------------------------------------------------------
+
+
+def links(app: Any, docname: str, content: list[str]) -> None:
+    """Make links between files of the repository, which work where it is browsed, work in the pages built as well."""
+    parent, _, _ = docname.rpartition("/")
+    folder = {"notebooks": ROOT / "notebooks", "project": ROOT}.get(parent, ROOT / "docs" / parent)
+
+    def link(match: re.Match[str]) -> str:
+        path = Path(os.path.normpath(folder / match[1]))
+        if not path.exists() or not path.is_relative_to(ROOT):
+            return match[0]
+        return f"]({_address(path, parent)}{match[2] or ''})"
+
+    content[0] = _LINK.sub(link, content[0]).replace("\n\n```\n", "\n```\n")  # a session ends with a blank line
+
+
+def _address(path: Path, parent: str) -> str:
+    """Where a file of the repository is found by a page in a folder of the documentation."""
+    inside = path.relative_to(ROOT)
+    for pattern, folder in COPIED.items():
+        if inside.match(pattern):
+            return f"/{folder}/{path.name}"
+    if any(inside.match(pattern) for pattern in THEORY):
+        return f"/theory/{path.stem}.rst"
+    if inside.as_posix() in PLACES:
+        return PLACES[inside.as_posix()]
+    if inside.parts[0] != "docs":
+        return os.path.relpath(path, ROOT / "docs" / parent)
+    if path.suffix == ".html":  # copied as it is: an address, not a file to download
+        return f"page:{os.path.relpath(path, ROOT / 'docs' / parent)}"
+    return f"/{path.relative_to(ROOT / 'docs').as_posix()}"
+
+
+# --- all of it -------------------------------------------------------------------------------------------------------
+
+
+def write(app: Any) -> None:
+    """Write the pages that are made into the folders where Sphinx looks for them."""
+    from bayesnb.cli import _parser
+
+    docs = Path(app.srcdir)
+    sources = [path for pattern in THEORY for path in sorted(ROOT.glob(pattern)) if path.stem != "__init__"]
+    copied = [(folder, path) for pattern, folder in COPIED.items() for path in sorted(ROOT.glob(pattern))]
+    notebooks = [f"/notebooks/{path.stem}" for folder, path in copied if folder == "notebooks"]
+    figures = docs / "figures"
+    made = {
+        docs / "theory" / "families.txt": theory_table(sources),
+        docs / "notebooks" / "contents.txt": "\n".join(["```{toctree}", *notebooks, "```", ""]),
+        docs / "api" / "command_line.rst": command_line_page(_parser()),
+        figures / "gallery.txt": gallery((figures / "gallery.py").read_text("utf-8"), figures / "gallery"),
+    }
+    for path in sources:
+        page = theory_page(path.read_text("utf-8"), path.relative_to(ROOT).as_posix())
+        made[docs / "theory" / f"{path.stem}.rst"] = page
+    for folder, path in copied:
+        made[docs / folder / path.name] = path.read_text("utf-8")
+    for path in {*docs.glob("theory/*.rst"), *docs.glob("notebooks/*.ipynb")} - made.keys():
+        path.unlink()
+    for path, text in made.items():
+        if not path.exists() or path.read_text("utf-8") != text:  # what has not changed is not built again
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, "utf-8")

@@ -1,0 +1,164 @@
+"""The documentation builds without a warning, its links lead somewhere, and pages made from source are all of it."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+import bayesnb
+
+ROOT = Path(__file__).parent.parent.parent
+SOURCES = sorted(ROOT.glob("bayesnb/**/*.py"))
+FAMILIES = sorted(path for path in ROOT.glob("bayesnb/families/*.py") if path.stem != "__init__")
+
+
+class Page(HTMLParser):
+    """What a page of HTML refers to, and what can be referred to in it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.anchors: set[str] = set()
+        self.mute: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = dict(attributes)
+        self.anchors |= {value for name in ("id", "name") if (value := given.get(name))}
+        self.targets += [value for name in ("href", "src", "data", "poster") if (value := given.get(name))]
+        if tag == "img" and not given.get("alt"):
+            self.mute.append(given.get("src") or "")
+
+
+def faults(folder: Path) -> Iterator[str]:
+    """What is wrong with the pages in a folder: links, anchors and pictures that are not there, pictures without words.
+
+    Addresses on other machines are not looked up.
+    """
+    pages = {path.resolve(): Page(path.read_text("utf-8")) for path in sorted(folder.rglob("*.html"))}
+    for path, page in pages.items():
+        name = path.relative_to(folder.resolve())
+        yield from (f"{name}: the picture {source} has no alternative text" for source in page.mute)
+        for target in page.targets:
+            link = urlsplit(target)
+            if link.scheme or link.netloc:
+                continue
+            file = (path.parent / unquote(link.path)).resolve() if link.path else path
+            file = file / "index.html" if file.is_dir() else file
+            if not file.is_relative_to(folder.resolve()) or not file.exists():
+                yield f"{name}: {target} is not there"
+            elif link.fragment and file in pages and unquote(link.fragment) not in pages[file].anchors:
+                yield f"{name}: {target} has no such anchor"
+
+
+def test_a_broken_link_is_found(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "b.html").write_text('<h1 id="there"><a href="../a.html?v=1#top">a</a>')
+    good = (
+        '<p id="top"><a href="sub/b.html#there"></a><a href="https://nowhere.invalid/x"></a><img src="p.png" alt="p">'
+    )
+    (tmp_path / "p.png").touch()
+    (tmp_path / "a.html").write_text(good)
+    assert list(faults(tmp_path)) == []
+    for bad, word in [
+        ('<a href="sub/c.html">', "sub/c.html is not there"),
+        ('<a href="sub/b.html#here">', "sub/b.html#here has no such anchor"),
+        ('<a href="#bottom">', "#bottom has no such anchor"),
+        ('<img src="q.png" alt="q">', "q.png is not there"),
+        ('<img src="p.png">', "p.png has no alternative text"),
+        ('<a href="../outside.html">', "../outside.html is not there"),
+    ]:
+        (tmp_path / "a.html").write_text(good + bad)
+        (fault,) = faults(tmp_path)
+        assert word in fault
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages, built from nothing, warnings being errors."""
+    folder = tmp_path_factory.mktemp("docs")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", str(folder / "doctrees")]
+    run = subprocess.run([*command, str(ROOT / "docs"), str(folder / "html")], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return folder / "html"
+
+
+@pytest.mark.slow
+def test_every_link_leads_somewhere(built: Path) -> None:
+    assert not (found := list(faults(built))), "\n".join(found)
+
+
+@pytest.mark.slow
+def test_every_public_name_has_its_place_in_the_pages(built: Path) -> None:
+    anchors = {anchor for path in built.glob("api/*.html") for anchor in Page(path.read_text("utf-8")).anchors}
+    missing = {f"bayesnb.{name}" for name in bayesnb.__all__} - {anchor.removeprefix("module-") for anchor in anchors}
+    assert not missing
+    assert not {f"bayesnb.families.{name}" for name in families()} - anchors
+
+
+@pytest.mark.slow
+def test_every_page_of_theory_and_every_notebook_is_built(built: Path) -> None:
+    assert {path.stem for path in FAMILIES} <= {path.stem for path in built.glob("theory/*.html")}
+    assert {path.stem for path in ROOT.glob("notebooks/*.ipynb")} == {
+        path.stem for path in built.glob("notebooks/*.html")
+    }
+
+
+def families() -> set[str]:
+    return {name for name, value in vars(bayesnb.families).items() if isinstance(value, type)}
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    text = "".join(path.read_text("utf-8") for path in ROOT.glob("docs/api/*.rst"))
+    listed = set(re.findall(r"auto\w+:: bayesnb\.([\w.]+)$", text, re.MULTILINE))
+    assert {*bayesnb.__all__, *(f"families.{name}" for name in families())} <= listed
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    return import_module("pages")
+
+
+def test_nothing_of_a_docstring_is_lost_or_misread(made: ModuleType) -> None:
+    from docutils.core import publish_doctree
+
+    def letters(text: str) -> str:
+        return re.sub(r"^(\d\.|[\w ]+\n-+$)|[\s`*:,-]", lambda m: re.sub(r"[\W\d]", "", m[0]), text, flags=re.M)
+
+    count = 0
+    for path in SOURCES:
+        nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+        kinds = ast.Module | ast.ClassDef | ast.FunctionDef
+        said = [text for node in nodes if isinstance(node, kinds) and (text := ast.get_docstring(node))]
+        page = "\n\n¶\n\n".join(map(made.to_rst, said))
+        tree = publish_doctree(page, settings_overrides={"halt_level": 2, "report_level": 1})
+        for shown, text in zip(tree.astext().split("¶"), said, strict=True):
+            assert letters(shown) == letters(text), path
+            count += 1
+    assert count > 500
+
+
+@pytest.mark.parametrize("path", FAMILIES, ids=lambda path: path.stem)
+def test_a_page_of_theory_is_the_whole_file(made: ModuleType, path: Path) -> None:
+    source = path.read_text("utf-8")
+    shown = {line.strip() for line in made.theory_page(source, path.name).splitlines()}
+    module = ast.parse(source)
+    said = set()
+    for node in ast.walk(module):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+            said |= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    for node in module.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            code = set(range(node.lineno, (node.end_lineno or 0) + 1)) - said
+            lines = {source.splitlines()[k - 1].strip() for k in code}
+            assert {line for line in lines if not line.startswith("#")} <= shown
+    assert "numpyro.sample" not in source or "numpyro.sample" in "".join(shown)
