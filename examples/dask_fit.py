@@ -14,7 +14,7 @@ import bayesnb
 
 def main(rows: int, chunk: int) -> None:
     """Fit on two worker processes, and compare with the same rows in memory."""
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster):
         random = da.random.default_rng(0)
         y = random.integers(0, 3, rows, chunks=chunk)
         X = random.normal(size=(rows, 20), chunks=(chunk, -1)) + 0.3 * y[:, None]
