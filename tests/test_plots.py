@@ -585,7 +585,7 @@ def test_pit_of_a_check(ax: Any) -> None:
     plots.pit(found, ax=ax)
     assert set(lines(ax)) >= {"pi", "mu", "variance"}
     row = next(row for row in found.rows if row.pit)
-    assert row.name.startswith("3a") and sum(u.shape[1] for u in row.pit.values()) == 3 + 2 * 3 * 3
+    assert row.name.startswith("3a") and sum(u.shape[1] for u in row.pit.values()) == 3 + 2 * 3 * X.shape[1]
     assert "pit" not in found.to_dict()["rows"][2]
 
 
