@@ -1,12 +1,23 @@
-"""Fixtures of all tests."""
+"""Fixtures of all tests; and what JAX compiles for them is kept, for half of their time is compilation."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
 from . import typecheck as typecheck  # jaxtyping looks it up as an attribute of `tests`
+
+COMPILED = {
+    "jax_compilation_cache_dir": str(Path(__file__).parent.parent / ".pytest_cache" / "compiled"),
+    "jax_persistent_cache_min_compile_time_secs": 0.0,
+    "jax_persistent_cache_min_entry_size_bytes": -1,
+}
+for name, value in COMPILED.items():
+    # in the environment too, for the processes that tests start
+    jax.config.update(name, type(value)(os.environ.setdefault(name.upper(), str(value))))
 
 
 @pytest.fixture
