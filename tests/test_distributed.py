@@ -294,7 +294,7 @@ def chunk(i: int, lethal: str = "") -> np.ndarray:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:unclosed .socket:ResourceWarning")  # Dask's line to the worker that is dead
-@pytest.mark.filterwarnings("ignore:Creating scratch directories is taking a surprisingly long time:UserWarning")  # a busy disk
+@pytest.mark.filterwarnings("ignore:Creating scratch directories is taking a surprisingly long time:UserWarning")
 def test_a_cluster_that_loses_a_worker(tmp_path):
     from dask.distributed import Client, LocalCluster
 
