@@ -238,8 +238,8 @@ def _statistics(estimator: AbstractNB, classes: np.ndarray, X: Any, y: Any, weig
     if not X.shape[0]:
         return None
     learnt = clone(estimator).partial_fit(X, y, classes=classes, sample_weight=weights)
-    for name in ("prior_", "_conditioned"):
-        delattr(learnt, name)
+    learnt.statistics_ = learnt.statistics_  # without prior and posterior
+    del learnt.prior_
     return learnt
 
 

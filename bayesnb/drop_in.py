@@ -66,6 +66,7 @@ class _DropIn(AbstractNB):
     estimate = "mean"
     class_alpha = 1.0
     class_count_ = _Fitted()
+    _waits = False  # attributes are there at once
 
     @property
     def decision_function(self) -> Any:

@@ -229,7 +229,9 @@ class _Writer:
         return {
             _name_of(type(nb), ESTIMATORS): {
                 "parameters": {name: self.value(value, at + name) for name, value in parameters.items()},
-                "learnt": {name: self.value(getattr(nb, name), at + name) for name in sorted(learnt & vars(nb).keys())},
+                "learnt": {
+                    name: self.value(getattr(nb, name), at + name) for name in sorted(learnt) if hasattr(nb, name)
+                },
             }
         }
 

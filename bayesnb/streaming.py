@@ -76,11 +76,11 @@ def fit_batches(
         for X, labels, weights in _batches(source, y, sample_weight, batch_size):
             if grows:
                 classes = united_labels([_needed(labels)] if classes is None else [classes, _needed(labels)])
-            if hasattr(fresh, "statistics_") and len(classes) > len(fresh.classes_):
+            if hasattr(fresh, "classes_") and len(classes) > len(fresh.classes_):
                 fresh._widen(classes)
             fresh.partial_fit(X, _needed(labels), classes=classes, sample_weight=weights)
             advance(_length(X))
-    if not hasattr(fresh, "statistics_"):
+    if not hasattr(fresh, "classes_"):
         raise ValueError("`source` has no rows")
     parameters = estimator.get_params(deep=False)
     for name in vars(estimator).keys() - parameters:

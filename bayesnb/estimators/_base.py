@@ -48,6 +48,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 BLOCK = "x"  # the block of an estimator that has only one
 _NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
 _MOST_WEIGHT = 1e100  # of a row; sums of larger ones could overflow
+_MOST_WAITING = 1000  # batches
 _DRAWN = 1 << 22  # numbers drawn at a time
 
 
@@ -83,7 +84,7 @@ class JointClassifier(ClassifierMixin, BaseEstimator):
         the average of class probabilities over the posterior is `sample_proba(X).mean(0)`, another number.
         """
         table = self.predict_joint_log_proba(X)
-        return by_rows(lambda part: log_normalize(table[part]), {BLOCK: table})
+        return by_rows(lambda part: log_normalize(table[part]), {BLOCK: table}, out=table)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """p(y = c | x_i), (n, c); see `predict_log_proba`."""
@@ -97,14 +98,39 @@ class JointClassifier(ClassifierMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class _Conditioned:
-    """A prior and statistics, and the posterior when it is wanted: a batch costs no pass over the parameters."""
+    """A prior and rows; their statistics and the posterior when they are wanted: a batch costs no pass over either.
 
-    prior: NaiveBayes
-    statistics: Statistics
+    Fields
+    ------
+    held : statistics of earlier rows, None where there are none
+    waiting : sparse rows, and weights (n, c), whose statistics nobody has asked for yet
+    """
+
+    prior: NaiveBayes | None
+    held: Statistics | None
+    waiting: tuple[tuple[Sparse, Sparse], ...] = ()
+
+    @property
+    def statistics(self) -> Statistics:
+        return self._counted if self.waiting else self.held
+
+    @functools.cached_property
+    def _counted(self) -> Statistics:
+        X, r = (sparse.vstack(parts, "csr") for parts in zip(*self.waiting, strict=True))
+        late = self.prior.suffstats({BLOCK: X}, r)
+        return _laid_out(late if self.held is None else self.held + late)
 
     @functools.cached_property
     def posterior(self) -> NaiveBayes:
         return self.prior.update(self.statistics)
+
+    def later(self, prior: NaiveBayes, X: Sparse, r: Sparse) -> "_Conditioned":
+        """The same with more rows, which wait while all that wait are few, and have fewer cells than the statistics."""
+        held, waiting = (self._counted, ()) if "_counted" in vars(self) else (self.held, self.waiting)
+        more = _Conditioned(prior, held, (*waiting, (X, r)))
+        if len(more.waiting) < _MOST_WAITING and sum(rows.nnz for rows, _ in more.waiting) < r.shape[1] * X.shape[1]:
+            return more
+        return _Conditioned(prior, more.statistics)
 
 
 class AbstractNB(JointClassifier):
@@ -118,7 +144,9 @@ class AbstractNB(JointClassifier):
     class_alpha: Any
     alpha: Any
     force_alpha: bool
-    statistics_: Statistics
+    prior_: NaiveBayes
+    _conditioned: _Conditioned
+    _waits = False  # whether batches of sparse rows may wait: those of priors that do not depend on the rows
 
     # --- what a subclass supplies -----------------------------------------------------------------------------------
 
@@ -183,7 +211,7 @@ class AbstractNB(JointClassifier):
         ValueError
             at the first call without `classes`, if later `classes` differ, or if y has a label outside them
         """
-        first = not hasattr(self, "statistics_")
+        first = "_conditioned" not in vars(self)
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit: all labels that will ever occur")
         if classes is not None:
@@ -197,8 +225,32 @@ class AbstractNB(JointClassifier):
         if first:
             self.classes_ = labels
         self._learn_encoding(X, reset=first)
-        stats = self._gather(X, self._class_index(y), sample_weight)
+        index = self._class_index(y)
+        if self._waits and sparse.issparse(X) and X.nnz < len(self.classes_) * X.shape[1]:
+            r = self._weights(X, index, sample_weight)
+            if max(abs(X.data).max(initial=0), r.data.max()) <= _MOST_WEIGHT**0.5:  # no sum of such cells overflows
+                return self._later(self._rows(X.copy())[BLOCK], r)
+        stats = self._gather(X, index, sample_weight)
         return self._set_statistics(stats if first else self.statistics_ + stats)
+
+    def _later(self, X: Sparse, r: Sparse) -> Self:
+        """Add encoded rows whose statistics are gathered when somebody asks: O(rows), however many parameters."""
+        self._check_estimate()
+        self.prior_ = NaiveBayes(self._class_prior(), self._blocks(None))
+        before = vars(self).get("_conditioned", _Conditioned(None, None))
+        self._conditioned = before.later(self.prior_, X, r)
+        return self
+
+    @property
+    def statistics_(self) -> Statistics:
+        """Sufficient statistics of all rows so far; it is they that are learnt, all else follows from them."""
+        if "_conditioned" not in vars(self):
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet: call `fit` or `partial_fit` first")
+        return self._conditioned.statistics
+
+    @statistics_.setter
+    def statistics_(self, stats: Any) -> None:
+        self._conditioned = _Conditioned(None, stats)
 
     @all_or_nothing
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -307,8 +359,7 @@ class AbstractNB(JointClassifier):
 
     def _set_statistics(self, stats: Statistics) -> Self:
         self._check_estimate()
-        # one layout: the last bits of a sum depend on it, and a file or a pickle would change it
-        self.statistics_ = stats = jax.tree.map(np.ascontiguousarray, stats)
+        stats = _laid_out(stats)
         self.prior_ = NaiveBayes(self._class_prior(), self._blocks(stats))
         self._conditioned = _Conditioned(self.prior_, stats)
         return self
@@ -686,6 +737,11 @@ def _cut(X: Any, part: slice) -> Any:
     if part.start == 0 and part.stop >= X.shape[0]:
         return X
     return csr_slice(X, part) if sparse.issparse(X) and X.format == "csr" else _safe_indexing(X, part)
+
+
+def _laid_out(stats: Statistics) -> Statistics:
+    """Statistics in one layout: the last bits of a sum depend on it, and a file or a pickle would change it."""
+    return jax.tree.map(np.ascontiguousarray, stats)
 
 
 def _is_negative(after: Any, before: Any) -> bool:

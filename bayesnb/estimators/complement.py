@@ -51,6 +51,8 @@ class ComplementNB(AbstractNB):
     raises: what a class looks like is not in this model, only what its complement does.
     """
 
+    _waits = True
+
     def __init__(
         self,
         *,

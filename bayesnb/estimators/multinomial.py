@@ -42,6 +42,8 @@ class MultinomialNB(AbstractNB):
     `sample` needs `length=`, the number of events of a new row, or takes the average of the rows fitted.
     """
 
+    _waits = True
+
     def __init__(
         self,
         *,

@@ -1,0 +1,135 @@
+"""Batches of sparse rows wait until somebody asks for their statistics; nobody may see a difference."""
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from bayesnb import BernoulliNB, ComplementNB, MultinomialNB, load
+from bayesnb.estimators import _base
+
+N, D = 120, 4000
+CLASSES = np.array(["ant", "bee", "cow"])
+
+every = pytest.mark.parametrize(
+    "nb", [MultinomialNB(), BernoulliNB(), ComplementNB()], ids=lambda nb: type(nb).__name__
+)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array(
+        (N, D), density=0.01, format="csr", rng=rng, data_sampler=lambda size: rng.integers(1, 4, size)
+    )
+    return X.astype(float), CLASSES[np.arange(N) % 3], rng.integers(1, 3, N).astype(float)
+
+
+def taught(nb, rows, step=10, until=N):
+    X, y, w = rows
+    nb = clone(nb)
+    for at in range(0, until, step):
+        nb.partial_fit(X[at : at + step], y[at : at + step], CLASSES, w[at : at + step])
+    return nb
+
+
+def waiting(nb):
+    return len(nb._conditioned.waiting)
+
+
+@every
+def test_batches_reach_what_fit_reaches(nb, rows):
+    X, y, w = rows
+    whole, parts = clone(nb).fit(X, y, w), taught(nb, rows)
+    assert waiting(parts) == 12 and waiting(whole) == 0
+    np.testing.assert_array_equal(parts.class_count_, whole.class_count_)
+    for name, held in whole.statistics_.blocks.items():
+        np.testing.assert_array_equal(parts.statistics_.blocks[name].n, held.n)
+        np.testing.assert_allclose(parts.statistics_.blocks[name].log_h, held.log_h, rtol=1e-13)
+    np.testing.assert_allclose(parts.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-12, atol=1e-13)
+    assert parts.log_evidence_ == pytest.approx(whole.log_evidence_, rel=1e-13)
+    half = taught(nb, rows, until=60)
+    half.statistics_  # noqa: B018 - somebody looks on the way
+    for at in range(60, N, 10):
+        half.partial_fit(X[at : at + 10], y[at : at + 10], sample_weight=w[at : at + 10])
+    assert waiting(half) == 6
+    np.testing.assert_array_equal(half.statistics_.blocks["x"].n, whole.statistics_.blocks["x"].n)
+
+
+@every
+def test_all_that_is_asked_of_a_model_counts_what_waits(nb, rows, tmp_path):
+    X, y, w = rows
+    whole = clone(nb).fit(X, y, w)
+    expected = whole.predict_log_proba(X)
+
+    def same(other):
+        np.testing.assert_allclose(other.predict_log_proba(X), expected, rtol=1e-12, atol=1e-13)
+
+    same(copy(taught(nb, rows)))
+    same(pickle.loads(pickle.dumps(taught(nb, rows))))
+    taught(nb, rows).save(tmp_path / "nb.safetensors")
+    same(load(tmp_path / "nb.safetensors"))
+    same(taught(nb, rows).partial_fit(X[:7], y[:7]).forget(X[:7], y[:7]))
+    same(taught(nb, rows, until=60).merge(clone(nb).partial_fit(X[60:], y[60:], CLASSES, w[60:])))
+    shared = taught(nb, rows)
+    with ThreadPoolExecutor(4) as pool:
+        for table in pool.map(lambda _: shared.predict_log_proba(X), range(8)):
+            np.testing.assert_allclose(table, expected, rtol=1e-12, atol=1e-13)
+
+
+def test_what_waits_is_bounded(rows, monkeypatch):
+    """To fewer cells than the statistics have, and to a number of batches."""
+    X, y, _ = rows
+    nb = MultinomialNB()
+    most = 0
+    for _ in range(30):
+        nb.partial_fit(X, y, CLASSES)
+        held = sum(batch.nnz for batch, _ in nb._conditioned.waiting)
+        assert held < 3 * D
+        most = max(most, held)
+    assert most > 3 * D - 2 * X.nnz
+    assert nb.class_count_.sum() == 30 * N
+    monkeypatch.setattr(_base, "_MOST_WAITING", 50)
+    one = MultinomialNB()
+    cell = sparse.csr_array(([1.0], ([0], [3])), (1, D))
+    for _ in range(60):
+        one.partial_fit(cell, y[:1], CLASSES)
+    assert waiting(one) == 10
+    assert one.class_count_.tolist() == [60, 0, 0]
+
+
+@every
+def test_the_rows_may_change_after_the_call(nb, rows):
+    X, y, w = rows
+    mine = X.copy()
+    nb = clone(nb).partial_fit(mine, y, CLASSES, w)
+    assert waiting(nb) == 1
+    mine.data[:] = 0
+    np.testing.assert_array_equal(nb.statistics_.blocks["x"].n, clone(nb).fit(X, y, w).statistics_.blocks["x"].n)
+
+
+def test_a_batch_that_fails_leaves_what_waits(rows):
+    X, y, _ = rows
+    nb = MultinomialNB().partial_fit(X, y, CLASSES)
+    before = nb._conditioned
+    with pytest.raises(ValueError, match="Negative values"):
+        nb.partial_fit(-X, y)
+    with pytest.raises(ValueError, match="do not exist in the initial classes"):
+        nb.partial_fit(X, np.full(N, "dog"))
+    with pytest.raises(ValueError, match="`alpha`"):
+        nb.set_params(alpha=-1).partial_fit(X, y)
+    with pytest.raises(ValueError, match="sums overflow"):  # which can only be known when they are added up
+        nb.set_params(alpha=1).partial_fit(X * 1e307, y, sample_weight=np.full(N, 100.0))
+    assert nb._conditioned is before and waiting(nb) == 1
+
+
+def test_dense_rows_and_long_batches_do_not_wait(rows):
+    X, y, _ = rows
+    assert waiting(MultinomialNB().partial_fit(X.toarray(), y, CLASSES)) == 0
+    few = X[:, :200]
+    assert few.nnz < 3 * 200 and waiting(MultinomialNB().partial_fit(few, y, CLASSES)) == 1
+    assert waiting(MultinomialNB().partial_fit(X[:, :10] + sparse.csr_array(np.ones((N, 10))), y, CLASSES)) == 0
