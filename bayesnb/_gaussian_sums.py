@@ -6,23 +6,33 @@ serves the columns whose means lie within a few dozen standard deviations of the
 stand.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Bool, Float, Real
 from scipy import sparse
 
-from ._rows import over_classes, product_less_one
+from ._parallel import repeats
+from ._rows import over_classes, product_less_one, slices
 from ._special import LOG_2PI, log_normal, log_student_t, namespace
 from ._typing import Array, Sparse
 
 _FAR = 32.0  # standard deviations from the origin: (u/s)² of 1,000 leaves an error of 1e-13 a cell
-_LARGE = 1e100  # standard deviations from the origin, beyond which squares could overflow
+_LARGE = 1e100  # standard deviations within it and above its inverse have squares that are normal numbers
 _GROUP = 16  # columns whose factors 1 + v are multiplied before the logarithm
 _FIRM = 1e5  # degrees of freedom from which the rounding of 1 + v would show
 _SMALL = 2.0**-6  # v up to here: the first term left out of the series is below 1e-17 of the sum
 _ROWS = 64  # at a time: 100 columns and 10 classes are 512 KiB then, which stays in a core's cache
+_CELLS = 1 << 18  # centred at a time: 2 MiB of float64
+_WORTH = 1 << 27  # cells times classes that take NumPy longer than to compile, and than XLA, together
+_COMPILED = 1 << 22  # cells times classes of one compiled call
+_FOLDED = 8  # groups whose products are multiplied before the logarithm: it overflows where v is above 250 throughout
+_TILE = 128  # rows, of which 16 columns stay in the first cache of a core
 
 
 def log_normal_sum(
@@ -32,15 +42,20 @@ def log_normal_sum(
     if namespace(x, mu, sd) is not np or sparse.issparse(x) or mu.ndim > 2 or x.dtype != np.float64:
         return over_classes(log_normal, x, mu, sd)
 
-    def quadratic(z: Array, missing: Array | None, u: Array, s: Array) -> Array:
-        weight = 1 / (s * s)
-        cross = z @ (-2 * u * weight).T
-        return -0.5 * (np.square(z) @ weight.T + cross)
+    def products(u: Array, s: Array) -> Callable[..., Array]:
+        square = -0.5 / (s * s)
+        cross = -2 * u * square
+
+        def of(z: Array, missing: Array | None) -> Array:
+            table = z @ cross.T
+            return np.add(table, np.multiply(z, z, out=z) @ square.T, out=table)
+
+        return of
 
     def level(u: Array, s: Array) -> Array:
         return -0.5 * (np.square(u / s) + LOG_2PI) - np.log(s)
 
-    return _about_origin(quadratic, level, log_normal, x, mu, np.broadcast_to(sd, mu.shape))
+    return _about_origin(products, level, log_normal, x, mu, np.broadcast_to(sd, mu.shape))
 
 
 def log_student_sum(
@@ -49,7 +64,7 @@ def log_student_sum(
     """Σ_j log t(x_ij; ν_cj, m_cj, s_cj) over the observed cells in nats.
 
     Where columns have equal degrees of freedom, as without missing cells, Σ_j log(1 + v_j) takes one logarithm for the
-    product of sixteen factors, v = (x − m)²/(νs²); each other column has its own.
+    product of up to sixteen factors, v = (x − m)²/(νs²); each other column has its own.
     """
 
     def cell(x: Array, loc: Array, scale: Array, df: Array) -> Array:
@@ -57,15 +72,25 @@ def log_student_sum(
 
     if namespace(x, df, loc, scale) is not np or sparse.issparse(x) or x.dtype != np.float64:
         return over_classes(cell, x, loc, scale, df)
+    if repeats() * x.size * len(loc) >= _WORTH and (df == df[:, :1]).all():
+        table = _log_products_compiled(x, 1 / (np.sqrt(df) * scale), loc, -0.5 * (df[:, 0] + 1))
+        table += log_student_t(0 * loc, df, 0 * loc, scale).sum(1)
+        if np.isfinite(table).all():  # no missing cell, and no product that overflows
+            return table
 
-    def products(z: Array, missing: Array | None, u: Array, s: Array, df: Array) -> Array:
+    def products(u: Array, s: Array, df: Array) -> Callable[..., Array]:
         slope = 1 / (df * s * s)
         factors = np.stack([slope, -2 * u * slope, u * u * slope, 0 * u], -1).swapaxes(0, 1)  # (d, c, 4)
-        total = np.zeros((len(z), len(u)))
-        for columns, size in _alike(df):
-            seen = None if missing is None else ~missing[:, columns]
-            total += _log_products(z[:, columns], seen, factors[columns], -0.5 * (df[:, columns] + 1), size)
-        return total
+        alike = _alike(df)
+
+        def of(z: Array, missing: Array | None) -> Array:
+            total = np.zeros((len(z), len(u)))
+            for columns, size in alike:
+                seen = None if missing is None else ~missing[:, columns]
+                total += _log_products(z[:, columns], seen, factors[columns], -0.5 * (df[:, columns] + 1), size)
+            return total
+
+        return of
 
     def level(u: Array, s: Array, df: Array) -> Array:
         return log_student_t(0 * u, df, 0 * u, s)
@@ -74,7 +99,7 @@ def log_student_sum(
 
 
 def _about_origin(
-    expanded: Callable[..., Array],
+    products: Callable[..., Callable[..., Array]],
     level: Callable[..., Array],
     cell: Callable[..., Array],
     x: Array,
@@ -84,30 +109,83 @@ def _about_origin(
 ) -> Array:
     """The sum of the columns that keep their digits about an origin, and that of the others cell by cell.
 
-    `expanded` is the part that depends on x, 0 where a cell is missing, and `level` the rest, of the centres and scales
-    from the origin in units of the column; `cell` is both, of x, centres and scales as they are. All take the other
-    fields last.
+    `products` is the part that depends on x, a function of centred rows, which it may overwrite, 0 where a cell is
+    missing; `level` is the rest. Both are made of the centres from the origin and the scales; `cell` is both, of x,
+    centres and scales as they are. All take the other fields last.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        unit = sd.min(0)
-        weight = (unit / sd) ** 2  # in (0, 1], however small the scales
+        weight = (sd.min(0) / sd) ** 2  # in (0, 1], however small the scales
         origin = (weight * loc).sum(0) / weight.sum(0)
         near = (abs(loc - origin) / sd).max(0) < _FAR  # False where something is not finite
-        near &= np.isfinite(origin) & (unit > 1 / _LARGE)
-        z = x - origin if near.all() else x[:, near] - origin[near]
-        z /= unit[near]
-    missing = np.isnan(z) if np.isnan(z.min(initial=0)) else None
-    if missing is not None:
-        z[missing] = 0
-    if not near.any() or not max(z.max(initial=0), -z.min(initial=0)) < _LARGE:
+        near &= np.isfinite(origin) & (sd.min(0) > 1 / _LARGE) & (sd.max(0) < _LARGE)
+    if not near.any():
         return over_classes(cell, x, loc, sd, *others)
-    u, s, rest = (loc[:, near] - origin[near]) / unit[near], sd[:, near] / unit[near], [v[:, near] for v in others]
-    constant = level(u, s, *rest) - np.log(unit[near])
-    table = expanded(z, missing, u, s, *rest)
-    table += constant.sum(1) if missing is None else (~missing).astype(float) @ constant.T
+    u, s, rest = loc[:, near] - origin[near], sd[:, near], [v[:, near] for v in others]
+    constant, of = level(u, s, *rest), products(u, s, *rest)
+    table = np.empty((len(x), len(loc)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        parts = slices(*x.shape, _CELLS)
+        rows = np.empty((min(parts[0].stop, len(x)), near.sum()))  # one piece of memory, which stays in the cache
+        for part in parts:
+            cells = x[part] if near.all() else x[part][:, near]
+            z = np.subtract(cells, origin[near], out=rows[: len(cells)])
+            missing = np.isnan(z) if np.isnan(z.min(initial=0)) else None
+            if missing is not None:
+                z[missing] = 0
+            table[part] = of(z, missing)
+            table[part] += constant.sum(1) if missing is None else (~missing).astype(float) @ constant.T
+    if not np.isfinite(table).all():  # squares or products too large
+        return over_classes(cell, x, loc, sd, *others)
     if near.all():
         return table
     return table + over_classes(cell, x[:, ~near], loc[:, ~near], sd[:, ~near], *(v[:, ~near] for v in others))
+
+
+def _log_products_compiled(
+    x: Float[Array, "n d"], slope: Float[Array, "c d"], loc: Float[Array, "c d"], weights: Float[Array, " c"]
+) -> Float[Array, "n c"]:
+    """w_c Σ_j log(1 + v_j), v_j = (x_j − m_cj)² g_cj², by XLA in blocks of rows whose shape does not depend on n."""
+    n, d = x.shape
+    step = 1 << max(_COMPILED // slope.size, _TILE).bit_length() - 1
+    table = np.empty((n, len(slope)))
+    kernel = _kernel()
+    with jax.enable_x64(True):
+        for at in range(0, n, step):
+            rows = x[at : at + step]
+            if len(rows) < step:
+                rows = np.concatenate([rows, np.zeros((step - len(rows), d))])
+            tiles = np.asarray(kernel(rows, slope, loc, weights))
+            table[at : at + step] = tiles.swapaxes(1, 2).reshape(step, -1)[: n - at]
+    return table
+
+
+@functools.cache
+def _kernel() -> Callable[..., Array]:
+    def product(v: list[Array]) -> Array:
+        return functools.reduce(product_less_one, v)
+
+    @jax.jit
+    def kernel(x: Array, slope: Array, loc: Array, weights: Array) -> Array:
+        c, d = slope.shape
+        groups = -(-d // _GROUP)
+        size = -(-d // groups)  # columns of a group
+        logs = -(-groups // _FOLDED)
+
+        def columns(table: Array, rows: int) -> Array:
+            """(k, d) as (k/rows, groups, size, 1, rows)."""
+            table = jnp.pad(table, ((0, 0), (0, groups * size - d)))
+            return table.reshape(-1, rows, groups, size).transpose(0, 2, 3, 1)[:, :, :, None]
+
+        of_class = (columns(table, c).swapaxes(3, 4) for table in (slope, loc))  # (1, groups, size, c, 1)
+        # the barriers keep XLA from computing anew for each use
+        x, slope, loc = lax.optimization_barrier((columns(x, _TILE), *of_class))
+        v = product([jnp.square((x[:, :, k] - loc[:, :, k]) * slope[:, :, k]) for k in range(size)])
+        v = jnp.pad(lax.optimization_barrier(v), ((0, 0), (0, -groups % logs), (0, 0), (0, 0)))
+        v = v.reshape(len(v), logs, -1, c, _TILE)
+        v = product([v[:, :, k] for k in range(v.shape[2])])
+        return jnp.log1p(v).sum(1) * weights[:, None]  # (n/rows, c, rows)
+
+    return kernel
 
 
 def _alike(df: Float[Array, "c d"]) -> list[tuple[Any, int]]:
@@ -149,8 +227,6 @@ def _log_products(
     that it is rounded to ε; there log1p is taken and columns are folded, (1 + v)(1 + v') = 1 + (v + v' + vv').
     """
     (n, d), c = z.shape, factors.shape[1]
-    if not max(z.max(initial=0), -z.min(initial=0)) < 1e8:
-        size = 1  # sixteen factors below 1e19 cannot overflow
     plain = size > 1 and bool(abs(weights).max() < _FIRM)
     groups = -(-d // size)
     powers = np.ones((groups * size, 4, min(n, _ROWS)))

@@ -5,19 +5,19 @@ computed does not depend on the number of threads; how the pieces are folded is 
 """
 
 import contextvars
+import functools
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
 from typing import Any, TypeVar
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
-_within = contextvars.ContextVar("within a piece, whose own pieces are done one by one", default=False)
+_pieces = contextvars.ContextVar("how many pieces the work at hand is one of; their own are done one by one", default=0)
 _AHEAD = 2  # finished pieces that may wait for each thread
 
 
@@ -31,17 +31,24 @@ def n_threads() -> int:
 
 def in_order(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[Result]:
     """f of each piece, several at a time; an error in one is raised in its turn, and no further piece is begun."""
-    threads = min(n_threads(), len(pieces))
-    if threads < 2 or _within.get():
+    if _pieces.get():
         yield from map(f, pieces)
+        return
+
+    def begin(piece: Piece) -> Callable[[], Result]:
+        context = contextvars.copy_context()
+        context.run(_pieces.set, len(pieces))
+        return functools.partial(context.run, f, piece)
+
+    threads = min(n_threads(), len(pieces))
+    if threads < 2:
+        yield from (begin(piece)() for piece in pieces)
         return
     waiting: deque[Future[Result]] = deque()
     with _single_threaded_products(), ThreadPoolExecutor(threads) as pool:
         try:
             for piece in pieces:
-                context = contextvars.copy_context()
-                context.run(_within.set, True)
-                waiting.append(pool.submit(context.run, f, piece))
+                waiting.append(pool.submit(begin(piece)))
                 if len(waiting) > _AHEAD * threads:
                     yield waiting.popleft().result()
             while waiting:
@@ -49,6 +56,11 @@ def in_order(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def repeats() -> int:
+    """How many pieces the work at hand is one of: what is worth compiling. It does not depend on the threads."""
+    return _pieces.get() or 1
 
 
 _lock = threading.Lock()
@@ -73,7 +85,7 @@ def _single_threaded_products() -> Iterator[None]:
                 _limits.restore_original_limits()
 
 
-@cache
+@functools.cache
 def _blas() -> Any:
     from threadpoolctl import ThreadpoolController
 

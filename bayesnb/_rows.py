@@ -41,9 +41,12 @@ def matmul(x: Any, weights: Float[Array, "*s c d"]) -> Float[Array, "*s n c"]:
 
 def contract(x: Any, slope: Float[Array, "*s c d"], level: Float[Array, "*s c d"]) -> Float[Array, "*s n c"]:
     """Σ_j over the observed cells of (x_ij · slope_cj + level_cj), for dense or sparse rows."""
-    if is_missing_free(x):
-        return matmul(x, slope) + level.sum(-1)[..., None, :]
     xp = namespace(x)
+    if xp is np:
+        with np.errstate(invalid="ignore"):
+            table = matmul(x, slope)
+        if sparse.issparse(x) or not np.isnan(table).any():  # which costs less than to look for missing cells
+            return table + level.sum(-1)[..., None, :]
     seen = ~xp.isnan(x)
     return matmul(xp.where(seen, x, 0), slope) + matmul(seen.astype(level.dtype), level)
 
@@ -99,8 +102,8 @@ def _over_stored(f: Callable[..., Array], x: Sparse, *fields: Array) -> Float[Ar
 
 
 def slices(n: int, d: int, cells: int = _CELLS, least: int = 1) -> list[slice]:
-    """Slices of n rows, at least one, whose d columns have a bounded number of cells; of `least` rows and more."""
-    step = max(least, cells // max(d, 1))
+    """Slices of n rows, a power of two, whose d columns have a bounded number of cells; of `least` rows and more."""
+    step = 1 << max(least, cells // max(d, 1), 1).bit_length() - 1
     return [slice(at, at + step) for at in range(0, max(n, 1), step)]
 
 
@@ -149,7 +152,7 @@ def _fold(v: Float[np.ndarray, "n d"], weights: Float[np.ndarray, " d"]) -> Floa
     return total
 
 
-def product_less_one(v: np.ndarray, w: np.ndarray) -> np.ndarray:
+def product_less_one(v: Array, w: Array) -> Array:
     """v + w + vw = (1 + v)(1 + w) − 1, whose log1p is the sum of theirs."""
     folded = v * w
     folded += v

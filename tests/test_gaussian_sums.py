@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from bayesnb import _gaussian_sums as sums
+from bayesnb import naive_bayes
 from bayesnb._rows import over_classes
 from bayesnb._special import log_normal, log_student_t
 
@@ -28,16 +29,61 @@ def a_case(seed, *, df, missing, far=0.0, unit=1.0):
     return x * unit, freedom, loc * unit, scale * unit
 
 
+def no_kernel():
+    raise AssertionError("compiled")
+
+
+@pytest.mark.parametrize("worth", ["compiled", "NumPy"])
 @pytest.mark.parametrize("far", [0.0, 1e3, 1e12])
 @pytest.mark.parametrize("missing", [0.0, 0.2, 1.0])
 @pytest.mark.parametrize("df", ["equal", "by class", "single", "both", "firm", "firm and single"])
-def test_student(df, missing, far):
+def test_student(df, missing, far, worth, monkeypatch):
     x, freedom, loc, scale = a_case(1, df=df, missing=missing, far=far)
+    if worth == "compiled":
+        monkeypatch.setattr(sums, "_WORTH", 1)
+    else:
+        monkeypatch.setattr(sums, "_kernel", no_kernel)
     direct = over_classes(lambda x, loc, scale, df: log_student_t(x, df, loc, scale), x, loc, scale, freedom)
     size = over_classes(lambda x, loc, scale, df: abs(log_student_t(x, df, loc, scale)), x, loc, scale, freedom)
     found = sums.log_student_sum(x, freedom, loc, scale)
     assert found.shape == (150, C)
     assert (abs(found - direct) <= 1e-13 * size + 1e-12).all()
+
+
+@pytest.mark.parametrize(("n", "d", "c"), [(1, 1, 1), (3000, 300, 2), (700, 16, 5), (130, 17, 40)])
+def test_compiled_products(n, d, c, monkeypatch):
+    """Any shape: whole and broken blocks of rows, one logarithm and several."""
+    rng = np.random.default_rng(3)
+    x, loc, scale, df = rng.normal(size=(n, d)), rng.normal(size=(c, d)), rng.gamma(3, size=(c, d)), 9 + np.arange(c)
+    x[n // 2] *= 10
+    monkeypatch.setattr(sums, "_COMPILED", 1 << 18)
+    found = sums._log_products_compiled(x, 1 / scale, loc, -0.5 * df)
+    exact = np.stack([-0.5 * df[k] * np.log1p(((x - loc[k]) / scale[k]) ** 2).sum(1) for k in range(c)], 1)
+    assert found.shape == (n, c)
+    np.testing.assert_allclose(found, exact, rtol=1e-13)
+
+
+def test_what_is_compiled_depends_on_the_rows_and_not_on_the_threads(monkeypatch):
+    """A table is the same with one thread and with two, and large ones are compiled."""
+    rng = np.random.default_rng(4)
+    x, loc, scale = rng.normal(size=(4096, 20)), rng.normal(size=(3, 20)), rng.gamma(3, size=(3, 20))
+    monkeypatch.setattr(naive_bayes, "_CELLS", 1 << 14)
+    monkeypatch.setattr(sums, "_WORTH", x.size * 3)
+    calls, compiled = [], sums._log_products_compiled
+    monkeypatch.setattr(sums, "_log_products_compiled", lambda *given: calls.append(1) or compiled(*given))
+
+    def table(rows):
+        return naive_bayes.by_rows(lambda part: sums.log_student_sum(rows[part], 50 + 0 * loc, loc, scale), {"x": rows})
+
+    found = []
+    for threads in ("1", "2"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        found.append(table(x))
+        assert len(calls) == 4, threads
+        table(x[:-1024])
+        assert len(calls) == 4, threads
+        calls.clear()
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.parametrize("unit", [1e-90, 1.0, 1e90])

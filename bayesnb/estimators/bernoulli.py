@@ -46,6 +46,8 @@ class BernoulliNB(AbstractNB):
     NaN is a missing cell and left out. The mean, and with it the predictive, of one row equals add-α smoothing.
     """
 
+    _waits = True
+
     def __init__(
         self,
         *,
@@ -84,9 +86,8 @@ class BernoulliNB(AbstractNB):
             above.eliminate_zeros()
             return {BLOCK: above}
         above = (X > self.binarize).astype(float)
-        missing = np.isnan(X)
-        if missing.any():
-            above[missing] = np.nan
+        if np.isnan(X.min(initial=0)):
+            above[np.isnan(X)] = np.nan
         return {BLOCK: above}
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:

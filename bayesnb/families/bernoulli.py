@@ -15,7 +15,7 @@ from jaxtyping import Float, Int, Real
 from scipy import sparse
 
 from .._random import Key, log_dirichlet
-from .._rows import contract, is_missing_free, own_cells, rest, without_own
+from .._rows import contract, own_cells, rest, without_own
 from .._special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
 from .._typing import Array, Sparse, Theta
 from ..base import AbstractConjugate, observed, to_sites
@@ -39,15 +39,15 @@ class BetaBernoulli(AbstractConjugate):
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj1 = Σ_i r_ic x_ij and n_cj0 = Σ_i r_ic (1 − x_ij) over the observed cells, last axis (0, 1)."""
-        if is_missing_free(x):
+        xp = namespace(x, r)
+        with np.errstate(invalid="ignore"):
             ones = by_class(r, x)
+        if xp is np and not np.isnan(ones).any():  # no cell is missing
             zeros = remainder(class_totals(r)[:, None], ones)
         else:
-            xp = namespace(x, r)
             seen = ~xp.isnan(x)
             ones = by_class(r, xp.where(seen, x, 0))
             zeros = by_class(r, xp.where(seen, 1 - x, 0))
-        xp = namespace(ones)
         return Counts(xp.stack([zeros, ones], -1), 0 * ones)
 
     def update(self, stats: Counts) -> Self:
