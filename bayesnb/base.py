@@ -88,6 +88,13 @@ class AbstractConjugate(AbstractBlock):
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """log p(x_i | θ_c) in nats; leading axes of θ are draws and lead the result."""
 
+    def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
+        """`log_predictive`, or `log_likelihood` at given θ, up to a term of the row that is the same in all classes.
+
+        Classes are told apart by it as by the density, without the factorials of counts, where there are some.
+        """
+        return self.log_predictive(x) if theta is None else self.log_likelihood(theta, x)
+
     @abc.abstractmethod
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """Mean and variance over θ of log p(x_i | θ_c), in nats and nats²."""

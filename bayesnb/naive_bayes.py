@@ -109,6 +109,17 @@ class NaiveBayes:
         Without parameters they are integrated out, log p(y = c | data) + Σ_blocks log p(x_i | y = c, data); at given
         parameters log π_c + Σ_blocks log p(x_i | θ_c), with the leading axes of θ in front.
         """
+        if theta is None:
+            return self._table(rows, theta, lambda block, x, _: block.log_predictive(x))
+        return self._table(rows, theta, lambda block, x, given: block.log_likelihood(given, x))
+
+    def log_scores(self, rows: Rows, theta: Parameters | None = None) -> Float[Array, "*s n c"]:
+        """`log_joint` up to a term of the row that is the same in all classes: enough for their probabilities."""
+        return self._table(rows, theta, lambda block, x, given: block.log_score(x, given))
+
+    def _table(
+        self, rows: Rows, theta: Parameters | None, of_block: Callable[[Any, Any, Theta | None], Array]
+    ) -> Float[Array, "*s n c"]:
         log_pi = self.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"][..., None, :]
 
         def table(part: slice) -> Array:
@@ -116,7 +127,7 @@ class NaiveBayes:
             with np.errstate(over="ignore"):  # a row beyond 1e308 scales is that far away: the least number, not −∞
                 for name, block in self.blocks.items():
                     x = _cut(rows[name], part, log_pi)
-                    total = total + (block.log_predictive(x) if theta is None else block.log_likelihood(theta[name], x))
+                    total = total + of_block(block, x, None if theta is None else theta[name])
             xp = namespace(total)
             return xp.maximum(total, xp.finfo(total.dtype).min)
 

@@ -266,6 +266,20 @@ def test_likelihood_is_scipys(family: Family) -> None:
         np.testing.assert_allclose(block.log_likelihood(one, this.x), got[s], rtol=1e-13)
 
 
+@each_family
+def test_scores_are_log_densities_up_to_a_term_of_the_row(family: Family) -> None:
+    this = case(family)
+    theta = this.block.sample(this.rng)
+    joint = this.posterior.log_joint({"x": this.x})
+    for density, score in [
+        (this.block.log_predictive(this.x), this.block.log_score(this.x)),
+        (this.block.log_likelihood(theta, this.x), this.block.log_score(this.x, theta)),
+        (joint, this.posterior.log_scores({"x": this.x})),
+    ]:
+        term = density - score
+        np.testing.assert_allclose(term, np.broadcast_to(term[:, :1], term.shape), rtol=1e-11, atol=1e-11)
+
+
 # --- the NumPyro twin -----------------------------------------------------------------------------------------------
 
 

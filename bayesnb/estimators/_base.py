@@ -83,7 +83,7 @@ class JointClassifier(ClassifierMixin, BaseEstimator):
         With estimate="predictive" this is the Bayes predictive p(y | x, data), parameters integrated out of the joint;
         the average of class probabilities over the posterior is `sample_proba(X).mean(0)`, another number.
         """
-        table = self.predict_joint_log_proba(X)
+        table = self._scores(X)
         return by_rows(lambda part: log_normalize(table[part]), {BLOCK: table}, out=table)
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -92,8 +92,11 @@ class JointClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Label with the largest probability for each row, (n,)."""
-        joint = self.predict_joint_log_proba(X)
-        return self.classes_[np.argmax(joint, axis=1)]
+        return self.classes_[np.argmax(self._scores(X), axis=1)]
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """`predict_joint_log_proba` up to a term of the row that is the same in all classes."""
+        return self.predict_joint_log_proba(X)
 
 
 @dataclass(frozen=True)
@@ -411,10 +414,20 @@ class AbstractNB(JointClassifier):
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c) in nats, (n, c), under the current `estimate`."""
+        return self._table(X, NaiveBayes.log_joint)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        if type(self).predict_joint_log_proba is not AbstractNB.predict_joint_log_proba:
+            return self.predict_joint_log_proba(X)  # another table
+        return self._table(X, NaiveBayes.log_scores)
+
+    def _table(self, X: Any, method: Callable[..., np.ndarray]) -> np.ndarray:
         check_is_fitted(self)
         X, theta, posterior = self._validate(X, reset=False), self._theta(), self.posterior_
+        if sparse.issparse(X):  # whose product with a table reads what a column has in all classes
+            theta = jax.tree.map(np.asfortranarray, theta)
         return by_rows(
-            lambda part: posterior.log_joint(self._rows(_cut(X, part)), theta), {BLOCK: X}, posterior.least_cells
+            lambda part: method(posterior, self._rows(_cut(X, part)), theta), {BLOCK: X}, posterior.least_cells
         )
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -423,7 +436,7 @@ class AbstractNB(JointClassifier):
         With more classes log p(y = c | x_i), (n, c). A threshold other than 0 on the log odds is a class prior moved by
         that much: it trades precision against recall.
         """
-        table = self.predict_joint_log_proba(X)
+        table = self._scores(X)
         return table[:, 1] - table[:, 0] if table.shape[1] == 2 else log_normalize(table)
 
     def sample_proba(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:

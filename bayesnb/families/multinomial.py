@@ -78,26 +78,28 @@ class DirichletMultinomial(AbstractConjugate):
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """log L!/Πx! + Σ_j log α_j^(x_j) − log A^(L), A = Σα, with rising factorials a^(x) = Γ(a+x)/Γ(a)."""
-        return log_coefficient(x)[:, None] + self._log_polya(x)
+        return log_coefficient(x)[:, None] + self.log_score(x)
 
     @cached_property
     def _log_alpha(self) -> Float[Array, "c d"]:
         """log α, taken once for all blocks of rows, on the host laid out as the sparse product wants it."""
         return np.log(self.alpha, order="F") if namespace(self.alpha) is np else namespace(self.alpha).log(self.alpha)
 
-    def _log_polya(self, x: Any) -> Float[Array, "n c"]:
-        """Σ_j log α_j^(x_j) − log A^(L), A = Σα, rising factorials: a row's log probability but for its coefficient."""
+    def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
+        """Σ_j log α_j^(x_j) − log A^(L), A = Σα, or Σ_j x_j log θ_j: the log probability but for the coefficient."""
+        if theta is not None:
+            return matmul(x, theta["log_theta"])
         return log_rising_sum(x, self.alpha, self._log_alpha) - log_rising_lengths(self.alpha.sum(-1), row_totals(x))
 
     def _log_polya_without(self, x: Any, r: Any) -> Float[Array, "n c"]:
-        """The same with α − wx for α in the classes where the row has weight w."""
+        """`log_score` with α − wx for α in the classes where the row has weight w."""
         rising = own_cells(lambda x, w, alpha: log_rising_cells(rest(alpha, w * x), x))
 
         def own(x: Any, w: Array, alpha: Array) -> Array:
             length = row_totals(x)
             return rising(x, w, alpha) - log_rising(rest(alpha.sum(), w[:, 0] * length), length)
 
-        return without_own(self._log_polya, own, as_counts(x), r, self.alpha)
+        return without_own(self.log_score, own, as_counts(x), r, self.alpha)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: α − wx for α in the classes where the row has weight w."""
@@ -105,7 +107,7 @@ class DirichletMultinomial(AbstractConjugate):
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """log L!/Πx! + Σ_j x_j log θ_j."""
-        return log_coefficient(x)[:, None] + matmul(x, theta["log_theta"])
+        return log_coefficient(x)[:, None] + self.log_score(x, theta)
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights log θ and intercept 0 of log p(x | θ), up to the coefficient, which is the same in all classes."""

@@ -85,10 +85,17 @@ class GammaPoisson(AbstractConjugate):
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Negative binomial: log Γ(a+x)/Γ(a) − log x! − a log(1 + 1/b) − x log(b+1), summed over j."""
+        return self.log_score(x) + _log_base(x)[:, None]
+
+    def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
+        """Σ_j log Γ(a+x)/Γ(a) − a log(1 + 1/b) − x log(b+1), or Σ_j x log λ − λ: all but the factorials of counts."""
+        if theta is not None:
+            log_rate = theta["log_rate"]
+            return contract(x, log_rate, -namespace(log_rate).exp(log_rate))
         xp = namespace(x, self.a)
         counts = x if sparse.issparse(x) else xp.where(xp.isnan(x), 0, x)
         line = contract(x, -xp.log1p(self.b), -self.a * xp.log1p(1 / self.b))
-        return log_rising_sum(counts, self.a) + line + _log_base(x)[:, None]
+        return log_rising_sum(counts, self.a) + line
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: a − wx for a and b − w for b in the classes where the row has weight w."""
@@ -105,8 +112,7 @@ class GammaPoisson(AbstractConjugate):
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j x log λ − λ − log x!."""
-        log_rate = theta["log_rate"]
-        return contract(x, log_rate, -namespace(log_rate).exp(log_rate)) + _log_base(x)[:, None]
+        return self.log_score(x, theta) + _log_base(x)[:, None]
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights log λ and intercept −Σ_j λ of log p(x | θ), up to −Σ log x!, which is the same in all classes."""
