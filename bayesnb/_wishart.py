@@ -8,7 +8,6 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -73,6 +72,8 @@ def distances(
     if xp is np:
         table = np.stack([column(*one) for one in zip(*flat, strict=True)], -1)
     else:
+        import jax
+
         table = jax.vmap(column, out_axes=-1)(*flat)
     return xp.moveaxis(table.reshape(len(x), *lead), 0, -2)
 

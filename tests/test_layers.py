@@ -14,7 +14,7 @@ import bayesnb
 ROOT = Path(bayesnb.__file__).parent
 # ground floor first; a module imports from the floors below its own, or from its own package
 FLOORS = [
-    {"_parallel", "_typing"},
+    {"_lazy", "_parallel", "_pytree", "_typing"},
     {"_special"},
     {"_random", "_rows", "statistics"},
     {"_kernel_sums", "_gaussian_sums", "_wishart"},
@@ -83,14 +83,102 @@ def fresh(code: str) -> None:
     ("module", "absent"),
     [
         ("bayesnb", ["arviz", "dask", "jax", "matplotlib", "numpyro", "pandas", "sklearn", "xarray"]),
-        ("bayesnb.families", ["arviz", "dask", "matplotlib", "pandas", "sklearn", "xarray"]),
-        ("bayesnb.naive_bayes", ["arviz", "dask", "matplotlib", "pandas", "sklearn", "xarray"]),
-        ("bayesnb.estimators", ["arviz", "dask", "matplotlib", "xarray"]),
+        ("bayesnb.families.kernel_density", ["arviz", "dask", "matplotlib", "pandas", "sklearn", "xarray"]),
+        ("bayesnb.naive_bayes", ["arviz", "dask", "jax", "matplotlib", "pandas", "sklearn", "xarray"]),
+        ("bayesnb.estimators.mixed", ["arviz", "dask", "jax", "matplotlib", "xarray"]),
         ("bayesnb.plots", ["arviz", "dask", "matplotlib", "xarray"]),
     ],
 )
 def test_what_an_import_loads(module: str, absent: list[str]) -> None:
     fresh(f"import sys, {module}; assert not (loaded := sys.modules.keys() & set({absent})), loaded")
+
+
+def test_the_host_needs_no_jax() -> None:
+    """Fitting, predicting and what estimators tell of it; scikit-learn itself brings pandas and scipy.stats."""
+    fresh("""
+import sys
+import numpy as np
+import bayesnb
+
+rng = np.random.default_rng(0)
+X, y = rng.integers(0, 2, (40, 3)) + 1.0, np.repeat([0, 1], 20)
+names = "Bernoulli Categorical Complement Exponential Gaussian Geometric Mixed Multinomial Poisson".split()
+for nb in [*(getattr(bayesnb, name + "NB")() for name in names), bayesnb.GaussianDA()]:
+    if isinstance(nb, bayesnb.BernoulliNB):
+        nb.set_params(binarize=1.5)
+    nb.fit(X, y).partial_fit(X, y).forget(X, y)
+    for method in (nb.predict, nb.predict_proba, nb.decision_function, nb.novelty_score):
+        method(X)
+    nb.set_params(estimate="mean").predict(X)
+    nb.class_count_
+    for name in ("log_evidence_", "intercept_"):
+        hasattr(nb, name)
+assert not (loaded := sys.modules.keys() & {"jax", "jaxlib", "numpyro"}), loaded
+""")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="several starts in one process")
+def test_jax_knows_what_leaves_an_estimator_whichever_is_imported_first() -> None:
+    """Every road by which a pytree is had before JAX is there, each in a process of its own."""
+    fresh("""
+import copy, os, pickle, sys, traceback
+import numpy as np
+import bayesnb
+from bayesnb._pytree import kept_inside
+
+def jit():
+    global jax
+    import jax
+    table = jax.jit(lambda nb, x: nb.log_joint({"x": x}))(nb.posterior_, X)
+    assert np.allclose(table, nb.predict_joint_log_proba(X), rtol=1e-4)
+    return nb.prior_
+
+def make():
+    from bayesnb.families.gaussian import NormalInverseGamma
+    return NormalInverseGamma(*np.ones((4, 2, 3)))
+
+def add():
+    from bayesnb.statistics import Moments
+    return Moments.of(X, np.ones((8, 2)))
+
+def fit_again():
+    import jax
+    return vars(bayesnb.GaussianNB().fit(X, y))["prior_"]
+
+X, y = np.random.default_rng(0).normal(size=(8, 3)), np.repeat([0, 1], 4)
+nb = bayesnb.GaussianNB().fit(X, y)
+with kept_inside():
+    held, whole = pickle.dumps(nb.posterior_), pickle.dumps(nb)
+roads = {
+    "posterior": lambda: nb.posterior_,
+    "prior": lambda: nb.prior_,
+    "statistics": lambda: nb.statistics_,
+    "compiled": jit,
+    "unpickled": lambda: pickle.loads(held),
+    "of an unpickled estimator": lambda: pickle.loads(whole).posterior_,
+    "copied": lambda: copy.deepcopy(vars(nb)["prior_"]),
+    "by hand": make,
+    "by hand in a model": lambda: bayesnb.NaiveBayes(bayesnb.families.FixedClasses(np.ones(2)), {"x": make()}),
+    "sums": add,
+    "made when it is there": fit_again,
+}
+assert "jax" not in sys.modules
+children = {}
+for road, tree in roads.items():
+    children[road] = os.fork()
+    if not children[road]:
+        try:
+            tree = tree()
+            import jax
+            leaves = jax.tree.leaves(tree)
+            assert len(leaves) > 1 and all(isinstance(leaf, np.ndarray) for leaf in leaves), leaves
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+lost = [road for road, child in children.items() if os.waitpid(child, 0)[1]]
+assert not lost, lost
+""")
 
 
 def test_imports_start_no_device_and_change_nothing() -> None:

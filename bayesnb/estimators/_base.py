@@ -14,7 +14,6 @@ from dataclasses import dataclass, is_dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-import jax
 import numpy as np
 from pandas import DataFrame, isna
 from scipy import sparse
@@ -30,6 +29,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from .._pytree import Shown, kept_inside, leaves, map_leaves, tell_jax
 from .._random import categorical, generator
 from .._rows import csr_slice
 from .._special import log_normalize
@@ -58,7 +58,8 @@ def all_or_nothing(method: Method) -> Method:
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(self))
         try:
-            return method(self, *args, **kwargs)
+            with kept_inside():
+                return method(self, *args, **kwargs)
         except BaseException:
             vars(self).clear()
             vars(self).update(before)
@@ -103,6 +104,7 @@ class _Conditioned:
     statistics: Statistics
 
     @functools.cached_property
+    @kept_inside()
     def posterior(self) -> NaiveBayes:
         return self.prior.update(self.statistics)
 
@@ -118,7 +120,8 @@ class AbstractNB(JointClassifier):
     class_alpha: Any
     alpha: Any
     force_alpha: bool
-    statistics_: Statistics
+    prior_ = Shown()
+    statistics_ = Shown()
 
     # --- what a subclass supplies -----------------------------------------------------------------------------------
 
@@ -268,7 +271,7 @@ class AbstractNB(JointClassifier):
             wide[at] = leaf
             return wide
 
-        self.statistics_ = jax.tree.map(spread, self.statistics_)
+        self.statistics_ = map_leaves(spread, self.statistics_)
         self.classes_ = classes
 
     def _without(self, stats: Statistics) -> Statistics:
@@ -308,7 +311,7 @@ class AbstractNB(JointClassifier):
     def _set_statistics(self, stats: Statistics) -> Self:
         self._check_estimate()
         # one layout: the last bits of a sum depend on it, and a file or a pickle would change it
-        self.statistics_ = stats = jax.tree.map(np.ascontiguousarray, stats)
+        self.statistics_ = stats = map_leaves(np.ascontiguousarray, stats)
         self.prior_ = NaiveBayes(self._class_prior(), self._blocks(stats))
         self._conditioned = _Conditioned(self.prior_, stats)
         return self
@@ -358,6 +361,7 @@ class AbstractNB(JointClassifier):
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
+    @kept_inside()
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c) in nats, (n, c), under the current `estimate`."""
         check_is_fitted(self)
@@ -382,7 +386,7 @@ class AbstractNB(JointClassifier):
         is averaged first and normalised then.
         """
         rows, rng = self._encode(X), generator(seed)
-        size = sum(leaf.size for leaf in jax.tree.leaves(self.posterior_))
+        size = sum(leaf.size for leaf in leaves(self.posterior_))
         step = max(1, _DRAWN // size)
         draws = []
         for at in range(0, n_draws, step):
@@ -491,14 +495,17 @@ class AbstractNB(JointClassifier):
     def posterior_(self) -> NaiveBayes:
         """The prior conditioned on all rows fitted, frozen; derived when it is first asked for."""
         check_is_fitted(self)
+        tell_jax()
         return self._conditioned.posterior
 
     @property
+    @kept_inside()
     def class_count_(self) -> np.ndarray:
         """Weight of each class, (c,)."""
         return self.statistics_.n
 
     @property
+    @kept_inside()
     def log_evidence_(self) -> float:
         """log p(X, y) of all rows fitted, constants included, in nats."""
         for block in self.prior_.blocks.values():
@@ -507,6 +514,7 @@ class AbstractNB(JointClassifier):
         return float(self.prior_.log_marginal(self.statistics_))
 
     @property
+    @kept_inside()
     def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, c) and intercepts (c,) of the discriminant under the current estimate."""
         check_is_fitted(self)

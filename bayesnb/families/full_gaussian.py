@@ -12,10 +12,10 @@ distribution, §9; Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §3.6.
 from dataclasses import dataclass
 from typing import Any, Self
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int, Real
 
+from .._pytree import pytree
 from .._random import Key, normal, split
 from .._rows import rest, without_own
 from .._special import LOG_2PI, digamma, log1p_square, log_rising, namespace, square, tetragamma, trigamma
@@ -38,7 +38,7 @@ from ..base import AbstractConjugate, as_jax
 from ..statistics import Scatter
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class NormalInverseWishart(AbstractConjugate):
     """Normal–inverse-Wishart density of each (μ_c, Σ_c), prior or posterior.

@@ -60,6 +60,7 @@ from .._kernel_sums import (
     traced_product,
     traced_products,
 )
+from .._pytree import pytree
 from .._random import Key
 from .._special import LOG_2PI, namespace, square
 from .._typing import Array, Sparse, Theta
@@ -77,7 +78,7 @@ class _Grid(NamedTuple):
     log_z: Any  # (c, d)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class KernelDensity(AbstractConjugate):
     """Density of each log h_cj, prior or posterior, and the cells that the kernels sit on.

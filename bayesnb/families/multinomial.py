@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int, Real
 
+from .._pytree import pytree
 from .._random import Key, log_dirichlet
 from .._rows import (
     as_counts,
@@ -36,7 +36,7 @@ from ..base import AbstractConjugate, as_jax
 from ..statistics import Counts, by_class
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class DirichletMultinomial(AbstractConjugate):
     """Dirichlet density of each θ_c, prior or posterior.
