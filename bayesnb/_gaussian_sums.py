@@ -10,12 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Real
 from scipy import sparse
 
 from ._rows import over_classes, product_less_one
 from ._special import LOG_2PI, log_normal, log_student_t, namespace
-from ._typing import Array, Sparse
+from ._typing import Array, Bool, Float, Real, Sparse
 
 _FAR = 32.0  # standard deviations from the origin: (u/s)² of 1,000 leaves an error of 1e-13 a cell
 _LARGE = 1e100  # standard deviations from the origin, beyond which squares could overflow

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Float, Real
 from scipy import sparse
 
 from ._special import gammaln, in_chunks, log1p_square, log_rising, namespace
-from ._typing import Array, Sparse, Value
+from ._typing import Array, Float, Real, Sparse, Value
 
 _LARGEST = 32  # counts above are rare in text, and go through log Γ
 _LEVELS = 8  # factors of a rising factorial that are multiplied before the logarithm

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from ._random import Key, log_gamma, normal, split
 from ._special import gammaln, log1p_square, log_rising, namespace
-from ._typing import Array, Value
+from ._typing import Array, Float, Value
 
 LOG_PI = float(np.log(np.pi))
 

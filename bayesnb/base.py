@@ -10,13 +10,12 @@ import abc
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from jaxtyping import Float, Int, Real
 from scipy import sparse
 
 from ._pytree import leaves
 from ._random import Key
 from ._special import log_floor, namespace
-from ._typing import Array, Sparse, Theta
+from ._typing import Array, Float, Int, Real, Sparse, Theta
 
 
 class AbstractBlock(abc.ABC):

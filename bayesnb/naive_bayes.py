@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from jaxtyping import Float
 from scipy import sparse
 
 from ._parallel import in_order
@@ -21,7 +20,7 @@ from ._pytree import leaves, pytree
 from ._random import Key, split
 from ._rows import csr_slice, slices
 from ._special import namespace
-from ._typing import Array, Sparse, Theta, Value
+from ._typing import Array, Float, Sparse, Theta, Value
 from .base import AbstractConjugate, as_jax, from_sites, to_sites
 from .families.classes import AbstractClasses
 from .statistics import class_totals

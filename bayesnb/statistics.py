@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
 from scipy import sparse
 
 from ._pytree import map_leaves, pytree
 from ._special import LOG_2PI, namespace
-from ._typing import Array, Sparse, Value
+from ._typing import Array, Float, Int, Shaped, Sparse, Value
 
 
 def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndarray, " n"] | None = None) -> Sparse:

@@ -4,12 +4,18 @@ import ast
 import os
 import subprocess
 import sys
+import typing
 from collections.abc import Iterator
 from pathlib import Path
 
+import jax
+import jaxtyping
+import numpy as np
 import pytest
 
 import bayesnb
+from bayesnb import _typing
+from bayesnb._special import log_normalize
 
 ROOT = Path(bayesnb.__file__).parent
 # ground floor first; a module imports from the floors below its own, or from its own package
@@ -68,6 +74,14 @@ def test_imports_point_down(path: Path) -> None:
 def test_the_core_needs_few_packages(path: Path) -> None:
     packages = {name.split(".")[0] for name in imports(path)} - sys.stdlib_module_names
     assert packages <= {"bayesnb", "jax", "jaxtyping", "numpy", "numpyro", "scipy", "threadpoolctl"}
+
+
+def test_the_tests_check_types_in_full() -> None:
+    """Annotations say nothing where JAX was not imported before them."""
+    assert {jax.Array, np.ndarray} == {*typing.get_args(_typing.Array)}
+    assert _typing.Float is jaxtyping.Float
+    with pytest.raises(jaxtyping.TypeCheckError, match="log_normalize"):
+        log_normalize([0.0])
 
 
 def fresh(code: str) -> None:

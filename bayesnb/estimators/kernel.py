@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from .._typing import Float
 from ..families.kernel_density import KernelDensity
 from ..naive_bayes import Rows, Statistics
 from ..statistics import Sample

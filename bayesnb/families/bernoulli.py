@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float, Int, Real
 from scipy import sparse
 
 from .._pytree import pytree
 from .._random import Key, log_dirichlet
 from .._rows import contract, is_missing_free, own_cells, rest, without_own
 from .._special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed, to_sites
 from ..statistics import Counts, by_class, class_totals, remainder
 

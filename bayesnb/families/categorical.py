@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float, Int, Real
 from scipy import sparse
 
 from .._pytree import pytree
 from .._random import Key, categorical, log_dirichlet
 from .._rows import indicators, made_dense, matmul, rest, without_own
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..statistics import Counts, by_class, class_totals, remainder
 

@@ -8,13 +8,11 @@ import abc
 from dataclasses import dataclass
 from typing import Any, Self
 
-from jaxtyping import Float
-
 from .._pytree import pytree
 from .._random import Key, log_dirichlet
 from .._rows import rest
 from .._special import digamma, gammaln, log_floor, log_rising, log_shares, namespace, tetragamma, trigamma
-from .._typing import Array, Theta, Value
+from .._typing import Array, Float, Theta, Value
 
 
 class AbstractClasses(abc.ABC):

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float, Int, Real
 from scipy import sparse
 
 from .._pytree import pytree
@@ -43,7 +42,7 @@ from .._rows import (
     without_own,
 )
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
 from ..statistics import Counts, by_class
 

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float, Int, Real
 
 from .._pytree import pytree
 from .._random import Key, normal, split
 from .._rows import rest, without_own
 from .._special import LOG_2PI, digamma, log1p_square, log_rising, namespace, square, tetragamma, trigamma
-from .._typing import Array, Sparse, Theta, Value
+from .._typing import Array, Float, Int, Real, Sparse, Theta, Value
 from .._wishart import (
     LOG_PI,
     InverseWishartMarginal,

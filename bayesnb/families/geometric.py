@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float, Int, Real
 from scipy import sparse
 
 from .._pytree import pytree
@@ -29,7 +28,7 @@ from .._rows import (
     without_own,
 )
 from .._special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..statistics import Totals, by_class, class_totals
 

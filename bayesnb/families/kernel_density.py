@@ -43,7 +43,6 @@ import jax.numpy as jnp
 import jax.scipy.special as jsp
 import numpy as np
 import scipy.special as sp
-from jaxtyping import Float, Int, Real
 
 from .._kernel_sums import (
     MESH,
@@ -63,7 +62,7 @@ from .._kernel_sums import (
 from .._pytree import pytree
 from .._random import Key
 from .._special import LOG_2PI, namespace, square
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate
 from ..statistics import Sample, one_hot
 

@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float, Int, Real
 
 from .._pytree import pytree
 from .._random import Key, log_dirichlet
@@ -31,7 +30,7 @@ from .._rows import (
     without_own,
 )
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
 from ..statistics import Counts, by_class
 

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float, Int, Real
 
 from .._pytree import pytree
 from .._random import Key
 from .._special import namespace
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
 
 

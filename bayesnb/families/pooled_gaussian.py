@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float, Int, Real
 from scipy import sparse
 
 from .._gaussian_sums import log_normal_sum, log_student_sum
@@ -29,7 +28,7 @@ from .._special import (
     square,
     trigamma,
 )
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..statistics import Moments
 

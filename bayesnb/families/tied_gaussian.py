@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float, Int, Real
 from scipy import sparse
 
 from .._pytree import pytree
 from .._random import Key, normal, split
 from .._rows import rest
 from .._special import LOG_2PI, digamma, log_rising, namespace, square, trigamma
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from .._wishart import (
     LOG_PI,
     InverseWishartMarginal,
