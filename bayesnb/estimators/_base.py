@@ -120,8 +120,8 @@ class AbstractNB(JointClassifier):
     class_alpha: Any
     alpha: Any
     force_alpha: bool
-    prior_ = Shown()
-    statistics_ = Shown()
+    prior_: NaiveBayes = Shown()  # type: ignore[assignment]
+    statistics_: Statistics = Shown()  # type: ignore[assignment]
 
     # --- what a subclass supplies -----------------------------------------------------------------------------------
 
