@@ -3,8 +3,9 @@
 Names are looked up on first use, so that importing the package loads neither JAX nor scikit-learn nor ArviZ.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ._lazy import by_name
 
 if TYPE_CHECKING:
     from . import datasets as datasets
@@ -91,29 +92,22 @@ _HOME = {
     "cost_scorer": "analysis.decisions",
     "cost_threshold": "analysis.decisions",
     "count_parameters": "analysis.counting",
+    "datasets": "datasets",
     "decide": "analysis.decisions",
+    "drop_in": "drop_in",
     "expected_costs": "analysis.decisions",
     "expected_information": "analysis.active",
-    "most_informative": "analysis.active",
+    "families": "families",
     "fit_batches": "streaming",
     "fit_prior": "analysis.prior_fitting",
     "load": "persistence",
+    "most_informative": "analysis.active",
     "moved_prior": "analysis.decisions",
+    "plots": "plots",
     "predict_batches": "streaming",
     "rank_features": "analysis.ranking",
     "select_features": "analysis.selection",
     "with_class_prior": "analysis.decisions",
 }
-__all__ = [*_HOME, "datasets", "drop_in", "families", "plots"]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f".{_HOME[name]}", __name__), name)
-    if name in ("datasets", "drop_in", "families", "plots"):
-        return import_module(f".{name}", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__all__ = [*_HOME]
+__getattr__, __dir__ = by_name(__name__, _HOME)

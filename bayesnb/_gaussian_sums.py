@@ -10,17 +10,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
-from jaxtyping import Bool, Float, Real
 from scipy import sparse
 
 from ._parallel import repeats
 from ._rows import over_classes, product_less_one, slices
 from ._special import LOG_2PI, log_normal, log_student_t, namespace
-from ._typing import Array, Sparse
+from ._typing import Array, Bool, Float, Real, Sparse
 
 _FAR = 32.0  # standard deviations from the origin: (u/s)² of 1,000 leaves an error of 1e-13 a cell
 _LARGE = 1e100  # standard deviations within it and above its inverse have squares that are normal numbers
@@ -124,7 +120,7 @@ def _about_origin(
     constant, of = level(u, s, *rest), products(u, s, *rest)
     table = np.empty((len(x), len(loc)))
     with np.errstate(over="ignore", invalid="ignore"):
-        parts = slices(*x.shape, _CELLS)
+        parts = slices(len(x), x.shape[1], _CELLS)
         rows = np.empty((min(parts[0].stop, len(x)), near.sum()))  # one piece of memory, which stays in the cache
         for part in parts:
             cells = x[part] if near.all() else x[part][:, near]
@@ -145,6 +141,8 @@ def _log_products_compiled(
     x: Float[Array, "n d"], slope: Float[Array, "c d"], loc: Float[Array, "c d"], weights: Float[Array, " c"]
 ) -> Float[Array, "n c"]:
     """w_c Σ_j log(1 + v_j), v_j = (x_j − m_cj)² g_cj², by XLA in blocks of rows whose shape does not depend on n."""
+    import jax
+
     n, d = x.shape
     step = 1 << max(_COMPILED // slope.size, _TILE).bit_length() - 1
     table = np.empty((n, len(slope)))
@@ -161,6 +159,10 @@ def _log_products_compiled(
 
 @functools.cache
 def _kernel() -> Callable[..., Array]:
+    import jax
+    import jax.numpy as jnp
+    from jax import lax
+
     def product(v: list[Array]) -> Array:
         return functools.reduce(product_less_one, v)
 

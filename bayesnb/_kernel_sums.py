@@ -12,10 +12,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 
 from ._special import LOG_2PI, namespace, square
-from ._typing import Array, Value
+from ._typing import Array, Float, Value
 
 SEARCH = 17  # nodes of each of the two searches for the range of a posterior
 NODES = 33  # nodes of the grid itself

@@ -6,14 +6,12 @@ On a CPU NumPy's generator makes about 13 million gamma draws a second, `jax.ran
 
 from typing import TypeAlias
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from ._special import log_floor, log_normalize
-from ._typing import Array
+from ._special import log_floor, log_normalize, namespace
+from ._typing import Array, JaxArray
 
-Key: TypeAlias = np.random.Generator | jax.Array
+Key: TypeAlias = np.random.Generator | JaxArray
 
 
 def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
@@ -23,12 +21,20 @@ def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
 
 def split(key: Key, n: int) -> list[Key]:
     """n keys for n independent uses; a generator carries its own state and serves them all."""
-    return [key] * n if isinstance(key, np.random.Generator) else list(jax.random.split(key, n))
+    if isinstance(key, np.random.Generator):
+        return [key] * n
+    import jax
+
+    return list(jax.random.split(key, n))
 
 
 def normal(key: Key, shape: tuple[int, ...]) -> Array:
     """Standard normal draws."""
-    return key.standard_normal(shape) if isinstance(key, np.random.Generator) else jax.random.normal(key, shape)
+    if isinstance(key, np.random.Generator):
+        return key.standard_normal(shape)
+    import jax
+
+    return jax.random.normal(key, shape)
 
 
 def log_gamma(key: Key, a: Array, shape: tuple[int, ...] = ()) -> Array:
@@ -43,7 +49,9 @@ def log_gamma(key: Key, a: Array, shape: tuple[int, ...] = ()) -> Array:
     """
     shape = (*shape, *np.shape(a))
     if not isinstance(key, np.random.Generator):
-        return jax.random.loggamma(key, jnp.asarray(a), shape)
+        import jax
+
+        return jax.random.loggamma(key, jax.numpy.asarray(a), shape)
     small = np.broadcast_to(np.asarray(a) < 1, shape)
     draws = np.log(key.standard_gamma(a + (np.asarray(a) < 1), shape))
     if small.any():
@@ -64,6 +72,6 @@ def categorical(key: np.random.Generator, log_p: np.ndarray) -> np.ndarray:
 def inverse_gamma(key: Key, a: Array, b: Array, shape: tuple[int, ...] = ()) -> Array:
     """Draws of b / Gamma(a, 1): inverse gamma with shape a and scale b, held inside the range of the type."""
     log_draw = log_gamma(key, a, shape)
-    xp = jnp if isinstance(log_draw, jax.Array) else np
+    xp = namespace(log_draw)
     limit = -log_floor(xp.ones((), log_draw.dtype) * 0) - 1
     return xp.exp(xp.clip(xp.log(b) - log_draw, -limit, limit))

@@ -5,13 +5,11 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import jax
 import numpy as np
-from jaxtyping import Float, Real
 from scipy import sparse
 
 from ._special import gammaln, in_chunks, log1p_square, log_rising, namespace
-from ._typing import Array, Sparse, Value
+from ._typing import Array, Float, Real, Sparse, Value
 
 _LARGEST = 32  # counts above are rare in text, and go through log Γ
 _LEVELS = 8  # factors of a rising factorial that are multiplied before the logarithm
@@ -72,6 +70,8 @@ def over_classes(f: Callable[..., Array], x: Real[Array, "n d"] | Sparse, *field
         flat = [np.broadcast_to(v, fields[0].shape).reshape(-1, x.shape[1]) for v in fields]
         table = np.stack([column(*values) for values in zip(*flat, strict=True)], -1)
         return np.moveaxis(table.reshape(len(x), *lead), 0, -2)
+    import jax
+
     over = jax.vmap(column, out_axes=-1)
     for _ in fields[0].shape[:-2]:
         over = jax.vmap(over)
@@ -388,6 +388,8 @@ def without_own(
     fields : (c, …) hyperparameters
     """
     if namespace(x, r, *fields) is not np:
+        import jax
+
         return jax.vmap(own, in_axes=(None, 1, *(0 for _ in fields)), out_axes=1)(x, r[:, :, None], *fields)
     table, r = predictive(x), sparse.csc_array(r)
     for k, (start, end) in enumerate(zip(r.indptr[:-1], r.indptr[1:], strict=True)):

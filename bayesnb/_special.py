@@ -5,13 +5,11 @@ arrays (and the tracers of `jit`, `vmap` and `grad`) by JAX. So the same formula
 compilation, and inside a compiled, differentiated program.
 """
 
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import jax.scipy.special as jsp
 import numpy as np
 import scipy.special as sp
 
@@ -23,11 +21,20 @@ _SHIFT = 8  # recurrence steps before Stirling's series; from there on its first
 
 def namespace(*arrays: object) -> ModuleType:
     """`jax.numpy` if any argument is a JAX array or tracer, else `numpy`."""
-    return jnp if any(isinstance(a, jax.Array) for a in arrays) else np
+    kind = getattr(sys.modules.get("jax"), "Array", ())  # while JAX is not there, no array is its own
+    if not any(isinstance(a, kind) for a in arrays):
+        return np
+    import jax.numpy as jnp
+
+    return jnp
 
 
 def _special(*arrays: object) -> ModuleType:
-    return jsp if namespace(*arrays) is jnp else sp
+    if namespace(*arrays) is np:
+        return sp
+    import jax.scipy.special as jsp
+
+    return jsp
 
 
 def gammaln(x: Array | Scalar) -> Array | Scalar:
@@ -42,15 +49,15 @@ def digamma(x: Array | Scalar) -> Array | Scalar:
 
 def trigamma(x: Array | Scalar) -> Array | Scalar:
     """ψ₁(x) = d² log Γ(x) / dx², x > 0, in the precision of x."""
-    if namespace(x) is jnp:
-        return jsp.polygamma(1, x)
+    if namespace(x) is not np:
+        return _special(x).polygamma(1, x)
     return _hurwitz(2, x)  # ψ₁(x) = ζ(2, x), DLMF 25.11.12
 
 
 def tetragamma(x: Array | Scalar) -> Array | Scalar:
     """ψ₂(x) = d³ log Γ(x) / dx³, x > 0, in the precision of x."""
-    if namespace(x) is jnp:
-        return jsp.polygamma(2, x)
+    if namespace(x) is not np:
+        return _special(x).polygamma(2, x)
     return -2 * _hurwitz(3, x)  # ψ₂(x) = −2 ζ(3, x), DLMF 25.11.12
 
 

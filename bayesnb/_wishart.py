@@ -8,13 +8,11 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
-from jaxtyping import Float
 
 from ._random import Key, log_gamma, normal, split
 from ._special import gammaln, log1p_square, log_rising, namespace
-from ._typing import Array, Value
+from ._typing import Array, Float, Value
 
 LOG_PI = float(np.log(np.pi))
 
@@ -73,6 +71,8 @@ def distances(
     if xp is np:
         table = np.stack([column(*one) for one in zip(*flat, strict=True)], -1)
     else:
+        import jax
+
         table = jax.vmap(column, out_axes=-1)(*flat)
     return xp.moveaxis(table.reshape(len(x), *lead), 0, -2)
 

@@ -9,15 +9,13 @@ out (inside `jit`, `vmap`, `grad`).
 import abc
 from typing import Any, ClassVar, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int, Real
 from scipy import sparse
 
+from ._pytree import leaves
 from ._random import Key
 from ._special import log_floor, namespace
-from ._typing import Array, Sparse, Theta
+from ._typing import Array, Float, Int, Real, Sparse, Theta
 
 
 class AbstractBlock(abc.ABC):
@@ -52,7 +50,7 @@ class AbstractConjugate(AbstractBlock):
     @property
     def shape(self) -> tuple[int, int]:
         """Number of classes and of features: the first two axes of the first field."""
-        c, d = jax.tree.leaves(self)[0].shape[:2]
+        c, d = next(leaves(self)).shape[:2]
         return c, d
 
     @abc.abstractmethod
@@ -167,6 +165,9 @@ def as_jax(tree: Any) -> Any:
 
     Said explicitly: NumPy's float64 handed to JAX as it is can stay float64 where 64 bits are switched off.
     """
+    import jax
+    import jax.numpy as jnp
+
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(float)), tree)
 
 
@@ -174,6 +175,8 @@ def observed(x: Any, fill: float = 0.0) -> tuple[Any, Any]:
     """(mask, x) for a NumPyro site: missing cells are masked and filled with a value of the support; None is drawn."""
     if x is None:
         return True, None
+    import jax.numpy as jnp
+
     x = as_jax(x.toarray() if sparse.issparse(x) else x)
     seen = ~jnp.isnan(x)
     return seen, jnp.where(seen, x, fill)

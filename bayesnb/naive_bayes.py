@@ -12,16 +12,15 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
-import jax
 import numpy as np
-from jaxtyping import Float
 from scipy import sparse
 
 from ._parallel import in_order
+from ._pytree import leaves, pytree
 from ._random import Key, split
 from ._rows import csr_slice, slices
 from ._special import namespace
-from ._typing import Array, Sparse, Theta, Value
+from ._typing import Array, Float, Sparse, Theta, Value
 from .base import AbstractConjugate, as_jax, from_sites, to_sites
 from .families.classes import AbstractClasses
 from .statistics import class_totals
@@ -33,7 +32,7 @@ CLASS = "class"  # the key of π among the parameters of the blocks
 _CELLS = 1 << 20  # cells of X worked on at a time: 8 MiB of float64; with fewer Python would take longer than NumPy
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Statistics:
     """Class weights and the statistics of every block: again a commutative monoid.
@@ -58,7 +57,7 @@ class Statistics:
         return type(self)(self.n - other.n, {k: stats - other.blocks[k] for k, stats in self.blocks.items()})
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class NaiveBayes:
     """Class prior times blocks, prior or posterior.
@@ -91,7 +90,7 @@ class NaiveBayes:
     @property
     def least_cells(self) -> int:
         """Cells of X that are worth a pass over all parameters: adding statistics up, taking logarithms."""
-        return 2 * sum(leaf.size for leaf in jax.tree.leaves(self))
+        return 2 * sum(leaf.size for leaf in leaves(self))
 
     def update(self, stats: Statistics) -> Self:
         """Condition on statistics."""

@@ -10,14 +10,12 @@ import operator
 from dataclasses import dataclass
 from typing import Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int, Shaped
 from scipy import sparse
 
+from ._pytree import map_leaves, pytree
 from ._special import LOG_2PI, namespace
-from ._typing import Array, Sparse, Value
+from ._typing import Array, Float, Int, Shaped, Sparse, Value
 
 
 def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndarray, " n"] | None = None) -> Sparse:
@@ -75,16 +73,16 @@ class _Additive:
 
     def zero(self) -> Self:
         """Statistics of no rows at all, of the same shape."""
-        return jax.tree.map(lambda leaf: 0 * leaf, self)
+        return map_leaves(lambda leaf: 0 * leaf, self)
 
     def __add__(self, other: Self) -> Self:
-        return jax.tree.map(operator.add, self, other)
+        return map_leaves(operator.add, self, other)
 
     def __sub__(self, other: Self) -> Self:
-        return jax.tree.map(operator.sub, self, other)
+        return map_leaves(operator.sub, self, other)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Counts(_Additive):
     """Weighted number of events by class and kind.
@@ -99,7 +97,7 @@ class Counts(_Additive):
     log_h: Float[Array, " c *pieces"]
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Totals(_Additive):
     """Sum of a count variable and the number of cells it was summed over.
@@ -135,7 +133,7 @@ class _Centred:
 
     def zero(self) -> Self:
         """Statistics of no rows at all, of the same shape."""
-        return jax.tree.map(lambda leaf: 0 * leaf, self)
+        return map_leaves(lambda leaf: 0 * leaf, self)
 
     def __add__(self, other: Self) -> Self:
         xp = namespace(self.n, other.n)
@@ -168,7 +166,7 @@ def _along(n: Array, leaf: Array) -> Array:
     return n.reshape(n.shape + (1,) * (leaf.ndim - n.ndim))
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Moments(_Centred):
     """Weight, mean and centred sum of squares by class and feature.
@@ -273,7 +271,7 @@ class Moments(_Centred):
         return type(self)(n, mean + shift, xp.maximum(ss, 0))
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Scatter(_Centred):
     """Weight, mean and centred cross products by class: `Moments` of whole rows.
@@ -324,7 +322,7 @@ class Scatter(_Centred):
         return Moments(n, self.mean, namespace(self.ss).diagonal(self.ss, axis1=1, axis2=2))
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Sample:
     """The observed cells themselves: the distinct values of every class and feature, and their weights.
@@ -347,6 +345,8 @@ class Sample:
     def of(cls, x: Shaped[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Self:
         """Cells of rows x (NaN = missing) under weights r."""
         if namespace(x, r) is not np:
+            import jax.numpy as jnp
+
             (n, d), c = x.shape, r.shape[1]
             wide = (jnp.broadcast_to(leaf, (c, d, n)) for leaf in (x.T.astype(r.dtype), r.T[:, None, :]))
             return cls(*_canonical(*wide))
@@ -433,6 +433,8 @@ def _sum_groups(group: Array, weight: Array) -> Array:
         offset = np.arange(weight[..., 0].size).reshape(*weight.shape[:-1], 1) * weight.shape[-1]
         total = np.bincount((group + offset).ravel(), weight.ravel(), weight.size)
         return total.reshape(weight.shape).astype(weight.dtype)
+    import jax
+
     flat = weight.reshape(-1, weight.shape[-1])
     add = jax.vmap(lambda g, w: jax.ops.segment_sum(w, g, weight.shape[-1]))
     return add(group.reshape(flat.shape), flat).reshape(weight.shape)

@@ -4,17 +4,23 @@ import ast
 import os
 import subprocess
 import sys
+import typing
 from collections.abc import Iterator
 from pathlib import Path
 
+import jax
+import jaxtyping
+import numpy as np
 import pytest
 
 import bayesnb
+from bayesnb import _typing
+from bayesnb._special import log_normalize
 
 ROOT = Path(bayesnb.__file__).parent
 # ground floor first; a module imports from the floors below its own, or from its own package
 FLOORS = [
-    {"_parallel", "_typing"},
+    {"_lazy", "_parallel", "_pytree", "_typing"},
     {"_special"},
     {"_random", "_rows", "statistics"},
     {"_kernel_sums", "_gaussian_sums", "_wishart"},
@@ -70,6 +76,14 @@ def test_the_core_needs_few_packages(path: Path) -> None:
     assert packages <= {"bayesnb", "jax", "jaxtyping", "numpy", "numpyro", "scipy", "threadpoolctl"}
 
 
+def test_the_tests_check_types_in_full() -> None:
+    """Annotations say nothing where JAX was not imported before them."""
+    assert {jax.Array, np.ndarray} == {*typing.get_args(_typing.Array)}
+    assert _typing.Float is jaxtyping.Float
+    with pytest.raises(jaxtyping.TypeCheckError, match="log_normalize"):
+        log_normalize([0.0])
+
+
 def fresh(code: str) -> None:
     """Run statements in a new interpreter, where nothing has been imported yet."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
@@ -83,14 +97,89 @@ def fresh(code: str) -> None:
     ("module", "absent"),
     [
         ("bayesnb", ["arviz", "dask", "jax", "matplotlib", "numpyro", "pandas", "sklearn", "xarray"]),
-        ("bayesnb.families", ["arviz", "dask", "matplotlib", "pandas", "sklearn", "xarray"]),
-        ("bayesnb.naive_bayes", ["arviz", "dask", "matplotlib", "pandas", "sklearn", "xarray"]),
-        ("bayesnb.estimators", ["arviz", "dask", "matplotlib", "xarray"]),
+        ("bayesnb.families.kernel_density", ["arviz", "dask", "matplotlib", "pandas", "sklearn", "xarray"]),
+        ("bayesnb.naive_bayes", ["arviz", "dask", "jax", "matplotlib", "pandas", "sklearn", "xarray"]),
+        ("bayesnb.estimators.mixed", ["arviz", "dask", "jax", "matplotlib", "xarray"]),
         ("bayesnb.plots", ["arviz", "dask", "matplotlib", "xarray"]),
     ],
 )
 def test_what_an_import_loads(module: str, absent: list[str]) -> None:
     fresh(f"import sys, {module}; assert not (loaded := sys.modules.keys() & set({absent})), loaded")
+
+
+def test_the_host_needs_no_jax() -> None:
+    """Fitting, predicting and what estimators tell of it; scikit-learn itself brings pandas and scipy.stats."""
+    fresh("""
+import sys
+import numpy as np
+import bayesnb
+
+rng = np.random.default_rng(0)
+X, y = rng.integers(0, 2, (40, 3)) + 1.0, np.repeat([0, 1], 20)
+names = "Bernoulli Categorical Complement Exponential Gaussian Geometric Mixed Multinomial Poisson".split()
+for nb in [*(getattr(bayesnb, name + "NB")() for name in names), bayesnb.GaussianDA()]:
+    if isinstance(nb, bayesnb.BernoulliNB):
+        nb.set_params(binarize=1.5)
+    nb.fit(X, y).partial_fit(X, y).forget(X, y)
+    for method in (nb.predict, nb.predict_proba, nb.decision_function, nb.novelty_score):
+        method(X)
+    nb.set_params(estimate="mean").predict(X)
+    nb.class_count_
+    for name in ("log_evidence_", "intercept_"):
+        hasattr(nb, name)
+assert not (loaded := sys.modules.keys() & {"jax", "jaxlib", "numpyro"}), loaded
+""")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="several starts in one process")
+def test_jax_knows_what_leaves_an_estimator_whichever_is_imported_first() -> None:
+    """Every road by which a pytree is had before JAX is there, each in a process of its own."""
+    fresh("""
+import os, pickle, sys, traceback
+import numpy as np
+import bayesnb
+from bayesnb._pytree import kept_inside
+
+def jit():
+    global jax
+    import jax
+    table = jax.jit(lambda nb, x: nb.log_joint({"x": x}))(nb.posterior_, X)
+    assert np.allclose(table, nb.predict_joint_log_proba(X), rtol=1e-4)
+    return nb.prior_
+
+def make():
+    from bayesnb.families.gaussian import NormalInverseGamma
+    return NormalInverseGamma(*np.ones((4, 2, 3)))
+
+X, y = np.random.default_rng(0).normal(size=(8, 3)), np.repeat([0, 1], 4)
+nb = bayesnb.GaussianNB().fit(X, y)
+with kept_inside():
+    held = pickle.dumps(nb.posterior_)
+roads = {
+    "posterior": lambda: nb.posterior_,
+    "prior": lambda: nb.prior_,
+    "statistics": lambda: nb.statistics_,
+    "compiled": jit,
+    "unpickled": lambda: pickle.loads(held),
+    "made by hand": make,
+}
+assert "jax" not in sys.modules
+children = {}
+for road, tree in roads.items():
+    children[road] = os.fork()
+    if not children[road]:
+        try:
+            tree = tree()
+            import jax
+            leaves = jax.tree.leaves(tree)
+            assert len(leaves) > 1 and all(isinstance(leaf, np.ndarray) for leaf in leaves), leaves
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+lost = [road for road, child in children.items() if os.waitpid(child, 0)[1]]
+assert not lost, lost
+""")
 
 
 def test_imports_start_no_device_and_change_nothing() -> None:

@@ -10,7 +10,8 @@ from numpyro.infer import Predictive
 from numpyro.infer.util import log_density
 from scipy import sparse
 
-from bayesnb.families import DirichletClasses, FixedClasses
+from bayesnb._pytree import leaves, map_leaves
+from bayesnb.families import DirichletClasses, FixedClasses, OneClass
 from bayesnb.naive_bayes import CLASS, NaiveBayes, row_slices
 from bayesnb.statistics import one_hot
 
@@ -42,6 +43,19 @@ def test_tables_and_evidence_of_blocks_add(whole: tuple[NaiveBayes, dict[str, np
         evidence = evidence + block.log_marginal(part).sum()
     np.testing.assert_allclose(posterior.log_joint(rows), table, rtol=1e-13)
     assert nb.log_marginal(stats) == pytest.approx(evidence, rel=1e-13)
+
+
+def test_leaves_are_those_of_jax(whole: tuple[NaiveBayes, dict[str, np.ndarray]]) -> None:
+    """On the host trees are gone through without it; of a mapping JAX takes the keys in order."""
+    nb, rows = whole
+    stats = stats_of(nb, rows)
+    for tree in (nb, OneClass(nb.blocks["gaussian"], 1, C), stats):
+        assert sorted(map(id, leaves(tree))) == sorted(map(id, jax.tree.leaves(tree)))
+    for block in (*nb.blocks.values(), *stats.blocks.values()):
+        assert [*map(id, leaves(block))] == [*map(id, jax.tree.leaves(block))]
+    twice, expected = map_leaves(np.add, stats, stats), jax.tree.map(np.add, stats, stats)
+    assert jax.tree.structure(twice) == jax.tree.structure(expected)
+    jax.tree.map(np.testing.assert_array_equal, twice, expected)
 
 
 def test_log_prob_and_joint_at_draws(whole: tuple[NaiveBayes, dict[str, np.ndarray]], rng: np.random.Generator) -> None:

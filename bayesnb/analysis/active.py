@@ -14,9 +14,9 @@ its label comes, is left out of the measure, as there.
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 from sklearn.pipeline import Pipeline
 
+from .._typing import Float, Int
 from ..sampling.intervals import Uncertainty
 
 

@@ -4,10 +4,11 @@ import numbers
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._typing import Float
 
 
 class EqualWidthBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

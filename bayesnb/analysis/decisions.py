@@ -19,13 +19,12 @@ import copy
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Real
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.metrics import confusion_matrix, make_scorer
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Scalar
+from .._typing import Bool, Float, Int, Real, Scalar
 from ..families import FixedClasses
 from .active import split_uncertainty
 

@@ -36,7 +36,6 @@ from typing import Any, Self
 import jax
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float
 from scipy import sparse
 from scipy.special import entr
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -46,6 +45,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
 
 from .._special import log_normalize
+from .._typing import Bool, Float
 from ..estimators._base import AbstractNB, all_or_nothing
 from ..families import DirichletComplement, OneClass
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows

@@ -22,7 +22,6 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Int
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, _safe_indexing
@@ -31,6 +30,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from .._random import generator
 from .._special import log_normalize
+from .._typing import Bool, Float, Int
 from ..estimators import CategoricalNB
 from ..estimators._base import all_or_nothing, of_any_type, positive
 from ..naive_bayes import NaiveBayes, Statistics

@@ -14,7 +14,6 @@ from dataclasses import dataclass, is_dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-import jax
 import numpy as np
 from pandas import DataFrame, isna
 from scipy import sparse
@@ -30,6 +29,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from .._pytree import Shown, kept_inside, leaves, map_leaves, tell_jax
 from .._random import categorical, generator
 from .._rows import csr_slice
 from .._special import log_normalize
@@ -59,7 +59,8 @@ def all_or_nothing(method: Method) -> Method:
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(self))
         try:
-            return method(self, *args, **kwargs)
+            with kept_inside():
+                return method(self, *args, **kwargs)
         except BaseException:
             vars(self).clear()
             vars(self).update(before)
@@ -105,12 +106,13 @@ class _Conditioned:
 
     Fields
     ------
+    prior : None where there are only statistics
     held : statistics of earlier rows, None where there are none
     waiting : sparse rows, and weights (n, c), whose statistics nobody has asked for yet
     """
 
-    prior: NaiveBayes | None
-    held: Statistics | None
+    prior: Any
+    held: Any
     waiting: tuple[tuple[Sparse, Sparse], ...] = ()
 
     @property
@@ -118,12 +120,14 @@ class _Conditioned:
         return self._counted if self.waiting else self.held
 
     @functools.cached_property
+    @kept_inside()
     def _counted(self) -> Statistics:
         X, r = (sparse.vstack(parts, "csr") for parts in zip(*self.waiting, strict=True))
         late = self.prior.suffstats({BLOCK: X}, r)
         return _laid_out(late if self.held is None else self.held + late)
 
     @functools.cached_property
+    @kept_inside()
     def posterior(self) -> NaiveBayes:
         return self.prior.update(self.statistics)
 
@@ -147,7 +151,7 @@ class AbstractNB(JointClassifier):
     class_alpha: Any
     alpha: Any
     force_alpha: bool
-    prior_: NaiveBayes
+    prior_: NaiveBayes = Shown()  # type: ignore[assignment]
     _conditioned: _Conditioned
     _waits = False  # whether batches of sparse rows may wait: those of priors that do not depend on the rows
 
@@ -249,6 +253,7 @@ class AbstractNB(JointClassifier):
         """Sufficient statistics of all rows so far; it is they that are learnt, all else follows from them."""
         if "_conditioned" not in vars(self):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet: call `fit` or `partial_fit` first")
+        tell_jax()
         return self._conditioned.statistics
 
     @statistics_.setter
@@ -323,7 +328,7 @@ class AbstractNB(JointClassifier):
             wide[at] = leaf
             return wide
 
-        self.statistics_ = jax.tree.map(spread, self.statistics_)
+        self.statistics_ = map_leaves(spread, self.statistics_)
         self.classes_ = classes
 
     def _without(self, stats: Statistics) -> Statistics:
@@ -421,11 +426,12 @@ class AbstractNB(JointClassifier):
             return self.predict_joint_log_proba(X)  # another table
         return self._table(X, NaiveBayes.log_scores)
 
+    @kept_inside()
     def _table(self, X: Any, method: Callable[..., np.ndarray]) -> np.ndarray:
         check_is_fitted(self)
         X, theta, posterior = self._validate(X, reset=False), self._theta(), self.posterior_
-        if sparse.issparse(X):  # whose product with a table reads what a column has in all classes
-            theta = jax.tree.map(np.asfortranarray, theta)
+        if theta is not None and sparse.issparse(X):  # whose product reads what a column has in all classes
+            theta = map_leaves(np.asfortranarray, theta)
         return by_rows(
             lambda part: method(posterior, self._rows(_cut(X, part)), theta), {BLOCK: X}, posterior.least_cells
         )
@@ -446,7 +452,7 @@ class AbstractNB(JointClassifier):
         is averaged first and normalised then.
         """
         rows, rng = self._encode(X), generator(seed)
-        size = sum(leaf.size for leaf in jax.tree.leaves(self.posterior_))
+        size = sum(leaf.size for leaf in leaves(self.posterior_))
         step = max(1, _DRAWN // size)
         draws = []
         for at in range(0, n_draws, step):
@@ -555,14 +561,17 @@ class AbstractNB(JointClassifier):
     def posterior_(self) -> NaiveBayes:
         """The prior conditioned on all rows fitted, frozen; derived when it is first asked for."""
         check_is_fitted(self)
+        tell_jax()
         return self._conditioned.posterior
 
     @property
+    @kept_inside()
     def class_count_(self) -> np.ndarray:
         """Weight of each class, (c,)."""
         return self.statistics_.n
 
     @property
+    @kept_inside()
     def log_evidence_(self) -> float:
         """log p(X, y) of all rows fitted, constants included, in nats."""
         for block in self.prior_.blocks.values():
@@ -571,6 +580,7 @@ class AbstractNB(JointClassifier):
         return float(self.prior_.log_marginal(self.statistics_))
 
     @property
+    @kept_inside()
     def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, c) and intercepts (c,) of the discriminant under the current estimate."""
         check_is_fitted(self)
@@ -754,7 +764,7 @@ def _cut(X: Any, part: slice) -> Any:
 
 def _laid_out(stats: Statistics) -> Statistics:
     """Statistics in one layout: the last bits of a sum depend on it, and a file or a pickle would change it."""
-    return jax.tree.map(np.ascontiguousarray, stats)
+    return map_leaves(np.ascontiguousarray, stats)
 
 
 def _is_negative(after: Any, before: Any) -> bool:

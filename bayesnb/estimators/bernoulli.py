@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Tags
 
-from ..families import BetaBernoulli
+from ..families.bernoulli import BetaBernoulli
 from ..naive_bayes import Rows, Statistics
 from ._base import BLOCK, AbstractNB, numeric, refuse
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils import Tags
 
 from .._rows import slices
-from ..families import DirichletCategorical
+from ..families.categorical import DirichletCategorical
 from ..naive_bayes import Rows, Statistics
 from ..statistics import Counts
 from ._base import AbstractNB, of_any_type

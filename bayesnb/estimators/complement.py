@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Tags
 
-from ..families import DirichletComplement, FixedClasses
-from ..families.classes import AbstractClasses
+from ..families.classes import AbstractClasses, FixedClasses
+from ..families.complement import DirichletComplement
 from ..naive_bayes import Parameters, Rows, Statistics
 from ..statistics import Counts
 from ._base import BLOCK, AbstractNB, numeric, refuse

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Tags
 
-from ..families import KnownVarianceNormal, NormalInverseGamma, PooledNormalInverseGamma
+from ..families.gaussian import NormalInverseGamma
+from ..families.known_gaussian import KnownVarianceNormal
+from ..families.pooled_gaussian import PooledNormalInverseGamma
 from ..naive_bayes import Parameters, Rows, Statistics
 from ..statistics import Moments
 from ._base import BLOCK, AbstractNB, numeric, positive

@@ -6,7 +6,9 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..families import KnownVarianceNormal, NormalInverseWishart, TiedNormalInverseWishart
+from ..families.full_gaussian import NormalInverseWishart
+from ..families.known_gaussian import KnownVarianceNormal
+from ..families.tied_gaussian import TiedNormalInverseWishart
 from ..naive_bayes import Parameters, Rows, Statistics
 from ._base import BLOCK, AbstractNB, numeric
 from .gaussian import column_scale, refuse_overflow

@@ -4,7 +4,7 @@ from typing import Any
 
 from sklearn.utils import Tags
 
-from ..families import BetaGeometric
+from ..families.geometric import BetaGeometric
 from ..naive_bayes import Rows, Statistics
 from ._base import BLOCK, AbstractNB, numeric, positive, refuse
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from ..families import KernelDensity
+from .._typing import Float
+from ..families.kernel_density import KernelDensity
 from ..naive_bayes import Rows, Statistics
 from ..statistics import Sample
 from ._base import BLOCK, AbstractNB, numeric, positive

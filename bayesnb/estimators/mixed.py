@@ -13,7 +13,7 @@ from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils._indexing import _get_column_indices
 from sklearn.utils.validation import _get_feature_names
 
-from ..families import OneClass
+from ..families.one_class import OneClass
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
 from ._base import AbstractNB, of_any_type
 from .bernoulli import BernoulliNB

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Tags
 
-from ..families import DirichletMultinomial
+from ..families.multinomial import DirichletMultinomial
 from ..naive_bayes import NaiveBayes, Rows, Statistics
 from ._base import BLOCK, AbstractNB, numeric, refuse
 

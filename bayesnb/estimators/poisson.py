@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Tags
 
-from ..families import GammaPoisson
+from ..families.poisson import GammaPoisson
 from ..naive_bayes import Rows, Statistics
 from ._base import BLOCK, AbstractNB, numeric, positive, refuse
 

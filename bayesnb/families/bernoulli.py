@@ -9,20 +9,19 @@ The conjugate pair of Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §2
 from dataclasses import dataclass
 from typing import Any, Self
 
-import jax
 import numpy as np
-from jaxtyping import Float, Int, Real
 from scipy import sparse
 
+from .._pytree import pytree
 from .._random import Key, log_dirichlet
 from .._rows import contract, own_cells, rest, without_own
 from .._special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed, to_sites
 from ..statistics import Counts, by_class, class_totals, remainder
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class BetaBernoulli(AbstractConjugate):
     """Beta density of each θ_cj, prior or posterior.

@@ -10,20 +10,19 @@ tables add. Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §3.4.
 from dataclasses import dataclass
 from typing import Any, Self
 
-import jax
 import numpy as np
-from jaxtyping import Float, Int, Real
 from scipy import sparse
 
+from .._pytree import pytree
 from .._random import Key, categorical, log_dirichlet
 from .._rows import indicators, made_dense, matmul, rest, without_own
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..statistics import Counts, by_class, class_totals, remainder
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class DirichletCategorical(AbstractConjugate):
     """Dirichlet density of each θ_cj, prior or posterior.

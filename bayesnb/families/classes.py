@@ -8,13 +8,11 @@ import abc
 from dataclasses import dataclass
 from typing import Any, Self
 
-import jax
-from jaxtyping import Float
-
+from .._pytree import pytree
 from .._random import Key, log_dirichlet
 from .._rows import rest
 from .._special import digamma, gammaln, log_floor, log_rising, log_shares, namespace, tetragamma, trigamma
-from .._typing import Array, Theta, Value
+from .._typing import Array, Float, Theta, Value
 
 
 class AbstractClasses(abc.ABC):
@@ -73,7 +71,7 @@ class AbstractClasses(abc.ABC):
         """π as a NumPyro statement."""
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class DirichletClasses(AbstractClasses):
     """Dirichlet density of the class probabilities.
@@ -152,7 +150,7 @@ class DirichletClasses(AbstractClasses):
         return numpyro.sample("pi", dist.Dirichlet(self.alpha)) if len(self.alpha) > 1 else jnp.ones(1)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class FixedClasses(AbstractClasses):
     """Given class probabilities: nothing is learnt from the labels.

@@ -23,12 +23,10 @@ Varin, Reid & Firth (2011), An overview of composite likelihood methods, Statist
 from dataclasses import dataclass
 from typing import Any, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int, Real
 from scipy import sparse
 
+from .._pytree import pytree
 from .._random import Key, log_dirichlet
 from .._rows import (
     as_counts,
@@ -44,12 +42,12 @@ from .._rows import (
     without_own,
 )
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
 from ..statistics import Counts, by_class
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class DirichletComplement(AbstractConjugate):
     """Dirichlet density of each θ_c, prior or posterior.
@@ -190,6 +188,7 @@ class DirichletComplement(AbstractConjugate):
 
     def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
         """The same model in NumPyro, plates written out; the row lengths L are data, so x has to be given."""
+        import jax.numpy as jnp
         import numpyro
         import numpyro.distributions as dist
 

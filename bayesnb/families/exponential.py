@@ -10,19 +10,18 @@ long wait impossible. Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §2
 from dataclasses import dataclass
 from typing import Any, Self
 
-import jax
 import numpy as np
-from jaxtyping import Float, Int, Real
 
+from .._pytree import pytree
 from .._random import Key, log_gamma
 from .._rows import contract, over_classes, own_cells, rest, without_own
 from .._special import digamma, gammaln, log_floor, log_rising, namespace, tetragamma, trigamma
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..statistics import Totals, by_class
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class GammaExponential(AbstractConjugate):
     """Gamma density of each λ_cj, prior or posterior.

@@ -12,14 +12,13 @@ distribution, §9; Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §3.6.
 from dataclasses import dataclass
 from typing import Any, Self
 
-import jax
 import numpy as np
-from jaxtyping import Float, Int, Real
 
+from .._pytree import pytree
 from .._random import Key, normal, split
 from .._rows import rest, without_own
 from .._special import LOG_2PI, digamma, log1p_square, log_rising, namespace, square, tetragamma, trigamma
-from .._typing import Array, Sparse, Theta, Value
+from .._typing import Array, Float, Int, Real, Sparse, Theta, Value
 from .._wishart import (
     LOG_PI,
     InverseWishartMarginal,
@@ -38,7 +37,7 @@ from ..base import AbstractConjugate, as_jax
 from ..statistics import Scatter
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class NormalInverseWishart(AbstractConjugate):
     """Normal–inverse-Wishart density of each (μ_c, Σ_c), prior or posterior.

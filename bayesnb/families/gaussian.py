@@ -11,11 +11,10 @@ distribution, §6 (there α, β for a, b and κ as here); Gelman et al. (2013), 
 from dataclasses import dataclass
 from typing import Any, Self
 
-import jax
 import numpy as np
-from jaxtyping import Float, Int, Real
 
 from .._gaussian_sums import log_normal_sum, log_student_sum
+from .._pytree import pytree
 from .._random import Key, inverse_gamma, normal, split
 from .._rows import is_missing_free, made_dense, over_classes, own_cells, rest, sum_log1p, sum_log1p_square, without_own
 from .._special import (
@@ -29,12 +28,12 @@ from .._special import (
     tetragamma,
     trigamma,
 )
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..statistics import Moments
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class NormalInverseGamma(AbstractConjugate):
     """Normal–inverse-gamma density of each (μ_cj, σ²_cj), prior or posterior.

@@ -11,12 +11,10 @@ one count is beta-geometric, a ratio of beta functions. Johnson, Kemp & Kotz (20
 from dataclasses import dataclass
 from typing import Any, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int, Real
 from scipy import sparse
 
+from .._pytree import pytree
 from .._random import Key, log_dirichlet
 from .._rows import (
     as_counts,
@@ -30,12 +28,12 @@ from .._rows import (
     without_own,
 )
 from .._special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..statistics import Totals, by_class, class_totals
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class BetaGeometric(AbstractConjugate):
     """Beta density of each θ_cj, prior or posterior.
@@ -168,6 +166,7 @@ class BetaGeometric(AbstractConjugate):
 
     def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
         """The same model in NumPyro, plates written out."""
+        import jax.numpy as jnp
         import numpyro
         import numpyro.distributions as dist
 

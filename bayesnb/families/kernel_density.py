@@ -43,7 +43,6 @@ import jax.numpy as jnp
 import jax.scipy.special as jsp
 import numpy as np
 import scipy.special as sp
-from jaxtyping import Float, Int, Real
 
 from .._kernel_sums import (
     MESH,
@@ -60,9 +59,10 @@ from .._kernel_sums import (
     traced_product,
     traced_products,
 )
+from .._pytree import pytree
 from .._random import Key
 from .._special import LOG_2PI, namespace, square
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate
 from ..statistics import Sample, one_hot
 
@@ -77,7 +77,7 @@ class _Grid(NamedTuple):
     log_z: Any  # (c, d)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class KernelDensity(AbstractConjugate):
     """Density of each log h_cj, prior or posterior, and the cells that the kernels sit on.

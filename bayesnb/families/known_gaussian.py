@@ -10,20 +10,19 @@ distribution, §2, with κ = σ²/σ₀² for his prior variance σ₀² of the 
 from dataclasses import dataclass
 from typing import Any, Self
 
-import jax
 import numpy as np
-from jaxtyping import Float, Int, Real
 
 from .._gaussian_sums import log_normal_sum
+from .._pytree import pytree
 from .._random import Key, normal
 from .._rows import made_dense, over_classes, own_cells, rest, without_own
 from .._special import LOG_2PI, log_normal, namespace, square
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..statistics import Moments
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class KnownVarianceNormal(AbstractConjugate):
     """Normal density of each μ_cj, prior or posterior.

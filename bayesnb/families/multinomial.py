@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
-import jax
 import numpy as np
-from jaxtyping import Float, Int, Real
 
+from .._pytree import pytree
 from .._random import Key, log_dirichlet
 from .._rows import (
     as_counts,
@@ -31,12 +30,12 @@ from .._rows import (
     without_own,
 )
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
 from ..statistics import Counts, by_class
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class DirichletMultinomial(AbstractConjugate):
     """Dirichlet density of each θ_c, prior or posterior.

@@ -9,17 +9,16 @@ classifier with a likelihood of its own for every class. All formulas are the in
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-import jax
 import numpy as np
-from jaxtyping import Float, Int, Real
 
+from .._pytree import pytree
 from .._random import Key
 from .._special import namespace
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class OneClass(AbstractConjugate):
     """A block of a single class at its place among all classes.

@@ -9,11 +9,10 @@ With λ integrated out one count is negative binomial. Gelman et al. (2013), Bay
 from dataclasses import dataclass
 from typing import Any, Self
 
-import jax
 import numpy as np
-from jaxtyping import Float, Int, Real
 from scipy import sparse
 
+from .._pytree import pytree
 from .._random import Key, log_gamma
 from .._rows import (
     as_counts,
@@ -28,12 +27,12 @@ from .._rows import (
     without_own,
 )
 from .._special import digamma, gammaln, log_floor, log_rising, namespace, tetragamma, trigamma
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..statistics import Totals, by_class, class_totals
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class GammaPoisson(AbstractConjugate):
     """Gamma density of each λ_cj, prior or posterior.

@@ -11,12 +11,11 @@ Bayesian Theory, §5.2 and App. A.2, with the normal–inverse-gamma update of M
 from dataclasses import dataclass
 from typing import Any, Self
 
-import jax
 import numpy as np
-from jaxtyping import Float, Int, Real
 from scipy import sparse
 
 from .._gaussian_sums import log_normal_sum, log_student_sum
+from .._pytree import pytree
 from .._random import Key, inverse_gamma, normal, split
 from .._rows import is_missing_free, made_dense, over_classes, rest, shared_weight, sum_log1p_square, without_own
 from .._special import (
@@ -29,12 +28,12 @@ from .._special import (
     square,
     trigamma,
 )
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..statistics import Moments
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class PooledNormalInverseGamma(AbstractConjugate):
     """Density of each (μ_1j … μ_Cj, σ²_j), prior or posterior.

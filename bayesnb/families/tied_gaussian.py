@@ -12,15 +12,14 @@ class mean, its contributions to S and ν added over the classes: Geisser (1964)
 from dataclasses import dataclass
 from typing import Any, Self
 
-import jax
 import numpy as np
-from jaxtyping import Float, Int, Real
 from scipy import sparse
 
+from .._pytree import pytree
 from .._random import Key, normal, split
 from .._rows import rest
 from .._special import LOG_2PI, digamma, log_rising, namespace, square, trigamma
-from .._typing import Array, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from .._wishart import (
     LOG_PI,
     InverseWishartMarginal,
@@ -39,7 +38,7 @@ from ..base import AbstractConjugate, as_jax
 from ..statistics import Scatter
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class TiedNormalInverseWishart(AbstractConjugate):
     """Density of (μ_1 … μ_C, Σ), prior or posterior.

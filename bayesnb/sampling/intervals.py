@@ -27,12 +27,11 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Float, Int
 from scipy.special import expit, ndtri
 
 from .._random import generator
 from .._special import log_floor, log_normalize
-from .._typing import Scalar
+from .._typing import Bool, Float, Int, Scalar
 from ..families import OneClass
 from ..naive_bayes import NaiveBayes, Rows, row_slices
 

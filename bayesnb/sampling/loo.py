@@ -19,12 +19,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Shaped
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .._rows import is_missing_free
 from .._special import log_normalize
-from .._typing import Sparse
+from .._typing import Float, Shaped, Sparse
 from ..naive_bayes import Rows, Statistics
 from ..statistics import Moments, class_totals, one_hot
 

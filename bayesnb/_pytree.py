@@ -1,0 +1,105 @@
+"""Our dataclasses as JAX pytrees, without an import of JAX for those who do not use it.
+
+JAX takes longer to import than most models to fit, and fitting and predicting on the host needs none of it. But whoever
+hands one of our objects to `jax.jit` or `jax.tree.map` has to find its class registered, whichever package was imported
+first. So JAX is imported and told of all classes before such an object is in anybody's hands: when it is made, copied
+or unpickled, and when an estimator shows it. Only what is `kept_inside` an estimator is made without.
+"""
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+Class = TypeVar("Class", bound=type)
+
+_waiting: list[type] = []  # classes that JAX does not know yet
+_lock = threading.Lock()
+_inside = ContextVar("inside an estimator, where no pytree reaches the user", default=False)
+
+
+def pytree(cls: Class) -> Class:
+    """Class decorator: a dataclass that JAX knows as a pytree, by `jax.tree_util.register_dataclass`."""
+
+    def new(cls: type, *args: Any, **kwargs: Any) -> Any:
+        tell_jax()
+        return object.__new__(cls)
+
+    cls.__new__ = new  # type: ignore[assignment]
+    _waiting.append(cls)
+    if "jax" in sys.modules:
+        tell_jax()
+    return cls
+
+
+def tell_jax() -> None:
+    """Have JAX know all pytrees, for one is about to leave our hands; inside an estimator only if JAX is there."""
+    if not _waiting or (_inside.get() and "jax" not in sys.modules):
+        return
+    import jax
+
+    with _lock:
+        while _waiting:
+            jax.tree_util.register_dataclass(_waiting[-1])
+            _waiting.pop()  # only now: nobody goes on before JAX knows
+
+
+@contextmanager
+def kept_inside() -> Iterator[None]:
+    """A stretch, or as a decorator a method, that gives no pytree away: JAX need not be there for those it makes."""
+    token = _inside.set(True)
+    try:
+        yield
+    finally:
+        _inside.reset(token)
+
+
+def leaves(tree: Any) -> Iterator[Any]:
+    """`jax.tree.leaves` of our dataclasses, mappings and None."""
+    if is_dataclass(tree):
+        for name in _data(tree):
+            yield from leaves(getattr(tree, name))
+    elif isinstance(tree, dict):
+        for branch in tree.values():
+            yield from leaves(branch)
+    elif tree is not None:
+        yield tree
+
+
+def map_leaves(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    """`jax.tree.map` of trees of one structure, without None in them."""
+    if is_dataclass(tree) and not isinstance(tree, type):
+        branches = {name: [getattr(one, name) for one in (tree, *others)] for name in _data(tree)}
+        return replace(tree, **{name: map_leaves(f, *branch) for name, branch in branches.items()})
+    if isinstance(tree, dict):
+        return {key: map_leaves(f, *(one[key] for one in (tree, *others))) for key in tree}
+    return f(tree, *others)
+
+
+class Shown:
+    """A fitted attribute that holds a pytree: read from outside, JAX knows it."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        tell_jax()
+        try:
+            return vars(instance)[self._name]
+        except KeyError:
+            raise AttributeError(f"{type(instance).__name__!r} object has no attribute {self._name!r}") from None
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        vars(instance)[self._name] = value
+
+    def __delete__(self, instance: Any) -> None:
+        del vars(instance)[self._name]
+
+
+def _data(tree: Any) -> list[str]:
+    return [field.name for field in fields(tree) if not field.metadata.get("static")]
