@@ -93,7 +93,8 @@ class JointClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Label with the largest probability for each row, (n,)."""
-        return self.classes_[np.argmax(self._scores(X), axis=1)]
+        best = np.argmax(self._scores(X), axis=1)
+        return self.classes_[best]
 
     def _scores(self, X: Any) -> np.ndarray:
         """`predict_joint_log_proba` up to a term of the row that is the same in all classes."""
@@ -116,7 +117,7 @@ class _Conditioned:
     waiting: tuple[tuple[Sparse, Sparse], ...] = ()
 
     @property
-    def statistics(self) -> Statistics:
+    def statistics(self) -> Any:
         return self._counted if self.waiting else self.held
 
     @functools.cached_property
