@@ -385,7 +385,9 @@ class _Reader:
         for key, one in given["learnt"].items():
             if key not in _LEARNT:
                 raise ValueError(f"an attribute {key!r} that cannot be learnt")
-            setattr(nb, key, self.value(one))
+            value = self.value(one)
+            _require(key != "statistics_" or isinstance(value, Statistics), "statistics of another model")
+            setattr(nb, key, value)
         return nb
 
 

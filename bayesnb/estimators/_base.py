@@ -258,7 +258,7 @@ class AbstractNB(JointClassifier):
         return self._conditioned.statistics
 
     @statistics_.setter
-    def statistics_(self, stats: Any) -> None:
+    def statistics_(self, stats: Statistics) -> None:
         self._conditioned = _Conditioned(None, stats)
 
     @all_or_nothing
