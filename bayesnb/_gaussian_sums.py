@@ -26,7 +26,7 @@ _SMALL = 2.0**-6  # v up to here: the first term left out of the series is below
 _ROWS = 64  # at a time: 100 columns and 10 classes are 512 KiB then, which stays in a core's cache
 _CELLS = 1 << 18  # centred at a time: 2 MiB of float64
 _WORTH = 1 << 27  # cells times classes that take NumPy longer than to compile, and than XLA, together
-_COMPILED = 1 << 22  # cells times classes of one compiled call
+_COMPILED = 1 << 22  # cells times classes of one compiled call, of which it holds an eighth
 _FOLDED = 8  # groups whose products are multiplied before the logarithm: it overflows where v is above 250 throughout
 _TILE = 128  # rows, of which 16 columns stay in the first cache of a core
 
@@ -68,10 +68,13 @@ def log_student_sum(
 
     if namespace(x, df, loc, scale) is not np or sparse.issparse(x) or x.dtype != np.float64:
         return over_classes(cell, x, loc, scale, df)
-    if repeats() * x.size * len(loc) >= _WORTH and (df == df[:, :1]).all():
-        table = _log_products_compiled(x, 1 / (np.sqrt(df) * scale), loc, -0.5 * (df[:, 0] + 1))
-        table += log_student_t(0 * loc, df, 0 * loc, scale).sum(1)
-        if np.isfinite(table).all():  # no missing cell, and no product that overflows
+    if repeats() * x.size * len(loc) >= _WORTH:
+        whole = not np.isnan(x.min(initial=0))
+        one = whole and bool((df == df[:, :1]).all())
+        table = _log_sums_compiled(x, 1 / (np.sqrt(df) * scale), loc, -0.5 * (df + 1), one)
+        level = log_student_t(0 * loc, df, 0 * loc, scale)
+        table += level.sum(1) if whole else (~np.isnan(x)).astype(float) @ level.T
+        if np.isfinite(table).all():
             return table
 
     def products(u: Array, s: Array, df: Array) -> Callable[..., Array]:
@@ -137,16 +140,23 @@ def _about_origin(
     return table + over_classes(cell, x[:, ~near], loc[:, ~near], sd[:, ~near], *(v[:, ~near] for v in others))
 
 
-def _log_products_compiled(
-    x: Float[Array, "n d"], slope: Float[Array, "c d"], loc: Float[Array, "c d"], weights: Float[Array, " c"]
+def _log_sums_compiled(
+    x: Float[Array, "n d"],
+    slope: Float[Array, "c d"],
+    loc: Float[Array, "c d"],
+    weights: Float[Array, "c d"],
+    one: bool,
 ) -> Float[Array, "n c"]:
-    """w_c Σ_j log(1 + v_j), v_j = (x_j − m_cj)² g_cj², by XLA in blocks of rows whose shape does not depend on n."""
+    """Σ_j w_cj log(1 + v_j), v_j = (x_j − m_cj)² g_cj², by XLA in blocks of rows whose shape does not depend on n.
+
+    With `one` weight a class, and no missing cell, by products, else cell by cell. NaN where that does not serve.
+    """
     import jax
 
     n, d = x.shape
-    step = 1 << max(_COMPILED // slope.size, _TILE).bit_length() - 1
+    kernel, most = (_products_kernel(), _COMPILED) if one else (_cells_kernel(), _COMPILED // 4)
+    step = 1 << max(most // slope.size, _TILE).bit_length() - 1
     table = np.empty((n, len(slope)))
-    kernel = _kernel()
     with jax.enable_x64(True):
         for at in range(0, n, step):
             rows = x[at : at + step]
@@ -158,7 +168,8 @@ def _log_products_compiled(
 
 
 @functools.cache
-def _kernel() -> Callable[..., Array]:
+def _products_kernel() -> Callable[..., Array]:
+    """Sixteen columns to a group, eight groups to a logarithm."""
     import jax
     import jax.numpy as jnp
     from jax import lax
@@ -185,7 +196,27 @@ def _kernel() -> Callable[..., Array]:
         v = jnp.pad(lax.optimization_barrier(v), ((0, 0), (0, -groups % logs), (0, 0), (0, 0)))
         v = v.reshape(len(v), logs, -1, c, _TILE)
         v = product([v[:, :, k] for k in range(v.shape[2])])
-        return jnp.log1p(v).sum(1) * weights[:, None]  # (n/rows, c, rows)
+        return jnp.log1p(v).sum(1) * weights[:, :1]  # (tiles, c, rows of a tile)
+
+    return kernel
+
+
+@functools.cache
+def _cells_kernel() -> Callable[..., Array]:
+    """Each cell by the series of 2 artanh v/(2 + v), 0 where it is missing, NaN where v is above ¼."""
+    import jax
+    import jax.numpy as jnp
+    from jax import lax
+
+    @jax.jit
+    def kernel(x: Array, slope: Array, loc: Array, weights: Array) -> Array:
+        x = x.reshape(-1, _TILE, x.shape[1]).swapaxes(1, 2)[:, :, None]  # (tiles, d, 1, rows of a tile)
+        of_class = (table.T[:, :, None] for table in (slope, loc, weights))
+        x, slope, loc, weights = lax.optimization_barrier((x, *of_class))
+        v = jnp.square((x - loc) * slope)
+        ratio = v / (v + 2)  # up to 1/9: nine terms leave 1e-17
+        series = functools.reduce(lambda sum, k: sum * jnp.square(ratio) + 1 / k, range(15, 0, -2), jnp.array(1 / 17))
+        return jnp.where(v <= 0.25, 2 * weights * ratio * series, jnp.where(jnp.isnan(x), 0, jnp.nan)).sum(1)
 
     return kernel
 

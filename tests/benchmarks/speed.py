@@ -11,6 +11,7 @@ mixed-naive-bayes, pomegranate and dask-ml in place of scikit-learn.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tracemalloc
@@ -132,7 +133,9 @@ def small(scale: float) -> Iterator[Line]:
 
     def fresh(package: str) -> Callable[[], Any]:
         code = _FRESH.format(package, f"{package}.GaussianNB")
-        return lambda: subprocess.run([sys.executable, "-c", code], check=True)
+        # bytecode is kept, as that of installed packages is
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+        return lambda: subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
     yield "  the same, fresh process", fresh("bayesnb"), fresh("sklearn.naive_bayes")
 
