@@ -44,13 +44,6 @@ def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     return total.toarray() if sparse.issparse(total) else total
 
 
-def without_nan(x: np.ndarray) -> np.ndarray:
-    """x, and 0 where it is NaN: without a branch a cell, which takes long where gaps are anywhere."""
-    found = np.fmax(x, 0)
-    found += np.fmin(x, 0)
-    return found
-
-
 def is_labelled(r: Array | Sparse) -> bool:
     """Whether each row has one class, in weights as `one_hot` makes them."""
     return sparse.issparse(r) and r.format == "csr" and np.array_equal(np.diff(r.indptr), np.ones(r.shape[0]))
@@ -221,15 +214,14 @@ class Moments(_Centred):
         total = by_class @ x
         n = np.broadcast_to(class_totals(r)[:, None], total.shape)
         if np.isnan(total).any():
-            seen = (~np.isnan(x)).astype(x.dtype)
-            x = without_nan(x)
-            n, total = by_class @ seen, by_class @ x
+            seen = ~np.isnan(x)
+            n, total = by_class @ seen.astype(x.dtype), by_class @ np.where(seen, x, 0)
         safe = np.where(n > 0, n, 1)
         mean = total / safe
         rest = mean[r.indices]
-        if seen is not None:
-            rest *= seen
         np.subtract(x, rest, out=rest)
+        if seen is not None:
+            rest[~seen] = 0
         shift = by_class @ rest / safe
         ss = by_class @ np.square(rest, out=rest)
         return cls(n, mean + shift, np.maximum(ss - n * shift * shift, 0))
