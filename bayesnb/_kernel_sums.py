@@ -252,15 +252,19 @@ def log_density_of_cells(u: Array, value: Array, weight: Array, log_scale: Value
     near = xp.where(xp.isinf(near), 0, near)
     rest = xp.maximum(squared - near[:, None], 0)
     mass = weight.sum()
-    scratch = np.empty_like(rest) if xp is np else None
+    step = max(1, _CELLS // max(rest.size, 1))
+    scratch = np.empty((min(step, len(t)), *rest.shape), rest.dtype) if xp is np else None
 
-    def at(t: Value) -> Array:
-        rate = xp.exp(2 * (log_scale - t))
-        total = _decay(rest, -0.5 * rate, scratch) @ weight
-        log_f = xp.log(xp.where(mass > 0, total, 1)) - 0.5 * (rate * near + LOG_2PI) - t
+    def at(t: Array) -> Array:
+        """At some bandwidths (b,) at once, (b, q)."""
+        rate = xp.exp(2 * (log_scale - t))[:, None]
+        total = _decay(rest, -0.5 * rate[..., None], None if scratch is None else scratch[: len(t)]) @ weight
+        log_f = xp.log(xp.where(mass > 0, total, 1)) - 0.5 * (rate * near + LOG_2PI) - t[:, None]
         return xp.where(mass > 0, log_f - xp.log(xp.where(mass > 0, mass, 1)), 0)
 
-    return jax.lax.map(at, t) if xp is jnp else np.stack([at(one) for one in t])
+    if xp is jnp:
+        return jax.lax.map(lambda one: at(one[None])[0], t)
+    return np.concatenate([at(t[some : some + step]) for some in range(0, len(t), step)])
 
 
 def blockwise(

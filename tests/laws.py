@@ -4,6 +4,7 @@ A new family is one new row: how to make a random prior and random rows, the lik
 its predictive lives.
 """
 
+import functools
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 import scipy.stats as st
+from numpyro.infer.util import log_density
 
 from bayesnb.base import AbstractConjugate
 from bayesnb.families import (
@@ -37,6 +39,12 @@ C, D, K, N = 3, 4, 3, 24  # classes, features, levels of a categorical feature, 
 
 
 QUICKLY = {"xla_backend_optimization_level": 0}  # what is compiled here runs once
+jitted = functools.partial(jax.jit, compiler_options=QUICKLY)
+
+
+def log_joint(model: Callable[..., None], *args: Any) -> Callable[[Any], Any]:
+    """log p of the sites in NumPyro; to be jitted, as operation by operation compiling takes several times as long."""
+    return lambda sites: log_density(model, args, {}, sites)[0]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from bayesnb.families import DirichletClasses, FixedClasses, OneClass
 from bayesnb.naive_bayes import CLASS, NaiveBayes, row_slices
 from bayesnb.statistics import one_hot
 
-from .laws import FAMILIES, QUICKLY, C, Case, assert_same, case
+from .laws import FAMILIES, QUICKLY, C, Case, assert_same, case, jitted, log_joint
 
 CASES = {family.name: case(family, seed=i) for i, family in enumerate(FAMILIES)}
 Y = next(iter(CASES.values())).y
@@ -109,9 +109,9 @@ def test_fixed_classes_are_not_learnt(rng: np.random.Generator) -> None:
     sites = nb.to_sites(theta)
     assert sites.keys() == {"mu", "variance"} == nb.marginals().keys()
     assert_same(nb.from_sites(sites), theta)
-    joint = float(log_density(nb.model, ({"x": this.x}, this.y), {}, sites)[0])
+    joint = float(jitted(log_joint(nb.model, {"x": this.x}, this.y))(sites))
     assert joint - posterior.log_prob(theta) == pytest.approx(nb.log_marginal(stats), rel=1e-9)
-    short = float(log_density(nb.model_from_statistics, (stats,), {}, sites)[0])
+    short = float(jitted(log_joint(nb.model_from_statistics, stats))(sites))
     assert short == pytest.approx(joint, rel=1e-9)
     assert posterior.sample(rng, (4,))[CLASS]["log_pi"].shape == (4, C)
     assert posterior.mode()[CLASS]["log_pi"] is not None and not posterior.on_boundary()
@@ -139,7 +139,7 @@ def test_one_class(name: str, rng: np.random.Generator) -> None:
     theta = posterior.sample(rng)
     sites = nb.to_sites(theta)
     assert "pi" not in sites and sites.keys() == nb.marginals().keys()
-    joint = float(log_density(nb.model, ({"x": this.x}, y), {}, sites)[0])
+    joint = float(jitted(log_joint(nb.model, {"x": this.x}, y))(sites))
     assert joint - posterior.log_prob(theta) == pytest.approx(nb.log_marginal(stats), rel=1e-9)
 
 

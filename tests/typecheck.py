@@ -1,11 +1,13 @@
 """The type checker of `--jaxtyping-packages=bayesnb,tests.typecheck.check`: beartype, and two things it cannot know."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, Self
 
 import numpy as np
 from beartype import beartype
+
+known: dict[Hashable, Callable[..., Any]] = {}
 
 
 def check(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -19,7 +21,9 @@ def check(function: Callable[..., Any]) -> Callable[..., Any]:
     if function.__name__ == "__init__" and function.__module__.startswith("bayesnb.estimators"):
         return function
     function.__annotations__ = {k: Any if hint is Self else hint for k, hint in function.__annotations__.items()}
-    checked = beartype(function)
+    # Functions within functions come anew with every call of the outer one; making their checks takes milliseconds.
+    what = function.__module__, function.__qualname__, function.__code__, tuple(function.__annotations__.items())
+    checked = known.get(what) or known.setdefault(what, beartype(function))
     if function.__name__ != "__init__":
         return checked
 

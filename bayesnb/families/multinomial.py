@@ -163,12 +163,9 @@ class DirichletMultinomial(AbstractConjugate):
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """Counts of `length` events (one number, or one a row), each row with a draw of θ of its own."""
-        length = np.broadcast_to(given["length"], len(y))
-        rows = np.empty((len(y), self.alpha.shape[1]))
-        for i, (c, total) in enumerate(zip(y, length, strict=True)):
-            theta = np.exp(log_dirichlet(rng, self.alpha[c]))
-            rows[i] = rng.multinomial(int(total), theta / theta.sum())
-        return rows
+        length = np.broadcast_to(given["length"], len(y)).astype(int)
+        theta = np.exp(log_dirichlet(rng, self.alpha[y]))
+        return rng.multinomial(length, theta / theta.sum(-1, keepdims=True)).astype(float)
 
     def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
         """The same model in NumPyro, plates written out; the row lengths L are data, so x has to be given."""

@@ -92,7 +92,7 @@ def test_evidence_that_does_not_compare_is_told():
     assert found.table.loc["poisson", "probability"] == 1
     assert "complement has no evidence" in found.notes[0]
     assert found.to_dict()["models"]["complement"]["log_evidence"] is None
-    kernel = compare({"kernel": KernelNB(bandwidth="nrd0"), "gaussian": GaussianNB()}, X, y)
+    kernel = compare({"kernel": KernelNB(bandwidth="nrd0"), "gaussian": GaussianNB()}, X[::5], y[::5])
     assert "kernel has no evidence: KernelNB has no log_evidence_" in kernel.notes[0]
     assert kernel.table["elpd"].notna().all()
     assert kernel.table.loc["gaussian", "probability"] == 1
@@ -131,7 +131,7 @@ def test_two_levels_are_yes_and_no():
     assert found.table["probability"].to_list() == pytest.approx([0.5, 0.5])
 
 
-@pytest.mark.parametrize("nb", [PoissonNB(alpha=2, beta=4), GeometricNB(alpha=30, beta=10)], ids=repr)
+@pytest.mark.parametrize("nb", [PoissonNB(alpha=2, beta=9), GeometricNB(alpha=60, beta=10)], ids=repr)
 def test_evidences_of_counts_sum_to_one(nb):
-    """All data sets of two rows with counts to 16; the prior puts less than 1e-6 on any count beyond."""
-    assert total_evidence(nb, list(range(17)), 2) == pytest.approx(1, abs=1e-5)
+    """All data sets of two rows with counts to 9; the prior puts less than 1e-6 on any count beyond."""
+    assert total_evidence(nb, list(range(10)), 2) == pytest.approx(1, abs=1e-5)

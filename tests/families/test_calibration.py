@@ -43,7 +43,7 @@ from bayesnb.families import (
 from bayesnb.naive_bayes import NaiveBayes, Parameters, Statistics
 from bayesnb.statistics import one_hot
 
-from ..laws import FAMILIES, C, Family, positive
+from ..laws import FAMILIES, C, Family, jitted, positive
 
 SIMULATIONS, DRAWS, BINS, ROWS, FEATURES = 500, 99, 20, 8, 2
 FEWER, MORE = 200, 1000  # simulations for what is told at once, and for what is hard to tell
@@ -72,7 +72,8 @@ def simulate(prior: NaiveBayes, rows: np.ndarray | None, seed: int = 0) -> Simul
     with jax.enable_x64(True):
         given = None if rows is None else {"x": rows}
         twin = Predictive(uncondition(prior.model), num_samples=MORE, parallel=True)
-        found = {name: np.array(value) for name, value in twin(jax.random.key(seed), given, n=ROWS).items()}
+        drawn = jitted(lambda key: twin(key, given, n=ROWS))(jax.random.key(seed))
+        found = {name: np.array(value) for name, value in drawn.items()}
     x, y = found.pop("x"), found.pop("y")
     return Simulated(prior, found, x.astype(float), y)
 

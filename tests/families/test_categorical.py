@@ -6,13 +6,12 @@ import jax
 import mpmath as mp
 import numpy as np
 import pytest
-from numpyro.infer.util import log_density
 
 from bayesnb.base import to_sites
 from bayesnb.families import DirichletCategorical, DirichletClasses
 from bayesnb.statistics import Counts, one_hot
 
-from ..laws import FAMILIES, assert_same, case
+from ..laws import FAMILIES, assert_same, case, jitted, log_joint
 from .twin import EXTREMES, check_evidence, check_fields, check_predictive, log_beta
 
 FAMILY = next(f for f in FAMILIES if f.name == "categorical")
@@ -59,7 +58,7 @@ def test_codes_outside_the_levels_are_missing(unseen: float) -> None:
     assert_same(block.log_predictive(other), block.log_predictive(this.x), rtol=0)
     assert_same(block.log_predictive(jax.numpy.asarray(other)), block.log_predictive(this.x))
     sites = this.prior.to_sites(this.prior.sample(this.rng))
-    joints = [float(log_density(this.prior.model, ({"x": x}, this.y), {}, sites)[0]) for x in (other, this.x)]
+    joints = [float(jitted(log_joint(this.prior.model, {"x": x}, this.y))(sites)) for x in (other, this.x)]
     assert joints[0] == pytest.approx(joints[1], rel=1e-12)
 
 

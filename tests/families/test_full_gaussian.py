@@ -17,7 +17,7 @@ from bayesnb.families import (
 )
 from bayesnb.statistics import Scatter, one_hot
 
-from ..laws import FAMILIES, case, spread
+from ..laws import FAMILIES, case, jitted, spread
 
 FULL, TIED = (next(f for f in FAMILIES if f.name == name) for name in ("full_gaussian", "tied_gaussian"))
 
@@ -205,7 +205,7 @@ def test_a_large_offset_costs_no_digits(rng: np.random.Generator) -> None:
 def test_numpyros_inverse_wishart_is_scipys(x64: None, rng: np.random.Generator) -> None:
     S = spread(rng, 3, 3)
     draws = st.invwishart.rvs(6, S, size=5, random_state=rng)
-    got = inverse_wishart(6.0, S).log_prob(draws)
+    got = jitted(lambda draws: inverse_wishart(6.0, S).log_prob(draws))(draws)
     want = [st.invwishart.logpdf(one, 6, S) for one in draws]
     np.testing.assert_allclose(got, want, rtol=1e-10)
 

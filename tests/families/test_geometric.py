@@ -5,13 +5,12 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from numpyro.infer.util import log_density
 
 from bayesnb.base import to_sites
 from bayesnb.families import BetaGeometric
 from bayesnb.statistics import Totals, one_hot
 
-from ..laws import FAMILIES, case
+from ..laws import FAMILIES, case, jitted, log_joint
 from .twin import EXTREMES, check_evidence, check_fields, check_predictive, log_beta
 
 FAMILY = next(f for f in FAMILIES if f.name == "geometric")
@@ -80,8 +79,6 @@ def test_certain_success_is_possible_in_the_twin() -> None:
     block = BetaGeometric(np.full((1, 1), 2.0), np.ones((1, 1)))
     x, y, sites = np.zeros((3, 1)), np.zeros(3, int), {"theta": np.ones((1, 1))}
 
-    def joint(at: dict[str, Any]) -> Any:
-        return log_density(block.model, (x, y), {}, at)[0]
-
-    assert float(joint(sites)) == pytest.approx(np.log(2), rel=1e-12)  # Beta(2, 1) at 1; the rows are certain
-    assert jax.grad(joint)(sites)["theta"].item() >= 0  # never inwards
+    joint = log_joint(block.model, x, y)
+    assert float(jitted(joint)(sites)) == pytest.approx(np.log(2), rel=1e-12)  # Beta(2, 1) at 1; the rows are certain
+    assert jitted(jax.grad(joint))(sites)["theta"].item() >= 0  # never inwards

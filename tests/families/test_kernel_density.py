@@ -18,7 +18,7 @@ from bayesnb.sampling.nuts import run_chains, start_points
 from bayesnb.statistics import Sample, one_hot
 
 from .. import test_laws
-from ..laws import C, Case, Family, assert_same, case, cast, reals
+from ..laws import C, Case, Family, assert_same, case, cast, jitted, log_joint, reals
 
 
 def nothing(c: int, d: int) -> Sample:
@@ -81,7 +81,7 @@ def test_numpy_and_jax_agree_in_both_precisions(dtype: str) -> None:
     want = page(*inputs)
     tolerance = 1000 * np.finfo(dtype).eps
     with jax.enable_x64(dtype == "float64"):
-        traced = test_laws.jitted(page)(*cast(inputs, jnp, dtype))
+        traced = jitted(page)(*cast(inputs, jnp, dtype))
         assert {leaf.dtype.name for leaf in jax.tree.leaves(traced)} == {dtype}
         assert_same(traced, want, rtol=tolerance, atol=tolerance)
     on_host = page(*cast(inputs, np, dtype))
@@ -305,9 +305,9 @@ def test_bayes_identity_with_data_behind_the_prior_and_with_a_given_bandwidth(x6
         theta = end.sample(this.rng)
         sites = end.to_sites(theta)
         assert sites.keys() == start.marginals().keys()
-        joint = float(log_density(start.model, ({"x": this.x[9:]}, this.y[9:]), {}, sites)[0])
+        joint = float(jitted(log_joint(start.model, {"x": this.x[9:]}, this.y[9:]))(sites))
         assert joint - end.log_prob(theta) == pytest.approx(start.log_marginal(second), rel=1e-9)
-        short = float(log_density(start.model_from_statistics, (second,), {}, sites)[0])
+        short = float(jitted(log_joint(start.model_from_statistics, second))(sites))
         assert short == pytest.approx(joint, rel=1e-9)
 
 
@@ -331,7 +331,8 @@ def test_under_a_trace_the_rows_are_the_same_factor(x64: None) -> None:
     def joint(x: Any, y: Any) -> Any:
         return log_density(this.prior.model, ({"x": x}, y), {}, sites)[0]
 
-    assert float(jax.jit(joint)(x, this.y)) == pytest.approx(float(joint(x, this.y)), rel=1e-12)
+    merged = jitted(log_joint(this.prior.model, {"x": x}, this.y))(sites)
+    assert float(jitted(joint)(x, this.y)) == pytest.approx(float(merged), rel=1e-12)
 
 
 @pytest.mark.slow
@@ -446,7 +447,7 @@ def test_prior_and_data_in_one_model_of_two_blocks(x64: None) -> None:
     sites = nb.to_sites(theta)
     assert sites.keys() == {"pi", "a.bandwidth", "b.bandwidth"}
     for joint in (
-        log_density(nb.model, (rows, this.y), {}, sites)[0],
-        log_density(nb.model_from_statistics, (stats,), {}, sites)[0],
+        jitted(log_joint(nb.model, rows, this.y))(sites),
+        jitted(log_joint(nb.model_from_statistics, stats))(sites),
     ):
         assert float(joint) - posterior.log_prob(theta) == pytest.approx(nb.log_marginal(stats), rel=1e-9)
