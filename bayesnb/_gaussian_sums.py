@@ -72,8 +72,8 @@ def log_student_sum(
         whole = not np.isnan(x.min(initial=0))
         one = whole and bool((df == df[:, :1]).all())
         table = _log_sums_compiled(x, 1 / (np.sqrt(df) * scale), loc, -0.5 * (df + 1), one)
-        level = log_student_t(0 * loc, df, 0 * loc, scale)
-        table += level.sum(1) if whole else (~np.isnan(x)).astype(float) @ level.T
+        constant = log_student_t(0 * loc, df, 0 * loc, scale)
+        table += constant.sum(1) if whole else (~np.isnan(x)).astype(float) @ constant.T
         if np.isfinite(table).all():
             return table
 
