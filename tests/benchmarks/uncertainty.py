@@ -1,8 +1,8 @@
 """What exact uncertainty costs: leave-one-out, intervals and posterior draws, as ratios of times taken in one run.
 
-    python -m tests.benchmarks.uncertainty [--repeats 5] [--json FILE]
+    python -m tests.benchmarks.uncertainty [--repeats 5] [--only draws …] [--json FILE]
 
-Three tables, every line measured in turns by `timing.medians`:
+Every line measured in turns by `timing.medians`:
 
 - leave-one-out: `loo` over `fit` (bar: at most 3) and over `predict_log_proba`. A fit reads X once. Leave-one-out has
   to evaluate all n·c·d densities, as a prediction does, so what it adds is its ratio to a prediction
@@ -11,6 +11,8 @@ Three tables, every line measured in turns by `timing.medians`:
 - draws: exact draws a second, each of which is independent, over the effective draws a second of NumPyro's NUTS on the
   same model and rows (bar: at least 1,000): all of one chain with its compilation and warm-up, and 1,000 more draws of
   it alone. ArviZ's bulk ESS, the smallest of all parameters
+- chains, on request and where PyMC and nutpie are installed: the same for the same model written in PyMC and sampled by
+  nutpie, whose Rust NUTS is the fastest that PyMC has
 """
 
 import argparse
@@ -138,17 +140,58 @@ def _draws(data: str, nb: Any, X: np.ndarray, y: np.ndarray, repeats: int) -> Re
     chain = MCMC(NUTS(nb.numpyro_model), num_warmup=500, num_samples=1000, progress_bar=False)
     with jax.enable_x64(True):
         whole = seconds(lambda: chain.run(jax.random.key(0), X, y))
-        effective = least_ess(chain)
+        effective = least_ess(of_chain(chain))
         chain.warmup(jax.random.key(1), X, y)
         chain.run(chain.post_warmup_state.rng_key, X, y)
         alone = seconds(lambda: chain.run(chain.post_warmup_state.rng_key, X, y))
     record = {"data": data, "model": repr(nb), "exact draws/s": exact, "NUTS ESS of 1,000": effective}
-    return record | {"exact/NUTS": exact * whole / effective, "sampling alone": exact * alone / least_ess(chain)}
+    return record | {
+        "exact/NUTS": exact * whole / effective,
+        "sampling alone": exact * alone / least_ess(of_chain(chain)),
+    }
 
 
-def least_ess(chain: MCMC) -> float:
+def chains(repeats: int) -> list[Record]:
+    """Effective draws a second, exact over nutpie on PyMC's model."""
+    cases = {"iris": load_iris(return_X_y=True), "wine": load_wine(return_X_y=True)}
+    return [_chains(data, *rows, repeats) for data, rows in cases.items()]
+
+
+def _chains(data: str, X: np.ndarray, y: np.ndarray, repeats: int) -> Record:
+    import nutpie
+    import pymc
+
+    nb = bayesnb.GaussianNB().fit(X, y)
+    rng, size, prior = np.random.default_rng(0), 2000, nb.prior_.blocks["x"]
+    exact = size / medians(lambda: nb.posterior_.sample(rng, (size,)), repeats=repeats)[0]
+    with pymc.Model() as model:
+        pi = pymc.Dirichlet("pi", nb.prior_.classes.alpha)
+        pymc.Categorical("y", pi, observed=y)
+        variance = pymc.InverseGamma("variance", prior.a, prior.b)
+        mu = pymc.Normal("mu", prior.m, (variance / prior.kappa) ** 0.5)
+        pymc.Normal("x", mu[y], variance[y] ** 0.5, observed=X)
+    traces: list[Any] = []
+
+    def run(compiled: Any, draws: int) -> None:
+        settings = {"tune": 500, "chains": 1, "seed": 0, "progress_bar": False}
+        traces.append(nutpie.sample(compiled, draws=draws, **settings))
+
+    whole = seconds(lambda: run(nutpie.compile_pymc_model(model), 1000))
+    compiled = nutpie.compile_pymc_model(model)
+    short, long = (seconds(lambda n=n: run(compiled, n)) for n in (1, 1001))  # type: ignore[misc]
+    drawn = traces[-1].posterior
+    ess = least_ess({name: drawn[name].values for name in ("pi", "mu", "variance")})
+    record = {"data": data, "model": repr(nb), "exact draws/s": exact, "nutpie ESS of 1,000": ess}
+    return record | {"exact/nutpie": exact * whole / ess, "sampling alone": exact * max(long - short, 1e-9) / ess}
+
+
+def of_chain(chain: MCMC) -> dict[str, np.ndarray]:
+    """Draws (chain, draw, …) by site."""
+    return {name: np.asarray(values) for name, values in chain.get_samples(group_by_chain=True).items()}
+
+
+def least_ess(found: dict[str, np.ndarray]) -> float:
     """ArviZ's bulk ESS of the parameter that has the fewest."""
-    found = {name: np.asarray(values) for name, values in chain.get_samples(group_by_chain=True).items()}
     dims = {name: [f"{name}_{axis}" for axis in range(values.ndim - 2)] for name, values in found.items()}
     ess = import_arviz().ess(dataset(found, dims, {}))
     return float(min(np.nanmin(ess[name]) for name in ess.data_vars))
@@ -172,12 +215,13 @@ def table(title: str, records: list[Record]) -> str:
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5)
+    parts = {"leave-one-out": leave_one_out, "intervals": intervals, "draws": draws, "chains": chains}
+    parser.add_argument("--only", nargs="+", choices=parts, default=[*parts][:3])
     parser.add_argument("--json", help="file for all records; times are in seconds")
     options = parser.parse_args(arguments)
-    parts = {"leave-one-out": leave_one_out, "intervals of sparse text": intervals, "draws": draws}
     found = {}
-    for title, part in parts.items():
-        found[title] = part(options.repeats)
+    for title in options.only:
+        found[title] = parts[title](options.repeats)
         print(table(title, found[title]), flush=True)
     if options.json:
         Path(options.json).write_text(json.dumps(found, indent=1, allow_nan=False))

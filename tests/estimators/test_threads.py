@@ -150,14 +150,14 @@ def test_interrupting_one_thread_leaves_the_others_alone(table, monkeypatch):
     X, y = table
     fitted = GaussianNB().fit(X, y)
     expected, me = fitted.predict_proba(X), threading.get_ident()
-    real = NaiveBayes.log_joint
+    real = NaiveBayes.log_scores
 
-    def log_joint(self, *arguments):
+    def log_scores(self, *arguments):
         if threading.get_ident() == me:
             raise KeyboardInterrupt
         return real(self, *arguments)
 
-    monkeypatch.setattr(NaiveBayes, "log_joint", log_joint)
+    monkeypatch.setattr(NaiveBayes, "log_scores", log_scores)
     with ThreadPoolExecutor(2) as pool:
         asked = [pool.submit(fitted.predict_proba, X) for _ in range(8)]
         with pytest.raises(KeyboardInterrupt):
