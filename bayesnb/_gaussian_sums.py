@@ -6,7 +6,6 @@ serves the columns whose means lie within a few dozen standard deviations of the
 stand.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ from scipy import sparse
 from ._parallel import repeats
 from ._rows import over_classes, product_less_one, slices
 from ._special import LOG_2PI, log_normal, log_student_t, namespace
+from ._student_kernels import log_sums
 from ._typing import Array, Bool, Float, Real, Sparse
 
 _FAR = 32.0  # standard deviations from the origin: (u/s)² of 1,000 leaves an error of 1e-13 a cell
@@ -26,9 +26,6 @@ _SMALL = 2.0**-6  # v up to here: the first term left out of the series is below
 _ROWS = 64  # at a time: 100 columns and 10 classes are 512 KiB then, which stays in a core's cache
 _CELLS = 1 << 18  # centred at a time: 2 MiB of float64
 _WORTH = 1 << 27  # cells times classes that take NumPy longer than to compile, and than XLA, together
-_COMPILED = 1 << 22  # cells times classes of one compiled call, of which it holds an eighth
-_FOLDED = 8  # groups whose products are multiplied before the logarithm: it overflows where v is above 250 throughout
-_TILE = 128  # rows, of which 16 columns stay in the first cache of a core
 
 
 def log_normal_sum(
@@ -71,7 +68,7 @@ def log_student_sum(
     if repeats() * x.size * len(loc) >= _WORTH:
         whole = not np.isnan(x.min(initial=0))
         one = whole and bool((df == df[:, :1]).all())
-        table = _log_sums_compiled(x, 1 / (np.sqrt(df) * scale), loc, -0.5 * (df + 1), one)
+        table = log_sums(x, 1 / (np.sqrt(df) * scale), loc, -0.5 * (df + 1), one)
         constant = log_student_t(0 * loc, df, 0 * loc, scale)
         table += constant.sum(1) if whole else (~np.isnan(x)).astype(float) @ constant.T
         if np.isfinite(table).all():
@@ -138,87 +135,6 @@ def _about_origin(
     if near.all():
         return table
     return table + over_classes(cell, x[:, ~near], loc[:, ~near], sd[:, ~near], *(v[:, ~near] for v in others))
-
-
-def _log_sums_compiled(
-    x: Float[Array, "n d"],
-    slope: Float[Array, "c d"],
-    loc: Float[Array, "c d"],
-    weights: Float[Array, "c d"],
-    one: bool,
-) -> Float[Array, "n c"]:
-    """Σ_j w_cj log(1 + v_j), v_j = (x_j − m_cj)² g_cj², by XLA in blocks of rows whose shape does not depend on n.
-
-    With `one` weight a class, and no missing cell, by products, else cell by cell. NaN where that does not serve.
-    """
-    import jax
-
-    n, d = x.shape
-    kernel, most = (_products_kernel(), _COMPILED) if one else (_cells_kernel(), _COMPILED // 4)
-    step = 1 << max(most // slope.size, _TILE).bit_length() - 1
-    table = np.empty((n, len(slope)))
-    with jax.enable_x64(True):
-        for at in range(0, n, step):
-            rows = x[at : at + step]
-            if len(rows) < step:
-                rows = np.concatenate([rows, np.zeros((step - len(rows), d))])
-            tiles = np.asarray(kernel(rows, slope, loc, weights))
-            table[at : at + step] = tiles.swapaxes(1, 2).reshape(step, -1)[: n - at]
-    return table
-
-
-@functools.cache
-def _products_kernel() -> Callable[..., Array]:
-    """Sixteen columns to a group, eight groups to a logarithm."""
-    import jax
-    import jax.numpy as jnp
-    from jax import lax
-
-    def product(v: list[Array]) -> Array:
-        return functools.reduce(product_less_one, v)
-
-    @jax.jit
-    def kernel(x: Array, slope: Array, loc: Array, weights: Array) -> Array:
-        c, d = slope.shape
-        groups = -(-d // _GROUP)
-        size = -(-d // groups)  # columns of a group
-        logs = -(-groups // _FOLDED)
-
-        def columns(table: Array, rows: int) -> Array:
-            """(k, d) as (k/rows, groups, size, 1, rows)."""
-            table = jnp.pad(table, ((0, 0), (0, groups * size - d)))
-            return table.reshape(-1, rows, groups, size).transpose(0, 2, 3, 1)[:, :, :, None]
-
-        of_class = (columns(table, c).swapaxes(3, 4) for table in (slope, loc))  # (1, groups, size, c, 1)
-        # the barriers keep XLA from computing anew for each use
-        x, slope, loc = lax.optimization_barrier((columns(x, _TILE), *of_class))
-        v = product([jnp.square((x[:, :, k] - loc[:, :, k]) * slope[:, :, k]) for k in range(size)])
-        v = jnp.pad(lax.optimization_barrier(v), ((0, 0), (0, -groups % logs), (0, 0), (0, 0)))
-        v = v.reshape(len(v), logs, -1, c, _TILE)
-        v = product([v[:, :, k] for k in range(v.shape[2])])
-        return jnp.log1p(v).sum(1) * weights[:, :1]  # (tiles, c, rows of a tile)
-
-    return kernel
-
-
-@functools.cache
-def _cells_kernel() -> Callable[..., Array]:
-    """Each cell by the series of 2 artanh v/(2 + v), 0 where it is missing, NaN where v is above ¼."""
-    import jax
-    import jax.numpy as jnp
-    from jax import lax
-
-    @jax.jit
-    def kernel(x: Array, slope: Array, loc: Array, weights: Array) -> Array:
-        x = x.reshape(-1, _TILE, x.shape[1]).swapaxes(1, 2)[:, :, None]  # (tiles, d, 1, rows of a tile)
-        of_class = (table.T[:, :, None] for table in (slope, loc, weights))
-        x, slope, loc, weights = lax.optimization_barrier((x, *of_class))
-        v = jnp.square((x - loc) * slope)
-        ratio = v / (v + 2)  # up to 1/9: nine terms leave 1e-17
-        series = functools.reduce(lambda sum, k: sum * jnp.square(ratio) + 1 / k, range(15, 0, -2), jnp.array(1 / 17))
-        return jnp.where(v <= 0.25, 2 * weights * ratio * series, jnp.where(jnp.isnan(x), 0, jnp.nan)).sum(1)
-
-    return kernel
 
 
 def _alike(df: Float[Array, "c d"]) -> list[tuple[Any, int]]:

@@ -18,7 +18,7 @@ Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 _pieces = contextvars.ContextVar("how many pieces the work at hand is one of; their own are done one by one", default=0)
-_AHEAD = 2  # finished pieces that may wait for each thread
+_AHEAD = 1  # finished pieces that may wait for each thread
 
 
 def n_threads() -> int:

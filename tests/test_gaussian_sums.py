@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bayesnb import _gaussian_sums as sums
-from bayesnb import naive_bayes
+from bayesnb import _student_kernels, naive_bayes
 from bayesnb._rows import over_classes
 from bayesnb._special import log_normal, log_student_t
 
@@ -42,7 +42,7 @@ def test_student(df, missing, far, worth, monkeypatch):
     if worth == "compiled":
         monkeypatch.setattr(sums, "_WORTH", 1)
     else:
-        monkeypatch.setattr(sums, "_log_sums_compiled", no_kernel)
+        monkeypatch.setattr(sums, "log_sums", no_kernel)
     direct = over_classes(lambda x, loc, scale, df: log_student_t(x, df, loc, scale), x, loc, scale, freedom)
     size = over_classes(lambda x, loc, scale, df: abs(log_student_t(x, df, loc, scale)), x, loc, scale, freedom)
     found = sums.log_student_sum(x, freedom, loc, scale)
@@ -56,17 +56,17 @@ def test_compiled_products(n, d, c, monkeypatch):
     rng = np.random.default_rng(3)
     x, loc, scale, df = rng.normal(size=(n, d)), rng.normal(size=(c, d)), rng.gamma(3, size=(c, d)), 9 + np.arange(c)
     x[n // 2] *= 10
-    monkeypatch.setattr(sums, "_COMPILED", 1 << 18)
+    monkeypatch.setattr(_student_kernels, "_CALL", 1 << 18)
     weights = np.tile(-0.5 * df[:, None], d)
 
     def exact():
         return np.stack([weights[k] * np.log1p(((x - loc[k]) / scale[k]) ** 2) for k in range(c)], 1)
 
-    found = sums._log_sums_compiled(x, 1 / scale, loc, weights, True)
+    found = _student_kernels.log_sums(x, 1 / scale, loc, weights, True)
     np.testing.assert_allclose(found, exact().sum(2), rtol=1e-13)
     weights *= rng.random((c, d)) + 1
     x, scale = np.where(rng.random((n, d)) < 0.1, np.nan, x), 20 * scale
-    found = sums._log_sums_compiled(x, 1 / scale, loc, weights, False)
+    found = _student_kernels.log_sums(x, 1 / scale, loc, weights, False)
     far = (((x[:, None] - loc) / scale) ** 2 > 0.25).any(2)
     assert (np.isnan(found) == far).all() and not far.all()
     np.testing.assert_allclose(found[~far], np.nansum(exact(), 2)[~far], rtol=1e-13)
@@ -78,8 +78,8 @@ def test_what_is_compiled_depends_on_the_rows_and_not_on_the_threads(monkeypatch
     x, loc, scale = rng.normal(size=(4096, 20)), rng.normal(size=(3, 20)), rng.gamma(3, size=(3, 20))
     monkeypatch.setattr(naive_bayes, "_CELLS", 1 << 14)
     monkeypatch.setattr(sums, "_WORTH", x.size * 3)
-    calls, compiled = [], sums._log_sums_compiled
-    monkeypatch.setattr(sums, "_log_sums_compiled", lambda *given: calls.append(1) or compiled(*given))
+    calls, compiled = [], sums.log_sums
+    monkeypatch.setattr(sums, "log_sums", lambda *given: calls.append(1) or compiled(*given))
 
     def table(rows):
         return naive_bayes.by_rows(lambda part: sums.log_student_sum(rows[part], 50 + 0 * loc, loc, scale), {"x": rows})
