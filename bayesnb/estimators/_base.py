@@ -49,6 +49,8 @@ BLOCK = "x"  # the block of an estimator that has only one
 _NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
 _MOST_WEIGHT = 1e100  # of a row; sums of larger ones could overflow
 _MOST_WAITING = 1000  # batches
+_MOST_AMOUNT = 1e300  # of a cell
+_MOST_TOTAL = 1e304  # of a statistic: x log x is a number
 _DRAWN = 1 << 22  # numbers drawn at a time
 
 
@@ -352,7 +354,7 @@ class AbstractNB(JointClassifier):
                 lambda part: prior.suffstats(self._rows(_cut(X, part)), r[part]), {BLOCK: X}, prior.least_cells
             )
         sums = (getattr(block, name, 0) for block in stats.blocks.values() for name in ("n", "total"))
-        if not all(np.isfinite(one).all() for one in sums):
+        if not all(np.all(abs(one) <= _MOST_TOTAL) for one in sums):
             raise ValueError("`X` has numbers so large that their sums overflow; rescale them")
         return stats
 
@@ -845,6 +847,13 @@ def refuse(estimator: Any, X: Any, bad: Any, what: str, advice: str) -> None:
         columns, values = np.nonzero(found)[1], X[found]
     label, value, name = estimator._label(int(columns[0])), values[0], type(estimator).__name__
     raise ValueError(f"{what} in data passed to {name} (input X): `X` has {value:g} in column {label}; {advice}")
+
+
+def refuse_no_amounts(estimator: Any, X: Any, advice: str) -> None:
+    """Raise a ValueError on cells below zero, and on those whose sums and factorials would overflow."""
+    refuse(estimator, X, lambda v: v < 0, "Negative values", advice)
+    large = f"rescale it: sums and factorials of numbers beyond {_MOST_AMOUNT:g} overflow."
+    refuse(estimator, X, lambda v: v > _MOST_AMOUNT, "Values too large", large)
 
 
 def of_any_type(estimator: Any, X: Any, **checks: Any) -> Any:

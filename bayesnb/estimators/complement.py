@@ -9,7 +9,7 @@ from ..families.classes import AbstractClasses, FixedClasses
 from ..families.complement import DirichletComplement
 from ..naive_bayes import Parameters, Rows, Statistics
 from ..statistics import Counts
-from ._base import BLOCK, AbstractNB, numeric, refuse
+from ._base import BLOCK, AbstractNB, numeric, refuse_no_amounts
 
 
 class ComplementNB(AbstractNB):
@@ -74,7 +74,7 @@ class ComplementNB(AbstractNB):
         return numeric(self, X, sparse_ok=True, missing_ok=False, **checks)
 
     def _rows(self, X: Any) -> Rows:
-        refuse(self, X, lambda v: v < 0, "Negative values", "it models counts. Bin the column or use GaussianNB.")
+        refuse_no_amounts(self, X, "it models counts. Bin the column or use GaussianNB.")
         return {BLOCK: X}
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:

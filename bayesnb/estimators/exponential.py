@@ -7,7 +7,7 @@ from sklearn.utils import Tags
 
 from ..families.exponential import GammaExponential
 from ..naive_bayes import Rows, Statistics
-from ._base import BLOCK, AbstractNB, numeric, positive, refuse
+from ._base import BLOCK, AbstractNB, numeric, positive, refuse_no_amounts
 
 _FIRM = 1e5  # pseudo-rows of a column of zeros, for every row fitted
 _LEAST = 1e-280  # of a mean, so that a rate is a number; below, a column counts as one of zeros
@@ -69,7 +69,7 @@ class ExponentialNB(AbstractNB):
         return numeric(self, X, sparse_ok=False, **checks)
 
     def _rows(self, X: Any) -> Rows:
-        refuse(self, X, lambda v: v < 0, "Negative values", "it models amounts from zero. Shift it or use GaussianNB.")
+        refuse_no_amounts(self, X, "it models amounts from zero. Shift it or use GaussianNB.")
         return {BLOCK: X}
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:

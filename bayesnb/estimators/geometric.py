@@ -6,7 +6,7 @@ from sklearn.utils import Tags
 
 from ..families.geometric import BetaGeometric
 from ..naive_bayes import Rows, Statistics
-from ._base import BLOCK, AbstractNB, numeric, positive, refuse
+from ._base import BLOCK, AbstractNB, numeric, positive, refuse, refuse_no_amounts
 
 
 class GeometricNB(AbstractNB):
@@ -62,7 +62,7 @@ class GeometricNB(AbstractNB):
         return numeric(self, X, sparse_ok=True, **checks)
 
     def _rows(self, X: Any) -> Rows:
-        refuse(self, X, lambda v: v < 0, "Negative values", "it models counts. Bin the column or use GaussianNB.")
+        refuse_no_amounts(self, X, "it models counts. Bin the column or use GaussianNB.")
         what = "Values that are not whole numbers"
         refuse(
             self, X, lambda v: v % 1 > 0, what, "it models counts. Use ExponentialNB for amounts, or bin the column."

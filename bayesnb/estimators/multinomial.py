@@ -7,7 +7,7 @@ from sklearn.utils import Tags
 
 from ..families.multinomial import DirichletMultinomial
 from ..naive_bayes import NaiveBayes, Rows, Statistics
-from ._base import BLOCK, AbstractNB, numeric, refuse
+from ._base import BLOCK, AbstractNB, numeric, refuse_no_amounts
 
 
 class MultinomialNB(AbstractNB):
@@ -65,7 +65,7 @@ class MultinomialNB(AbstractNB):
         return numeric(self, X, sparse_ok=True, missing_ok=False, **checks)
 
     def _rows(self, X: Any) -> Rows:
-        refuse(self, X, lambda v: v < 0, "Negative values", "it models counts. Bin the column or use GaussianNB.")
+        refuse_no_amounts(self, X, "it models counts. Bin the column or use GaussianNB.")
         return {BLOCK: X}
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from sklearn.utils import Tags
 
 from ..families.poisson import GammaPoisson
 from ..naive_bayes import Rows, Statistics
-from ._base import BLOCK, AbstractNB, numeric, positive, refuse
+from ._base import BLOCK, AbstractNB, numeric, positive, refuse_no_amounts
 
 
 class PoissonNB(AbstractNB):
@@ -62,7 +62,7 @@ class PoissonNB(AbstractNB):
         return numeric(self, X, sparse_ok=True, **checks)
 
     def _rows(self, X: Any) -> Rows:
-        refuse(self, X, lambda v: v < 0, "Negative values", "it models counts. Bin the column or use GaussianNB.")
+        refuse_no_amounts(self, X, "it models counts. Bin the column or use GaussianNB.")
         return {BLOCK: X}
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:

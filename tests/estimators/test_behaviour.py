@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
@@ -143,6 +144,25 @@ def test_a_missing_cell_is_a_column_left_out(nb, table):
     )
     empty = fitted.predict_proba(np.full((1, X.shape[1]), np.nan))
     np.testing.assert_allclose(empty[0], np.exp(fitted.posterior_.classes.log_predictive()))
+
+
+@pytest.mark.parametrize("form", [np.array, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("nb", [MultinomialNB(), ComplementNB(), PoissonNB(), GeometricNB()], ids=repr)
+def test_amounts_whose_sums_or_factorials_overflow_are_refused(nb, form):
+    """Up to 1e300 they have finite probabilities; beyond, infinities would be taken from each other."""
+    X, y = np.array([[1e300, 0.0], [0.0, 1e300], [3.0, 1.0]]), [0, 1, 1]
+    fitted = clone(nb).fit(form(X), y).partial_fit(form(X), y)
+    for estimate in ("predictive", "mean"):
+        p = fitted.set_params(estimate=estimate).predict_proba(form(X))
+        assert np.isfinite(fitted.predict_joint_log_proba(form(X))).all()
+        np.testing.assert_allclose(p.sum(1), 1, rtol=1e-12)
+    for bad in (1.01e300, 1.7e308):
+        with pytest.raises(ValueError, match=r"Values too large .* column 1; rescale it"):
+            clone(nb).fit(form([[1.0, bad], [2.0, 1.0]]), [0, 1])
+        with pytest.raises(ValueError, match=r"Values too large .* column 0; rescale it"):
+            fitted.predict(form([[bad, 1.0]]))
+    with pytest.raises(ValueError, match="sums overflow"):
+        clone(nb).fit(form(X), y, sample_weight=[1e10, 1, 1])
 
 
 @pytest.mark.parametrize("nb", [MultinomialNB(), ComplementNB()], ids=repr)
