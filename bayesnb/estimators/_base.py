@@ -49,7 +49,7 @@ BLOCK = "x"  # the block of an estimator that has only one
 _NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
 _MOST_WEIGHT = 1e100  # of a row; sums of larger ones could overflow
 _MOST_WAITING = 1000  # batches
-_MOST_AMOUNT = 1e300  # of a cell
+_MOST_AMOUNT = np.float64(1e300)  # of a cell, of which float32 would make infinity
 _MOST_TOTAL = 1e304  # of a statistic: x log x is a number
 _DRAWN = 1 << 22  # numbers drawn at a time
 

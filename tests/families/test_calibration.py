@@ -25,6 +25,7 @@ Modrák et al. (2023), Bayesian Analysis, doi:10.1214/23-BA1404, §3: the log li
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import jax
 import numpy as np
@@ -72,7 +73,11 @@ def simulate(prior: NaiveBayes, rows: np.ndarray | None, seed: int = 0) -> Simul
     with jax.enable_x64(True):
         given = None if rows is None else {"x": rows}
         twin = Predictive(uncondition(prior.model), num_samples=MORE, parallel=True)
-        drawn = jitted(lambda key: twin(key, given, n=ROWS))(jax.random.key(seed))
+
+        def draw(key: Any) -> Any:
+            return twin(key, given, n=ROWS)
+
+        drawn = (draw if given else jitted(draw))(jax.random.key(seed))  # NumPyro needs lengths that it can read
         found = {name: np.array(value) for name, value in drawn.items()}
     x, y = found.pop("x"), found.pop("y")
     return Simulated(prior, found, x.astype(float), y)
