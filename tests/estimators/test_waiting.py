@@ -123,7 +123,7 @@ def test_a_batch_that_fails_leaves_what_waits(rows):
     with pytest.raises(ValueError, match="`alpha`"):
         nb.set_params(alpha=-1).partial_fit(X, y)
     with pytest.raises(ValueError, match="sums overflow"):  # which can only be known when they are added up
-        nb.set_params(alpha=1).partial_fit(X * 1e307, y, sample_weight=np.full(N, 100.0))
+        nb.set_params(alpha=1).partial_fit(X * 1e299, y, sample_weight=np.full(N, 1e6))
     assert nb._conditioned is before and waiting(nb) == 1
 
 
