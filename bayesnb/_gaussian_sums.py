@@ -57,7 +57,8 @@ def log_student_sum(
     """Σ_j log t(x_ij; ν_cj, m_cj, s_cj) over the observed cells in nats.
 
     Where columns have equal degrees of freedom, as without missing cells, Σ_j log(1 + v_j) takes one logarithm for the
-    product of up to sixteen factors, v = (x − m)²/(νs²); each other column has its own.
+    product of sixteen factors and more, v = (x − m)²/(νs²); each other column has its own. Many rows are summed by
+    `log_sums`, which is compiled.
     """
 
     def cell(x: Array, loc: Array, scale: Array, df: Array) -> Array:

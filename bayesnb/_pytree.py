@@ -79,27 +79,5 @@ def map_leaves(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
     return f(tree, *others)
 
 
-class Shown:
-    """A fitted attribute that holds a pytree: read from outside, JAX knows it."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        if instance is None:
-            return self
-        tell_jax()
-        try:
-            return vars(instance)[self._name]
-        except KeyError:
-            raise AttributeError(f"{type(instance).__name__!r} object has no attribute {self._name!r}") from None
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        vars(instance)[self._name] = value
-
-    def __delete__(self, instance: Any) -> None:
-        del vars(instance)[self._name]
-
-
 def _data(tree: Any) -> list[str]:
     return [field.name for field in fields(tree) if not field.metadata.get("static")]

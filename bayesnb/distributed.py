@@ -239,7 +239,6 @@ def _statistics(estimator: AbstractNB, classes: np.ndarray, X: Any, y: Any, weig
         return None
     learnt = clone(estimator).partial_fit(X, y, classes=classes, sample_weight=weights)
     learnt.statistics_ = learnt.statistics_  # without prior and posterior
-    del learnt.prior_
     return learnt
 
 

@@ -101,8 +101,11 @@ def save(estimator: AbstractNB, path: str | os.PathLike[str]) -> None:
         again = _rebuilt(json.loads(document), tensors)
     except Exception as error:
         raise ValueError(f"the estimator could not be read again: {error}. Fit it again, then save it.") from error
-    derived = {name for name in vars(estimator) if not name.startswith("_")} - estimator.get_params().keys() - _LEARNT
-    if set_later := [name for name in sorted(derived) if not _same(getattr(estimator, name), vars(again).get(name))]:
+    shown = {"prior_", *(name for name in vars(estimator) if not name.startswith("_"))}
+    derived = shown - estimator.get_params().keys() - _LEARNT
+    if set_later := [
+        name for name in sorted(derived) if not _same(*(getattr(nb, name, None) for nb in (estimator, again)))
+    ]:
         raise ValueError(
             f"`{set_later[0]}` is not what `fit` makes of the rows under these hyperparameters: it, or one of them, "
             "was set after the fit. Set it back, or fit the estimator again, then save it."

@@ -29,7 +29,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._pytree import Shown, kept_inside, leaves, map_leaves, tell_jax
+from .._pytree import kept_inside, leaves, map_leaves, tell_jax
 from .._random import categorical, generator
 from .._rows import csr_slice
 from .._special import log_normalize
@@ -154,7 +154,6 @@ class AbstractNB(JointClassifier):
     class_alpha: Any
     alpha: Any
     force_alpha: bool
-    prior_: NaiveBayes = Shown()  # type: ignore[assignment]
     _conditioned: _Conditioned
     _waits = False  # whether batches of sparse rows may wait: those of priors that do not depend on the rows
 
@@ -246,18 +245,26 @@ class AbstractNB(JointClassifier):
     def _later(self, X: Sparse, r: Sparse) -> Self:
         """Add encoded rows whose statistics are gathered when somebody asks: O(rows), however many parameters."""
         self._check_estimate()
-        self.prior_ = NaiveBayes(self._class_prior(), self._blocks(None))
         before = vars(self).get("_conditioned", _Conditioned(None, None))
-        self._conditioned = before.later(self.prior_, X, r)
+        self._conditioned = before.later(NaiveBayes(self._class_prior(), self._blocks(None)), X, r)
         return self
+
+    def _shown(self, name: str) -> _Conditioned:
+        """What the rows have taught, of which JAX has to know the classes before an attribute shows it."""
+        if "_conditioned" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r} yet: call `fit` first")
+        tell_jax()
+        return self._conditioned
+
+    @property
+    def prior_(self) -> NaiveBayes:
+        """The prior that the rows fitted have conditioned, frozen."""
+        return self._shown("prior_").prior
 
     @property
     def statistics_(self) -> Statistics:
         """Sufficient statistics of all rows so far; it is they that are learnt, all else follows from them."""
-        if "_conditioned" not in vars(self):
-            raise AttributeError(f"this {type(self).__name__} is not fitted yet: call `fit` or `partial_fit` first")
-        tell_jax()
-        return self._conditioned.statistics
+        return self._shown("statistics_").statistics
 
     @statistics_.setter
     def statistics_(self, stats: Statistics) -> None:
@@ -371,8 +378,7 @@ class AbstractNB(JointClassifier):
     def _set_statistics(self, stats: Statistics) -> Self:
         self._check_estimate()
         stats = _laid_out(stats)
-        self.prior_ = NaiveBayes(self._class_prior(), self._blocks(stats))
-        self._conditioned = _Conditioned(self.prior_, stats)
+        self._conditioned = _Conditioned(NaiveBayes(self._class_prior(), self._blocks(stats)), stats)
         return self
 
     def _class_index(self, y: np.ndarray) -> np.ndarray:
@@ -564,8 +570,7 @@ class AbstractNB(JointClassifier):
     def posterior_(self) -> NaiveBayes:
         """The prior conditioned on all rows fitted, frozen; derived when it is first asked for."""
         check_is_fitted(self)
-        tell_jax()
-        return self._conditioned.posterior
+        return self._shown("posterior_").posterior
 
     @property
     @kept_inside()

@@ -40,8 +40,8 @@ class BetaBernoulli(AbstractConjugate):
         """n_cj1 = Σ_i r_ic x_ij and n_cj0 = Σ_i r_ic (1 − x_ij) over the observed cells, last axis (0, 1)."""
         xp = namespace(x, r)
         with np.errstate(invalid="ignore"):
-            ones = by_class(r, x)
-        if xp is np and not np.isnan(ones).any():  # no cell is missing
+            ones = by_class(r, x) if xp is np else None
+        if ones is not None and not np.isnan(ones).any():  # no cell is missing
             zeros = remainder(class_totals(r)[:, None], ones)
         else:
             seen = ~xp.isnan(x)
