@@ -1,5 +1,6 @@
 """Complement naive Bayes for scikit-learn users."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -101,10 +102,10 @@ class ComplementNB(AbstractNB):
             return super()._class_prior()
         return FixedClasses(np.full(len(self.classes_), 1 / len(self.classes_)))
 
-    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
-        """log p(x_i, y = c) in nats, (n, c), under the current `estimate`; with `norm` the linear score."""
+    def _table(self, X: Any, method: Callable[..., np.ndarray]) -> np.ndarray:
+        """With `norm` the linear score."""
         if not self.norm:
-            return super().predict_joint_log_proba(X)
+            return super()._table(X, method)
         x = self._encode(X)[BLOCK]
         weights, intercept = self._linear_form
         return x @ weights + intercept

@@ -91,6 +91,10 @@ class DirichletComplement(AbstractConjugate):
         """Σ_{k≠c} log L!/Πx! + Σ_j log α_kj^(x_j) − log A_k^(L), A = Σα: Dirichlet–multinomials of the others."""
         return _others(log_coefficient(x)[:, None] + self._log_polya(x), -1)
 
+    def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
+        """The same, or `log_likelihood`, but for the coefficients."""
+        return _others(self._log_polya(x) if theta is None else matmul(x, theta["log_theta"]), -1)
+
     def _log_polya(self, x: Any) -> Float[Array, "n c"]:
         """Σ_j log α_j^(x_j) − log A^(L), A = Σα, rising factorials: a row's log probability but for its coefficient."""
         return log_rising_sum(x, self.alpha) - log_rising_lengths(self.alpha.sum(-1), row_totals(x))
