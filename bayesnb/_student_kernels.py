@@ -14,7 +14,9 @@ from ._typing import Array, Float
 
 _GROUP = 16  # columns whose factors 1 + v are multiplied while they are in a core's registers
 _FOLDED = 8  # groups whose products are multiplied before the logarithm: it overflows where v is above 250 throughout
-_CALL = 1 << 22  # cells times classes of one call, of which it holds an eighth
+_ALONE = 25  # columns of one call where each cell has a logarithm of its own: compiling goes through them one by one
+_REACH = {7: 1 / 32, 12: 1 / 4}  # v up to which a polynomial of this degree is log(1 + v)/v to 2e-15
+_CALL = 1 << 22  # cells times classes of one block of rows
 _TILE = 128  # rows, of which 16 columns stay in the first cache of a core
 
 
@@ -25,7 +27,7 @@ def log_sums(
     weights: Float[Array, "c d"],
     one: bool,
 ) -> Float[Array, "n c"]:
-    """Σ_j w_cj log(1 + (x_ij − m_cj)² g_cj²), in nats; not finite where these sums do not serve.
+    """Σ_j w_cj log(1 + (x_ij − m_cj)² g_cj²) of the observed cells, in nats; not finite where that does not serve.
 
     Parameters
     ----------
@@ -33,18 +35,31 @@ def log_sums(
     """
     import jax
 
-    n, d = x.shape
-    kernel, most = (_products(), _CALL) if one else (_cells(), _CALL // 4)
-    step = 1 << max(most // slope.size, _TILE).bit_length() - 1
-    table = np.empty((n, len(slope)))
+    (n, d), c = x.shape, len(slope)
+    table = np.full((n, c), np.nan)
+    degree = 0 if one else _degree(x, slope, loc)
+    if degree is None:
+        return table
+    size, kernel = (d, _products()) if one else (-(-d // -(-d // _ALONE)), _cells(degree))
+    starts = range(0, d, size)
+    padding = (0, 0), (0, len(starts) * size - d)
+    given = [np.pad(field, padding) for field in (slope, loc, weights)]
+    step = 1 << max(_CALL // slope.size, _TILE).bit_length() - 1
     with jax.enable_x64(True):
         for at in range(0, n, step):
-            rows = x[at : at + step]
-            if len(rows) < step:
-                rows = np.concatenate([rows, np.zeros((step - len(rows), d))])
-            tiles = np.asarray(kernel(rows, slope, loc, weights))
-            table[at : at + step] = tiles.swapaxes(1, 2).reshape(step, -1)[: n - at]
+            rows = np.zeros((step, len(starts) * size))
+            rows[: n - at, :d] = x[at : at + step]
+            parts = (slice(start, start + size) for start in starts)
+            tiles = np.sum([kernel(rows[:, part], *(field[:, part] for field in given)) for part in parts], axis=0)
+            table[at : at + step] = tiles.swapaxes(1, 2).reshape(step, c)[: n - at]
     return table
+
+
+def _degree(x: Float[Array, "n d"], slope: Float[Array, "c d"], loc: Float[Array, "c d"]) -> int | None:
+    """The least degree that serves the largest v, that of the least or largest cell of a column; None if none."""
+    ends = np.stack([np.fmin.reduce(x), np.fmax.reduce(x)])[:, None]
+    largest = np.fmax.reduce(np.square((ends - loc) * slope), axis=None, initial=0)
+    return next((degree for degree, reach in _REACH.items() if largest <= reach), None)
 
 
 @functools.cache
@@ -82,20 +97,25 @@ def _products() -> Callable[..., Array]:
 
 
 @functools.cache
-def _cells() -> Callable[..., Array]:
-    """Each cell by the series of 2 artanh v/(2 + v), 0 where it is missing, NaN where v is above ¼."""
+def _cells(degree: int) -> Callable[..., Array]:
+    """Each cell by a polynomial through the Chebyshev points, 0 where it is missing."""
     import jax
     import jax.numpy as jnp
     from jax import lax
+
+    ratio = np.polynomial.Chebyshev.interpolate(lambda v: np.log1p(v) / v, degree, [0, _REACH[degree]])
+    descending = ratio.convert(kind=np.polynomial.Polynomial).coef[::-1]
 
     @jax.jit
     def kernel(x: Array, slope: Array, loc: Array, weights: Array) -> Array:
         x = x.reshape(-1, _TILE, x.shape[1]).swapaxes(1, 2)[:, :, None]  # (tiles, d, 1, rows of a tile)
         of_class = (table.T[:, :, None] for table in (slope, loc, weights))
         x, slope, loc, weights = lax.optimization_barrier((x, *of_class))
-        v = jnp.square((x - loc) * slope)
-        ratio = v / (v + 2)  # up to 1/9: nine terms leave 1e-17
-        series = functools.reduce(lambda sum, k: sum * jnp.square(ratio) + 1 / k, range(15, 0, -2), jnp.array(1 / 17))
-        return jnp.where(v <= 0.25, 2 * weights * ratio * series, jnp.where(jnp.isnan(x), 0, jnp.nan)).sum(1)
+        total = jnp.zeros(())
+        for k in range(x.shape[1]):  # written out, or XLA would keep the cells in memory to add them up
+            v = jnp.square((x[:, k] - loc[k]) * slope[k])
+            cell = weights[k] * v * functools.reduce(lambda sum, term: sum * v + term, descending)
+            total += jnp.where(jnp.isnan(x[:, k]), 0, cell)
+        return total  # (tiles, c, rows of a tile)
 
     return kernel
