@@ -12,6 +12,7 @@ from ._special import gammaln, in_chunks, log1p_square, log_rising, namespace
 from ._typing import Array, Float, Real, Sparse, Value
 
 _LARGEST = 32  # counts above are rare in text, and go through log Γ
+_MODEST = 1e9  # so many numbers up to here have a product that is a number
 _LEVELS = 8  # factors of a rising factorial that are multiplied before the logarithm
 _GROUPS = 4  # distinct weights of columns whose logarithms are taken together
 _FACTORIALS = 1 << 10  # whole counts below have their log factorial looked up
@@ -212,20 +213,21 @@ def log_rising_sum(
 ) -> Float[Array, "n c"]:
     """Σ_j log α_cj^(x_ij), where a^(x) = Γ(a+x)/Γ(a); dense or sparse rows.
 
-    For whole counts log a^(x) = Σ_{t<x} log(a+t): the sparse product of [x > 0] with log α, and of the cells above one
-    that of their pairs of a column and a count with Σ_{0<t<x} log(α+t). Fractional counts, and what is left of counts
-    above 32, go through `log_rising`, once for every count of a column.
+    For whole counts a^(x) = Π_{t<x} (a+t): the sparse product of [x > 0] with log α, and of the cells above one that of
+    their pairs of a column and a count with log Π_{0<t<x} (α+t). Fractional counts, what is left of counts above 32,
+    and rows where some α is large go through `log_rising`, once for every count of a column.
     """
     if namespace(x, alpha) is not np:
         return log_rising(alpha[None], x[:, None, :]).sum(-1)
     x = as_csr(x)
     table = np.zeros((x.shape[0], len(alpha)))
     first = (np.log(alpha) if log_alpha is None else log_alpha).T
+    modest = alpha.max(initial=0) < _MODEST
     for part in slices(x.shape[0], _STORED_SHARE * -(-x.nnz // max(x.shape[0], 1))):
         cells = csr_slice(x, part)
         many = np.flatnonzero(cells.data != 1)
         count = cells.data[many]
-        if not (count == np.floor(count)).all():
+        if not (modest and (count == np.floor(count)).all()):
             table[part] = _rising_cells(cells, alpha)
             continue
         if not count.all():
@@ -238,7 +240,7 @@ def log_rising_sum(
 
 
 def _rising_on(x: Sparse, alpha: Array) -> Array:
-    """Σ_j Σ_{0<t<x_ij} log(α_cj + t) over stored whole counts above one."""
+    """Σ_j log (α_cj + 1)^(x_ij − 1), rising factorials, over stored whole counts above one."""
     here, x = _squeezed(x)
     key = x.indices.astype(np.intp) * (_LARGEST + 1)
     key += np.minimum(x.data, _LARGEST).astype(np.intp)
@@ -249,12 +251,12 @@ def _rising_on(x: Sparse, alpha: Array) -> Array:
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     ascending = alpha.T[here[order]]
-    rising, so_far = np.empty((len(pairs), len(alpha))), np.zeros(ascending.shape)
+    rising, so_far = np.empty((len(pairs), len(alpha))), np.ones(ascending.shape)
     for t in range(1, _LARGEST):
         go_on = slice(np.count_nonzero(largest > t))
-        so_far[go_on] += np.log(ascending[go_on] + t)
+        so_far[go_on] *= ascending[go_on] + t
         rising[count == t + 1] = so_far[rank[column[count == t + 1]]]
-    table = _chosen(x, place, len(pairs)) @ rising
+    table = _chosen(x, place, len(pairs)) @ np.log(rising, out=rising)
     beyond = np.flatnonzero(x.data > _LARGEST)
     if beyond.size:
         left = _only(x, beyond)
@@ -295,6 +297,8 @@ def as_csr(x: Any) -> Sparse:
 def csr_slice(x: Sparse, part: slice) -> Sparse:
     """Some rows of a CSR matrix, whose cells are not copied."""
     start, stop, _ = part.indices(x.shape[0])
+    if stop - start == x.shape[0]:
+        return x
     ends = x.indptr[start : stop + 1]
     cells = slice(ends[0], ends[-1])
     rows = type(x)((stop - start, x.shape[1]), dtype=x.dtype)

@@ -15,7 +15,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from ._parallel import in_order
+from ._parallel import in_order, repeats
 from ._pytree import leaves, pytree
 from ._random import Key, split
 from ._rows import csr_slice, slices
@@ -30,6 +30,7 @@ Parameters: TypeAlias = dict[str, Theta]
 
 CLASS = "class"  # the key of π among the parameters of the blocks
 _CELLS = 1 << 20  # cells of X worked on at a time: 8 MiB of float64; with fewer Python would take longer than NumPy
+_HALF = 1 << 18  # cells that are worth a second core
 
 
 @pytree
@@ -81,7 +82,7 @@ class NaiveBayes:
         """
 
         def gather(part: slice) -> Statistics:
-            w = r[part]
+            w = _cut(r, part, r)
             blocks = {name: block.suffstats(_cut(rows[name], part, w), w) for name, block in self.blocks.items()}
             return Statistics(class_totals(w), blocks)
 
@@ -144,7 +145,7 @@ class NaiveBayes:
         """
 
         def table(part: slice) -> Array:
-            w = r[part]
+            w = _cut(r, part, r)
             total = self.classes.log_loo(w.toarray() if sparse.issparse(w) else w)
             for name, block in self.blocks.items():
                 total = total + block.log_loo(_cut(rows[name], part, w), w)
@@ -339,9 +340,16 @@ def _cut(x: Any, part: slice, like: Array | Sparse) -> Any:
 
 
 def row_slices(rows: Rows, least: int = 0) -> list[slice]:
-    """Slices of rows that keep every block's part within the working size, at least `least`; JAX arrays stay whole."""
+    """Slices of rows that keep every block's part within the working size, at least `least`; JAX arrays stay whole.
+
+    There are two where half of the rows is work enough for a core and nothing else is done beside it.
+    """
     if namespace(*rows.values()) is not np:
         return [slice(None)]
     n = next(iter(rows.values())).shape[0]
     width = max(-(-x.nnz // max(n, 1)) if sparse.issparse(x) else x.shape[1] for x in rows.values())
-    return slices(n, width, max(_CELLS, least), 1024)
+    parts = slices(n, width, max(_CELLS, least), 1024)
+    if len(parts) == repeats() == 1 and n * width >= 2 * max(_HALF, least):
+        half = 1024 * -(-n // 2048)
+        return [slice(0, half), slice(half, 2 * half)]
+    return parts

@@ -193,6 +193,11 @@ def test_slices_hold_a_bounded_number_of_cells() -> None:
     assert row_slices({"x": jnp.zeros((5000, 200))}) == [slice(None)]
 
 
+@pytest.mark.parametrize(("n", "least", "want"), [(2000, 0, [2000]), (4000, 0, [2048, 1952]), (4000, 1 << 19, [4000])])
+def test_two_cores_share_what_fits_into_one_slice(n: int, least: int, want: list[int]) -> None:
+    assert [min(s.stop, n) - s.start for s in row_slices({"x": np.zeros((n, 200))}, least)] == want
+
+
 def test_no_rows_at_all() -> None:
     this = CASES["gaussian"]
     stats = this.prior.suffstats({"x": this.x[:0]}, one_hot(this.y[:0], C))

@@ -230,7 +230,7 @@ class AbstractNB(JointClassifier):
                 before = f"the same as on last call to partial_fit, {self.classes_}"
                 raise ValueError(f"`classes` is {labels}, which is not {before}")
         X, y = self._validate(X, y=y, reset=first)
-        y = _labels(y)
+        y = _labels(y, of_classes=True)
         if first:
             self.classes_ = labels
         self._learn_encoding(X, reset=first)
@@ -356,10 +356,12 @@ class AbstractNB(JointClassifier):
         """Statistics of validated rows with class indices."""
         r = self._weights(X, index, sample_weight)
         prior = NaiveBayes(self._class_prior(), self._blocks(None))
+
+        def gather(part: slice) -> Statistics:
+            return prior.suffstats(self._rows(_cut(X, part)), csr_slice(r, part))
+
         with np.errstate(over="ignore", invalid="ignore"):
-            stats = fold_rows(
-                lambda part: prior.suffstats(self._rows(_cut(X, part)), r[part]), {BLOCK: X}, prior.least_cells
-            )
+            stats = fold_rows(gather, {BLOCK: X}, prior.least_cells)
         sums = (getattr(block, name, 0) for block in stats.blocks.values() for name in ("n", "total"))
         if not all(np.all(abs(one) <= _MOST_TOTAL) for one in sums):
             raise ValueError("`X` has numbers so large that their sums overflow; rescale them")
@@ -767,7 +769,9 @@ def _cut(X: Any, part: slice) -> Any:
     """Some rows of validated input; all of them as they are, of which there is no copy to make."""
     if part.start == 0 and part.stop >= X.shape[0]:
         return X
-    return csr_slice(X, part) if sparse.issparse(X) and X.format == "csr" else _safe_indexing(X, part)
+    if sparse.issparse(X) and X.format == "csr":
+        return csr_slice(X, part)
+    return X[part] if isinstance(X, np.ndarray) else _safe_indexing(X, part)
 
 
 def _laid_out(stats: Statistics) -> Statistics:
@@ -902,8 +906,11 @@ def _validated(estimator: Any, X: Any, **checks: Any) -> Any:
     return (rows, *y) if y else rows
 
 
-def _labels(y: np.ndarray, name: str = "y") -> np.ndarray:
-    """Labels that are all strings or all numbers, none of them missing."""
+def _labels(y: np.ndarray, name: str = "y", of_classes: bool = False) -> np.ndarray:
+    """Labels that are all strings or all numbers, none of them missing.
+
+    Where classes are given, labels other than floats are not asked whether they might be a regression's.
+    """
     if y.dtype.kind in "fOmM" and isna(y).any():
         raise ValueError(f"`{name}` has missing labels (None, NaN or NA); leave them out, and their rows")
     if y.dtype == object and not all(isinstance(label, str) for label in y):
@@ -911,7 +918,7 @@ def _labels(y: np.ndarray, name: str = "y") -> np.ndarray:
         raise ValueError(
             f"Unknown label type: `{name}` has objects of type {kinds}; make them all strings, or integers"
         )
-    if name == "y":
+    if name == "y" and not (of_classes and y.dtype.kind in "biuUS"):
         with np.errstate(invalid="ignore"):  # it casts numbers to int64, however large
             check_classification_targets(y)
     return y

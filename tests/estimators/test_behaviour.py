@@ -386,3 +386,14 @@ def test_prior_of_ones_own():
     assert nb.prior_.blocks["x"].m.shape == (3, 4)
     n, mean = 50, X[y == 1].mean(0)
     np.testing.assert_allclose(nb.posterior_.blocks["x"].m[1], (3.0 + n * mean) / (1 + n), rtol=1e-12)
+
+
+def test_small_batches_of_many_classes_are_no_regression(recwarn):
+    """scikit-learn's doubt whether so many labels are classes is for `fit`, which has to find them."""
+    X, y = np.ones((30, 2)), np.arange(30)
+    MultinomialNB().partial_fit(X, y, classes=np.arange(100))
+    assert not recwarn
+    MultinomialNB().fit(X, y)
+    assert "regression" in str(recwarn.pop(UserWarning).message)
+    with pytest.raises(ValueError, match="continuous"):
+        MultinomialNB().partial_fit(X, y + 0.5, classes=np.arange(100))
