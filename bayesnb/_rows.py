@@ -244,7 +244,7 @@ def _rising_on(x: Sparse, alpha: Array) -> Array:
     here, x = _squeezed(x)
     key = x.indices.astype(np.intp) * (_LARGEST + 1)
     key += np.minimum(x.data, _LARGEST).astype(np.intp)
-    pairs, place = _distinct(key, len(here) * (_LARGEST + 1))
+    pairs, place = distinct(key, len(here) * (_LARGEST + 1))
     column, count = np.divmod(pairs, _LARGEST + 1)
     largest = count[np.append(column[1:] != column[:-1], True)]  # of each column: pairs are sorted
     order = np.argsort(-largest, kind="stable")  # the columns that go on are always the first
@@ -311,7 +311,7 @@ def _only(x: Sparse, at: np.ndarray) -> Sparse:
     return sparse.csr_array((x.data[at], x.indices[at], np.searchsorted(at, x.indptr)), shape=x.shape)
 
 
-def _distinct(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+def distinct(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     """The distinct keys below `size`, in order, and the place of each key among them."""
     here = np.bincount(key, minlength=size) > 0
     return np.flatnonzero(here), (np.cumsum(here) - 1)[key]
@@ -319,7 +319,7 @@ def _distinct(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _squeezed(x: Sparse) -> tuple[np.ndarray, Sparse]:
     """The columns that have a stored cell, and the matrix of these columns alone."""
-    here, place = _distinct(x.indices, x.shape[1])
+    here, place = distinct(x.indices, x.shape[1])
     return here, sparse.csr_array((x.data, place, x.indptr), (x.shape[0], len(here)))
 
 

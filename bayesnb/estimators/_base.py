@@ -31,7 +31,7 @@ from sklearn.utils.validation import (
 
 from .._pytree import kept_inside, leaves, map_leaves, tell_jax
 from .._random import categorical, generator
-from .._rows import csr_slice
+from .._rows import csr_slice, distinct
 from .._special import log_normalize
 from .._typing import Scalar, Sparse
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
@@ -202,7 +202,7 @@ class AbstractNB(JointClassifier):
         """
         X, y = self._validate(X, y=y, reset=True)
         y = _labels(y)
-        self.classes_, index = np.unique(y, return_inverse=True)
+        self.classes_, index = _classes_of(y)
         self._learn_encoding(X, reset=True)
         return self._set_statistics(self._gather(X, index, sample_weight))
 
@@ -922,6 +922,16 @@ def _labels(y: np.ndarray, name: str = "y", of_classes: bool = False) -> np.ndar
         with np.errstate(invalid="ignore"):  # it casts numbers to int64, however large
             check_classification_targets(y)
     return y
+
+
+def _classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct labels in order, and the place of each label among them; of small whole numbers without sorting."""
+    if y.dtype.kind in "iu":
+        low, high = int(y.min()), int(y.max())
+        if max(abs(low), abs(high)) < 1 << 62 and high - low < len(y):
+            classes, index = distinct(y.astype(np.int64) - low, high - low + 1)
+            return (classes + low).astype(y.dtype), index
+    return np.unique(y, return_inverse=True)
 
 
 def _with_nan(X: Any) -> Any:

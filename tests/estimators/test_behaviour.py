@@ -397,3 +397,26 @@ def test_small_batches_of_many_classes_are_no_regression(recwarn):
     assert "regression" in str(recwarn.pop(UserWarning).message)
     with pytest.raises(ValueError, match="continuous"):
         MultinomialNB().partial_fit(X, y + 0.5, classes=np.arange(100))
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([7, 7, 3, 9]),
+        np.array([-128, 127, 0], np.int8),
+        np.array([255, 0], np.uint8),
+        np.array([2**63 + 5, 2**63], np.uint64),
+        np.array([-(2**63), 2**63 - 1]),
+        np.array([2**40, 2**40 + 1], np.uint64),
+        np.array([True, False]),
+        np.array([1.0, 0.0]),
+        np.array(["bee", "ant"]),
+    ],
+    ids=lambda y: f"{y.dtype}-{y[0]}",
+)
+def test_classes_are_the_distinct_labels_in_order(y):
+    y = np.resize(y, 600)
+    nb = GaussianNB().fit(np.ones((600, 1)), y)
+    want, index = np.unique(y, return_inverse=True)
+    assert nb.classes_.dtype == want.dtype and (nb.classes_ == want).all()
+    np.testing.assert_array_equal(nb.class_count_, np.bincount(index))
