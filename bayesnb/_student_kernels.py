@@ -1,4 +1,4 @@
-"""Σ_j w_cj log(1 + v_ij), v = (x − m)² g², compiled by XLA for more rows than NumPy should go through.
+"""Σ_j l_cj + w_cj log(1 + v_ij), v = (x − m)² g², compiled by XLA for more rows than NumPy should go through.
 
 Blocks of rows have a shape of their own, whatever the number of rows, so that a kernel is compiled once a process for
 each number of columns and classes.
@@ -25,9 +25,10 @@ def log_sums(
     slope: Float[Array, "c d"],
     loc: Float[Array, "c d"],
     weights: Float[Array, "c d"],
+    level: Float[Array, "c d"],
     one: bool,
 ) -> Float[Array, "n c"]:
-    """Σ_j w_cj log(1 + (x_ij − m_cj)² g_cj²) of the observed cells, in nats; not finite where that does not serve.
+    """Σ_j l_cj + w_cj log(1 + (x_ij − m_cj)² g_cj²) of the observed cells, in nats; not finite where it cannot serve.
 
     Parameters
     ----------
@@ -42,24 +43,32 @@ def log_sums(
         return table
     size, kernel = (d, _products()) if one else (-(-d // -(-d // _ALONE)), _cells(degree))
     starts = range(0, d, size)
-    padding = (0, 0), (0, len(starts) * size - d)
-    given = [np.pad(field, padding) for field in (slope, loc, weights)]
-    step = 1 << max(_CALL // slope.size, _TILE).bit_length() - 1
+    width, step = len(starts) * size, 1 << max(_CALL // slope.size, _TILE).bit_length() - 1
+    given = [np.pad(field, ((0, 0), (0, width - d))) for field in (slope, loc, weights, level)]
     with jax.enable_x64(True):
         for at in range(0, n, step):
-            rows = np.zeros((step, len(starts) * size))
-            rows[: n - at, :d] = x[at : at + step]
+            rows = x[at : at + step]
+            if rows.shape != (step, width):
+                rows = np.pad(rows, ((0, step - len(rows)), (0, width - d)))
             parts = (slice(start, start + size) for start in starts)
-            tiles = np.sum([kernel(rows[:, part], *(field[:, part] for field in given)) for part in parts], axis=0)
+            sums = (np.asarray(kernel(rows[:, part], *(field[:, part] for field in given))) for part in parts)
+            tiles = functools.reduce(np.add, sums)
             table[at : at + step] = tiles.swapaxes(1, 2).reshape(step, c)[: n - at]
     return table
 
 
 def _degree(x: Float[Array, "n d"], slope: Float[Array, "c d"], loc: Float[Array, "c d"]) -> int | None:
     """The least degree that serves the largest v, that of the least or largest cell of a column; None if none."""
-    ends = np.stack([np.fmin.reduce(x), np.fmax.reduce(x)])[:, None]
+    ends = np.stack([_by_column(np.fmin, x), _by_column(np.fmax, x)])[:, None]
     largest = np.fmax.reduce(np.square((ends - loc) * slope), axis=None, initial=0)
     return next((degree for degree, reach in _REACH.items() if largest <= reach), None)
+
+
+def _by_column(least: np.ufunc, x: Float[Array, "n d"]) -> Float[Array, " d"]:
+    """The least, or largest, cell of each column; NumPy goes through rows quickly that are long, so sixteen are one."""
+    n, d = len(x) // 16 * 16, x.shape[1]
+    first = least.reduce(x[:n].reshape(-1, 16 * d), initial=np.nan).reshape(16, d)
+    return least.reduce(np.concatenate([first, x[n:]]))
 
 
 @functools.cache
@@ -73,7 +82,7 @@ def _products() -> Callable[..., Array]:
         return functools.reduce(product_less_one, v)
 
     @jax.jit
-    def kernel(x: Array, slope: Array, loc: Array, weights: Array) -> Array:
+    def kernel(x: Array, slope: Array, loc: Array, weights: Array, level: Array) -> Array:
         c, d = slope.shape
         groups = -(-d // _GROUP)
         size = -(-d // groups)  # columns of a group
@@ -91,7 +100,7 @@ def _products() -> Callable[..., Array]:
         v = jnp.pad(lax.optimization_barrier(v), ((0, 0), (0, -groups % logs), (0, 0), (0, 0)))
         v = v.reshape(len(v), logs, -1, c, _TILE)
         v = product([v[:, :, k] for k in range(v.shape[2])])
-        return jnp.log1p(v).sum(1) * weights[:, :1]  # (tiles, c, rows of a tile)
+        return jnp.log1p(v).sum(1) * weights[:, :1] + level.sum(1, keepdims=True)  # (tiles, c, rows of a tile)
 
     return kernel
 
@@ -107,15 +116,15 @@ def _cells(degree: int) -> Callable[..., Array]:
     descending = ratio.convert(kind=np.polynomial.Polynomial).coef[::-1]
 
     @jax.jit
-    def kernel(x: Array, slope: Array, loc: Array, weights: Array) -> Array:
+    def kernel(x: Array, slope: Array, loc: Array, weights: Array, level: Array) -> Array:
         x = x.reshape(-1, _TILE, x.shape[1]).swapaxes(1, 2)[:, :, None]  # (tiles, d, 1, rows of a tile)
-        of_class = (table.T[:, :, None] for table in (slope, loc, weights))
-        x, slope, loc, weights = lax.optimization_barrier((x, *of_class))
+        of_class = (table.T[:, :, None] for table in (slope, loc, weights, level))
+        x, slope, loc, weights, level = lax.optimization_barrier((x, *of_class))
         total = jnp.zeros(())
         for k in range(x.shape[1]):  # written out, or XLA would keep the cells in memory to add them up
             v = jnp.square((x[:, k] - loc[k]) * slope[k])
-            cell = weights[k] * v * functools.reduce(lambda sum, term: sum * v + term, descending)
-            total += jnp.where(jnp.isnan(x[:, k]), 0, cell)
+            log = v * functools.reduce(lambda sum, term: sum * v + term, descending)
+            total += jnp.where(jnp.isnan(x[:, k]), 0, weights[k] * log + level[k])
         return total  # (tiles, c, rows of a tile)
 
     return kernel
