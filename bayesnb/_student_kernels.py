@@ -41,20 +41,25 @@ def log_sums(
     degree = 0 if one else _degree(x, slope, loc)
     if degree is None:
         return table
-    size, kernel = (d, _products()) if one else (-(-d // -(-d // _ALONE)), _cells(degree))
-    starts = range(0, d, size)
-    width, step = len(starts) * size, 1 << max(_CALL // slope.size, _TILE).bit_length() - 1
-    given = [np.pad(field, ((0, 0), (0, width - d))) for field in (slope, loc, weights, level)]
+    kernel = _products() if one else _cells(degree)
+    size = d if one else -(-d // -(-d // _ALONE))  # columns of a call
+    parts = [slice(start, start + size) for start in range(0, d, size)]
+    given = [[_padded(field[:, part], c, size) for field in (slope, loc, weights, level)] for part in parts]
+    step = 1 << max(_CALL // slope.size, _TILE).bit_length() - 1
     with jax.enable_x64(True):
         for at in range(0, n, step):
             rows = x[at : at + step]
-            if rows.shape != (step, width):
-                rows = np.pad(rows, ((0, step - len(rows)), (0, width - d)))
-            parts = (slice(start, start + size) for start in starts)
-            sums = (np.asarray(kernel(rows[:, part], *(field[:, part] for field in given))) for part in parts)
+            calls = zip(parts, given, strict=True)
+            sums = (np.asarray(kernel(_padded(rows[:, part], step, size), *fields)) for part, fields in calls)
             tiles = functools.reduce(np.add, sums)
-            table[at : at + step] = tiles.swapaxes(1, 2).reshape(step, c)[: n - at]
+            table[at : at + step] = tiles.swapaxes(1, 2).reshape(step, c)[: len(rows)]
     return table
+
+
+def _padded(table: Float[Array, "n d"], n: int, d: int) -> Float[Array, "m k"]:
+    """A table with as many rows and columns, zeros where it has none."""
+    missing = n - table.shape[0], d - table.shape[1]
+    return np.pad(table, [(0, size) for size in missing]) if any(missing) else table
 
 
 def _degree(x: Float[Array, "n d"], slope: Float[Array, "c d"], loc: Float[Array, "c d"]) -> int | None:
