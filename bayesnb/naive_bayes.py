@@ -307,11 +307,13 @@ class NaiveBayes:
 def fold_rows(gather: Callable[[slice], Statistics], rows: Rows, least: int = 0) -> Statistics:
     """The sum of the statistics of slices of the rows, pair by pair as in pairwise summation."""
     sums: list[Statistics] = []
-    for k, stats in enumerate(in_order(gather, row_slices(rows, least)), 1):
+    count = 0
+    for stats in in_order(gather, row_slices(rows, least)):
         sums.append(stats)
+        del stats  # what has been added up is kept by nobody: text has tables of some MiB
+        k = count = count + 1
         while k % 2 == 0:
-            last, k = sums.pop(), k // 2
-            sums[-1] = sums[-1] + last
+            sums[-2:], k = [sums[-2] + sums[-1]], k // 2
     return functools.reduce(lambda right, left: left + right, reversed(sums))
 
 
