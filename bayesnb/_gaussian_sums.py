@@ -25,9 +25,7 @@ _FIRM = 1e5  # degrees of freedom from which the rounding of 1 + v would show
 _SMALL = 2.0**-6  # v up to here: the first term left out of the series is below 1e-17 of the sum
 _ROWS = 64  # at a time: 100 columns and 10 classes are 512 KiB then, which stays in a core's cache
 _CELLS = 1 << 18  # centred at a time: 2 MiB of float64
-_WORTH = (
-    1 << 25
-)  # cells times classes that take NumPy longer than compiling; cells with logarithms of their own take 4 ×
+_WORTH = 1 << 25  # cells times classes that take NumPy longer than to compile, 4 × as many with a logarithm each
 
 
 def log_normal_sum(

@@ -38,11 +38,12 @@ def log_sums(
 
     (n, d), c = x.shape, len(slope)
     table = np.full((n, c), np.nan)
-    degree = 0 if one else _degree(x, slope, loc)
-    if degree is None:
+    if one:
+        kernel, size = _products(), d
+    elif degree := _degree(x, slope, loc):
+        kernel, size = _cells(degree), -(-d // -(-d // _ALONE))  # columns of a call
+    else:
         return table
-    kernel = _products() if one else _cells(degree)
-    size = d if one else -(-d // -(-d // _ALONE))  # columns of a call
     parts = [slice(start, start + size) for start in range(0, d, size)]
     given = [[_padded(field[:, part], c, size) for field in (slope, loc, weights, level)] for part in parts]
     step = 1 << max(_CALL // slope.size, _TILE).bit_length() - 1

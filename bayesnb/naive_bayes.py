@@ -310,7 +310,7 @@ def fold_rows(gather: Callable[[slice], Statistics], rows: Rows, least: int = 0)
     count = 0
     for stats in in_order(gather, row_slices(rows, least)):
         sums.append(stats)
-        del stats  # what has been added up is kept by nobody: text has tables of some MiB
+        del stats  # nor may `enumerate` keep what has been added up: text has tables of some MiB
         k = count = count + 1
         while k % 2 == 0:
             sums[-2:], k = [sums[-2] + sums[-1]], k // 2

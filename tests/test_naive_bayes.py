@@ -10,6 +10,7 @@ from numpyro.infer import Predictive
 from numpyro.infer.util import log_density
 from scipy import sparse
 
+from bayesnb._parallel import in_order
 from bayesnb._pytree import leaves, map_leaves
 from bayesnb.families import DirichletClasses, FixedClasses, OneClass
 from bayesnb.naive_bayes import CLASS, NaiveBayes, row_slices
@@ -195,7 +196,10 @@ def test_slices_hold_a_bounded_number_of_cells() -> None:
 
 @pytest.mark.parametrize(("n", "least", "want"), [(2000, 0, [2000]), (4000, 0, [2048, 1952]), (4000, 1 << 19, [4000])])
 def test_two_cores_share_what_fits_into_one_slice(n: int, least: int, want: list[int]) -> None:
-    assert [min(s.stop, n) - s.start for s in row_slices({"x": np.zeros((n, 200))}, least)] == want
+    x = np.zeros((n, 200))
+    assert [min(s.stop, n) - s.start for s in row_slices({"x": x}, least)] == want
+    for beside in in_order(lambda _: row_slices({"x": x}, least), range(2)):
+        assert len(beside) == 1  # the cores are taken
 
 
 def test_no_rows_at_all() -> None:
