@@ -70,7 +70,9 @@ def leaves(tree: Any) -> Iterator[Any]:
 
 
 def map_leaves(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
-    """`jax.tree.map` of trees of one structure, without None in them."""
+    """`jax.tree.map` of trees of one structure."""
+    if tree is None:
+        return None
     if is_dataclass(tree) and not isinstance(tree, type):
         branches = {name: [getattr(one, name) for one in (tree, *others)] for name in _data(tree)}
         return replace(tree, **{name: map_leaves(f, *branch) for name, branch in branches.items()})

@@ -16,6 +16,7 @@ from ._pytree import leaves
 from ._random import Key
 from ._special import log_floor, namespace
 from ._typing import Array, Float, Int, Real, Sparse, Theta
+from .exact import ExactSum
 
 
 class AbstractBlock(abc.ABC):
@@ -81,6 +82,15 @@ class AbstractConjugate(AbstractBlock):
         ----------
         x, r : rows among those that this posterior was updated with, and their weights then
         """
+
+    def exact_sums(
+        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Any
+    ) -> dict[str, ExactSum]:
+        """Exact sums behind the statistics `stats` of rows x, by name, so that they can be subtracted without a loss.
+
+        Sums that are not given are added and subtracted as floats, with a bound on their rounding.
+        """
+        return {}
 
     @abc.abstractmethod
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:

@@ -7,9 +7,10 @@ mapping from block name to that block's columns.
 """
 
 import functools
+import operator
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -22,8 +23,9 @@ from ._rows import csr_slice, slices
 from ._special import namespace
 from ._typing import Array, Float, Sparse, Theta, Value
 from .base import AbstractConjugate, as_jax, from_sites, to_sites
+from .exact import ExactSum, Sums, is_whole, sums_of_weights
 from .families.classes import AbstractClasses
-from .statistics import class_totals
+from .statistics import Counts, Totals, class_totals
 
 Rows: TypeAlias = Mapping[str, Any]
 Parameters: TypeAlias = dict[str, Theta]
@@ -31,6 +33,7 @@ Parameters: TypeAlias = dict[str, Theta]
 CLASS = "class"  # the key of π among the parameters of the blocks
 _CELLS = 1 << 20  # cells of X worked on at a time: 8 MiB of float64; with fewer Python would take longer than NumPy
 _HALF = 1 << 18  # cells that are worth a second core
+_EXACT = 1 << 16  # cells that are summed exactly, which takes twenty times as long
 
 
 @pytree
@@ -42,20 +45,35 @@ class Statistics:
     ------
     n : (c,)   weight of each class
     blocks     statistics by block name
+    weight     the exact sum behind n, where rows may have to be subtracted again
     """
 
     n: Float[Array, " c"]
     blocks: dict[str, Any]
+    weight: ExactSum | None = None
 
     def zero(self) -> Self:
         """Statistics of no rows at all, of the same shapes."""
         return type(self)(0 * self.n, {name: stats.zero() for name, stats in self.blocks.items()})
 
+    def settled(self) -> Self:
+        """The same with means and squares taken from their exact sums, where floats would show their rounding."""
+        blocks = {
+            name: stats.from_sums()[0] if getattr(stats, "is_far", False) else stats
+            for name, stats in self.blocks.items()
+        }
+        return type(self)(self.n, blocks, self.weight)
+
+    def _joined(self, op: Callable[[Any, Any], Any], other: Self) -> Self:
+        blocks = {name: op(stats, other.blocks[name]) for name, stats in self.blocks.items()}
+        known = self.weight is not None and other.weight is not None
+        return type(self)(op(self.n, other.n), blocks, op(self.weight, other.weight) if known else None)
+
     def __add__(self, other: Self) -> Self:
-        return type(self)(self.n + other.n, {k: stats + other.blocks[k] for k, stats in self.blocks.items()})
+        return self._joined(operator.add, other)
 
     def __sub__(self, other: Self) -> Self:
-        return type(self)(self.n - other.n, {k: stats - other.blocks[k] for k, stats in self.blocks.items()})
+        return self._joined(operator.sub, other)
 
 
 @pytree
@@ -87,6 +105,25 @@ class NaiveBayes:
             return Statistics(class_totals(w), blocks)
 
         return fold_rows(gather, rows, self.least_cells)
+
+    def with_sums(self, stats: Statistics, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
+        """Statistics of these rows on the host, with what it takes to subtract them again without a loss of digits.
+
+        A few rows are summed exactly; of many, which would take long, the rounding is bounded.
+        """
+        whole = is_whole(r)
+        blocks = dict(stats.blocks)
+        for name, one in blocks.items():
+            if not hasattr(one, "rounded_sums"):
+                continue
+            x = _cut(rows[name], slice(None), r)
+            size = max(x.nnz if sparse.issparse(x) else x.size, sum(leaf.size for leaf in leaves(one)))
+            exact = self.blocks[name].exact_sums(x, r, one) if size <= _EXACT else {}
+            counted = isinstance(one, Counts | Totals)
+            sums = Sums(exact) if exact else one.rounded_sums(x.shape[0], whole and not (counted and not is_whole(x)))
+            blocks[name] = replace(one, sums=sums)
+        weight = sums_of_weights(class_totals, r, stats.n.shape)
+        return Statistics(stats.n, blocks, weight)
 
     @property
     def least_cells(self) -> int:

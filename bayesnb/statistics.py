@@ -3,19 +3,27 @@
 Statistics of two disjoint sets of rows add to those of their union, in any order and grouping; subtracting undoes
 adding. Fitting in batches, on a cluster, forgetting rows and leaving one out are folds over these three operations.
 All are frozen dataclasses and JAX pytrees, with classes along the first axis.
+
+Floats lose digits where nearly all of a sum is subtracted. What an estimator has learnt therefore carries the exact sums
+of its rows (`sums`), from which `from_sums` makes the statistics of the rows that are left. Rows that are too many to be
+summed exactly come with a bound on their rounding. Statistics without `sums` add and subtract in floats.
 """
 
 import itertools
 import operator
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
-from ._pytree import map_leaves, pytree
+from ._pytree import pytree
 from ._special import LOG_2PI, namespace
 from ._typing import Array, Float, Int, Shaped, Sparse, Value
+from .exact import EPS, ExactSum, Sums, product
+
+_FAR = 1e3  # spreads between a mean and 0, from where on its rounding is worth avoiding
 
 
 def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndarray, " n"] | None = None) -> Sparse:
@@ -68,18 +76,53 @@ def _rounding(n: Array) -> float:
     return 1e-12 if n.dtype == np.float64 else 1e-5
 
 
+def _both(op: Callable[[Sums, Sums], Sums], one: Sums | None, other: Sums | None) -> Sums | None:
+    """Exact sums of the result, where both sides have them."""
+    return None if one is None or other is None else op(one, other)
+
+
 class _Additive:
-    """Statistics that are plain sums: leaf by leaf addition."""
+    """Statistics that are plain sums: field by field addition."""
+
+    sums: Sums | None
+
+    def _values(self) -> dict[str, Array]:
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "sums"}  # type: ignore[arg-type]
 
     def zero(self) -> Self:
         """Statistics of no rows at all, of the same shape."""
-        return map_leaves(lambda leaf: 0 * leaf, self)
+        return type(self)(**{name: 0 * leaf for name, leaf in self._values().items()})
+
+    def _joined(self, op: Callable[[Any, Any], Any], other: Self) -> Self:
+        mine, theirs = self._values(), other._values()
+        values = {name: op(leaf, theirs[name]) for name, leaf in mine.items()}
+        sums = _both(op, self.sums, other.sums)
+        if self.sums is not None and other.sums is not None and sums is not None:
+            for name in {*sums.error, *self.sums.exact, *other.sums.exact} - sums.exact.keys():  # added in floats
+                sums = sums.also(name, EPS * (abs(mine[name]) + abs(theirs[name])))
+        return type(self)(**values, sums=sums)  # type: ignore[call-arg]
 
     def __add__(self, other: Self) -> Self:
-        return map_leaves(operator.add, self, other)
+        return self._joined(operator.add, other)
 
     def __sub__(self, other: Self) -> Self:
-        return map_leaves(operator.sub, self, other)
+        return self._joined(operator.sub, other)
+
+    def rounded_sums(self, rows: int, whole: bool) -> Sums:
+        """Bounds on the rounding of the fields, as sums of so many rows; none where all cells are whole numbers."""
+        return Sums(
+            {},
+            {
+                name: rows * EPS / 2 * abs(leaf)
+                for name, leaf in self._values().items()
+                if leaf.any() and not (whole and name != "log_h" and abs(leaf).max() < 2**53)
+            },
+        )
+
+    def from_sums(self) -> tuple[Self, dict[str, Array]]:
+        """The statistics by their exact sums, and bounds on the rounding of their fields."""
+        assert self.sums is not None
+        return replace(self, **{name: one.value() for name, one in self.sums.exact.items()}), self.sums.error  # type: ignore[type-var]
 
 
 @pytree
@@ -95,6 +138,7 @@ class Counts(_Additive):
 
     n: Float[Array, "c ..."]
     log_h: Float[Array, " c *pieces"]
+    sums: Sums | None = None
 
 
 @pytree
@@ -112,6 +156,7 @@ class Totals(_Additive):
     n: Float[Array, "c d"]
     total: Float[Array, "c d"]
     log_h: Float[Array, "c d"]
+    sums: Sums | None = None
 
 
 @dataclass(frozen=True)
@@ -126,14 +171,80 @@ class _Centred:
     n: Array
     mean: Array
     ss: Array
+    sums: Sums | None = None
 
     @staticmethod
     def _square(delta: Array) -> Array:
         raise NotImplementedError
 
+    @staticmethod
+    def _products(total: ExactSum, factor: Array) -> ExactSum:
+        """Exact products of the sums of all features with floats, in the shape of the squares."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _own(squares: Array) -> Array:
+        """Squares of single features, (c, d)."""
+        return squares
+
     def zero(self) -> Self:
         """Statistics of no rows at all, of the same shape."""
-        return map_leaves(lambda leaf: 0 * leaf, self)
+        return type(self)(0 * self.n, 0 * self.mean, 0 * self.ss)
+
+    @property
+    def is_far(self) -> bool:
+        """Whether some mean lies so far out, in units of its spread, that rounding it shows; known exactly as a sum."""
+        if self.sums is None or self.sums.error:
+            return False
+        weight = _along(self.n, self.mean)
+        return bool((weight * self.mean**2 > _FAR**2 * self._own(self.ss)).any())
+
+    def rounded_sums(self, rows: int, whole: bool) -> Sums:
+        """n, Σ w x and Σ w x² of this mean and these squares, with bounds on the rounding of a fit to so many rows.
+
+        `square` bounds what rounding did to the squares about the mean. `shift` bounds n times that of the mean, which
+        matters the more the further other rows lie from it: `low` and `high` tell where it was.
+        """
+        weight = np.broadcast_to(_along(self.n, self.mean), self.mean.shape)
+        total = ExactSum.of(product(weight, self.mean), self.mean.shape)
+        square = ExactSum.exactly(self.ss) + self._products(total, self.mean)
+        size = self._own(self.ss)
+        error = {
+            "square": (rows / 2 + 16) * EPS * size,
+            "shift": 4 * EPS * weight * abs(self.mean) + rows * EPS * np.sqrt(weight * size),
+            "low": np.where(weight > 0, self.mean, np.inf),
+            "high": np.where(weight > 0, self.mean, -np.inf),
+        }
+        if not whole:
+            error["n"] = rows * EPS / 2 * self.n
+        return Sums({"n": ExactSum.exactly(self.n), "total": total, "square": square}, error)
+
+    def from_sums(self) -> tuple[Self, dict[str, Array]]:
+        """The statistics by their exact sums, and bounds on the rounding of their fields.
+
+        With any float m near the mean, Σ w (x − m) = Σ w x − n m and Σ w (x − m)² are exact until they are rounded
+        once. The first then corrects both the mean and the squares about it.
+        """
+        assert self.sums is not None
+        sums = self.sums
+        weight, total, square = (sums.exact[name] for name in ("n", "total", "square"))
+        n, mean = weight.value(), total.value()
+        held = n > 0
+        safe = np.where(held, n, 1)
+        mean = mean / _along(safe, mean)
+        rest = total - (weight if n.ndim == mean.ndim else ExactSum(weight.parts[:, None])).times(mean)
+        turned = self._products(rest, mean)
+        if square.parts.ndim > rest.parts.ndim:
+            turned = ExactSum(turned.parts.swapaxes(1, 2))
+        ss, shift = (square - self._products(total, mean) - turned).value(), rest.value()
+        ss = ss - self._square(shift) / _along(safe, ss)
+        mean = mean + shift / _along(safe, shift)
+        bounds = {name: sums.error[name] for name in ("n",) if name in sums.error}
+        if "square" in sums.error:
+            reach = np.maximum(sums.error["high"] - mean, mean - sums.error["low"]).clip(0)
+            bounds["ss"] = sums.error["square"] + 2 * sums.error["shift"] * reach
+        fields = (np.where(_along(held, leaf), leaf, 0) if leaf is not n else n for leaf in (n, mean, ss))
+        return type(self)(*fields, sums), bounds
 
     def __add__(self, other: Self) -> Self:
         xp = namespace(self.n, other.n)
@@ -141,7 +252,8 @@ class _Centred:
         share = other.n / xp.where(n > 0, n, 1)
         delta = other.mean - self.mean
         between = _along(self.n * share, self.ss) * self._square(delta)
-        return type(self)(n, self.mean + delta * _along(share, delta), self.ss + other.ss + between)
+        mean = self.mean + delta * _along(share, delta)
+        return type(self)(n, mean, self.ss + other.ss + between, _both(operator.add, self.sums, other.sums))
 
     def __sub__(self, other: Self) -> Self:
         """Weights that cancel to rounding leave exact zeros."""
@@ -158,6 +270,7 @@ class _Centred:
             xp.where(left | keep_negative, n, 0),
             xp.where(_along(left, mean), mean, 0),
             xp.where(_along(left, ss), ss, 0),
+            _both(operator.sub, self.sums, other.sums),
         )
 
 
@@ -183,6 +296,7 @@ class Moments(_Centred):
     n: Float[Array, "c d"]
     mean: Float[Array, "c d"]
     ss: Float[Array, "c d"]
+    sums: Sums | None = None
 
     @classmethod
     def of(cls, x: Float[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Self:
@@ -255,10 +369,14 @@ class Moments(_Centred):
     def _square(delta: Array) -> Array:
         return delta * delta
 
+    @staticmethod
+    def _products(total: ExactSum, factor: Array) -> ExactSum:
+        return total.times(factor)
+
     def __sub__(self, other: Self) -> Self:
         """Chan's rule solved for the first summand; rounding leaves no square below 0."""
         left = super().__sub__(other)
-        return type(self)(left.n, left.mean, namespace(left.ss).maximum(left.ss, 0))
+        return replace(left, ss=namespace(left.ss).maximum(left.ss, 0))
 
     def pooled(self) -> Self:
         """Moments of all classes together, (1, d): the fold of `+` over the class axis."""
@@ -268,7 +386,8 @@ class Moments(_Centred):
         delta = self.mean - mean
         shift = (self.n * delta).sum(0, keepdims=True) / xp.where(n > 0, n, 1)  # what rounding left in the mean
         ss = (self.ss + self.n * delta * delta).sum(0, keepdims=True) - n * shift * shift
-        return type(self)(n, mean + shift, xp.maximum(ss, 0))
+        sums = None if self.sums is None else self.sums.pooled()
+        return type(self)(n, mean + shift, xp.maximum(ss, 0), sums)
 
 
 @pytree
@@ -286,6 +405,7 @@ class Scatter(_Centred):
     n: Float[Array, " c"]
     mean: Float[Array, "c d"]
     ss: Float[Array, "c d d"]
+    sums: Sums | None = None
 
     @classmethod
     def of(cls, x: Float[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Self:
@@ -315,6 +435,14 @@ class Scatter(_Centred):
     @staticmethod
     def _square(delta: Array) -> Array:
         return delta[:, :, None] * delta[:, None, :]
+
+    @staticmethod
+    def _products(total: ExactSum, factor: Array) -> ExactSum:
+        return ExactSum(total.parts[:, None]).times(factor[:, :, None])
+
+    @staticmethod
+    def _own(squares: Array) -> Array:
+        return np.diagonal(squares, axis1=1, axis2=2)
 
     def moments(self) -> Moments:
         """Those of each feature by itself."""

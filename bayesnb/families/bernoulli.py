@@ -18,6 +18,7 @@ from .._rows import contract, own_cells, rest, without_own
 from .._special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed, to_sites
+from ..exact import ExactSum, sums_of_weights
 from ..statistics import Counts, by_class, class_totals, remainder
 
 
@@ -48,6 +49,12 @@ class BetaBernoulli(AbstractConjugate):
             ones = by_class(r, xp.where(seen, x, 0))
             zeros = by_class(r, xp.where(seen, 1 - x, 0))
         return Counts(xp.stack([zeros, ones], -1), 0 * ones)
+
+    def exact_sums(
+        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
+    ) -> dict[str, ExactSum]:
+        """The counts, which are sums of weights."""
+        return {"n": sums_of_weights(lambda w: self.suffstats(x, w).n, r, stats.n.shape)}
 
     def update(self, stats: Counts) -> Self:
         """a + n₁, b + n₀."""

@@ -19,6 +19,7 @@ from .._rows import indicators, made_dense, matmul, rest, without_own
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
+from ..exact import ExactSum, sums_of_weights
 from ..statistics import Counts, by_class, class_totals, remainder
 
 
@@ -42,6 +43,12 @@ class DirichletCategorical(AbstractConjugate):
         if sparse.issparse(x):
             n[..., 0] = remainder(class_totals(r)[:, None], -n[..., 0])
         return Counts(n, 0 * n[..., 0])
+
+    def exact_sums(
+        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
+    ) -> dict[str, ExactSum]:
+        """The counts, which are sums of weights."""
+        return {"n": sums_of_weights(lambda w: self.suffstats(x, w).n, r, stats.n.shape)}
 
     def update(self, stats: Counts) -> Self:
         """α + n."""

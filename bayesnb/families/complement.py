@@ -44,6 +44,7 @@ from .._rows import (
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
+from ..exact import ExactSum, sums_of_cells
 from ..statistics import Counts, by_class
 
 
@@ -65,6 +66,13 @@ class DirichletComplement(AbstractConjugate):
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_{k≠c} Σ_i r_ik x_ij: events outside class c; the log multinomial coefficients likewise."""
         return Counts(_others(by_class(r, x)), _others(by_class(r, log_coefficient(x))))
+
+    def exact_sums(
+        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
+    ) -> dict[str, ExactSum]:
+        """Events outside each class, and the log multinomial coefficients."""
+        log_h = sums_of_cells(log_coefficient(x)[:, None], r)
+        return {"n": sums_of_cells(x, r).mapped(_others), "log_h": log_h.mapped(lambda part: _others(part[:, 0]))}
 
     def update(self, stats: Counts) -> Self:
         """α_c + Σ of the rows of all other classes."""

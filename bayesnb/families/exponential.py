@@ -18,6 +18,7 @@ from .._rows import contract, over_classes, own_cells, rest, without_own
 from .._special import digamma, gammaln, log_floor, log_rising, namespace, tetragamma, trigamma
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
+from ..exact import ExactSum, total_sums
 from ..statistics import Totals, by_class
 
 
@@ -43,6 +44,12 @@ class GammaExponential(AbstractConjugate):
         seen = ~xp.isnan(x)
         total = by_class(r, xp.where(seen, x, 0))
         return Totals(by_class(r, seen.astype(x.dtype)), total, 0 * total)
+
+    def exact_sums(
+        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Totals
+    ) -> dict[str, ExactSum]:
+        """Σ_i r_ic and Σ_i r_ic x_ij over the observed cells."""
+        return total_sums(x, r)
 
     def update(self, stats: Totals) -> Self:
         """a + n, b + Σ_i x_i."""

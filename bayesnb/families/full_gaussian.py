@@ -34,6 +34,7 @@ from .._wishart import (
     log_multivariate_t,
 )
 from ..base import AbstractConjugate, as_jax
+from ..exact import ExactSum, product_sums
 from ..statistics import Scatter
 
 
@@ -61,6 +62,10 @@ class NormalInverseWishart(AbstractConjugate):
     def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Scatter:
         """Weight, mean and centred cross products."""
         return Scatter.of(x, r)
+
+    def exact_sums(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse, stats: Scatter) -> dict[str, ExactSum]:
+        """Σ_i r_ic, Σ_i r_ic x_i and Σ_i r_ic x_i x_iᵀ."""
+        return product_sums(x, r)
 
     def update(self, stats: Scatter) -> Self:
         """κ + n, m + n(x̄ − m)/(κ + n), ν + n, S + ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ. Murphy (2007), (251)–(255)."""

@@ -32,6 +32,7 @@ from .._rows import (
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
+from ..exact import ExactSum, sums_of_cells
 from ..statistics import Counts, by_class
 
 
@@ -53,6 +54,13 @@ class DirichletMultinomial(AbstractConjugate):
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
         return Counts(by_class(r, x), by_class(r, log_coefficient(x)))
+
+    def exact_sums(
+        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
+    ) -> dict[str, ExactSum]:
+        """Σ_i r_ic x_ij, and the log multinomial coefficients."""
+        log_h = sums_of_cells(log_coefficient(x)[:, None], r)
+        return {"n": sums_of_cells(x, r), "log_h": log_h.mapped(lambda part: part[:, 0])}
 
     def update(self, stats: Counts) -> Self:
         """α + Σ_i x_i."""

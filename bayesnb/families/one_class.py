@@ -16,6 +16,7 @@ from .._random import Key
 from .._special import namespace
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
+from ..exact import ExactSum
 
 
 @pytree
@@ -59,6 +60,12 @@ class OneClass(AbstractConjugate):
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Any:
         """The inner block's, of the rows of class k."""
         return self.block.suffstats(x, r[:, [self.k]])
+
+    def exact_sums(
+        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Any
+    ) -> dict[str, ExactSum]:
+        """The inner block's, of the rows of class k."""
+        return self.block.exact_sums(x, r[:, [self.k]], stats)
 
     def update(self, stats: Any) -> Self:
         """The inner block's."""

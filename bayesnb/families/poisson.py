@@ -29,6 +29,7 @@ from .._rows import (
 from .._special import digamma, gammaln, log_floor, log_rising, namespace, tetragamma, trigamma
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
+from ..exact import ExactSum, total_sums
 from ..statistics import Totals, by_class, class_totals
 
 
@@ -57,6 +58,12 @@ class GammaPoisson(AbstractConjugate):
         seen = ~xp.isnan(x)
         x = xp.where(seen, x, 0)
         return Totals(by_class(r, seen.astype(x.dtype)), by_class(r, x), -by_class(r, gammaln(x + 1)))
+
+    def exact_sums(
+        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Totals
+    ) -> dict[str, ExactSum]:
+        """Σ_i r_ic, Σ_i r_ic x_ij and −Σ_i r_ic log x_ij! over the observed cells."""
+        return total_sums(x, r, lambda count: -gammaln(count + 1.0))
 
     def update(self, stats: Totals) -> Self:
         """a + Σ_i x_i, b + n."""

@@ -30,6 +30,7 @@ from .._special import (
 )
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
+from ..exact import ExactSum, moment_sums
 from ..statistics import Moments
 
 
@@ -56,6 +57,12 @@ class PooledNormalInverseGamma(AbstractConjugate):
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
         """Weight, mean and centred sum of squares of the observed cells."""
         return Moments.of(x, r)
+
+    def exact_sums(
+        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Moments
+    ) -> dict[str, ExactSum]:
+        """Σ_i r_ic, Σ_i r_ic x_ij and Σ_i r_ic x_ij² over the observed cells."""
+        return moment_sums(x, r)
 
     def update(self, stats: Moments) -> Self:
         """κ + n, m + n(x̄ − m)/(κ + n), a + ½ Σ_c n_c, b + ½ Σ_c [ss + κ n (x̄ − m)²/(κ + n)]."""

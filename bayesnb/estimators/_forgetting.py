@@ -1,0 +1,131 @@
+"""Forgetting rows: what is left of the statistics, or a refusal where too few of its digits would be known."""
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from ..exact import EPS, is_whole
+from ..naive_bayes import Statistics
+from ..statistics import Counts, Moments, Scatter, Totals
+
+_SURE = 4e-10  # relative rounding of a sum up to which its statistics agree with those of a refit to 1e-9
+_RESIDUE = 1e-13  # of the weight forgotten: what is left of a weight that was written in another way, such as 0.1 + 0.2
+_CONSTANT = 1e-15  # relative spread of a column that never varies, as the default prior decides it
+_LEAST = 1e-280
+
+
+def is_negative(after: Any, before: Any) -> bool:
+    """Whether counts have fallen below zero by more than the rounding of what they were."""
+    for name in ("n", "total"):
+        if hasattr(after, name):
+            left, held = getattr(after, name), getattr(before, name)
+            scale = held if held.shape == left.shape else held.max(initial=0)  # distinct cells, of which fewer are left
+            if (left < -1e-9 * np.maximum(scale, 1)).any():
+                return True
+    return False
+
+
+def check_fitted(held: Statistics, gone: Statistics) -> None:
+    """Raise a ValueError where less weight is held, of a class or of a count, than is to be forgotten."""
+    left = held - gone
+    pairs = [(left, held), *((block, held.blocks[name]) for name, block in left.blocks.items())]
+    if any(is_negative(after, before) for after, before in pairs):
+        raise ValueError("`X`, `y` hold rows that were never fitted: forgetting them would leave negative counts")
+
+
+def without(estimator: Any, held: Statistics, gone: Statistics) -> Statistics:
+    """The statistics of the rows that are left: those of a fit to these rows alone, to 1e-9.
+
+    Raises
+    ------
+    ValueError
+        if rows to be forgotten were never fitted, or if rounding leaves too few digits of what would remain
+    """
+    check_fitted(held, gone)
+    held = Statistics(held.n, {name: _with_sums(block) for name, block in held.blocks.items()}, held.weight)
+    left = held - gone
+    weight = None if left.weight is None else left.weight.where(~_emptied(left.weight.value(), gone.n))
+    n = np.where(_emptied(left.n, gone.n), 0, left.n) if weight is None else weight.value()
+    blocks = {}
+    for name, block in left.blocks.items():
+        blocks[name] = block if getattr(block, "sums", None) is None else _left(estimator, name, block, held, gone)
+    return Statistics(np.maximum(n, 0), blocks, weight)
+
+
+def digits_lost(stats: Statistics) -> float:
+    """Decimal digits that rounding may have taken from the least certain sum, of the sixteen of a float."""
+    worst = EPS
+    for block in stats.blocks.values():
+        block = _with_sums(block)
+        if getattr(block, "sums", None) is not None and block.sums.error:
+            found, bounds = block.from_sums()
+            for name, bound in bounds.items():
+                value = np.broadcast_to(_size(found, name), np.shape(bound))
+                doubtful = (bound > 0) & ~_is_constant(found, name, bound)
+                if doubtful.any():
+                    worst = max(worst, float((bound[doubtful] / np.maximum(value[doubtful], bound[doubtful])).max()))
+    return float(np.log10(worst / EPS))
+
+
+def _with_sums(block: Any) -> Any:
+    """Statistics of which only floats are known, as those of older files, with what their rounding can have been."""
+    if not isinstance(block, Counts | Totals | Moments | Scatter) or block.sums is not None:
+        return block
+    return replace(block, sums=block.rounded_sums(int(min(block.n.sum(), 1 << 20)) + 1, is_whole(block.n)))
+
+
+def _emptied(left: np.ndarray, gone: np.ndarray) -> np.ndarray:
+    """Where nothing is left of a weight."""
+    return (left <= _RESIDUE * gone) & (gone > 0)
+
+
+def _size(stats: Any, name: str) -> np.ndarray:
+    """What the rounding of a field is held against."""
+    if name == "log_h":
+        return np.maximum(abs(stats.log_h), 1)
+    value = getattr(stats, name)
+    return np.diagonal(value, axis1=1, axis2=2) if isinstance(stats, Scatter) and name == "ss" else value
+
+
+def _is_constant(stats: Any, name: str, bound: np.ndarray) -> np.ndarray:
+    """Where the bound is small enough to see that nothing is left, or a column that never varies."""
+    if name == "log_h":
+        return np.zeros(np.shape(bound), bool)
+    if name != "ss":
+        return _size(stats, name) <= bound
+    n = stats.n if stats.n.ndim == stats.mean.ndim else stats.n[:, None]
+    return _size(stats, name) + bound <= n * np.maximum((_CONSTANT * stats.mean) ** 2, _LEAST)
+
+
+def _left(estimator: Any, name: str, block: Any, held: Statistics, gone: Statistics) -> Any:
+    """What is left of one block."""
+    before, taken = held.blocks[name], gone.blocks[name]
+    emptied = _emptied(block.sums.exact["n"].value() if "n" in block.sums.exact else block.n, taken.n)
+    found, bounds = replace(block, sums=block.sums.where(~emptied)).from_sums()
+    if isinstance(found, Counts):  # a count that is no more than rounding is none
+        nothing = emptied | (found.n <= bounds.get("n", 0))
+        found = replace(found, n=np.where(nothing, 0, found.n))
+    if hasattr(found, "ss"):
+        far = _size(found, "ss")
+        allowed = (
+            1e-3 * _size(before, "ss")
+            + (before.n if before.n.ndim == far.ndim else before.n[:, None]) * (1e-6 * before.mean) ** 2
+        )
+        if (far < -allowed - bounds.get("ss", 0)).any():
+            raise ValueError("`X`, `y` hold rows that were never fitted: forgetting them would leave negative squares")
+        if isinstance(found, Moments):
+            found = replace(found, ss=np.maximum(found.ss, 0))
+    else:
+        values = {one.name: getattr(found, one.name) for one in fields(found) if one.name not in ("sums", "log_h")}
+        found = replace(found, **{field: np.maximum(value, 0) for field, value in values.items()})
+    for field, bound in bounds.items():
+        doubtful = (bound > _SURE * _size(found, field)) & ~_is_constant(found, field, bound)
+        if doubtful.any():
+            column = np.argwhere(doubtful)[0][1:2]
+            where = f" in column {estimator._label(int(column[0]))}" if name == "x" and column.size else ""
+            raise ValueError(
+                f"`X`, `y` would leave too few digits of the statistics{where}: the rows that remain are small beside "
+                "those that were added in one large batch. Fit the rows that remain anew."
+            )
+    return found

@@ -1,0 +1,313 @@
+"""Exact sums of floating-point numbers: what is added can be subtracted again, and nothing of it is left.
+
+A float is a whole number times a power of two. Cut all terms of a sum at fixed powers of two: the pieces of one level
+are whole multiples of one unit, and they add up without rounding while their sum stays below 2⁵³ units. A sum is then
+held as a few floats, one a level. Their total is the exact value.
+
+References
+----------
+Ozaki, Ogita, Oishi & Rump (2012), Error-free transformations of matrix multiplication by using fast routines of matrix
+multiplication and its applications, Numerical Algorithms 59, 95-118: the cut `(x + σ) − σ`, and the exact product of
+matrices that are cut.
+Dekker (1971), A floating-point technique for extending the available precision, Numerische Mathematik 18, 224-242: the
+exact product of two floats.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from ._pytree import pytree
+from ._typing import Array, Float, Sparse
+
+EPS = float(np.finfo(float).eps)
+_WIDTH = 40  # bits of a level of a sum: 2^12 pieces of a level add up without rounding
+_TERMS = 1 << 10  # tables that are held before they are added up
+_ROWS = 1 << 12  # rows whose products are added up in floats
+_PAIR, _TRIPLE = 20, 13  # bits of a piece where two pieces are multiplied, and where three are
+
+
+def cut(x: np.ndarray, width: int) -> list[np.ndarray]:
+    """Pieces whose sum is x exactly, from the largest to the smallest.
+
+    Each is in all its cells a multiple of one unit, a power of 2^width, and at most 2^width units. Pieces that are 0 in
+    all cells are left out.
+    """
+    pieces: list[np.ndarray] = []
+    most = max(x.max(initial=0.0), -x.min(initial=0.0))
+    k = -(-int(np.frexp(most)[1]) // width) - 1
+    while most:
+        level = np.ldexp(1.5, 52 + k * width)
+        piece = (x + level) - level
+        x = x - piece
+        if piece.any():
+            pieces.append(piece)
+            most = x.any()
+        k -= 1
+    return pieces
+
+
+def product(a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
+    """Terms whose sum is a · b exactly. Dekker (1971)."""
+
+    def halves(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        scaled = 134217729.0 * x  # 2^27 + 1: at most 26 bits are left in each half
+        high = scaled - (scaled - x)
+        return high, x - high
+
+    (a_high, a_low), (b_high, b_low) = halves(a), halves(b)
+    return [a_high * b_high, a_high * b_low, a_low * b_high, a_low * b_low]
+
+
+@pytree
+@dataclass(frozen=True)
+class ExactSum:
+    """A table of sums, each held as floats whose total is its exact value.
+
+    Fields
+    ------
+    parts : (…, l)   largest level first; how many there are depends on how far apart the magnitudes lie
+    """
+
+    parts: Float[np.ndarray, "*shape l"]
+
+    @classmethod
+    def of(cls, terms: Iterable[np.ndarray], shape: tuple[int, ...]) -> Self:
+        """The exact sum of tables of one shape."""
+        held: list[np.ndarray] = []
+        for term in terms:
+            held.append(term)
+            if len(held) == _TERMS:
+                held = _levels(held)
+        held = _levels(held) if held else held
+        return cls(np.stack(held, -1) if held else np.zeros((*shape, 0)))
+
+    @classmethod
+    def exactly(cls, value: Float[np.ndarray, "*shape"]) -> Self:
+        """A table of floats as it is."""
+        return cls(value[..., None])
+
+    def _terms(self) -> list[np.ndarray]:
+        return list(np.moveaxis(self.parts, -1, 0))
+
+    def __add__(self, other: Self) -> Self:
+        return self.of([*self._terms(), *other._terms()], self.parts.shape[:-1])
+
+    def __neg__(self) -> Self:
+        return type(self)(-self.parts)
+
+    def __sub__(self, other: Self) -> Self:
+        return self + -other
+
+    def times(self, factor: Float[np.ndarray, "..."]) -> Self:
+        """The exact product with a table of floats, one being broadcast against the other."""
+        shape = np.broadcast_shapes(self.parts.shape[:-1], factor.shape)
+        return self.of((term for part in self._terms() for term in product(part, factor)), shape)
+
+    def where(self, kept: np.ndarray) -> Self:
+        """The same with 0 where `kept`, the first axes of the table, is False."""
+        return type(self)(np.where(kept.reshape(kept.shape + (1,) * (self.parts.ndim - kept.ndim)), self.parts, 0))
+
+    def mapped(self, f: Callable[[np.ndarray], np.ndarray]) -> Self:
+        """f of the sum, for f that adds up fewer than 2^12 of the cells."""
+        terms = [f(piece) for part in self._terms() for piece in cut(part, _WIDTH)]
+        return self.of(terms, f(np.zeros(self.parts.shape[:-1])).shape)
+
+    def value(self) -> Float[np.ndarray, "*shape"]:
+        """The nearest floats. They depend on the exact values alone, not on the order in which terms came."""
+        near = self._near()
+        return near + (self - self.exactly(near))._near()
+
+    def _near(self) -> np.ndarray:
+        total = np.zeros(self.parts.shape[:-1])
+        for part in self._terms():  # from the largest level: what cancels does so without rounding
+            total = total + part
+        return total
+
+
+def _levels(terms: list[np.ndarray]) -> list[np.ndarray]:
+    """Terms added up level by level."""
+    return [piece.sum(0) for piece in cut(np.stack(terms), _WIDTH)]
+
+
+@pytree
+@dataclass(frozen=True)
+class Sums:
+    """Raw sums of one block of columns, which can be subtracted without a loss of digits.
+
+    Fields
+    ------
+    exact : sums by name, classes along the first axis of each; those that are not here are added as floats
+    error : bounds by name on what rounding has done to rows that were too many to be summed exactly; none for others.
+        `low` and `high` are the range of the means of such rows
+    """
+
+    exact: dict[str, ExactSum]
+    error: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def _errors(self, other: Self) -> dict[str, np.ndarray]:
+        merge: dict[str, Any] = {"low": np.minimum, "high": np.maximum}
+        found = {**self.error, **other.error}
+        for name in self.error.keys() & other.error.keys():
+            found[name] = merge.get(name, np.add)(self.error[name], other.error[name])
+        return found
+
+    def also(self, name: str, bound: np.ndarray) -> Self:
+        """The same with more rounding in one of the sums."""
+        return type(self)(self.exact, {**self.error, name: self.error.get(name, 0) + bound})
+
+    def where(self, kept: np.ndarray) -> Self:
+        """The same with nothing left where `kept` is False, in all sums that have these axes."""
+
+        def spread(table: np.ndarray) -> np.ndarray:
+            return kept.reshape(kept.shape + (1,) * (table.ndim - kept.ndim))
+
+        none = {"low": np.inf, "high": -np.inf}
+        exact = {
+            k: one.where(kept) if one.parts.shape[: kept.ndim] == kept.shape else one for k, one in self.exact.items()
+        }
+        error = {
+            k: np.where(spread(v), v, none.get(k, 0)) if v.shape[: kept.ndim] == kept.shape else v
+            for k, v in self.error.items()
+        }
+        return type(self)(exact, error)
+
+    def pooled(self) -> Self:
+        """The sums of all classes together, along a first axis of length one."""
+        merge: dict[str, Any] = {"low": np.min, "high": np.max}
+        exact = {name: one.mapped(lambda part: part.sum(0, keepdims=True)) for name, one in self.exact.items()}
+        return type(self)(exact, {k: merge.get(k, np.sum)(v, axis=0, keepdims=True) for k, v in self.error.items()})
+
+    def __add__(self, other: Self) -> Self:
+        both = self.exact.keys() & other.exact.keys()
+        return type(self)({k: self.exact[k] + other.exact[k] for k in both}, self._errors(other))
+
+    def __sub__(self, other: Self) -> Self:
+        both = self.exact.keys() & other.exact.keys()
+        return type(self)({k: self.exact[k] - other.exact[k] for k in both}, self._errors(other))
+
+
+def _of_cells(r: Any, f: Callable[[np.ndarray], np.ndarray]) -> Any:
+    """f of every weight."""
+    if not sparse.issparse(r):
+        return f(r)
+    found = r.copy()
+    found.data = f(r.data)
+    return found
+
+
+def is_whole(table: Any) -> bool:
+    """Whether all cells that are there are whole numbers."""
+    cells = table.data if sparse.issparse(table) else table
+    return bool(((cells == np.floor(cells)) | (cells != cells)).all())
+
+
+def _weights(r: Array | Sparse, width: int) -> list[Any]:
+    """Weights cut into pieces; as they are where all are 0 or 1."""
+    cells = r.data if sparse.issparse(r) else r
+    if ((cells == 1) | (cells == 0)).all():
+        return [r]
+    pieces = cut(cells, width)
+    return [_of_cells(r, lambda _, piece=piece: piece) for piece in pieces]
+
+
+def _add_up(r: Any, table: Any) -> np.ndarray:
+    """rᵀ · table, dense."""
+    total = r.T @ table
+    return np.asarray(total.toarray() if sparse.issparse(total) else total)
+
+
+def _chunks(n: int) -> Iterator[slice]:
+    return (slice(at, at + _ROWS) for at in range(0, n, _ROWS))
+
+
+def sums_of_weights(f: Callable[[Any], np.ndarray], r: Array | Sparse, shape: tuple[int, ...]) -> ExactSum:
+    """Exact sums f(r) that are linear in the weights, each adding up weights alone."""
+    return ExactSum.of((f(part) for part in _weights(r, _PAIR)), shape)
+
+
+def sums_of_cells(x: Any, r: Array | Sparse) -> ExactSum:
+    """Exact rᵀ x, (c, d), for dense or sparse x without missing cells."""
+    weights = _weights(r, _PAIR)
+    width = _WIDTH if len(weights) == 1 and weights[0] is r else _PAIR
+
+    def terms() -> Iterator[np.ndarray]:
+        for rows in _chunks(x.shape[0]):
+            cells = x[rows]
+            for piece in cut(cells.data if sparse.issparse(x) else cells, width):
+                for w in weights:
+                    yield _add_up(w[rows], _of_cells(cells, lambda _, piece=piece: piece))
+
+    return ExactSum.of(terms(), (r.shape[1], x.shape[1]))
+
+
+def _seen(x: Any, r: Array | Sparse) -> tuple[Any, ExactSum]:
+    """x with 0 in its missing cells, and the exact weight (c, d) of the cells that are there."""
+    shape = r.shape[1], x.shape[1]
+    missing = None if sparse.issparse(x) else np.isnan(x)
+    if missing is None or not missing.any():
+        weight = sums_of_weights(lambda w: _add_up(w, np.ones((x.shape[0], 1))), r, (shape[0], 1))
+        return x, weight.mapped(lambda part: np.broadcast_to(part, shape))
+    return np.where(missing, 0, x), sums_of_cells((~missing).astype(float), r)
+
+
+def total_sums(
+    x: Any, r: Array | Sparse, log_h: Callable[[np.ndarray], np.ndarray] | None = None
+) -> dict[str, ExactSum]:
+    """Exact sums of weights, of cells (NaN = missing) and of their log base measure, 0 unless given; (c, d) each."""
+    x, n = _seen(x, r)
+    found = {"n": n, "total": sums_of_cells(x, r)}
+    if log_h is not None:
+        found["log_h"] = sums_of_cells(_of_cells(x, log_h), r)  # 0 where a cell is empty or missing: log_h(0) = 0
+    return found
+
+
+def moment_sums(x: Any, r: Array | Sparse) -> dict[str, ExactSum]:
+    """Exact sums of weights, of cells (NaN = missing) and of their squares; (c, d) each."""
+    x, n = _seen(x, r)
+    unit = _weights(r, _TRIPLE)
+    width = _PAIR if len(unit) == 1 and unit[0] is r else _TRIPLE
+    totals: list[np.ndarray] = []
+    squares: list[np.ndarray] = []
+    for rows in _chunks(x.shape[0]):
+        cells = x[rows]
+        pieces = cut(cells.data if sparse.issparse(x) else cells, width)
+        pairs = [a * b if a is b else 2 * a * b for k, a in enumerate(pieces) for b in pieces[k:]]
+        for w in unit:
+            part = w[rows]
+            for tables, found in ((pieces, totals), (pairs, squares)):
+                if sparse.issparse(x):
+                    found += [_add_up(part, _of_cells(cells, lambda _, v=table: v)) for table in tables]
+                elif tables:
+                    found += np.split(_add_up(part, np.concatenate(tables, 1)), len(tables), 1)
+    shape = r.shape[1], x.shape[1]
+    return {"n": n, "total": ExactSum.of(totals, shape), "square": ExactSum.of(squares, shape)}
+
+
+def product_sums(x: np.ndarray, r: Array | Sparse) -> dict[str, ExactSum]:
+    """Exact sums of weights (c,), of rows (c, d) and of their products x_i x_iᵀ (c, d, d), of complete rows."""
+    unit = _weights(r, _TRIPLE)
+    width = _PAIR if len(unit) == 1 and unit[0] is r else _TRIPLE
+    (n, d), c = x.shape, r.shape[1]
+
+    def terms() -> Iterator[np.ndarray]:
+        for rows in _chunks(n):
+            pieces = cut(x[rows], width)
+            if not pieces:
+                continue
+            wide = np.concatenate(pieces, 1)
+            for w in unit:
+                part = sparse.csc_array(w[rows])
+                found = np.empty((c, wide.shape[1], wide.shape[1]))
+                for k in range(c):
+                    here = slice(part.indptr[k], part.indptr[k + 1])
+                    own = wide[part.indices[here]]
+                    found[k] = own.T @ (part.data[here, None] * own)
+                for i, j in np.ndindex(len(pieces), len(pieces)):
+                    yield found[:, i * d : (i + 1) * d, j * d : (j + 1) * d]
+
+    weight = sums_of_weights(lambda w: _add_up(w, np.ones(n)), r, (c,))
+    return {"n": weight, "total": sums_of_cells(x, r), "square": ExactSum.of(terms(), (c, d, d))}
