@@ -119,7 +119,7 @@ class _Additive:
             },
         )
 
-    def from_sums(self) -> tuple[Self, dict[str, Array]]:
+    def from_sums(self) -> tuple[Any, dict[str, Array]]:
         """The statistics by their exact sums, and bounds on the rounding of their fields."""
         assert self.sums is not None
         return replace(self, **{name: one.value() for name, one in self.sums.exact.items()}), self.sums.error  # type: ignore[type-var]
@@ -219,7 +219,7 @@ class _Centred:
             error["n"] = rows * EPS / 2 * self.n
         return Sums({"n": ExactSum.exactly(self.n), "total": total, "square": square}, error)
 
-    def from_sums(self) -> tuple[Self, dict[str, Array]]:
+    def from_sums(self) -> tuple[Any, dict[str, Array]]:
         """The statistics by their exact sums, and bounds on the rounding of their fields.
 
         With any float m near the mean, Σ w (x − m) = Σ w x − n m and Σ w (x − m)² are exact until they are rounded
