@@ -36,7 +36,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, column
 from . import estimators as ours
 from ._gaussian_sums import log_normal_sum
 from ._rows import contract
-from .estimators._base import BLOCK, AbstractNB, refuse
+from .estimators._base import BLOCK, AbstractNB, all_or_nothing, reads_one_state, refuse
 from .families.classes import AbstractClasses, FixedClasses
 from .naive_bayes import CLASS, Parameters, Rows, Statistics, by_rows
 from .statistics import Counts, Moments, by_class
@@ -167,6 +167,7 @@ class GaussianNB(_DropIn, ours.GaussianNB):
             BLOCK: {"mu": self.theta_, "variance": np.where(constant, 1, np.maximum(self.var_, _TINY))},
         }
 
+    @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log π_c + Σ_j log Normal(x_ij; θ_cj, var_cj) in nats, (n, c)."""
         rows, theta = self._encode(X)[BLOCK], self._theta()
@@ -177,6 +178,7 @@ class GaussianNB(_DropIn, ours.GaussianNB):
 class _Discrete(_DropIn):
     """What the four classifiers with `alpha` share."""
 
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows: batches in any order and grouping reach the numbers that `fit` reaches on all rows at once."""
         if classes is not None:
@@ -264,6 +266,7 @@ class MultinomialNB(_Discrete, ours.MultinomialNB):
     def _theta(self) -> Parameters:
         return {CLASS: {"log_pi": self.class_log_prior_}, BLOCK: {"log_theta": _finite(self.feature_log_prob_)}}
 
+    @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log π_c + Σ_j x_ij log θ_cj in nats, (n, c), without the multinomial coefficient, the same in all classes.
 
@@ -341,6 +344,7 @@ class ComplementNB(_Discrete, ours.ComplementNB):
         c = len(self.classes_)
         return {CLASS: {"log_pi": np.full(c, -np.log(c))}, BLOCK: {"log_theta": _finite(self._log_complement())}}
 
+    @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """Σ_j x_ij w_cj, (n, c): the score of Rennie et al. (2003), without a class prior, as in scikit-learn."""
         check_is_fitted(self)
@@ -412,6 +416,7 @@ class BernoulliNB(_Discrete, ours.BernoulliNB):
         log_p, log_q = self._log_probabilities()
         return {CLASS: {"log_pi": self.class_log_prior_}, BLOCK: {"logit_theta": log_p - log_q}}
 
+    @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log π_c + Σ_j x_ij log p_cj + (1 − x_ij) log(1 − p_cj) in nats, (n, c)."""
         x = self._encode(X)[BLOCK]
@@ -480,6 +485,7 @@ class CategoricalNB(_Discrete, ours.CategoricalNB):
         }
         return {CLASS: {"log_pi": self.class_log_prior_}, **blocks}
 
+    @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log π_c + Σ_j log p(x_ij | c) in nats, (n, c)."""
         check_is_fitted(self)

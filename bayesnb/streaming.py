@@ -7,6 +7,7 @@ held is a batch and the statistics; how many rows there are does not matter.
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -82,11 +83,7 @@ def fit_batches(
             advance(_length(X))
     if not hasattr(fresh, "classes_"):
         raise ValueError("`source` has no rows")
-    parameters = estimator.get_params(deep=False)
-    for name in vars(estimator).keys() - parameters:
-        delattr(estimator, name)
-    for name in vars(fresh).keys() - parameters:
-        setattr(estimator, name, getattr(fresh, name))
+    estimator.__dict__ = vars(fresh) | estimator.get_params(deep=False)  # at once: other threads may be reading
     return estimator
 
 
@@ -115,7 +112,7 @@ def predict_batches(
     """
     check_is_fitted(estimator)
     _check_size(batch_size)
-    of_rows = getattr(estimator, method, None)
+    of_rows = getattr(copy(estimator), method, None)  # one state for all batches
     if not callable(of_rows):
         raise ValueError(f"`method` is {method!r}; {type(estimator).__name__} has no method of that name")
     columns = getattr(estimator, "feature_names_in_", None)

@@ -30,7 +30,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import as_jax
-from ..estimators._base import JointClassifier, all_or_nothing
+from ..estimators._base import JointClassifier, all_or_nothing, reads_one_state
 from ..families import (
     BetaBernoulli,
     BetaGeometric,
@@ -130,6 +130,7 @@ class FeatureAverage(JointClassifier):
         return self
 
     @property
+    @reads_one_state
     def log_evidence_(self) -> float:
         """log p(X, y): the average of the evidence over all subsets, weighted by their prior, nats."""
         total = self.estimator_.prior_.classes.log_marginal(self.estimator_.statistics_.n)
@@ -144,6 +145,7 @@ class FeatureAverage(JointClassifier):
         stats = _pooled(self.estimator_.statistics_.blocks[part.name])
         return _by_column(part.shared[0].log_marginal(stats))
 
+    @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c | data) averaged over all subsets, (n, c), nats."""
         check_is_fitted(self)
@@ -172,6 +174,7 @@ class FeatureAverage(JointClassifier):
             table += both[-1]
             table[x.indices[start:end]] += both[:-1] - both[-1]
 
+    @reads_one_state
     def numpyro_model(self, X: Any, y: Any = None) -> None:
         """The same model in NumPyro, for enumerating s at small d: sites `included`, and both sets of parameters.
 

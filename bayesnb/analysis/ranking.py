@@ -1,5 +1,6 @@
 """Features ranked by the weight they carry in the discriminant, with posterior intervals."""
 
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +57,7 @@ def rank_features(
     import pandas as pd
 
     check_is_fitted(estimator)
+    estimator = copy(estimator)  # one state, whatever another thread fits meanwhile
     if not 0 < level < 1:
         raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1")
     names = _names(estimator, feature_names)

@@ -1,7 +1,12 @@
 """The scikit-learn shell: validate, encode labels, call the core, return NumPy.
 
-What an estimator learns is `statistics_`; `prior_` and `posterior_` follow from it and are frozen. All state is
-replaced, never changed in place, so that a method that fails leaves the model as it was.
+What an estimator learns is `statistics_`; `prior_` and `posterior_` follow from it and are frozen.
+
+The state of an estimator is the mapping of its attributes: hyperparameters, encoding, statistics, posterior, and what a
+derived class adds. A method that learns (`all_or_nothing`) fills a new mapping and puts it in the place of the old one
+by a single assignment. No mapping is changed once it is in place. A method that reads (`reads_one_state`) takes the
+mapping once, at its start. So a method that fails leaves the model as it was, and a model can learn in one thread while
+many others ask it: without a lock, each of them reads one state from beginning to end.
 """
 
 import functools
@@ -56,31 +61,47 @@ _DRAWN = 1 << 22  # numbers drawn at a time
 
 
 def all_or_nothing(method: Method) -> Method:
-    """A method that either succeeds or leaves the estimator as it was."""
+    """A method that learns and returns the estimator: it replaces the state as a whole, or leaves it as it was."""
 
     @functools.wraps(method)
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = dict(vars(self))
-        try:
-            with kept_inside():
-                return method(self, *args, **kwargs)
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
+        learner = _with_state(self, dict(vars(self)))
+        with kept_inside():
+            method(learner, *args, **kwargs)
+        self.__dict__ = vars(learner)
+        return self
 
     return wrapped  # type: ignore[return-value]
+
+
+def reads_one_state(method: Method) -> Method:
+    """A method, or function of an estimator, that reads one state of it, whatever another thread fits meanwhile."""
+
+    @functools.wraps(method)
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return method(_with_state(self, vars(self)), *args, **kwargs)
+
+    return wrapped  # type: ignore[return-value]
+
+
+def _with_state(estimator: Any, state: dict[str, Any]) -> Any:
+    """An estimator of the same class whose attributes are those in a mapping, which is not copied."""
+    twin = object.__new__(type(estimator))
+    twin.__dict__ = state
+    return twin
 
 
 class JointClassifier(ClassifierMixin, BaseEstimator):
     """A classifier that normalises a table log p(x_i, y = c)."""
 
     classes_: np.ndarray
+    set_params = all_or_nothing(BaseEstimator.set_params)
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c) in nats, (n, c)."""
         raise NotImplementedError
 
+    @reads_one_state
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """log p(y = c | x_i) in nats, (n, c): the joint table normalised.
 
@@ -90,10 +111,12 @@ class JointClassifier(ClassifierMixin, BaseEstimator):
         table = self._scores(X)
         return by_rows(lambda part: log_normalize(table[part]), {BLOCK: table}, out=table)
 
+    @reads_one_state
     def predict_proba(self, X: Any) -> np.ndarray:
         """p(y = c | x_i), (n, c); see `predict_log_proba`."""
         return np.exp(self.predict_log_proba(X))
 
+    @reads_one_state
     def predict(self, X: Any) -> np.ndarray:
         """Label with the largest probability for each row, (n,)."""
         best = np.argmax(self._scores(X), axis=1)
@@ -259,11 +282,13 @@ class AbstractNB(JointClassifier):
         return self._conditioned
 
     @property
+    @reads_one_state
     def prior_(self) -> NaiveBayes:
         """The prior that the rows fitted have conditioned, frozen."""
         return self._shown("prior_").prior
 
     @property
+    @reads_one_state
     def statistics_(self) -> Statistics:
         """Sufficient statistics of all rows so far; it is they that are learnt, all else follows from them."""
         return self._shown("statistics_").statistics
@@ -424,6 +449,7 @@ class AbstractNB(JointClassifier):
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
+    @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c) in nats, (n, c), under the current `estimate`."""
         return self._table(X, NaiveBayes.log_joint)
@@ -443,6 +469,7 @@ class AbstractNB(JointClassifier):
             lambda part: method(posterior, self._rows(_cut(X, part)), theta), {BLOCK: X}, posterior.least_cells
         )
 
+    @reads_one_state
     def decision_function(self, X: Any) -> np.ndarray:
         """The discriminant whose largest value wins: for two classes the log odds of the second, (n,), in nats.
 
@@ -452,6 +479,7 @@ class AbstractNB(JointClassifier):
         table = self._scores(X)
         return table[:, 1] - table[:, 0] if table.shape[1] == 2 else log_normalize(table)
 
+    @reads_one_state
     def sample_proba(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
         """Draws of the class probabilities p(y = c | x_i, θ) over the posterior of θ, (s, n, c).
 
@@ -467,6 +495,7 @@ class AbstractNB(JointClassifier):
             draws.append(np.exp(log_normalize(self.posterior_.log_joint(rows, theta))))
         return np.concatenate(draws)
 
+    @reads_one_state
     def predict_interval(
         self,
         X: Any,
@@ -511,6 +540,7 @@ class AbstractNB(JointClassifier):
 
         return intervals(self.posterior_, self._encode(X), level, method, n_draws, seed)
 
+    @reads_one_state
     def uncertainty(
         self,
         X: Any,
@@ -528,6 +558,7 @@ class AbstractNB(JointClassifier):
 
         return uncertainty(self.posterior_, self._encode(X), method, n_draws, seed)
 
+    @reads_one_state
     def novelty_score(self, X: Any) -> np.ndarray:
         """log p(x_i) in nats, (n,), under the current `estimate`: low for rows unlike those fitted.
 
@@ -565,18 +596,21 @@ class AbstractNB(JointClassifier):
     # --- what the posterior tells -----------------------------------------------------------------------------------
 
     @property
+    @reads_one_state
     def posterior_(self) -> NaiveBayes:
         """The prior conditioned on all rows fitted, frozen; derived when it is first asked for."""
         check_is_fitted(self)
         return self._shown("posterior_").posterior
 
     @property
+    @reads_one_state
     @kept_inside()
     def class_count_(self) -> np.ndarray:
         """Weight of each class, (c,)."""
         return self.statistics_.n
 
     @property
+    @reads_one_state
     @kept_inside()
     def log_evidence_(self) -> float:
         """log p(X, y) of all rows fitted, constants included, in nats."""
@@ -616,6 +650,7 @@ class AbstractNB(JointClassifier):
         return np.arange(self.n_features_in_) if names is None else names
 
     @property
+    @reads_one_state
     def coef_(self) -> np.ndarray:
         """Weights of the linear discriminant, (c, d), for two classes the difference (1, d), as in scikit-learn.
 
@@ -627,11 +662,13 @@ class AbstractNB(JointClassifier):
         return weights[1:] - weights[:1] if len(weights) == 2 else weights
 
     @property
+    @reads_one_state
     def intercept_(self) -> np.ndarray:
         """Intercept of the linear discriminant with the log class prior in it, (c,), for two classes (1,)."""
         intercept = self._linear_form[1]
         return intercept[1:] - intercept[:1] if len(intercept) == 2 else intercept
 
+    @reads_one_state
     def sample(
         self, n_samples: int = 1, seed: int | np.random.Generator | None = None, *, source: str = "posterior"
     ) -> Any:
@@ -664,6 +701,7 @@ class AbstractNB(JointClassifier):
 
     # --- the NumPyro side -------------------------------------------------------------------------------------------
 
+    @reads_one_state
     def numpyro_model(self, X: Any, y: Any = None) -> None:
         """The generative model in NumPyro with this estimator's prior: `MCMC(NUTS(nb.numpyro_model)).run(key, X, y)`.
 
@@ -674,6 +712,7 @@ class AbstractNB(JointClassifier):
         """
         self.prior_.model(self._encode(X), None if y is None else self._class_index(np.asarray(y)))
 
+    @reads_one_state
     def sample_posterior(
         self,
         draws: int = 1000,
@@ -709,6 +748,7 @@ class AbstractNB(JointClassifier):
             self, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup, progress_bar=progress_bar
         )
 
+    @reads_one_state
     def check(self, X: Any, y: Any, seed: int = 0, **settings: Any) -> "CheckReport":
         """Closed form against NumPyro on data: Bayes' identity, mode, posterior, prediction. See `bayesnb.check`.
 
@@ -718,6 +758,7 @@ class AbstractNB(JointClassifier):
 
         return check(self, X, y, seed=seed, **settings)
 
+    @reads_one_state
     def loo(self, X: Any, y: Any, sample_weight: Any = None) -> "LooResult":
         """Exact leave-one-out: each of the rows fitted, predicted by all others. No refits; see `LooResult`.
 
@@ -734,6 +775,7 @@ class AbstractNB(JointClassifier):
 
         return loo(self, X, y, sample_weight)
 
+    @reads_one_state
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to a safetensors file, which `bayesnb.load` reads.
 

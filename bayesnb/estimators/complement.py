@@ -10,7 +10,7 @@ from ..families.classes import AbstractClasses, FixedClasses
 from ..families.complement import DirichletComplement
 from ..naive_bayes import Parameters, Rows, Statistics
 from ..statistics import Counts
-from ._base import BLOCK, AbstractNB, numeric, refuse_no_amounts
+from ._base import BLOCK, AbstractNB, numeric, reads_one_state, refuse_no_amounts
 
 
 class ComplementNB(AbstractNB):
@@ -118,6 +118,7 @@ class ComplementNB(AbstractNB):
         return weights, intercept
 
     @property
+    @reads_one_state
     def feature_log_prob_(self) -> np.ndarray:
         """Weights (c, d) of the current estimate, −log θ, divided by their sum with `norm`: as in scikit-learn."""
         return self._linear_form[0].T

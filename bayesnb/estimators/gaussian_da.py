@@ -10,7 +10,7 @@ from ..families.full_gaussian import NormalInverseWishart
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.tied_gaussian import TiedNormalInverseWishart
 from ..naive_bayes import Parameters, Rows, Statistics
-from ._base import BLOCK, AbstractNB, numeric
+from ._base import BLOCK, AbstractNB, numeric, reads_one_state
 from .gaussian import column_scale, refuse_overflow
 
 # The default prior, in pseudo-rows: see the Notes of GaussianDA.
@@ -141,6 +141,7 @@ class GaussianDA(AbstractNB):
                 )
         return theta
 
+    @reads_one_state
     def decision_function(self, X: Any) -> np.ndarray:
         """The discriminant: for two classes the log odds of the second, (n,), with more one value a class, (n, c).
 
@@ -165,16 +166,19 @@ class GaussianDA(AbstractNB):
         return (self._theta() or self.posterior_.mean())[BLOCK][name]
 
     @property
+    @reads_one_state
     def means_(self) -> np.ndarray:
         """μ under the current estimate, (c, d)."""
         return self._parameter("mu")
 
     @property
+    @reads_one_state
     def covariance_(self) -> np.ndarray:
         """Σ under the current estimate: (c, d, d) with "class", (d, d) with "shared" and "identity"."""
         return np.eye(self.n_features_in_) if self.covariance == "identity" else self._parameter("covariance")
 
     @property
+    @reads_one_state
     def quadratic_(self) -> np.ndarray:
         """A = −½Σ⁻¹ of the discriminant xᵀAx + w·x + b, (c, d, d)."""
         block = self.posterior_.blocks[BLOCK]

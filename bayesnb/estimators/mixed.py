@@ -15,7 +15,7 @@ from sklearn.utils.validation import _get_feature_names
 
 from ..families.one_class import OneClass
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
-from ._base import AbstractNB, of_any_type
+from ._base import AbstractNB, all_or_nothing, of_any_type, reads_one_state
 from .bernoulli import BernoulliNB
 from .categorical import CategoricalNB
 from .complement import ComplementNB
@@ -117,6 +117,7 @@ class MixedNB(AbstractNB):
                 found |= {name: estimator} | {f"{name}__{key}": v for key, v in estimator.get_params().items()}
         return found
 
+    @all_or_nothing
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `part=estimator` replaces a part's estimator, `part__parameter=value` sets one of its own."""
         fresh = {name: params.pop(name) for name, _, _ in self._listed() if name in params}
@@ -212,6 +213,7 @@ class MixedNB(AbstractNB):
             yield _Part(name, _checked(name, estimator, self.classes_), columns)
 
     @property
+    @reads_one_state
     def parts_(self) -> list[tuple[str, AbstractNB, np.ndarray]]:
         """Name, fitted estimator and column positions of each part, one for each class where the classes differ."""
         return [(part.name, part.estimator, part.columns) for part in self._parts]
@@ -254,6 +256,7 @@ class MixedNB(AbstractNB):
             theta = theta | {name: own[inner] for inner, name in part.names.items()}
         return theta
 
+    @reads_one_state
     def sample(
         self,
         n_samples: int = 1,

@@ -7,7 +7,7 @@ from sklearn.utils import Tags
 
 from ..families.multinomial import DirichletMultinomial
 from ..naive_bayes import NaiveBayes, Rows, Statistics
-from ._base import BLOCK, AbstractNB, numeric, refuse_no_amounts
+from ._base import BLOCK, AbstractNB, numeric, reads_one_state, refuse_no_amounts
 
 
 class MultinomialNB(AbstractNB):
@@ -72,6 +72,7 @@ class MultinomialNB(AbstractNB):
         shape = len(self.classes_), self.n_features_in_
         return {BLOCK: DirichletMultinomial(self._concentration(shape))}
 
+    @reads_one_state
     def sample(
         self,
         n_samples: int = 1,

@@ -1,18 +1,37 @@
 """Many threads, one model: the same numbers to the last bit; and what a seed reproduces."""
 
+import inspect
 import os
+import pickle
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 
 import jax
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from bayesnb import BernoulliNB, CategoricalNB, ComplementNB, GaussianDA, GaussianNB, KernelNB, MixedNB, MultinomialNB
+from bayesnb import (
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    ExponentialNB,
+    GaussianDA,
+    GaussianNB,
+    GeometricNB,
+    KernelNB,
+    MixedNB,
+    MultinomialNB,
+    PoissonNB,
+    drop_in,
+)
+from bayesnb.estimators._base import JointClassifier
 from bayesnb.naive_bayes import NaiveBayes
 
 EVERY = [
@@ -164,3 +183,196 @@ def test_interrupting_one_thread_leaves_the_others_alone(table, monkeypatch):
             fitted.predict_proba(X)
         for one in asked:
             np.testing.assert_array_equal(one.result(), expected)
+
+
+# --- one model learns while others ask it ---------------------------------------------------------------------------
+
+LEARNERS = [
+    *EVERY,
+    GeometricNB(),
+    ExponentialNB(),
+    GaussianNB(known_variance=0.5),
+    GaussianDA(covariance="shared"),
+    MixedNB(
+        [("levels", CategoricalNB(), [0, 2]), ("reals", GaussianNB(variance="pooled"), [1]), ("n", PoissonNB(), [3])]
+    ),
+    PoissonNB(),
+    *(getattr(drop_in, name)() for name in drop_in.__all__),
+]
+learner = pytest.mark.parametrize("nb", LEARNERS, ids=lambda nb: f"{type(nb).__module__}.{type(nb).__name__}")
+
+
+def questions(nb, X):
+    """What a reader may ask, by name; each answer is one array."""
+    asked = {
+        "probabilities": lambda one: one.predict_log_proba(X),
+        "labels": lambda one: (one.predict(X)[:, None] == np.array(["ant", "bee", "cow", "dog"])).astype(float),
+        "draws": lambda one: one.sample_proba(X[:3], 5, seed=1),
+        "interval": lambda one: one.predict_interval(X[:2], method="draws", n_draws=20, seed=2),
+        "uncertainty": lambda one: one.uncertainty(X[:2], method="draws", n_draws=20, seed=3).total,
+        "novelty": lambda one: one.novelty_score(X),
+        "pickle": lambda one: pickle.loads(pickle.dumps(one)).predict_log_proba(X),
+        "leave one out": lambda one: one.loo(np.minimum(X[:6], 2), np.resize(["ant", "bee"], 6)).log_joint,
+    }
+    if hasattr(nb, "log_evidence_"):
+        asked["evidence"] = lambda one: np.array([one.log_evidence_])
+    if hasattr(nb, "coef_"):
+        asked["weights"] = lambda one: np.append((held := copy(one)).coef_.ravel(), held.intercept_)
+    if hasattr(nb, "means_"):
+        asked["means"] = lambda one: one.means_
+        asked["covariance"] = lambda one: one.covariance_
+    if not isinstance(nb, ComplementNB):
+        asked["rows"] = lambda one: one.sample(4, seed=4)[0].astype(float)
+    return asked
+
+
+def lessons(nb, X):
+    """What the writer does, one after the other and again from the start: each from a state that does not vary."""
+    y, low = np.resize(["ant", "bee", "cow"], len(X)), np.minimum(X, 2)
+    two = np.resize(["ant", "bee"], len(X))
+    other = clone(nb).partial_fit(X[:20] + 4, y[:20], classes=["ant", "bee", "cow"])
+    steps = [
+        lambda one: one.fit(low, two),
+        lambda one: one.partial_fit(X[:30] + 1, two[:30]),  # with levels that were not there before
+        lambda one: one.fit(low, np.append(two[:6], y[6:])),
+        lambda one: one.partial_fit(X + 2, y),
+        lambda one: one.partial_fit(X[:40] + 3, y[:40]),
+        lambda one: one.forget(X[:40] + 3, y[:40]),
+        lambda one: one.merge(other),
+    ]
+    if "estimate" in nb.get_params():
+        steps += [lambda one: one.set_params(estimate="mean"), lambda one: one.set_params(estimate=nb.estimate)]
+    return steps
+
+
+def states(nb, steps, asked):
+    """Answers to every question in every state that the writer goes through."""
+    one, found = clone(nb), {name: [] for name in asked}
+    for step in steps:
+        after = copy(step(one))
+        for name, ask in asked.items():
+            found[name].append(ask(after))
+    return found
+
+
+def is_one_of(answer, known):
+    return any(
+        answer.shape == one.shape and np.allclose(answer, one, rtol=1e-12, atol=1e-12, equal_nan=True) for one in known
+    )
+
+
+def teach_while_others_ask(nb, steps, asked, rounds, readers=8):
+    """How many states the readers have met, in so many rounds or more; errors and mixed answers are a failure."""
+    known = states(nb, steps, asked)
+    shared, done, broken = steps[0](clone(nb)), threading.Event(), []
+    met = {name: set() for name in asked}
+    barrier = threading.Barrier(readers + 1)
+
+    def read(i):
+        try:
+            barrier.wait()
+            turn = i
+            while not done.is_set() and not broken:
+                name = list(asked)[turn % len(asked)]
+                answer = asked[name](shared)
+                if not is_one_of(answer, known[name]):
+                    broken.append(f"{name}: an answer that belongs to no state")
+                met[name].add(answer.tobytes())
+                turn += 1
+        except BaseException as error:
+            broken.append(f"{name}: {error!r}")
+
+    threads = [threading.Thread(target=read, args=(i,)) for i in range(readers)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        barrier.wait()
+        late = time.monotonic() + 20
+        while not broken and (rounds > 0 or max(map(len, met.values())) < 2) and time.monotonic() < late:
+            for step in steps:
+                step(shared)
+            rounds -= 1
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+        sys.setswitchinterval(interval)
+    assert not broken, broken
+    return max(map(len, met.values()))
+
+
+@learner
+def test_a_model_learns_while_eight_threads_ask_it(nb, table):
+    """Each answer is that of one state the writer went through, to 1e-12, and never a mixture of two."""
+    X = table[0][::5]
+    asked = questions(clone(nb).fit(X, np.resize(["ant", "bee"], len(X))), X)
+    few = {name: ask for name, ask in asked.items() if name in ("probabilities", "labels", "evidence", "pickle")}
+    assert teach_while_others_ask(nb, lessons(nb, X)[:4], few, rounds=1) > 1
+
+
+@pytest.mark.slow
+@learner
+def test_a_model_learns_for_longer_while_eight_threads_ask_all_it_knows(nb, table):
+    X = table[0][::3]
+    asked = questions(clone(nb).fit(X, np.resize(["ant", "bee"], len(X))), X)
+    assert teach_while_others_ask(nb, lessons(nb, X), asked, rounds=3) > 1
+
+
+@pytest.mark.parametrize(
+    "nb", [MultinomialNB(), BernoulliNB(), ComplementNB(), drop_in.MultinomialNB()], ids=lambda nb: type(nb).__module__
+)
+def test_batches_of_a_wide_table_wait_while_eight_threads_ask(nb):
+    """Sparse batches that nobody has added up yet are counted whole or not at all."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array(
+        (40, 1000), density=0.005, format="csr", rng=rng, data_sampler=lambda size: rng.integers(1, 4, size)
+    ).astype(float)
+    y = np.resize(["ant", "bee", "cow"], 40)
+    steps = [lambda one: one.fit(X[:9], y[:9])]
+    steps += [lambda one, at=at: one.partial_fit(X[at : at + 3], y[at : at + 3]) for at in range(9, 39, 3)]
+    asked = {
+        "probabilities": lambda one: one.predict_log_proba(X),
+        "counts": lambda one: one.statistics_.blocks["x"].n,
+        "pickle": lambda one: pickle.loads(pickle.dumps(one)).class_count_,
+    }
+    assert teach_while_others_ask(nb, steps, asked, rounds=1) > 1
+
+
+def test_a_copy_keeps_the_state(table):
+    """For several calls that belong together; and it is the object itself that `fit` returns."""
+    X, y = table
+    nb = GaussianNB().fit(X, y)
+    kept, expected = copy(nb), nb.predict_log_proba(X)
+    assert nb.partial_fit(X[:9] + 1, y[:9]) is nb
+    assert not np.array_equal(nb.predict_log_proba(X), expected)
+    np.testing.assert_array_equal(kept.predict_log_proba(X), expected)
+
+
+def methods_of_estimators():
+    """Every public method and property of bayesnb's classifiers, and whether it is guarded."""
+    below, found = [JointClassifier], {}
+    while below:
+        kind = below.pop()
+        below += kind.__subclasses__()
+        members = vars(kind).items() if kind.__module__.startswith("bayesnb") else ()
+        for name, member in members:
+            function = inspect.unwrap(getattr(member, "fget", member))
+            if callable(function) and function.__module__.startswith("bayesnb") and not name.startswith("_"):
+                decorators = inspect.getsource(function).partition("def ")[0]
+                guarded = "@all_or_nothing" in decorators or "@reads_one_state" in decorators
+                found[f"{kind.__module__}.{kind.__name__}.{name}"] = guarded
+    return found
+
+
+def test_every_method_learns_at_once_or_reads_one_state():
+    """A public method of an estimator needs `all_or_nothing` or `reads_one_state`, or it may mix two states."""
+    plain = {
+        "bayesnb.estimators._base.JointClassifier.predict_joint_log_proba",  # for estimators to define
+        "bayesnb.estimators.mixed.MixedNB.get_params",  # of the caller's own list of parts
+        "bayesnb.drop_in._DropIn.decision_function",  # raises whatever the state
+    }
+    found = methods_of_estimators()
+    assert len(found) > 40 and plain <= found.keys()
+    assert {name for name, guarded in found.items() if not guarded} == plain
