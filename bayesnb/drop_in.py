@@ -25,6 +25,7 @@ Where scikit-learn 1.9 is wrong, these classes are right:
 """
 
 import warnings
+from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
 
@@ -37,9 +38,10 @@ from . import estimators as ours
 from ._gaussian_sums import log_normal_sum
 from ._rows import contract
 from .estimators._base import BLOCK, AbstractNB, all_or_nothing, reads_one_state, refuse
+from .exact import moment_sums, sums_of_cells
 from .families.classes import AbstractClasses, FixedClasses
 from .naive_bayes import CLASS, Parameters, Rows, Statistics, by_rows
-from .statistics import Counts, Moments, by_class
+from .statistics import Counts, Moments, by_class, with_sums
 
 __all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB"]
 
@@ -80,8 +82,8 @@ class _DropIn(AbstractNB):
 
     def _set_statistics(self, stats: Statistics) -> Self:
         super()._set_statistics(stats)
-        self.class_count_ = stats.n
-        self._learn(stats)
+        self.class_count_ = self.statistics_.n
+        self._learn(self.statistics_)
         return self
 
     def _learn(self, stats: Statistics) -> None:
@@ -100,7 +102,7 @@ class _DropIn(AbstractNB):
 
     def _without(self, stats: Statistics) -> Statistics:
         aside = {name: held.zero() for name, held in self.statistics_.blocks.items() if name not in stats.blocks}
-        return super()._without(Statistics(stats.n, {**stats.blocks, **aside}))
+        return super()._without(replace(stats, blocks={**stats.blocks, **aside}))
 
 
 class GaussianNB(_DropIn, ours.GaussianNB):
@@ -141,13 +143,14 @@ class GaussianNB(_DropIn, ours.GaussianNB):
         if sample_weight is None:
             rows = stats.blocks[BLOCK].pooled()
         else:
-            rows = Moments.of(X.astype(float, copy=False), np.ones((X.shape[0], 1)))
-        return Statistics(stats.n, {**stats.blocks, _ROWS: rows})
+            x, r = X.astype(float, copy=False), np.ones((X.shape[0], 1))
+            rows = with_sums(Moments.of(x, r), x, r, lambda _: moment_sums(x, r))
+        return replace(stats, blocks={**stats.blocks, _ROWS: rows})
 
     def _widen(self, classes: np.ndarray) -> None:
         rows = self.statistics_.blocks[_ROWS]
         super()._widen(classes)
-        self.statistics_ = Statistics(self.statistics_.n, {**self.statistics_.blocks, _ROWS: rows})
+        self.statistics_ = replace(self.statistics_, blocks={**self.statistics_.blocks, _ROWS: rows})
 
     def _learn(self, stats: Statistics) -> None:
         rows, moments = stats.blocks[_ROWS], stats.blocks[BLOCK]
@@ -324,8 +327,10 @@ class ComplementNB(_Discrete, ours.ComplementNB):
 
     def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
         stats = super()._gather(X, index, sample_weight)
-        events = by_class(self._weights(X, index, sample_weight), X.astype(float, copy=False))
-        return Statistics(stats.n, {**stats.blocks, _EVENTS: Counts(events, 0 * events)})
+        x, r = X.astype(float, copy=False), self._weights(X, index, sample_weight)
+        events = by_class(r, x)
+        counts = with_sums(Counts(events, 0 * events), x, r, lambda _: {"n": sums_of_cells(x, r)})
+        return replace(stats, blocks={**stats.blocks, _EVENTS: counts})
 
     def _learn(self, stats: Statistics) -> None:
         super()._learn(stats)

@@ -90,11 +90,16 @@ class ExactSum:
         """A table of floats as it is."""
         return cls(value[..., None])
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the table."""
+        return self.parts.shape[:-1]
+
     def _terms(self) -> list[np.ndarray]:
         return list(np.moveaxis(self.parts, -1, 0))
 
     def __add__(self, other: Self) -> Self:
-        return self.of([*self._terms(), *other._terms()], self.parts.shape[:-1])
+        return self.of([*self._terms(), *other._terms()], self.shape)
 
     def __neg__(self) -> Self:
         return type(self)(-self.parts)
@@ -104,7 +109,7 @@ class ExactSum:
 
     def times(self, factor: Float[np.ndarray, "..."]) -> Self:
         """The exact product with a table of floats, one being broadcast against the other."""
-        shape = np.broadcast_shapes(self.parts.shape[:-1], factor.shape)
+        shape = np.broadcast_shapes(self.shape, factor.shape)
         return self.of((term for part in self._terms() for term in product(part, factor)), shape)
 
     def where(self, kept: np.ndarray) -> Self:
@@ -114,7 +119,7 @@ class ExactSum:
     def mapped(self, f: Callable[[np.ndarray], np.ndarray]) -> Self:
         """f of the sum, for f that adds up fewer than 2^12 of the cells."""
         terms = [f(piece) for part in self._terms() for piece in cut(part, _WIDTH)]
-        return self.of(terms, f(np.zeros(self.parts.shape[:-1])).shape)
+        return self.of(terms, f(np.zeros(self.shape)).shape)
 
     def value(self) -> Float[np.ndarray, "*shape"]:
         """The nearest floats. They depend on the exact values alone, not on the order in which terms came."""
@@ -122,7 +127,7 @@ class ExactSum:
         return near + (self - self.exactly(near))._near()
 
     def _near(self) -> np.ndarray:
-        total = np.zeros(self.parts.shape[:-1])
+        total = np.zeros(self.shape)
         for part in self._terms():  # from the largest level: what cancels does so without rounding
             total = total + part
         return total
@@ -166,9 +171,7 @@ class Sums:
             return kept.reshape(kept.shape + (1,) * (table.ndim - kept.ndim))
 
         none = {"low": np.inf, "high": -np.inf}
-        exact = {
-            k: one.where(kept) if one.parts.shape[: kept.ndim] == kept.shape else one for k, one in self.exact.items()
-        }
+        exact = {k: one.where(kept) if one.shape[: kept.ndim] == kept.shape else one for k, one in self.exact.items()}
         error = {
             k: np.where(spread(v), v, none.get(k, 0)) if v.shape[: kept.ndim] == kept.shape else v
             for k, v in self.error.items()

@@ -10,7 +10,7 @@ import functools
 import operator
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -23,9 +23,9 @@ from ._rows import csr_slice, slices
 from ._special import namespace
 from ._typing import Array, Float, Sparse, Theta, Value
 from .base import AbstractConjugate, as_jax, from_sites, to_sites
-from .exact import ExactSum, Sums, is_whole, sums_of_weights
+from .exact import ExactSum, sums_of_weights
 from .families.classes import AbstractClasses
-from .statistics import Counts, Totals, class_totals
+from .statistics import class_totals, with_sums
 
 Rows: TypeAlias = Mapping[str, Any]
 Parameters: TypeAlias = dict[str, Theta]
@@ -33,7 +33,6 @@ Parameters: TypeAlias = dict[str, Theta]
 CLASS = "class"  # the key of π among the parameters of the blocks
 _CELLS = 1 << 20  # cells of X worked on at a time: 8 MiB of float64; with fewer Python would take longer than NumPy
 _HALF = 1 << 18  # cells that are worth a second core
-_EXACT = 1 << 16  # cells that are summed exactly, which takes twenty times as long
 
 
 @pytree
@@ -111,19 +110,11 @@ class NaiveBayes:
 
         A few rows are summed exactly; of many, which would take long, the rounding is bounded.
         """
-        whole = is_whole(r)
         blocks = dict(stats.blocks)
-        for name, one in blocks.items():
-            if not hasattr(one, "rounded_sums"):
-                continue
+        for name, block in self.blocks.items():
             x = _cut(rows[name], slice(None), r)
-            size = max(x.nnz if sparse.issparse(x) else x.size, sum(leaf.size for leaf in leaves(one)))
-            exact = self.blocks[name].exact_sums(x, r, one) if size <= _EXACT else {}
-            counted = isinstance(one, Counts | Totals)
-            sums = Sums(exact) if exact else one.rounded_sums(x.shape[0], whole and not (counted and not is_whole(x)))
-            blocks[name] = replace(one, sums=sums)
-        weight = sums_of_weights(class_totals, r, stats.n.shape)
-        return Statistics(stats.n, blocks, weight)
+            blocks[name] = with_sums(blocks[name], x, r, functools.partial(block.exact_sums, x, r))
+        return Statistics(stats.n, blocks, sums_of_weights(class_totals, r, stats.n.shape))
 
     @property
     def least_cells(self) -> int:

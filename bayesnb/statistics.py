@@ -4,9 +4,9 @@ Statistics of two disjoint sets of rows add to those of their union, in any orde
 adding. Fitting in batches, on a cluster, forgetting rows and leaving one out are folds over these three operations.
 All are frozen dataclasses and JAX pytrees, with classes along the first axis.
 
-Floats lose digits where nearly all of a sum is subtracted. What an estimator has learnt therefore carries the exact sums
-of its rows (`sums`), from which `from_sums` makes the statistics of the rows that are left. Rows that are too many to be
-summed exactly come with a bound on their rounding. Statistics without `sums` add and subtract in floats.
+Floats lose digits where nearly all of a sum is subtracted. What an estimator has learnt therefore carries the exact
+sums of its rows (`sums`), from which `from_sums` makes the statistics of the rows that are left. Rows that are too many
+to be summed exactly come with a bound on their rounding. Statistics without `sums` add and subtract in floats.
 """
 
 import itertools
@@ -18,11 +18,12 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from ._pytree import pytree
+from ._pytree import leaves, pytree
 from ._special import LOG_2PI, namespace
 from ._typing import Array, Float, Int, Shaped, Sparse, Value
-from .exact import EPS, ExactSum, Sums, product
+from .exact import EPS, ExactSum, Sums, is_whole, product
 
+_EXACT = 1 << 16  # cells that are summed exactly, which takes twenty times as long
 _FAR = 1e3  # spreads between a mean and 0, from where on its rounding is worth avoiding
 
 
@@ -85,6 +86,11 @@ class _Additive:
     """Statistics that are plain sums: field by field addition."""
 
     sums: Sums | None
+
+    @property
+    def is_far(self) -> bool:
+        """Whether some sum is so large that its rounding shows in an evidence; known exactly as well."""
+        return self.sums is not None and any(abs(getattr(self, name)).max(initial=0) > _FAR for name in self.sums.exact)
 
     def _values(self) -> dict[str, Array]:
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "sums"}  # type: ignore[arg-type]
@@ -448,6 +454,20 @@ class Scatter(_Centred):
         """Those of each feature by itself."""
         n = namespace(self.n).broadcast_to(self.n[:, None], self.mean.shape)
         return Moments(n, self.mean, namespace(self.ss).diagonal(self.ss, axis1=1, axis2=2))
+
+
+def with_sums(stats: Any, x: Any, r: Array | Sparse, exact: Callable[[Any], dict[str, ExactSum]]) -> Any:
+    """Statistics of rows, with what it takes to subtract them again without a loss of digits.
+
+    Few rows are summed exactly. Of many, which would take long, the rounding is bounded. What is no sum of rows, as a
+    family of one's own may have it, stays as it is.
+    """
+    if not isinstance(stats, Counts | Totals | Moments | Scatter):
+        return stats
+    size = max(x.nnz if sparse.issparse(x) else x.size, max(leaf.size for leaf in leaves(stats)))
+    found = exact(stats) if size <= _EXACT else {}
+    whole = not found and is_whole(r) and (isinstance(stats, _Centred) or is_whole(x))
+    return replace(stats, sums=Sums(found) if found else stats.rounded_sums(x.shape[0], whole))
 
 
 @pytree

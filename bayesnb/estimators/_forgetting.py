@@ -13,6 +13,7 @@ _SURE = 4e-10  # relative rounding of a sum up to which its statistics agree wit
 _RESIDUE = 1e-13  # of the weight forgotten: what is left of a weight that was written in another way, such as 0.1 + 0.2
 _CONSTANT = 1e-15  # relative spread of a column that never varies, as the default prior decides it
 _LEAST = 1e-280
+_NEVER = "`X`, `y` hold rows that were never fitted: forgetting them would leave negative"
 
 
 def is_negative(after: Any, before: Any) -> bool:
@@ -31,7 +32,7 @@ def check_fitted(held: Statistics, gone: Statistics) -> None:
     left = held - gone
     pairs = [(left, held), *((block, held.blocks[name]) for name, block in left.blocks.items())]
     if any(is_negative(after, before) for after, before in pairs):
-        raise ValueError("`X`, `y` hold rows that were never fitted: forgetting them would leave negative counts")
+        raise ValueError(f"{_NEVER} counts")
 
 
 def without(estimator: Any, held: Statistics, gone: Statistics) -> Statistics:
@@ -113,7 +114,7 @@ def _left(estimator: Any, name: str, block: Any, held: Statistics, gone: Statist
             + (before.n if before.n.ndim == far.ndim else before.n[:, None]) * (1e-6 * before.mean) ** 2
         )
         if (far < -allowed - bounds.get("ss", 0)).any():
-            raise ValueError("`X`, `y` hold rows that were never fitted: forgetting them would leave negative squares")
+            raise ValueError(f"{_NEVER} squares")
         if isinstance(found, Moments):
             found = replace(found, ss=np.maximum(found.ss, 0))
     else:

@@ -1,8 +1,10 @@
 """Categorical naive Bayes for scikit-learn users."""
 
 import copy
+import functools
 import itertools
 import numbers
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,9 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils import Tags
 
+from .._pytree import map_leaves
 from .._rows import slices
+from ..exact import EPS, ExactSum, Sums
 from ..families.categorical import DirichletCategorical
 from ..naive_bayes import Rows, Statistics
 from ..statistics import Counts
@@ -105,20 +109,22 @@ class CategoricalNB(AbstractNB):
         """Levels of each feature; none where all cells so far were missing."""
         least = self._least(self.n_features_in_)
         return [
-            levels[:0] if levels.dtype.kind == "i" and len(levels) <= max(k, 1) and not counts.any() else levels
-            for levels, counts, k in zip(self.categories_, self._counts(), least, strict=True)
+            levels[:0] if levels.dtype.kind == "i" and len(levels) <= max(k, 1) and not counts.n.any() else levels
+            for levels, counts, k in zip(self.categories_, self._by_feature(), least, strict=True)
         ]
 
     def _recode(self, levels: list[np.ndarray]) -> None:
         """Statistics by other levels, which hold all that were known."""
-        before, counts = self._known(), self._counts()
+        before, held = self._known(), self._by_feature()
         self._set_levels(levels)
-        moved = [_relabel(n[:, : len(b)], b, one) for n, b, one in zip(counts, before, self.categories_, strict=True)]
-        blocks = {
-            name: Counts(np.stack([moved[j] for j in group], 1), np.zeros((len(self.classes_), len(group))))
-            for name, group in self._columns().items()
-        }
-        self.statistics_ = Statistics(self.statistics_.n, blocks)
+
+        def moved(table: np.ndarray, j: Any) -> np.ndarray:
+            return _relabel(table[:, : len(before[j])], before[j], self.categories_[j])
+
+        blocks = {}
+        for name, group in self._columns().items():
+            blocks[name] = _joined([map_leaves(functools.partial(moved, j=j), held[j]) for j in group])
+        self.statistics_ = replace(self.statistics_, blocks=blocks)
 
     def _unite(self, other: Any) -> Statistics:
         other = copy.copy(other)
@@ -141,14 +147,21 @@ class CategoricalNB(AbstractNB):
         """Features of each block: those with the same number of levels."""
         return {f"levels_{k}": np.flatnonzero(self.n_categories_ == k) for k in np.unique(self.n_categories_)}
 
-    def _counts(self) -> list[np.ndarray]:
-        """Counts (c, k_j) of every feature, out of the blocks."""
-        by_feature = {
-            j: self.statistics_.blocks[name].n[:, i]
-            for name, group in self._columns().items()
-            for i, j in enumerate(group)
-        }
-        return [by_feature[j] for j in range(len(by_feature))]
+    def _by_feature(self) -> list[Counts]:
+        """Counts (c, k_j) of every feature, out of the blocks, and what is known of their sums."""
+        found: dict[int, Any] = {}
+        for name, group in self._columns().items():
+            stats = self.statistics_.blocks[name]
+            for i, j in enumerate(group):
+                own = None
+                if stats.sums is not None:
+                    exact, error = stats.sums.exact.get("n"), stats.sums.error.get("n")
+                    own = Sums(
+                        {} if exact is None else {"n": ExactSum(exact.parts[:, i])},
+                        {} if error is None else {"n": error[:, i]},
+                    )
+                found[j] = Counts(stats.n[:, i], stats.n[:, i], own)
+        return [found[j] for j in range(len(found))]
 
     def _rows(self, X: Any) -> Rows:
         if sparse.issparse(X):
@@ -299,7 +312,24 @@ def _union(old: np.ndarray, new: np.ndarray) -> np.ndarray:
 
 
 def _relabel(counts: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Counts (c, k) of the old levels, at the places of those levels among the new ones."""
-    moved = np.zeros((len(counts), len(new)))
+    """Counts (c, k, …) of the old levels, at the places of those levels among the new ones."""
+    moved = np.zeros((len(counts), len(new), *counts.shape[2:]))
     moved[:, pd.Index(new).get_indexer(pd.Index(old))] = counts
     return moved
+
+
+def _joined(features: list[Counts]) -> Counts:
+    """The counts of features with equally many levels as those of one block."""
+    n = np.stack([one.n for one in features], 1)
+    sums = [one.sums for one in features if one.sums is not None]
+    known = None
+    if len(sums) == len(features):
+        exact = [one.exact["n"].parts for one in sums if "n" in one.exact]
+        error = {}
+        if len(exact) < len(sums) and any(one.exact or one.error for one in sums):  # some were added up in floats
+            bounds = [one.error.get("n", EPS * part) for one, part in zip(sums, np.moveaxis(n, 1, 0), strict=True)]
+            error, exact = {"n": np.stack(bounds, 1)}, []
+        most = max((parts.shape[-1] for parts in exact), default=0)
+        wide = [np.pad(parts, ((0, 0), (0, 0), (0, most - parts.shape[-1]))) for parts in exact]
+        known = Sums({"n": ExactSum(np.stack(wide, 1))} if len(exact) == len(sums) else {}, error)
+    return Counts(n, np.zeros(n.shape[:2]), known)

@@ -1,6 +1,7 @@
 """Complement naive Bayes for scikit-learn users."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,7 @@ class ComplementNB(AbstractNB):
         wide = self.statistics_.blocks
         n = np.where(new[:, None], held.n.sum(0) / (len(old) - 1), wide[BLOCK].n)
         log_h = np.where(new, held.log_h.sum(0) / (len(old) - 1), wide[BLOCK].log_h)
-        self.statistics_ = Statistics(self.statistics_.n, {**wide, BLOCK: Counts(n, log_h)})
+        self.statistics_ = replace(self.statistics_, blocks={**wide, BLOCK: Counts(n, log_h)})
 
     def _class_prior(self) -> AbstractClasses:
         if self.class_prior is not None:

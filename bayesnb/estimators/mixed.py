@@ -149,7 +149,7 @@ class MixedNB(AbstractNB):
                 for part in self._parts
                 for inner, name in part.names.items()
             }
-            self.statistics_ = Statistics(self.statistics_.n, blocks)
+            self.statistics_ = replace(self.statistics_, blocks=blocks)
 
     def _unite(self, other: Any) -> Statistics:
         parts: list[_Part] = []
@@ -163,7 +163,8 @@ class MixedNB(AbstractNB):
             parts.append(part := replace(part, estimator=own))
             blocks |= {name: stats.blocks[inner] for inner, name in part.names.items()}
         self._parts = parts
-        return Statistics(self.statistics_.n + other.statistics_.n, blocks)
+        mine, theirs = (replace(one.statistics_, blocks={}) for one in (self, other))
+        return replace(mine + theirs, blocks=blocks)
 
     def _widen(self, classes: np.ndarray) -> None:
         if any(part.k is not None for part in self._parts):

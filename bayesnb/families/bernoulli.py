@@ -18,7 +18,7 @@ from .._rows import contract, own_cells, rest, without_own
 from .._special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed, to_sites
-from ..exact import ExactSum, sums_of_weights
+from ..exact import ExactSum, total_sums
 from ..statistics import Counts, by_class, class_totals, remainder
 
 
@@ -54,7 +54,10 @@ class BetaBernoulli(AbstractConjugate):
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
     ) -> dict[str, ExactSum]:
         """The counts, which are sums of weights."""
-        return {"n": sums_of_weights(lambda w: self.suffstats(x, w).n, r, stats.n.shape)}
+        found = total_sums(x, r)
+        ones, zeros = found["total"], found["n"] - found["total"]
+        pair = zeros.mapped(lambda part: part[..., None] * [1, 0]) + ones.mapped(lambda part: part[..., None] * [0, 1])
+        return {"n": pair}
 
     def update(self, stats: Counts) -> Self:
         """a + n₁, b + n₀."""

@@ -48,7 +48,15 @@ class DirichletCategorical(AbstractConjugate):
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
     ) -> dict[str, ExactSum]:
         """The counts, which are sums of weights."""
-        return {"n": sums_of_weights(lambda w: self.suffstats(x, w).n, r, stats.n.shape)}
+        table = indicators(x, self.alpha.shape[-1])
+
+        def counts(w: Array | Sparse) -> Array:
+            n = by_class(w, table).reshape(self.alpha.shape)
+            if sparse.issparse(x):  # whose empty cells are of level 0
+                n[..., 0] += class_totals(w)[:, None]
+            return n
+
+        return {"n": sums_of_weights(counts, r, stats.n.shape)}
 
     def update(self, stats: Counts) -> Self:
         """α + n."""
