@@ -3,10 +3,9 @@
 Names are looked up on first use, so that importing the package loads neither JAX nor scikit-learn nor ArviZ.
 """
 
-from typing import TYPE_CHECKING
-
 from ._lazy import by_name
 
+TYPE_CHECKING = False  # as in `typing`, which takes time to import
 if TYPE_CHECKING:
     from . import datasets as datasets
     from . import drop_in as drop_in

@@ -1,8 +1,13 @@
 """Names that are imported when they are first asked for."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
 from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False  # as in `typing`, which takes time to import
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
 def by_name(package: str, home: dict[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

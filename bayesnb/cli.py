@@ -1,17 +1,23 @@
-"""The command `bayesnb`: exit code 0 for a pass, 1 for a check that fails, 2 for input that cannot be used."""
+"""The command `bayesnb`: exit code 0 for a pass, 1 for a check that fails, 2 for input that cannot be used.
 
-import argparse
-import ast
-import json
+An interrupt ends it with 130, a defect of the program with 70. This module imports only what Python has loaded anyway;
+the rest is imported in `main`, where an interrupt is caught.
+"""
+
+from __future__ import annotations
+
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
 
-from .datasets import NAMES, Dataset, TableError, load, read_rows, read_table, refuse_infinity
-
+TYPE_CHECKING = False  # as in `typing`, which takes time to import
 if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Sequence
+    from typing import Any, TextIO
+
     import pandas as pd
+
+    from .datasets import Dataset
 
 MODELS = (
     "auto",
@@ -31,25 +37,179 @@ MODELS = (
 )
 
 
+DEFECT, INTERRUPTED = 70, 130  # exit codes
+_PATIENCE = 1.0  # seconds after an interrupt before a process that goes on is ended
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code."""
-    options = _parser().parse_args(arguments)
+    """Run the command line and return its exit code.
+
+    Without arguments it takes those of the process. An interrupt then ends the process here, without waiting for
+    threads.
+    """
+    interrupt = _Interrupt()
     try:
-        code = options.run(options)
+        try:
+            interrupt.watch()
+            code = _run(arguments)
+            interrupt.over = True
+        except BaseException as error:  # also what compiled code makes of an interrupt
+            interrupt.over = True
+            interrupt.seen = interrupt.seen or isinstance(error, KeyboardInterrupt)
+            code = INTERRUPTED if interrupt.seen else _told(error)
+        if interrupt.seen:
+            code = INTERRUPTED
+            _complain("interrupted")
+            if arguments is None:
+                os._exit(code)
+    finally:
+        interrupt.forget(to_the_end=arguments is None)
+    return code
+
+
+class _Interrupt:
+    """Ctrl-C as an exit code.
+
+    The handler raises KeyboardInterrupt, as Python's own does, and sets a flag: JAX swallows some of these exceptions
+    (jax issue 18246), and some libraries replace them by others. A process that still runs `_PATIENCE` seconds later,
+    for instance because XLA compiles, is ended by a thread. A second interrupt ends the process at once.
+    """
+
+    def __init__(self) -> None:
+        self.seen = self.over = False
+        self._undo: list[Callable[[], Any]] = []
+        self._afterwards: Any = None
+
+    def watch(self) -> None:
+        """Take over from Python's own handler; leave alone any other, as of a host program or of `nohup`."""
+        import signal
+
+        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            return
+        try:
+            signal.signal(signal.SIGINT, self._handle)
+        except ValueError:  # not the main thread, which is the one that is interrupted
+            return
+        self._undo.append(lambda: signal.signal(signal.SIGINT, self._afterwards))
+        shown = sys.unraisablehook
+        sys.unraisablehook = lambda what: None if what.exc_type is KeyboardInterrupt else shown(what)
+        self._undo.append(lambda: setattr(sys, "unraisablehook", shown))
+        if os.name == "posix":
+            self._start_thread()
+
+    def _start_thread(self) -> None:
+        """The thread hears of a signal through a pipe, also while the main thread runs compiled code."""
+        import _thread  # `threading` takes locks that an interrupted main thread may hold
+        import signal
+        import time
+
+        def wait() -> None:
+            while signals := os.read(read, 1):
+                if signals[0] == signal.SIGINT:
+                    time.sleep(_PATIENCE)
+                    if not self.over:
+                        self._leave()
+            os.close(read)
+
+        read, write = os.pipe()
+        os.set_blocking(write, False)
+        before = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        self._undo += [lambda: os.close(write), lambda: signal.set_wakeup_fd(before)]
+        _thread.start_new_thread(wait, ())
+
+    def _handle(self, number: int, frame: Any) -> None:
+        if self.seen and not self.over:
+            self._leave()
+        self.seen = True
+        if not self.over:
+            raise KeyboardInterrupt
+
+    def _leave(self) -> None:
+        _complain("interrupted")
+        os._exit(INTERRUPTED)
+
+    def forget(self, to_the_end: bool) -> None:
+        """Put everything back; where the process ends next, an interrupt finds nothing left to stop."""
+        if self._undo:
+            import signal
+
+            self._afterwards = signal.SIG_IGN if to_the_end else signal.default_int_handler
+        for undo in reversed(self._undo):
+            undo()
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Parse the arguments and run the command."""
+    unread = sys.stdout is None
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # it is closed, and the next file to be opened would take its number
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+    errors, reconfigure = getattr(sys.stdout, "errors", None), getattr(sys.stdout, "reconfigure", None)
+    if reconfigure:  # a name that the encoding of the terminal does not have is no reason to fail
+        reconfigure(errors="backslashreplace")
+    try:
+        options = _parser().parse_args(arguments)
+        if unread and options.run in (_select, _compare, _predict) and getattr(options, "output", None) is None:
+            raise ValueError("standard output is closed, so the result would be lost; redirect it to a file.")
+        code: int = options.run(options)
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # whoever reads the output has seen enough; the interpreter would still try to flush it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    finally:
+        if reconfigure:
+            reconfigure(errors=errors)
+
+
+def _told(error: BaseException) -> int:
+    """The exit code for an error, after one line about it; argparse has told of its own."""
+    if isinstance(error, SystemExit):
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _discard_output()
+        raise error
+    if isinstance(error, BrokenPipeError):  # whoever reads the output has seen enough
+        _discard_output()
         return 1
-    except (ValueError, OSError) as error:
-        print(f"bayesnb: {' '.join(str(error).split())}", file=sys.stderr)
+    if os.environ.get("BAYESNB_DEBUG"):
+        raise error
+    if isinstance(error, MemoryError):
+        _complain(f"there is not enough memory for this ({error or 'no details'}); use fewer rows or columns.")
         return 2
-    except KeyboardInterrupt:
-        print("bayesnb: interrupted", file=sys.stderr)
-        return 130
+    if isinstance(error, (ValueError, OSError)):
+        _complain(str(error))
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _discard_output()
+        return 2
+    _complain(
+        f"unexpected {type(error).__name__}: {error} - this is a defect of bayesnb; please report it with the command "
+        "that you ran and what BAYESNB_DEBUG=1 before it prints."
+    )
+    return DEFECT
+
+
+def _complain(text: str) -> None:
+    """One line on standard error, if anybody reads it."""
+    try:
+        print(f"bayesnb: {_short(' '.join(text.split()), 1000)}", file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        pass
+
+
+def _discard_output() -> None:
+    """Let the interpreter flush what is left in the buffer of standard output to nowhere."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):  # standard output has no number
+        pass
 
 
 def _parser() -> argparse.ArgumentParser:
+    import argparse
+
+    from .datasets import NAMES
+
     parser = argparse.ArgumentParser(prog="bayesnb", description="Naive Bayes with the whole posterior.")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
@@ -176,6 +336,7 @@ def _check(options: argparse.Namespace) -> int:
     data = _load(options.data, options.target)
     estimator, X = choose_model(data.X, options.model)
     _announce(options, data, X, data.notes)
+    _prepare_arviz()
     report = estimator.check(
         X,
         data.y,
@@ -186,6 +347,37 @@ def _check(options: argparse.Namespace) -> int:
     )
     _tell(options, data, data.notes, report, lambda: report.to_dict())
     return 0 if report.passed else 1
+
+
+def _prepare_arviz() -> None:
+    """Import ArviZ before the long run that ends in it; it and Matplotlib need a folder for their caches.
+
+    Where the home folder cannot hold one, a temporary folder does, to the end of the process.
+    """
+    import atexit
+    import shutil
+    import tempfile
+
+    from .sampling.to_arviz import import_arviz
+
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    try:
+        os.makedirs(os.path.join(caches, "arviz"), exist_ok=True)
+        usable = os.access(os.path.join(caches, "arviz"), os.W_OK)
+    except OSError:
+        usable = False
+    if not usable:
+        folder = tempfile.mkdtemp(prefix="bayesnb-caches-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        os.environ["XDG_CACHE_HOME"] = folder
+        os.environ.setdefault("MPLCONFIGDIR", folder)
+    try:
+        import_arviz()
+    except OSError as error:
+        raise OSError(
+            f"ArviZ, which the check needs, finds no folder for its cache ({error}); set HOME to a folder that can be "
+            "written to."
+        ) from error
 
 
 def _select(options: argparse.Namespace) -> int:
@@ -214,6 +406,7 @@ def _compare(options: argparse.Namespace) -> int:
     from pandas.api.types import is_numeric_dtype
 
     from .analysis.comparison import compare
+    from .datasets import TableError
 
     data = _load(options.data, options.target)
     X, notes = data.X, list(data.notes)
@@ -231,31 +424,39 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _fit(options: argparse.Namespace) -> int:
+    from .datasets import TableError
+    from .persistence import check_target
+
+    check_target(options.output)
     data = _load(options.data, options.target)
     estimator, X = choose_model(data.X, options.model)
-    _announce(options, data, X, data.notes)
+    report = sys.stderr if _is_standard_output(options.output) else sys.stdout
+    _announce(options, data, X, data.notes, report)
     try:
         estimator.set_params(**dict(options.settings)).fit(X, data.y)
-    except TypeError as error:  # a value of a type that the parameter cannot have
+    except (TypeError, OverflowError, MemoryError) as error:  # a value that the parameter cannot have
         if not options.settings:
             raise
-        given = " ".join(f"{name}={value!r}" for name, value in options.settings)
-        raise TableError(f"--set {given}: {error}") from error
+        given = " ".join(f"{name}={_short(repr(value))}" for name, value in options.settings)
+        raise TableError(f"--set {given}: {error}; give the parameter another value.") from error
     estimator.save(options.output)
     model = " ".join(repr(estimator).split())
     rows = {str(label): float(n) for label, n in zip(estimator.classes_, estimator.class_count_, strict=True)}
     text = f"{model}, rows a class: {', '.join(f'{n:g} {label!r}' for label, n in rows.items())}"
     fields = {"model": model, "rows": rows, "file": options.output}
-    _tell(options, data, data.notes, f"{text}\nsaved as {options.output}", lambda: fields)
+    _tell(options, data, data.notes, f"{text}\nsaved as {options.output}", lambda: fields, report)
     return 0
 
 
 def _predict(options: argparse.Namespace) -> int:
     import pandas as pd
 
+    from .datasets import NAMES, load, read_rows
+    from .persistence import check_target, replace_file
     from .persistence import load as load_model
-    from .persistence import replace_file
 
+    if options.output is not None:
+        check_target(options.output)
     model = load_model(options.model)
     if options.data in NAMES:
         table = load(options.data).X
@@ -271,19 +472,22 @@ def _predict(options: argparse.Namespace) -> int:
             columns[f"low({label})"], columns[f"high({label})"] = ends[:, k].T
     text = pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")
     if options.output is None:
-        sys.stdout.write(text)
+        if reconfigure := getattr(sys.stdout, "reconfigure", None):
+            reconfigure(encoding="utf-8")  # as in a file: labels are written as they stood in the data
+        _say(text, sys.stdout, end="")
     else:
         replace_file(options.output, text.encode())
     return 0
 
 
-def _announce(options: argparse.Namespace, data: Dataset, X: "pd.DataFrame", notes: Sequence[str]) -> None:
+def _announce(
+    options: argparse.Namespace, data: Dataset, X: pd.DataFrame, notes: Sequence[str], to: TextIO | None = None
+) -> None:
     """Say what is worked on, before the work; in JSON it is part of the report."""
     if not options.json:
-        print(f"{data.name}: {len(X)} rows, {X.shape[1]} features, target {data.target!r} ({data.source})")
+        _say(f"{data.name}: {len(X)} rows, {X.shape[1]} features, target {data.target!r} ({data.source})", to)
         for text in notes:
-            print(f"note: {text}")
-        sys.stdout.flush()
+            _say(f"note: {text}", to)
 
 
 def _tell(
@@ -292,16 +496,44 @@ def _tell(
     notes: Sequence[str],
     report: Any,
     fields: Callable[[], dict[str, Any]],
+    to: TextIO | None = None,
 ) -> None:
     """The outcome as text, or its fields as JSON."""
     if options.json:
-        print(json.dumps({"data": data.name, "target": data.target, "notes": list(notes), **fields()}, indent=2))
+        import json
+
+        _say(json.dumps({"data": data.name, "target": data.target, "notes": list(notes), **fields()}, indent=2), to)
     else:
-        print(report)
+        _say(str(report), to)
+
+
+def _say(text: str, to: TextIO | None = None, end: str = "\n") -> None:
+    """Print at once, on standard output unless told otherwise."""
+    try:
+        print(text, end=end, file=to or sys.stdout, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # a disk that is full
+        raise OSError(f"standard output cannot be written to ({error.strerror}).") from error
+
+
+def _is_standard_output(path: str) -> bool:
+    """Whether a file to write, such as /dev/stdout, is where the report goes."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(sys.stdout.fileno()))
+    except (OSError, ValueError):
+        return False
+
+
+def _short(text: str, most: int = 60) -> str:
+    """The text, or its beginning and length."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
 
 
 def _columns(model: Any) -> dict[str, str]:
     """What each column that a fitted model takes holds: "number", "text" or "other"."""
+    from .datasets import TableError
+
     if not hasattr(model, "feature_names_in_"):
         raise TableError("the model was fitted to an array, so its columns have no names; fit it to a data frame.")
     kinds = dict.fromkeys(model.feature_names_in_.tolist(), "other")
@@ -319,15 +551,18 @@ def _columns(model: Any) -> dict[str, str]:
     return kinds
 
 
-def _as_fitted(model: Any, table: "pd.DataFrame", source: str) -> "pd.DataFrame":
+def _as_fitted(model: Any, table: pd.DataFrame, source: str) -> pd.DataFrame:
     """The columns a model takes, in its order and of its types."""
     from pandas.api.types import is_numeric_dtype
+
+    from .datasets import TableError, refuse_infinity, refuse_nested
 
     columns = _columns(model)
     if missing := [repr(name) for name in columns if name not in table.columns]:
         one = len(missing) == 1
         what = f"column {missing[0]}" if one else f"columns {', '.join(missing)}"
         raise TableError(f"{source} has no {what}, which the model was fitted to; add {'it' if one else 'them'}.")
+    refuse_nested(table[list(columns)], source)
     fresh = {}
     for name, kind in columns.items():
         cells = table[name]
@@ -346,7 +581,7 @@ def _as_fitted(model: Any, table: "pd.DataFrame", source: str) -> "pd.DataFrame"
     return X
 
 
-def _categories(X: "pd.DataFrame", bins: int) -> tuple["pd.DataFrame", str]:
+def _categories(X: pd.DataFrame, bins: int) -> tuple[pd.DataFrame, str]:
     """The table as categories, and a note on the columns that were cut into bins."""
     from pandas.api.types import is_numeric_dtype
 
@@ -362,6 +597,8 @@ def _categories(X: "pd.DataFrame", bins: int) -> tuple["pd.DataFrame", str]:
 
 
 def _load(name: str, target: str | None) -> Dataset:
+    from .datasets import NAMES, TableError, load, read_table
+
     if name in NAMES:
         data = load(name)
         if target not in (None, data.target):
@@ -372,7 +609,7 @@ def _load(name: str, target: str | None) -> Dataset:
     return read_table(name, target)
 
 
-def choose_model(X: "pd.DataFrame", model: str) -> tuple[Any, "pd.DataFrame"]:
+def choose_model(X: pd.DataFrame, model: str) -> tuple[Any, pd.DataFrame]:
     """Estimator for a table, and the table as it takes it.
 
     "auto": yes/no variant if every cell is 0 or 1, Gaussian if all columns are numbers, categorical if none is, else
@@ -386,6 +623,8 @@ def choose_model(X: "pd.DataFrame", model: str) -> tuple[Any, "pd.DataFrame"]:
     from pandas.api.types import is_numeric_dtype
 
     import bayesnb
+
+    from .datasets import TableError
 
     text = [name for name in X.columns if not is_numeric_dtype(X[name])]
     if model == "auto":
@@ -425,9 +664,12 @@ def _is_number(cell: Any) -> bool:
 
 def _setting(text: str) -> tuple[str, Any]:
     """NAME=VALUE, the value as Python writes it, or else as text."""
+    import argparse
+    import ast
+
     name, sign, value = text.partition("=")
     if not (name and sign):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
+        raise argparse.ArgumentTypeError(f"{_short(repr(text))} is not of the form NAME=VALUE")
     try:
         return name, ast.literal_eval(value)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -435,6 +677,8 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 def _models(text: str) -> list[str]:
+    import argparse
+
     names = list(dict.fromkeys(text.split(",")))
     for name in names:
         if name not in MODELS[1:]:
@@ -443,6 +687,8 @@ def _models(text: str) -> list[str]:
 
 
 def _count(text: str) -> int:
+    import argparse
+
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is less than 1")
@@ -450,6 +696,8 @@ def _count(text: str) -> int:
 
 
 def _share(text: str) -> float:
+    import argparse
+
     value = float(text)
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError(f"{text} does not lie between 0 and 1")

@@ -18,6 +18,8 @@ import math
 import os
 import re
 import secrets
+import stat
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any
@@ -25,7 +27,7 @@ from typing import Any
 import jax
 import numpy as np
 import pandas as pd
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.numpy import save as to_bytes
 from sklearn.compose import make_column_selector
 from sklearn.utils.validation import check_is_fitted
@@ -39,6 +41,9 @@ FORMAT = 1
 """Number of the format written; a file with a larger one is refused."""
 
 _KEY = "bayesnb"
+_DEPTH = 100  # of the JSON text; those written are less than 30 deep
+_ROOM = 1 << 24, 16  # bytes that a file may unfold to: so many, and so many times its own length
+_DTYPES = {"BOOL", "F16", "F32", "F64", *(f"{sign}{bits}" for sign in "IU" for bits in (8, 16, 32, 64))}
 _ENCODING = {"classes_", "n_features_in_", "feature_names_in_", "categories_", "n_categories_", "_parts"}
 _LEARNT = {"statistics_", *_ENCODING}  # all else that `fit` sets follows from these
 
@@ -136,10 +141,13 @@ def load(path: str | os.PathLike[str]) -> AbstractNB:
     try:
         with safe_open(name, framework="numpy") as file:
             text = (file.metadata() or {}).get(_KEY)
-            tensors = {} if text is None else {key: file.get_tensor(key) for key in file.keys()}
-    except (SafetensorError, TypeError, ValueError) as error:  # the last two: types that NumPy does not have
+            tensors = {} if text is None else {key: _tensor(file, key) for key in file.keys()}
+    except OSError:
+        raise
+    except Exception as error:  # whatever safetensors and NumPy stumble over
         raise ValueError(
-            f"{name} is damaged, or no file that `save` wrote ({error}); take a copy of it, or save the model again"
+            f"{name} is damaged, or no file that `save` wrote ({_brief(error)}); take a copy of it, or save the model "
+            "again"
         ) from error
     if text is None:
         raise ValueError(f"{name} is a safetensors file, but not of bayesnb; name a file that `save` wrote")
@@ -148,8 +156,12 @@ def load(path: str | os.PathLike[str]) -> AbstractNB:
         raise ValueError(f"{name} is damaged: its header is no JSON; take a copy of it, or save the model again")
     if found["format"] > FORMAT:
         raise ValueError(
-            f"{name} has format {found['format']}, of bayesnb {found.get('version')!s}; this is bayesnb {__version__}, "
-            f"which reads formats up to {FORMAT}. Install a newer release"
+            f"{name} has format {_brief(found['format'])}, of bayesnb {_brief(found.get('version'))}; this is bayesnb "
+            f"{__version__}, which reads formats up to {FORMAT}. Install a newer release"
+        )
+    if found["format"] < 1:
+        raise ValueError(
+            f"{name} is damaged: its format is {_brief(found['format'])}; take a copy of it, or save again"
         )
     if found.get("sha256") != _digest(found, tensors):
         raise ValueError(
@@ -160,32 +172,178 @@ def load(path: str | os.PathLike[str]) -> AbstractNB:
         return _rebuilt(found, tensors)
     except Exception as error:  # whatever the checks stumble over: a file may hold anything
         raise ValueError(
-            f"{name} describes no model that bayesnb {__version__} can build ({error}); save the model again"
+            f"{name} describes no model that bayesnb {__version__} can build ({_brief(error)}); save the model again"
         ) from error
+
+
+def _tensor(file: Any, name: str) -> np.ndarray:
+    """A tensor of a type that `save` writes; NumPy does not have all types of safetensors."""
+    if (kind := file.get_slice(name).get_dtype()) not in _DTYPES:
+        raise ValueError(f"a tensor of type {kind}")
+    return file.get_tensor(name)
+
+
+def _brief(what: Any) -> str:
+    """A text that a file has a part in, on one line and not too long."""
+    text = " ".join(str(what).split())
+    return text if len(text) <= 300 else f"{text[:300]}…"
+
+
+def check_target(path: str | os.PathLike[str]) -> None:
+    """Raise the error that `replace_file` would raise for a path, as far as it can be known before the work is done."""
+    path = os.fsdecode(path)
+    if _descriptor(path) is not None:
+        return
+    kind, folder = _kind(path), os.path.dirname(os.path.realpath(path))
+    if kind == "directory":
+        raise IsADirectoryError(f"{path} is a directory; name a file in it")
+    if kind in ("disk", "socket"):
+        raise ValueError(f"{path} is a {kind}, which is not written to; name a file")
+    if kind == "nothing" and not os.path.isdir(folder):
+        raise FileNotFoundError(f"there is no folder {folder} to write to; check the path")
 
 
 def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file all at once: the old one stays until the new one is complete and on the disk.
 
-    Its permissions are those of the file it replaces, or those of any new file.
+    Its permissions are those of the file it replaces, or those of any new file. Pipes, terminals and devices such as
+    /dev/null are written to and stay what they are.
+
+    Raises
+    ------
+    OSError
+        if the path is a directory or in a folder that does not exist, or the system refuses
+    ValueError
+        if the path is a disk or a socket, or a pipe that is closed before all is written
     """
-    path = os.path.realpath(os.fsdecode(path))
+    path = os.fsdecode(path)
+    check_target(path)
+    if _descriptor(path) is not None or _kind(path) == "stream":
+        _write_stream(path, data)
+        return
+    path = os.path.realpath(path)
     folder = os.path.dirname(path)
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(f"there is no folder {folder} to write to; check the path")
+    _remove_abandoned(folder)
     temporary = os.path.join(folder, f".bayesnb-{secrets.token_hex(8)}.tmp")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    handle, named = _new_file(temporary)
+    file = os.fdopen(handle, "wb")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        file.write(data)
+        file.flush()
+        os.fsync(handle)
         with contextlib.suppress(FileNotFoundError):
-            os.chmod(temporary, os.stat(path).st_mode & 0o7777)
+            os.chmod(temporary if named else handle, os.stat(path).st_mode & 0o7777)
+        if not named:
+            _link(handle, temporary)
+        if os.name == "nt":  # which does not rename open files; elsewhere the lock is held to the end
+            file.close()
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        with contextlib.suppress(OSError):
+            file.close()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
         raise
+    file.close()
+
+
+def _kind(path: str) -> str:
+    """What is at a path: "nothing", "file", "directory", "disk", "socket", or "stream" (pipe, terminal, /dev/null)."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return "nothing"
+    kinds = {"file": stat.S_ISREG, "directory": stat.S_ISDIR, "disk": stat.S_ISBLK, "socket": stat.S_ISSOCK}
+    return next((kind for kind, holds in kinds.items() if holds(mode)), "stream")
+
+
+def _descriptor(path: str) -> int | None:
+    """The number of the open file that /dev/stdout, /dev/stderr or /dev/fd/N stands for."""
+    path = {"/dev/stdout": "/dev/fd/1", "/dev/stderr": "/dev/fd/2"}.get(os.path.abspath(path), os.path.abspath(path))
+    found = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d{1,9})", path) if os.name == "posix" else None
+    return int(found[1]) if found else None
+
+
+def _write_stream(path: str, data: bytes) -> None:
+    """Write to what can be written to but not replaced; an open file goes on from where it is."""
+    number = _descriptor(path)
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY) if number is None else os.dup(number), "wb") as file:
+            file.write(data)
+    except BrokenPipeError as error:
+        raise ValueError(f"{path} was closed before all was written to it; check the program that reads it") from error
+    except OSError as error:
+        raise OSError(f"{path} cannot be written to ({error.strerror}); name a file") from error
+
+
+# On Linux a file has no name until it is complete; the system removes it if the process is killed. Elsewhere it has a
+# name, and a lock that the system releases if the process is killed. A file that can be locked is therefore abandoned.
+
+_TEMPORARY = re.compile(r"\.bayesnb-[0-9a-f]{16}\.tmp")
+_DAY = 86400.0  # seconds after which a file is abandoned where the system has no locks
+
+
+def _new_file(path: str) -> tuple[int, bool]:
+    """Descriptor of a new, locked file, and whether it has the name already or still none."""
+    if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):  # a file system without such files; all else shows below
+            handle = os.open(os.path.dirname(path), os.O_TMPFILE | os.O_WRONLY, 0o666)
+            _lock(handle)
+            return handle, False
+    while True:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        if _lock(handle) is not False and os.path.lexists(path):
+            return handle, True
+        os.close(handle)  # another process found it before it was locked, and removes it
+        time.sleep(0.01)
+
+
+def _link(handle: int, path: str) -> None:
+    """Give a file its name."""
+    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
+    try:  # only with a descriptor of the folder does `os.link` follow the link that /proc shows
+        os.link(f"/proc/self/fd/{handle}", os.path.basename(path), dst_dir_fd=folder, follow_symlinks=True)
+    finally:
+        os.close(folder)
+
+
+def _lock(handle: int) -> bool | None:
+    """Whether this process has the lock of an open file; None where there are no locks."""
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):
+        return None
+    return True
+
+
+def _remove_abandoned(folder: str) -> None:
+    """Remove what killed processes left in a folder: this user's files of our pattern; no link is followed."""
+    try:
+        found = [os.path.join(folder, name) for name in os.listdir(folder) if _TEMPORARY.fullmatch(name)]
+    except OSError:  # a folder that can be written to but not listed
+        return
+    for path in found:
+        with contextlib.suppress(OSError):
+            at = os.lstat(path)
+            if stat.S_ISREG(at.st_mode) and (os.name == "nt" or at.st_uid == os.geteuid()) and _is_abandoned(path, at):
+                os.unlink(path)
+
+
+def _is_abandoned(path: str, at: os.stat_result) -> bool:
+    """Whether no process writes to a file: nobody has its lock or, where there are no locks, it is a day old."""
+    old = time.time() - at.st_mtime > _DAY
+    if os.name == "nt":
+        return old
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        lock = _lock(handle)
+        return old if lock is None else lock
+    finally:
+        os.close(handle)
 
 
 # --- the document ---------------------------------------------------------------------------------------------------
@@ -205,7 +363,19 @@ def _parsed(text: str) -> dict[str, Any] | None:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) and type(found.get("format")) is int else None
+    if not isinstance(found, dict) or type(found.get("format")) is not int:
+        return None
+    level: list[Any] = [found]
+    depth = 0
+    while level := [
+        one
+        for node in level
+        for one in (node.values() if isinstance(node, dict) else node)
+        if isinstance(one, dict | list)
+    ]:
+        if (depth := depth + 1) > _DEPTH:
+            return None
+    return found
 
 
 def _canonical(tree: Any) -> str:
@@ -326,8 +496,14 @@ def _name_of(kind: type, known: dict[str, Any]) -> str:
 class _Reader:
     """Values out of JSON and tensors; whatever is not listed is refused."""
 
-    def __init__(self, tensors: dict[str, np.ndarray]) -> None:
+    def __init__(self, tensors: dict[str, np.ndarray], length: int) -> None:
         self.tensors = tensors
+        self.room = _ROOM[0] + _ROOM[1] * length
+
+    def take(self, size: int) -> None:
+        """Count bytes that a few characters of text ask for, before they are allocated."""
+        self.room -= size
+        _require(self.room >= 0, "it unfolds to more than a file of its length can mean")
 
     def value(self, tree: Any) -> Any:
         if isinstance(tree, list):
@@ -349,8 +525,9 @@ class _Reader:
             return self.array(*given)
         if tag == "strings":
             kind, shape, cells = given
-            if not (re.fullmatch(r"[<>]U\d{1,6}", kind) and len(cells) * int(kind[2:]) <= 1 << 28):
+            if not re.fullmatch(r"[<>]U\d{1,6}", _text(kind)):
                 raise ValueError(f"strings of type {kind!r}")
+            self.take(4 * len(cells) * int(kind[2:]))
             return np.array([_text(cell) for cell in cells], kind).reshape(shape)
         if tag == "objects":
             shape, cells = given
@@ -360,6 +537,7 @@ class _Reader:
             return flat.reshape(shape)
         if tag == "scalar":
             kind, plain = _numeric(given[0]), self.value(given[1])
+            self.take(kind.itemsize)
             return (np.int64(plain).view(kind) if kind.kind in "mM" else np.array(plain, kind))[()]
         if tag == "slice":
             return slice(*self.value(given))
@@ -379,6 +557,7 @@ class _Reader:
         stored = np.dtype(np.int64) if dtype.kind in "mM" else dtype.newbyteorder("=")
         if tensor.dtype != stored:
             raise ValueError(f"{name} is of {tensor.dtype}, not {stored}")
+        self.take(tensor.nbytes)
         return tensor.view(dtype.newbyteorder("=")).astype(dtype, order=order)
 
     def estimator(self, name: str, given: dict[str, Any]) -> AbstractNB:
@@ -409,10 +588,13 @@ def _numeric(kind: Any) -> np.dtype[Any]:
 
 def _rebuilt(found: dict[str, Any], tensors: dict[str, np.ndarray]) -> AbstractNB:
     """The estimator of a parsed header, its prior and posterior computed anew from checked statistics."""
-    nb = _Reader(tensors).value(found["model"])
+    cells = sum(tensor.size for tensor in tensors.values())
+    reader = _Reader(tensors, len(_canonical(found["model"])) + 8 * cells)
+    nb = reader.value(found["model"])
     if type(nb) not in ESTIMATORS.values():
         raise ValueError("it holds no estimator")
     _check_encoding(nb)
+    _check_size(nb, reader)
     _check_statistics(nb)
     nb._set_statistics(nb.statistics_)
     _ = nb.posterior_  # what cannot be updated shows here, and not in the first prediction
@@ -458,6 +640,15 @@ def _check_encoding(nb: Any) -> None:
         _require(len(set(columns.tolist())) == len(columns), "a part has a column twice")
         _require(((columns >= 0) & (columns < d)).all(), f"part {part.name!r} has columns beyond the {d} features")
         _check_encoding(part.estimator)
+
+
+def _check_size(nb: Any, reader: _Reader) -> None:
+    """No more features than a file of this length can describe: what is checked next allocates an array of them."""
+    for part in getattr(nb, "_parts", []):
+        _check_size(part.estimator, reader)
+    if not hasattr(nb, "_parts"):
+        square = isinstance(nb, estimators.GaussianDA) and nb.covariance != "identity"
+        reader.take(8 * len(nb.classes_) * nb.n_features_in_ * (nb.n_features_in_ if square else 1))
 
 
 def _example(nb: Any) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """The tables by name, and every way in which a user's file can be unusable."""
 
+import datetime
 import sys
 from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ import pandas as pd
 import pytest
 
 import bayesnb
-from bayesnb.datasets import NAMES, TableError, load, load_spam, read_table
+from bayesnb.datasets import NAMES, TableError, load, load_spam, read_rows, read_table
 
 
 @pytest.mark.parametrize(
@@ -99,13 +101,136 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
     data = read_table(path, "y")
     assert list(data.X.columns) == ["a"]
     assert data.X.index.tolist() == [0, 1, 2]
-    assert data.y.tolist() == [0, 1, 1]
-    assert data.y.dtype.kind == "i"
+    assert data.y.tolist() == ["0.0", "1.0", "1.0"]  # as pandas writes them beside a missing cell
     assert data.notes == (
         "The first column has no name; it was taken for row numbers and left out.",
         "1 of 4 rows have no value in 'y' and were left out.",
         "Columns without a single value were left out: 'void'.",
     )
+
+
+def labels(path: Path, cells: list[str]) -> list[object]:
+    """The labels of a table whose target has these cells."""
+    path.write_text("y,a\n" + "".join(f"{cell},{i}\n" for i, cell in enumerate(cells)), encoding="utf-8")
+    return read_table(path, "y").y.tolist()
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["1e30", "2e30", "5"],
+        ["9007199254740993", "9007199254740992", "9007199254740994"],
+        ["9223372036854775808", "18446744073709551615", "1"],
+        ["1" * 400, "2" * 400],
+        ["007", "008"],
+        ["+1", "-1"],
+        ["0.0", "1.0"],
+        ["1e999999999999999999999", "2"],
+        ["TRUE", "FALSE"],
+        ["yes", "1", "1.0"],
+        ["1_000", "1000"],
+        ["0x10", "16"],
+        ["ä ", "ä"],
+        ["-0", "1"],
+        ["2020-01-01", "2020-01-02"],
+    ],
+    ids=lambda cells: cells[0][:20],
+)
+def test_labels_are_kept_as_they_stand(cells: list[str], tmp_path: Path) -> None:
+    assert [str(label) for label in labels(tmp_path / "table.csv", cells)] == cells
+    assert [str(label) for label in labels(tmp_path / "table.csv", ["", *cells])] == cells  # blank: no float in between
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["7", "-3 ", "0"], [7, -3, 0]),
+        (["9007199254740993", "", "9007199254740992"], [9007199254740993, 9007199254740992]),
+        (["True", "False", "NA"], [True, False]),
+    ],
+)
+def test_labels_that_python_writes_the_same_way_have_its_types(
+    cells: list[str], expected: list[object], tmp_path: Path
+) -> None:
+    found = labels(tmp_path / "table.csv", cells)
+    assert found == expected
+    assert [type(label) for label in found] == [type(label) for label in expected]
+
+
+@pytest.mark.parametrize("cells", [["1", "1.0", "2"], ["1e30", "1E30", "2"], ["007", "7", "8"], ["True", "TRUE", "no"]])
+def test_one_value_written_in_two_ways_is_two_labels_for_nobody(cells: list[str], tmp_path: Path) -> None:
+    if "no" in cells:  # a word among them: all are words
+        assert labels(tmp_path / "table.csv", cells) == cells
+        cells = [*cells[:2], "False"]
+    with pytest.raises(TableError, match=rf"writes one value in two ways, {cells[0]!r} and {cells[1]!r}"):
+        labels(tmp_path / "table.csv", cells)
+
+
+def test_cells_beyond_floats_keep_their_digits_beside_a_missing_one(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("a,b,c,y\n9007199254740993,9007199254740993,1,u\n9007199254740992,1e16,2,v\n,,,u\n")
+    table = read_table(path, "y").X
+    assert table["a"].dropna().tolist() == [9007199254740993, 9007199254740992]
+    assert table["b"].dtype == float  # the file has floats there
+    assert table["c"].dtype == float  # floats hold all these integers
+    pytest.importorskip("pyarrow")
+    table.to_parquet(tmp_path / "table.parquet")
+    again = read_rows(tmp_path / "table.parquet")
+    assert again["a"].dropna().tolist() == [9007199254740993, 9007199254740992]
+
+
+def test_a_long_column_has_one_type(tmp_path: Path) -> None:
+    """In pieces, pandas makes numbers of the first million cells and leaves those beside a word as they stand."""
+    path = tmp_path / "table.csv"
+    path.write_text("code,y\n" + "007,u\n007,v\n" * 300_000 + "x,v\n")
+    assert set(read_table(path, "y").X["code"]) == {"007", "x"}
+
+
+def test_labels_in_parquet(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "table.parquet"
+
+    def read(values: list[object], kind: object = None) -> list[object]:
+        y = pyarrow.array(values, kind)
+        parquet.write_table(pyarrow.table({"y": y, "a": range(len(values))}), path)
+        return read_table(path, "y").y.tolist()
+
+    assert read([2**53 + 1, None, 2**53]) == [2**53 + 1, 2**53]
+    assert read([2**64 - 1, None, 2**64 - 2], pyarrow.uint64()) == [2**64 - 1, 2**64 - 2]
+    assert read([1.0, None, 2.0]) == [1, 2]
+    assert read([1e30, 2e30, 5.0]) == ["1e+30", "2e+30", "5.0"]
+    assert read([True, None, False]) == [True, False]
+    assert read(["007", None, "8"]) == ["007", "8"]
+    assert read(["u", None, "v"], pyarrow.dictionary(pyarrow.int8(), pyarrow.string())) == ["u", "v"]
+    assert read([Decimal("1.10"), Decimal("2.20")]) == ["1.10", "2.20"]
+    assert read([datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)]) == ["2020-01-01", "2021-01-01"]
+    for values, message in (
+        ([0.5, 1.5], "holds measurements such as 0.5"),
+        ([b"a", b"b"], "holds bytes such as b'a'; save the labels as text"),
+        ([[1], [2]], "column 'y' holds lists in its cells"),
+        ([{"k": 1}, {"k": 2}], "column 'y' holds tables in its cells"),
+    ):
+        with pytest.raises(TableError, match=message):
+            read(values)
+
+
+def test_odd_columns_in_parquet(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "table.parquet"
+    for cell, what in (([], "lists"), ([1, 2], "lists"), ({"k": 1}, "tables")):
+        parquet.write_table(pyarrow.table({"y": ["u", "v"], "a": [1, 2], "odd": [None, cell]}), path)
+        with pytest.raises(TableError, match=f"column 'odd' holds {what} in its cells; leave the column out"):
+            read_table(path, "y")
+    frame = pd.DataFrame([["u", 1], ["v", 2]], columns=pd.MultiIndex.from_tuples([("y", ""), ("a", "b")]))
+    frame.to_parquet(path)
+    data = read_table(path, "('y', '')")  # the name that the file has
+    assert list(data.X) == ["('a', 'b')"]
+    assert data.y.tolist() == ["u", "v"]
+    parquet.write_table(pyarrow.Table.from_arrays([[1, 2], [3, 4], ["u", "v"]], ["a", "a", "y"]), path)
+    with pytest.raises(TableError, match="more than one column named 'a'"):
+        read_table(path, "y")
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ FLOORS = [
     {"analysis", "drop_in", "streaming"},
     {"distributed", "persistence", "plots"},
     {"cli"},
+    {"__main__"},
 ]
 FLOOR = {name: floor for floor, names in enumerate(FLOORS) for name in names}
 CORE = [name for name, floor in FLOOR.items() if floor <= FLOOR["naive_bayes"]]
@@ -98,6 +99,7 @@ def fresh(code: str) -> None:
     ("module", "absent"),
     [
         ("bayesnb", ["arviz", "dask", "jax", "matplotlib", "numpyro", "pandas", "sklearn", "xarray"]),
+        ("bayesnb.cli", ["argparse", "json", "numpy", "signal", "typing"]),  # `main` has to catch an interrupt first
         ("bayesnb.families.kernel_density", ["arviz", "dask", "matplotlib", "pandas", "sklearn", "xarray"]),
         ("bayesnb.naive_bayes", ["arviz", "dask", "jax", "matplotlib", "pandas", "sklearn", "xarray"]),
         ("bayesnb.estimators.mixed", ["arviz", "dask", "jax", "matplotlib", "xarray"]),

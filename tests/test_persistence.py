@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -343,6 +344,47 @@ def test_no_file_and_a_folder(tmp_path: Path) -> None:
         bayesnb.GaussianNB().fit(REAL, LABELS).save(tmp_path / "nowhere" / "model")
 
 
+def nested(depth: int) -> str:
+    return '{"format":1,"sha256":"","model":' + "[" * depth + "]" * depth + "}"
+
+
+def of_type(kind: str, size: int) -> bytes:
+    """A file with one tensor of a type that NumPy may not have."""
+    entry = {"dtype": kind, "shape": [8], "data_offsets": [0, size]}
+    header = json.dumps({"__metadata__": {"bayesnb": '{"format": 1, "sha256": ""}'}, "x": entry}).encode()
+    return len(header).to_bytes(8, "little") + header + bytes(size)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (of_type("F8_E4M3", 8), "a tensor of type F8_E4M3"),
+        (of_type("F8_E5M2", 8), "a tensor of type F8_E5M2"),
+        (of_type("BF16", 16), "a tensor of type BF16"),
+        (of_type("C64", 64), "a tensor of type C64"),
+        (of_type("F128", 128), "is damaged, or no file that `save` wrote"),
+        *(
+            (to_bytes({}, metadata={"bayesnb": nested(depth)}), "header is no JSON")
+            for depth in (101, 950, 985, 992, 999)
+        ),
+        (to_bytes({}, metadata={"bayesnb": nested(90)}), "do not have the SHA-256"),
+        (to_bytes({}, metadata={"bayesnb": '{"format": -1}'}), "is damaged: its format is -1"),
+        (to_bytes({}, metadata={"bayesnb": '{"format": 0}'}), "is damaged: its format is 0"),
+        (to_bytes({}, metadata={"bayesnb": '{"format": true}'}), "header is no JSON"),
+        (to_bytes({}, metadata={"bayesnb": '{"format": 1%s}' % ("0" * 400)}), "has format 1"),
+        (to_bytes({}, metadata={"bayesnb": '{"format": 9, "version": "%s"}' % ("9" * 5000)}), "of bayesnb 9{300}…"),
+    ],
+    ids=lambda value: value[:30] if isinstance(value, str) else "",
+)
+def test_forged_headers_are_refused(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "m"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message) as error:
+        bayesnb.load(path)
+    assert str(error.value).startswith(f"{path} ")
+    assert len(str(error.value)) < 1000
+
+
 def forged(nb: Any, change: Any) -> bytes:
     """A file with a right digest, after its header and tensors were changed."""
     text, tensors = persistence._document(nb)
@@ -400,7 +442,7 @@ FORGERIES = [
     ("gaussian", retype(X_ + "mean", np.float32), "is of float32, not float64"),
     ("gaussian", learn("classes_", {"strings": ["<U6", [2], ["no", "yes"]]}), "priors"),
     ("gaussian", learn("classes_", {"strings": ["<U6", [3], ["yes", "no", "yes"]]}), "classes_ are not in order"),
-    ("gaussian", learn("classes_", {"strings": ["<U999999", [3], ["a"] * 10**4]}), "strings of type"),
+    ("gaussian", learn("classes_", {"strings": ["<U999999", [3], ["a"] * 10**4]}), "it unfolds to more"),
     ("gaussian", learn("classes_", 3), "classes_ are no labels"),
     ("gaussian", learn("n_features_in_", 5), "statistics of shape"),
     ("gaussian", learn("n_features_in_", -1), "n_features_in_ is -1"),
@@ -505,33 +547,123 @@ def test_a_save_that_fails_leaves_the_old_file(failing: str, error: type, tmp_pa
     assert path.read_bytes() == before
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_a_process_killed_while_it_saves_leaves_the_old_file(tmp_path: Path) -> None:
-    path = tmp_path / "model"
-    nb = bayesnb.GaussianNB().fit(REAL, LABELS)
-    nb.save(path)
-    code = f"""
+# A process that stands still in `fsync`, with or without files that have no name (`O_TMPFILE`), until it is killed.
+STUCK = """
 import os, sys, bayesnb
 from bayesnb import persistence
-nb = bayesnb.load({os.fspath(path)!r}).set_params(estimate="mean")
+if sys.argv[2] == "named" and hasattr(os, "O_TMPFILE"):
+    del os.O_TMPFILE
+nb = bayesnb.load(sys.argv[1]).set_params(estimate="mean")
 def wait(_):
     print("written", flush=True)
     sys.stdin.read()
 persistence.os.fsync = wait
-nb.save({os.fspath(path)!r})
+nb.save(sys.argv[1])
 """
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("way", ["nameless", "named"])
+def test_a_process_killed_while_it_saves_leaves_the_old_file(way: str, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    nb = bayesnb.GaussianNB().fit(REAL, LABELS)
+    nb.save(path)
     environment = os.environ | {"PYTHONPATH": str(Path(bayesnb.__file__).parents[1])}
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-    ) as process:
+    command = [sys.executable, "-c", STUCK, str(path), way]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"written\n"
+        others = {name for name in os.listdir(tmp_path) if name != "model"}  # what is being written has another name
+        assert len(others) <= (way == "named")
+        nb.set_params(estimate="map").save(path)  # which does not touch what another process is writing
+        assert set(os.listdir(tmp_path)) == {"model", *others}
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
-    assert bayesnb.load(path).estimate == "predictive"
-    assert len(os.listdir(tmp_path)) == 2  # what it had written has another name
-    nb.set_params(estimate="map").save(path)
     assert bayesnb.load(path).estimate == "map"
+    assert set(os.listdir(tmp_path)) == {"model", *others}
+    nb.set_params(estimate="predictive").save(path)  # nobody is writing it now
+    assert os.listdir(tmp_path) == ["model"]
+    assert bayesnb.load(path).estimate == "predictive"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and pipes")
+def test_only_files_of_our_own_pattern_are_removed(tmp_path: Path) -> None:
+    abandoned = tmp_path / ".bayesnb-0123456789abcdef.tmp"
+    abandoned.write_bytes(b"half a model")
+    kept = [
+        tmp_path / name for name in (".bayesnb-.tmp", "bayesnb-0123456789abcdef.tmp", "notes.tmp", ".bayesnb-x.tmp")
+    ]
+    for path in kept:
+        path.write_bytes(b"precious")
+    (tmp_path / ".bayesnb-00000000000000aa.tmp").symlink_to(kept[0])
+    (tmp_path / ".bayesnb-00000000000000bb.tmp").mkdir()
+    os.mkfifo(tmp_path / ".bayesnb-00000000000000cc.tmp")
+    before = {*os.listdir(tmp_path)} - {abandoned.name}
+    bayesnb.GaussianNB().fit(REAL, LABELS).save(tmp_path / "model")
+    assert {*os.listdir(tmp_path)} == {*before, "model"}
+    assert all(path.read_bytes() == b"precious" for path in kept)
+
+
+def device(folder: Path, name: str, minor: int) -> Path:
+    """A device that may be lost: one made by root, who alone could destroy the system's own; for others that one."""
+    path = folder / name
+    try:
+        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, minor))
+        path.open("rb").close()
+    except PermissionError:
+        if os.geteuid() == 0:
+            pytest.skip("root may not make a device here, and the system's own are too good for a test")
+        return Path("/dev") / name
+    return path
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="devices, pipes and sockets")
+def test_what_is_no_file_is_written_to_or_refused_and_stays_what_it_is(tmp_path: Path) -> None:
+    nb = bayesnb.GaussianNB().fit(REAL, LABELS)
+    nb.save(tmp_path / "model")
+    whole = (tmp_path / "model").read_bytes()
+
+    null, full = device(tmp_path, "null", 3), device(tmp_path, "full", 7)
+    (tmp_path / "link").symlink_to(null)
+    before = os.lstat(null)
+    for path in (null, tmp_path / "link"):
+        nb.save(path)
+    assert stat.S_ISCHR(os.lstat(null).st_mode)
+    assert os.lstat(null).st_ino == before.st_ino
+    assert (tmp_path / "link").is_symlink()
+    with pytest.raises(OSError, match=r"full cannot be written to \(No space left on device\); name a file"):
+        nb.save(full)
+    assert stat.S_ISCHR(os.lstat(full).st_mode)
+
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE) as reader:
+        nb.save(tmp_path / "pipe")
+        assert reader.communicate()[0] == whole
+    assert stat.S_ISFIFO(os.lstat(tmp_path / "pipe").st_mode)
+
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "socket"))
+        with pytest.raises(ValueError, match=r"socket is a socket, which is not written to; name a file"):
+            nb.save(tmp_path / "socket")
+    assert stat.S_ISSOCK(os.lstat(tmp_path / "socket").st_mode)
+
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError, match=r"folder is a directory; name a file in it"):
+        nb.save(tmp_path / "folder")
+
+    with (tmp_path / "open").open("w+b") as file:  # what the process has open is not replaced behind its back
+        file.write(b"before")
+        file.flush()
+        nb.save(f"/dev/fd/{file.fileno()}")
+        file.seek(0)
+        assert file.read() == b"before" + whole
+    read, write = os.pipe()
+    os.close(read)
+    with pytest.raises(ValueError, match="was closed before all was written to it"):
+        nb.save(f"/dev/fd/{write}")
+    os.close(write)
+    names = {"model", "link", "pipe", "socket", "folder", "open"}
+    assert set(os.listdir(tmp_path)) - {"null", "full"} == names
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permission bits and links")
@@ -551,3 +683,48 @@ def test_permissions_are_those_of_any_file(tmp_path: Path) -> None:
     nb.set_params(estimate="mean").save(link)
     assert link.is_symlink()
     assert bayesnb.load(path).estimate == "mean"
+
+
+# --- memory ---------------------------------------------------------------------------------------------------------
+
+WIDE = {"strings": ["<U999999", [100], [""] * 100]}  # 400 MB from 500 characters
+BOMBS = {
+    "strings": give("priors", WIDE),
+    "strings, many times": give("priors", [{"strings": ["<U4000", [100], [""] * 100]} for _ in range(300)]),
+    "scalars": give("priors", [{"scalar": ["<U999999", ""]} for _ in range(200)]),
+    "one tensor, many times": give("priors", [{"array": ["statistics_.blocks.x.ss", "<f8", "C"]}] * 10**5),
+    "features": learn("n_features_in_", 3 * 10**8),
+    "a number of 400 digits": learn("n_features_in_", 10**400),
+}
+LOADED = """
+import resource, sys
+import numpy as np
+import bayesnb
+from bayesnb import persistence
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for path in sys.argv[1:]:
+    try:
+        bayesnb.load(path)
+    except ValueError as error:
+        assert str(error).startswith(path), error
+    else:
+        raise AssertionError(path)
+    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the unit of ru_maxrss")
+def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
+    """Of every file the most that a process has held since it began to load the first, in MiB."""
+    nb = bayesnb.GaussianNB().fit(REAL, LABELS)
+    paths = []
+    for i, change in enumerate([*BOMBS.values(), learn("n_features_in_", 30_000)]):
+        full = bayesnb.GaussianDA().fit(REAL, LABELS)
+        paths.append(tmp_path / f"bomb{i}")
+        paths[-1].write_bytes(forged(nb if i < len(BOMBS) else full, change))
+    paths.sort(key=lambda path: path.stat().st_size)
+    environment = os.environ | {"PYTHONPATH": str(Path(bayesnb.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", LOADED, *paths], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    for path, taken in zip(paths, map(int, done.stdout.split()), strict=True):
+        assert taken < 100 + 30 * path.stat().st_size / 2**20, path  # what Python makes of the JSON text is larger

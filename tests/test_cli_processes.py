@@ -1,0 +1,371 @@
+"""The command line as a process: interrupts, streams that are closed or full, encodings, a home folder without room."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import bayesnb
+from bayesnb import cli
+from bayesnb.datasets import load
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and streams of POSIX")
+
+COMMAND = [sys.executable, "-m", "bayesnb"]
+# what pip writes to bin/bayesnb
+SCRIPT = [sys.executable, "-c", "import sys; from bayesnb.cli import main; sys.exit(main())"]
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(bayesnb.__file__).parents[1])}
+
+
+def run(*arguments: Any, command: list[str] = COMMAND, **options: Any) -> subprocess.CompletedProcess[str]:
+    """A command line to its end."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    options = {**pipes, "env": ENVIRONMENT, "encoding": "utf-8", **options}
+    return subprocess.run([*command, *map(str, arguments)], **options)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A model of the iris."""
+    path = tmp_path / "model"
+    data = load("iris")
+    bayesnb.GaussianNB().fit(data.X, data.y).save(path)
+    return path
+
+
+# --- interrupts -----------------------------------------------------------------------------------------------------
+
+# Ctrl-C while something runs that hides it: the exception is swallowed, replaced, or does not come in compiled code.
+HIDDEN = """
+import sys, time, os, signal
+from bayesnb import cli
+
+def swallow(options):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+    except KeyboardInterrupt:
+        return 0
+
+def replace(options):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+    except KeyboardInterrupt:
+        raise ImportError("numpy is half imported")
+
+def ignore(options):
+    while True:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            while True:
+                time.sleep(5)
+        except KeyboardInterrupt:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # like code that is compiled: no handler runs
+
+class Weak:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):
+            pass
+
+def unraisable(options):
+    Weak()
+    return 0
+
+cli._select = vars()[sys.argv.pop(1)]
+sys.exit(cli.main())
+"""
+
+
+@pytest.mark.parametrize("way", ["swallow", "replace", "ignore", "unraisable"])
+def test_an_interrupt_that_is_hidden_ends_the_process(way: str) -> None:
+    begun = time.monotonic()
+    done = run(way, "select", "iris", command=[sys.executable, "-c", HIDDEN])
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "bayesnb: interrupted\n")
+    assert time.monotonic() - begun < 30
+
+
+def interrupted(delay: float, arguments: list[str], command: list[str]) -> tuple[int, str]:
+    """Exit code and errors of a process that is interrupted after so many seconds."""
+    with subprocess.Popen(
+        [*command, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+    ) as process:
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        begun = time.monotonic()
+        err = process.communicate()[1]
+        assert time.monotonic() - begun < 20, "it went on"
+    return process.returncode, err
+
+
+def check_interrupted(delays: list[float], arguments: list[str], command: list[str]) -> None:
+    """Each ends with 130 and one line.
+
+    The first milliseconds belong to Python, which starts its own modules then: the earliest interrupts are left out.
+    """
+    for delay in delays:
+        code, err = interrupted(delay, arguments, command)
+        assert "Traceback" not in err, (delay, err)
+        assert code == 130, (delay, code, err)
+        assert err.endswith("bayesnb: interrupted\n"), (delay, err)
+
+
+def start_of_python() -> float:
+    """Seconds that Python takes to start, and to import what the command line begins with."""
+    times = []
+    for _ in range(5):
+        begun = time.monotonic()
+        subprocess.run([sys.executable, "-c", "import runpy, bayesnb.cli"], env=ENVIRONMENT, check=True)
+        times.append(time.monotonic() - begun)
+    return max(times)
+
+
+@pytest.mark.parametrize("command", [COMMAND, SCRIPT], ids=["module", "script"])
+def test_an_interrupt_ends_the_process(command: list[str]) -> None:
+    first = start_of_python()
+    check_interrupted([first + delay for delay in (0.05, 0.15, 0.6)], ["check", "iris"], command)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [COMMAND, SCRIPT], ids=["module", "script"])
+def test_an_interrupt_at_any_time_ends_the_process(command: list[str]) -> None:
+    """While it imports, compiles, and samples."""
+    first = start_of_python()
+    check_interrupted([first + 0.02 * i for i in range(12)], ["check", "iris"], command)
+    check_interrupted([first + delay for delay in (1.0, 2.0, 3.0, 4.5)], ["check", "iris"], command)
+
+
+def test_what_a_host_program_does_with_interrupts_stays(capsys: Any) -> None:
+    own = signal.getsignal(signal.SIGINT)
+    hook = sys.unraisablehook
+    assert cli.main(["select", "votes", "--max", "1"]) == 0
+    assert signal.getsignal(signal.SIGINT) is own
+    assert sys.unraisablehook is hook
+    assert signal.set_wakeup_fd(-1) == -1
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # as `nohup` and the `&` of a script leave it
+    try:
+        assert cli.main(["select", "votes", "--max", "1"]) == 0
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, own)
+
+
+# --- streams --------------------------------------------------------------------------------------------------------
+
+
+def closing(streams: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
+    """A command line in a shell that closes streams."""
+    return run("-c", f'exec "$@" {streams}', "sh", *COMMAND, *arguments, command=["sh"])
+
+
+def test_closed_streams(tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    done = closing("<&- >&-", "fit", "iris", "-o", new)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert bayesnb.load(new).classes_.tolist() == ["setosa", "versicolor", "virginica"]
+    for arguments in (["predict", new, "iris"], ["select", "iris"]):
+        done = closing(">&-", *arguments)
+        assert done.returncode == 2
+        assert done.stderr == (
+            "bayesnb: standard output is closed, so the result would be lost; redirect it to a file.\n"
+        )
+
+
+@pytest.mark.slow
+def test_all_streams_closed(model: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    done = closing("<&- >&- 2>&-", "predict", model, "iris", "-o", new)
+    assert done.returncode == 0
+    assert len(new.read_text().splitlines()) == 151
+    assert closing("2>&-", "predict", model, "tulips").returncode == 2
+
+
+def test_a_full_disk_is_told() -> None:
+    for arguments in (["select", "votes", "--max", "1"], ["--help"]):
+        with open("/dev/full", "w") as full:
+            done = run(*arguments, stdout=full)
+        if arguments != ["--help"]:
+            assert done.returncode == 2
+            assert done.stderr == "bayesnb: standard output cannot be written to (No space left on device).\n"
+        assert "Traceback" not in done.stderr
+        assert "Exception" not in done.stderr
+
+
+def test_help_that_nobody_reads() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = run("--help", stdout=write)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", pytest.param("latin-1", marks=pytest.mark.slow)])
+def test_an_encoding_without_the_letters(encoding: str, tmp_path: Path) -> None:
+    table, path = tmp_path / "tähti.csv", tmp_path / "modèle"
+    table.write_text("sörte,x\nä,1\nß☃,20\nä,2\nß☃,21\n", encoding="utf-8")
+    environment = ENVIRONMENT | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "1"}
+    done = run("fit", table, "--target", "sörte", "-o", path, env=environment, encoding=encoding)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {"ascii": "2 '\\xdf\\u2603', 2 '\\xe4'", "latin-1": "2 'ß\\u2603', 2 'ä'"}[encoding] in done.stdout
+    assert bayesnb.load(path).classes_.tolist() == ["ß☃", "ä"]
+    done = run("predict", path, table, env=environment)  # as in a file: labels as they stand, in UTF-8
+    assert done.returncode == 0
+    assert [line.split(",")[0] for line in done.stdout.splitlines()] == ["predicted", "ä", "ß☃", "ä", "ß☃"]
+
+
+@pytest.mark.slow
+def test_output_to_standard_output(model: Path, tmp_path: Path) -> None:
+    with (tmp_path / "new").open("wb") as file:
+        done = run("fit", "iris", "-o", "/dev/stdout", stdout=file)
+    assert done.returncode == 0
+    assert done.stderr.endswith("saved as /dev/stdout\n")
+    assert (tmp_path / "new").read_bytes() == model.read_bytes()
+    assert run("predict", model, "iris", "-o", "/dev/stdout").stdout == run("predict", model, "iris").stdout
+    device = tmp_path / "null"
+    device.symlink_to("/dev/null")
+    assert run("fit", "iris", "-o", device).returncode == 0
+    assert device.is_symlink()
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_a_home_folder_that_takes_no_files(tmp_path: Path) -> None:
+    """ArviZ and Matplotlib want to keep caches there; they are imported before the chains, and find another folder."""
+    (tmp_path / "home").write_text("a file")
+    environment = {name: text for name, text in ENVIRONMENT.items() if name not in ("XDG_CACHE_HOME", "MPLCONFIGDIR")}
+    environment["HOME"] = str(tmp_path / "home")
+    code = """
+import sys
+from bayesnb import cli
+from bayesnb.estimators._base import AbstractNB
+
+class Report:
+    passed = True
+
+def check(*_, **__):
+    assert "arviz" in sys.modules
+    import matplotlib.pyplot
+    return Report()
+
+AbstractNB.check = check
+sys.exit(cli.main())
+"""
+    done = run("check", "iris", command=[sys.executable, "-c", code], env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "home").read_text() == "a file"
+
+
+# --- the last line of defence ---------------------------------------------------------------------------------------
+
+
+def test_a_defect_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    def broken(_: Any) -> int:
+        raise KeyError("nowhere\nto be found")
+
+    monkeypatch.setattr(cli, "_select", broken)
+    assert cli.main(["select", "iris"]) == cli.DEFECT == 70
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "unexpected KeyError" in err
+    assert "please report it" in err
+    monkeypatch.setenv("BAYESNB_DEBUG", "1")
+    with pytest.raises(KeyError, match="nowhere"):
+        cli.main(["select", "iris"])
+
+
+@pytest.mark.parametrize("command", ["fit", "select", "compare"])
+@pytest.mark.parametrize(
+    ("odd", "message"),
+    [
+        ({"odd": [[1, 2], [3]] * 4}, "column 'odd' holds lists in its cells"),
+        ({"odd": [{"k": 1}, None] * 4}, "column 'odd' holds tables in its cells"),
+        ({"y": [b"u", b"v"] * 4}, "column 'y' holds bytes such as b'u'"),
+    ],
+)
+def test_odd_parquet_files(command: str, odd: Any, message: str, tmp_path: Path, capsys: Any) -> None:
+    pytest.importorskip("pyarrow")
+    path, more = tmp_path / "table.parquet", {"fit": ["-o", str(tmp_path / "m")], "compare": ["--models", "mixed"]}
+    pd.DataFrame({"y": ["u", "v"] * 4, "x": [0.5, 1, 2, 4] * 2, **odd}).to_parquet(path)
+    assert cli.main([command, str(path), "--target", "y", *more.get(command, [])]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["fit", "select", "compare"])
+def test_columns_of_several_levels(command: str, tmp_path: Path, capsys: Any) -> None:
+    pytest.importorskip("pyarrow")
+    path, more = tmp_path / "table.parquet", {"fit": ["-o", str(tmp_path / "m")], "compare": ["--models", "mixed"]}
+    names = pd.MultiIndex.from_tuples([("y", ""), ("size", "cm")])
+    pd.DataFrame([["u", 1.5], ["v", 2.0]] * 4, columns=names).to_parquet(path)
+    assert cli.main([command, str(path), "--target", "('y', '')", *more.get(command, [])]) == 0
+    assert cli.main([command, str(path), "--target", "y", *more.get(command, [])]) == 2
+    assert "no column 'y'" in capsys.readouterr().err
+
+
+def test_columns_that_a_model_does_not_take_may_be_odd(tmp_path: Path, capsys: Any) -> None:
+    pytest.importorskip("pyarrow")
+    path, model = tmp_path / "table.parquet", str(tmp_path / "m")
+    frame = pd.DataFrame({"y": ["u", "v"] * 4, "x": [0.5, 1, 2, 4] * 2})
+    frame.to_parquet(path)
+    assert cli.main(["fit", str(path), "--target", "y", "-o", model]) == 0
+    frame.assign(odd=[[1, 2], None] * 4).to_parquet(path)
+    assert cli.main(["predict", model, str(path)]) == 0
+    frame.assign(x=[[1, 2], None] * 4).to_parquet(path)
+    assert cli.main(["predict", model, str(path)]) == 2
+    assert "column 'x' holds lists in its cells" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--set", "class_alpha=" + "9" * 400], "class_alpha"),
+        (["--set", "class_alpha=" + "9" * 5000], "class_alpha"),
+        (["--set", "class_alpha=-" + "9" * 400], "class_alpha"),
+        (["--set", "priors=[" + "9" * 400 + "]"], "priors"),
+        (["--set", "=".join(["x" * 5000, "1"])], "Invalid parameter"),
+        (["--model", "categorical", "--set", "min_categories=999999999999999"], "--set min_categories=999999999999999"),
+        (["--model", "categorical", "--set", "min_categories=" + "9" * 30], "min_categories"),
+    ],
+    ids=lambda value: value[-1][:30] if isinstance(value, list) else "",
+)
+def test_settings_beyond_all_bounds(arguments: list[str], message: str, tmp_path: Path, capsys: Any) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("y,x\nu,0\nv,1\nu,2\nv,1\n")
+    assert cli.main(["fit", str(table), "--target", "y", *arguments, "-o", str(tmp_path / "m")]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+    assert len(err) < 1100
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_model_of_small_floats(tmp_path: Path, capsys: Any) -> None:
+    entry = {"dtype": "F8_E4M3", "shape": [8], "data_offsets": [0, 8]}
+    header = json.dumps({"__metadata__": {"bayesnb": '{"format": 1, "sha256": ""}'}, "x": entry}).encode()
+    (tmp_path / "m").write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
+    assert cli.main(["predict", str(tmp_path / "m"), "iris"]) == 2
+    assert "a tensor of type F8_E4M3" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "cells", [["1e30", "2e30", "5"], ["9007199254740993", "9007199254740992", ""], ["007", "08", "9"]]
+)
+def test_predictions_hold_the_labels_of_the_file(cells: list[str], tmp_path: Path, capsys: Any) -> None:
+    table, model = tmp_path / "table.csv", str(tmp_path / "m")
+    table.write_text("y,x\n" + "".join(f"{cell},{10 * k + i / 10}\n" for i in range(4) for k, cell in enumerate(cells)))
+    assert cli.main(["fit", str(table), "--target", "y", "-o", model, "--json"]) == 0
+    known = [cell for cell in cells if cell]
+    assert json.loads(capsys.readouterr().out)["rows"] == dict.fromkeys(known, 4)
+    assert cli.main(["predict", model, str(table), "-o", str(tmp_path / "p.csv")]) == 0
+    found = pd.read_csv(tmp_path / "p.csv", dtype={"predicted": str})
+    assert list(found) == ["predicted", *(f"p({cell})" for cell in sorted(known))]
+    assert found["predicted"][: len(known)].tolist() == known
