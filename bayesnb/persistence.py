@@ -21,7 +21,7 @@ import secrets
 import stat
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import jax
@@ -33,8 +33,10 @@ from sklearn.compose import make_column_selector
 from sklearn.utils.validation import check_is_fitted
 
 from . import __version__, drop_in, estimators, families, statistics
-from .estimators._base import AbstractNB, _is_negative
+from .estimators._base import AbstractNB
+from .estimators._forgetting import is_negative
 from .estimators.mixed import _Part
+from .exact import ExactSum, Sums
 from .naive_bayes import Statistics
 
 FORMAT = 1
@@ -61,7 +63,7 @@ _RECORDS: dict[str, type] = {
     record.__name__: record
     for record in (
         _Part,
-        Statistics,
+        *(Statistics, ExactSum, Sums),
         *(statistics.Counts, statistics.Totals, statistics.Moments, statistics.Scatter, statistics.Sample),
         *(families.KnownVarianceNormal, families.NormalInverseGamma, families.PooledNormalInverseGamma),
         *(families.NormalInverseWishart, families.TiedNormalInverseWishart),
@@ -666,16 +668,16 @@ def _example(nb: Any) -> dict[str, Any]:
 
 def _check_statistics(nb: Any) -> None:
     """Statistics as rows could have left them: types and shapes of the model, no negative weights or squares."""
-    stats = nb.statistics_
-    template = Statistics(np.zeros(len(nb.classes_)), _example(nb))
+    stats = _without_sums(nb.statistics_)
+    template = _without_sums(Statistics(np.zeros(len(nb.classes_)), _example(nb)))
     _require(_form(stats) == _form(template), "statistics of another model")
     for leaf, like in zip(jax.tree.leaves(stats), jax.tree.leaves(template), strict=True):
         _require(isinstance(leaf, np.ndarray) and leaf.dtype == like.dtype, "statistics are not of float64")
         shape = (*leaf.shape[:-1], 0) if like.shape[-1] == 0 else leaf.shape  # as many distinct cells as there were
         _require(shape == like.shape, f"statistics of shape {leaf.shape} in the place of {like.shape}")
-    _require(np.isfinite(stats.n).all() and not _is_negative(stats, stats), "negative classes")
+    _require(np.isfinite(stats.n).all() and not is_negative(stats, stats), "negative classes")
     for held in stats.blocks.values():
-        _require(not _is_negative(held, held), "negative counts")
+        _require(not is_negative(held, held), "negative counts")
         if isinstance(held, statistics.Sample):
             _require(held.value.shape == held.weight.shape, "cells without weights")
             _require(np.array_equal(np.isnan(held.value), held.weight == 0), "cells without weights")
@@ -688,3 +690,42 @@ def _check_statistics(nb: Any) -> None:
             squares = np.diagonal(held.ss, axis1=1, axis2=2)
             _require((squares >= -1e-9 * abs(squares).max(0)).all(), "negative squares")
             _require(np.array_equal(held.ss, held.ss.swapaxes(1, 2), equal_nan=True), "cross products that differ")
+    _require(nb.statistics_.weight is None or _is_sum(nb.statistics_.weight, stats.n), "other exact weights")
+    for held in nb.statistics_.blocks.values():
+        _require(getattr(held, "sums", None) is None or _are_sums(held), "exact sums of other statistics")
+
+
+def _without_sums(stats: Statistics) -> Statistics:
+    """The floats alone."""
+    blocks = {k: replace(held, sums=None) if hasattr(held, "sums") else held for k, held in stats.blocks.items()}
+    return replace(stats, blocks=blocks, weight=None)
+
+
+def _is_sum(found: Any, value: np.ndarray) -> bool:
+    """Whether an exact sum is of the size of these floats, and finite."""
+    return isinstance(found, ExactSum) and _is_table(found.parts, value.shape, 1) and np.isfinite(found.parts).all()
+
+
+def _is_table(found: Any, shape: tuple[int, ...], more: int = 0) -> bool:
+    return isinstance(found, np.ndarray) and found.dtype == float and found.shape[: found.ndim - more] == shape
+
+
+def _are_sums(held: Any) -> bool:
+    """Whether the sums of statistics are theirs: of their names, shapes and values."""
+    sums, squares = held.sums, hasattr(held, "ss")
+    if not (isinstance(sums, Sums) and isinstance(sums.exact, dict) and isinstance(sums.error, dict)):
+        return False
+    names = {"n": held.n, "total": held.mean, "square": held.ss} if squares else vars(held)
+    bounds = {"n": held.n} | dict.fromkeys(("square", "shift", "low", "high"), held.mean) if squares else vars(held)
+    if not (names.keys() == sums.exact.keys() if squares else sums.exact.keys() <= names.keys()):
+        return False
+    if not (sums.error.keys() <= bounds.keys() and all(_is_sum(one, names[k]) for k, one in sums.exact.items())):
+        return False
+    if not all(_is_table(v, bounds[k].shape) and not np.isnan(v).any() for k, v in sums.error.items()):
+        return False
+    found = _without_sums(Statistics(held.n, {"": held.from_sums()[0]})).blocks[""]
+    bare = _without_sums(Statistics(held.n, {"": held})).blocks[""]
+    return all(
+        np.allclose(one, other, rtol=1e-6, atol=1e-6 * abs(other).max(initial=0))
+        for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(bare), strict=True)
+    )
