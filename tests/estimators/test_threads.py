@@ -30,7 +30,12 @@ from bayesnb import (
     MultinomialNB,
     PoissonNB,
     drop_in,
+    fit_batches,
 )
+from bayesnb.analysis.averaging import FeatureAverage
+from bayesnb.analysis.decisions import CostClassifier
+from bayesnb.analysis.half_labelled import HalfLabelledClassifier
+from bayesnb.analysis.selection import ForwardSelection
 from bayesnb.estimators._base import JointClassifier
 from bayesnb.naive_bayes import NaiveBayes
 
@@ -239,6 +244,7 @@ def lessons(nb, X):
         lambda one: one.partial_fit(X[:40] + 3, y[:40]),
         lambda one: one.forget(X[:40] + 3, y[:40]),
         lambda one: one.merge(other),
+        lambda one: fit_batches(one, [(low[:9], two[:9]), (low[9:], y[9:])]),
     ]
     if "estimate" in nb.get_params():
         steps += [lambda one: one.set_params(estimate="mean"), lambda one: one.set_params(estimate=nb.estimate)]
@@ -338,6 +344,24 @@ def test_batches_of_a_wide_table_wait_while_eight_threads_ask(nb):
         "pickle": lambda one: pickle.loads(pickle.dumps(one)).class_count_,
     }
     assert teach_while_others_ask(nb, steps, asked, rounds=1) > 1
+
+
+@pytest.mark.parametrize(
+    "nb",
+    [
+        FeatureAverage(BernoulliNB(binarize=2)),
+        CostClassifier(GaussianNB()),
+        ForwardSelection(),
+        HalfLabelledClassifier(GaussianNB()),
+    ],
+    ids=lambda nb: type(nb).__name__,
+)
+def test_what_is_built_on_estimators_is_fitted_anew_while_eight_threads_ask_it(nb, table):
+    X = table[0][::5].astype(int)
+    steps = [lambda one, k=k: one.fit(X, np.resize(["ant", "bee", "cow", "dog"][:k], len(X))) for k in (3, 2, 4)]
+    asked = {name: ask for name, ask in questions(GaussianNB(), X).items() if name == "labels"}
+    asked["probabilities"] = lambda one: one.predict_proba(X)
+    assert teach_while_others_ask(nb, steps, asked, rounds=3) > 1
 
 
 def test_a_copy_keeps_the_state(table):
