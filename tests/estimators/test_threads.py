@@ -9,6 +9,8 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import jax
 import numpy as np
@@ -31,6 +33,7 @@ from bayesnb import (
     PoissonNB,
     drop_in,
     fit_batches,
+    load,
 )
 from bayesnb.analysis.averaging import FeatureAverage
 from bayesnb.analysis.decisions import CostClassifier
@@ -207,6 +210,12 @@ LEARNERS = [
 learner = pytest.mark.parametrize("nb", LEARNERS, ids=lambda nb: f"{type(nb).__module__}.{type(nb).__name__}")
 
 
+def through_a_file(nb):
+    with TemporaryDirectory() as folder:
+        nb.save(Path(folder, "nb.safetensors"))
+        return load(Path(folder, "nb.safetensors"))
+
+
 def questions(nb, X):
     """What a reader may ask, by name; each answer is one array."""
     asked = {
@@ -217,6 +226,7 @@ def questions(nb, X):
         "uncertainty": lambda one: one.uncertainty(X[:2], method="draws", n_draws=20, seed=3).total,
         "novelty": lambda one: one.novelty_score(X),
         "pickle": lambda one: pickle.loads(pickle.dumps(one)).predict_log_proba(X),
+        "file": lambda one: through_a_file(one).predict_log_proba(X),
         "leave one out": lambda one: one.loo(np.minimum(X[:6], 2), np.resize(["ant", "bee"], 6)).log_joint,
     }
     if hasattr(nb, "log_evidence_"):
