@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._random import generator
 from ._special import log_normalize
 from ._typing import Scalar
-from .estimators._base import AbstractNB
+from .estimators._base import AbstractNB, reads_one_state
 from .statistics import Moments
 from .streaming import united_labels
 
@@ -108,22 +108,27 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
+    @reads_one_state
     def predict(self, X: Any) -> Any:
         """Label with the largest probability for each row, a Dask array (n,)."""
         return self._table("predict", X, (), self.classes_.dtype)
 
+    @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> Any:
         """log p(x_i, y = c) in nats, a Dask array (n, c)."""
         return self._table("predict_joint_log_proba", X, self.classes_.shape)
 
+    @reads_one_state
     def predict_log_proba(self, X: Any) -> Any:
         """log p(y = c | x_i) in nats, a Dask array (n, c)."""
         return self._table("predict_log_proba", X, self.classes_.shape)
 
+    @reads_one_state
     def predict_proba(self, X: Any) -> Any:
         """p(y = c | x_i), a Dask array (n, c)."""
         return self._table("predict_proba", X, self.classes_.shape)
 
+    @reads_one_state
     def predict_interval(
         self,
         X: Any,
@@ -152,6 +157,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             allow_unknown_chunksizes=True,
         )
 
+    @reads_one_state
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Weighted share of the rows whose label is the predicted one."""
         import dask
@@ -164,6 +170,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise ValueError("`X` has no rows with weight; at least one is needed")
         return float(hits / weight)
 
+    @reads_one_state
     def loo(self, X: Any, y: Any, sample_weight: Any = None) -> "DistributedLoo":
         """Exact leave-one-out of the rows fitted, chunk by chunk under the posterior of all rows; see `LooResult`.
 

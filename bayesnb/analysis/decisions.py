@@ -25,6 +25,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Bool, Float, Int, Real, Scalar
+from ..estimators._base import all_or_nothing, reads_one_state
 from ..families import FixedClasses
 from .active import split_uncertainty
 
@@ -210,6 +211,7 @@ class CostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.max_epistemic = max_epistemic
         self.abstain_label = abstain_label
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit a clone of the estimator.
 
@@ -236,6 +238,7 @@ class CostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.abstain_label is not None and self.abstain_label in classes.tolist():
             raise ValueError(f"`abstain_label` is {self.abstain_label!r}, which is one of the classes")
 
+    @reads_one_state
     def decide(self, X: Any) -> np.ndarray:
         """Index of the class decided for each row, (n,), −1 where it abstains."""
         check_is_fitted(self)
@@ -245,6 +248,7 @@ class CostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         open_ = split_uncertainty(self.estimator_, X).epistemic > self.max_epistemic
         return np.where(open_, ABSTAIN, found)
 
+    @reads_one_state
     def predict(self, X: Any) -> np.ndarray:
         """Label with the least expected cost, or `abstain_label`, (n,)."""
         found = self.decide(X)
@@ -263,16 +267,19 @@ class CostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         c = len(self.classes_)
         return self.max_epistemic is not None or _cost_table(self.costs, self.abstain_cost, c).shape[1] > c
 
+    @reads_one_state
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities of the estimator, (n, c): costs move the decision, not what is believed."""
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
 
+    @reads_one_state
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Their logarithms."""
         check_is_fitted(self)
         return self.estimator_.predict_log_proba(X)
 
+    @reads_one_state
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Minus the average cost of a row, so that more is better; what `GridSearchCV` looks at.
 

@@ -32,7 +32,7 @@ from .._random import generator
 from .._special import log_normalize
 from .._typing import Bool, Float, Int
 from ..estimators import CategoricalNB
-from ..estimators._base import all_or_nothing, of_any_type, positive
+from ..estimators._base import all_or_nothing, of_any_type, positive, reads_one_state
 from ..naive_bayes import NaiveBayes, Statistics
 from ..statistics import Counts, one_hot
 from .binning import _whole
@@ -289,14 +289,17 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         )
         return self
 
+    @reads_one_state
     def predict_log_proba(self, X: Any) -> Float[np.ndarray, "n c"]:
         """log p(y = c | x_i) in nats, (n, c), given the selected predictors that the row has."""
         return log_normalize(self._table(X))
 
+    @reads_one_state
     def predict_proba(self, X: Any) -> Float[np.ndarray, "n c"]:
         """p(y = c | x_i), (n, c); see `predict_log_proba`."""
         return np.exp(self.predict_log_proba(X))
 
+    @reads_one_state
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, (n,); of equally probable ones that with the larger π."""
         table = self._table(X)

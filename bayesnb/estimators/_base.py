@@ -244,6 +244,13 @@ class AbstractNB(JointClassifier):
         ------
         ValueError
             at the first call without `classes`, if later `classes` differ, or if y has a label outside them
+
+        Notes
+        -----
+        One thread may call `partial_fit` (or `fit`, `forget`, `merge`, `set_params`) while any number of threads
+        predict, sample, save or pickle. There are no locks. Each call reads one state from beginning to end: the one
+        before the batch, or the one after it. Several calls that have to speak of one state take it from
+        `copy.copy(estimator)`. Two threads that both learn need a lock of their own, else the rows of one may be lost.
         """
         first = "_conditioned" not in vars(self)
         if first and classes is None:

@@ -89,13 +89,13 @@ def check_positive(name: str, value: int) -> None:
 
 
 def named(estimator: Any, names: Any) -> Any:
-    """The estimator, or a copy that calls its features by other names; ValueError unless each has one."""
+    """A copy of the estimator that calls its features by other names; ValueError unless each has one."""
     check_is_fitted(estimator)
+    estimator = copy.copy(estimator)  # one state, whatever another thread fits meanwhile
     if names is None:
         return estimator
     if len(names) != estimator.n_features_in_:
         raise ValueError(f"`feature_names` has {len(names)} names; the model has {estimator.n_features_in_} features")
-    estimator = copy.copy(estimator)
     estimator.feature_names_in_ = np.asarray(names, object)
     return estimator
 

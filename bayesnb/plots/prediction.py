@@ -1,5 +1,6 @@
 """Predictions: class probabilities with their intervals, and the regions of two features."""
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ def class_probabilities(
         if `label` is no class, or not given with more than two; if X and y differ in length, or `level` is out of range
     """
     check_is_fitted(estimator)
+    estimator = copy(estimator)  # one state, whatever another thread fits meanwhile
     if label is None and len(estimator.classes_) != 2:
         raise ValueError(f"`label` is needed with more than two classes; choose from {estimator.classes_.tolist()}")
     k = 1 if label is None else class_index(estimator, label, "label")
@@ -97,6 +99,7 @@ def decision_regions(
         if the estimator has not two features, X is not finite, or a setting is out of range
     """
     check_is_fitted(estimator)
+    estimator = copy(estimator)  # one state, whatever another thread fits meanwhile
     if estimator.n_features_in_ != 2:
         raise ValueError(f"`estimator` has {estimator.n_features_in_} features; regions are drawn of two: fit it anew")
     if shade not in _SHADES:

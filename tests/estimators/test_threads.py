@@ -9,6 +9,8 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import jax
 import numpy as np
@@ -30,7 +32,13 @@ from bayesnb import (
     MultinomialNB,
     PoissonNB,
     drop_in,
+    fit_batches,
+    load,
 )
+from bayesnb.analysis.averaging import FeatureAverage
+from bayesnb.analysis.decisions import CostClassifier
+from bayesnb.analysis.half_labelled import HalfLabelledClassifier
+from bayesnb.analysis.selection import ForwardSelection
 from bayesnb.estimators._base import JointClassifier
 from bayesnb.naive_bayes import NaiveBayes
 
@@ -202,6 +210,12 @@ LEARNERS = [
 learner = pytest.mark.parametrize("nb", LEARNERS, ids=lambda nb: f"{type(nb).__module__}.{type(nb).__name__}")
 
 
+def through_a_file(nb):
+    with TemporaryDirectory() as folder:
+        nb.save(Path(folder, "nb.safetensors"))
+        return load(Path(folder, "nb.safetensors"))
+
+
 def questions(nb, X):
     """What a reader may ask, by name; each answer is one array."""
     asked = {
@@ -212,6 +226,7 @@ def questions(nb, X):
         "uncertainty": lambda one: one.uncertainty(X[:2], method="draws", n_draws=20, seed=3).total,
         "novelty": lambda one: one.novelty_score(X),
         "pickle": lambda one: pickle.loads(pickle.dumps(one)).predict_log_proba(X),
+        "file": lambda one: through_a_file(one).predict_log_proba(X),
         "leave one out": lambda one: one.loo(np.minimum(X[:6], 2), np.resize(["ant", "bee"], 6)).log_joint,
     }
     if hasattr(nb, "log_evidence_"):
@@ -239,6 +254,7 @@ def lessons(nb, X):
         lambda one: one.partial_fit(X[:40] + 3, y[:40]),
         lambda one: one.forget(X[:40] + 3, y[:40]),
         lambda one: one.merge(other),
+        lambda one: fit_batches(one, [(low[:9], two[:9]), (low[9:], y[9:])]),
     ]
     if "estimate" in nb.get_params():
         steps += [lambda one: one.set_params(estimate="mean"), lambda one: one.set_params(estimate=nb.estimate)]
@@ -317,7 +333,7 @@ def test_a_model_learns_while_eight_threads_ask_it(nb, table):
 def test_a_model_learns_for_longer_while_eight_threads_ask_all_it_knows(nb, table):
     X = table[0][::3]
     asked = questions(clone(nb).fit(X, np.resize(["ant", "bee"], len(X))), X)
-    assert teach_while_others_ask(nb, lessons(nb, X), asked, rounds=3) > 1
+    assert teach_while_others_ask(nb, lessons(nb, X), asked, rounds=1) > 1
 
 
 @pytest.mark.parametrize(
@@ -338,6 +354,24 @@ def test_batches_of_a_wide_table_wait_while_eight_threads_ask(nb):
         "pickle": lambda one: pickle.loads(pickle.dumps(one)).class_count_,
     }
     assert teach_while_others_ask(nb, steps, asked, rounds=1) > 1
+
+
+@pytest.mark.parametrize(
+    "nb",
+    [
+        FeatureAverage(BernoulliNB(binarize=2)),
+        CostClassifier(GaussianNB()),
+        ForwardSelection(),
+        HalfLabelledClassifier(GaussianNB()),
+    ],
+    ids=lambda nb: type(nb).__name__,
+)
+def test_what_is_built_on_estimators_is_fitted_anew_while_eight_threads_ask_it(nb, table):
+    X = table[0][::5].astype(int)
+    steps = [lambda one, k=k: one.fit(X, np.resize(["ant", "bee", "cow", "dog"][:k], len(X))) for k in (3, 2, 4)]
+    asked = {name: ask for name, ask in questions(GaussianNB(), X).items() if name == "labels"}
+    asked["probabilities"] = lambda one: one.predict_proba(X)
+    assert teach_while_others_ask(nb, steps, asked, rounds=3) > 1
 
 
 def test_a_copy_keeps_the_state(table):
