@@ -5,6 +5,9 @@ Every example has its own seed, so that one that fails can be run alone; `N` of 
 
 import io
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +60,91 @@ def test_a_damaged_file_is_noticed(name: str, tmp_path: Path) -> None:
     whole, before = path.read_bytes(), nb.predict_log_proba(X)
     for seed in range(N_DAMAGED):
         path.write_bytes(damaged(whole, np.random.default_rng(seed)))
-        try:
-            loaded = bayesnb.load(path)
-        except ValueError as error:
-            assert str(error).startswith(f"{path} "), seed
-        else:  # a byte that means nothing
-            assert np.array_equal(loaded.predict_log_proba(X), before), seed
+        refused_or_the_same(path, nb, X, before, seed)
+
+
+KINDS = ("BOOL", "U8", "I64", "F16", "F64", "BF16", "F8_E4M3", "F8_E5M2", "C64", "F4", "", 7)
+SIZES = (-1, 0, 1, 7, 8, 64, 2**31, 2**63, 10**30, 0.5, None, "8", [])
+
+
+def with_other_header(data: bytes, rng: np.random.Generator) -> bytes:
+    """A file whose header of tensors was edited: types, shapes, places, names, the texts beside them, its length."""
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    name = list(header)[rng.integers(len(header))]
+    match rng.integers(7):
+        case 0 | 1 if name != "__metadata__":
+            header[name]["dtype"] = KINDS[rng.integers(len(KINDS))]
+        case 2 if name != "__metadata__":
+            header[name]["shape"] = [SIZES[i] for i in rng.integers(len(SIZES), size=rng.integers(4))]
+        case 3 if name != "__metadata__":
+            header[name]["data_offsets"] = [SIZES[i] for i in rng.integers(len(SIZES), size=rng.integers(4))]
+        case 4:
+            header[str(rng.choice(["x", "", "__metadata__", "\x00"]))] = header.pop(name)
+        case 5:
+            inner = header["__metadata__"]["bayesnb"]
+            at, depth = int(rng.integers(len(inner))), int(rng.choice([1, 90, 500, 985, 992, 2000]))
+            header["__metadata__"]["bayesnb"] = inner[:at] + "[" * depth + "]" * depth + inner[at:]
+        case _:
+            header["__metadata__"] = [{}, None, {"bayesnb": ""}, {"bayesnb": 1}, "x"][rng.integers(5)]
+    text = json.dumps(header).encode()
+    told = [len(text), len(text) - 1, len(text) + 1, 0, 2**40, 2**63][rng.choice(6, p=[0.75, *[0.05] * 5])]
+    return told.to_bytes(8, "little") + text + data[8 + length :]
+
+
+def refused_or_the_same(path: Path, nb: Any, X: Any, before: np.ndarray, seed: int) -> None:
+    """A `ValueError` that names the file, or a model that predicts what the saved one does; no other error."""
+    try:
+        loaded = bayesnb.load(path)
+    except ValueError as error:
+        assert str(error).startswith(f"{path} "), seed
+        assert "\n" not in str(error), seed
+        assert len(str(error)) < 1000, seed
+    else:
+        assert np.array_equal(loaded.predict_log_proba(X), before), seed
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("many", [60, pytest.param(1000, marks=pytest.mark.slow)])
+def test_a_file_with_another_header_is_refused(name: str, many: int, tmp_path: Path) -> None:
+    nb, X = MODELS[name]
+    path = tmp_path / "model"
+    nb.fit(X, LABELS).save(path)
+    whole, before = path.read_bytes(), nb.predict_log_proba(X)
+    for seed in range(many):
+        path.write_bytes(with_other_header(whole, np.random.default_rng(seed)))
+        refused_or_the_same(path, nb, X, before, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the unit of ru_maxrss")
+def test_thousands_of_damaged_files_take_little_memory(tmp_path: Path) -> None:
+    """12,000 files, in a process of its own that must not grow by more than 150 MiB."""
+    code = """
+import resource, sys
+from pathlib import Path
+import numpy as np
+from tests import test_fuzz as fuzz
+
+path = Path(sys.argv[1]) / "model"
+for name, (nb, X) in fuzz.MODELS.items():
+    nb.fit(X, fuzz.LABELS).save(path)
+    whole, before = path.read_bytes(), nb.predict_log_proba(X)
+    fuzz.refused_or_the_same(path, nb, X, before, -1)
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for seed in range(10_000, 12_000):
+        rng = np.random.default_rng(seed)
+        path.write_bytes((fuzz.damaged if seed % 2 else fuzz.with_other_header)(whole, rng))
+        fuzz.refused_or_the_same(path, nb, X, before, seed)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - held) // 1024
+    assert grown < 150, (name, grown)
+"""
+    root = str(Path(bayesnb.__file__).parents[1])
+    environment = os.environ | {"PYTHONPATH": root}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, env=environment, cwd=root
+    )
+    assert done.returncode == 0, done.stderr
 
 
 JUNK = (None, True, -1, 0, 3, 10**30, 0.5, -1e308, "", "a", "<f8", "O", "type", [], [1], {}, {"tuple": [1]})
