@@ -1,6 +1,7 @@
 """Exact leave-one-out: n refits, ArviZ's estimate of it, and its tables."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -22,7 +23,7 @@ from bayesnb.estimators import (
     PoissonNB,
 )
 from bayesnb.families.gaussian import NormalInverseGamma
-from bayesnb.sampling.loo import loo
+from bayesnb.sampling.loo import copies, loo
 from bayesnb.sampling.to_arviz import import_arviz
 from bayesnb.statistics import one_hot
 
@@ -275,6 +276,58 @@ def test_what_cannot_have_been_fitted_is_refused(table):
         GaussianNB().fit(X, y).loo(X, y, groups=[1, 2, 3])
     with pytest.raises(ValueError, match="`groups` has missing labels"):
         GaussianNB().fit(X, y).loo(X, y, groups=[np.nan, *y[1:]])
+
+
+@pytest.mark.parametrize("nb", [*ALL, KernelNB(), KernelNB(bandwidth="nrd0")], ids=repr)
+def test_groups_under_the_prior_that_is_kept(nb, table):
+    """Groups of one to five rows in any order, one of them of equal rows."""
+    X, y, w = (part[:24].copy() for part in table)
+    groups = np.random.default_rng(2).choice([*"uvwxyz", "of its own"], len(y)).astype(object)
+    X[10:14], y[10:14], groups[10:14] = X[10], y[10], "copies"
+    fitted = clone(nb).fit(X, y, w)
+    result = fitted.loo(X, y, w, groups=list(groups))
+    rows, r = fitted._encode(X), one_hot(fitted._class_index(y), len(fitted.classes_), w)
+    for label in np.unique(groups):
+        others, own = np.flatnonzero(groups != label), np.flatnonzero(groups == label)
+        stats = fitted.prior_.suffstats({name: x[others] for name, x in rows.items()}, r[others])
+        want = fitted.prior_.update(stats).log_joint({name: x[own] for name, x in rows.items()})
+        np.testing.assert_allclose(result.log_joint[own], want, rtol=1e-10, atol=1e-10)
+    alone = fitted.loo(X, y, w, groups=np.arange(len(y)))
+    np.testing.assert_allclose(alone.log_joint, fitted.loo(X, y, w).log_joint, rtol=1e-10, atol=1e-10)
+
+
+def test_copies_that_leave_together(table):
+    """Every row five times: leave-one-out then says what it says of single rows of five times the weight."""
+    X, y, w = table
+    X, y, w = (np.concatenate([part] * 5) for part in (X, y, w))
+    for nb in (GaussianNB(), BernoulliNB(binarize=3), CategoricalNB(), PoissonNB()):
+        fitted = clone(nb).fit(X, y)
+        groups = copies(X, y)
+        once = np.unique(groups, return_index=True)[1]
+        weight = np.bincount(groups)
+        together = fitted.loo(X, y, groups=groups).log_joint[once]
+        want = clone(nb).fit(X[once], y[once], weight).loo(X[once], y[once], weight).log_joint
+        np.testing.assert_allclose(together, want, rtol=1e-10)
+        assert fitted.loo(X, y).elpd > fitted.loo(X, y, groups=groups).elpd
+
+
+def test_rows_that_occur_more_than_once():
+    nan = np.nan
+    X = np.array([[1.0, nan], [2, 3], [1, nan], [-0.0, 0], [0, -0.0], [2, 3], [2, 3.5]])
+    y = np.array(["a", "a", "a", "b", "b", "c", "a"])
+    want = [0, 1, 0, 2, 2, 3, 4]
+    for rows in (X, X.astype(np.float32), pd.DataFrame(X), pd.DataFrame(X).astype(object), np.asfortranarray(X)):
+        assert copies(rows, y).tolist() == want
+        assert copies(rows, list(y)).tolist() == want
+    words = np.array([["u", None], ["v", "w"], ["u", None]], dtype=object)
+    assert copies(words, [0, 0, 0]).tolist() == [0, 1, 0]
+    assert copies(pd.DataFrame(words), pd.Series(["p", "p", "q"])).tolist() == [0, 1, 2]
+    counts = sparse.csr_matrix(([1.0, 2, 0, 1, 2], ([0, 0, 1, 1, 1], [1, 3, 0, 1, 3])), shape=(3, 4))
+    assert copies(counts, [0, 0, 0]).tolist() == [0, 0, 1]
+    assert copies(counts, [0, 1, 0]).tolist() == [0, 1, 2]
+    assert copies(sparse.csr_matrix(np.nan_to_num(X)), y).tolist() == [0, 1, 0, 2, 2, 3, 4]
+    with pytest.raises(ValueError, match="`y` has 3 labels"):
+        copies(X, [1, 2, 3])
 
 
 @pytest.mark.slow
