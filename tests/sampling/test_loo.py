@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.metrics import accuracy_score, log_loss
 
-from bayesnb import drop_in
+from bayesnb import _kernel_sums, drop_in
 from bayesnb.estimators import (
     BernoulliNB,
     CategoricalNB,
@@ -236,9 +236,34 @@ def test_missing_cells(nb, table):
     np.testing.assert_allclose(fitted.loo(X, y, w).log_joint, refits(fitted, X, y, w), rtol=1e-10, atol=1e-10)
 
 
-def test_kernel_densities_one_update_a_row(table):
+def hard_cells():
+    """Twins far away, tied values, an outlier, holes, a column that one row varies, a class with one row or none."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(24, 5))
+    X[0:2, 0] = 1e3, 1e3 + 1e-3
+    X[2, 0] = -2e3  # the product is then some 1e5 nats, which has an absolute rounding of 1e-11
+    X[:, 1] = np.round(X[:, 1])
+    X[:, 2], X[3, 2] = 1.5, 2.5
+    X[rng.random(24) < 0.3, 3] = np.nan
+    X[:, 4] = np.round(np.exp(3 * X[:, 4]), 2)
+    y = rng.choice(list("ab"), 24)
+    y[5] = "c"
+    X[y == "b", 3] = np.nan
+    return X, y, rng.choice([0, 0.3, 1.0, 2.5], 24)
+
+
+@pytest.mark.parametrize("bandwidth", ["posterior", "nrd0", 0.6])
+def test_kernel_densities_one_update_a_row(bandwidth, table, monkeypatch):
+    X, y, w = hard_cells()
+    for weights in (np.ones(24), w):
+        fitted = KernelNB(bandwidth=bandwidth).partial_fit(X, y, [*"abcd"], weights)
+        with np.errstate(all="raise", under="ignore"):
+            found = fitted.loo(X, y, weights).log_joint
+        np.testing.assert_allclose(found, refits(fitted, X, y, weights), rtol=1e-10, atol=1e-10)
+    monkeypatch.setattr(_kernel_sums, "_CELLS", 64)  # tables in several blocks
+    np.testing.assert_allclose(fitted.loo(X, y, w).log_joint, found, rtol=1e-12)
     X, y, w = (part[:12] for part in table)
-    fitted = KernelNB().fit(X, y, w)
+    fitted = KernelNB(bandwidth=bandwidth).fit(X, y, w)
     np.testing.assert_allclose(fitted.loo(X, y, w).log_joint, refits(fitted, X, y, w), rtol=1e-10, atol=1e-10)
 
 
