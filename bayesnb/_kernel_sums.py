@@ -205,7 +205,7 @@ def products_without(
                 share = kernels * np.exp(log_near - log_t)[:, None]
                 lost = share if everyone else share[:, at]
                 lost *= w
-                i, q = np.nonzero(lost > 0.5)
+                i, q = np.nonzero(lost > 0.5) if lost.max(initial=0) > 0.5 else (here[:0], here[:0])
                 lost[i, q] = 0
                 if uniform:  # one logarithm for all factors, each of which is at least ½
                     product[g] += unit * np.log(np.multiply.reduce(np.subtract(1, lost, out=lost), axis=0))

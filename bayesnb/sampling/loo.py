@@ -33,7 +33,7 @@ from .._rows import is_missing_free, slices
 from .._special import log_normalize
 from .._typing import Float, Shaped, Sparse
 from ..naive_bayes import NaiveBayes, Rows, Statistics
-from ..statistics import Moments, class_totals, one_hot
+from ..statistics import Moments, Scatter, class_totals, one_hot
 
 _CELLS = 1 << 17  # numbers of a table of statistics of many groups: 1 MiB
 
@@ -444,7 +444,7 @@ class _Part:
             return (piece.toarray() if sparse.issparse(piece) else piece).astype(self.r.dtype, copy=False)
 
         totals = stack([block.suffstats(cut(at), self.r[at]) for at in chunks])
-        others = complements(totals, c, lambda total: held - total)
+        others = complements(totals, c, lambda total: _remaining(held, total))
 
         def tables(k: int) -> list[np.ndarray]:
             at = chunks[k]
@@ -473,7 +473,7 @@ def _by_group(block: Any, x: np.ndarray, r: Sparse, group: np.ndarray, g: int) -
     there = np.flatnonzero(np.diff(r.indptr))  # rows of a class that this part speaks of
     cell, x, r = group[there] * c + r.indices, x[there], r.data
     stats = block.suffstats(x[:0], one_hot(cell[:0], g * c))
-    if isinstance(stats, Moments):
+    if not isinstance(stats, Scatter):
         return block.suffstats(x, one_hot(cell, g * c, r))
     if len(np.unique(cell)) == len(cell):  # one row each
         stats.n[cell], stats.mean[cell] = r, np.where(r[:, None] > 0, x, 0)
@@ -483,6 +483,14 @@ def _by_group(block: Any, x: np.ndarray, r: Sparse, group: np.ndarray, g: int) -
         for whole, leaf in zip(leaves(stats), leaves(one), strict=True):
             whole[cell[at[0]]] = leaf[0]
     return stats
+
+
+def _remaining(held: Any, given: Any) -> Any:
+    """Statistics of the rows fitted that are not given; weights that cancel to rounding leave exact zeros."""
+    left = held - given
+    if isinstance(left, Moments | Scatter):  # they see to it
+        return left
+    return map_leaves(lambda leaf, whole: np.where(abs(leaf) > 1e-12 * abs(whole), leaf, 0), left, held)
 
 
 def stack(stats: list[Any]) -> Any:
