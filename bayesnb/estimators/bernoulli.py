@@ -1,5 +1,6 @@
 """Bernoulli naive Bayes for scikit-learn users."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.utils import Tags
 from ..families.bernoulli import BetaBernoulli
 from ..naive_bayes import Rows, Statistics
 from ._base import BLOCK, AbstractNB, numeric, refuse
+from ._left_out import leave_out
 
 
 class BernoulliNB(AbstractNB):
@@ -107,6 +109,13 @@ class BernoulliNB(AbstractNB):
         zeros, ones = np.moveaxis(stats.blocks[BLOCK].n.sum(0), -1, 0)
         least = 0.5 / (zeros + ones + 1)
         return np.clip(ones / np.maximum(zeros + ones, least), least, 1 - least)
+
+    @property
+    def _prior_follows_rows(self) -> bool:
+        return isinstance(self.alpha, str)
+
+    def _leave_out(self, left: Any, total: np.ndarray, prior: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        return leave_out(self, left, total, prior)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,17 +1,20 @@
 """Gaussian naive Bayes for scikit-learn users."""
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from sklearn.utils import Tags
 
+from .._pytree import map_leaves
 from ..families.gaussian import NormalInverseGamma
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.pooled_gaussian import PooledNormalInverseGamma
 from ..naive_bayes import Parameters, Rows, Statistics
 from ..statistics import Moments
 from ._base import BLOCK, AbstractNB, numeric, positive
+from ._left_out import by_cells, side_by_side
 
 # The default prior, in pseudo-rows: see the Notes of GaussianNB.
 _KAPPA, _SHAPE = 0.1, 1.0
@@ -114,19 +117,55 @@ class GaussianNB(AbstractNB):
                     }
                 )
             }
-        centre, spread = self._scale(stats)
-        firm = spread == 0
-        rows = _FIRM * (1 + (0 if stats is None else stats.n.sum()))
+        known = None if self.known_variance is None else positive("known_variance", self.known_variance, shape)
+        total = 0.0 if stats is None else stats.n.sum()
+        return {BLOCK: self._scaled(*self._scale(stats), np.asarray(total), known)}
+
+    def _scaled(self, centre: np.ndarray, spread: np.ndarray, total: np.ndarray, known: np.ndarray | None) -> Any:
+        """The default prior of d features from their mean and variance, (d,), and the weight of all rows.
+
+        Parameters
+        ----------
+        total : (d,) or one number
+        known : (c, d) variances that are given
+        """
+        shape = len(self.classes_), len(centre)
+        firm, rows = spread == 0, _FIRM * (1 + total)
         m = np.broadcast_to(centre, shape)
         kappa = np.broadcast_to(np.where(firm, rows, _KAPPA), shape)
-        if self.known_variance is not None:
-            known = positive("known_variance", self.known_variance, shape)
-            return {BLOCK: KnownVarianceNormal(m, kappa, known, np.zeros(shape))}
+        if known is not None:
+            return KnownVarianceNormal(m, kappa, known, np.zeros(shape))
         a = np.where(firm, rows, _SHAPE)
         b = np.where(firm, rows * np.where(centre**2 > _LEAST, centre**2, 1), _SHAPE * spread)
-        if pooled:
-            return {BLOCK: PooledNormalInverseGamma(m, kappa, a, b)}
-        return {BLOCK: NormalInverseGamma(m, kappa, np.broadcast_to(a, shape), np.broadcast_to(b, shape))}
+        if self.variance == "pooled":
+            return PooledNormalInverseGamma(m, kappa, a, b)
+        return NormalInverseGamma(m, kappa, np.broadcast_to(a, shape), np.broadcast_to(b, shape))
+
+    def _leave_out(
+        self, left: Moments, total: np.ndarray, prior: Any
+    ) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """A table for rows that are left out: the g groups' features are g · d features of one block.
+
+        Parameters
+        ----------
+        left : (g · c, d) statistics of the rows that are not in a group, group by group
+        total : (g,) weight of these rows
+        prior : the prior that is kept; None scales it by `left`
+        """
+        c, d = len(self.classes_), left.mean.shape[1]
+        stats = side_by_side(left, c)
+        if prior is None:
+            known = None
+            if self.known_variance is not None:
+                known = np.tile(positive("known_variance", self.known_variance, (c, d)), len(total))
+            prior = self._scaled(*column_scale(stats), np.repeat(total, d), known)
+        else:
+            prior = map_leaves(lambda leaf: np.tile(leaf, len(total)), prior)
+        return by_cells(prior.update(stats), d)
+
+    @property
+    def _prior_follows_rows(self) -> bool:
+        return self.prior is None
 
     def _scale(self, stats: Statistics | None) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of every feature over all rows, (d,); the variance is 0 where a feature never varies."""

@@ -1,5 +1,6 @@
 """Poisson naive Bayes."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from sklearn.utils import Tags
 from ..families.poisson import GammaPoisson
 from ..naive_bayes import Rows, Statistics
 from ._base import BLOCK, AbstractNB, numeric, positive, refuse_no_amounts
+from ._left_out import leave_out
 
 
 class PoissonNB(AbstractNB):
@@ -76,6 +78,13 @@ class PoissonNB(AbstractNB):
             seen = stats.blocks[BLOCK]
             beta = np.maximum(alpha * (seen.n.sum(0) + 1) / (seen.total.sum(0) + 0.5), 1e-300)  # 1/b stays finite
         return {BLOCK: GammaPoisson(alpha, beta)}
+
+    @property
+    def _prior_follows_rows(self) -> bool:
+        return self.beta is None
+
+    def _leave_out(self, left: Any, total: np.ndarray, prior: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        return leave_out(self, left, total, prior)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,12 +1,14 @@
 """Exact leave-one-out: n refits, ArviZ's estimate of it, and its tables."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.metrics import accuracy_score, log_loss
 
+from bayesnb import _kernel_sums, drop_in
 from bayesnb.estimators import (
     BernoulliNB,
     CategoricalNB,
@@ -20,7 +22,8 @@ from bayesnb.estimators import (
     MultinomialNB,
     PoissonNB,
 )
-from bayesnb.sampling.loo import loo
+from bayesnb.families.gaussian import NormalInverseGamma
+from bayesnb.sampling.loo import copies, loo
 from bayesnb.sampling.to_arviz import import_arviz
 from bayesnb.statistics import one_hot
 
@@ -92,6 +95,128 @@ def test_leave_one_out_is_n_refits(nb, weighted, table):
     assert f"{result.elpd_joint:.2f}" in text
 
 
+def one_only(X, y, w):
+    """An outlier, a column that only row 3 varies, one that never varies, and a class that has only row 0."""
+    X = X.copy()
+    X[5] *= 1e3
+    X[7, 1] = 1e6
+    X[:, 2] = 0.1
+    X[3, 2] = 7.3
+    X[:, 3] = 1.7
+    return X, np.array(["a", *np.where(y[1:] == "a", "b", y[1:])]), w
+
+
+def with_holes(X, y, w):
+    """Missing cells, and a column that only row 2 has a cell in."""
+    X = np.where(np.random.default_rng(1).random(X.shape) < 0.2, np.nan, X)
+    X[:, 3] = np.where(np.arange(len(X)) == 2, 4.0, np.nan)
+    return X, y, w
+
+
+def some_weightless(X, y, w):
+    return X, y, np.where(np.arange(len(y)) % 5 == 0, 0.0, w)
+
+
+REFITTED = [
+    GaussianNB(),
+    GaussianNB(priors=[0.2, 0.3, 0.5]),
+    GaussianNB(variance="pooled"),
+    GaussianNB(known_variance=[2.0, 1, 3, 0.5]),
+    GaussianNB(prior=NormalInverseGamma(3.0, 0.5, 2.0, 1.0)),
+    GaussianDA(),
+    GaussianDA(covariance="shared"),
+    GaussianDA(covariance="identity"),
+    KernelNB(bandwidth="nrd0"),
+    KernelNB(bandwidth=0.7),
+    MixedNB([("by class", dict.fromkeys("abc", GaussianNB()) | {"b": GaussianNB(known_variance=1)}, slice(None))]),
+    MixedNB([("n", GaussianNB(variance="pooled"), [0, 3]), ("g", GaussianDA(covariance="shared"), [1, 2])]),
+    MixedNB([("k", CategoricalNB(min_categories=9), [0, 1]), ("n", GaussianNB(), [2, 3])]),
+    BernoulliNB(binarize=3),
+    BernoulliNB(binarize=3, alpha="clop"),
+    CategoricalNB(min_categories=9),
+    MultinomialNB(),
+    ComplementNB(),
+    PoissonNB(),
+    PoissonNB(beta=2.0),
+    ExponentialNB(),
+    GeometricNB(),
+    drop_in.GaussianNB(),
+]
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("change", [lambda *rows: rows, one_only, with_holes, some_weightless])
+@pytest.mark.parametrize("nb", REFITTED, ids=lambda nb: f"{type(nb).__module__} {nb!r}")
+def test_a_refit_without_the_row_or_its_group(nb, change, grouped, table):
+    """Every group of rows against a fit on all other rows."""
+    X, y, w = change(*(part[:18] for part in table))
+    whole = not nb.__sklearn_tags__().input_tags.allow_nan or "GaussianDA" in repr(nb)
+    counts = any(name in repr(nb) for name in ("CategoricalNB", "GeometricNB"))
+    if (change is one_only and counts) or (change is with_holes and whole):
+        pytest.skip("not a table of this estimator")
+    groups = np.arange(len(y)) // (3 if grouped else 1)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y, w, groups = X[order], y[order], w[order], groups[order]
+    fitted = clone(nb).fit(X, y, w)
+    result = fitted.loo(X, y, w, prior="refit", groups=groups if grouped else None)
+    assert result.prior == "refit"
+    want = []
+    for i in range(len(y)):
+        others = groups != groups[i]
+        fresh = clone(nb).partial_fit(X[others], y[others], np.unique(y), w[others])
+        want.append(fresh.posterior_.log_joint(fresh._encode(X[[i]]))[0])
+    np.testing.assert_allclose(result.log_joint, want, rtol=1e-9, atol=1e-9)
+
+
+TABLES = [
+    *ALL,
+    ComplementNB(norm=True),
+    KernelNB(),
+    GaussianNB(estimate="map"),
+    CategoricalNB(estimate="mean"),
+    GaussianNB(priors=[0, 0.5, 0.5]),
+    MixedNB([("n", GaussianNB(), [0, 1]), ("k", CategoricalNB(), [2, 3])], estimate="mean"),
+    drop_in.GaussianNB(),
+    drop_in.MultinomialNB(class_prior=[0, 0.5, 0.5]),
+    drop_in.CategoricalNB(),
+]
+
+
+@pytest.mark.parametrize("nb", TABLES, ids=lambda nb: f"{type(nb).__module__} {nb!r}")
+def test_a_table_for_each_part(nb, table):
+    X, y, w = table
+    fitted = clone(nb).fit(X, y, w)
+    parts = fitted.predict_part_log_likelihood(X)
+    names = list(dict.fromkeys(name.split(".")[0] for name, _, _ in fitted.parts_)) if hasattr(nb, "parts") else ["x"]
+    assert list(parts) == names
+    total = fitted.class_log_prior_ + sum(parts.values())
+    np.testing.assert_allclose(total, fitted.predict_joint_log_proba(X), rtol=1e-12, atol=1e-12)
+    result = fitted.loo(X, y, w)
+    assert list(result.by_block) == names
+    np.testing.assert_allclose(result.log_prior + sum(result.by_block.values()), result.log_joint, rtol=1e-12)
+    for c, row in zip(result.index, result.log_prior, strict=True):
+        assert (row > -800).all()
+        assert row[c] <= fitted.posterior_.classes.log_predictive()[c] + 1e-12
+
+
+def test_the_parts_of_a_mixture_are_those_of_its_estimators(table):
+    X, y, w = table
+    mixed = MixedNB([("n", GaussianNB(), [0, 1]), ("k", CategoricalNB(), [2, 3])]).fit(X, y, w)
+    for name, nb, columns in [("n", GaussianNB(), [0, 1]), ("k", CategoricalNB(), [2, 3])]:
+        alone = nb.fit(X[:, columns], y, w)
+        want = alone.predict_part_log_likelihood(X[:, columns])["x"]
+        np.testing.assert_allclose(mixed.predict_part_log_likelihood(X)[name], want, rtol=1e-11, atol=1e-11)
+        for settings in ({}, {"prior": "refit"}, {"groups": np.arange(len(y)) // 3}):
+            want = alone.loo(X[:, columns], y, w, **settings).by_block["x"]
+            np.testing.assert_allclose(mixed.loo(X, y, w, **settings).by_block[name], want, rtol=1e-10, atol=1e-10)
+
+
+def test_the_complement_of_scikit_learn_has_no_class_prior(table):
+    X, y, _ = table
+    fitted = drop_in.ComplementNB().fit(X, y)
+    np.testing.assert_array_equal(fitted.predict_part_log_likelihood(X)["x"], fitted.predict_joint_log_proba(X))
+
+
 @pytest.mark.parametrize("nb", [BernoulliNB(), MultinomialNB(), ComplementNB(), PoissonNB()], ids=repr)
 def test_sparse_rows_and_some_of_the_rows(nb, table):
     X, y, w = table
@@ -111,9 +236,34 @@ def test_missing_cells(nb, table):
     np.testing.assert_allclose(fitted.loo(X, y, w).log_joint, refits(fitted, X, y, w), rtol=1e-10, atol=1e-10)
 
 
-def test_kernel_densities_one_update_a_row(table):
+def hard_cells():
+    """Twins far away, tied values, an outlier, holes, a column that one row varies, a class with one row or none."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(24, 5))
+    X[0:2, 0] = 1e3, 1e3 + 1e-3
+    X[2, 0] = -2e3  # the product is then some 1e5 nats, which has an absolute rounding of 1e-11
+    X[:, 1] = np.round(X[:, 1])
+    X[:, 2], X[3, 2] = 1.5, 2.5
+    X[rng.random(24) < 0.3, 3] = np.nan
+    X[:, 4] = np.round(np.exp(3 * X[:, 4]), 2)
+    y = rng.choice(list("ab"), 24)
+    y[5] = "c"
+    X[y == "b", 3] = np.nan
+    return X, y, rng.choice([0, 0.3, 1.0, 2.5], 24)
+
+
+@pytest.mark.parametrize("bandwidth", ["posterior", "nrd0", 0.6])
+def test_kernel_densities_one_update_a_row(bandwidth, table, monkeypatch):
+    X, y, w = hard_cells()
+    for weights in (np.ones(24), w):
+        fitted = KernelNB(bandwidth=bandwidth).partial_fit(X, y, [*"abcd"], weights)
+        with np.errstate(all="raise", under="ignore"):
+            found = fitted.loo(X, y, weights).log_joint
+        np.testing.assert_allclose(found, refits(fitted, X, y, weights), rtol=1e-10, atol=1e-10)
+    monkeypatch.setattr(_kernel_sums, "_CELLS", 64)  # tables in several blocks
+    np.testing.assert_allclose(fitted.loo(X, y, w).log_joint, found, rtol=1e-12)
     X, y, w = (part[:12] for part in table)
-    fitted = KernelNB().fit(X, y, w)
+    fitted = KernelNB(bandwidth=bandwidth).fit(X, y, w)
     np.testing.assert_allclose(fitted.loo(X, y, w).log_joint, refits(fitted, X, y, w), rtol=1e-10, atol=1e-10)
 
 
@@ -145,6 +295,64 @@ def test_what_cannot_have_been_fitted_is_refused(table):
         GaussianNB().fit(X, y).loo(X, np.full(len(y), "d"))
     with pytest.raises(ValueError, match="`kind` is 'loo'"):
         GaussianNB().fit(X, y).loo(X, y).to_arviz("loo")
+    with pytest.raises(ValueError, match="`prior` is 'new'; choose 'kept' or 'refit'"):
+        GaussianNB().fit(X, y).loo(X, y, prior="new")
+    with pytest.raises(ValueError, match=r"`groups` has shape \(3,\); it needs one label for each of the 60 rows"):
+        GaussianNB().fit(X, y).loo(X, y, groups=[1, 2, 3])
+    with pytest.raises(ValueError, match="`groups` has missing labels"):
+        GaussianNB().fit(X, y).loo(X, y, groups=[np.nan, *y[1:]])
+
+
+@pytest.mark.parametrize("nb", [*ALL, KernelNB(), KernelNB(bandwidth="nrd0")], ids=repr)
+def test_groups_under_the_prior_that_is_kept(nb, table):
+    """Groups of one to five rows in any order, one of them of equal rows."""
+    X, y, w = (part[:24].copy() for part in table)
+    groups = np.random.default_rng(2).choice([*"uvwxyz", "of its own"], len(y)).astype(object)
+    X[10:14], y[10:14], groups[10:14] = X[10], y[10], "copies"
+    fitted = clone(nb).fit(X, y, w)
+    result = fitted.loo(X, y, w, groups=list(groups))
+    rows, r = fitted._encode(X), one_hot(fitted._class_index(y), len(fitted.classes_), w)
+    for label in np.unique(groups):
+        others, own = np.flatnonzero(groups != label), np.flatnonzero(groups == label)
+        stats = fitted.prior_.suffstats({name: x[others] for name, x in rows.items()}, r[others])
+        want = fitted.prior_.update(stats).log_joint({name: x[own] for name, x in rows.items()})
+        np.testing.assert_allclose(result.log_joint[own], want, rtol=1e-10, atol=1e-10)
+    alone = fitted.loo(X, y, w, groups=np.arange(len(y)))
+    np.testing.assert_allclose(alone.log_joint, fitted.loo(X, y, w).log_joint, rtol=1e-10, atol=1e-10)
+
+
+def test_copies_that_leave_together(table):
+    """Every row five times: leave-one-out then says what it says of single rows of five times the weight."""
+    X, y, w = table
+    X, y, w = (np.concatenate([part] * 5) for part in (X, y, w))
+    for nb in (GaussianNB(), BernoulliNB(binarize=3), CategoricalNB(), PoissonNB()):
+        fitted = clone(nb).fit(X, y)
+        groups = copies(X, y)
+        once = np.unique(groups, return_index=True)[1]
+        weight = np.bincount(groups)
+        together = fitted.loo(X, y, groups=groups).log_joint[once]
+        want = clone(nb).fit(X[once], y[once], weight).loo(X[once], y[once], weight).log_joint
+        np.testing.assert_allclose(together, want, rtol=1e-10)
+        assert fitted.loo(X, y).elpd > fitted.loo(X, y, groups=groups).elpd
+
+
+def test_rows_that_occur_more_than_once():
+    nan = np.nan
+    X = np.array([[1.0, nan], [2, 3], [1, nan], [-0.0, 0], [0, -0.0], [2, 3], [2, 3.5]])
+    y = np.array(["a", "a", "a", "b", "b", "c", "a"])
+    want = [0, 1, 0, 2, 2, 3, 4]
+    for rows in (X, X.astype(np.float32), pd.DataFrame(X), pd.DataFrame(X).astype(object), np.asfortranarray(X)):
+        assert copies(rows, y).tolist() == want
+        assert copies(rows, list(y)).tolist() == want
+    words = np.array([["u", None], ["v", "w"], ["u", None]], dtype=object)
+    assert copies(words, [0, 0, 0]).tolist() == [0, 1, 0]
+    assert copies(pd.DataFrame(words), pd.Series(["p", "p", "q"])).tolist() == [0, 1, 2]
+    counts = sparse.csr_matrix(([1.0, 2, 0, 1, 2], ([0, 0, 1, 1, 1], [1, 3, 0, 1, 3])), shape=(3, 4))
+    assert copies(counts, [0, 0, 0]).tolist() == [0, 0, 1]
+    assert copies(counts, [0, 1, 0]).tolist() == [0, 1, 2]
+    assert copies(sparse.csr_matrix(np.nan_to_num(X)), y).tolist() == [0, 1, 0, 2, 2, 3, 4]
+    with pytest.raises(ValueError, match="`y` has 3 labels"):
+        copies(X, [1, 2, 3])
 
 
 @pytest.mark.slow
