@@ -10,7 +10,7 @@ from ..families.classes import AbstractClasses, FixedClasses
 from ..families.complement import DirichletComplement
 from ..naive_bayes import Parameters, Rows, Statistics
 from ..statistics import Counts
-from ._base import BLOCK, AbstractNB, numeric, refuse_no_amounts
+from ._base import BLOCK, AbstractNB, boolean, numeric, refuse_no_amounts
 
 
 class ComplementNB(AbstractNB):
@@ -80,6 +80,7 @@ class ComplementNB(AbstractNB):
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
+        boolean("norm", self.norm)
         return {BLOCK: DirichletComplement(self._concentration(shape))}
 
     def _widen(self, classes: np.ndarray) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from .._support import checked_prior
 from ..families.full_gaussian import NormalInverseWishart
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.tied_gaussian import TiedNormalInverseWishart
@@ -28,8 +29,8 @@ class GaussianDA(AbstractNB):
     priors : (c,), optional
         fixed class probabilities
     prior : NormalInverseWishart, TiedNormalInverseWishart or KnownVarianceNormal, optional
-        a prior of your own, of the type that belongs to `covariance`, with the shapes of the data. By default it is
-        scaled by the data, see the Notes
+        a prior of your own, of the type that belongs to `covariance`; its fields are broadcast to their axes. By
+        default it is scaled by the data, see the Notes
     class_alpha : float or (c,), default 1
         Dirichlet concentration of the class probabilities, used unless `priors` are given
     estimate : "predictive" (default), "mean", "map" or "mle"
@@ -86,7 +87,10 @@ class GaussianDA(AbstractNB):
         family = families[self.covariance]
         c, d = len(self.classes_), self.n_features_in_
         if self.prior is not None:
-            return {BLOCK: self._own(family, c, d)}
+            if type(self.prior) is not family:
+                found, needed = type(self.prior).__name__, family.__name__
+                raise ValueError(f"`prior` is a {found}; covariance={self.covariance!r} needs a {needed}")
+            return {BLOCK: checked_prior("prior", self.prior, {"class": c, "feature": d})}
         if stats is None:
             centre, spread = np.zeros(d), np.ones(d)
         else:
@@ -98,24 +102,6 @@ class GaussianDA(AbstractNB):
         if self.covariance == "shared":
             return {BLOCK: TiedNormalInverseWishart(m, kappa, np.array([d + _DEGREES]), scale)}
         return {BLOCK: NormalInverseWishart(m, kappa, np.full(c, d + _DEGREES), np.tile(scale, (c, 1, 1)))}
-
-    def _own(self, family: Any, c: int, d: int) -> Any:
-        """The prior given, or a ValueError on what is wrong with it."""
-        prior: Any = self.prior
-        if type(prior) is not family:
-            found, needed = type(prior).__name__, family.__name__
-            raise ValueError(f"`prior` is a {found}; covariance={self.covariance!r} needs a {needed}")
-        if prior.m.shape != (c, d):
-            raise ValueError(f"`prior` has means of shape {prior.m.shape}; {c} classes of {d} features need {(c, d)}")
-        if isinstance(prior, KnownVarianceNormal):
-            return prior
-        if not (np.asarray(prior.nu) > d - 1).all() or not (np.asarray(prior.kappa) > 0).all():
-            raise ValueError(f"`prior` has nu = {prior.nu}, kappa = {prior.kappa}; it needs nu > {d - 1}, kappa > 0")
-        try:
-            np.linalg.cholesky(prior.S)
-        except np.linalg.LinAlgError:
-            raise ValueError("`prior` has a scale S that is not positive definite, such as a singular one") from None
-        return prior
 
     def _scale(self, stats: Statistics) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of every feature over all rows, (d,); the variance is 1 where a feature never varies."""

@@ -19,10 +19,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .._rows import is_missing_free
 from .._special import log_normalize
+from .._support import undefined
 from .._typing import Float, Shaped, Sparse
 from ..naive_bayes import Rows, Statistics
 from ..statistics import Moments, class_totals, one_hot
@@ -169,6 +171,23 @@ def _what_is_checked(estimator: Any, rows: Rows, r: Sparse) -> Statistics:
     return Statistics(n, blocks)
 
 
+def _refuse_undefined_without(estimator: Any, rows: Rows, r: Sparse) -> None:
+    """Raise a ValueError where an improper prior and all rows but one do not make the posterior a density."""
+    held, prior = estimator.statistics_, estimator.prior_
+    blocks = {name: block for name, block in prior.blocks.items() if block.is_improper}
+    for i in range(r.shape[0]) if blocks else ():
+        for name, block in blocks.items():
+            row = rows[name][[i]]
+            row = np.asarray(row.toarray() if sparse.issparse(row) else row, float)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                why = undefined(block.update(held.blocks[name] - block.suffstats(row, r[[i]])))
+            if why:
+                raise ValueError(
+                    f"`prior` is improper, and without row {i} of `X` the posterior is no density: {why}. Give more "
+                    "rows of every class, or a proper prior"
+                )
+
+
 def loo(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> LooResult:
     """Exact leave-one-out of rows that a fitted estimator has learnt from.
 
@@ -192,5 +211,6 @@ def loo(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> LooResult:
     rows, r = estimator._rows(X), one_hot(index, len(estimator.classes_), weights)
     estimator._without(_what_is_checked(estimator, rows, r))
     posterior = estimator.posterior_
+    _refuse_undefined_without(estimator, rows, r)
     table = posterior.log_loo(rows, r)
     return LooResult(estimator.classes_, index, weights, table, functools.partial(posterior.log_joint, rows))
