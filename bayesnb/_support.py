@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 LEAST_COUNT, MOST_COUNT = 1e-50, 1e50  # of a pseudo-count
-LEAST_AMOUNT, MOST_AMOUNT = 1e-280, 1e300  # of a variance, a length or a rate with a unit
-MOST_CENTRE = 1e150  # of a mean: its square is a number
+LEAST_AMOUNT, MOST_AMOUNT = 1e-280, 1e300  # of a variance or a rate with a unit
+LEAST_LENGTH, MOST_LENGTH = 1e-140, 1e150  # of a bandwidth: its square is an amount
+MOST_CENTRE = 1e100  # of a mean
 LEAST_PROBABILITY = 1e-300  # of a class; below, only 0
 _ASYMMETRY = 1e-8  # of a covariance, relative to its standard deviations
 _SINGULAR = 1e-14  # least eigenvalue of a correlation matrix
@@ -69,6 +70,7 @@ class Support:
 REAL = Support("real", -MOST_CENTRE, MOST_CENTRE)
 COUNT = Support("positive", LEAST_COUNT, MOST_COUNT)
 AMOUNT = Support("positive", LEAST_AMOUNT, MOST_AMOUNT)
+LENGTH = Support("positive", LEAST_LENGTH, MOST_LENGTH)
 DEGREES = Support("degrees", 0.0, MOST_COUNT)
 SIMPLEX = Support("simplex", LEAST_PROBABILITY, 1.0)
 POSITIVE_DEFINITE = Support("matrix", LEAST_AMOUNT, MOST_AMOUNT)

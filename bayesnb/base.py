@@ -16,7 +16,7 @@ from scipy import sparse
 from ._pytree import leaves
 from ._random import Key
 from ._special import log_floor, namespace
-from ._support import Field, improper
+from ._support import Field, declare, improper
 from ._typing import Array, Float, Int, Real, Sparse, Theta
 
 
@@ -46,8 +46,9 @@ class AbstractConjugate(AbstractBlock):
     blank: ClassVar[float | None] = float("nan")
     """What a cell that is not there holds: NaN, left out; 0 where counts share a row; None where rows are complete."""
 
-    fields_: ClassVar[Mapping[str, Field]]
-    """Support and axes of every field of the dataclass, by name: what validation, prior fitting and files read."""
+    fields_: ClassVar[Mapping[str, Field]] = declare()
+    """Support and axes of every field of the dataclass, by name: what validation, prior fitting and files read. A
+    family without declarations has no field checked."""
 
     @property
     def no_evidence(self) -> str | None:

@@ -203,6 +203,11 @@ class NaiveBayes:
             draws[name] = block.sample(block_key, shape)
         return draws
 
+    @property
+    def is_improper(self) -> bool:
+        """Whether some block has no normaliser, because a field is at an improper limit of its support."""
+        return any(block.is_improper for block in self.blocks.values())
+
     def refuse_improper(self, what: str) -> None:
         """Raise a ValueError that says why there is no such thing where a block is improper."""
         for block in self.blocks.values():

@@ -26,9 +26,8 @@ def off(found, expected):
 
 def rows_and_priors(events, weight, rng, d=5, c=3):
     share = rng.dirichlet(np.ones(d))
-    alpha = np.array([0.9 * share + 0.1 * rng.dirichlet(np.ones(d)) for _ in range(c)]) * weight + rng.uniform(
-        0.1, 1, d
-    )
+    mixed = [0.9 * share + 0.1 * rng.dirichlet(np.ones(d)) for _ in range(c)]
+    alpha = np.array(mixed) * weight + rng.uniform(0.1, 1, (c, d))
     x = np.array([share * events, rng.dirichlet(np.ones(d)) * events, [events / 3, 0, 0, events / 7, 1]])
     return np.round(x), alpha
 
@@ -44,6 +43,7 @@ def test_the_predictive_keeps_twelve_digits(events, weight, rng):
     score = block.log_score(x)
     odds, found = expected[:, 1:] - expected[:, :1], score[:, 1:] - score[:, :1]
     kept = np.abs(odds) > 1e-2 * np.abs(expected[:, 1:])  # of odds much smaller than the values digits must go
+    assert kept.any()
     assert off(found[kept], odds[kept]) < 1e-12
 
 

@@ -209,7 +209,7 @@ class AbstractNB(JointClassifier):
         self.classes_, index = _classes_of(y)
         self._learn_encoding(X, reset=True)
         self._set_statistics(self._gather(X, index, sample_weight))
-        if any(block.is_improper for block in self._conditioned.prior.blocks.values()):
+        if self._conditioned.prior.is_improper:
             _ = self._conditioned.posterior  # which says so where these rows do not make it a density
         return self
 
@@ -653,7 +653,7 @@ class AbstractNB(JointClassifier):
         """
         return self._sample(n_samples, seed, source)
 
-    def _sample(self, n_samples: int, seed: int | np.random.Generator | None, source: str, **given: Any) -> Any:
+    def _sample(self, n_samples: Any, seed: int | np.random.Generator | None, source: str, **given: Any) -> Any:
         check_is_fitted(self)
         if not isinstance(n_samples, Integral) or n_samples < 0:
             raise ValueError(f"`n_samples` is {n_samples!r}; it needs to be a whole number, at least 0")
@@ -663,7 +663,7 @@ class AbstractNB(JointClassifier):
         if source == "prior":
             model.refuse_improper("draws from the prior")
         rng = generator(seed)
-        log_pi = np.broadcast_to(model.classes.log_predictive(), (n_samples, len(self.classes_)))
+        log_pi = np.broadcast_to(model.classes.log_predictive(), (int(n_samples), len(self.classes_)))
         y = categorical(rng, log_pi)
         return self._as_input(self._draw(model, rng, y, **given)), self.classes_[y]
 
@@ -839,7 +839,7 @@ def boolean(name: str, value: Any) -> bool:
     raise ValueError(f"`{name}` is {shortened(value)}; it needs to be True or False")
 
 
-def concentration(alpha: Any, force_alpha: bool, shape: tuple[int, ...]) -> np.ndarray:
+def concentration(alpha: Any, force_alpha: Any, shape: tuple[int, ...]) -> np.ndarray:
     """scikit-learn's `alpha` and `force_alpha`, as concentrations of a Dirichlet or beta prior.
 
     With force_alpha=False values below 1e-10 are raised to it, as in scikit-learn; a proper prior has no zeros.

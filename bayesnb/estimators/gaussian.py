@@ -18,6 +18,7 @@ _KAPPA, _SHAPE = 0.1, 1.0
 _FIRM = 1e5  # pseudo-rows of a column that never varies, for every row fitted
 _LARGEST = 1e150  # of a cell that is fitted, so that sums of its squares are numbers
 _MOST_SMOOTHING = 1e6
+_MOST_DEVIATIONS = 1e140  # whose square is a number
 _LEAST = 1e-280  # of a variance, so that rounding it does no harm; below, a column counts as one that never varies
 
 
@@ -121,6 +122,8 @@ class GaussianNB(AbstractNB):
                     f"`known_variance` has {known[at]:g} and `prior.variance` {own.variance[at]:g} (class {at[0]}, "
                     f"feature {at[1]}): they contradict each other. Give both the same value"
                 )
+            if known is not None:
+                refuse_far_centres(own)
             return {BLOCK: own}
         centre, spread = self._scale(stats)
         firm = spread == 0
@@ -171,3 +174,14 @@ def refuse_overflow(estimator: Any, moments: Moments) -> None:
         f"Values too large to be squared in data passed to {type(estimator).__name__} (input X): column "
         f"{label}; rescale it: squares of numbers beyond {_LARGEST:g} overflow."
     )
+
+
+def refuse_far_centres(block: KnownVarianceNormal) -> None:
+    """Raise a ValueError on a prior mean so many standard deviations from 0 that their square is no number."""
+    far = abs(block.m) > _MOST_DEVIATIONS * np.sqrt(block.variance)
+    if far.any():
+        at = tuple(np.argwhere(far)[0])
+        raise ValueError(
+            f"`prior.m` has {block.m[at]:g} (class {at[0]}, feature {at[1]}), where `prior.variance` has "
+            f"{block.variance[at]:g}; it needs to be within {_MOST_DEVIATIONS:g} standard deviations of 0"
+        )

@@ -12,10 +12,11 @@ from ..families.known_gaussian import KnownVarianceNormal
 from ..families.tied_gaussian import TiedNormalInverseWishart
 from ..naive_bayes import Parameters, Rows, Statistics
 from ._base import BLOCK, AbstractNB, numeric
-from .gaussian import column_scale, refuse_overflow
+from .gaussian import column_scale, refuse_far_centres, refuse_overflow
 
 # The default prior, in pseudo-rows: see the Notes of GaussianDA.
 _KAPPA, _DEGREES = 0.1, 1.0
+_FAR = 1e4  # standard deviations of a prior mean from the rows: its square keeps eight digits of the rest
 
 
 class GaussianDA(AbstractNB):
@@ -90,7 +91,12 @@ class GaussianDA(AbstractNB):
             if type(self.prior) is not family:
                 found, needed = type(self.prior).__name__, family.__name__
                 raise ValueError(f"`prior` is a {found}; covariance={self.covariance!r} needs a {needed}")
-            return {BLOCK: checked_prior("prior", self.prior, {"class": c, "feature": d})}
+            own = checked_prior("prior", self.prior, {"class": c, "feature": d})
+            if isinstance(own, KnownVarianceNormal):
+                refuse_far_centres(own)
+            elif stats is not None:
+                self._refuse_far_centres(own, stats.blocks[BLOCK])
+            return {BLOCK: own}
         if stats is None:
             centre, spread = np.zeros(d), np.ones(d)
         else:
@@ -102,6 +108,18 @@ class GaussianDA(AbstractNB):
         if self.covariance == "shared":
             return {BLOCK: TiedNormalInverseWishart(m, kappa, np.array([d + _DEGREES]), scale)}
         return {BLOCK: NormalInverseWishart(m, kappa, np.full(c, d + _DEGREES), np.tile(scale, (c, 1, 1)))}
+
+    def _refuse_far_centres(self, prior: Any, stats: Any) -> None:
+        """Raise a ValueError on a prior mean so far from the rows that S would lose all digits but its direction."""
+        spread = np.diagonal(prior.S, axis1=-2, axis2=-1) + np.diagonal(stats.ss, axis1=-2, axis2=-1)
+        far = (abs(stats.mean - prior.m) > _FAR * np.sqrt(spread)) & (stats.n > 0)[:, None]
+        if far.any():
+            k, j = np.argwhere(far)[0]
+            raise ValueError(
+                f"`prior.m` has {prior.m[k, j]:g} (class {k}, feature {j}), and the rows of that class have the mean "
+                f"{stats.mean[k, j]:g}: more than {_FAR:g} standard deviations apart, at which a covariance matrix "
+                "loses its digits. Move the prior to the unit and place of the rows"
+            )
 
     def _scale(self, stats: Statistics) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of every feature over all rows, (d,); the variance is 1 where a feature never varies."""

@@ -111,8 +111,8 @@ class GammaExponential(AbstractConjugate):
 
     def log_third_cumulant(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
         """Σ_j ψ₂(a) − 2a x³/b³ + 3x²/b²."""
-        squares = contract(x * x, 3 / self.b**2, tetragamma(self.a))
-        return squares + contract(x**3, -2 * self.a / self.b**3, 0 * self.a)
+        squares = contract(x * x, 3 / self.b / self.b, tetragamma(self.a))
+        return squares + contract(x * x * x, -2 * self.a / self.b / self.b / self.b, 0 * self.a)
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of log λ = log G(a) − log b."""

@@ -132,7 +132,8 @@ class GammaPoisson(AbstractConjugate):
     def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j x³ ψ₂(a) − 2a/b³ + 3x/b²."""
         cubes = each(x, lambda count: count * count * count)
-        return contract(x, 3 / self.b**2, -2 * self.a / self.b**3) + contract(cubes, tetragamma(self.a), 0 * self.a)
+        line = contract(x, 3 / self.b / self.b, -2 * self.a / self.b / self.b / self.b)
+        return line + contract(cubes, tetragamma(self.a), 0 * self.a)
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of log λ = log G(a) − log b."""

@@ -15,19 +15,21 @@ Statistics and Computing 27, §2.1 (elpd, its standard error and p_loo); there b
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .._rows import is_missing_free
 from .._special import log_normalize
-from .._support import undefined
+from .._support import AMOUNT, COUNT, undefined
 from .._typing import Float, Shaped, Sparse
-from ..naive_bayes import Rows, Statistics
+from ..naive_bayes import NaiveBayes, Rows, Statistics
 from ..statistics import Moments, class_totals, one_hot
+
+_LOST = 1e-7  # a pseudo-count below is lost beside the weight of a row
+_ROUNDING = 1e-14  # of statistics from which a row has been taken
 
 
 @dataclass(frozen=True)
@@ -171,21 +173,57 @@ def _what_is_checked(estimator: Any, rows: Rows, r: Sparse) -> Statistics:
     return Statistics(n, blocks)
 
 
-def _refuse_undefined_without(estimator: Any, rows: Rows, r: Sparse) -> None:
-    """Raise a ValueError where an improper prior and all rows but one do not make the posterior a density."""
+def _needs_refits(prior: NaiveBayes, posterior: NaiveBayes) -> bool:
+    """Whether a hyperparameter of the prior is lost beside the rows, so that taking a row out would not leave it.
+
+    1e-50 + 3 − 3 is 0 in float64; 1e-50 + (3 − 3) is right.
+    """
+    pairs: list[tuple[Any, Any]] = [(prior.classes, posterior.classes)]
+    pairs += [(block, posterior.blocks[name]) for name, block in prior.blocks.items()]
+    for before, after in pairs:
+        before, after = (getattr(one, "block", one) for one in (before, after))
+        for name, declared in before.fields_.items():
+            if declared.support in (COUNT, AMOUNT):
+                value, grown = getattr(before, name), getattr(after, name)
+                if (value < (_LOST if declared.support is COUNT else 1e-9 * grown)).any():
+                    return True
+    return False
+
+
+def _log_joint_by_refits(estimator: Any, rows: Rows, r: Sparse) -> Float[np.ndarray, "n c"]:
+    """`NaiveBayes.log_loo` by an update with the statistics of all other rows, one row at a time.
+
+    Raises
+    ------
+    ValueError
+        where an improper prior and all rows but one do not make the posterior a density
+    """
     held, prior = estimator.statistics_, estimator.prior_
-    blocks = {name: block for name, block in prior.blocks.items() if block.is_improper}
-    for i in range(r.shape[0]) if blocks else ():
-        for name, block in blocks.items():
-            row = rows[name][[i]]
-            row = np.asarray(row.toarray() if sparse.issparse(row) else row, float)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                why = undefined(block.update(held.blocks[name] - block.suffstats(row, r[[i]])))
-            if why:
+    table = np.empty(r.shape)
+    for i in range(r.shape[0]):
+        row = {name: x[[i]].astype(float) for name, x in rows.items()}
+        left = held - prior.suffstats(row, r[[i]])
+        n = np.where(left.n > _ROUNDING * held.n, left.n, 0)
+        blocks = {name: _floored(stats, held.blocks[name]) for name, stats in left.blocks.items()}
+        with np.errstate(divide="ignore", invalid="ignore"):
+            posterior = prior.update(Statistics(n, blocks))
+        for name, block in prior.blocks.items():
+            if block.is_improper and (why := undefined(posterior.blocks[name])):
                 raise ValueError(
                     f"`prior` is improper, and without row {i} of `X` the posterior is no density: {why}. Give more "
                     "rows of every class, or a proper prior"
                 )
+        table[i] = posterior.log_joint(row)[0]
+    return table
+
+
+def _floored(left: Any, held: Any) -> Any:
+    """Statistics in which what rounding has left of a weight, a total or a sum of squares is 0."""
+    names = [name for name in ("n", "total", "ss") if hasattr(left, name)]
+    pairs = {name: (getattr(left, name), getattr(held, name)) for name in names}
+    if any(one.shape != two.shape for one, two in pairs.values()):
+        return left
+    return replace(left, **{k: np.where(abs(one) > _ROUNDING * abs(two), one, 0) for k, (one, two) in pairs.items()})
 
 
 def loo(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> LooResult:
@@ -211,6 +249,8 @@ def loo(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> LooResult:
     rows, r = estimator._rows(X), one_hot(index, len(estimator.classes_), weights)
     estimator._without(_what_is_checked(estimator, rows, r))
     posterior = estimator.posterior_
-    _refuse_undefined_without(estimator, rows, r)
-    table = posterior.log_loo(rows, r)
+    if estimator.prior_.is_improper or _needs_refits(estimator.prior_, posterior):
+        table = _log_joint_by_refits(estimator, rows, r)
+    else:
+        table = posterior.log_loo(rows, r)
     return LooResult(estimator.classes_, index, weights, table, functools.partial(posterior.log_joint, rows))

@@ -37,7 +37,7 @@ def sample_posterior(
         if value < 1:
             raise ValueError(f"`{name}` is {value}; at least 1 is needed")
     prior, posterior = estimator.prior_, estimator.posterior_
-    proper = not any(block.is_improper for block in prior.blocks.values())
+    proper = not prior.is_improper
     if method == "nuts":
         prior.refuse_improper("draws from its generative model, which method='nuts' needs (method='exact' does not)")
     rows = None if X is None else estimator._encode(X)
