@@ -7,6 +7,7 @@ out (inside `jit`, `vmap`, `grad`).
 """
 
 import abc
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy import sparse
 from ._pytree import leaves
 from ._random import Key
 from ._special import log_floor, namespace
+from ._support import Field, declare, improper
 from ._typing import Array, Float, Int, Real, Sparse, Theta
 from .exact import ExactSum
 
@@ -45,8 +47,23 @@ class AbstractConjugate(AbstractBlock):
     blank: ClassVar[float | None] = float("nan")
     """What a cell that is not there holds: NaN, left out; 0 where counts share a row; None where rows are complete."""
 
-    no_evidence: ClassVar[str | None] = None
-    """Why `log_marginal` is not to be read as an evidence, where it is not."""
+    fields_: ClassVar[Mapping[str, Field]] = declare()
+    """Support and axes of every field of the dataclass, by name: what validation, prior fitting and files read. A
+    family without declarations has no field checked."""
+
+    @property
+    def no_evidence(self) -> str | None:
+        """Why `log_marginal` is not to be read as an evidence, where it is not: here, under an improper prior."""
+        return improper(self)
+
+    @property
+    def is_improper(self) -> bool:
+        """Whether a field is at an improper limit of its support, as κ = 0."""
+        return improper(self) is not None
+
+    def rounding_of(self, field: str) -> Any:
+        """What rounding alone may make of a field that is 0 in exact arithmetic."""
+        return 0.0
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -21,6 +21,7 @@ from ._pytree import leaves, pytree
 from ._random import Key, split
 from ._rows import csr_slice, slices
 from ._special import namespace
+from ._support import improper
 from ._typing import Array, Float, Sparse, Theta, Value
 from .base import AbstractConjugate, as_jax, from_sites, to_sites
 from .exact import ExactSum, sums_of_weights
@@ -265,6 +266,17 @@ class NaiveBayes:
         for block_key, (name, block) in zip(keys[1:], self.blocks.items(), strict=True):
             draws[name] = block.sample(block_key, shape)
         return draws
+
+    @property
+    def is_improper(self) -> bool:
+        """Whether some block has no normaliser, because a field is at an improper limit of its support."""
+        return any(block.is_improper for block in self.blocks.values())
+
+    def refuse_improper(self, what: str) -> None:
+        """Raise a ValueError that says why there is no such thing where a block is improper."""
+        for block in self.blocks.values():
+            if block.is_improper:
+                raise ValueError(f"`prior` is improper, so there are no {what}; give a proper prior: {improper(block)}")
 
     def mean(self) -> Parameters:
         """Mean of the parameters."""

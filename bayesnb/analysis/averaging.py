@@ -106,6 +106,7 @@ class FeatureAverage(JointClassifier):
         nb = clone(self.estimator).fit(X, y, sample_weight)
         if nb.estimate != "predictive":
             raise ValueError(f"`estimator` has estimate={nb.estimate!r}; averaging needs 'predictive'")
+        nb.prior_.refuse_improper("Bayes factors of features")
         d = nb.n_features_in_
         prior = np.asarray(self.inclusion, float)
         if prior.shape not in ((), (d,)) or not ((prior >= 0) & (prior <= 1)).all():

@@ -1,5 +1,7 @@
 """How many free parameters a generative classifier has, with and without the naive assumption."""
 
+from numbers import Integral
+
 
 def count_parameters(n_features: int, n_classes: int = 2, n_levels: int = 2, *, naive: bool = True) -> int:
     """Free parameters of p(x, y) for categorical features.
@@ -17,10 +19,13 @@ def count_parameters(n_features: int, n_classes: int = 2, n_levels: int = 2, *, 
     Raises
     ------
     ValueError
-        if a number is out of range
+        if one of the numbers is not whole or out of range
     """
     for name, value, least in (("n_features", n_features, 0), ("n_classes", n_classes, 1), ("n_levels", n_levels, 1)):
-        if value < least:
-            raise ValueError(f"`{name}` is {value}; it needs to be at least {least}")
+        if not isinstance(value, Integral) or value < least:
+            raise ValueError(
+                f"`{name}` is {value!r}; it needs to be a whole number, at least {least}. Of features with different "
+                "numbers of levels, count one at a time and add up what each adds to `n_classes` − 1"
+            )
     cells = n_features * (n_levels - 1) if naive else n_levels**n_features - 1
     return n_classes - 1 + n_classes * cells

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from importlib import import_module
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
@@ -38,6 +39,7 @@ from .._pytree import kept_inside, leaves, map_leaves, tell_jax
 from .._random import categorical, generator
 from .._rows import csr_slice, distinct
 from .._special import log_normalize
+from .._support import COUNT, SIMPLEX, Support, as_numbers, checked_numbers, shortened, undefined
 from .._typing import Scalar, Sparse
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics, by_rows, fold_rows
@@ -157,7 +159,9 @@ class _Conditioned:
     @functools.cached_property
     @kept_inside()
     def posterior(self) -> NaiveBayes:
-        return self.prior.update(self.statistics)
+        with np.errstate(divide="ignore", invalid="ignore"):  # of an improper prior, where `refuse_undefined` looks
+            posterior = self.prior.update(self.statistics)
+        return refuse_undefined(self.prior, posterior)
 
     def later(self, prior: NaiveBayes, X: Sparse, r: Sparse) -> "_Conditioned":
         """The same with more rows, which wait while all that wait are few, and have fewer cells than the statistics."""
@@ -229,7 +233,10 @@ class AbstractNB(JointClassifier):
         y = _labels(y)
         self.classes_, index = _classes_of(y)
         self._learn_encoding(X, reset=True)
-        return self._set_statistics(self._gather(X, index, sample_weight))
+        self._set_statistics(self._gather(X, index, sample_weight))
+        if self._conditioned.prior.is_improper:
+            _ = self._conditioned.posterior  # which says so where these rows do not make it a density
+        return self
 
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -434,15 +441,17 @@ class AbstractNB(JointClassifier):
         name, c = self._prior_name, len(self.classes_)
         given = getattr(self, name)
         if given is not None:
-            pi = np.asarray(given, float)
+            pi = as_numbers(name, given, f"{c} probabilities that sum to 1")
             if pi.shape != (c,):
                 raise ValueError(f"Number of priors must match number of classes, {c}; `{name}` has shape {pi.shape}")
             if not (pi >= 0).all():
                 raise ValueError(f"Priors must be non-negative; `{name}` is {pi}")
             if not np.isclose(pi.sum(), 1, rtol=0, atol=1e-8):
                 raise ValueError(f"The sum of the priors should be 1; `{name}` is {pi}")
+            if not SIMPLEX.holds(pi):
+                raise ValueError(f"`{name}` is {pi}; it needs {SIMPLEX.describe()}")
             return FixedClasses(pi / pi.sum())
-        if not getattr(self, "fit_prior", True):
+        if not boolean("fit_prior", getattr(self, "fit_prior", True)):
             return FixedClasses(np.full(c, 1 / c))
         return DirichletClasses(np.array(positive("class_alpha", self.class_alpha, (c,))))
 
@@ -528,6 +537,8 @@ class AbstractNB(JointClassifier):
         Their mean is the posterior mean of the class probability, which differs from `predict_proba`, where the joint
         is averaged first and normalised then.
         """
+        if not isinstance(n_draws, Integral) or n_draws < 1:
+            raise ValueError(f"`n_draws` is {n_draws!r}; it needs to be a whole number, at least 1")
         rows, rng = self._encode(X), generator(seed)
         size = sum(leaf.size for leaf in leaves(self.posterior_))
         step = max(1, _DRAWN // size)
@@ -662,6 +673,7 @@ class AbstractNB(JointClassifier):
         return float(self.prior_.log_marginal(self.statistics_))
 
     @property
+    @reads_one_state
     @kept_inside()
     def digits_lost_(self) -> float:
         """Decimal digits, of sixteen, that rounding may have taken from the least certain sum of `statistics_`.
@@ -727,13 +739,17 @@ class AbstractNB(JointClassifier):
         """
         return self._sample(n_samples, seed, source)
 
-    def _sample(self, n_samples: int, seed: int | np.random.Generator | None, source: str, **given: Any) -> Any:
+    def _sample(self, n_samples: Any, seed: int | np.random.Generator | None, source: str, **given: Any) -> Any:
         check_is_fitted(self)
+        if not isinstance(n_samples, Integral) or n_samples < 0:
+            raise ValueError(f"`n_samples` is {n_samples!r}; it needs to be a whole number, at least 0")
         if source not in ("posterior", "prior"):
             raise ValueError(f"`source` is {source!r}; choose 'posterior' or 'prior'")
         model = self.posterior_ if source == "posterior" else self.prior_
+        if source == "prior":
+            model.refuse_improper("draws from the prior")
         rng = generator(seed)
-        log_pi = np.broadcast_to(model.classes.log_predictive(), (n_samples, len(self.classes_)))
+        log_pi = np.broadcast_to(model.classes.log_predictive(), (int(n_samples), len(self.classes_)))
         y = categorical(rng, log_pi)
         return self._as_input(self._draw(model, rng, y, **given)), self.classes_[y]
 
@@ -752,6 +768,7 @@ class AbstractNB(JointClassifier):
         X : rows as in `predict`
         y : labels as in `fit`; None makes them a latent discrete site, for enumeration or prior simulation
         """
+        self.prior_.refuse_improper("draws from its generative model")
         self.prior_.model(self._encode(X), None if y is None else self._class_index(np.asarray(y)))
 
     @reads_one_state
@@ -781,8 +798,8 @@ class AbstractNB(JointClassifier):
         Returns
         -------
         arviz.InferenceData (ArviZ below 1) or xarray.DataTree
-            groups posterior and prior, and with X, y: posterior_predictive (label of each row), log_likelihood
-            (log p(x_i, y_i | θ), nats) and observed_data
+            groups posterior and prior (no prior where it is improper), and with X, y: posterior_predictive (label of
+            each row), log_likelihood (log p(x_i, y_i | θ), nats) and observed_data
         """
         from ..sampling.posterior import sample_posterior
 
@@ -892,33 +909,41 @@ def _alike(a: Any, b: Any) -> bool:
     return a is b or bool(np.array_equal(a, b))
 
 
-def positive(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """A hyperparameter as positive finite floats broadcast to a shape, or a ValueError that names it."""
-    try:
-        array = np.asarray(value, float)
-        full = np.broadcast_to(array, shape)
-    except (TypeError, ValueError):
-        found = f"shape {np.shape(value)}" if np.shape(value) else repr(value)
-        raise ValueError(f"`{name}` is {found}; it needs positive numbers that broadcast to {shape}") from None
-    if not (np.isfinite(array).all() and (array > 0).all()):
-        raise ValueError(f"`{name}` is {value!r}; it needs to be positive and finite")
-    return full
+def positive(name: str, value: Any, shape: tuple[int, ...], support: Support = COUNT) -> np.ndarray:
+    """A hyperparameter as positive floats in a range, broadcast to a shape, or a ValueError that names all three."""
+    return checked_numbers(name, value, shape, support)
 
 
-def concentration(alpha: Any, force_alpha: bool, shape: tuple[int, ...]) -> np.ndarray:
+def boolean(name: str, value: Any) -> bool:
+    """A switch, or a ValueError that names it: a string or an array is neither on nor off."""
+    if isinstance(value, bool | np.bool_ | Integral):
+        return bool(value)
+    raise ValueError(f"`{name}` is {shortened(value)}; it needs to be True or False")
+
+
+def concentration(alpha: Any, force_alpha: Any, shape: tuple[int, ...]) -> np.ndarray:
     """scikit-learn's `alpha` and `force_alpha`, as concentrations of a Dirichlet or beta prior.
 
     With force_alpha=False values below 1e-10 are raised to it, as in scikit-learn; a proper prior has no zeros.
     """
-    if not force_alpha:
-        alpha = np.maximum(alpha, 1e-10)
-    try:
-        return positive("alpha", alpha, shape)
-    except ValueError as error:
-        if np.any(np.asarray(alpha) == 0):
-            hint = "estimate='mle' is the estimate without smoothing"
-            raise ValueError(f"`alpha` is {alpha!r}; a prior needs alpha > 0. {hint}") from None
-        raise error
+    given = as_numbers("alpha", alpha, f"numbers ({COUNT.describe()}) that broadcast to {shape}")
+    if not boolean("force_alpha", force_alpha):
+        return positive("alpha", np.maximum(given, 1e-10), shape)
+    if np.any(given == 0):
+        hint = "estimate='mle' is the estimate without smoothing"
+        raise ValueError(f"`alpha` is {alpha!r}; a prior needs alpha > 0, {COUNT.describe()}. {hint}")
+    return positive("alpha", alpha, shape)
+
+
+def refuse_undefined(prior: NaiveBayes, posterior: NaiveBayes) -> NaiveBayes:
+    """The posterior, or a ValueError where an improper prior and few rows do not make it a density."""
+    for name, block in prior.blocks.items():
+        if block.is_improper and (why := undefined(posterior.blocks[name])):
+            raise ValueError(
+                f"`prior` is improper, and with the rows so far the posterior is no density: {why}. Nothing can be "
+                "predicted from it; give more rows of every class, or a proper prior"
+            )
+    return posterior
 
 
 def refuse(estimator: Any, X: Any, bad: Any, what: str, advice: str) -> None:
@@ -948,6 +973,7 @@ def refuse_no_amounts(estimator: Any, X: Any, advice: str) -> None:
 
 def of_any_type(estimator: Any, X: Any, **checks: Any) -> Any:
     """scikit-learn's `validate_data` for cells of any type, missing ones too; a data frame keeps the types it has."""
+    _refuse_lazy(X)
     if not hasattr(X, "columns"):
         return _validated(estimator, X, dtype=None, ensure_all_finite=False, **checks)
     checks.pop("accept_sparse", None)
@@ -975,6 +1001,7 @@ def numeric(estimator: Any, X: Any, *, sparse_ok: bool, missing_ok: bool = True,
 
 def _validated(estimator: Any, X: Any, **checks: Any) -> Any:
     """`validate_data`; of sparse rows each cell in one piece, and no cell missing unless that is allowed."""
+    _refuse_lazy(X)
     with _naming(), np.errstate(over="ignore", invalid="ignore"):  # it sums the cells to see whether all are finite
         found = validate_data(estimator, _with_nan(X), **checks)
     rows, *y = found if isinstance(found, tuple) else (found,)
@@ -985,6 +1012,12 @@ def _validated(estimator: Any, X: Any, **checks: Any) -> Any:
         if checks["ensure_all_finite"] and not np.isfinite(rows.data).all():  # of a sparse data frame, or a sum
             raise ValueError("`X` is sparse and has cells that are NaN or infinite; pass dense rows with NaN, or 0")
     return (rows, *y) if y else rows
+
+
+def _refuse_lazy(X: Any) -> None:
+    """Raise a ValueError on a query of polars that has no rows yet."""
+    if type(X).__name__ == "LazyFrame":
+        raise ValueError("`X` is a LazyFrame, a query whose rows are not there yet; pass X.collect()")
 
 
 def _labels(y: np.ndarray, name: str = "y", of_classes: bool = False) -> np.ndarray:

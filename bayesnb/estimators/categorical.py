@@ -4,6 +4,8 @@ import copy
 import functools
 import itertools
 import numbers
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -141,6 +143,8 @@ class CategoricalNB(AbstractNB):
                 f"`min_categories` is {self.min_categories!r}; 'min_categories' should have shape ({d},), or be one "
                 "number, and be whole"
             )
+        if value.min(initial=0) < 0 or value.max(initial=0) > _MOST:
+            raise ValueError(f"`min_categories` is {self.min_categories!r}; it needs to be from 0 to {_MOST}")
         return np.broadcast_to(value, d).tolist()
 
     def _columns(self) -> dict[str, np.ndarray]:
@@ -175,7 +179,8 @@ class CategoricalNB(AbstractNB):
         if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and all(v.dtype.kind == "i" for v in self.categories_):
             table = _code_table(X, self.n_categories_)
             return {name: table if len(groups) == 1 else table[:, group] for name, group in groups.items()}
-        codes = [_code(values, levels) for (values, _), levels in zip(_columns(X), self.categories_, strict=True)]
+        pairs = zip(_columns(X), self.categories_, strict=True)
+        codes = [_code(values, levels, self._label(j)) for j, ((values, _), levels) in enumerate(pairs)]
         return {name: np.stack([codes[j] for j in group], 1) for name, group in groups.items()}
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
@@ -267,7 +272,8 @@ def _levels(values: np.ndarray, declared: np.ndarray | None, least: int, label: 
     seen = values[~pd.isna(values)]
     codes = _as_numbers(seen)
     if codes is None:
-        levels = sorted(set(seen.tolist()), key=lambda value: (type(value).__name__, value))
+        with _hashable(seen, label):
+            levels = sorted(set(seen.tolist()), key=lambda value: (type(value).__name__, value))
         return np.array(levels, dtype=object)
     high = codes.max(initial=-1)
     if (codes != np.floor(codes)).any() or high >= _MOST:
@@ -293,12 +299,26 @@ def _as_numbers(values: np.ndarray) -> np.ndarray | None:
     return None
 
 
-def _code(values: np.ndarray, levels: np.ndarray) -> np.ndarray:
+@contextmanager
+def _hashable(values: np.ndarray, label: str) -> Iterator[None]:
+    """Errors about cells that cannot be levels, such as lists and mappings, name the column."""
+    try:
+        yield
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in values.tolist()})
+        raise ValueError(
+            f"`X` has cells of type {', '.join(kinds)} in column {label}, which cannot be compared as levels. Make "
+            "them strings, or give each of their entries a column of its own"
+        ) from None
+
+
+def _code(values: np.ndarray, levels: np.ndarray, label: str) -> np.ndarray:
     """Position of each value among the levels; NaN where it is missing or unknown."""
     if levels.dtype.kind == "i" and (numbers := _as_numbers(np.where(pd.isna(values), np.nan, values))) is not None:
         values = numbers  # levels are 0 … K−1
         return np.where((values >= 0) & (values < len(levels)) & (values == np.floor(values)), values, np.nan)
-    code = pd.Index(levels).get_indexer(pd.Index(values, dtype=object)).astype(float)
+    with _hashable(values, label):
+        code = pd.Index(levels).get_indexer(pd.Index(values, dtype=object)).astype(float)
     return np.where(code < 0, np.nan, code)
 
 

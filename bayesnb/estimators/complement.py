@@ -11,7 +11,7 @@ from ..families.classes import AbstractClasses, FixedClasses
 from ..families.complement import DirichletComplement
 from ..naive_bayes import Parameters, Rows, Statistics
 from ..statistics import Counts
-from ._base import BLOCK, AbstractNB, numeric, reads_one_state, refuse_no_amounts
+from ._base import BLOCK, AbstractNB, boolean, numeric, reads_one_state, refuse_no_amounts
 
 
 class ComplementNB(AbstractNB):
@@ -81,6 +81,7 @@ class ComplementNB(AbstractNB):
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
+        boolean("norm", self.norm)
         return {BLOCK: DirichletComplement(self._concentration(shape))}
 
     def _widen(self, classes: np.ndarray) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Tags
 
+from .._support import AMOUNT
 from ..families.exponential import GammaExponential
 from ..naive_bayes import Rows, Statistics
 from ._base import BLOCK, AbstractNB, numeric, positive, refuse_no_amounts
@@ -78,7 +79,7 @@ class ExponentialNB(AbstractNB):
         shape = len(self.classes_), self.n_features_in_
         alpha = positive("alpha", self.alpha, shape)
         if self.beta is not None:
-            return {BLOCK: GammaExponential(alpha, positive("beta", self.beta, shape))}
+            return {BLOCK: GammaExponential(alpha, positive("beta", self.beta, shape, AMOUNT))}
         if stats is None:
             return {BLOCK: GammaExponential(alpha, alpha)}
         n, total = (field.sum(0) for field in (stats.blocks[BLOCK].n, stats.blocks[BLOCK].total))

@@ -1,13 +1,13 @@
 """Gaussian naive Bayes for scikit-learn users."""
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from sklearn.utils import Tags
 
 from .._pytree import map_leaves
+from .._support import AMOUNT, as_numbers, checked_prior
 from ..families.gaussian import NormalInverseGamma
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.pooled_gaussian import PooledNormalInverseGamma
@@ -20,6 +20,8 @@ from ._left_out import by_cells, side_by_side
 _KAPPA, _SHAPE = 0.1, 1.0
 _FIRM = 1e5  # pseudo-rows of a column that never varies, for every row fitted
 _LARGEST = 1e150  # of a cell that is fitted, so that sums of its squares are numbers
+_MOST_SMOOTHING = 1e6
+_MOST_DEVIATIONS = 1e140  # whose square is a number
 _LEAST = 1e-280  # of a variance, so that rounding it does no harm; below, a column counts as one that never varies
 
 
@@ -39,7 +41,9 @@ class GaussianNB(AbstractNB):
         variances that are given instead of learnt, unit of the feature squared
     prior : NormalInverseGamma, PooledNormalInverseGamma or KnownVarianceNormal, optional
         a prior of your own, of the type that belongs to `variance` and `known_variance`; its fields are broadcast to
-        (c, d). By default it is scaled by the data, see the Notes
+        (c, d). Useful improper limits are allowed: κ = 0, b = 0 and −½ ≤ a ≤ 0 (−½ for each class where the variance is
+        pooled). Then there is no `log_evidence_`, and the rows have to make the posterior a density. By default the
+        prior is scaled by the data, see the Notes
     class_alpha : float or (c,), default 1
         Dirichlet concentration of the class probabilities, used unless `priors` are given
     estimate : "predictive" (default), "mean", "map" or "mle"
@@ -91,8 +95,9 @@ class GaussianNB(AbstractNB):
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
         if self.variance not in ("class", "pooled"):
             raise ValueError(f"`variance` is {self.variance!r}; choose 'class' or 'pooled'")
-        if not self.var_smoothing >= 0:
-            raise ValueError(f"`var_smoothing` is {self.var_smoothing!r}; it needs to be at least 0")
+        smoothing = as_numbers("var_smoothing", self.var_smoothing, f"one number from 0 to {_MOST_SMOOTHING:g}")
+        if smoothing.ndim or not 0 <= smoothing <= _MOST_SMOOTHING:
+            raise ValueError(f"`var_smoothing` is {self.var_smoothing!r}; it needs to be from 0 to {_MOST_SMOOTHING:g}")
         if stats is not None:
             refuse_overflow(self, stats.blocks[BLOCK])
         shape = len(self.classes_), self.n_features_in_
@@ -101,23 +106,28 @@ class GaussianNB(AbstractNB):
             family: Any = KnownVarianceNormal
         else:
             family = PooledNormalInverseGamma if pooled else NormalInverseGamma
+        known = self.known_variance
+        if known is not None:
+            if pooled:
+                raise ValueError(
+                    "`variance` is 'pooled' and `known_variance` is given too: a variance that is known is not learnt "
+                    "from pooled rows. Leave out one of the two"
+                )
+            known = positive("known_variance", known, shape, AMOUNT)
         if self.prior is not None:
             if not isinstance(self.prior, family):
                 found, needed = type(self.prior).__name__, family.__name__
                 raise ValueError(f"`prior` is a {found}; these settings of GaussianNB need a {needed}")
-            full = {f.name: getattr(self.prior, f.name) for f in fields(self.prior)}
-            shared = {"a", "b"} if pooled else set()
-            return {
-                BLOCK: family(
-                    **{
-                        name: np.array(
-                            np.broadcast_to(np.asarray(value, float), shape[1:] if name in shared else shape)
-                        )
-                        for name, value in full.items()
-                    }
+            own = checked_prior("prior", self.prior, {"class": shape[0], "feature": shape[1]})
+            if known is not None and not np.array_equal(own.variance, known):
+                at = tuple(np.argwhere(own.variance != known)[0])
+                raise ValueError(
+                    f"`known_variance` has {known[at]:g} and `prior.variance` {own.variance[at]:g} (class {at[0]}, "
+                    f"feature {at[1]}): they contradict each other. Give both the same value"
                 )
-            }
-        known = None if self.known_variance is None else positive("known_variance", self.known_variance, shape)
+            if known is not None:
+                refuse_far_centres(own)
+            return {BLOCK: own}
         total = 0.0 if stats is None else stats.n.sum()
         return {BLOCK: self._scaled(*self._scale(stats), np.asarray(total), known)}
 
@@ -203,3 +213,14 @@ def refuse_overflow(estimator: Any, moments: Moments) -> None:
         f"Values too large to be squared in data passed to {type(estimator).__name__} (input X): column "
         f"{label}; rescale it: squares of numbers beyond {_LARGEST:g} overflow."
     )
+
+
+def refuse_far_centres(block: KnownVarianceNormal) -> None:
+    """Raise a ValueError on a prior mean so many standard deviations from 0 that their square is no number."""
+    far = abs(block.m) > _MOST_DEVIATIONS * np.sqrt(block.variance)
+    if far.any():
+        at = tuple(np.argwhere(far)[0])
+        raise ValueError(
+            f"`prior.m` has {block.m[at]:g} (class {at[0]}, feature {at[1]}), where `prior.variance` has "
+            f"{block.variance[at]:g}; it needs to be within {_MOST_DEVIATIONS:g} standard deviations of 0"
+        )

@@ -9,16 +9,18 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._pytree import map_leaves
+from .._support import checked_prior
 from ..families.full_gaussian import NormalInverseWishart
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.tied_gaussian import TiedNormalInverseWishart
 from ..naive_bayes import Parameters, Rows, Statistics
 from ._base import BLOCK, AbstractNB, numeric, reads_one_state
 from ._left_out import by_cells, side_by_side
-from .gaussian import column_scale, refuse_overflow
+from .gaussian import column_scale, refuse_far_centres, refuse_overflow
 
 # The default prior, in pseudo-rows: see the Notes of GaussianDA.
 _KAPPA, _DEGREES = 0.1, 1.0
+_FAR = 1e4  # standard deviations of a prior mean from the rows: its square keeps eight digits of the rest
 
 
 class GaussianDA(AbstractNB):
@@ -32,8 +34,8 @@ class GaussianDA(AbstractNB):
     priors : (c,), optional
         fixed class probabilities
     prior : NormalInverseWishart, TiedNormalInverseWishart or KnownVarianceNormal, optional
-        a prior of your own, of the type that belongs to `covariance`, with the shapes of the data. By default it is
-        scaled by the data, see the Notes
+        a prior of your own, of the type that belongs to `covariance`; its fields are broadcast to their axes. By
+        default it is scaled by the data, see the Notes
     class_alpha : float or (c,), default 1
         Dirichlet concentration of the class probabilities, used unless `priors` are given
     estimate : "predictive" (default), "mean", "map" or "mle"
@@ -90,7 +92,15 @@ class GaussianDA(AbstractNB):
         family = families[self.covariance]
         c, d = len(self.classes_), self.n_features_in_
         if self.prior is not None:
-            return {BLOCK: self._own(family, c, d)}
+            if type(self.prior) is not family:
+                found, needed = type(self.prior).__name__, family.__name__
+                raise ValueError(f"`prior` is a {found}; covariance={self.covariance!r} needs a {needed}")
+            own = checked_prior("prior", self.prior, {"class": c, "feature": d})
+            if isinstance(own, KnownVarianceNormal):
+                refuse_far_centres(own)
+            elif stats is not None:
+                self._refuse_far_centres(own, stats.blocks[BLOCK])
+            return {BLOCK: own}
         if stats is None:
             centre, spread = np.zeros(d), np.ones(d)
         else:
@@ -146,23 +156,17 @@ class GaussianDA(AbstractNB):
     def _prior_follows_rows(self) -> bool:
         return self.prior is None
 
-    def _own(self, family: Any, c: int, d: int) -> Any:
-        """The prior given, or a ValueError on what is wrong with it."""
-        prior: Any = self.prior
-        if type(prior) is not family:
-            found, needed = type(prior).__name__, family.__name__
-            raise ValueError(f"`prior` is a {found}; covariance={self.covariance!r} needs a {needed}")
-        if prior.m.shape != (c, d):
-            raise ValueError(f"`prior` has means of shape {prior.m.shape}; {c} classes of {d} features need {(c, d)}")
-        if isinstance(prior, KnownVarianceNormal):
-            return prior
-        if not (np.asarray(prior.nu) > d - 1).all() or not (np.asarray(prior.kappa) > 0).all():
-            raise ValueError(f"`prior` has nu = {prior.nu}, kappa = {prior.kappa}; it needs nu > {d - 1}, kappa > 0")
-        try:
-            np.linalg.cholesky(prior.S)
-        except np.linalg.LinAlgError:
-            raise ValueError("`prior` has a scale S that is not positive definite, such as a singular one") from None
-        return prior
+    def _refuse_far_centres(self, prior: Any, stats: Any) -> None:
+        """Raise a ValueError on a prior mean so far from the rows that S would lose all digits but its direction."""
+        spread = np.diagonal(prior.S, axis1=-2, axis2=-1) + np.diagonal(stats.ss, axis1=-2, axis2=-1)
+        far = (abs(stats.mean - prior.m) > _FAR * np.sqrt(spread)) & (stats.n > 0)[:, None]
+        if far.any():
+            k, j = np.argwhere(far)[0]
+            raise ValueError(
+                f"`prior.m` has {prior.m[k, j]:g} (class {k}, feature {j}), and the rows of that class have the mean "
+                f"{stats.mean[k, j]:g}: more than {_FAR:g} standard deviations apart, at which a covariance matrix "
+                "loses its digits. Move the prior to the unit and place of the rows"
+            )
 
     def _scale(self, stats: Statistics) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of every feature over all rows, (d,); the variance is 1 where a feature never varies."""

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from .._support import LENGTH, shortened
 from .._typing import Float
 from ..families.kernel_density import KernelDensity
 from ..naive_bayes import Rows, Statistics
@@ -103,13 +104,13 @@ class KernelNB(AbstractNB):
             found = repr(self.bandwidth)
         else:
             try:
-                return np.array(positive("bandwidth", self.bandwidth, shape))
+                return np.array(positive("bandwidth", self.bandwidth, shape, LENGTH))
             except ValueError:
                 array = isinstance(self.bandwidth, list | tuple | np.ndarray)
-                found = f"{self.bandwidth!r} of shape {np.shape(self.bandwidth)}" if array else repr(self.bandwidth)
+                found = shortened(self.bandwidth) + (f" of shape {np.shape(self.bandwidth)}" if array else "")
         c, d = shape
         raise ValueError(
-            f"`bandwidth` is {found}; choose 'posterior' or 'nrd0', or give positive finite numbers: one, one a "
+            f"`bandwidth` is {found}; choose 'posterior' or 'nrd0', or give numbers ({LENGTH.describe()}): one, one a "
             f"feature ({d},), or one a class and feature ({c}, {d})"
         )
 

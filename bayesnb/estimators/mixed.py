@@ -374,6 +374,11 @@ def _automatic(X: Any) -> list[tuple[str, AbstractNB, list[int]]]:
             pd.Series(np.asarray(_safe_indexing(X, j, axis=1))) if not isinstance(X, pd.DataFrame) else X.iloc[:, j]
         )
         column = column.infer_objects() if column.dtype == object else column
+        if column.dtype == np.longdouble and np.dtype(np.longdouble).itemsize > 8:
+            raise ValueError(
+                f"`X` has numbers of type {column.dtype} (longdouble) in column {j}, which parts='auto' cannot tell "
+                "from yes/no columns; pass X.astype(float), or list the parts"
+            )
         if isinstance(column.dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(column):
             kinds["levels"].append(j)
         elif column.dropna().isin([0, 1]).all():

@@ -5,18 +5,23 @@ y_i ~ Categorical(π)
 """
 
 import abc
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from .._pytree import pytree
 from .._random import Key, log_dirichlet
 from .._rows import rest
 from .._special import digamma, gammaln, log_floor, log_rising, log_shares, namespace, tetragamma, trigamma
+from .._support import COUNT, SIMPLEX, Field, declare
 from .._typing import Array, Float, Theta, Value
 
 
 class AbstractClasses(abc.ABC):
     """A prior of the class labels; its statistics are the class weights N (c,)."""
+
+    fields_: ClassVar[Mapping[str, Field]]
+    """Support and axes of every field."""
 
     @abc.abstractmethod
     def update(self, n: Float[Array, " c"]) -> Self:
@@ -82,6 +87,8 @@ class DirichletClasses(AbstractClasses):
     """
 
     alpha: Float[Array, " c"]
+
+    fields_ = declare(alpha=Field(COUNT, ("class",)))
 
     def update(self, n: Float[Array, " c"]) -> Self:
         """α + N."""
@@ -161,6 +168,8 @@ class FixedClasses(AbstractClasses):
     """
 
     pi: Float[Array, " c"]
+
+    fields_ = declare(pi=Field(SIMPLEX, ("class",)))
 
     def update(self, n: Float[Array, " c"]) -> Self:
         """Itself."""

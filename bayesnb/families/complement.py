@@ -26,6 +26,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
+from .._long_rows import log_coefficient_of_short, log_polya, with_long_rows
 from .._pytree import pytree
 from .._random import Key, log_dirichlet
 from .._rows import (
@@ -33,8 +34,6 @@ from .._rows import (
     each,
     log_coefficient,
     log_rising_cells,
-    log_rising_lengths,
-    log_rising_sum,
     matmul,
     own_cells,
     rest,
@@ -42,6 +41,7 @@ from .._rows import (
     without_own,
 )
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
+from .._support import COUNT, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
 from ..exact import ExactSum, sums_of_cells
@@ -60,6 +60,7 @@ class DirichletComplement(AbstractConjugate):
 
     alpha: Float[Array, "c d"]
 
+    fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
     parameters = ("log_theta",)
     blank = 0.0
 
@@ -97,7 +98,7 @@ class DirichletComplement(AbstractConjugate):
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_{k≠c} log L!/Πx! + Σ_j log α_kj^(x_j) − log A_k^(L), A = Σα: Dirichlet–multinomials of the others."""
-        return _others(log_coefficient(x)[:, None] + self._log_polya(x), -1)
+        return _others(log_coefficient_of_short(x)[:, None] + self._log_polya(x), -1)
 
     def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
         """The same, or `log_likelihood`, but for the coefficients."""
@@ -105,7 +106,7 @@ class DirichletComplement(AbstractConjugate):
 
     def _log_polya(self, x: Any) -> Float[Array, "n c"]:
         """Σ_j log α_j^(x_j) − log A^(L), A = Σα, rising factorials: a row's log probability but for its coefficient."""
-        return log_rising_sum(x, self.alpha) - log_rising_lengths(self.alpha.sum(-1), row_totals(x))
+        return log_polya(x, self.alpha)
 
     def _log_polya_without(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """The same with α − wx for α in the classes where the row has weight w."""
@@ -115,12 +116,12 @@ class DirichletComplement(AbstractConjugate):
             length = row_totals(x)
             return rising(x, w, alpha) - log_rising(rest(alpha.sum(), w[:, 0] * length), length)
 
-        return without_own(self._log_polya, own, as_counts(x), r, self.alpha)
+        return without_own(self._log_polya, with_long_rows(own), as_counts(x), r, self.alpha)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i, which leaves every complement that it has weight in: those of other classes."""
         outside = _others(r.toarray() if sparse.issparse(r) else r, -1)
-        return _others(log_coefficient(x)[:, None] + self._log_polya_without(x, outside), -1)
+        return _others(log_coefficient_of_short(as_counts(x))[:, None] + self._log_polya_without(x, outside), -1)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_{k≠c} log L!/Πx! + Σ_j x_j log θ_kj."""

@@ -16,6 +16,7 @@ from .._pytree import pytree
 from .._random import Key, log_gamma
 from .._rows import contract, over_classes, own_cells, rest, without_own
 from .._special import digamma, gammaln, log_floor, log_rising, namespace, tetragamma, trigamma
+from .._support import AMOUNT, COUNT, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..exact import ExactSum, total_sums
@@ -36,6 +37,7 @@ class GammaExponential(AbstractConjugate):
     a: Float[Array, "c d"]
     b: Float[Array, "c d"]
 
+    fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(AMOUNT, ("class", "feature")))
     parameters = ("log_rate",)
 
     def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Totals:
@@ -122,8 +124,8 @@ class GammaExponential(AbstractConjugate):
 
     def log_third_cumulant(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
         """Σ_j ψ₂(a) − 2a x³/b³ + 3x²/b²."""
-        squares = contract(x * x, 3 / self.b**2, tetragamma(self.a))
-        return squares + contract(x**3, -2 * self.a / self.b**3, 0 * self.a)
+        squares = contract(x * x, 3 / self.b / self.b, tetragamma(self.a))
+        return squares + contract(x * x * x, -2 * self.a / self.b / self.b / self.b, 0 * self.a)
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of log λ = log G(a) − log b."""

@@ -18,6 +18,7 @@ from .._pytree import pytree
 from .._random import Key, normal, split
 from .._rows import rest, without_own
 from .._special import LOG_2PI, digamma, log1p_square, log_rising, namespace, square, tetragamma, trigamma
+from .._support import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta, Value
 from .._wishart import (
     LOG_PI,
@@ -56,6 +57,12 @@ class NormalInverseWishart(AbstractConjugate):
     nu: Float[Array, " c"]
     S: Float[Array, "c d d"]
 
+    fields_ = declare(
+        m=Field(REAL, ("class", "feature")),
+        kappa=Field(COUNT, ("class",)),
+        nu=Field(DEGREES, ("class",)),
+        S=Field(POSITIVE_DEFINITE, ("class", "feature", "feature")),
+    )
     parameters = ("mu", "covariance")
     blank = None
 

@@ -28,6 +28,7 @@ from .._special import (
     tetragamma,
     trigamma,
 )
+from .._support import AMOUNT, COUNT, REAL, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..exact import ExactSum, moment_sums
@@ -52,6 +53,12 @@ class NormalInverseGamma(AbstractConjugate):
     a: Float[Array, "c d"]
     b: Float[Array, "c d"]
 
+    fields_ = declare(
+        m=Field(REAL, ("class", "feature")),
+        kappa=Field(COUNT, ("class", "feature"), limit=0.0),
+        a=Field(COUNT, ("class", "feature"), limit=-0.5),
+        b=Field(AMOUNT, ("class", "feature"), limit=0.0),
+    )
     parameters = ("mu", "variance")
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
@@ -75,6 +82,10 @@ class NormalInverseGamma(AbstractConjugate):
         """½ ss + ½ κ n (x̄ − m)²/(κ + n), what data add to b; bₙ − b would lose it beside a large b."""
         delta = stats.mean - self.m
         return 0.5 * (stats.ss + self.kappa * stats.n / (self.kappa + stats.n) * delta * delta)
+
+    def rounding_of(self, field: str) -> Any:
+        """Of b under b = 0: what the rounding of a mean of equal cells leaves, κ (1e-15 m)²."""
+        return self.kappa * (1e-15 * self.m) ** 2 if field == "b" else 0.0
 
     def select(self, columns: Int[np.ndarray, " k"]) -> Self:
         """The block of some of its columns: features are independent given the class."""
@@ -101,8 +112,12 @@ class NormalInverseGamma(AbstractConjugate):
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)). Murphy (2007), (100)."""
-        scale = namespace(self.a).sqrt(self.b / self.a * (1 + 1 / self.kappa))
-        return log_student_sum(x, 2 * self.a, self.m, scale)
+        return log_student_sum(x, 2 * self.a, self.m, self._scale())
+
+    def _scale(self) -> Float[Array, "c d"]:
+        """√(b(κ+1)/(aκ)); b/(aκ) itself could overflow."""
+        xp = namespace(self.a)
+        return xp.sqrt(self.b) * xp.sqrt((1 + 1 / self.kappa) / self.a)
 
     def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
         """log t(x_j; 2a, m, b(κ+1)/(aκ)) of each cell of one row, 0 where it is missing."""
@@ -216,7 +231,7 @@ class NormalInverseGamma(AbstractConjugate):
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """x_ij = m + t √(b(κ+1)/(aκ)), t with 2a degrees of freedom."""
-        scale = np.sqrt(self.b / self.a * (1 + 1 / self.kappa))
+        scale = self._scale()
         return self.m[y] + scale[y] * rng.standard_t(2 * self.a[y])
 
     def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:

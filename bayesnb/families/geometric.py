@@ -28,6 +28,7 @@ from .._rows import (
     without_own,
 )
 from .._special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
+from .._support import COUNT, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..exact import ExactSum, total_sums
@@ -47,6 +48,7 @@ class BetaGeometric(AbstractConjugate):
     a: Float[Array, "c d"]
     b: Float[Array, "c d"]
 
+    fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(COUNT, ("class", "feature")))
     parameters = ("logit_theta",)
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Totals:

@@ -68,6 +68,7 @@ from .._kernel_sums import (
 from .._pytree import pytree
 from .._random import Key
 from .._special import LOG_2PI, namespace, square
+from .._support import CELLS, REAL, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate
 from ..statistics import Sample, one_hot
@@ -107,6 +108,13 @@ class KernelDensity(AbstractConjugate):
     cells: Sample
     low: Float[Array, "c d"] | None = None
     high: Float[Array, "c d"] | None = None
+
+    fields_ = declare(
+        log_h=Field(REAL, ("class", "feature")),
+        cells=Field(CELLS, ("class", "feature", "cell")),
+        low=Field(REAL, ("class", "feature"), optional=True),
+        high=Field(REAL, ("class", "feature"), optional=True),
+    )
 
     no_evidence = (
         "the leave-one-out product of a kernel density is not a normalised density of the data, so there is no "

@@ -17,6 +17,7 @@ from .._pytree import pytree
 from .._random import Key, normal
 from .._rows import made_dense, over_classes, own_cells, rest, without_own
 from .._special import LOG_2PI, log_normal, namespace, square
+from .._support import AMOUNT, COUNT, REAL, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..exact import ExactSum, moment_sums
@@ -42,6 +43,12 @@ class KnownVarianceNormal(AbstractConjugate):
     variance: Float[Array, "c d"]
     log_c: Float[Array, "c d"]
 
+    fields_ = declare(
+        m=Field(REAL, ("class", "feature")),
+        kappa=Field(COUNT, ("class", "feature"), limit=0.0),
+        variance=Field(AMOUNT, ("class", "feature")),
+        log_c=Field(REAL, ("class", "feature")),
+    )
     parameters = ("mu",)
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._long_rows import log_coefficient_of_short, log_polya, with_long_rows
 from .._pytree import pytree
 from .._random import Key, log_dirichlet
 from .._rows import (
@@ -21,8 +22,6 @@ from .._rows import (
     each,
     log_coefficient,
     log_rising_cells,
-    log_rising_lengths,
-    log_rising_sum,
     matmul,
     own_cells,
     rest,
@@ -30,6 +29,7 @@ from .._rows import (
     without_own,
 )
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
+from .._support import COUNT, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
 from ..exact import ExactSum, sums_of_cells
@@ -48,6 +48,7 @@ class DirichletMultinomial(AbstractConjugate):
 
     alpha: Float[Array, "c d"]
 
+    fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
     parameters = ("log_theta",)
     blank = 0.0
 
@@ -85,7 +86,7 @@ class DirichletMultinomial(AbstractConjugate):
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """log L!/Πx! + Σ_j log α_j^(x_j) − log A^(L), A = Σα, with rising factorials a^(x) = Γ(a+x)/Γ(a)."""
-        return log_coefficient(x)[:, None] + self.log_score(x)
+        return log_coefficient_of_short(x)[:, None] + self.log_score(x)
 
     @cached_property
     def _log_alpha(self) -> Float[Array, "c d"]:
@@ -93,10 +94,13 @@ class DirichletMultinomial(AbstractConjugate):
         return np.log(self.alpha, order="F") if namespace(self.alpha) is np else namespace(self.alpha).log(self.alpha)
 
     def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
-        """Σ_j log α_j^(x_j) − log A^(L), A = Σα, or Σ_j x_j log θ_j: the log probability but for the coefficient."""
+        """Σ_j log α_j^(x_j) − log A^(L), A = Σα, or Σ_j x_j log θ_j: the log probability but for the coefficient.
+
+        Rows with so many events that the sum would lose digits have the coefficient in it: see `log_polya`.
+        """
         if theta is not None:
             return matmul(x, theta["log_theta"])
-        return log_rising_sum(x, self.alpha, self._log_alpha) - log_rising_lengths(self.alpha.sum(-1), row_totals(x))
+        return log_polya(x, self.alpha, self._log_alpha)
 
     def _log_polya_without(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """`log_score` with α − wx for α in the classes where the row has weight w."""
@@ -106,11 +110,11 @@ class DirichletMultinomial(AbstractConjugate):
             length = row_totals(x)
             return rising(x, w, alpha) - log_rising(rest(alpha.sum(), w[:, 0] * length), length)
 
-        return without_own(self.log_score, own, as_counts(x), r, self.alpha)
+        return without_own(self.log_score, with_long_rows(own), as_counts(x), r, self.alpha)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: α − wx for α in the classes where the row has weight w."""
-        return log_coefficient(x)[:, None] + self._log_polya_without(x, r)
+        return log_coefficient_of_short(as_counts(x))[:, None] + self._log_polya_without(x, r)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """log L!/Πx! + Σ_j x_j log θ_j."""

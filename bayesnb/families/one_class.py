@@ -6,6 +6,7 @@ Its table is the inner block's in column k and zero elsewhere, so that the block
 classifier with a likelihood of its own for every class. All formulas are the inner block's, which has one class.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ import numpy as np
 from .._pytree import pytree
 from .._random import Key
 from .._special import namespace
+from .._support import Field
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
 from ..exact import ExactSum
@@ -46,7 +48,17 @@ class OneClass(AbstractConjugate):
         return self.block.blank
 
     @property
-    def no_evidence(self) -> str | None:  # type: ignore[override]
+    def fields_(self) -> Mapping[str, Field]:  # type: ignore[override]
+        """The inner block's."""
+        return self.block.fields_
+
+    @property
+    def is_improper(self) -> bool:
+        """The inner block's."""
+        return self.block.is_improper
+
+    @property
+    def no_evidence(self) -> str | None:
         """The inner block's."""
         return self.block.no_evidence
 

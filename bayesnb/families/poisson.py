@@ -27,6 +27,7 @@ from .._rows import (
     without_own,
 )
 from .._special import digamma, gammaln, log_floor, log_rising, namespace, tetragamma, trigamma
+from .._support import COUNT, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..exact import ExactSum, total_sums
@@ -47,6 +48,7 @@ class GammaPoisson(AbstractConjugate):
     a: Float[Array, "c d"]
     b: Float[Array, "c d"]
 
+    fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(COUNT, ("class", "feature")))
     parameters = ("log_rate",)
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Totals:
@@ -144,7 +146,8 @@ class GammaPoisson(AbstractConjugate):
     def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j x³ ψ₂(a) − 2a/b³ + 3x/b²."""
         cubes = each(x, lambda count: count * count * count)
-        return contract(x, 3 / self.b**2, -2 * self.a / self.b**3) + contract(cubes, tetragamma(self.a), 0 * self.a)
+        line = contract(x, 3 / self.b / self.b, -2 * self.a / self.b / self.b / self.b)
+        return line + contract(cubes, tetragamma(self.a), 0 * self.a)
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of log λ = log G(a) − log b."""

@@ -29,6 +29,7 @@ from .._special import (
     square,
     trigamma,
 )
+from .._support import AMOUNT, COUNT, REAL, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..exact import ExactSum, moment_sums
@@ -53,6 +54,12 @@ class PooledNormalInverseGamma(AbstractConjugate):
     a: Float[Array, " d"]
     b: Float[Array, " d"]
 
+    fields_ = declare(
+        m=Field(REAL, ("class", "feature")),
+        kappa=Field(COUNT, ("class", "feature"), limit=0.0),
+        a=Field(COUNT, ("feature",), limit=-0.5, per_class=True),
+        b=Field(AMOUNT, ("feature",), limit=0.0),
+    )
     parameters = ("mu", "variance")
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
@@ -76,6 +83,10 @@ class PooledNormalInverseGamma(AbstractConjugate):
         """½ Σ_c [ss + κ n (x̄ − m)²/(κ + n)], what data add to b; bₙ − b would lose it beside a large b."""
         delta = stats.mean - self.m
         return 0.5 * (stats.ss + self.kappa * stats.n / (self.kappa + stats.n) * delta * delta).sum(0)
+
+    def rounding_of(self, field: str) -> Any:
+        """Of b under b = 0: what the rounding of means of equal cells leaves, Σ_c κ (1e-15 m)²."""
+        return (self.kappa * (1e-15 * self.m) ** 2).sum(0) if field == "b" else 0.0
 
     def select(self, columns: Int[np.ndarray, " k"]) -> Self:
         """The block of some of its columns: features are independent given the class."""
@@ -104,7 +115,7 @@ class PooledNormalInverseGamma(AbstractConjugate):
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j log t(x_j; 2a, m_c, b(κ_c+1)/(aκ_c))."""
         xp = namespace(self.a)
-        scale = xp.sqrt(self.b / self.a * (1 + 1 / self.kappa))
+        scale = xp.sqrt(self.b) * xp.sqrt((1 + 1 / self.kappa) / self.a)  # b/(aκ) itself could overflow
         return log_student_sum(x, xp.broadcast_to(2 * self.a, self.m.shape), self.m, scale)
 
     def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:

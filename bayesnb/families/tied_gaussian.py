@@ -19,6 +19,7 @@ from .._pytree import pytree
 from .._random import Key, normal, split
 from .._rows import rest
 from .._special import LOG_2PI, digamma, log_rising, namespace, square, trigamma
+from .._support import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from .._wishart import (
     LOG_PI,
@@ -57,6 +58,12 @@ class TiedNormalInverseWishart(AbstractConjugate):
     nu: Float[Array, " 1"]
     S: Float[Array, "d d"]
 
+    fields_ = declare(
+        m=Field(REAL, ("class", "feature")),
+        kappa=Field(COUNT, ("class",)),
+        nu=Field(DEGREES, ("one",)),
+        S=Field(POSITIVE_DEFINITE, ("feature", "feature")),
+    )
     parameters = ("mu", "covariance")
     blank = None
 

@@ -350,6 +350,7 @@ def _cut(law: Any, at: tuple[int, ...]) -> Any:
 def _cells(estimator: Any, feature: Any, parameter: str | None, category: Any) -> list[_Cell]:
     """One parameter of one feature, in every class, or once where the classes share it."""
     labels = [str(label) for label in estimator.classes_]
+    estimator.prior_.refuse_improper("densities of the prior to plot")
     if feature is None:
         if parameter not in (None, "pi"):
             raise ValueError(f"`feature` is None, and {parameter!r} is a parameter of a feature; name one")

@@ -88,6 +88,7 @@ def check(
     rows, index = fitted._encode(_take(X, train)), fitted._class_index(y[train])
     held_out, truth = fitted._encode(_take(X, test)), fitted._class_index(y[test])
     prior, c = fitted.prior_, len(fitted.classes_)
+    prior.refuse_improper("draws from its generative model")
     if not prior.marginals():
         raise ValueError(f"{estimator!r} has no free parameter with these settings: there is no posterior to check")
     d = _width(rows)

@@ -31,11 +31,15 @@ from .._parallel import in_order
 from .._pytree import leaves, map_leaves
 from .._rows import is_missing_free, slices
 from .._special import log_normalize
+from .._support import AMOUNT, COUNT, undefined
 from .._typing import Float, Shaped, Sparse
 from ..naive_bayes import NaiveBayes, Rows, Statistics
 from ..statistics import Moments, Scatter, class_totals, one_hot
 
 _CELLS = 1 << 17  # numbers of a table of statistics of many groups: 1 MiB
+
+_LOST = 1e-7  # a pseudo-count below is lost beside the weight of a row
+_ROUNDING = 1e-14  # of statistics from which a row has been taken
 
 
 @dataclass(frozen=True)
@@ -195,6 +199,63 @@ def _what_is_checked(estimator: Any, rows: Rows, r: Sparse) -> Statistics:
     return Statistics(n, blocks)
 
 
+def _needs_refits(prior: NaiveBayes, posterior: NaiveBayes) -> bool:
+    """Whether a hyperparameter of the prior is lost beside the rows, so that taking a row out would not leave it.
+
+    1e-50 + 3 − 3 is 0 in float64; 1e-50 + (3 − 3) is right.
+    """
+    pairs: list[tuple[Any, Any]] = [(prior.classes, posterior.classes)]
+    pairs += [(block, posterior.blocks[name]) for name, block in prior.blocks.items()]
+    for before, after in pairs:
+        before, after = (getattr(one, "block", one) for one in (before, after))
+        for name, declared in before.fields_.items():
+            if declared.support in (COUNT, AMOUNT):
+                value, grown = getattr(before, name), getattr(after, name)
+                if (value < (_LOST if declared.support is COUNT else 1e-9 * grown)).any():
+                    return True
+    return False
+
+
+def _tables_by_refits(
+    estimator: Any, rows: Rows, r: Sparse, parts: dict[str, list[str]]
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """`_tables` by an update with the statistics of all other rows, one row at a time.
+
+    Raises
+    ------
+    ValueError
+        where an improper prior and all rows but one do not make the posterior a density
+    """
+    held, prior = estimator.statistics_, estimator.prior_
+    log_prior, found = np.empty(r.shape), {name: np.empty(r.shape) for name in parts}
+    for i in range(r.shape[0]):
+        row = {name: x[[i]].astype(float) for name, x in rows.items()}
+        left = held - prior.suffstats(row, r[[i]])
+        n = np.where(left.n > _ROUNDING * held.n, left.n, 0)
+        blocks = {name: _floored(stats, held.blocks[name]) for name, stats in left.blocks.items()}
+        with np.errstate(divide="ignore", invalid="ignore"):
+            posterior = prior.update(Statistics(n, blocks))
+        for name, block in prior.blocks.items():
+            if block.is_improper and (why := undefined(posterior.blocks[name])):
+                raise ValueError(
+                    f"`prior` is improper, and without row {i} of `X` the posterior is no density: {why}. Give more "
+                    "rows of every class, or a proper prior"
+                )
+        log_prior[i] = posterior.classes.log_predictive()
+        for name, table in zip(parts, posterior.log_parts(row, list(parts.values())), strict=True):
+            found[name][i] = table[0]
+    return log_prior, found
+
+
+def _floored(left: Any, held: Any) -> Any:
+    """Statistics in which what rounding has left of a weight, a total or a sum of squares is 0."""
+    names = [name for name in ("n", "total", "ss") if hasattr(left, name)]
+    pairs = {name: (getattr(left, name), getattr(held, name)) for name in names}
+    if any(one.shape != two.shape for one, two in pairs.values()):
+        return left
+    return replace(left, **{k: np.where(abs(one) > _ROUNDING * abs(two), one, 0) for k, (one, two) in pairs.items()})
+
+
 def loo(
     estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None
 ) -> LooResult:
@@ -327,6 +388,8 @@ def _tables(
         log_prior = posterior.classes.log_loo(r.toarray())
         if not refit:
             parts = estimator._blocks_of_parts()
+            if estimator.prior_.is_improper or _needs_refits(estimator.prior_, posterior):
+                return _tables_by_refits(estimator, rows, r, parts)
             return log_prior, dict(zip(parts, posterior.log_loo_parts(rows, r, list(parts.values())), strict=True))
         place, leaving, copied = np.arange(r.shape[0]), r, np.ones(r.shape[0], bool)
     else:

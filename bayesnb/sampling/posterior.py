@@ -37,6 +37,9 @@ def sample_posterior(
         if value < 1:
             raise ValueError(f"`{name}` is {value}; at least 1 is needed")
     prior, posterior = estimator.prior_, estimator.posterior_
+    proper = not prior.is_improper
+    if method == "nuts":
+        prior.refuse_improper("draws from its generative model, which method='nuts' needs (method='exact' does not)")
     rows = None if X is None else estimator._encode(X)
     index = None if y is None else estimator._class_index(np.asarray(y))
     rng = generator(seed)
@@ -52,10 +55,9 @@ def sample_posterior(
         sites = run_chains(model, starts, metric, seed, draws=draws, warmup=warmup, progress_bar=progress_bar)
         theta = posterior.from_sites(sites)
     dims, coords = layout(estimator, posterior)
-    groups = {
-        "posterior": dataset(posterior.to_sites(theta), dims, coords),
-        "prior": dataset(prior.to_sites(prior.sample(rng, (chains, draws))), dims, coords),
-    }
+    groups = {"posterior": dataset(posterior.to_sites(theta), dims, coords)}
+    if proper:
+        groups["prior"] = dataset(prior.to_sites(prior.sample(rng, (chains, draws))), dims, coords)
     if rows is not None:
         groups |= pointwise(estimator, posterior, theta, rows, index, rng)
     return as_arviz({name: data for name, data in groups.items() if data})

@@ -153,14 +153,17 @@ PRIOR = NormalInverseWishart(np.zeros((2, 2)), np.ones(2), np.full(2, 3.0), np.t
         ({"prior": PRIOR, "covariance": "shared"}, "needs a TiedNormalInverseWishart"),
         (
             {"prior": KnownVarianceNormal(*(np.ones((3, 2)),) * 4), "covariance": "identity"},
-            r"means of shape \(3, 2\)",
+            r"`prior.m` has shape \(3, 2\)",
         ),
-        ({"prior": NormalInverseWishart(PRIOR.m, PRIOR.kappa, np.ones(2), PRIOR.S)}, "it needs nu > 1"),
-        ({"prior": NormalInverseWishart(PRIOR.m, PRIOR.kappa, PRIOR.nu, 0 * PRIOR.S)}, "not positive definite"),
+        ({"prior": NormalInverseWishart(PRIOR.m, PRIOR.kappa, np.ones(2), PRIOR.S)}, "`prior.nu` has 1 .* above 1,"),
+        (
+            {"prior": NormalInverseWishart(PRIOR.m, PRIOR.kappa, PRIOR.nu, 0 * PRIOR.S)},
+            "symmetric and positive definite",
+        ),
         (
             {"prior": TiedNormalInverseWishart(PRIOR.m, 0 * PRIOR.kappa, np.full(1, 3.0), np.eye(2))}
             | {"covariance": "shared"},
-            "kappa > 0",
+            "`prior.kappa` has 0 .* positive",
         ),
     ],
 )
