@@ -193,12 +193,12 @@ class Sums:
         return type(self)({k: self.exact[k] - other.exact[k] for k in both}, self._errors(other))
 
 
-def _of_cells(r: Any, f: Callable[[np.ndarray], np.ndarray]) -> Any:
-    """f of every weight."""
-    if not sparse.issparse(r):
-        return f(r)
-    found = r.copy()
-    found.data = f(r.data)
+def _with_cells(table: Any, cells: np.ndarray) -> Any:
+    """A table whose cells, of a sparse one those that are stored, are others."""
+    if not sparse.issparse(table):
+        return cells
+    found = table.copy()
+    found.data = cells
     return found
 
 
@@ -214,7 +214,7 @@ def _weights(r: Array | Sparse, width: int) -> list[Any]:
     if ((cells == 1) | (cells == 0)).all():
         return [r]
     pieces = cut(cells, width)
-    return [_of_cells(r, lambda _, piece=piece: piece) for piece in pieces]
+    return [_with_cells(r, piece) for piece in pieces]
 
 
 def _add_up(r: Any, table: Any) -> np.ndarray:
@@ -242,7 +242,7 @@ def sums_of_cells(x: Any, r: Array | Sparse) -> ExactSum:
             cells = x[rows]
             for piece in cut(cells.data if sparse.issparse(x) else cells, width):
                 for w in weights:
-                    yield _add_up(w[rows], _of_cells(cells, lambda _, piece=piece: piece))
+                    yield _add_up(w[rows], _with_cells(cells, piece))
 
     return ExactSum.of(terms(), (r.shape[1], x.shape[1]))
 
@@ -264,7 +264,9 @@ def total_sums(
     x, n = _seen(x, r)
     found = {"n": n, "total": sums_of_cells(x, r)}
     if log_h is not None:
-        found["log_h"] = sums_of_cells(_of_cells(x, log_h), r)  # 0 where a cell is empty or missing: log_h(0) = 0
+        found["log_h"] = sums_of_cells(
+            _with_cells(x, log_h(x.data if sparse.issparse(x) else x)), r
+        )  # 0 where a cell is empty or missing: log_h(0) = 0
     return found
 
 
@@ -283,7 +285,7 @@ def moment_sums(x: Any, r: Array | Sparse) -> dict[str, ExactSum]:
             part = w[rows]
             for tables, found in ((pieces, totals), (pairs, squares)):
                 if sparse.issparse(x):
-                    found += [_add_up(part, _of_cells(cells, lambda _, v=table: v)) for table in tables]
+                    found += [_add_up(part, _with_cells(cells, table)) for table in tables]
                 elif tables:
                     found += np.split(_add_up(part, np.concatenate(tables, 1)), len(tables), 1)
     shape = r.shape[1], x.shape[1]

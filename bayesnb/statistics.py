@@ -249,8 +249,8 @@ class _Centred:
         if "square" in sums.error:
             reach = np.maximum(sums.error["high"] - mean, mean - sums.error["low"]).clip(0)
             bounds["ss"] = sums.error["square"] + 2 * sums.error["shift"] * reach
-        fields = (np.where(_along(held, leaf), leaf, 0) if leaf is not n else n for leaf in (n, mean, ss))
-        return type(self)(*fields, sums), bounds
+        mean, ss = (np.where(_along(held, leaf), leaf, 0) for leaf in (mean, ss))
+        return replace(self, n=n, mean=mean, ss=ss), bounds
 
     def __add__(self, other: Self) -> Self:
         xp = namespace(self.n, other.n)
