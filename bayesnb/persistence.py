@@ -703,7 +703,9 @@ def _without_sums(stats: Statistics) -> Statistics:
 
 def _is_sum(found: Any, value: np.ndarray) -> bool:
     """Whether an exact sum is of the size of these floats, and finite."""
-    return isinstance(found, ExactSum) and _is_table(found.parts, value.shape, 1) and np.isfinite(found.parts).all()
+    if not isinstance(found, ExactSum) or not _is_table(found.parts, value.shape, 1):
+        return False
+    return bool(np.isfinite(found.parts).all())
 
 
 def _is_table(found: Any, shape: tuple[int, ...], more: int = 0) -> bool:

@@ -78,9 +78,9 @@ class BernoulliNB(AbstractNB):
             advice = "with binarize=None cells are 0 or 1. Set `binarize` to a threshold."
             refuse(self, X, lambda v: ~np.isnan(v) & (v != 0) & (v != 1), "Values other than 0 and 1", advice)
             return {BLOCK: X}
-        threshold = as_numbers("binarize", self.binarize, "a finite number, or None")
-        if threshold.ndim or not np.isfinite(threshold):
-            raise ValueError(f"`binarize` is {shortened(self.binarize)}; it needs a finite number, or None")
+        threshold = as_numbers("binarize", self.binarize, "a number, or None")
+        if threshold.ndim or np.isnan(threshold):
+            raise ValueError(f"`binarize` is {shortened(self.binarize)}; it needs a number, or None")
         if sparse.issparse(X):
             if self.binarize < 0:
                 raise ValueError(
