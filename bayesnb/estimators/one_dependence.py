@@ -87,9 +87,10 @@ class OneDependenceNB(AbstractLevels):
     speak of different rows, and there is no `log_evidence_`.
 
     *Stacking.* "loo" maximises the score of averaged class probabilities, which is concave in the weights. The
-    prediction averages joint densities with the same weights. Most weights become zero. Equal weights predicted better
-    in most tables that we tried, stacked ones in some with hundreds of rows: compare both. Weights are fitted to all
-    rows, and stay as they are in `loo`. There is no `partial_fit`, `forget` or `merge` with "loo": these rows are gone.
+    prediction averages joint densities with the same weights. Most weights become nearly zero. Equal weights predicted
+    better in most tables that we tried, stacked ones in some with hundreds of rows: compare both. Weights are fitted to
+    all rows, and stay as they are in `loo`. With "loo" there is no `partial_fit`, `forget` or `merge`, because they do
+    not see all rows.
 
     *Draws.* A draw is a parent j, with probability v_j, and parameters of its model. So intervals and `uncertainty`
     tell how far the probability would move if parent and parameters were known. Parents that disagree make them wide.

@@ -459,7 +459,7 @@ def test_numbers_are_binned_in_a_pipeline():
 
 def test_too_many_levels_are_refused_with_the_memory_needed():
     X = np.column_stack([np.arange(300), np.arange(300) % 2])
-    with pytest.raises(ValueError, match=r"302 levels in 2 columns, most of them in column 0 \(300\).*1\.4 MiB.*1\.0 MiB"):
+    with pytest.raises(ValueError, match=r"302 levels in 2 columns.* column 0 \(300\).*1\.4 MiB.*1\.0 MiB"):
         OneDependenceNB(max_bytes=2**20).fit(X, X[:, 1])
     nb = OneDependenceNB(max_bytes=2**20).partial_fit(X[:9], X[:9, 1], classes=[0, 1])
     with pytest.raises(ValueError, match=r"`max_bytes` allows 1\.0 MiB"):
