@@ -371,6 +371,22 @@ class OneDependenceNB(AbstractLevels):
     def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:
         raise AttributeError("OneDependenceNB has no linear form: its discriminant takes pairs of features")
 
+    def _weight_labels(self, names: np.ndarray | None) -> np.ndarray:
+        raise AttributeError("OneDependenceNB has no linear form: its discriminant takes pairs of features")
+
+    @property
+    def _prior_name(self) -> str:
+        raise ValueError(
+            "OneDependenceNB learns each class together with a parent, so there is no class prior to set; fit with a "
+            "`sample_weight` that gives the classes the frequencies wanted"
+        )
+
+    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        raise ValueError(
+            "OneDependenceNB is an average of models, not a class prior times blocks of columns, so it cannot be a "
+            "part of another model; use it by itself, or CategoricalNB there"
+        )
+
     # --- one parent, and the NumPyro side ---------------------------------------------------------------------------
 
     def parent(self, feature: Any = 0) -> CategoricalNB:
