@@ -270,18 +270,21 @@ class OneDependenceNB(AbstractLevels):
         whose x_j is missing takes another parent. The mean of the draws is Σ_j v_j E p_j(y | x, θ_j); with each draw
         weighted by p_j(x | θ_j) it is `predict_proba`.
         """
-        return np.exp(np.stack([*self._draws(self._encode(X), n_draws, _fixed(seed))]))
+        check_is_fitted(self)
+        drawn = (np.exp(np.moveaxis(log_p, -1, 0)) for _, log_p in self._draws(X, n_draws, seed))
+        return np.concatenate(list(drawn), 1)
 
-    def _draws(self, rows: Rows, n_draws: int, seed: int) -> Iterator[np.ndarray]:
-        return (log_normalize(table) for table in self.posterior_.draws(rows, n_draws, seed))
-
-    def _draws_by_rows(self, X: Any, n_draws: int, seed: int) -> Iterator[tuple[slice, np.ndarray]]:
-        """Log probabilities (n, c, s) of some rows at a time, the same draws for all."""
-        x = self._encode(X)[BLOCK]
+    def _draws(
+        self, X: Any, n_draws: int, seed: int | np.random.Generator | None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """Log class probabilities (n, c, s) of some rows at a time, the same draws for all."""
+        rows, posterior = self._encode(X), self.posterior_
+        theta = posterior.sample(generator(seed), (n_draws,))
         step = max(1, _DRAWN // (n_draws * len(self.classes_)))
-        for at in range(0, len(x), step):
-            part = slice(at, min(at + step, len(x)))
-            yield part, np.stack([*self._draws({BLOCK: x[part]}, n_draws, seed)], -1)
+        for at in range(0, len(rows[BLOCK]), step):
+            part = slice(at, min(at + step, len(rows[BLOCK])))
+            table = posterior.log_joint({BLOCK: rows[BLOCK][part]}, theta)
+            yield part, np.moveaxis(log_normalize(table), 0, -1)
 
     def predict_interval(
         self,
@@ -309,7 +312,7 @@ class OneDependenceNB(AbstractLevels):
         if not 0 < level < 1:
             raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
         tails = [(1 - level) / 2, (1 + level) / 2]
-        parts = [np.quantile(np.exp(log_p), tails, -1) for _, log_p in self._draws_by_rows(X, n_draws, _fixed(seed))]
+        parts = [np.quantile(np.exp(log_p), tails, -1) for _, log_p in self._draws(X, n_draws, seed)]
         return np.moveaxis(np.concatenate(parts, 1), 0, -1)
 
     def uncertainty(
@@ -327,7 +330,7 @@ class OneDependenceNB(AbstractLevels):
         from ..sampling.intervals import Uncertainty
 
         parts = []
-        for _, log_p in self._draws_by_rows(X, _checked_draws(method, n_draws), _fixed(seed)):
+        for _, log_p in self._draws(X, _checked_draws(method, n_draws), seed):
             p = np.exp(log_p)
             mean = p.mean(-1)
             total = -(mean * log_floor(mean)).sum(1)
@@ -516,11 +519,6 @@ class OneDependenceNB(AbstractLevels):
         tags.input_tags.string = True
         tags.input_tags.positive_only = True
         return tags
-
-
-def _fixed(seed: int | np.random.Generator | None) -> int:
-    """A number that every block of rows starts from."""
-    return seed if isinstance(seed, int) else int(generator(seed).integers(1 << 32))
 
 
 def _checked_draws(method: str, n_draws: int | None) -> int:

@@ -283,7 +283,9 @@ def test_a_row_without_cells_has_the_class_probabilities():
     nb = OneDependenceNB().fit(X, y)
     nothing = pd.DataFrame({name: [None] for name in X.columns}, dtype=object)
     np.testing.assert_allclose(nb.predict_joint_log_proba(nothing)[0], nb.posterior_.classes.log_predictive())
-    assert np.isfinite(nb.sample_proba(nothing, 20, seed=0)).all()
+    log_pi = nb.posterior_.sample(np.random.default_rng(0), (20,))["class"]["log_pi"]
+    both = pd.concat([X.iloc[:2], nothing])
+    np.testing.assert_allclose(nb.sample_proba(both, 20, seed=0)[:, 2], np.exp(log_pi), rtol=1e-12)
 
 
 def test_batches_forgetting_and_merging_reach_the_same_posterior():
@@ -367,8 +369,12 @@ def test_drawn_parameters_average_to_the_prediction():
     """Draws weighted by p(x | parent, θ) give `predict_proba`; unweighted ones what `uncertainty` is about."""
     X, y = levels()
     nb = OneDependenceNB().fit(X, y)
-    rows, s = X[:12], 800
-    joint = np.exp(np.stack(list(nb.posterior_.draws(nb._encode(rows), s, 7))))
+    rows, s = X[:12], 400
+    posterior, encoded = nb.posterior_, nb._encode(rows)
+    theta = posterior.sample(np.random.default_rng(7), (s,))
+    joint = np.exp(posterior.log_joint(encoded, theta))
+    parts = posterior.log_parts(encoded, theta=theta)[0] + theta["class"]["log_pi"][:, None]
+    np.testing.assert_allclose(np.exp(parts), joint)
     p, weight = joint / joint.sum(-1, keepdims=True), joint.sum(-1, keepdims=True)
     mean = (weight * p).mean(0) / weight.mean(0)
     error = (weight * (p - mean)).std(0) / weight.mean(0) / np.sqrt(s)  # of a ratio of means
