@@ -426,13 +426,16 @@ class OneDependence:
         Only of the levels that are used, −1 for a missing one, which gives 0.
         """
         there = used >= 0
-        u = used[there]
+        u, places = used[there], np.ix_(there, there)
         feature = np.repeat(np.arange(len(self.sizes)), self.sizes)[u]
-        alpha = self.alpha[:, u]
-        cells = np.log(alpha[:, :, u]) - np.log(self._by_feature(alpha))[:, :, feature]
-        cells[:, np.arange(len(u)), np.arange(len(u))] = np.log(self.alpha[:, u, u]) - np.log(self._totals[feature])
-        table = np.zeros((len(used), len(used), len(alpha)))
-        table[np.ix_(there, there)] = np.moveaxis(cells, 0, -1)
+        pairs = np.log(self.alpha[:, u, u]) - np.log(self._totals[feature])
+        table = np.zeros((len(used), len(used), len(self.alpha)))
+        for y, alpha in enumerate(self.alpha):  # one class at a time: the table is large
+            own = alpha[u]
+            cells = np.log(own[:, u])
+            cells -= np.log(self._by_feature(own))[:, feature]
+            np.fill_diagonal(cells, pairs[y])
+            table[:, :, y][places] = cells
         return table
 
 

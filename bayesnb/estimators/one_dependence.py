@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from ..sampling.report import CheckReport
 
 MAX_BYTES = 1 << 30
-"""Largest table of counts that `OneDependenceNB` makes, in bytes of float64; fitting takes some three times as much."""
+"""Largest table of counts that `OneDependenceNB` makes, in bytes of float64.
+
+Fitting holds two of that size, batches nearly four, prediction and `loo` up to five more than the fitted model.
+"""
 
 _DRAWN = 1 << 22  # probabilities kept at a time for the quantiles of draws
 
@@ -59,7 +62,8 @@ class OneDependenceNB(AbstractLevels):
     min_categories : int, (d,) or None, default None
         least number of levels of a feature of whole numbers, whose levels are 0 … max
     max_bytes : int, default 2³⁰
-        largest table of counts, 8 c (Σ_j k_j)² bytes; more levels than that are refused
+        largest table of counts, 8 c (Σ_j k_j)² bytes; more levels than that are refused. Fitting holds two of that
+        size, prediction up to five more
 
     Attributes
     ----------

@@ -369,7 +369,7 @@ def test_drawn_parameters_average_to_the_prediction():
     """Draws weighted by p(x | parent, θ) give `predict_proba`; unweighted ones what `uncertainty` is about."""
     X, y = levels()
     nb = OneDependenceNB().fit(X, y)
-    rows, s = X[:12], 400
+    rows, s = X[:12], 200
     posterior, encoded = nb.posterior_, nb._encode(rows)
     theta = posterior.sample(np.random.default_rng(7), (s,))
     joint = np.exp(posterior.log_joint(encoded, theta))
