@@ -28,6 +28,7 @@ FLOORS = [
     {"base"},
     {"families"},
     {"naive_bayes"},
+    {"one_dependence"},
     {"sampling"},
     {"datasets", "estimators"},
     {"analysis", "drop_in", "streaming"},
@@ -120,13 +121,14 @@ import bayesnb
 rng = np.random.default_rng(0)
 X, y = rng.integers(0, 2, (40, 3)) + 1.0, np.repeat([0, 1], 20)
 names = "Bernoulli Categorical Complement Exponential Gaussian Geometric Mixed Multinomial Poisson".split()
-for nb in [*(getattr(bayesnb, name + "NB")() for name in names), bayesnb.GaussianDA()]:
+for nb in [*(getattr(bayesnb, name + "NB")() for name in names), bayesnb.GaussianDA(), bayesnb.OneDependenceNB()]:
     if isinstance(nb, bayesnb.BernoulliNB):
         nb.set_params(binarize=1.5)
     nb.fit(X, y).partial_fit(X, y).forget(X, y)
     for method in (nb.predict, nb.predict_proba, nb.decision_function, nb.novelty_score):
         method(X)
-    nb.set_params(estimate="mean").predict(X)
+    if "estimate" in nb.get_params():
+        nb.set_params(estimate="mean").predict(X)
     nb.class_count_
     for name in ("log_evidence_", "intercept_"):
         hasattr(nb, name)

@@ -158,7 +158,7 @@ class _Conditioned:
 
     @functools.cached_property
     @kept_inside()
-    def posterior(self) -> NaiveBayes:
+    def posterior(self) -> Any:
         with np.errstate(divide="ignore", invalid="ignore"):  # of an improper prior, where `refuse_undefined` looks
             posterior = self.prior.update(self.statistics)
         return refuse_undefined(self.prior, posterior)

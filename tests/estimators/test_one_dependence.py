@@ -1,0 +1,506 @@
+"""OneDependenceNB: the page against a textbook loop and against the blocks of each parent; the estimator's promises."""
+
+import itertools
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import bayesnb
+from bayesnb import CategoricalNB, EqualWidthBinner, OneDependenceNB
+from bayesnb.one_dependence import BLOCK, OneDependence, stacked_weights
+from bayesnb.statistics import one_hot
+
+from ..laws import jitted, log_joint
+from .test_scikit_learn import expected_failures
+
+SIZES = (2, 3, 4, 3, 1)
+ALPHA = np.array([0.7, 1.0, 2.5, 0.3, 1.0])
+TOTAL = 1.5
+C, N = 3, 60
+
+
+def table(seed: int = 0, missing: float = 0.15, n: int = N) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of levels with missing cells, class indices and weights; the last row has no cell at all."""
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, SIZES, (n, len(SIZES))).astype(float)
+    x[rng.random(x.shape) < missing] = np.nan
+    if missing:
+        x[-1] = np.nan
+    return x, rng.permutation(np.arange(n) % C), rng.choice([0.5, 1.0, 2.0], n)
+
+
+def page(v: np.ndarray | None = None) -> OneDependence:
+    d = len(SIZES)
+    return OneDependence.prior(C, SIZES, ALPHA, TOTAL, np.full(d, 1 / d) if v is None else v)
+
+
+def textbook(x: np.ndarray, y: np.ndarray, w: np.ndarray, row: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """p(y, x) of one row by counting, as the paper writes it."""
+    d, total = len(SIZES), np.zeros(C)
+    for c in range(C):
+        terms = []
+        for j in range(d):
+            if np.isnan(row[j]):
+                continue
+            has = ~np.isnan(x[:, j])
+            here = (y == c) & (x[:, j] == row[j])
+            p = (w[here].sum() + TOTAL / (C * SIZES[j])) / (w[has].sum() + TOTAL)
+            for i in range(d):
+                if i != j and not np.isnan(row[i]):
+                    known = here & ~np.isnan(x[:, i])
+                    p *= (w[known & (x[:, i] == row[i])].sum() + ALPHA[i]) / (w[known].sum() + SIZES[i] * ALPHA[i])
+            terms.append((v[j], p))
+        if terms:
+            total[c] = sum(weight * p for weight, p in terms) / sum(weight for weight, _ in terms)
+        else:
+            total[c] = (w[y == c].sum() + TOTAL / C) / (w.sum() + TOTAL)
+    return total
+
+
+@pytest.fixture(params=["uniform", "unequal"])
+def v(request: pytest.FixtureRequest) -> np.ndarray:
+    return np.full(5, 0.2) if request.param == "uniform" else np.array([0.4, 0.1, 0.0, 0.3, 0.2])
+
+
+# --- the page -----------------------------------------------------------------------------------------------------
+
+
+def test_prediction_is_the_textbooks(v):
+    x, y, w = table()
+    new = table(seed=1)[0]
+    prior = page(v)
+    posterior = prior.update(prior.suffstats({BLOCK: x}, one_hot(y, C, w)))
+    want = np.log([textbook(x, y, w, row, v) for row in new])
+    np.testing.assert_allclose(posterior.log_joint({BLOCK: new}), want, rtol=0, atol=1e-10)
+
+
+def test_leaving_one_out_is_a_refit(v):
+    x, y, w = table()
+    prior = page(v)
+    posterior = prior.update(prior.suffstats({BLOCK: x}, one_hot(y, C, w)))
+    found = posterior.log_loo({BLOCK: x}, one_hot(y, C, w))
+    for i in range(N):
+        others = np.arange(N) != i
+        want = np.log(textbook(x[others], y[others], w[others], x[i], v))
+        np.testing.assert_allclose(found[i], want, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("j", range(len(SIZES)))
+def test_each_model_is_naive_bayes_of_pairs(j):
+    """Prediction, leave-one-out and evidence of a parent are those of its `NaiveBayes`, rows without it left out."""
+    x, y, w = table(seed=2)
+    prior = page()
+    stats = prior.suffstats({BLOCK: x}, one_hot(y, C, w))
+    posterior, there = prior.update(stats), ~np.isnan(x[:, j])
+    pair = y[there] * SIZES[j] + x[there, j].astype(int)
+    rows, r = prior.parent_rows(j, {BLOCK: x[there]}), one_hot(pair, C * SIZES[j], w[there])
+    own, model = prior.parent(j).suffstats(rows, r), posterior.parent(j)
+    jax.tree.map(np.testing.assert_array_equal, prior.parent_statistics(j, stats), own)
+    jax.tree.map(np.testing.assert_allclose, prior.parent(j).update(own), model)
+    assert prior.log_marginal(stats)[j] == pytest.approx(prior.parent(j).log_marginal(own), rel=1e-12)
+
+    columns = np.arange(C) * SIZES[j] + x[there, j, None].astype(int)
+    tables = {"log_parents": posterior.log_parents({BLOCK: x})}
+    tables["log_loo_parents"] = posterior.log_loo_parents({BLOCK: x}, one_hot(y, C, w))
+    wants = {"log_parents": model.log_joint(rows), "log_loo_parents": model.log_loo(rows, r)}
+    for name, parts in tables.items():
+        found = np.concatenate([part for _, part in parts])[:, j]
+        assert (found[~there] == -np.inf).all()
+        want = np.take_along_axis(wants[name], columns, 1)
+        np.testing.assert_allclose(found[there], want, rtol=0, atol=1e-10, err_msg=name)
+
+
+@pytest.mark.parametrize("j", [0, 2])
+def test_bayes_identity_of_each_parent(j, x64):
+    """log p(θ, x, y) by the NumPyro twin − log p(θ | x, y) in closed form is the closed-form evidence, at any θ."""
+    x, y, _ = table(seed=3)
+    x[:, j] = np.where(np.isnan(x[:, j]), 0, x[:, j])
+    prior = page()
+    stats = prior.suffstats({BLOCK: x}, one_hot(y, C))
+    posterior, evidence = prior.update(stats).parent(j), prior.log_marginal(stats)[j]
+    twin = jitted(log_joint(lambda: prior.model({BLOCK: x}, y, j)))
+    for theta in (prior.parent(j).sample(np.random.default_rng(1)), posterior.sample(np.random.default_rng(2))):
+        total = float(twin(posterior.to_sites(theta))) - posterior.log_prob(theta)
+        assert total == pytest.approx(evidence, abs=1e-9 * abs(evidence))
+
+
+def test_the_predictive_of_each_parent_sums_to_one():
+    prior = page()
+    x, y, w = table()
+    posterior = prior.update(prior.suffstats({BLOCK: x}, one_hot(y, C, w)))
+    every = np.array(list(itertools.product(*map(range, SIZES))), float)
+    of_parents = np.concatenate([part for _, part in posterior.log_parents({BLOCK: every})])
+    np.testing.assert_allclose(np.exp(of_parents).sum((0, 2)), 1, rtol=1e-12)
+
+
+def test_one_row_after_the_other_gives_the_evidence():
+    """Π p_j(x_i, y_i | rows before i) is the evidence of parent j."""
+    x, y, _ = table(missing=0, n=12)
+    prior, so_far = page(), 0.0
+    posterior = prior
+    for i in range(len(x)):
+        row, r = {BLOCK: x[i : i + 1]}, one_hot(y[i : i + 1], C)
+        (_, part), *_ = posterior.log_parents(row)
+        so_far = so_far + part[0, :, y[i]]
+        posterior = posterior.update(prior.suffstats(row, r))
+    np.testing.assert_allclose(so_far, prior.log_marginal(prior.suffstats({BLOCK: x}, one_hot(y, C))), rtol=1e-12)
+
+
+def test_statistics_add():
+    x, y, w = table()
+    prior, r = page(), one_hot(y, C, w)
+    whole = prior.suffstats({BLOCK: x}, r)
+    a, b = (prior.suffstats({BLOCK: x[part]}, r[part]) for part in (slice(0, 25), slice(25, None)))
+    for one, other in ((a + b, whole), (b + a, whole), (whole - b, a), (a + whole.zero(), a)):
+        jax.tree.map(lambda p, q: np.testing.assert_allclose(p, q, atol=1e-12), one, other)
+    np.testing.assert_allclose(
+        prior.update(a).update(b).log_joint({BLOCK: x}), prior.update(whole).log_joint({BLOCK: x}), rtol=1e-12
+    )
+
+
+def test_soft_labels_are_weights():
+    x, _, _ = table()
+    r = np.random.default_rng(0).dirichlet(np.ones(C), N)
+    found, prior = page().suffstats({BLOCK: x}, r), page()
+    want = sum(prior.suffstats({BLOCK: x}, one_hot(np.full(N, c), C, r[:, c])).blocks[BLOCK].n for c in range(C))
+    np.testing.assert_allclose(found.blocks[BLOCK].n, want, rtol=1e-12)
+
+
+# --- stacking -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_stacked_weights_obey_kuhn_and_tucker(seed):
+    rng = np.random.default_rng(seed)
+    log_p = -rng.gamma(1, 2, (300, 9)) * rng.gamma(1, 3, 9)
+    log_p[:, 4] = log_p[:, 3]  # two parents that say the same
+    w = rng.choice([0.0, 1.0, 3.0], 300)
+    v = stacked_weights(log_p, w)
+    g = w @ (np.exp(log_p) / (np.exp(log_p) @ v)[:, None]) / w.sum()
+    assert v.sum() == pytest.approx(1, abs=1e-12)
+    assert (v >= 0).all()
+    assert g.max() <= 1 + 2e-10
+    assert (v * abs(g - 1)).sum() < 1e-6
+    np.testing.assert_array_equal(v, stacked_weights(log_p, w))
+
+
+def test_stacking_beats_every_other_average_of_probabilities():
+    """The score that the weights maximise, computed by refits."""
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 3, (90, 4))
+    y = ((X[:, 0] + X[:, 1]) % 3 == 0) ^ (rng.random(90) < 0.1)
+    nb = OneDependenceNB(weights="loo", min_categories=3).fit(X, y)
+    p = np.empty((90, 4))
+    for i in range(90):
+        others = np.arange(90) != i
+        refit = OneDependenceNB(min_categories=3).fit(X[others], y[others])
+        p[i] = np.exp(refit.predict_parents_log_proba(X[i : i + 1]))[0, :, int(y[i])]
+    best = np.log(p @ nb.weights_).sum()
+    for other in [
+        np.full(4, 0.25),
+        *np.eye(4),
+        *rng.dirichlet(np.ones(4), 200),
+        *rng.dirichlet(100 * nb.weights_ + 0.1, 200),
+    ]:
+        assert np.log(p @ other).sum() <= best + 1e-7
+    assert best > np.log(p @ np.full(4, 0.25)).sum() + 1
+
+
+def test_stacking_needs_all_rows(tmp_path):
+    X, y = np.arange(12).reshape(6, 2) % 3, np.arange(6) % 2
+    nb = OneDependenceNB(weights="loo").fit(X, y)
+    for method in ("partial_fit", "forget", "merge"):
+        with pytest.raises(AttributeError) as error:
+            getattr(nb, method)
+        assert "weights='uniform'" in str(error.value.__cause__)
+    with pytest.raises(ValueError, match="`weights` is 'stacked'; choose"):
+        OneDependenceNB(weights="stacked").fit(X, y)
+    nb.save(tmp_path / "nb")
+    np.testing.assert_array_equal(bayesnb.load(tmp_path / "nb").weights_, nb.weights_)
+
+
+# --- the estimator ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([OneDependenceNB(), OneDependenceNB(weights="loo")], expected_failed_checks=expected_failures)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+def levels(seed: int = 0, n: int = 90) -> tuple[pd.DataFrame, np.ndarray]:
+    """Levels of several types with missing cells, and a label that takes two of them."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "colour": rng.choice(["red", "green", "blue"], n),
+            "size": rng.integers(0, 4, n),
+            "grade": pd.Categorical(rng.choice(["a", "b"], n), categories=["b", "a", "z"]),
+        }
+    )
+    y = np.where((frame["colour"] == "red") == (frame["size"] > 1), "yes", "no")
+    frame.loc[rng.random(n) < 0.1, "colour"] = None
+    return frame, y
+
+
+def test_levels_come_in_any_form():
+    X, y = levels()
+    nb = OneDependenceNB().fit(X, y)
+    assert [list(one) for one in nb.categories_] == [["blue", "green", "red"], [0, 1, 2, 3], ["b", "a", "z"]]
+    want = nb.predict_log_proba(X)
+    strings = X.astype({"grade": object})
+    strings["grade"] = pd.Categorical(strings["grade"], categories=["b", "a", "z"])
+    np.testing.assert_array_equal(OneDependenceNB().fit(strings, y).predict_log_proba(strings), want)
+    codes = np.stack([pd.Index(nb.categories_[j]).get_indexer(X.iloc[:, j]) for j in range(3)], 1).astype(float)
+    codes[codes < 0] = np.nan
+    table = OneDependenceNB(min_categories=[0, 0, 3]).fit(codes, y)
+    np.testing.assert_allclose(table.predict_log_proba(codes), want, atol=1e-12)
+    assert nb.score(X, y) > 0.9 > CategoricalNB().fit(X, y).score(X, y) + 0.1
+
+
+@pytest.mark.parametrize("unknown", ["violet", None, np.nan])
+def test_an_unknown_level_is_a_missing_cell(unknown):
+    X, y = levels()
+    nb = OneDependenceNB().fit(X, y)
+    row = X.iloc[[0]].astype(object)
+    row.iloc[0, 0] = unknown
+    log_p = nb.predict_parents_log_proba(row)
+    assert np.isnan(log_p[0, 0]).all()
+    assert np.isfinite(log_p[0, 1:]).all()
+    blank = row.copy()
+    blank.iloc[0, 0] = None
+    np.testing.assert_array_equal(nb.predict_joint_log_proba(row), nb.predict_joint_log_proba(blank))
+
+
+def test_a_row_without_cells_has_the_class_probabilities():
+    X, y = levels()
+    nb = OneDependenceNB().fit(X, y)
+    nothing = pd.DataFrame({name: [None] for name in X.columns}, dtype=object)
+    np.testing.assert_allclose(nb.predict_joint_log_proba(nothing)[0], nb.posterior_.classes.log_predictive())
+    log_pi = nb.posterior_.sample(np.random.default_rng(0), (20,))["class"]["log_pi"]
+    both = pd.concat([X.iloc[:2], nothing])
+    np.testing.assert_allclose(nb.sample_proba(both, 20, seed=0)[:, 2], np.exp(log_pi), rtol=1e-12)
+
+
+def test_batches_forgetting_and_merging_reach_the_same_posterior():
+    X, y = levels()
+    X = X.astype(object)
+    whole = OneDependenceNB().fit(X, y)
+    parts = [OneDependenceNB().partial_fit(X[:1], y[:1], classes=["no", "yes"]), OneDependenceNB()]
+    for at in range(1, 50, 7):  # new levels come as they come
+        parts[0].partial_fit(X[at : min(at + 7, 50)], y[at : min(at + 7, 50)])
+    parts[1].partial_fit(X[50:], y[50:], classes=["no", "yes"])
+    merged = parts[0].merge(parts[1])
+    for nb in (merged, OneDependenceNB().fit(pd.concat([X, X[:20]]), np.append(y, y[:20])).forget(X[:20], y[:20])):
+        np.testing.assert_allclose(nb.predict_joint_log_proba(X), whole.predict_joint_log_proba(X), atol=1e-12)
+        np.testing.assert_allclose(nb.parent_log_evidence_, whole.parent_log_evidence_, rtol=1e-12)
+    with pytest.raises(ValueError, match="rows that were never fitted"):
+        whole.forget(X, np.where(y == "yes", "no", "yes"))
+
+
+def test_a_weight_is_a_number_of_copies():
+    """The law of scikit-learn's checks that feed real numbers, on levels."""
+    rng = np.random.default_rng(0)
+    X, y, w = rng.integers(0, 3, (60, 3)), rng.integers(0, 3, 60), rng.integers(0, 3, 60)
+    X[0], w[0] = 2, 1  # every level has weight in both
+    for weights in ("uniform", "loo"):
+        one = OneDependenceNB(min_categories=3, weights=weights)
+        weighted = clone(one).fit(X, y, w)
+        if weights == "uniform":  # a row leaves with its whole weight, a copy alone
+            repeated = clone(one).fit(np.repeat(X, w, 0), np.repeat(y, w))
+            np.testing.assert_allclose(weighted.predict_log_proba(X), repeated.predict_log_proba(X), atol=1e-12)
+        without = clone(one).fit(X[w > 0], y[w > 0], w[w > 0])
+        np.testing.assert_allclose(weighted.predict_log_proba(X), without.predict_log_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("weights", ["uniform", "loo"])
+def test_loo_and_its_parts(weights):
+    X, y = levels()
+    w = np.random.default_rng(0).choice([1.0, 2.0], len(y))
+    nb = OneDependenceNB(weights=weights).fit(X, y, w)
+    found = nb.loo(X, y, w)
+    np.testing.assert_allclose(found.log_joint, found.log_prior + found.by_block["x"], atol=1e-12)
+    parts = nb.predict_part_log_likelihood(X)
+    assert parts.keys() == found.by_block.keys() == {"x"}
+    np.testing.assert_allclose(nb.class_log_prior_ + parts["x"], nb.predict_joint_log_proba(X), atol=1e-12)
+    np.testing.assert_array_equal(nb.loo(X, y, w, prior="refit").log_joint, found.log_joint)
+    groups = np.arange(len(y)) // 4
+    together = nb.loo(X, y, w, groups=groups).log_joint
+    np.testing.assert_allclose(nb.loo(X, y, w, groups=np.arange(len(y))).log_joint, found.log_joint, atol=1e-10)
+    one = groups == 3
+    rest = OneDependenceNB().fit(X, y).set_params(weights="uniform")  # knows all levels
+    rest.fit(X, y, w).forget(X[one], y[one], w[one]).weights_ = nb.weights_
+    rest._set_statistics(rest.statistics_)
+    np.testing.assert_allclose(together[one], rest.predict_joint_log_proba(X[one]), atol=1e-10)
+
+
+def test_evidence_of_the_average_and_of_each_parent():
+    X, y = levels()
+    nb = OneDependenceNB().fit(X, y)
+    with pytest.raises(AttributeError, match="column 'colour' has missing cells"):
+        nb.log_evidence_  # noqa: B018
+    X = X.fillna({"colour": "none"})
+    nb.fit(X, y)
+    assert nb.log_evidence_ == pytest.approx(np.log(np.exp(nb.parent_log_evidence_ + 300).mean()) - 300, rel=1e-12)
+    for name in X.columns:
+        own = nb.parent(name)
+        assert own.log_evidence_ == pytest.approx(nb.parent_log_evidence_[list(X.columns).index(name)], rel=1e-12)
+        if name == "grade":  # has a level without rows, so that a fit would know less pairs
+            continue
+        again = CategoricalNB(class_alpha=own.class_alpha).fit(X.drop(columns=name), nb.pairs(X, y, name))
+        np.testing.assert_allclose(
+            again.predict_joint_log_proba(X.drop(columns=name)),
+            own.predict_joint_log_proba(X.drop(columns=name))[:, again.classes_],
+            atol=1e-10,
+        )
+    ranked = bayesnb.compare({"one": OneDependenceNB(), "naive": CategoricalNB()}, X, y).table
+    assert ranked.index[0] == "one"
+    assert ranked.loc["one", "log_evidence"] > ranked.loc["naive", "log_evidence"]
+    assert not hasattr(nb, "coef_")
+
+
+def test_drawn_parameters_average_to_the_prediction():
+    """Draws weighted by p(x | parent, θ) give `predict_proba`; unweighted ones what `uncertainty` is about."""
+    X, y = levels()
+    nb = OneDependenceNB().fit(X, y)
+    rows, s = X[:12], 200
+    posterior, encoded = nb.posterior_, nb._encode(rows)
+    theta = posterior.sample(np.random.default_rng(7), (s,))
+    joint = np.exp(posterior.log_joint(encoded, theta))
+    parts = posterior.log_parts(encoded, theta=theta)[0] + theta["class"]["log_pi"][:, None]
+    np.testing.assert_allclose(np.exp(parts), joint)
+    p, weight = joint / joint.sum(-1, keepdims=True), joint.sum(-1, keepdims=True)
+    mean = (weight * p).mean(0) / weight.mean(0)
+    error = (weight * (p - mean)).std(0) / weight.mean(0) / np.sqrt(s)  # of a ratio of means
+    assert (abs(mean - nb.predict_proba(rows)) < 5 * error).all()
+    np.testing.assert_allclose(nb.sample_proba(rows, s, seed=7), p, atol=1e-12)
+    low, high = np.moveaxis(nb.predict_interval(rows, 0.8, n_draws=s, seed=7), -1, 0)
+    np.testing.assert_allclose([low, high], np.quantile(p, [0.1, 0.9], 0), atol=1e-12)
+    found, mean = nb.uncertainty(rows, n_draws=s, seed=7), p.mean(0)
+    np.testing.assert_allclose(found.total, -(mean * np.log(mean)).sum(1), atol=1e-10)
+    np.testing.assert_allclose(found.aleatoric, -(p * np.log(p)).sum(2).mean(0), atol=1e-10)
+    np.testing.assert_allclose(found.total, found.aleatoric + found.epistemic)
+    for given, word in (({"method": "analytic"}, "method"), ({"n_draws": 1}, "n_draws"), ({"level": 1.0}, "level")):
+        with pytest.raises(ValueError, match=f"`{word}` is"):
+            nb.predict_interval(rows, **given)
+
+
+@pytest.mark.parametrize("weights", ["uniform", "loo"])
+def test_blocks_of_rows_change_nothing(weights, monkeypatch):
+    X, y = levels()
+    nb = OneDependenceNB(weights=weights).fit(X, y)
+    calls = [
+        lambda: nb.predict_joint_log_proba(X),
+        lambda: nb.loo(X, y).log_joint,
+        lambda: nb.predict_interval(X, n_draws=10),
+        lambda: nb.uncertainty(X, n_draws=10).epistemic,
+        lambda: OneDependenceNB(weights=weights).fit(X, y).predict_proba(X),
+    ]
+    want = [call() for call in calls]
+    monkeypatch.setattr("bayesnb.one_dependence._CELLS", 64)
+    monkeypatch.setattr("bayesnb.estimators.one_dependence._DRAWN", 64)
+    for call, whole in zip(calls, want, strict=True):
+        np.testing.assert_allclose(call(), whole, atol=1e-12)
+
+
+def test_new_rows_follow_the_predictive():
+    X, y = levels()
+    nb = OneDependenceNB().fit(X, y)
+    drawn, labels = nb.sample(20_000, seed=0)
+    rows, counts = np.unique(np.column_stack([drawn.astype(str), labels]), axis=0, return_counts=True)
+    frame = pd.DataFrame({"colour": rows[:, 0], "size": rows[:, 1].astype(int), "grade": rows[:, 2]})
+    p = np.exp(nb.predict_joint_log_proba(frame))[np.arange(len(rows)), (rows[:, 3] == "yes").astype(int)]
+    often = p * 20_000 > 20
+    assert often.sum() > 20
+    z = (counts - 20_000 * p) / np.sqrt(20_000 * p * (1 - p))
+    assert abs(z[often]).max() < 4.5  # Bonferroni over 72 rows at 0.05 %
+    assert (nb.sample(5, seed=1)[0] == nb.sample(5, seed=1)[0]).all()
+    assert len(nb.sample(5, seed=1, source="prior")[1]) == 5
+
+
+def test_the_twin_takes_labels_or_makes_them_latent(x64):
+    X, y = levels()
+    nb = OneDependenceNB().fit(X, y)
+    there = X["colour"].notna()
+    sites = nb.posterior_.parent(0).to_sites(nb.posterior_.parent(0).sample(np.random.default_rng(0)))
+    index = (y[there] == "yes").astype(int)
+    given = float(log_joint(lambda: nb.numpyro_model(X, y, parent="colour"))(sites))
+    latent = float(log_joint(lambda: nb.numpyro_model(X, parent="colour"))(sites | {"y": index}))
+    assert given == pytest.approx(latent, rel=1e-12)
+    assert np.isfinite(given)
+
+
+def test_draws_of_one_parent_for_arviz():
+    X, y = levels()
+    X = X.fillna({"colour": "none"})
+    data = OneDependenceNB().fit(X, y).sample_posterior(50, X=X, y=y, chains=2, parent="size")
+    assert data["posterior"]["pi"].shape == (2, 50, 8)
+    assert data["log_likelihood"]["joint"].shape == (2, 50, len(y))
+
+
+@pytest.mark.slow
+def test_one_parent_passes_the_check():
+    X, y = levels()
+    report = OneDependenceNB().check(X, y, parent="colour")
+    assert report.passed, report
+
+
+# --- errors and limits --------------------------------------------------------------------------------------------
+
+
+def test_numbers_are_binned_in_a_pipeline():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=r"`X` has .* in column 0; OneDependenceNB.*EqualWidthBinner.*EvidenceBinner"):
+        OneDependenceNB().fit(X, y)
+    binned = make_pipeline(EqualWidthBinner(4), OneDependenceNB()).fit(X, y)
+    assert binned.score(X, y) > 0.9
+    np.testing.assert_allclose(binned.predict_proba(X + 1e3).sum(1), 1)  # beyond the bins
+
+
+def test_too_many_levels_are_refused_with_the_memory_needed():
+    X = np.column_stack([np.arange(300), np.arange(300) % 2])
+    with pytest.raises(ValueError, match=r"302 levels in 2 columns.* column 0 \(300\).*1\.4 MiB.*1\.0 MiB"):
+        OneDependenceNB(max_bytes=2**20).fit(X, X[:, 1])
+    nb = OneDependenceNB(max_bytes=2**20).partial_fit(X[:9], X[:9, 1], classes=[0, 1])
+    with pytest.raises(ValueError, match=r"`max_bytes` allows 1\.0 MiB"):
+        nb.partial_fit(X, X[:, 1])
+    assert nb.class_count_.sum() == 9  # as it was
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [({"alpha": 0}, "alpha"), ({"pair_alpha": -1.0}, "pair_alpha"), ({"min_categories": 1.5}, "min_categories")],
+)
+def test_parameters_are_checked(given, word):
+    with pytest.raises(ValueError, match=f"`{word}` is"):
+        OneDependenceNB(**given).fit([[0, 1], [1, 0]], [0, 1])
+
+
+def test_one_column_has_no_children():
+    X, y = np.array([[0], [1], [1], [0]]), [0, 1, 1, 1]
+    nb = OneDependenceNB().fit(X, y)
+    np.testing.assert_allclose(nb.predict_proba([[0]])[0], [1.25 / 2.5, 1.25 / 2.5])
+    for call in (lambda: nb.parent(0), lambda: nb.numpyro_model(X, y)):
+        with pytest.raises(ValueError, match="single column"):
+            call()
+    two = OneDependenceNB().fit(np.column_stack([X, X]), y)
+    with pytest.raises(ValueError, match="`feature` is 'size'"):
+        two.parent("size")
+
+
+def test_what_needs_a_product_of_blocks_is_refused():
+    X, y = np.arange(24).reshape(12, 2) % 3, np.arange(12) % 2
+    with pytest.raises(ValueError, match="cannot be a part of another model"):
+        bayesnb.MixedNB([("all", OneDependenceNB(), [0, 1])]).fit(X, y)
+    with pytest.raises(ValueError, match="no class prior to set; fit with a `sample_weight`"):
+        bayesnb.with_class_prior(OneDependenceNB().fit(X, y), [0.3, 0.7])
+    with pytest.raises(ValueError, match="no class prior to set"):
+        bayesnb.HalfLabelledClassifier(OneDependenceNB()).fit(X, np.where(np.arange(12) < 6, y, -1))
+    with pytest.raises(AttributeError, match="no linear form"):
+        bayesnb.rank_features(OneDependenceNB().fit(X, y))
