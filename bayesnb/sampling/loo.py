@@ -6,10 +6,19 @@
 A conjugate posterior forgets a row in closed form, so the table p(x_i, y = c | D₋ᵢ) costs little more than a table of
 predictions.
 
-Two leave-one-outs. Some estimators scale their default prior by the data: GaussianNB, GaussianDA, KernelNB.
-`prior="kept"` leaves that prior as all rows made it, row i included, as `prior_` has it. `prior="refit"` takes row i
-out of the prior's scale too, and equals a fit on all other rows. With all other priors the two are the same. What is
-learnt of the encoding stays in both: the labels, the levels of CategoricalNB, the kind of a column in MixedNB("auto").
+There are two leave-one-outs. Some estimators scale their default prior by the data: GaussianNB, GaussianDA, KernelNB,
+PoissonNB, ExponentialNB, and BernoulliNB with alpha="clop". `prior="kept"` leaves that prior as all rows made it, row i
+included, as `prior_` has it. `prior="refit"` takes row i out of the prior's scale too, and equals a fit on all other
+rows. With all other priors the two are the same. Both keep the encoding: the labels, the levels of CategoricalNB, the
+columns of MixedNB("auto").
+
+The difference matters for few rows. With GaussianNB on 15 irises (every tenth row, three columns) a log class
+probability log p(y = c | x_i, D₋ᵢ) differs by up to 0.54 nats, and by up to 1.04 where one cell is an outlier (20 cm
+for 5.1). The log loss is 0.404 (kept) and 0.408 (refit). On all 150 irises single values still differ by up to 0.41
+nats, the log losses by 0.0001.
+
+The price, in tables of predictions: "kept" a few; "refit" some tens for GaussianNB, where every row has a prior of its
+own, and one Cholesky factor a row and class for GaussianDA; for KernelNB one posterior of the bandwidths a row.
 
 References
 ----------
@@ -276,6 +285,25 @@ def loo(
     ValueError
         if the rows cannot all have been fitted, because a class or a count holds less weight than they have; if `prior`
         is neither "kept" nor "refit"; if `groups` has not one label for each row
+
+    Notes
+    -----
+    "kept" subtracts a row from a posterior. Digits are lost where an outlier carries nearly all of a sum of squares
+    under a narrow prior of your own: 7e-4 nats for a cell 10⁶ prior scales away. "refit" adds up the other rows instead
+    and does not lose them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayesnb import GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[::10, :3], y[::10]
+    >>> nb = GaussianNB().fit(X, y)
+    >>> round(nb.loo(X, y).log_loss, 3), round(nb.loo(X, y, prior="refit").log_loss, 3)
+    (0.404, 0.408)
+    >>> without = GaussianNB().fit(X[1:], y[1:])  # row 0 predicted by all others
+    >>> bool(abs(nb.loo(X, y, prior="refit").log_proba[0] - without.predict_log_proba(X[:1])[0]).max() < 1e-12)
+    True
     """
     if prior not in ("kept", "refit"):
         raise ValueError(f"`prior` is {prior!r}; choose 'kept' or 'refit'")
