@@ -128,6 +128,10 @@ class GaussianNB(AbstractNB):
             return {BLOCK: PooledNormalInverseGamma(m, kappa, a, b)}
         return {BLOCK: NormalInverseGamma(m, kappa, np.broadcast_to(a, shape), np.broadcast_to(b, shape))}
 
+    @property
+    def _prior_follows_rows(self) -> bool:
+        return self.prior is None
+
     def _scale(self, stats: Statistics | None) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of every feature over all rows, (d,); the variance is 0 where a feature never varies."""
         if stats is None:

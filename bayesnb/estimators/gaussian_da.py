@@ -99,6 +99,10 @@ class GaussianDA(AbstractNB):
             return {BLOCK: TiedNormalInverseWishart(m, kappa, np.array([d + _DEGREES]), scale)}
         return {BLOCK: NormalInverseWishart(m, kappa, np.full(c, d + _DEGREES), np.tile(scale, (c, 1, 1)))}
 
+    @property
+    def _prior_follows_rows(self) -> bool:
+        return self.prior is None
+
     def _own(self, family: Any, c: int, d: int) -> Any:
         """The prior given, or a ValueError on what is wrong with it."""
         prior: Any = self.prior

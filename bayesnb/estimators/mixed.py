@@ -225,6 +225,17 @@ class MixedNB(AbstractNB):
             for inner, at in part.estimator._columns().items()
         }
 
+    def _blocks_of_parts(self) -> dict[str, list[str]]:
+        """Names of the blocks of each entry of `parts`; estimators by class belong to one entry."""
+        found: dict[str, list[str]] = {}
+        for part in self._parts:
+            found.setdefault(part.name.split(".", 1)[0], []).extend(part.names.values())
+        return found
+
+    @property
+    def _prior_follows_rows(self) -> bool:
+        return any(part.estimator._prior_follows_rows for part in self._parts)
+
     def _rows(self, X: Any) -> Rows:
         rows: dict[str, Any] = {}
         for part in self._parts:

@@ -4,8 +4,12 @@
     elpd_joint = Σ_i w_i log p(x_i, y_i | D₋ᵢ)     how well rows and labels are predicted
 
 A conjugate posterior forgets a row in closed form, so the table p(x_i, y = c | D₋ᵢ) costs little more than a table of
-predictions. The prior is held fixed: where an estimator scales its default prior by the data, it is the prior of all
-rows, row i included, as `prior_` has it.
+predictions.
+
+Two leave-one-outs. Some estimators scale their default prior by the data: GaussianNB, GaussianDA, KernelNB.
+`prior="kept"` leaves that prior as all rows made it, row i included, as `prior_` has it. `prior="refit"` takes row i
+out of the prior's scale too, and equals a fit on all other rows. With all other priors the two are the same. What is
+learnt of the encoding stays in both: the labels, the levels of CategoricalNB, the kind of a column in MixedNB("auto").
 
 References
 ----------
@@ -14,8 +18,8 @@ Statistics and Computing 27, §2.1 (elpd, its standard error and p_loo); there b
 """
 
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -38,13 +42,29 @@ class LooResult:
     index : (n,) place of each row's own label among them
     weight : (n,) sample weights; sums over rows are weighted with them
     log_joint : (n, c) log p(x_i, y = c | D₋ᵢ), nats
+    log_prior : (n, c) log p(y = c | D₋ᵢ), nats
+    prior : "kept" or "refit": whether row i has a share in the scale of the prior, see `loo`
     """
 
     classes: Shaped[np.ndarray, " c"]
     index: Shaped[np.ndarray, " n"]
     weight: Float[np.ndarray, " n"]
     log_joint: Float[np.ndarray, "n c"]
+    log_prior: Float[np.ndarray, "n c"]
     _log_joint_of_all: Callable[[], np.ndarray] = field(repr=False, compare=False)
+    _parts: Mapping[str, np.ndarray] | None = field(default=None, repr=False, compare=False)
+    prior: str = "kept"
+
+    @functools.cached_property
+    def by_block(self) -> dict[str, np.ndarray]:
+        """log p(x_i,part | y = c, D₋ᵢ) in nats, (n, c) for each part: `log_joint` is `log_prior` plus their sum.
+
+        Names are those of `predict_part_log_likelihood`, which gives the same tables of new rows: the parts of MixedNB,
+        and "x" for all other estimators.
+        """
+        if self._parts is None:
+            return {"x": self.log_joint - self.log_prior}
+        return dict(self._parts)
 
     def _own(self, table: np.ndarray) -> np.ndarray:
         return np.take_along_axis(table, self.index[:, None], 1)[:, 0]
@@ -169,7 +189,9 @@ def _what_is_checked(estimator: Any, rows: Rows, r: Sparse) -> Statistics:
     return Statistics(n, blocks)
 
 
-def loo(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> LooResult:
+def loo(
+    estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None
+) -> LooResult:
     """Exact leave-one-out of rows that a fitted estimator has learnt from.
 
     Parameters
@@ -177,20 +199,82 @@ def loo(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> LooResult:
     estimator : fitted; its posterior is used as it is, under "predictive" whatever its `estimate`
     X, y, sample_weight : rows, labels and weights as they were fitted, all of them or some. A row leaves with its whole
         weight
+    prior : "kept" (default) leaves the prior as the fit made it. "refit" takes row i out of the prior's scale too,
+        where the data scale it; it equals a fit on all other rows
+    groups : (n,), optional
+        labels of groups of rows that leave together. Row i is predicted without any row of its group that is given here
 
     Raises
     ------
     ValueError
-        if the rows cannot all have been fitted, because a class or a count holds less weight than they have
+        if the rows cannot all have been fitted, because a class or a count holds less weight than they have; if `prior`
+        is neither "kept" nor "refit"; if `groups` has not one label for each row
     """
+    if prior not in ("kept", "refit"):
+        raise ValueError(f"`prior` is {prior!r}; choose 'kept' or 'refit'")
     check_is_fitted(estimator)
     X, y = estimator._validate(X, y=y, reset=False)
     weights = np.ones(len(y))
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    place = np.arange(len(y)) if groups is None else _places(groups, len(y))
     index = estimator._class_index(y)
     rows, r = estimator._rows(X), one_hot(index, len(estimator.classes_), weights)
     estimator._without(_what_is_checked(estimator, rows, r))
     posterior = estimator.posterior_
-    table = posterior.log_loo(rows, r)
-    return LooResult(estimator.classes_, index, weights, table, functools.partial(posterior.log_joint, rows))
+    refit = prior == "refit" and estimator._prior_follows_rows
+    if groups is None and not refit:
+        tables = _each_row(estimator, rows, r)
+    else:
+        tables = _each_group(estimator, rows, r, place, refit)
+    log_prior, parts = tables[0], dict(zip(estimator._blocks_of_parts(), tables[1:], strict=True))
+    total = log_prior
+    for table in parts.values():
+        total = total + table
+    return LooResult(
+        estimator.classes_,
+        index,
+        weights,
+        total,
+        log_prior,
+        functools.partial(posterior.log_joint, rows),
+        None if list(parts) == ["x"] else parts,
+        prior,
+    )
+
+
+def _places(groups: Any, n: int) -> np.ndarray:
+    """Labels of groups as 0 … g−1, in the order of their first rows."""
+    import pandas as pd
+
+    labels = groups if hasattr(groups, "dtype") else np.asarray(groups, dtype=object)
+    if labels.shape != (n,):
+        raise ValueError(f"`groups` has shape {labels.shape}; it needs one label for each of the {n} rows")
+    place, _ = pd.factorize(labels)
+    if (place < 0).any():
+        raise ValueError("`groups` has missing labels (None, NaN or NA); give each row the label of its group")
+    return place
+
+
+def _each_row(estimator: Any, rows: Rows, r: Sparse) -> np.ndarray:
+    """log p(y = c) and the tables of the parts, (1 + parts, n, c), each row left out and the prior kept."""
+    posterior = estimator.posterior_
+    log_prior = posterior.classes.log_loo(r.toarray())
+    parts = list(estimator._blocks_of_parts().values())
+    return np.stack([log_prior, *posterior.log_loo_parts(rows, r, parts)])
+
+
+def _each_group(estimator: Any, rows: Rows, r: Sparse, place: np.ndarray, refit: bool) -> np.ndarray:
+    """`_each_row` of groups that leave together: a posterior for each group, and for a refit a prior."""
+    prior, parts = estimator.prior_, list(estimator._blocks_of_parts().values())
+    held = Statistics(estimator.statistics_.n, {name: estimator.statistics_.blocks[name] for name in prior.blocks})
+    tables = np.empty((1 + len(parts), *r.shape))
+    order = np.argsort(place, kind="stable")
+    for at in np.split(order, np.flatnonzero(np.diff(place[order])) + 1):
+        own, w = {name: x[at] for name, x in rows.items()}, r[at]
+        left = held - prior.suffstats(own, w)
+        one = replace(prior, blocks=estimator._blocks(left)) if refit else prior
+        posterior = one.update(left)
+        tables[0, at] = posterior.classes.log_predictive()
+        tables[1:, at] = posterior.log_parts(own, parts)
+    return tables

@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.metrics import accuracy_score, log_loss
 
+from bayesnb import drop_in
 from bayesnb.estimators import (
     BernoulliNB,
     CategoricalNB,
@@ -92,6 +93,55 @@ def test_leave_one_out_is_n_refits(nb, weighted, table):
     assert f"{result.elpd_joint:.2f}" in text
 
 
+TABLES = [
+    *ALL,
+    ComplementNB(norm=True),
+    KernelNB(),
+    GaussianNB(estimate="map"),
+    CategoricalNB(estimate="mean"),
+    GaussianNB(priors=[0, 0.5, 0.5]),
+    MixedNB([("n", GaussianNB(), [0, 1]), ("k", CategoricalNB(), [2, 3])], estimate="mean"),
+    drop_in.GaussianNB(),
+    drop_in.MultinomialNB(class_prior=[0, 0.5, 0.5]),
+    drop_in.CategoricalNB(),
+]
+
+
+@pytest.mark.parametrize("nb", TABLES, ids=lambda nb: f"{type(nb).__module__} {nb!r}")
+def test_a_table_for_each_part(nb, table):
+    X, y, w = table
+    fitted = clone(nb).fit(X, y, w)
+    parts = fitted.predict_part_log_likelihood(X)
+    names = list(dict.fromkeys(name.split(".")[0] for name, _, _ in fitted.parts_)) if hasattr(nb, "parts") else ["x"]
+    assert list(parts) == names
+    total = fitted.class_log_prior_ + sum(parts.values())
+    np.testing.assert_allclose(total, fitted.predict_joint_log_proba(X), rtol=1e-12, atol=1e-12)
+    result = fitted.loo(X, y, w)
+    assert list(result.by_block) == names
+    np.testing.assert_allclose(result.log_prior + sum(result.by_block.values()), result.log_joint, rtol=1e-12)
+    for c, row in zip(result.index, result.log_prior, strict=True):
+        assert (row > -800).all()
+        assert row[c] <= fitted.posterior_.classes.log_predictive()[c] + 1e-12
+
+
+def test_the_parts_of_a_mixture_are_those_of_its_estimators(table):
+    X, y, w = table
+    mixed = MixedNB([("n", GaussianNB(), [0, 1]), ("k", CategoricalNB(), [2, 3])]).fit(X, y, w)
+    for name, nb, columns in [("n", GaussianNB(), [0, 1]), ("k", CategoricalNB(), [2, 3])]:
+        alone = nb.fit(X[:, columns], y, w)
+        want = alone.predict_part_log_likelihood(X[:, columns])["x"]
+        np.testing.assert_allclose(mixed.predict_part_log_likelihood(X)[name], want, rtol=1e-11, atol=1e-11)
+        for settings in ({}, {"prior": "refit"}, {"groups": np.arange(len(y)) // 3}):
+            want = alone.loo(X[:, columns], y, w, **settings).by_block["x"]
+            np.testing.assert_allclose(mixed.loo(X, y, w, **settings).by_block[name], want, rtol=1e-10, atol=1e-10)
+
+
+def test_the_complement_of_scikit_learn_has_no_class_prior(table):
+    X, y, _ = table
+    fitted = drop_in.ComplementNB().fit(X, y)
+    np.testing.assert_array_equal(fitted.predict_part_log_likelihood(X)["x"], fitted.predict_joint_log_proba(X))
+
+
 @pytest.mark.parametrize("nb", [BernoulliNB(), MultinomialNB(), ComplementNB(), PoissonNB()], ids=repr)
 def test_sparse_rows_and_some_of_the_rows(nb, table):
     X, y, w = table
@@ -145,6 +195,12 @@ def test_what_cannot_have_been_fitted_is_refused(table):
         GaussianNB().fit(X, y).loo(X, np.full(len(y), "d"))
     with pytest.raises(ValueError, match="`kind` is 'loo'"):
         GaussianNB().fit(X, y).loo(X, y).to_arviz("loo")
+    with pytest.raises(ValueError, match="`prior` is 'new'; choose 'kept' or 'refit'"):
+        GaussianNB().fit(X, y).loo(X, y, prior="new")
+    with pytest.raises(ValueError, match=r"`groups` has shape \(3,\); it needs one label for each of the 60 rows"):
+        GaussianNB().fit(X, y).loo(X, y, groups=[1, 2, 3])
+    with pytest.raises(ValueError, match="`groups` has missing labels"):
+        GaussianNB().fit(X, y).loo(X, y, groups=[np.nan, *y[1:]])
 
 
 @pytest.mark.slow
