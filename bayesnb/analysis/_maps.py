@@ -1,8 +1,8 @@
 """Maps from a table of log likelihoods to class probabilities: their posterior in closed form, up to a Gaussian.
 
 With t_ikc = log p(x_i in part k | y = c, D₋ᵢ) the leave-one-out table of part k (one part, unless an estimator has
-several kinds of columns), log π_ic the class prior without row i, L_ik the length of the row (observed cells, or counts)
-over its geometric mean, and ρ_i a distribution over the classes that knows nothing of the row,
+several kinds of columns), log π_ic the class prior without row i, L_ik the length of the row (observed cells, or
+counts) over its geometric mean, and ρ_i a distribution over the classes that does not depend on the row's cells,
 
     m_ic = Σ_k w_k L_ik^(−g) t_ikc                      power: how much the evidence of a row counts
     η_ic = −s log(1 + (max_c m_ic − m_ic)/s)            squashed, s → ∞ is m itself up to a constant
@@ -11,9 +11,9 @@ over its geometric mean, and ρ_i a distribution over the classes that knows not
 
     log w_k ~ N(0, 1),  log s ~ N(log 3, 1),  logit ε ~ N(−4, 2²),  b_c ~ N(0, 0.3²)
 
-A map of the kind "joint" has the class prior inside the power, m_ic = w L_i^(−g) (Σ_k t_ikc + log π_ic), no shifts, and a
-uniform ρ. All its steps are monotone, the same in all classes, so that it keeps the most probable label of every row.
-In the other maps ρ is the class prior.
+A map of the kind "joint" has the class prior inside the power, m_ic = w L_i^(−g) (Σ_k t_ikc + log π_ic), no shifts,
+and a uniform ρ. All its steps are monotone and the same in all classes, so it keeps the most probable label of every
+row. In the other maps ρ is the class prior.
 
 Derivatives, with h_i = −log p_iy, e_c = [c = y] − q_c and a_i = (1 − ε) q_iy / p_iy the probability that the row is not
 contaminated, given its label; η here with prior and shifts:
@@ -175,9 +175,7 @@ class Prepared:
         z = eta / -s
         return -s * np.log1p(z), z, parts
 
-    def derivatives(
-        self, theta: np.ndarray, y: np.ndarray, weight: np.ndarray
-    ) -> tuple[float, np.ndarray, np.ndarray]:
+    def derivatives(self, theta: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """Σ_i weight_i h_i with its gradient and Hessian in θ; y (c, n) is one-hot."""
         kind, (w, s, eps, b) = self.kind, self._split(theta)
         eta, z, v = self._eta(w, s)
@@ -199,7 +197,9 @@ class Prepared:
             bent = 1 / (1 + z)
             raw, v = v, v * bent
             second += [
-                (i, j, (v[i] if i == j else 0.0) + raw[i] * raw[j] * bent**2 / s) for i in range(k) for j in range(i + 1)
+                (i, j, (v[i] if i == j else 0.0) + raw[i] * raw[j] * bent**2 / s)
+                for i in range(k)
+                for j in range(i + 1)
             ]
             slope = -s * (np.log1p(z) - z * bent)
             second += [(k, k, slope + s * (z * bent) ** 2)]
@@ -327,96 +327,83 @@ class CalibrationMap:
     log_evidence: float
 
 
-_FREE = tuple(
-    Kind(shifts=shifts, contaminated=contaminated, squashed=squashed)
-    for squashed in (False, True)
-    for contaminated in (False, True)
-    for shifts in (False, True)
-)
-_KEEPING = tuple(
-    Kind(joint=True, contaminated=contaminated, squashed=squashed)
-    for squashed in (False, True)
-    for contaminated in (False, True)
-)
+_KEEPING = (Kind(joint=True), Kind(joint=True, squashed=True), Kind(joint=True, contaminated=True))
+_FREE = (Kind(contaminated=True, shifts=True), Kind(squashed=True, shifts=True))
+_PRIOR = {"identity": 0.5, "keeping": 0.25, "free": 0.25}  # probability of each group of maps
 _LEAST_WEIGHT = 0.01  # of a map in the average
-_MUCH_BETTER = 3.0  # nats of evidence that maps have to gain before they may change labels
+_EXPONENTS = (0.0, 0.5, 1.0)  # g of rows of different lengths, equally probable
+_PLAINLY_WORSE = 4.0  # nats behind the best exponent
 _PAIRS = 8  # of posterior nodes, placed symmetrically
 
 
 def fit_family(
     tables: Tables, index: Int[np.ndarray, " n"], weight: Float[np.ndarray, " n"], *, keep_labels: bool = True
 ) -> tuple[CalibrationMap, ...]:
-    """The maps of the family with their posterior weights, the heaviest first; light ones are left out.
+    """The maps of the family with their posterior probabilities, the heaviest first; light ones are left out.
+
+    Before the data the identity has probability 1/2, the maps that keep labels 1/4 together, the others 1/4.
 
     Parameters
     ----------
     tables : leave-one-out tables
     index : class of each row
     weight : of each row's log likelihood
-    keep_labels : leave out maps that can change labels, unless they gain 3 nats of evidence
+    keep_labels : leave out the maps that can change labels, unless they are together more probable than the others
     """
-    k, c, n = tables.t.shape
+    _, c, n = tables.t.shape
     identity = Kind(identity=True)
-    empty = FittedMap(identity, np.zeros(0), np.zeros((0, 0)), 0.0, 0.0)
     if c == 1 or n == 0:
-        return _weighted([empty], k)
+        return (_with_nodes(FittedMap(identity, np.zeros(0), np.zeros((0, 0)), 0.0, 0.0), 1.0),)
     y = one_hot_rows(index, c)
     own = np.log(np.maximum(np.einsum("cn,cn->n", identity.proba(tables, np.zeros(0)), y), 1e-300))
-    log_likelihood = float(weight @ own)
-    found = [dataclasses.replace(empty, log_evidence=log_likelihood, log_likelihood=log_likelihood)]
-    for kinds in (_KEEPING, _FREE):
-        for g in _lengths_matter(tables, y, weight, kinds):
-            fitted: dict[Kind, FittedMap] = {}
-            for kind in (dataclasses.replace(kind, g=g) for kind in kinds):
-                prepared = Prepared.of(kind, tables)
-                fitted[kind] = fit_map(prepared, y, weight, _start(prepared, fitted, y, weight))
-            found += fitted.values()
-    keeping = [fit for fit in found if fit.kind.joint or fit.kind.identity]
-    free = [fit for fit in found if fit not in keeping]
-    gain = max(fit.log_evidence for fit in free) - max(fit.log_evidence for fit in keeping)
-    return _weighted(keeping if keep_labels and gain < _MUCH_BETTER else found, k)
+    plain = float(weight @ own)
+    unchanged = FittedMap(identity, np.zeros(0), np.zeros((0, 0)), plain, plain)
+
+    fitted: dict[Kind, FittedMap] = {}
+
+    def fit(kind: Kind) -> FittedMap:
+        if kind not in fitted:
+            prepared = Prepared.of(kind, tables)
+            fitted[kind] = fit_map(prepared, y, weight, _start(prepared, fitted, y, weight))
+        return fitted[kind]
+
+    exponents = [0.0]
+    if tables.log_length is not None:
+        found = {g: fit(dataclasses.replace(_KEEPING[1], g=g)).log_evidence for g in _EXPONENTS}
+        exponents = [g for g, value in found.items() if value > max(found.values()) - _PLAINLY_WORSE]
+    groups = {"identity": [unchanged]}
+    for name, kinds in (("keeping", _KEEPING), ("free", _FREE)):
+        groups[name] = [fit(dataclasses.replace(kind, g=g)) for g in exponents for kind in kinds]
+    score = {
+        name: [one.log_evidence + math.log(_PRIOR[name] / len(group)) for one in group]
+        for name, group in groups.items()
+    }
+    if keep_labels and np.logaddexp.reduce(score["identity"] + score["keeping"]) >= np.logaddexp.reduce(score["free"]):
+        del groups["free"]
+    together = [one for group in groups.values() for one in group]
+    log_share = np.concatenate([score[name] for name in groups])
+    share = np.exp(log_share - log_share.max())
+    share[share < _LEAST_WEIGHT * share.sum()] = 0
+    share /= share.sum()
+    return tuple(
+        _with_nodes(together[at], float(share[at])) for at in np.argsort(-share, kind="stable") if share[at] > 0
+    )
 
 
-def _lengths_matter(tables: Tables, y: np.ndarray, weight: np.ndarray, kinds: Sequence[Kind]) -> list[float]:
-    """The exponents g worth keeping: those with a noticeable share of the evidence of a map with a power alone."""
-    if tables.log_length is None:
-        return [0.0]
-    found = {}
-    for g in (0.0, 0.5, 1.0):
-        prepared = Prepared.of(dataclasses.replace(kinds[-1], g=g), tables)
-        found[g] = fit_map(prepared, y, weight, _start(prepared, {}, y, weight)).log_evidence
-    best = max(found.values())
-    return [g for g, value in found.items() if value > best - 4]
-
-
-def _start(prepared: "Prepared", fitted: dict[Kind, FittedMap], y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Where the search begins: at the mode of a map fitted before, with one step less, if there is one."""
+def _start(prepared: Prepared, fitted: dict[Kind, FittedMap], y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Where the search begins: at the power of a map of the same exponent, if there is one."""
     kind, (k, c, _) = prepared.kind, prepared.m.shape
-    mean, _ = kind.prior(k, c)
-    for fit in reversed(fitted.values()):
-        less = fit.kind
-        if (less.squashed, less.contaminated, less.shifts) <= (kind.squashed, kind.contaminated, kind.shifts):
-            mean[:k] = fit.mode[:k]
-            at, there = k, k
-            for name, size in (("squashed", 1), ("contaminated", 1), ("shifts", c)):
-                if getattr(kind, name):
-                    if getattr(less, name):
-                        mean[at : at + size] = fit.mode[there : there + size]
-                        there += size
-                    at += size
-            return mean
-    mean[:k] = starting_power(prepared, y, weight)
-    return mean
-
-
-def _weighted(found: Sequence[FittedMap], k: int) -> tuple[CalibrationMap, ...]:
-    log_evidence = np.array([fit.log_evidence for fit in found])
-    share = np.exp(log_evidence - log_evidence.max())
-    share /= share.sum()
-    share[share < _LEAST_WEIGHT] = 0
-    share /= share.sum()
-    order = [int(at) for at in np.argsort(-share, kind="stable") if share[at]]
-    return tuple(_with_nodes(found[at], float(share[at])) for at in order)
+    theta, _ = kind.prior(k, c)
+    like = [one for one in fitted.values() if one.kind.g == kind.g]
+    alike = [one for one in like if one.kind.squashed == kind.squashed] or like
+    if alike:
+        best = alike[-1]
+        theta[:k] = best.mode[:k] if len(best.mode) >= k and best.kind.joint == kind.joint else best.mode[0]
+        if best.kind.squashed and kind.squashed:
+            theta[k] = best.mode[1 if best.kind.joint else k]
+    else:
+        theta[:k] = starting_power(prepared, y, weight)
+    return theta
 
 
 def _with_nodes(fit: FittedMap, share: float) -> CalibrationMap:
@@ -434,7 +421,7 @@ def average(maps: Sequence[CalibrationMap], tables: Tables) -> Float[np.ndarray,
     out = np.empty(tables.t.shape[1:])
     for start in range(0, n, _AT_ONCE):
         rows = slice(start, start + _AT_ONCE)
-        part, total = tables[rows], 0.0
+        part, total = tables[rows], np.zeros(())
         for one in maps:
             prepared = Prepared.of(one.kind, part) if isinstance(one.kind, Kind) and not one.kind.identity else None
             for theta in one.nodes:

@@ -1,9 +1,10 @@
 """Calibrated class probabilities from exact leave-one-out: one fit, no folds.
 
 Naive Bayes counts dependent features as independent evidence, so its class probabilities are too close to 0 and 1. A
-few numbers correct most of it: a power of the likelihood, shifts of the classes, a probability that a row tells nothing.
-They are learnt from rows that the model does not know. Leave-one-out predictions of a conjugate model are exact and need
-no refit, so all rows serve, and the model that predicts is the one fitted to all rows.
+few numbers correct most of it: a power of the likelihood, shifts of the classes, a probability that a row carries no
+information. They are learnt from predictions of rows that the model does not know. Leave-one-out predictions of a
+conjugate model are exact and need no refit. All rows are therefore used, and the model that predicts is the one fitted
+to all rows.
 
     y_i | t_i, map ~ Categorical(p(t_i))        t_i = log p(x_i | y = c, D₋ᵢ), the leave-one-out table
 
@@ -46,12 +47,13 @@ class CalibratedClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
     ----------
     estimator : any of bayesnb's estimators, or another classifier with `loo`; a clone of it is fitted. Transforming
         steps go before this classifier: `make_pipeline(step, CalibratedClassifierLOO(estimator))`
-    prior : "refit" (default) takes row i out of the scale of a default prior too, "kept" holds the prior of all rows
+    prior : which leave-one-out: "kept" (default) holds the prior of all rows; "refit" takes row i out of the scale of a
+        default prior too, which costs an update of the posterior for each row
     copies : "group" (default) leaves copies of a row out together and counts them as one row for the map; "keep" treats
         each as a row of its own. A second row with the same cells and label is a copy where chance would not repeat it:
         where it has cells that are not whole numbers, or where the model expects less than 0.01 such rows
-    keep_labels : True (default) averages only over maps that keep the most probable label of every row, unless the
-        others are better by 3 nats; False averages over all maps
+    keep_labels : True (default) averages only over maps that keep the most probable label of every row, unless all
+        others are together more probable; False averages over all maps
     max_rows : the map is learnt from at most so many rows, drawn at random; the estimator is always fitted to all rows
 
     Attributes
@@ -78,7 +80,7 @@ class CalibratedClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         self,
         estimator: Any,
         *,
-        prior: Any = "refit",
+        prior: Any = "kept",
         copies: Any = "group",
         keep_labels: Any = True,
         max_rows: Any = 20_000,
@@ -122,7 +124,7 @@ class CalibratedClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
                 setattr(self, name, getattr(nb, name))
             elif hasattr(self, name):
                 delattr(self, name)
-        tables, index, weight = self._training_tables(X, np.asarray(y), sample_weight, groups)
+        tables, index, weight = self._training_tables(X, np.asarray(y).ravel(), sample_weight, groups)
         self.maps_ = _maps.fit_family(tables, index, weight, keep_labels=self.keep_labels)
         before, after = np.exp(log_normalize(tables.joint.T)).T, _maps.average(self.maps_, tables)
         changed = before.argmax(0) != after.argmax(0)
@@ -162,35 +164,30 @@ class CalibratedClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
     ) -> tuple[Tables, Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
         """Leave-one-out tables of the rows fitted, the class index of each row, its weight for the map."""
         n = len(y)
-        some = np.arange(n)
+        weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
+        some, total = np.arange(n), weight
+        self.n_copies_ = 0
         if groups is not None:
-            groups = np.unique(np.asarray(groups), return_inverse=True)[1]
-            if len(groups) != n:
-                raise ValueError(f"`groups` has {len(groups)} entries and `y` has {n}; they need one for each row")
-        owner = groups
-        if groups is None and self.copies == "group":
-            owner = self._copies(X, y)
-        self.n_copies_ = 0 if owner is None or groups is not None else n - len(np.unique(owner))
-        if not self.n_copies_ and groups is None:
-            owner = None
-        if n > self.max_rows:
-            order = np.random.default_rng(0).permutation(n)
-            if owner is None:
-                some = np.sort(order[: self.max_rows])
-            else:  # whole groups
-                first = np.full(owner.max() + 1, n)
-                np.minimum.at(first, owner[order], np.arange(n))
-                some = np.flatnonzero(first[owner] < self.max_rows)
-            X, y = _take(X, some), y[some]
-            sample_weight = None if sample_weight is None else np.asarray(sample_weight)[some]
-            owner = None if owner is None else np.unique(owner[some], return_inverse=True)[1]
-        table = _call_loo(self.estimator_, X, y, sample_weight, self.prior, owner)
+            groups = _as_groups(groups, n)
+        elif self.copies == "group" and (owner := self._copies(X, y)) is not None:
+            # copies that leave together are one row that leaves with the weight of all; they count as one row
+            first, owner, count = np.unique(owner, return_index=True, return_inverse=True, return_counts=True)[1:]
+            some, total = first, np.bincount(owner, weight)
+            weight = total / count
+            self.n_copies_ = n - len(first)
+        if len(some) > self.max_rows:
+            some, total, weight, groups = _drawn(self.max_rows, some, total, weight, groups)
+        elif groups is not None:
+            groups = groups[some]
+        if (used := weight > 0).any() and not used.all():
+            some, total, weight = some[used], total[used], weight[used]
+            groups = None if groups is None else groups[used]
+        rows = X if len(some) == n else _take(X, some)
+        given = None if sample_weight is None and not self.n_copies_ else total
+        table = _call_loo(self.estimator_, rows, y[some], given, self.prior, groups)
         self.prior_ = table.prior
-        weight = table.weight
-        if owner is not None and groups is None:
-            weight = weight / np.bincount(owner)[owner]
         self._mean_log_length = None
-        lengths = _log_lengths(self.estimator_, X, list(table.parts))
+        lengths = _log_lengths(self.estimator_, rows, list(table.parts))
         if lengths is not None:
             mean = np.average(lengths, axis=1, weights=weight) if weight.sum() else lengths.mean(1)
             lengths = lengths - mean[:, None]
@@ -198,9 +195,7 @@ class CalibratedClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
                 self._mean_log_length = mean
             else:
                 lengths = None
-        tables = Tables.of(table.parts.values(), table.log_prior, lengths)
-        used = weight > 0
-        return (tables, table.index, weight) if used.all() else (tables[used], table.index[used], weight[used])
+        return Tables.of(table.parts.values(), table.log_prior, lengths), table.y, weight
 
     def _copies(self, X: Any, y: np.ndarray) -> np.ndarray | None:
         """Group of each row: rows that copy each other share one; None where there are no copies."""
@@ -210,15 +205,15 @@ class CalibratedClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         if count.max(initial=0) == 1:
             return None
         again = np.flatnonzero(count[owner] > 1)
-        chance = ~_has_fractions(_take(X, again))
-        if chance.any():
+        chance = again[~_has_fractions(_take(X, again))]
+        if len(chance):
             # the model's expected number of such rows in the class, of a row of whole numbers
-            some = again[chance]
-            own = sum(_part_tables(self.estimator_, _take(X, some)).values())[np.arange(len(some)), index[some]]
-            expected = np.log(np.bincount(index)[index[some]]) + own
-            single = some[expected > np.log(_SAME_BY_CHANCE)]
+            tables = np.stack(list(_part_tables(self.estimator_, _take(X, chance)).values()))
+            own = tables.sum(0)[np.arange(len(chance)), index[chance]]
+            expected = np.log(np.bincount(index)[index[chance]]) + own
+            single = chance[expected > np.log(_SAME_BY_CHANCE)]
             owner[single] = owner.max() + 1 + np.arange(len(single))
-        return np.unique(owner, return_inverse=True)[1]
+        return owner if len(np.unique(owner)) < len(owner) else None
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
@@ -235,7 +230,8 @@ class CalibratedClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
 
     def predict(self, X: Any) -> np.ndarray:
         """Label with the largest calibrated probability for each row, (n,)."""
-        return self.classes_[self.predict_proba(X).argmax(1)]
+        best = self.predict_proba(X).argmax(1)
+        return self.classes_[best]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """For two classes the calibrated log odds of the second, (n,); with more classes log p(y = c), (n, c), nats."""
@@ -268,14 +264,12 @@ class CalibratedClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         rng = generator(seed)
         draws = _maps.draw(self.maps_, rng, n_draws)
         nb = self.estimator_
-        lengths = out = None
-        for s, (parts, t, log_pi) in enumerate(_tables_of_draws(nb, X, n_draws, rng)):
-            if out is None:
-                lengths = self._lengths(X, parts)
-                out = np.empty((n_draws, t.shape[2], t.shape[1]))
-            kind, theta = draws[s]
-            out[s] = kind.proba(Tables(t, np.broadcast_to(log_pi[:, None], t.shape[1:]), lengths), theta).T
-        return out
+        found: list[np.ndarray] = []
+        lengths = None
+        for (kind, theta), (parts, t, log_pi) in zip(draws, _tables_of_draws(nb, X, n_draws, rng), strict=True):
+            lengths = self._lengths(X, parts) if not found else lengths
+            found.append(kind.proba(Tables(t, np.broadcast_to(log_pi[:, None], t.shape[1:]), lengths), theta).T)
+        return np.stack(found)
 
     def predict_interval(
         self,
@@ -296,9 +290,7 @@ class CalibratedClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         draws = self.sample_proba(X, n_draws, seed)
         return np.moveaxis(np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0), 0, -1)
 
-    def uncertainty(
-        self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = 0
-    ) -> Uncertainty:
+    def uncertainty(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = 0) -> Uncertainty:
         """Entropy of the label in nats, split into `total`, `aleatoric` and `epistemic`, over θ and the map."""
         p = self.sample_proba(X, n_draws, seed)
         tiny = np.finfo(float).tiny
@@ -320,7 +312,7 @@ class _Loo(NamedTuple):
 
     parts: dict[str, np.ndarray]
     log_prior: np.ndarray
-    index: np.ndarray
+    y: np.ndarray
     weight: np.ndarray
     prior: str
 
@@ -328,52 +320,58 @@ class _Loo(NamedTuple):
 def _call_loo(nb: Any, X: Any, y: np.ndarray, sample_weight: Any, prior: str, groups: np.ndarray | None) -> _Loo:
     """Leave-one-out of any estimator that has it; `prior` and `groups` where its `loo` knows them."""
     known = inspect.signature(nb.loo).parameters
-    settings: dict[str, Any] = {}
-    if "prior" in known:
-        settings["prior"] = prior
-    else:
-        prior = "kept"
+    settings: dict[str, Any] = {"prior": prior} if "prior" in known else {}
+    prior = prior if "prior" in known else "kept"
     if groups is not None:
         if "groups" not in known:
-            raise ValueError(f"`groups` are given, or rows are copies, and {type(nb).__name__}.loo knows no groups")
+            raise ValueError(f"`groups` are given, and {type(nb).__name__}.loo knows no groups")
         settings["groups"] = groups
     found = nb.loo(X, y, sample_weight, **settings)
     log_prior = getattr(found, "log_prior", None)
     if log_prior is None:
         log_prior = np.broadcast_to(_class_log_prior(nb), found.log_joint.shape)
     parts = getattr(found, "by_block", None) or {"x": found.log_joint - log_prior}
-    return _Loo(_of_columns(nb, parts), log_prior, found.index, found.weight, prior)
+    return _Loo(parts, log_prior, found.index, found.weight, prior)
+
+
+def _as_groups(groups: Any, n: int) -> Int[np.ndarray, " n"]:
+    """Groups as 0 … g − 1."""
+    labels = np.asarray(groups)
+    if labels.shape != (n,):
+        raise ValueError(f"`groups` has shape {labels.shape}; it needs one label for each of the {n} rows")
+    return pd.factorize(labels)[0]
+
+
+def _drawn(
+    size: int, some: np.ndarray, total: np.ndarray, weight: np.ndarray, groups: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+    """A random sample of the rows, of whole groups where there are groups."""
+    order = np.random.default_rng(0).permutation(len(some))
+    chosen = np.sort(order[:size])
+    if groups is not None:
+        keep = np.unique(groups[chosen])
+        chosen = np.flatnonzero(np.isin(groups, keep[: max(1, size * len(keep) // len(groups))]))
+        groups = groups[chosen]
+    return some[chosen], total[chosen], weight[chosen], groups
 
 
 def _part_tables(nb: Any, X: Any) -> dict[str, np.ndarray]:
     """log p(x_i in a part | y = c), (n, c), by part."""
     if hasattr(nb, "predict_part_log_likelihood"):
-        return _of_columns(nb, nb.predict_part_log_likelihood(X))
+        return nb.predict_part_log_likelihood(X)
     return {"x": nb.predict_joint_log_proba(X) - _class_log_prior(nb)}
 
 
 def _class_log_prior(nb: Any) -> np.ndarray:
     """log p(y = c), (c,)."""
     if hasattr(nb, "class_log_prior_"):
-        return nb.class_log_prior_
-    return np.asarray(nb.posterior_.classes.log_predictive())
+        return np.asarray(nb.class_log_prior_)
+    return np.log(np.asarray(nb.class_count_) / np.sum(nb.class_count_))
 
 
-def _part_names(nb: Any, blocks: Iterable[str]) -> dict[str, str]:
-    """Part of each block: `MixedNB` has a block for each class where a part has an estimator for each."""
-    owner = {name: part.name for part in getattr(nb, "_parts", ()) for name in part.names.values()}
-    of_class = {part.name: part.name.rsplit(".", 1)[0] for part in getattr(nb, "_parts", ()) if part.k is not None}
-    return {block: of_class.get(owner.get(block, block), owner.get(block, block)) for block in blocks}
-
-
-def _of_columns(nb: Any, blocks: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Tables of blocks added up to those of parts."""
-    names = _part_names(nb, blocks)
-    out: dict[str, np.ndarray] = {}
-    for block, table in blocks.items():
-        name = names[block]
-        out[name] = out[name] + table if name in out else table
-    return out
+def _blocks_of_parts(nb: Any, parts: Iterable[str]) -> dict[str, list[str]]:
+    """Names of the blocks of each part."""
+    return nb._blocks_of_parts() if isinstance(nb, AbstractNB) else {part: [part] for part in parts}
 
 
 def _log_lengths(nb: Any, X: Any, parts: list[str]) -> np.ndarray | None:
@@ -388,8 +386,8 @@ def _log_lengths(nb: Any, X: Any, parts: list[str]) -> np.ndarray | None:
         lengths = np.log1p((~missing).sum(1))
         return np.tile(lengths, (len(parts), 1)) if missing.any() else None
     rows = nb._encode(X)
-    names = _part_names(nb, rows)
-    total = {name: np.zeros(next(iter(rows.values())).shape[0]) for name in parts}
+    names = {block: part for part, blocks in _blocks_of_parts(nb, parts).items() for block in blocks}
+    total = {part: np.zeros(next(iter(rows.values())).shape[0]) for part in parts}
     differs = False
     for block, x in rows.items():
         if nb.posterior_.blocks[block].blank == 0:
@@ -414,11 +412,11 @@ def _tables_of_draws(
         for start in range(0, n_draws, step):
             size = min(step, n_draws - start)
             theta = nb.posterior_.sample(rng, (size,))
-            blocks = {name: block.log_likelihood(theta[name], rows[name]) for name, block in nb.posterior_.blocks.items()}
-            parts = _of_columns(nb, blocks)
+            names = nb._blocks_of_parts()
+            parts = nb.posterior_.log_parts(rows, list(names.values()), theta)  # (part, draw, row, class)
             log_pi = np.broadcast_to(theta["class"]["log_pi"], (size, len(nb.classes_)))
             for s in range(size):
-                yield list(parts), np.stack([table[s].T for table in parts.values()]), log_pi[s]
+                yield list(names), parts[:, s].swapaxes(1, 2), log_pi[s]
         return
     log_pi = _class_log_prior(nb)
     for p in nb.sample_proba(X, n_draws, rng):
