@@ -449,9 +449,16 @@ class AbstractNB(JointClassifier):
         tables = self._table(X, lambda nb, rows, theta: nb.log_parts(rows, list(parts.values()), theta))
         return dict(zip(parts, tables, strict=True))
 
+    def _estimators_of_parts(self) -> list[tuple[str, "AbstractNB", dict[str, str], int | None]]:
+        """Name, estimator, names of the blocks by their name in that estimator, and the class if there is only one."""
+        return [(BLOCK, self, {name: name for name in self._columns()}, None)]
+
     def _blocks_of_parts(self) -> dict[str, list[str]]:
-        """Names of the blocks of each part: one part, unless a subclass has several."""
-        return {BLOCK: list(self._columns())}
+        """Names of the blocks of each part."""
+        found: dict[str, list[str]] = {}
+        for name, _, blocks, _ in self._estimators_of_parts():
+            found.setdefault(name, []).extend(blocks.values())
+        return found
 
     @property
     def class_log_prior_(self) -> np.ndarray:
@@ -765,6 +772,8 @@ class AbstractNB(JointClassifier):
     def _prior_follows_rows(self) -> bool:
         """Whether the rows scale the prior, so that `loo` has something to take out of it."""
         return False
+
+    _leave_out: Any = None  # a method for all rows at once, where there is a closed form: see GaussianNB
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to a safetensors file, which `bayesnb.load` reads.

@@ -225,12 +225,10 @@ class MixedNB(AbstractNB):
             for inner, at in part.estimator._columns().items()
         }
 
-    def _blocks_of_parts(self) -> dict[str, list[str]]:
-        """Names of the blocks of each entry of `parts`; estimators by class belong to one entry."""
-        found: dict[str, list[str]] = {}
-        for part in self._parts:
-            found.setdefault(part.name.split(".", 1)[0], []).extend(part.names.values())
-        return found
+    def _estimators_of_parts(self) -> list[tuple[str, AbstractNB, dict[str, str], int | None]]:
+        """Those of each entry of `parts`; several of one name where the entry has an estimator for each class."""
+        parts = self._parts
+        return [(part.name.split(".", 1)[0], part.fitted(self.statistics_), part.names, part.k) for part in parts]
 
     @property
     def _prior_follows_rows(self) -> bool:

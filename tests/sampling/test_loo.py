@@ -21,6 +21,7 @@ from bayesnb.estimators import (
     MultinomialNB,
     PoissonNB,
 )
+from bayesnb.families.gaussian import NormalInverseGamma
 from bayesnb.sampling.loo import loo
 from bayesnb.sampling.to_arviz import import_arviz
 from bayesnb.statistics import one_hot
@@ -91,6 +92,79 @@ def test_leave_one_out_is_n_refits(nb, weighted, table):
     text = str(result)
     assert f"{result.elpd:.2f}" in text
     assert f"{result.elpd_joint:.2f}" in text
+
+
+def one_only(X, y, w):
+    """An outlier, a column that only row 3 varies, one that never varies, and a class that has only row 0."""
+    X = X.copy()
+    X[5] *= 1e3
+    X[7, 1] = 1e6
+    X[:, 2] = 0.1
+    X[3, 2] = 7.3
+    X[:, 3] = 1.7
+    return X, np.array(["a", *np.where(y[1:] == "a", "b", y[1:])]), w
+
+
+def with_holes(X, y, w):
+    """Missing cells, and a column that only row 2 has a cell in."""
+    X = np.where(np.random.default_rng(1).random(X.shape) < 0.2, np.nan, X)
+    X[:, 3] = np.where(np.arange(len(X)) == 2, 4.0, np.nan)
+    return X, y, w
+
+
+def some_weightless(X, y, w):
+    return X, y, np.where(np.arange(len(y)) % 5 == 0, 0.0, w)
+
+
+REFITTED = [
+    GaussianNB(),
+    GaussianNB(priors=[0.2, 0.3, 0.5]),
+    GaussianNB(variance="pooled"),
+    GaussianNB(known_variance=[2.0, 1, 3, 0.5]),
+    GaussianNB(prior=NormalInverseGamma(3.0, 0.5, 2.0, 1.0)),
+    GaussianDA(),
+    GaussianDA(covariance="shared"),
+    GaussianDA(covariance="identity"),
+    KernelNB(bandwidth="nrd0"),
+    KernelNB(bandwidth=0.7),
+    MixedNB([("by class", dict.fromkeys("abc", GaussianNB()) | {"b": GaussianNB(known_variance=1)}, slice(None))]),
+    MixedNB([("n", GaussianNB(variance="pooled"), [0, 3]), ("g", GaussianDA(covariance="shared"), [1, 2])]),
+    MixedNB([("k", CategoricalNB(min_categories=9), [0, 1]), ("n", GaussianNB(), [2, 3])]),
+    BernoulliNB(binarize=3),
+    BernoulliNB(binarize=3, alpha="clop"),
+    CategoricalNB(min_categories=9),
+    MultinomialNB(),
+    ComplementNB(),
+    PoissonNB(),
+    PoissonNB(beta=2.0),
+    ExponentialNB(),
+    GeometricNB(),
+    drop_in.GaussianNB(),
+]
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("change", [lambda *rows: rows, one_only, with_holes, some_weightless])
+@pytest.mark.parametrize("nb", REFITTED, ids=lambda nb: f"{type(nb).__module__} {nb!r}")
+def test_a_refit_without_the_row_or_its_group(nb, change, grouped, table):
+    """Every group of rows against a fit on all other rows."""
+    X, y, w = change(*(part[:18] for part in table))
+    whole = not nb.__sklearn_tags__().input_tags.allow_nan or "GaussianDA" in repr(nb)
+    counts = any(name in repr(nb) for name in ("CategoricalNB", "GeometricNB"))
+    if (change is one_only and counts) or (change is with_holes and whole):
+        pytest.skip("not a table of this estimator")
+    groups = np.arange(len(y)) // (3 if grouped else 1)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y, w, groups = X[order], y[order], w[order], groups[order]
+    fitted = clone(nb).fit(X, y, w)
+    result = fitted.loo(X, y, w, prior="refit", groups=groups if grouped else None)
+    assert result.prior == "refit"
+    want = []
+    for i in range(len(y)):
+        others = groups != groups[i]
+        fresh = clone(nb).partial_fit(X[others], y[others], np.unique(y), w[others])
+        want.append(fresh.posterior_.log_joint(fresh._encode(X[[i]]))[0])
+    np.testing.assert_allclose(result.log_joint, want, rtol=1e-9, atol=1e-9)
 
 
 TABLES = [
