@@ -33,7 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import __version__, drop_in, estimators, families, statistics
 from .analysis import _maps
 from .analysis.calibration import CalibratedClassifierLOO
-from .estimators._base import AbstractNB, _is_negative
+from .estimators._base import _is_negative
 from .estimators.mixed import _Part
 from .naive_bayes import Statistics
 

@@ -38,14 +38,14 @@ def calibration_map(classifier: Any, *, level: Scalar = 0.9, axes: Any = None) -
     classes = classifier.classes_
     if len(classes) < 2:
         raise ValueError("`classifier` has a single class: there is no map")
+    table = classifier.summary(level)
+    table = table[(table["parameter"] != "") & (table["parameter"] != "g")]
     if axes is None:
-        axes = new_axes(2, figsize=(9, 4))
+        axes = new_axes(2, figsize=(9, max(4, 1.2 + 0.22 * len(table))))
     pair = np.asarray(axes, object).ravel()
     if len(pair) != 2:
         raise ValueError(f"`axes` has {len(pair)} Axes; two are needed")
     _draw_curves(pair[0], classifier, level)
-    table = classifier.summary(level)
-    table = table[(table["parameter"] != "") & (table["parameter"] != "g")]
     shift = table["parameter"].str.startswith("b[")
     low, middle, high = (np.where(shift, np.exp(table[name]), table[name]) for name in ("low", "median", "high"))
     names = [f"e^{name}" if name.startswith("b[") else name for name in table["parameter"]]
@@ -81,6 +81,6 @@ def _draw_curves(ax: Any, classifier: Any, level: Scalar) -> None:
         )
         ax.plot(x, before, color=colour(k), linewidth=0.8, linestyle=":")
         ax.fill_between(x, low, high, color=colour(k), alpha=0.2, linewidth=0)
-        ax.plot(x, after, label=str(classes[k]), **line(k))
+        ax.plot(x, after, label=str(classes[k]), **(line(k) | ({"linestyle": "-"} if len(classes) == 2 else {})))
     ax.set(ylim=(-0.02, 1.02), xlabel="log odds of the class by the row's cells, nats", ylabel="probability")
     ax.legend(title="class", frameon=False, loc="upper left")
