@@ -530,3 +530,27 @@ def test_numpyro_model_takes_rows(cancer):
     trace = handlers.trace(handlers.seed(fitted.numpyro_model, 0)).get_trace(X, y)
     assert "log_power" in trace
     assert trace["y"]["value"].shape == (len(y),)
+
+
+def test_the_plot_draws_the_map_and_its_parameters(cancer):
+    pytest.importorskip("matplotlib").use("Agg")
+    import matplotlib.pyplot as plt
+
+    X, _, y, _ = cancer
+    fitted = CalibratedClassifierLOO(GaussianNB()).fit(X, y)
+    axes = plt.subplots(1, 2)[1]
+    assert list(bayesnb.plots.calibration_map(fitted, axes=axes)) == list(axes)
+    before, after = (line.get_ydata() for line in axes[0].get_lines())
+    x = axes[0].get_lines()[0].get_xdata()
+    t = np.stack([0 * x, x], 1)
+    log_prior = np.broadcast_to(fitted.estimator_.class_log_prior_, t.shape)
+    np.testing.assert_allclose(before, softmax(t + log_prior, axis=1)[:, 1], atol=1e-12)
+    np.testing.assert_allclose(after, _maps.average(fitted.maps_, Tables.of([t], log_prior))[1], atol=1e-12)
+    assert len(axes[1].get_yticklabels()) == (fitted.summary()["parameter"] != "").sum()
+    plt.close("all")
+    X, y = load_digits(return_X_y=True)
+    pair = bayesnb.plots.calibration_map(CalibratedClassifierLOO(GaussianNB()).fit(X[:300], y[:300]))
+    assert len(pair[0].get_lines()) == 20
+    plt.close("all")
+    with pytest.raises(ValueError, match="two are needed"):
+        bayesnb.plots.calibration_map(fitted, axes=[1])
