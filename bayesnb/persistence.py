@@ -33,7 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import __version__, drop_in, estimators, families, statistics
 from .analysis import _maps
 from .analysis.calibration import CalibratedClassifierLOO
-from .estimators._base import _is_negative
+from .estimators._base import AbstractNB, _is_negative
 from .estimators.mixed import _Part
 from .naive_bayes import Statistics
 
@@ -43,11 +43,8 @@ FORMAT = 1
 _KEY = "bayesnb"
 _ENCODING = {"classes_", "n_features_in_", "feature_names_in_", "categories_", "n_categories_", "_parts"}
 _LEARNT = {"statistics_", *_ENCODING}  # all else that `fit` sets follows from these
-_CALIBRATED = {"estimator_", "maps_", "classes_", "n_features_in_", "feature_names_in_", "_mean_log_length"} | {
-    *("loo_prior_", "loo_log_loss_", "label_changes_", "n_copies_")
-}
 
-ESTIMATORS: dict[str, type[Any]] = {
+ESTIMATORS: dict[str, type[AbstractNB]] = {
     kind.__name__: kind
     for kind in (
         *(estimators.BernoulliNB, estimators.CategoricalNB, estimators.ComplementNB, estimators.ExponentialNB),
@@ -55,8 +52,11 @@ ESTIMATORS: dict[str, type[Any]] = {
         *(estimators.MixedNB, estimators.MultinomialNB, estimators.PoissonNB),
     )
 } | {f"drop_in.{name}": getattr(drop_in, name) for name in drop_in.__all__}
-ESTIMATORS["CalibratedClassifierLOO"] = CalibratedClassifierLOO
 """What a file can be of."""
+ESTIMATORS["CalibratedClassifierLOO"] = CalibratedClassifierLOO  # built around one of them
+_CALIBRATED = {"estimator_", "maps_", "classes_", "n_features_in_", "feature_names_in_", "_mean_log_length"} | {
+    *("loo_prior_", "loo_log_loss_", "label_changes_", "n_copies_")
+}
 
 _RECORDS: dict[str, type] = {
     record.__name__: record

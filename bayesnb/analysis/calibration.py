@@ -81,7 +81,7 @@ class CalibratedClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
     >>> cancer = bayesnb.datasets.load("breast_cancer")
     >>> nb = bayesnb.CalibratedClassifierLOO(bayesnb.GaussianNB()).fit(cancer.X, cancer.y)
     >>> {name: round(loss, 2) for name, loss in nb.loo_log_loss_.items()}
-    {'plain': 0.73, 'calibrated': 0.17}
+    {'plain': 0.71, 'calibrated': 0.15}
     """
 
     def __init__(
@@ -534,12 +534,14 @@ def _tables_of_draws(
         for start in range(0, n_draws, step):
             size = min(step, n_draws - start)
             theta = nb.posterior_.sample(rng, (size,))
-            blocks, names = nb.posterior_.blocks, nb._blocks_of_parts()
-            each = {name: block.log_likelihood(theta[name], rows[name]) for name, block in blocks.items()}
-            parts = np.stack(
-                [sum(each[block] for block in part) for part in names.values()]
-            )  # (part, draw, row, class)
+            names = nb._blocks_of_parts()
             log_pi = np.broadcast_to(theta["class"]["log_pi"], (size, len(nb.classes_)))
+            if len(names) == 1:
+                parts = (nb.posterior_.log_joint(rows, theta) - log_pi[:, None, :])[None]  # (part, draw, row, class)
+            else:
+                blocks = nb.posterior_.blocks
+                each = {name: block.log_likelihood(theta[name], rows[name]) for name, block in blocks.items()}
+                parts = np.stack([sum(each[block] for block in part) for part in names.values()])
             for s in range(size):
                 yield list(names), parts[:, s].swapaxes(1, 2), log_pi[s]
         return

@@ -491,7 +491,7 @@ def test_rows_in_chunks(cancer):
         spread.partial_fit(da.from_array(X, chunks=(70, 30)), y)
 
 
-@pytest.mark.parametrize("kind", KINDS[::2], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [KINDS[7], KINDS[11]], ids=lambda kind: kind.name)
 def test_numpyro_has_the_same_density(kind):
     import jax
     from numpyro.infer.util import log_density
@@ -546,7 +546,7 @@ def test_the_plot_draws_the_map_and_its_parameters(cancer):
     log_prior = np.broadcast_to(fitted.estimator_.class_log_prior_, t.shape)
     np.testing.assert_allclose(before, softmax(t + log_prior, axis=1)[:, 1], atol=1e-12)
     np.testing.assert_allclose(after, _maps.average(fitted.maps_, Tables.of([t], log_prior))[1], atol=1e-12)
-    assert len(axes[1].get_yticklabels()) == (fitted.summary()["parameter"] != "").sum()
+    assert len(axes[1].get_yticks()) == (fitted.summary()["parameter"] != "").sum()
     plt.close("all")
     X, y = load_digits(return_X_y=True)
     pair = bayesnb.plots.calibration_map(CalibratedClassifierLOO(GaussianNB()).fit(X[:300], y[:300]))
