@@ -19,7 +19,16 @@ from .._typing import Scalar
 from ..naive_bayes import Rows, Statistics, by_rows, fold_rows
 from ..one_dependence import BLOCK, OneDependence
 from ..statistics import Counts
-from ._base import _Conditioned, _cut, _laid_out, all_or_nothing, concentration, of_any_type, positive
+from ._base import (
+    _Conditioned,
+    _cut,
+    _laid_out,
+    all_or_nothing,
+    concentration,
+    of_any_type,
+    positive,
+    reads_one_state,
+)
 from .categorical import AbstractLevels, CategoricalNB, _code, _code_table, _columns
 
 if TYPE_CHECKING:
