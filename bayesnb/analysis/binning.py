@@ -155,7 +155,15 @@ class EvidenceBinner(_AbstractBinner):
     tangents λ_k I + const. Dynamic programming with the price λ_k for each bin gives the best partition under one
     tangent, with j bins. No number of bins between k and j can then be better than j, and a few prices settle all.
 
-    100,000 rows with 1,000 candidates and three classes take 0.1 s a column.
+    A column of 100,000 rows takes less than 0.1 s on one core (`python -m tests.benchmarks.binning --time`).
+
+    Compared with ten bins of equal width and with ten bins of equally many rows, before `CategoricalNB`, log loss on
+    held-out rows in nats, twenty splits into halves (`python -m tests.benchmarks.binning`). Evidence is clearly better
+    on crabs (.84, .94, .95), glass (.94, 1.13, 1.00), wine (.09, .12, .13) and, against equal widths, on spam7 (.43,
+    .57, .39). It is clearly worse on breast cancer (.56, .48, .46), digits (.66, .57, .65), biopsy (.24, .19, .21) and
+    kyphosis (.50, .46, .45, only 40 training rows). On Pima, penguins, iris and default the three differ by less
+    than .04. It needs 1.3 to 3.2 bins a column where the others use 4 to 10. It judges each column alone, so it cannot
+    know what a bin adds beside the other columns.
 
     References
     ----------
@@ -253,9 +261,9 @@ def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> tuple[np.nd
 
     Returns
     -------
-    (I − 1,)  the cuts that stay: cut k lies between segments k and k + 1
-    float     log p(y | bins) + log p(bins) of the bins, nats
-    float     what it exceeds a single bin by, nats
+    cuts : (I − 1,) the cuts that stay; cut k lies between segments k and k + 1
+    evidence : log p(y | bins) + log p(bins), nats
+    gain : nats by which it exceeds that of a single bin
     """
     m, c = counts.shape
     below = np.concatenate([np.zeros((1, c), int), counts.cumsum(0)])

@@ -1,5 +1,6 @@
 """Bins of equal width and of the largest evidence: their boundaries, and what scikit-learn and the models expect."""
 
+import doctest
 import itertools
 import math
 
@@ -12,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bayesnb import CategoricalNB
+from bayesnb.analysis import binning
 from bayesnb.analysis.binning import EqualWidthBinner, EvidenceBinner
 
 
@@ -230,7 +232,9 @@ def test_evidence_bins_keep_missing_cells_and_need_no_signal(rng):
     assert without.log_evidence_[0] == binner.log_evidence_[0]  # rows without a value do not count
 
 
-@pytest.mark.parametrize("values", [[1, np.nextafter(1, 2)], [np.nextafter(1, 2), 1 + 2**-51], [5e-324, 1e-323], [-1.7e308, 1.7e308]])
+@pytest.mark.parametrize(
+    "values", [[1, np.nextafter(1, 2)], [np.nextafter(1, 2), 1 + 2**-51], [5e-324, 1e-323], [-1.7e308, 1.7e308]]
+)
 def test_neighbouring_floats_are_told_apart(values):
     X, y = np.repeat(values, 20)[:, None], np.repeat(["a", "b"], 20)
     codes = EvidenceBinner().fit_transform(X, y)[:, 0]
@@ -248,3 +252,7 @@ def test_a_limit_of_cuts_that_is_none():
         EvidenceBinner(max_cuts=0).fit(column(0, 1), [0, 1])
     with pytest.raises(ValueError, match=r"[Cc]ontinuous"):
         EvidenceBinner().fit(column(0, 1, 2), [0.5, 1.5, 2.25])
+
+
+def test_the_example_of_the_docstring():
+    assert doctest.testmod(binning) == (0, 6)
