@@ -176,7 +176,9 @@ class ConformalClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             check_consistent_length(y, groups)
             self._groups = np.unique(groups, return_inverse=True)[1]
             if self._groups.max() == 0:
-                raise ValueError(f"`groups` is {groups[0]!r} in all rows; leave-one-out needs at least two groups")
+                raise ValueError(
+                    f"`groups` is {groups.tolist()[0]!r} in all rows; leave-one-out needs at least two groups"
+                )
         return self
 
     def predict(self, X: Any) -> np.ndarray:
