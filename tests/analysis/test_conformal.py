@@ -245,8 +245,8 @@ def test_mixed_columns_with_missing_cells(table):
 
 def test_full_learns_the_levels_of_the_new_row():
     """A level that no training row has is part of the model of all n + 1 rows."""
-    X, y = np.array(["p", "p", "q", "q", "q", "p", "q", "p"])[:, None], np.array([0, 0, 0, 1, 1, 1, 0, 1])
-    new = np.array([["r"], ["q"]])
+    X, y = np.array([list(pair) for pair in "sq qp pp pp ps qs qq ss".split()]), np.array([0, 0, 0, 1, 1, 1, 0, 1])
+    new = np.array([["r", "p"], ["q", "r"]])
     want = full_by_leaving_out(CategoricalNB(), X, y, new).sum(0)
     found = ConformalClassifierLOO(CategoricalNB(), method="full").fit(X, y).predict_p_values(new)
     np.testing.assert_allclose(found, (9 - want) / 9, atol=1e-12)
