@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from .analysis.averaging import FeatureAverage as FeatureAverage
     from .analysis.averaging import average_over_features as average_over_features
     from .analysis.binning import EqualWidthBinner as EqualWidthBinner
+    from .analysis.binning import EvidenceBinner as EvidenceBinner
     from .analysis.calibration import CalibratedClassifierLOO as CalibratedClassifierLOO
     from .analysis.comparison import Comparison as Comparison
     from .analysis.comparison import compare as compare
+    from .analysis.conformal import ConformalClassifierLOO as ConformalClassifierLOO
     from .analysis.counting import count_parameters as count_parameters
     from .analysis.decisions import CostClassifier as CostClassifier
     from .analysis.decisions import cost_scorer as cost_scorer
@@ -67,10 +69,12 @@ _HOME = {
     "CheckReport": "sampling.report",
     "Comparison": "analysis.comparison",
     "ComplementNB": "estimators",
+    "ConformalClassifierLOO": "analysis.conformal",
     "CostClassifier": "analysis.decisions",
     "DistributedLoo": "distributed",
     "DistributedNB": "distributed",
     "EqualWidthBinner": "analysis.binning",
+    "EvidenceBinner": "analysis.binning",
     "ExponentialNB": "estimators",
     "FeatureAverage": "analysis.averaging",
     "ForwardSelection": "analysis.selection",
