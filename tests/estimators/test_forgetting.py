@@ -135,10 +135,10 @@ CASES = [
 
 @pytest.mark.parametrize(("nb", "kind"), CASES, ids=lambda one: repr(one) if not isinstance(one, str) else one)
 def test_forgetting_is_refitting(nb, kind):
-    check_windows(nb, kind, 25, seed=0)
+    check_windows(nb, kind, 8, seed=0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("nb", "kind"), CASES, ids=lambda one: repr(one) if not isinstance(one, str) else one)
 def test_forgetting_is_refitting_at_length(nb, kind):
-    check_windows(nb, kind, 400, seed=1)
+    check_windows(nb, kind, 100, seed=1)
