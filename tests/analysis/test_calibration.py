@@ -513,10 +513,16 @@ def test_check_passes_and_can_fail(cancer, monkeypatch):
     assert report.passed, report
     assert report.quality[1].log_loss < report.quality[0].log_loss
     assert "calibrated" in str(report)
-    monkeypatch.setattr(_maps, "PRIOR_LOG_POWER", (2.0, 0.1))  # of both sides: still the same posterior
-    monkeypatch.setattr(_maps.Kind, "prior", lambda self, k, c: (np.zeros(k), np.ones(k)))  # of ours alone
+    prior = _maps.Kind.prior
+
+    def other(self, k, c):  # in the closed form alone, not in NumPyro's model
+        mean, sd = prior(self, k, c)
+        return mean + 0.5, sd
+
+    monkeypatch.setattr(_maps.Kind, "prior", other)
     wrong = CalibratedClassifierLOO(GaussianNB()).check(X, y)
     assert not wrong.rows[0].passed
+    assert not wrong.rows[1].passed
 
 
 def test_numpyro_model_takes_rows(cancer):
