@@ -28,6 +28,7 @@ _WIDTH = 40  # bits of a level of a sum: 2^12 pieces of a level add up without r
 _TERMS = 1 << 10  # tables that are held before they are added up
 _ROWS = 1 << 12  # rows whose products are added up in floats
 _PAIR, _TRIPLE = 20, 13  # bits of a piece where two pieces are multiplied, and where three are
+_PIECES = 16  # whose products are worth their time: cells of one table up to 1e60 apart
 
 
 def cut(x: np.ndarray, width: int) -> list[np.ndarray]:
@@ -271,7 +272,10 @@ def total_sums(
 
 
 def moment_sums(x: Any, r: Array | Sparse) -> dict[str, ExactSum]:
-    """Exact sums of weights, of cells (NaN = missing) and of their squares; (c, d) each."""
+    """Exact sums of weights, of cells (NaN = missing) and of their squares; (c, d) each.
+
+    None where cells lie too far apart.
+    """
     x, n = _seen(x, r)
     unit = _weights(r, _TRIPLE)
     width = _PAIR if len(unit) == 1 and unit[0] is r else _TRIPLE
@@ -280,6 +284,8 @@ def moment_sums(x: Any, r: Array | Sparse) -> dict[str, ExactSum]:
     for rows in _chunks(x.shape[0]):
         cells = x[rows]
         pieces = cut(cells.data if sparse.issparse(x) else cells, width)
+        if len(pieces) > _PIECES:
+            return {}
         pairs = [a * b if a is b else 2 * a * b for k, a in enumerate(pieces) for b in pieces[k:]]
         for w in unit:
             part = w[rows]
@@ -293,14 +299,19 @@ def moment_sums(x: Any, r: Array | Sparse) -> dict[str, ExactSum]:
 
 
 def product_sums(x: np.ndarray, r: Array | Sparse) -> dict[str, ExactSum]:
-    """Exact sums of weights (c,), of rows (c, d) and of their products x_i x_iᵀ (c, d, d), of complete rows."""
+    """Exact sums of weights (c,), of rows (c, d) and of their products x_i x_iᵀ (c, d, d), of complete rows.
+
+    None where cells lie too far apart.
+    """
     unit = _weights(r, _TRIPLE)
     width = _PAIR if len(unit) == 1 and unit[0] is r else _TRIPLE
     (n, d), c = x.shape, r.shape[1]
+    parts = [(rows, cut(x[rows], width)) for rows in _chunks(n)]
+    if max((len(pieces) for _, pieces in parts), default=0) > _PIECES:
+        return {}
 
     def terms() -> Iterator[np.ndarray]:
-        for rows in _chunks(n):
-            pieces = cut(x[rows], width)
+        for rows, pieces in parts:
             if not pieces:
                 continue
             wide = np.concatenate(pieces, 1)
