@@ -787,7 +787,7 @@ def draw(records: pd.DataFrame, path: Path) -> None:
         error = [rows["mean"] - rows["low"], rows["high"] - rows["mean"]]
         left.errorbar(rows["mean"], at[chosen], xerr=error, fmt="o", color=colour, capsize=3)
     left.set_yticks(at, [METHODS[m].says for m in ranks.index])
-    left.set(xlabel="mean rank in log loss (1 is best), 95 % interval over tables")
+    left.set(xlabel="mean rank in log loss, 1 is best; 95 % interval over tables")
     left.set_title(f"ranks, {int(ranks['n'].iloc[0])} tables that every method was run on", fontsize=10)
     found = excess(records, "loo", RIVALS)
     order = list(by_table(found).sort_values(ascending=False).index)
@@ -796,13 +796,16 @@ def draw(records: pd.DataFrame, path: Path) -> None:
         group = "kept aside" if name in KEPT_ASIDE else "development"
         right.plot(value, order.index(name), "o", color=COLOURS[group], alpha=shades[size], markersize=6, mew=0)
     right.axvline(0, color="black", lw=0.8)
-    right.set_xscale("symlog", linthresh=0.05)
+    right.set_xscale("symlog", linthresh=0.1, linscale=2)
+    right.set_xticks([x for x in (-1, -0.3, -0.1, -0.05, 0, 0.05, 0.1, 0.3, 1) if found.min() <= x <= found.max()])
+    right.xaxis.set_major_formatter("{x:g}")
+    right.minorticks_off()
     right.set_yticks(range(len(order)), order)
-    right.set_xlabel("log loss of CalibratedClassifierLOO minus the best CalibratedClassifierCV, nats")
-    right.set_title("every table; darker: more training rows; left of 0: better", fontsize=10)
+    right.set_xlabel("excess over the best CalibratedClassifierCV, nats; left of 0 is better")
+    right.set_title("log loss of CalibratedClassifierLOO; darker: more training rows", fontsize=10)
     for group, colour in COLOURS.items():
         right.plot([], [], "o", color=colour, label=group)
-    right.legend(loc="lower right", fontsize=9)
+    right.legend(loc="lower left", fontsize=9)
     for axis in (left, right):
         axis.grid(axis="x", alpha=0.3)
         axis.tick_params(labelsize=8.5)
