@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .analysis.averaging import FeatureAverage as FeatureAverage
     from .analysis.averaging import average_over_features as average_over_features
     from .analysis.binning import EqualWidthBinner as EqualWidthBinner
+    from .analysis.binning import EvidenceBinner as EvidenceBinner
     from .analysis.comparison import Comparison as Comparison
     from .analysis.comparison import compare as compare
     from .analysis.counting import count_parameters as count_parameters
@@ -69,6 +70,7 @@ _HOME = {
     "DistributedLoo": "distributed",
     "DistributedNB": "distributed",
     "EqualWidthBinner": "analysis.binning",
+    "EvidenceBinner": "analysis.binning",
     "ExponentialNB": "estimators",
     "FeatureAverage": "analysis.averaging",
     "ForwardSelection": "analysis.selection",

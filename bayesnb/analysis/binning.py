@@ -1,17 +1,48 @@
-"""Equal-width bins that turn measurements into the levels of a categorical model."""
+"""Bins that turn measurements into the levels of a categorical model: of equal width, or of the largest evidence."""
 
 import numbers
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import gammaln
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._typing import Float
+from .._typing import Float, Int
 
 
-class EqualWidthBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """A transformer that knows the boundaries of the bins of each column."""
+
+    edges_: list[np.ndarray]
+
+    def transform(self, X: Any) -> Any:
+        """Number of the bin of each cell, 0 … K−1 as floats, (n, d); NaN where the cell is missing."""
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        codes = np.full(X.shape, np.nan)
+        for j, edges in enumerate(self.edges_):
+            if len(edges):
+                codes[:, j] = np.where(np.isnan(X[:, j]), np.nan, _bin(X[:, j], edges[1:-1]))
+        return codes
+
+    def _validate(self, X: Any, **checks: Any) -> Any:
+        return validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", **checks)
+
+    def _set_edges(self, edges: list[np.ndarray]) -> Self:
+        self.edges_ = edges
+        self.n_bins_ = np.array([max(len(e) - 1, 0) for e in edges])
+        return self
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class EqualWidthBinner(_AbstractBinner):
     """Each numeric column cut into bins of equal width over its range in the training rows, none of them empty.
 
         inner boundaries b_i = min + i (max − min) / n_bins,  i = 1 … n_bins − 1
@@ -75,26 +106,118 @@ class EqualWidthBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                     "rows with a value; it cannot tell classes apart. Drop the column"
                 )
             edges.append(_boundaries(seen, n_bins) if len(seen) else np.empty(0))
-        self.edges_: list[np.ndarray] = edges
-        self.n_bins_ = np.array([max(len(e) - 1, 0) for e in edges])
-        return self
+        return self._set_edges(edges)
 
-    def transform(self, X: Any) -> Any:
-        """Number of the bin of each cell, 0 … K−1 as floats, (n, d); NaN where the cell is missing."""
-        check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        codes = np.full(X.shape, np.nan)
-        for j, edges in enumerate(self.edges_):
-            if len(edges):
-                codes[:, j] = np.where(np.isnan(X[:, j]), np.nan, _bin(X[:, j], edges[1:-1]))
-        return codes
 
-    def _validate(self, X: Any, **checks: Any) -> Float[np.ndarray, "n d"]:
-        return validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", **checks)
+class EvidenceBinner(_AbstractBinner):
+    """Each numeric column cut where the class labels have the largest evidence.
+
+    The labels of the rows in a bin are drawn with class probabilities of that bin, which have a Dirichlet prior and are
+    integrated out. Cuts have Boullé's prior. For n rows, I bins, J classes, n_i rows in bin i, n_ij of them of class j:
+
+        log p(y | bins) = Σ_i [ log Γ(Jα) − log Γ(n_i + Jα) + Σ_j (log Γ(n_ij + α) − log Γ(α)) ]
+        log p(bins)     = − log n − log C(n + I − 1, I − 1)
+
+    The cuts with the largest sum of the two are found exactly among the candidates. A column that says nothing about
+    the class gets one bin, so that it adds nothing to a naive Bayes prediction.
+
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        concentration α of the Dirichlet prior of the class probabilities in a bin, positive; 1 is uniform
+    max_cuts : int, default 1000
+        largest number of candidate cuts of a column, at least 1
+
+    Attributes
+    ----------
+    edges_ : list of d arrays
+        boundaries of each column, ascending, with the smallest and the largest training value at the ends; K bins have
+        K + 1 boundaries, a column without a single value has none
+    n_bins_ : (d,)
+        number of bins of each column; 0 for a column without a single value
+    log_evidence_ : (d,)
+        log p(y | bins) + log p(bins) of each column in nats, over the rows with a value
+    gain_ : (d,)
+        nats by which `log_evidence_` exceeds that of a single bin, 0 where a single bin is best
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Notes
+    -----
+    `transform` gives codes 0 … K−1 as floats, which `CategoricalNB` takes as they are. Bins are closed on the right.
+    Values outside the training range go to the end bins. NaN stays NaN, a missing cell.
+
+    A cut lies in the middle between two neighbouring training values. A cut between two rows of the same class is never
+    best: the evidence is convex in the number of rows of one class that move from a bin to its neighbour. It is
+    therefore no candidate. If more than `max_cuts` candidates remain, an even selection by rank is taken. With the
+    default this loses little, as each cut is then at most n/2,000 rows from the best place.
+
+    The search costs O(m²) for m candidates. log C(n + I − 1, I − 1) is concave in I, so it is the minimum of its
+    tangents λ_k I + const. Dynamic programming with the price λ_k for each bin gives the best partition under one
+    tangent, with j bins. No number of bins between k and j can then be better than j, and a few prices settle all.
+
+    A column of 100,000 rows takes less than 0.1 s on one core (`python -m tests.benchmarks.binning --time`).
+
+    Compared with ten bins of equal width and with ten bins of equally many rows, before `CategoricalNB`, log loss on
+    held-out rows in nats, twenty splits into halves (`python -m tests.benchmarks.binning`). Evidence is clearly better
+    on crabs (.84, .94, .95), glass (.94, 1.13, 1.00), wine (.09, .12, .13) and, against equal widths, on spam7 (.43,
+    .57, .39). It is clearly worse on breast cancer (.56, .48, .46), digits (.66, .57, .65), biopsy (.24, .19, .21) and
+    kyphosis (.50, .46, .45, only 40 training rows). On Pima, penguins, iris and default the three differ by less
+    than .04. It needs 1.3 to 3.2 bins a column where the others use 4 to 10. It judges each column alone, so it cannot
+    know what a bin adds beside the other columns.
+
+    References
+    ----------
+    Boullé (2006), MODL: a Bayes optimal discretization method for continuous attributes, Machine Learning 65, 131–165,
+    theorem 1: log n + log C(n+I−1, I−1) + Σ_i log C(n_i+J−1, J−1) + Σ_i log(n_i! / Π_j n_ij!) is minimised. For α = 1
+    this is −log p(y | bins) − log p(bins), term by term. Taken over: the criterion. Changed: α may differ from 1, the
+    search is exact where Boullé's is greedy with a final improvement, and candidates are limited to `max_cuts`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayesnb import EvidenceBinner
+    >>> X, y = load_iris(return_X_y=True)
+    >>> binner = EvidenceBinner().fit(X, y)
+    >>> binner.n_bins_
+    array([3, 3, 3, 3])
+    >>> binner.edges_[3]
+    array([0.1 , 0.8 , 1.75, 2.5 ])
+    """
+
+    def __init__(self, alpha: Any = 1.0, max_cuts: Any = 1000) -> None:
+        self.alpha = alpha
+        self.max_cuts = max_cuts
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Find the boundaries of each column.
+
+        Parameters
+        ----------
+        X : (n, d) numbers, at least two rows; NaN where a cell is missing
+        y : (n,) class labels
+
+        Raises
+        ------
+        ValueError
+            if `alpha` is not a positive number, `max_cuts` is not a whole number of at least 1, y does not hold class
+            labels, or X holds text or infinities
+        """
+        alpha, max_cuts = _positive("alpha", self.alpha), _whole("max_cuts", self.max_cuts)
+        X, y = self._validate(X, y=y, reset=True, ensure_min_samples=2)
+        check_classification_targets(y)
+        classes, index = np.unique(y, return_inverse=True)
+        held = ~np.isnan(X)
+        found = [
+            _evidence_boundaries(values[seen], index[seen], len(classes), alpha, max_cuts)
+            for values, seen in zip(X.T, held.T, strict=True)
+        ]
+        edges, evidence, gain = zip(*found, strict=True)
+        self.log_evidence_, self.gain_ = np.array(evidence), np.array(gain)
+        return self._set_edges(list(edges))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
         return tags
 
 
@@ -114,8 +237,89 @@ def _boundaries(seen: Float[np.ndarray, " n"], n_bins: int) -> Float[np.ndarray,
     return np.concatenate([[low], np.clip(left / 2 + right / 2, left, right), [high]])
 
 
+def _evidence_boundaries(
+    seen: Float[np.ndarray, " n"], index: Int[np.ndarray, " n"], c: int, alpha: float, max_cuts: int
+) -> tuple[np.ndarray, float, float]:
+    """Boundaries of the largest evidence, that evidence, and what it gains over a single bin."""
+    if not len(seen):
+        return np.empty(0), 0.0, 0.0
+    values, place = np.unique(seen, return_inverse=True)
+    counts = np.bincount(place * c + index, minlength=len(values) * c).reshape(-1, c)  # rows of each value and class
+    only = np.where((counts > 0).sum(1) == 1, counts.argmax(1), -1)  # the class of a value that has one class only
+    cuts = np.flatnonzero((only[1:] != only[:-1]) | (only[1:] < 0))  # a cut follows the value of that number
+    if len(cuts) > max_cuts:
+        cuts = cuts[(2 * np.arange(max_cuts) + 1) * len(cuts) // (2 * max_cuts)]
+    counts = np.add.reduceat(counts, np.concatenate([[0], cuts + 1]))
+    taken, evidence, gain = _best_partition(counts, alpha)
+    left, right = values[cuts[taken]], values[cuts[taken] + 1]
+    middle = np.clip(left / 2 + right / 2, left, np.nextafter(right, left))  # closed on the right: never at `right`
+    return np.concatenate([values[:1], middle, values[-1:]]), evidence, gain
+
+
+def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> tuple[np.ndarray, float, float]:
+    """The neighbouring segments that are merged into bins, given the rows of each class in each segment.
+
+    Returns
+    -------
+    cuts : (I − 1,) the cuts that stay; cut k lies between segments k and k + 1
+    evidence : log p(y | bins) + log p(bins), nats
+    gain : nats by which it exceeds that of a single bin
+    """
+    m, c = counts.shape
+    below = np.concatenate([np.zeros((1, c), int), counts.cumsum(0)])
+    n = int(below[-1].sum())
+    upto = np.arange(n + 1)
+    of_class = gammaln(upto + alpha) - gammaln(alpha)
+    of_bin = gammaln(upto + c * alpha) - gammaln(c * alpha)
+    rows = below.sum(1)
+    # bins[e][s]: log evidence of the labels in a bin of segments s … e
+    bins = [of_class[below[e] - below[:e]].sum(1) - of_bin[rows[e] - rows[:e]] for e in range(1, m + 1)]
+    many = np.arange(1, m + 2)
+    log_prior = gammaln(n + many) - gammaln(many) - gammaln(n + 1)  # log C(n + I − 1, I − 1) for I = 1 … m + 1
+    log_prior = -np.log(n) - log_prior
+    price = log_prior[:-1] - log_prior[1:]  # of one more bin, falling in I
+
+    best, cuts = bins[-1][0] + log_prior[0], np.empty(0, int)
+    single = best
+    open_ = np.arange(1, m + 1)  # numbers of bins that may still be the best
+    step = 0
+    while len(open_):  # the largest number first, then the smallest; they often give the same bins, and all is done
+        k = open_[-1] if step == 0 else open_[0] if step == 1 else open_[len(open_) // 2]
+        step += 1
+        found, evidence = _priced_partition(bins, price[k - 1])
+        j = len(found) + 1
+        if evidence + log_prior[j - 1] > best:
+            best, cuts = evidence + log_prior[j - 1], found
+        open_ = open_[(open_ < min(j, k)) | (open_ > max(j, k))]
+    return cuts, float(best), float(best - single)
+
+
+def _priced_partition(bins: list[np.ndarray], price: float) -> tuple[np.ndarray, float]:
+    """The cuts that maximise the sum over bins of log evidence − price, and their log evidence without the price."""
+    m = len(bins)
+    value, start = np.zeros(m + 1), np.zeros(m + 1, int)
+    for e, own in enumerate(bins, 1):
+        total = value[:e] + own
+        start[e] = s = total.argmax()
+        value[e] = total[s] - price
+    cuts, evidence, e = [], 0.0, m
+    while e > 0:
+        s = start[e]
+        evidence += bins[e - 1][s]
+        cuts.append(s - 1)
+        e = s
+    return np.array(cuts[-2::-1], int), evidence
+
+
 def _whole(name: str, value: Any, least: int = 1) -> int:
     """A parameter as a whole number, or a ValueError that names it."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"`{name}` is {value!r}; it needs to be a whole number of at least {least}")
     return int(value)
+
+
+def _positive(name: str, value: Any) -> float:
+    """A parameter as a positive number, or a ValueError that names it."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
+        raise ValueError(f"`{name}` is {value!r}; it needs to be a positive number, such as 1.0")
+    return float(value)

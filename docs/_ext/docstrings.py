@@ -39,6 +39,8 @@ def _section(name: str, text: str) -> str:
     """What stands below a section's rule: names with what they are, or prose."""
     if name in ("Notes", "References"):
         return _body(text)
+    if name == "Examples":
+        return ".. code-block:: pycon\n\n" + indent(text, "   ")
     entries: list[list[str]] = []
     for line in text.splitlines():
         if line and not line.startswith(" "):

@@ -1,20 +1,24 @@
-"""Bins of equal width: their boundaries, none of them empty, and what scikit-learn and the models expect of them."""
+"""Bins of equal width and of the largest evidence: their boundaries, and what scikit-learn and the models expect."""
 
+import doctest
 import itertools
+import math
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import gammaln
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bayesnb import CategoricalNB
-from bayesnb.analysis.binning import EqualWidthBinner
+from bayesnb.analysis import binning
+from bayesnb.analysis.binning import EqualWidthBinner, EvidenceBinner
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([EqualWidthBinner(), EqualWidthBinner(1)])
+@parametrize_with_checks([EqualWidthBinner(), EqualWidthBinner(1), EvidenceBinner()])
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
@@ -114,3 +118,141 @@ def test_constant_columns_are_named():
     with pytest.raises(ValueError, match="constant column 1 "):
         binner.fit(frame.to_numpy())
     assert not hasattr(binner, "edges_")  # nothing half fitted
+
+
+def log_evidence(values, y, cuts, alpha, n_classes):
+    """log p(y | bins) + log p(bins), bin after bin, label after label."""
+    n, n_bins, total = len(y), len(cuts) + 1, 0.0
+    for low, high in itertools.pairwise([-np.inf, *cuts, np.inf]):
+        seen = [0] * n_classes
+        for label in y[(low < values) & (values <= high)]:
+            total += math.log((seen[label] + alpha) / (sum(seen) + n_classes * alpha))
+            seen[label] += 1
+    return total - math.log(n) - math.log(math.comb(n + n_bins - 1, n_bins - 1))
+
+
+def brute_force(values, y, alpha, n_classes):
+    """The largest evidence over all sets of cuts between distinct values."""
+    distinct = np.unique(values)
+    between = distinct[:-1] / 2 + distinct[1:] / 2
+    sets = itertools.chain.from_iterable(itertools.combinations(between, k) for k in range(len(distinct)))
+    return max(log_evidence(values, y, cuts, alpha, n_classes) for cuts in sets)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.1, 3.5])
+def test_no_set_of_cuts_has_a_larger_evidence(alpha, rng):
+    """All 2⁷ sets of cuts at most, with and without ties, from no signal to a class for each value."""
+    bins = []
+    for trial in range(30):
+        n, n_classes = rng.integers(8, 40), 2 + trial % 3
+        values = rng.integers(0, 8, n).astype(float)
+        y = np.where(rng.random(n) < trial / 30, values.astype(int) // (1 + trial % 2), rng.integers(0, 99, n))
+        y = np.unique(y % n_classes, return_inverse=True)[1]
+        if len(np.unique(y)) < 2:
+            continue
+        binner = EvidenceBinner(alpha).fit(values[:, None], y)
+        best = brute_force(values, y, alpha, y.max() + 1)
+        # sums of forty logarithms
+        np.testing.assert_allclose(binner.log_evidence_[0], best, rtol=1e-11)
+        found = log_evidence(values, y, binner.edges_[0][1:-1], alpha, y.max() + 1)
+        np.testing.assert_allclose(found, best, rtol=1e-11)
+        single = log_evidence(values, y, [], alpha, y.max() + 1)
+        np.testing.assert_allclose(binner.gain_[0], best - single, atol=1e-11)
+        bins.append(binner.n_bins_[0])
+    assert len(set(bins)) >= 3
+
+
+def test_many_bins_against_a_table_of_the_best_with_each_number_of_bins(rng):
+    """The textbook recursion over (end, number of bins), for 60 rows without ties and many more bins than one."""
+    for spread in (1, 2, 6):
+        y = (np.arange(60) // spread + (rng.random(60) < 0.1)) % 3
+        binner = EvidenceBinner().fit(np.arange(60.0)[:, None], y)
+        upto = np.concatenate([np.zeros((1, 3)), np.eye(3)[y].cumsum(0)])
+        inside = upto[None] - upto[:, None]
+        bins = gammaln(3) - gammaln(inside.sum(2).clip(0) + 3) + gammaln(inside.clip(0) + 1).sum(2)
+        bins[np.tril_indices(61)] = -np.inf
+        value, best = np.where(np.arange(61) == 0, 0.0, -np.inf), []
+        for n_bins in range(1, 61):
+            value = (value[:, None] + bins).max(0)
+            best.append(value[-1] - math.log(60) - math.log(math.comb(60 + n_bins - 1, n_bins - 1)))
+        np.testing.assert_allclose(binner.log_evidence_[0], max(best), rtol=1e-11)
+        assert binner.n_bins_[0] == np.argmax(best) + 1
+
+
+def test_the_criterion_is_boulles(rng):
+    """Boullé (2006), theorem 1, evaluated with binomials and factorials, is minus the evidence for α = 1."""
+    X, y = load_iris(return_X_y=True)
+    binner = EvidenceBinner().fit(X, y)
+    for j, edges in enumerate(binner.edges_):
+        table = pd.crosstab(np.searchsorted(edges[1:-1], X[:, j]), y).to_numpy()
+        (n_bins, n_classes), n = table.shape, 150
+        criterion = math.log(n) + math.log(math.comb(n + n_bins - 1, n_bins - 1))
+        for row in table.tolist():
+            criterion += math.log(math.comb(sum(row) + n_classes - 1, n_classes - 1))
+            criterion += math.log(math.factorial(sum(row)) / math.prod(math.factorial(one) for one in row))
+        np.testing.assert_allclose(-criterion, binner.log_evidence_[j], rtol=1e-12)
+
+
+def test_candidates_between_rows_of_one_class_are_never_needed(rng):
+    """With the limit at the number of places where the class changes nothing is lost; below it something may be."""
+    values, y = np.arange(40.0), np.repeat([0, 1, 0, 2], 10)
+    full, limited = (EvidenceBinner(max_cuts=most).fit(values[:, None], y) for most in (1000, 3))
+    np.testing.assert_array_equal(full.edges_[0], [0, 9.5, 19.5, 29.5, 39])
+    np.testing.assert_array_equal(limited.edges_[0], full.edges_[0])
+    assert EvidenceBinner(max_cuts=1).fit(values[:, None], y).edges_[0].tolist() == [0, 19.5, 39]
+
+
+def test_a_hundred_thousand_rows(rng):
+    """The class changes smoothly; a thousand of the many candidates are enough to follow it."""
+    x = rng.normal(size=100_000)
+    y = (rng.random(100_000) < 1 / (1 + np.exp(-2 * x))).astype(int)
+    binner = EvidenceBinner().fit(x[:, None], y)
+    assert 8 <= binner.n_bins_[0] <= 40
+    shares = np.bincount(binner.transform(x[:, None])[:, 0].astype(int), y) / np.bincount(
+        binner.transform(x[:, None])[:, 0].astype(int)
+    )
+    assert (np.diff(shares) > 0).all()
+
+
+def test_evidence_bins_keep_missing_cells_and_need_no_signal(rng):
+    y = np.repeat([0, 1], 20)
+    X = np.column_stack([y + 0.0, np.full(40, 7.0), np.tile([0.0, 1], 20), np.full(40, np.nan)])
+    X[::4, 0] = np.nan
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    binner = EvidenceBinner().set_output(transform="pandas").fit(frame, y)
+    assert binner.n_bins_.tolist() == [2, 1, 1, 0]
+    assert binner.gain_[0] > 0
+    assert binner.gain_[1:].tolist() == [0, 0, 0]
+    codes = binner.transform(frame)
+    assert codes.columns.tolist() == list("abcd")
+    np.testing.assert_array_equal(codes["a"], X[:, 0])
+    np.testing.assert_array_equal(codes["b"], 0)
+    assert codes["d"].isna().all()
+    without = EvidenceBinner().fit(X[~np.isnan(X[:, 0])], y[~np.isnan(X[:, 0])])
+    assert without.log_evidence_[0] == binner.log_evidence_[0]  # rows without a value do not count
+
+
+@pytest.mark.parametrize(
+    "values", [[1, np.nextafter(1, 2)], [np.nextafter(1, 2), 1 + 2**-51], [5e-324, 1e-323], [-1.7e308, 1.7e308]]
+)
+def test_neighbouring_floats_are_told_apart(values):
+    X, y = np.repeat(values, 20)[:, None], np.repeat(["a", "b"], 20)
+    codes = EvidenceBinner().fit_transform(X, y)[:, 0]
+    np.testing.assert_array_equal(codes, np.repeat([0, 1], 20))
+
+
+@pytest.mark.parametrize("alpha", [0, -1, np.nan, np.inf, "one", True, None])
+def test_an_alpha_that_is_none(alpha):
+    with pytest.raises(ValueError, match=r"`alpha` is .* positive number"):
+        EvidenceBinner(alpha).fit(column(0, 1), [0, 1])
+
+
+def test_a_limit_of_cuts_that_is_none():
+    with pytest.raises(ValueError, match=r"`max_cuts` is 0; it needs to be a whole number of at least 1"):
+        EvidenceBinner(max_cuts=0).fit(column(0, 1), [0, 1])
+    with pytest.raises(ValueError, match=r"[Cc]ontinuous"):
+        EvidenceBinner().fit(column(0, 1, 2), [0.5, 1.5, 2.25])
+
+
+def test_the_example_of_the_docstring():
+    assert doctest.testmod(binning) == (0, 6)
