@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .analysis.averaging import average_over_features as average_over_features
     from .analysis.binning import EqualWidthBinner as EqualWidthBinner
     from .analysis.binning import EvidenceBinner as EvidenceBinner
+    from .analysis.calibration import CalibratedClassifierLOO as CalibratedClassifierLOO
     from .analysis.comparison import Comparison as Comparison
     from .analysis.comparison import compare as compare
     from .analysis.counting import count_parameters as count_parameters
@@ -62,6 +63,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "BernoulliNB": "estimators",
+    "CalibratedClassifierLOO": "analysis.calibration",
     "CategoricalNB": "estimators",
     "CheckReport": "sampling.report",
     "Comparison": "analysis.comparison",

@@ -177,6 +177,8 @@ class GaussianNB(_DropIn, ours.GaussianNB):
 class _Discrete(_DropIn):
     """What the four classifiers with `alpha` share."""
 
+    class_log_prior_ = _Fitted()
+
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows: batches in any order and grouping reach the numbers that `fit` reaches on all rows at once."""
         if classes is not None:
@@ -347,6 +349,10 @@ class ComplementNB(_Discrete, ours.ComplementNB):
         x = self._validate(X, reset=False)
         table = x @ np.minimum(self.feature_log_prob_, -np.log(_TINY)).T
         return table + self.class_log_prior_ if len(self.classes_) == 1 else table
+
+    def predict_part_log_likelihood(self, X: Any) -> dict[str, np.ndarray]:
+        """The whole score, by the name "x": as in scikit-learn, `class_log_prior_` has no place in it."""
+        return {BLOCK: self.predict_joint_log_proba(X)}
 
 
 class BernoulliNB(_Discrete, ours.BernoulliNB):

@@ -7,7 +7,7 @@ mapping from block name to that block's columns.
 """
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
@@ -152,6 +152,42 @@ class NaiveBayes:
             return total
 
         return by_rows(table, rows, self.least_cells)
+
+    def log_parts(
+        self, rows: Rows, parts: Sequence[Sequence[str]], theta: Parameters | None = None
+    ) -> Float[Array, "p n c"]:
+        """log p(x_i,part | y = c), a table for each part: what `log_joint` adds to the class probabilities.
+
+        Parameters
+        ----------
+        parts : names of the blocks of each part; the tables of a part's blocks are added
+        """
+
+        def of_block(name: str, part: slice) -> Array:
+            block, x = self.blocks[name], _cut(rows[name], part, self.classes.log_predictive())
+            return block.log_predictive(x) if theta is None else block.log_likelihood(theta[name], x)
+
+        return self._stacked(of_block, rows, parts)
+
+    def log_loo_parts(
+        self, rows: Rows, r: Float[Array, "n c"] | Sparse, parts: Sequence[Sequence[str]]
+    ) -> Float[Array, "p n c"]:
+        """log p(x_i,part | y = c, data without row i), a table for each part: `log_parts` of rows that are left out."""
+
+        def of_block(name: str, part: slice) -> Array:
+            w = _cut(r, part, r)
+            return self.blocks[name].log_loo(_cut(rows[name], part, w), w)
+
+        return self._stacked(of_block, rows, parts)
+
+    def _stacked(
+        self, of_block: Callable[[str, slice], Array], rows: Rows, parts: Sequence[Sequence[str]]
+    ) -> Float[Array, "p n c"]:
+        def tables(part: slice) -> Array:
+            with np.errstate(over="ignore"):
+                return np.stack([sum(of_block(name, part) for name in names) for names in parts])
+
+        return by_rows(tables, rows, self.least_cells)
 
     def log_moments(self, rows: Rows) -> tuple[Float[Array, "n c"], Float[Array, "n c c"]]:
         """Mean and covariance over θ of the joint table log p(x_i, y = c | θ), up to what all classes share.

@@ -35,7 +35,7 @@ from .._rows import csr_slice, distinct
 from .._special import log_normalize
 from .._typing import Scalar, Sparse
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
-from ..naive_bayes import NaiveBayes, Parameters, Rows, Statistics, by_rows, fold_rows
+from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics, by_rows, fold_rows
 from ..statistics import one_hot
 
 if TYPE_CHECKING:
@@ -432,6 +432,41 @@ class AbstractNB(JointClassifier):
         """log p(x_i, y = c) in nats, (n, c), under the current `estimate`."""
         return self._table(X, NaiveBayes.log_joint)
 
+    def predict_part_log_likelihood(self, X: Any) -> dict[str, np.ndarray]:
+        """log p(x_i,part | y = c) in nats, a table (n, c) for each part, under the current `estimate`.
+
+        `predict_joint_log_proba` is `class_log_prior_` plus the sum of these tables. `MixedNB` has one table for each
+        of its `parts`, by the name of the part; all other estimators have one table, named "x". The tables of the rows
+        that were fitted, each row left out, are `loo(X, y).by_block`.
+
+        With `ComplementNB` the table is log p(x_i | y = c) of a composite likelihood, and with its `norm` the linear
+        score without `class_log_prior_`.
+        """
+        parts = self._blocks_of_parts()
+        if len(parts) == 1:
+            log_prior = np.maximum(self.class_log_prior_, np.finfo(float).min)  # −∞ in `drop_in`
+            return {name: self.predict_joint_log_proba(X) - log_prior for name in parts}
+        tables = self._table(X, lambda nb, rows, theta: nb.log_parts(rows, list(parts.values()), theta))
+        return dict(zip(parts, tables, strict=True))
+
+    def _estimators_of_parts(self) -> list[tuple[str, "AbstractNB", dict[str, str], int | None]]:
+        """Name, estimator, names of the blocks by their name in that estimator, and the class if there is only one."""
+        return [(BLOCK, self, {name: name for name in self._columns()}, None)]
+
+    def _blocks_of_parts(self) -> dict[str, list[str]]:
+        """Names of the blocks of each part."""
+        found: dict[str, list[str]] = {}
+        for name, _, blocks, _ in self._estimators_of_parts():
+            found.setdefault(name, []).extend(blocks.values())
+        return found
+
+    @property
+    def class_log_prior_(self) -> np.ndarray:
+        """log p(y = c) in nats, (c,), as prediction uses it under the current `estimate`."""
+        check_is_fitted(self)
+        theta = self._theta()
+        return self.posterior_.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"]
+
     def _scores(self, X: Any) -> np.ndarray:
         if type(self).predict_joint_log_proba is not AbstractNB.predict_joint_log_proba:
             return self.predict_joint_log_proba(X)  # another table
@@ -712,21 +747,33 @@ class AbstractNB(JointClassifier):
 
         return check(self, X, y, seed=seed, **settings)
 
-    def loo(self, X: Any, y: Any, sample_weight: Any = None) -> "LooResult":
-        """Exact leave-one-out: each of the rows fitted, predicted by all others. No refits; see `LooResult`.
+    def loo(self, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None) -> "LooResult":
+        """Exact leave-one-out: each of the rows fitted, predicted by all others. No refits; see `bayesnb.sampling.loo`.
 
         Parameters
         ----------
         X, y, sample_weight : as they were fitted, all of them or some; a row leaves with its whole weight
+        prior : "kept" (default) leaves the prior as the fit made it. Where the data scale it, row i has a share in it.
+            "refit" takes row i out of the prior's scale too: equal to a fit on all other rows
+        groups : (n,), optional
+            labels of groups of rows that leave together, such as repeated measures of one subject; row i is then
+            predicted by the rows of all other groups
 
         Raises
         ------
         ValueError
-            if the rows cannot all have been fitted
+            if the rows cannot all have been fitted, or if `prior` or `groups` is not one of the above
         """
         from ..sampling.loo import loo
 
-        return loo(self, X, y, sample_weight)
+        return loo(self, X, y, sample_weight, prior=prior, groups=groups)
+
+    @property
+    def _prior_follows_rows(self) -> bool:
+        """Whether the rows scale the prior, so that `loo` has something to take out of it."""
+        return False
+
+    _leave_out: Any = None  # a method for all rows at once, where there is a closed form: see GaussianNB
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to a safetensors file, which `bayesnb.load` reads.

@@ -108,6 +108,10 @@ class BernoulliNB(AbstractNB):
         least = 0.5 / (zeros + ones + 1)
         return np.clip(ones / np.maximum(zeros + ones, least), least, 1 - least)
 
+    @property
+    def _prior_follows_rows(self) -> bool:
+        return isinstance(self.alpha, str)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # on the blobs of scikit-learn's checks, as its own

@@ -85,6 +85,10 @@ class ExponentialNB(AbstractNB):
         firm = np.broadcast_to(_FIRM * (1 + n), shape)
         return {BLOCK: GammaExponential(np.where(mean > 0, alpha, firm), np.where(mean > 0, alpha * mean, firm))}
 
+    @property
+    def _prior_follows_rows(self) -> bool:
+        return self.beta is None
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True

@@ -1,11 +1,13 @@
 """Gaussian naive Bayes for scikit-learn users."""
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from sklearn.utils import Tags
 
+from .._pytree import map_leaves
 from ..families.gaussian import NormalInverseGamma
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.pooled_gaussian import PooledNormalInverseGamma
@@ -114,19 +116,55 @@ class GaussianNB(AbstractNB):
                     }
                 )
             }
-        centre, spread = self._scale(stats)
-        firm = spread == 0
-        rows = _FIRM * (1 + (0 if stats is None else stats.n.sum()))
+        known = None if self.known_variance is None else positive("known_variance", self.known_variance, shape)
+        total = 0.0 if stats is None else stats.n.sum()
+        return {BLOCK: self._scaled(*self._scale(stats), np.asarray(total), known)}
+
+    def _scaled(self, centre: np.ndarray, spread: np.ndarray, total: np.ndarray, known: np.ndarray | None) -> Any:
+        """The default prior of d features from their mean and variance, (d,), and the weight of all rows.
+
+        Parameters
+        ----------
+        total : (d,) or one number
+        known : (c, d) variances that are given
+        """
+        shape = len(self.classes_), len(centre)
+        firm, rows = spread == 0, _FIRM * (1 + total)
         m = np.broadcast_to(centre, shape)
         kappa = np.broadcast_to(np.where(firm, rows, _KAPPA), shape)
-        if self.known_variance is not None:
-            known = positive("known_variance", self.known_variance, shape)
-            return {BLOCK: KnownVarianceNormal(m, kappa, known, np.zeros(shape))}
+        if known is not None:
+            return KnownVarianceNormal(m, kappa, known, np.zeros(shape))
         a = np.where(firm, rows, _SHAPE)
         b = np.where(firm, rows * np.where(centre**2 > _LEAST, centre**2, 1), _SHAPE * spread)
-        if pooled:
-            return {BLOCK: PooledNormalInverseGamma(m, kappa, a, b)}
-        return {BLOCK: NormalInverseGamma(m, kappa, np.broadcast_to(a, shape), np.broadcast_to(b, shape))}
+        if self.variance == "pooled":
+            return PooledNormalInverseGamma(m, kappa, a, b)
+        return NormalInverseGamma(m, kappa, np.broadcast_to(a, shape), np.broadcast_to(b, shape))
+
+    def _leave_out(
+        self, left: Moments, total: np.ndarray, prior: Any
+    ) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """A table for rows that are left out: the g groups' features are g · d features of one block.
+
+        Parameters
+        ----------
+        left : (g · c, d) statistics of the rows that are not in a group, group by group
+        total : (g,) weight of these rows
+        prior : the prior that is kept; None scales it by `left`
+        """
+        c, d = len(self.classes_), left.mean.shape[1]
+        stats = side_by_side(left, c)
+        if prior is None:
+            known = None
+            if self.known_variance is not None:
+                known = np.tile(positive("known_variance", self.known_variance, (c, d)), len(total))
+            prior = self._scaled(*column_scale(stats), np.repeat(total, d), known)
+        else:
+            prior = map_leaves(lambda leaf: np.tile(leaf, len(total)), prior)
+        return by_cells(prior.update(stats), d)
+
+    @property
+    def _prior_follows_rows(self) -> bool:
+        return self.prior is None
 
     def _scale(self, stats: Statistics | None) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of every feature over all rows, (d,); the variance is 0 where a feature never varies."""
@@ -144,6 +182,22 @@ class GaussianNB(AbstractNB):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def side_by_side(left: Moments, c: int) -> Moments:
+    """Moments (g · c, d) of g groups as those of g · d features, (c, g · d)."""
+    return map_leaves(lambda leaf: leaf.reshape(-1, c, leaf.shape[1]).swapaxes(0, 1).reshape(c, -1), left)
+
+
+def by_cells(posterior: Any, d: int) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """Rows (n, d) and the group of each (n,) → (n, c), from a block of g · d features, those of each group in turn."""
+
+    def table(x: np.ndarray, group: np.ndarray) -> np.ndarray:
+        features = group[:, None] * d + np.arange(d)
+        cells = posterior.select(features.ravel()).log_cells(x.ravel())
+        return cells.reshape(len(cells), *x.shape).sum(-1).T
+
+    return table
 
 
 def column_scale(moments: Moments) -> tuple[np.ndarray, np.ndarray]:

@@ -1,17 +1,20 @@
 """Gaussian discriminant analysis for scikit-learn users."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from .._pytree import map_leaves
 from ..families.full_gaussian import NormalInverseWishart
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.tied_gaussian import TiedNormalInverseWishart
 from ..naive_bayes import Parameters, Rows, Statistics
 from ._base import BLOCK, AbstractNB, numeric
-from .gaussian import column_scale, refuse_overflow
+from .gaussian import by_cells, column_scale, refuse_overflow, side_by_side
 
 # The default prior, in pseudo-rows: see the Notes of GaussianDA.
 _KAPPA, _DEGREES = 0.1, 1.0
@@ -91,13 +94,56 @@ class GaussianDA(AbstractNB):
             centre, spread = np.zeros(d), np.ones(d)
         else:
             centre, spread = self._scale(stats)
-        m, kappa = np.tile(centre, (c, 1)), np.full(c, _KAPPA)
+        return {BLOCK: self._scaled(centre[None], spread[None])}
+
+    def _scaled(self, centre: np.ndarray, spread: np.ndarray) -> Any:
+        """The default prior from mean and variance of every feature, (g, d), the classes of g groups in turn.
+
+        With a shared covariance and more than one group, every class has the covariance to itself.
+        """
+        c, (g, d) = len(self.classes_), centre.shape
+        m, kappa = np.repeat(centre, c, 0), np.full(g * c, _KAPPA)
         if self.covariance == "identity":
-            return {BLOCK: KnownVarianceNormal(m, np.full((c, d), _KAPPA), np.ones((c, d)), np.zeros((c, d)))}
-        scale = 2 * np.diag(spread)
-        if self.covariance == "shared":
-            return {BLOCK: TiedNormalInverseWishart(m, kappa, np.array([d + _DEGREES]), scale)}
-        return {BLOCK: NormalInverseWishart(m, kappa, np.full(c, d + _DEGREES), np.tile(scale, (c, 1, 1)))}
+            return KnownVarianceNormal(m, np.full(m.shape, _KAPPA), np.ones(m.shape), np.zeros(m.shape))
+        scale = 2 * spread[:, :, None] * np.eye(d)
+        if self.covariance == "shared" and g == 1:
+            return TiedNormalInverseWishart(m, kappa, np.array([d + _DEGREES]), scale[0])
+        return NormalInverseWishart(m, kappa, np.full(g * c, d + _DEGREES), np.repeat(scale, c, 0))
+
+    def _leave_out(self, left: Any, total: np.ndarray, prior: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """A table for rows that are left out: the g groups' classes are g · c classes of one block.
+
+        Parameters
+        ----------
+        left : (g · c, …) statistics of the rows that are not in a group, group by group
+        total : (g,) weight of these rows
+        prior : the prior that is kept; None scales it by `left`
+        """
+        c, g, d = len(self.classes_), len(total), left.mean.shape[1]
+        if prior is None:
+            mean, spread = column_scale(side_by_side(left if self.covariance == "identity" else left.moments(), c))
+            prior = self._scaled(mean.reshape(g, d), np.where(spread > 0, spread, 1).reshape(g, d))
+        else:
+            if self.covariance == "shared":  # every class has it to itself
+                prior = NormalInverseWishart(prior.m, prior.kappa, np.repeat(prior.nu, c), np.stack([prior.S] * c))
+            prior = map_leaves(lambda leaf: np.tile(leaf, (g, *[1] * (leaf.ndim - 1))), prior)
+        posterior = prior.update(left)
+        if self.covariance == "identity":
+            return by_cells(map_leaves(lambda leaf: leaf.reshape(g, c, d).swapaxes(0, 1).reshape(c, -1), posterior), d)
+        if self.covariance == "shared":  # what all classes add to it
+            growth = (posterior.S - prior.S).reshape(g, c, d, d).sum(1)
+            scale = np.repeat(prior.S[::c] + growth, c, 0)
+            posterior = replace(posterior, nu=prior.nu + np.repeat(total, c), S=scale)
+
+        def table(x: np.ndarray, group: np.ndarray) -> np.ndarray:
+            own = map_leaves(lambda leaf: leaf[(group[:, None] * c + np.arange(c)).ravel()], posterior)
+            return own.log_own(np.repeat(x, c, 0)).reshape(len(x), c)
+
+        return table
+
+    @property
+    def _prior_follows_rows(self) -> bool:
+        return self.prior is None
 
     def _own(self, family: Any, c: int, d: int) -> Any:
         """The prior given, or a ValueError on what is wrong with it."""

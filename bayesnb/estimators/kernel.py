@@ -91,6 +91,10 @@ class KernelNB(AbstractNB):
         low = np.maximum(log_h - _REACH, np.log(np.maximum(least, np.finfo(float).tiny)))
         return {BLOCK: KernelDensity(log_h, cells, low, log_h + _REACH)}
 
+    @property
+    def _prior_follows_rows(self) -> bool:
+        return isinstance(self.bandwidth, str)
+
     def _given(self, shape: tuple[int, int]) -> np.ndarray | None:
         """Bandwidths that are given, (c, d); None where they come from the data."""
         if isinstance(self.bandwidth, str):

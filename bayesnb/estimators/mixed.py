@@ -225,6 +225,15 @@ class MixedNB(AbstractNB):
             for inner, at in part.estimator._columns().items()
         }
 
+    def _estimators_of_parts(self) -> list[tuple[str, AbstractNB, dict[str, str], int | None]]:
+        """Those of each entry of `parts`; several of one name where the entry has an estimator for each class."""
+        parts = self._parts
+        return [(part.name.split(".", 1)[0], part.fitted(self.statistics_), part.names, part.k) for part in parts]
+
+    @property
+    def _prior_follows_rows(self) -> bool:
+        return any(part.estimator._prior_follows_rows for part in self._parts)
+
     def _rows(self, X: Any) -> Rows:
         rows: dict[str, Any] = {}
         for part in self._parts:

@@ -77,6 +77,10 @@ class PoissonNB(AbstractNB):
             beta = np.maximum(alpha * (seen.n.sum(0) + 1) / (seen.total.sum(0) + 0.5), 1e-300)  # 1/b stays finite
         return {BLOCK: GammaPoisson(alpha, beta)}
 
+    @property
+    def _prior_follows_rows(self) -> bool:
+        return self.beta is None
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

@@ -107,6 +107,17 @@ class NormalInverseWishart(AbstractConjugate):
         factor = xp.linalg.cholesky(self.S) * xp.sqrt(1 + 1 / self.kappa)[:, None, None]
         return log_multivariate_t(x, self.nu - self.m.shape[1] + 1, self.m, factor)
 
+    def log_own(self, x: Float[Array, "c d"]) -> Float[Array, " c"]:
+        """log t of one row for each class, under that class: `log_predictive` where each class has a row of its own."""
+        xp, d = namespace(x, self.m), self.m.shape[1]
+        factor = xp.linalg.cholesky(self.S) * xp.sqrt(1 + 1 / self.kappa)[:, None, None]
+        delta = x - self.m
+        size = xp.maximum(abs(delta).max(-1, keepdims=True), 1)
+        white = xp.linalg.solve(factor, (delta / size)[..., None])[..., 0]
+        df = self.nu - d + 1
+        top = log_rising(0.5 * df, 0.5 * d) - 0.5 * (d * LOG_PI + log_det_of_factor(factor))
+        return top - 0.5 * (df + d) * log1p_square(size[:, 0] * xp.sqrt(xp.square(white).sum(-1)))
+
     def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i, which is taken out of the classes where it has weight w; δ = x − m.
 

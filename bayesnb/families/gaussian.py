@@ -97,6 +97,12 @@ class NormalInverseGamma(AbstractConjugate):
         scale = namespace(self.a).sqrt(self.b / self.a * (1 + 1 / self.kappa))
         return log_student_sum(x, 2 * self.a, self.m, scale)
 
+    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
+        """log t(x_j; 2a, m, b(κ+1)/(aκ)) of each cell of one row, 0 where it is missing."""
+        xp = namespace(x, self.a)
+        scale = xp.sqrt(self.b / self.a * (1 + 1 / self.kappa))
+        return xp.where(xp.isnan(x), 0, log_student_t(x, 2 * self.a, self.m, scale))
+
     @made_dense
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i, which is taken out of the classes where it has weight w; δ = x − m.

@@ -83,6 +83,12 @@ class KnownVarianceNormal(AbstractConjugate):
         xp = namespace(x, self.m)
         return log_normal_sum(x, self.m, xp.sqrt(self.variance * (1 + 1 / self.kappa)))
 
+    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
+        """log Normal(x_j; m, σ²(1 + 1/κ)) of each cell of one row, 0 where it is missing."""
+        xp = namespace(x, self.m)
+        sd = xp.sqrt(self.variance * (1 + 1 / self.kappa))
+        return xp.where(xp.isnan(x), 0, log_normal(x, self.m, sd))
+
     @made_dense
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: κ' = κ − w and m' = m − w(x − m)/κ' in the classes where it has weight w."""

@@ -24,6 +24,7 @@ from .._special import (
     gammaln,
     log1p_square,
     log_rising,
+    log_student_t,
     namespace,
     square,
     trigamma,
@@ -98,6 +99,12 @@ class PooledNormalInverseGamma(AbstractConjugate):
         xp = namespace(self.a)
         scale = xp.sqrt(self.b / self.a * (1 + 1 / self.kappa))
         return log_student_sum(x, xp.broadcast_to(2 * self.a, self.m.shape), self.m, scale)
+
+    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
+        """log t(x_j; 2a, m_c, b(κ_c+1)/(aκ_c)) of each cell of one row, 0 where it is missing."""
+        xp = namespace(x, self.a)
+        scale = xp.sqrt(self.b / self.a * (1 + 1 / self.kappa))
+        return xp.where(xp.isnan(x), 0, log_student_t(x, 2 * self.a, self.m, scale))
 
     @made_dense
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:

@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.metrics import accuracy_score, log_loss
 
+from bayesnb import drop_in
 from bayesnb.estimators import (
     BernoulliNB,
     CategoricalNB,
@@ -20,6 +21,7 @@ from bayesnb.estimators import (
     MultinomialNB,
     PoissonNB,
 )
+from bayesnb.families.gaussian import NormalInverseGamma
 from bayesnb.sampling.loo import loo
 from bayesnb.sampling.to_arviz import import_arviz
 from bayesnb.statistics import one_hot
@@ -92,6 +94,128 @@ def test_leave_one_out_is_n_refits(nb, weighted, table):
     assert f"{result.elpd_joint:.2f}" in text
 
 
+def one_only(X, y, w):
+    """An outlier, a column that only row 3 varies, one that never varies, and a class that has only row 0."""
+    X = X.copy()
+    X[5] *= 1e3
+    X[7, 1] = 1e6
+    X[:, 2] = 0.1
+    X[3, 2] = 7.3
+    X[:, 3] = 1.7
+    return X, np.array(["a", *np.where(y[1:] == "a", "b", y[1:])]), w
+
+
+def with_holes(X, y, w):
+    """Missing cells, and a column that only row 2 has a cell in."""
+    X = np.where(np.random.default_rng(1).random(X.shape) < 0.2, np.nan, X)
+    X[:, 3] = np.where(np.arange(len(X)) == 2, 4.0, np.nan)
+    return X, y, w
+
+
+def some_weightless(X, y, w):
+    return X, y, np.where(np.arange(len(y)) % 5 == 0, 0.0, w)
+
+
+REFITTED = [
+    GaussianNB(),
+    GaussianNB(priors=[0.2, 0.3, 0.5]),
+    GaussianNB(variance="pooled"),
+    GaussianNB(known_variance=[2.0, 1, 3, 0.5]),
+    GaussianNB(prior=NormalInverseGamma(3.0, 0.5, 2.0, 1.0)),
+    GaussianDA(),
+    GaussianDA(covariance="shared"),
+    GaussianDA(covariance="identity"),
+    KernelNB(bandwidth="nrd0"),
+    KernelNB(bandwidth=0.7),
+    MixedNB([("by class", dict.fromkeys("abc", GaussianNB()) | {"b": GaussianNB(known_variance=1)}, slice(None))]),
+    MixedNB([("n", GaussianNB(variance="pooled"), [0, 3]), ("g", GaussianDA(covariance="shared"), [1, 2])]),
+    MixedNB([("k", CategoricalNB(min_categories=9), [0, 1]), ("n", GaussianNB(), [2, 3])]),
+    BernoulliNB(binarize=3),
+    BernoulliNB(binarize=3, alpha="clop"),
+    CategoricalNB(min_categories=9),
+    MultinomialNB(),
+    ComplementNB(),
+    PoissonNB(),
+    PoissonNB(beta=2.0),
+    ExponentialNB(),
+    GeometricNB(),
+    drop_in.GaussianNB(),
+]
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("change", [lambda *rows: rows, one_only, with_holes, some_weightless])
+@pytest.mark.parametrize("nb", REFITTED, ids=lambda nb: f"{type(nb).__module__} {nb!r}")
+def test_a_refit_without_the_row_or_its_group(nb, change, grouped, table):
+    """Every group of rows against a fit on all other rows."""
+    X, y, w = change(*(part[:18] for part in table))
+    whole = not nb.__sklearn_tags__().input_tags.allow_nan or "GaussianDA" in repr(nb)
+    counts = any(name in repr(nb) for name in ("CategoricalNB", "GeometricNB"))
+    if (change is one_only and counts) or (change is with_holes and whole):
+        pytest.skip("not a table of this estimator")
+    groups = np.arange(len(y)) // (3 if grouped else 1)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y, w, groups = X[order], y[order], w[order], groups[order]
+    fitted = clone(nb).fit(X, y, w)
+    result = fitted.loo(X, y, w, prior="refit", groups=groups if grouped else None)
+    assert result.prior == "refit"
+    want = []
+    for i in range(len(y)):
+        others = groups != groups[i]
+        fresh = clone(nb).partial_fit(X[others], y[others], np.unique(y), w[others])
+        want.append(fresh.posterior_.log_joint(fresh._encode(X[[i]]))[0])
+    np.testing.assert_allclose(result.log_joint, want, rtol=1e-9, atol=1e-9)
+
+
+TABLES = [
+    *ALL,
+    ComplementNB(norm=True),
+    KernelNB(),
+    GaussianNB(estimate="map"),
+    CategoricalNB(estimate="mean"),
+    GaussianNB(priors=[0, 0.5, 0.5]),
+    MixedNB([("n", GaussianNB(), [0, 1]), ("k", CategoricalNB(), [2, 3])], estimate="mean"),
+    drop_in.GaussianNB(),
+    drop_in.MultinomialNB(class_prior=[0, 0.5, 0.5]),
+    drop_in.CategoricalNB(),
+]
+
+
+@pytest.mark.parametrize("nb", TABLES, ids=lambda nb: f"{type(nb).__module__} {nb!r}")
+def test_a_table_for_each_part(nb, table):
+    X, y, w = table
+    fitted = clone(nb).fit(X, y, w)
+    parts = fitted.predict_part_log_likelihood(X)
+    names = list(dict.fromkeys(name.split(".")[0] for name, _, _ in fitted.parts_)) if hasattr(nb, "parts") else ["x"]
+    assert list(parts) == names
+    total = fitted.class_log_prior_ + sum(parts.values())
+    np.testing.assert_allclose(total, fitted.predict_joint_log_proba(X), rtol=1e-12, atol=1e-12)
+    result = fitted.loo(X, y, w)
+    assert list(result.by_block) == names
+    np.testing.assert_allclose(result.log_prior + sum(result.by_block.values()), result.log_joint, rtol=1e-12)
+    for c, row in zip(result.index, result.log_prior, strict=True):
+        assert (row > -800).all()
+        assert row[c] <= fitted.posterior_.classes.log_predictive()[c] + 1e-12
+
+
+def test_the_parts_of_a_mixture_are_those_of_its_estimators(table):
+    X, y, w = table
+    mixed = MixedNB([("n", GaussianNB(), [0, 1]), ("k", CategoricalNB(), [2, 3])]).fit(X, y, w)
+    for name, nb, columns in [("n", GaussianNB(), [0, 1]), ("k", CategoricalNB(), [2, 3])]:
+        alone = nb.fit(X[:, columns], y, w)
+        want = alone.predict_part_log_likelihood(X[:, columns])["x"]
+        np.testing.assert_allclose(mixed.predict_part_log_likelihood(X)[name], want, rtol=1e-11, atol=1e-11)
+        for settings in ({}, {"prior": "refit"}, {"groups": np.arange(len(y)) // 3}):
+            want = alone.loo(X[:, columns], y, w, **settings).by_block["x"]
+            np.testing.assert_allclose(mixed.loo(X, y, w, **settings).by_block[name], want, rtol=1e-10, atol=1e-10)
+
+
+def test_the_complement_of_scikit_learn_has_no_class_prior(table):
+    X, y, _ = table
+    fitted = drop_in.ComplementNB().fit(X, y)
+    np.testing.assert_array_equal(fitted.predict_part_log_likelihood(X)["x"], fitted.predict_joint_log_proba(X))
+
+
 @pytest.mark.parametrize("nb", [BernoulliNB(), MultinomialNB(), ComplementNB(), PoissonNB()], ids=repr)
 def test_sparse_rows_and_some_of_the_rows(nb, table):
     X, y, w = table
@@ -145,6 +269,12 @@ def test_what_cannot_have_been_fitted_is_refused(table):
         GaussianNB().fit(X, y).loo(X, np.full(len(y), "d"))
     with pytest.raises(ValueError, match="`kind` is 'loo'"):
         GaussianNB().fit(X, y).loo(X, y).to_arviz("loo")
+    with pytest.raises(ValueError, match="`prior` is 'new'; choose 'kept' or 'refit'"):
+        GaussianNB().fit(X, y).loo(X, y, prior="new")
+    with pytest.raises(ValueError, match=r"`groups` has shape \(3,\); it needs one label for each of the 60 rows"):
+        GaussianNB().fit(X, y).loo(X, y, groups=[1, 2, 3])
+    with pytest.raises(ValueError, match="`groups` has missing labels"):
+        GaussianNB().fit(X, y).loo(X, y, groups=[np.nan, *y[1:]])
 
 
 @pytest.mark.slow

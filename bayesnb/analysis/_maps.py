@@ -1,0 +1,466 @@
+"""Maps from a table of log likelihoods to class probabilities: their posterior in closed form, up to a Gaussian.
+
+With t_ikc = log p(x_i in part k | y = c, D₋ᵢ) the leave-one-out table of part k (one part, unless an estimator has
+several kinds of columns), log π_ic the class prior without row i, L_ik the length of the row (observed cells, or
+counts) over its geometric mean, and ρ_i a distribution over the classes that does not depend on the row's cells,
+
+    m_ic = Σ_k w_k L_ik^(−g) t_ikc                      power: how much the evidence of a row counts
+    η_ic = −s log(1 + (max_c m_ic − m_ic)/s)            squashed, s → ∞ is m itself up to a constant
+    q_ic = softmax_c(η_ic + log π_ic + b_c)             shifts of the classes
+    p_ic = (1 − ε) q_ic + ε ρ_ic                        contamination: nothing is surer than 1 − ε
+
+    log w_k ~ N(0, 1),  log s ~ N(log 3, 1),  logit ε ~ N(−4, 2²),  b_c ~ N(0, 0.3²)
+
+A map of the kind "joint" has the class prior inside the power, m_ic = w L_i^(−g) (Σ_k t_ikc + log π_ic), no shifts,
+and a uniform ρ. All its steps are monotone and the same in all classes, so it keeps the most probable label of every
+row. In the other maps ρ is the class prior.
+
+Derivatives, with h_i = −log p_iy, e_c = [c = y] − q_c and a_i = (1 − ε) q_iy / p_iy the probability that the row is not
+contaminated, given its label; η here with prior and shifts:
+
+    ∂h/∂η = −a e,      ∂²h/∂η∂ηᵀ = a (diag q − q qᵀ) − a (1 − a) e eᵀ
+    ∂h/∂λ = a − 1 + ε,  ∂²h/∂λ² = ε (1 − ε) − a (1 − a),  ∂²h/∂λ∂η = a (1 − a) e          λ = logit ε
+
+References
+----------
+MacKay (1992), The evidence framework applied to classification networks, Neural Computation 4, §2–3: Laplace's
+approximation of posterior and evidence.
+Guo, Pleiss, Sun & Weinberger (2017), On calibration of modern neural networks, ICML: one power ("temperature").
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._typing import Float, Int
+
+PRIOR_LOG_POWER = (0.0, 1.0)  # mean, standard deviation
+PRIOR_LOG_BEND = (math.log(3), 1.0)
+PRIOR_LOGIT_CONTAMINATION = (-4.0, 2.0)
+PRIOR_SHIFT = (0.0, 0.3)
+_FURTHEST = 1e10  # nats behind the best class: squares of it are still numbers
+_AT_ONCE = 1 << 13  # rows
+_STEPS, _SMALL_GAIN = 60, 1e-7  # Newton steps; nats of gain below which the search ends
+
+
+@dataclasses.dataclass(frozen=True)
+class Tables:
+    """What maps take: log likelihoods of rows by part and class, classes before rows for the speed of sums.
+
+    Fields
+    ----------
+    t : (k, c, n) log p(x_i in part k | y = c), nats
+    log_prior : (c, n) log class prior of each row
+    log_length : (k, n) log L, None where all rows are of one length
+    """
+
+    t: Float[np.ndarray, "k c n"]
+    log_prior: Float[np.ndarray, "c n"]
+    log_length: Float[np.ndarray, "k n"] | None = None
+
+    @classmethod
+    def of(cls, parts: Iterable[np.ndarray], log_prior: np.ndarray, log_length: np.ndarray | None = None) -> "Tables":
+        """Tables made of those with rows first, (n, c)."""
+        t = np.stack([np.ascontiguousarray(part.T) for part in parts])
+        return cls(t, np.ascontiguousarray(log_prior.T), log_length)
+
+    @property
+    def joint(self) -> Float[np.ndarray, "c n"]:
+        """log p(x_i, y = c), nats."""
+        return self.t.sum(0) + self.log_prior
+
+    def __getitem__(self, rows: Any) -> "Tables":
+        lengths = None if self.log_length is None else self.log_length[:, rows]
+        return Tables(self.t[:, :, rows], self.log_prior[:, rows], lengths)
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """Which of the steps a map has; `identity` has none: the probabilities as the model gives them."""
+
+    identity: bool = False
+    joint: bool = False
+    shifts: bool = False
+    contaminated: bool = False
+    squashed: bool = False
+    g: float = 0.0
+
+    @property
+    def name(self) -> str:
+        if self.identity:
+            return "identity"
+        words = ["joint power" if self.joint else "power"]
+        words += [word for word in ("squashed", "contaminated", "shifts") if getattr(self, word)]
+        return ", ".join(words) + (f", g={self.g:g}" if self.g else "")
+
+    def size(self, k: int, c: int) -> int:
+        """Number of parameters for k parts and c classes."""
+        return 0 if self.identity else (1 if self.joint else k) + self.squashed + self.contaminated + c * self.shifts
+
+    def proba(self, tables: Tables, theta: Float[np.ndarray, " p"]) -> Float[np.ndarray, "c n"]:
+        """p_ic of the map with given parameters."""
+        if self.identity:
+            return _softmax(tables.joint)
+        return Prepared.of(self, tables).proba(theta)
+
+    def prior(self, k: int, c: int) -> tuple[np.ndarray, np.ndarray]:
+        """Means and standard deviations of the parameters, in their order: log w, log s, logit ε, b."""
+        parts = [PRIOR_LOG_POWER] * (1 if self.joint else k)
+        parts += [PRIOR_LOG_BEND] * self.squashed + [PRIOR_LOGIT_CONTAMINATION] * self.contaminated
+        parts += [PRIOR_SHIFT] * (c * self.shifts)
+        mean, sd = np.array(parts).T
+        return mean, sd
+
+
+@dataclasses.dataclass(frozen=True)
+class Prepared:
+    """Tables as one kind of map takes them."""
+
+    kind: Kind
+    m: Float[np.ndarray, "k c n"]  # evidence at w = 1, nats behind the best class
+    offset: Float[np.ndarray, "c n"]
+    rho: Float[np.ndarray, "c n"]
+
+    @classmethod
+    def of(cls, kind: Kind, tables: Tables) -> "Prepared":
+        m, offset = tables.t, tables.log_prior
+        if kind.joint:
+            m = m.sum(0, keepdims=True) + offset
+        m = m - m.max(1, keepdims=True)
+        if kind.g and tables.log_length is not None:
+            lengths = tables.log_length.mean(0, keepdims=True) if kind.joint else tables.log_length
+            m = m * np.exp(-kind.g * lengths)[:, None, :]
+        m = np.maximum(m, -_FURTHEST)
+        rho = np.exp(offset)
+        if kind.joint:
+            rho = (rho > 0) / (rho > 0).sum(0)
+            return cls(kind, m, np.zeros_like(offset), rho)
+        return cls(kind, m, np.maximum(offset, -_FURTHEST), rho / rho.sum(0))
+
+    def __getitem__(self, rows: Any) -> "Prepared":
+        return Prepared(self.kind, self.m[:, :, rows], self.offset[:, rows], self.rho[:, rows])
+
+    def _split(self, theta: np.ndarray) -> tuple[np.ndarray, float, float, Any]:
+        """w, s, ε and b; s is infinite where nothing is squashed."""
+        at = len(self.m)
+        w, s, eps, b = np.exp(theta[:at]), math.inf, 0.0, 0.0
+        if self.kind.squashed:
+            s, at = math.exp(theta[at]), at + 1
+        if self.kind.contaminated:
+            eps, at = 1 / (1 + math.exp(-theta[at])), at + 1
+        return w, s, eps, theta[at:, None] if self.kind.shifts else b
+
+    def proba(self, theta: Float[np.ndarray, " p"]) -> Float[np.ndarray, "c n"]:
+        """p_ic of the map with given parameters."""
+        w, s, eps, b = self._split(theta)
+        q = _softmax(self._eta(w, s)[0] + self.offset + b)
+        return (1 - eps) * q + eps * self.rho if eps else q
+
+    def _eta(self, w: np.ndarray, s: float) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+        """η without prior and shifts, z = (max m − m)/s, and w_k m_k by part, relative to the best class."""
+        parts = self.m * w[:, None, None]
+        if len(parts) == 1:
+            eta = parts[0]
+        else:
+            eta = parts.sum(0)
+            if s < math.inf:
+                best = eta.argmax(0)[None, None, :]
+                parts = parts - np.take_along_axis(parts, np.broadcast_to(best, (len(parts), 1, best.shape[2])), 1)
+                eta = parts.sum(0)
+        if s == math.inf:
+            return eta, None, parts
+        z = eta / -s
+        return -s * np.log1p(z), z, parts
+
+    def derivatives(self, theta: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Σ_i weight_i h_i with its gradient and Hessian in θ; y (c, n) is one-hot."""
+        kind, (w, s, eps, b) = self.kind, self._split(theta)
+        eta, z, v = self._eta(w, s)
+        q = _softmax(eta + self.offset + b)
+        own = np.einsum("cn,cn->n", q, y)
+        if eps:
+            total = (1 - eps) * own + eps * np.einsum("cn,cn->n", self.rho, y)
+            a = (1 - eps) * own / total
+        else:
+            total, a = own, np.ones_like(own)
+        value = -float(weight @ np.log(np.maximum(total, 1e-300)))
+        e, wa = y - q, weight * a
+        wb = wa * (1 - a)
+        second = []  # (i, j, ∂²η/∂θ_i∂θ_j)
+        k = len(v)
+        if z is None:
+            second += [(i, i, v[i]) for i in range(k)]
+        else:
+            bent = 1 / (1 + z)
+            raw, v = v, v * bent
+            second += [
+                (i, j, (v[i] if i == j else 0.0) + raw[i] * raw[j] * bent**2 / s)
+                for i in range(k)
+                for j in range(i + 1)
+            ]
+            slope = -s * (np.log1p(z) - z * bent)
+            second += [(k, k, slope + s * (z * bent) ** 2)]
+            second += [(k, i, raw[i] * z * bent**2) for i in range(k)]
+            v = np.concatenate([v, slope[None]])
+        curved = len(v)
+        size = curved + kind.contaminated + (len(q) if kind.shifts else 0)
+        gradient, hessian = np.zeros(size), np.zeros((size, size))
+        ev = np.einsum("cn,kcn->kn", e, v)
+        qv = q * v
+        mean = qv.sum(1)
+        gradient[:curved] = -ev @ wa
+        inner = np.einsum("kcn,jcn->kjn", qv, v) @ wa - (mean * wa) @ mean.T - (ev * wb) @ ev.T
+        pulled = e * wa
+        for i, j, bend in second:
+            more = -float(np.vdot(pulled, bend))
+            inner[i, j] += more
+            if i != j:
+                inner[j, i] += more
+        hessian[:curved, :curved] = inner
+        at = curved
+        if kind.contaminated:
+            gradient[at] = weight @ (a - 1 + eps)
+            hessian[at, at] = weight.sum() * eps * (1 - eps) - wb.sum()
+            hessian[at, :curved] = hessian[:curved, at] = ev @ wb
+            at += 1
+        if kind.shifts:
+            b_ = slice(at, size)
+            gradient[b_] = -e @ wa
+            qa = q * wa
+            hessian[b_, b_] = np.diag(qa.sum(1)) - qa @ q.T - (e * wb) @ e.T
+            hessian[b_, :curved] = qv.swapaxes(0, 1) @ wa - qa @ mean.T - (e * wb) @ ev.T
+            hessian[:curved, b_] = hessian[b_, :curved].T
+            if kind.contaminated:
+                hessian[b_, at - 1] = hessian[at - 1, b_] = e @ wb
+        return value, gradient, hessian
+
+
+@dataclasses.dataclass(frozen=True)
+class FittedMap:
+    """The posterior of a map, Gaussian about its mode.
+
+    Fields
+    ----------
+    kind : the steps of the map
+    mode : (p,) log w, log s, logit ε, b
+    covariance : (p, p)
+    log_evidence : log ∫ p(y | θ) p(θ) dθ, nats
+    log_likelihood : Σ_i weight_i log p_iy at the mode, nats
+    """
+
+    kind: Kind
+    mode: Float[np.ndarray, " p"]
+    covariance: Float[np.ndarray, "p p"]
+    log_evidence: float
+    log_likelihood: float
+
+
+def fit_map(
+    prepared: Prepared, y: Float[np.ndarray, "c n"], weight: Float[np.ndarray, " n"], start: Any = None
+) -> FittedMap:
+    """Mode, covariance and evidence of one map by Newton's method, damped where the Hessian is not positive.
+
+    Parameters
+    ----------
+    prepared : tables as the map takes them
+    y : one-hot labels
+    weight : of each row's log likelihood
+    start : parameters where the search begins
+    """
+    k, c, _ = prepared.m.shape
+    mean, sd = prepared.kind.prior(k, c)
+    precision = sd**-2
+
+    def objective(theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        value, gradient, hessian = prepared.derivatives(theta, y, weight)
+        off = (theta - mean) * precision
+        return value + 0.5 * float(off @ (theta - mean)), gradient + off, hessian + np.diag(precision)
+
+    theta = np.array(mean if start is None else start, float)
+    value, gradient, hessian = objective(theta)
+    damping = 0.0
+    for _ in range(_STEPS):
+        values, vectors = np.linalg.eigh(hessian)
+        curve = np.maximum(abs(values), precision.min() * 0.1) + damping
+        step = -vectors @ ((vectors.T @ gradient) / curve)
+        if (longest := abs(step).max()) > 3:
+            step *= 3 / longest
+        gain = -float(gradient @ step) / 2
+        if gain < _SMALL_GAIN:
+            break
+        tried = objective(theta + step)
+        if tried[0] < value:
+            theta, (value, gradient, hessian) = theta + step, tried
+            damping = 0.0 if damping < 1e-3 * curve.max() else damping / 10
+        else:
+            damping = max(10 * damping, 0.1 * curve.max())
+    values, vectors = np.linalg.eigh(hessian)
+    values = np.maximum(values, 0.5 * precision.min())
+    covariance = (vectors / values) @ vectors.T
+    log_evidence = -value - float(np.log(sd).sum()) - 0.5 * float(np.log(values).sum())
+    log_likelihood = -(value - 0.5 * float((theta - mean) ** 2 @ precision))
+    return FittedMap(prepared.kind, theta, covariance, log_evidence, log_likelihood)
+
+
+@dataclasses.dataclass(frozen=True)
+class CalibrationMap:
+    """One map of the average.
+
+    Fields
+    ----------
+    kind : its steps
+    weight : posterior probability of the map
+    mode : (p,) log w, log s, logit ε, b
+    covariance : (p, p) of the Gaussian posterior
+    nodes : (s, p) draws of the posterior, fixed by the fit, over which predictions average
+    log_evidence : nats
+    """
+
+    kind: Any
+    weight: float
+    mode: Float[np.ndarray, " p"]
+    covariance: Float[np.ndarray, "p p"]
+    nodes: Float[np.ndarray, "s p"]
+    log_evidence: float
+
+
+_KEEPING = (Kind(joint=True), Kind(joint=True, squashed=True), Kind(joint=True, contaminated=True))
+_FREE = (Kind(contaminated=True, shifts=True), Kind(squashed=True, shifts=True))
+_PRIOR = {"identity": 0.5, "keeping": 0.25, "free": 0.25}  # probability of each group of maps
+_LEAST_WEIGHT = 0.01  # of a map in the average
+_EXPONENTS = (0.0, 0.5, 1.0)  # g of rows of different lengths, equally probable
+_PLAINLY_WORSE = 4.0  # nats behind the best exponent
+_PAIRS = 8  # of posterior nodes, placed symmetrically
+
+
+def fit_family(
+    tables: Tables, index: Int[np.ndarray, " n"], weight: Float[np.ndarray, " n"], *, keep_labels: bool = True
+) -> tuple[CalibrationMap, ...]:
+    """The maps of the family with their posterior probabilities, the heaviest first; light ones are left out.
+
+    Before the data the identity has probability 1/2, the maps that keep labels 1/4 together, the others 1/4.
+
+    Parameters
+    ----------
+    tables : leave-one-out tables
+    index : class of each row
+    weight : of each row's log likelihood
+    keep_labels : leave out the maps that can change labels, unless they are together more probable than the others
+    """
+    _, c, n = tables.t.shape
+    identity = Kind(identity=True)
+    if c == 1 or n == 0:
+        return (_with_nodes(FittedMap(identity, np.zeros(0), np.zeros((0, 0)), 0.0, 0.0), 1.0),)
+    y = one_hot_rows(index, c)
+    own = np.log(np.maximum(np.einsum("cn,cn->n", identity.proba(tables, np.zeros(0)), y), 1e-300))
+    plain = float(weight @ own)
+    unchanged = FittedMap(identity, np.zeros(0), np.zeros((0, 0)), plain, plain)
+
+    fitted: dict[Kind, FittedMap] = {}
+
+    def fit(kind: Kind) -> FittedMap:
+        if kind not in fitted:
+            prepared = Prepared.of(kind, tables)
+            fitted[kind] = fit_map(prepared, y, weight, _start(prepared, fitted, y, weight))
+        return fitted[kind]
+
+    exponents = [0.0]
+    if tables.log_length is not None:
+        found = {g: fit(dataclasses.replace(_KEEPING[1], g=g)).log_evidence for g in _EXPONENTS}
+        exponents = [g for g, value in found.items() if value > max(found.values()) - _PLAINLY_WORSE]
+    groups = {"identity": [unchanged]}
+    for name, kinds in (("keeping", _KEEPING), ("free", _FREE)):
+        groups[name] = [fit(dataclasses.replace(kind, g=g)) for g in exponents for kind in kinds]
+    score = {
+        name: [one.log_evidence + math.log(_PRIOR[name] / len(group)) for one in group]
+        for name, group in groups.items()
+    }
+    if keep_labels and np.logaddexp.reduce(score["identity"] + score["keeping"]) >= np.logaddexp.reduce(score["free"]):
+        del groups["free"]
+    together = [one for group in groups.values() for one in group]
+    log_share = np.concatenate([score[name] for name in groups])
+    share = np.exp(log_share - log_share.max())
+    share[share < _LEAST_WEIGHT * share.sum()] = 0
+    share /= share.sum()
+    return tuple(
+        _with_nodes(together[at], float(share[at])) for at in np.argsort(-share, kind="stable") if share[at] > 0
+    )
+
+
+def _start(prepared: Prepared, fitted: dict[Kind, FittedMap], y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Where the search begins: at the power of a map of the same exponent, if there is one."""
+    kind, (k, c, _) = prepared.kind, prepared.m.shape
+    theta, _ = kind.prior(k, c)
+    like = [one for one in fitted.values() if one.kind.g == kind.g]
+    alike = [one for one in like if one.kind.squashed == kind.squashed] or like
+    if alike:
+        best = alike[-1]
+        theta[:k] = best.mode[:k] if len(best.mode) >= k and best.kind.joint == kind.joint else best.mode[0]
+        if best.kind.squashed and kind.squashed:
+            theta[k] = best.mode[1 if best.kind.joint else k]
+    else:
+        theta[:k] = starting_power(prepared, y, weight)
+    return theta
+
+
+def _with_nodes(fit: FittedMap, share: float) -> CalibrationMap:
+    p = len(fit.mode)
+    nodes = fit.mode[None]
+    if p:
+        z = np.random.default_rng(0).standard_normal((_PAIRS, p))
+        nodes = fit.mode + np.concatenate([z, -z]) @ np.linalg.cholesky(fit.covariance).T
+    return CalibrationMap(fit.kind, share, fit.mode, fit.covariance, nodes, fit.log_evidence)
+
+
+def average(maps: Sequence[CalibrationMap], tables: Tables) -> Float[np.ndarray, "c n"]:
+    """p_ic averaged over the maps and over the posterior nodes of each."""
+    n = tables.t.shape[2]
+    out = np.empty(tables.t.shape[1:])
+    for start in range(0, n, _AT_ONCE):
+        rows = slice(start, start + _AT_ONCE)
+        part, total = tables[rows], np.zeros(())
+        for one in maps:
+            prepared = Prepared.of(one.kind, part) if isinstance(one.kind, Kind) and not one.kind.identity else None
+            for theta in one.nodes:
+                p = one.kind.proba(part, theta) if prepared is None else prepared.proba(theta)
+                total = total + one.weight / len(one.nodes) * p
+        out[:, rows] = total
+    return out
+
+
+def draw(maps: Sequence[CalibrationMap], rng: np.random.Generator, size: int) -> list[tuple[Any, np.ndarray]]:
+    """Draws of a map and its parameters from the posterior."""
+    chosen = rng.choice(len(maps), size, p=[one.weight for one in maps])
+    found = []
+    for at in chosen:
+        one = maps[at]
+        theta = one.mode
+        if len(theta):
+            theta = theta + np.linalg.cholesky(one.covariance) @ rng.standard_normal(len(theta))
+        found.append((one.kind, theta))
+    return found
+
+
+def starting_power(prepared: Prepared, y: Float[np.ndarray, "c n"], weight: Float[np.ndarray, " n"]) -> float:
+    """log w with the smallest loss of a power alone, the same for all parts, on a coarse grid."""
+    one = prepared[:: max(1, len(weight) // 500)]
+    y, weight, m = y[:, :: max(1, len(weight) // 500)], weight[:: max(1, len(weight) // 500)], one.m.sum(0)
+
+    def loss(u: float) -> float:
+        p = np.einsum("cn,cn->n", _softmax(math.exp(u) * m + one.offset), y)
+        return -float(weight @ np.log(np.maximum(p, 1e-300))) + u**2 / 2
+
+    return float(min(np.arange(0.5, -8.1, -0.75), key=loss))
+
+
+def _softmax(eta: np.ndarray) -> np.ndarray:
+    p = np.exp(eta - eta.max(0))
+    return p / p.sum(0)
+
+
+def one_hot_rows(index: Int[np.ndarray, " n"], c: int) -> Float[np.ndarray, "c n"]:
+    """[c = y_i] as (c, n)."""
+    return (np.arange(c)[:, None] == index).astype(float)

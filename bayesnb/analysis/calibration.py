@@ -1,0 +1,469 @@
+"""Calibrated class probabilities from exact leave-one-out: one fit, no folds.
+
+Naive Bayes counts dependent features as independent evidence, so its class probabilities are too close to 0 and 1. A
+few numbers correct most of it: a power of the likelihood, shifts of the classes, a probability that a row carries no
+information. They are learnt from predictions of rows that the model does not know. Leave-one-out predictions of a
+conjugate model are exact and need no refit. All rows are therefore used, and the model that predicts is the one fitted
+to all rows.
+
+    y_i | t_i, map ~ Categorical(p(t_i))        t_i = log p(x_i | y = c, D₋ᵢ), the leave-one-out table
+
+The maps, their priors and derivatives are in `_maps`. Every map gets a posterior (Laplace) and an evidence; the
+prediction averages over both.
+
+References
+----------
+Vehtari, Gelman & Gabry (2017), Practical Bayesian model evaluation using leave-one-out, §2.1, for the table.
+Platt (1999); Zadrozny & Elkan (2002); Guo et al. (2017), for calibration on held-out rows.
+"""
+
+import inspect
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, _safe_indexing, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from .._random import generator
+from .._special import log_normalize
+from .._typing import Float, Int, Scalar
+from ..estimators._base import AbstractNB, all_or_nothing
+from ..sampling.intervals import Uncertainty
+from . import _maps
+from ._maps import Tables
+
+_SAME_BY_CHANCE = 0.01  # expected number of other rows like this one, below which a second one is a copy
+
+
+class CalibratedClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """A naive Bayes classifier with calibrated class probabilities, learnt from its exact leave-one-out predictions.
+
+    Parameters
+    ----------
+    estimator : any of bayesnb's estimators, or another classifier with `loo`; a clone of it is fitted. Transforming
+        steps go before this classifier: `make_pipeline(step, CalibratedClassifierLOO(estimator))`
+    prior : which leave-one-out: "kept" (default) holds the prior of all rows; "refit" takes row i out of the scale of a
+        default prior too, which costs an update of the posterior for each row
+    copies : "group" (default) leaves copies of a row out together and counts them as one row for the map; "keep" treats
+        each as a row of its own. A second row with the same cells and label is a copy where chance would not repeat it:
+        where it has cells that are not whole numbers, or where the model expects less than 0.01 such rows
+    keep_labels : True (default) averages only over maps that keep the most probable label of every row, unless all
+        others are together more probable; False averages over all maps
+    max_rows : the map is learnt from at most so many rows, drawn at random; the estimator is always fitted to all rows
+
+    Attributes
+    ----------
+    estimator_ : the fitted estimator, not calibrated
+    maps_ : maps with their weights, modes and posterior nodes, the heaviest first
+    label_changes_ : share of the training rows whose leave-one-out label the calibration changes
+    n_copies_ : training rows that are copies of another row
+    loo_log_loss_ : leave-one-out log loss of the estimator and of the calibrated classifier, nats a row. The second
+        knows the rows through the few numbers of the map
+    prior_ : which prior the leave-one-out table used, "refit" or "kept"
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> import bayesnb
+    >>> cancer = bayesnb.datasets.load("breast_cancer")
+    >>> nb = bayesnb.CalibratedClassifierLOO(bayesnb.GaussianNB()).fit(cancer.X, cancer.y)
+    >>> {name: round(loss, 2) for name, loss in nb.loo_log_loss_.items()}
+    {'plain': 0.73, 'calibrated': 0.17}
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        prior: Any = "kept",
+        copies: Any = "group",
+        keep_labels: Any = True,
+        max_rows: Any = 20_000,
+    ) -> None:
+        self.estimator = estimator
+        self.prior = prior
+        self.copies = copies
+        self.keep_labels = keep_labels
+        self.max_rows = max_rows
+
+    # --- fitting ----------------------------------------------------------------------------------------------------
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fit a clone of the estimator to all rows, and the maps to its leave-one-out table.
+
+        Parameters
+        ----------
+        X, y : rows and labels, as the estimator takes them
+        sample_weight : (n,) weights; they scale the log likelihood of the map too
+        groups : (n,) labels of groups of rows that belong together, such as several measurements of one person. A group
+            is left out as a whole
+
+        Raises
+        ------
+        TypeError
+            if the estimator is a pipeline or has no `loo`
+        ValueError
+            if a parameter is out of range, the estimator plugs in a point estimate, or it refuses the rows
+        """
+        self._check_parameters()
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        nb = clone(self.estimator).fit(X, y, **weights)
+        if getattr(nb, "estimate", "predictive") != "predictive":
+            raise ValueError(
+                f"`estimator` has estimate={nb.estimate!r}; leave-one-out is of the predictive: use 'predictive'"
+            )
+        self.estimator_, self.classes_ = nb, nb.classes_
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(nb, name):
+                setattr(self, name, getattr(nb, name))
+            elif hasattr(self, name):
+                delattr(self, name)
+        tables, index, weight = self._training_tables(X, np.asarray(y).ravel(), sample_weight, groups)
+        self.maps_ = _maps.fit_family(tables, index, weight, keep_labels=self.keep_labels)
+        before, after = np.exp(log_normalize(tables.joint.T)).T, _maps.average(self.maps_, tables)
+        changed = before.argmax(0) != after.argmax(0)
+        total = weight.sum()
+        self.label_changes_ = float(weight @ changed / total)
+        own = (index, np.arange(len(index)))
+        floor = np.finfo(float).tiny
+        plain = log_normalize(tables.joint.T).T[own]
+        self.loo_log_loss_ = {
+            "plain": -float(weight @ plain / total),
+            "calibrated": -float(weight @ np.log(np.maximum(after[own], floor)) / total),
+        }
+        return self
+
+    def _check_parameters(self) -> None:
+        estimator = self.estimator
+        if isinstance(estimator, Pipeline):
+            raise TypeError(
+                "`estimator` is a pipeline; put CalibratedClassifierLOO inside the pipeline: "
+                "make_pipeline(steps, CalibratedClassifierLOO(estimator))"
+            )
+        if isinstance(estimator, type) or not (hasattr(estimator, "loo") and hasattr(estimator, "fit")):
+            name = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
+            raise TypeError(
+                f"`estimator` is {name}{', a class' * isinstance(estimator, type)}, which has no `loo`; give one of "
+                "bayesnb's estimators, such as GaussianNB(), or use scikit-learn's CalibratedClassifierCV"
+            )
+        if self.prior not in ("refit", "kept"):
+            raise ValueError(f"`prior` is {self.prior!r}; choose 'refit' or 'kept'")
+        if self.copies not in ("group", "keep"):
+            raise ValueError(f"`copies` is {self.copies!r}; choose 'group' or 'keep'")
+        if not self.max_rows >= 1:
+            raise ValueError(f"`max_rows` is {self.max_rows!r}; it needs to be at least 1")
+
+    def _training_tables(
+        self, X: Any, y: np.ndarray, sample_weight: Any, groups: Any
+    ) -> tuple[Tables, Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        """Leave-one-out tables of the rows fitted, the class index of each row, its weight for the map."""
+        n = len(y)
+        weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
+        some, total = np.arange(n), weight
+        self.n_copies_ = 0
+        if groups is not None:
+            groups = _as_groups(groups, n)
+        elif self.copies == "group" and (owner := self._copies(X, y)) is not None:
+            # copies that leave together are one row that leaves with the weight of all; they count as one row
+            first, owner, count = np.unique(owner, return_index=True, return_inverse=True, return_counts=True)[1:]
+            some, total = first, np.bincount(owner, weight)
+            weight = total / count
+            self.n_copies_ = n - len(first)
+        if len(some) > self.max_rows:
+            some, total, weight, groups = _drawn(self.max_rows, some, total, weight, groups)
+        elif groups is not None:
+            groups = groups[some]
+        if (used := weight > 0).any() and not used.all():
+            some, total, weight = some[used], total[used], weight[used]
+            groups = None if groups is None else groups[used]
+        rows = X if len(some) == n else _take(X, some)
+        given = None if sample_weight is None and not self.n_copies_ else total
+        table = _call_loo(self.estimator_, rows, y[some], given, self.prior, groups)
+        self.prior_ = table.prior
+        self._mean_log_length = None
+        lengths = _log_lengths(self.estimator_, rows, list(table.parts))
+        if lengths is not None:
+            mean = np.average(lengths, axis=1, weights=weight) if weight.sum() else lengths.mean(1)
+            lengths = lengths - mean[:, None]
+            if abs(lengths).max() > 0.01:
+                self._mean_log_length = mean
+            else:
+                lengths = None
+        return Tables.of(table.parts.values(), table.log_prior, lengths), table.y, weight
+
+    def _copies(self, X: Any, y: np.ndarray) -> np.ndarray | None:
+        """Group of each row: rows that copy each other share one; None where there are no copies."""
+        index = np.searchsorted(self.classes_, y)
+        key = _row_keys(X) ^ (index.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+        _, owner, count = np.unique(key, return_inverse=True, return_counts=True)
+        if count.max(initial=0) == 1:
+            return None
+        again = np.flatnonzero(count[owner] > 1)
+        chance = again[~_has_fractions(_take(X, again))]
+        if len(chance):
+            # the model's expected number of such rows in the class, of a row of whole numbers
+            tables = np.stack(list(_part_tables(self.estimator_, _take(X, chance)).values()))
+            own = tables.sum(0)[np.arange(len(chance)), index[chance]]
+            expected = np.log(np.bincount(index)[index[chance]]) + own
+            single = chance[expected > np.log(_SAME_BY_CHANCE)]
+            owner[single] = owner.max() + 1 + np.arange(len(single))
+        return owner if len(np.unique(owner)) < len(owner) else None
+
+    # --- prediction -------------------------------------------------------------------------------------------------
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Calibrated class probabilities, (n, c): averaged over the maps and the posterior of each."""
+        check_is_fitted(self, "maps_")
+        return np.ascontiguousarray(_maps.average(self.maps_, self._tables(X)).T)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Their logarithms, nats."""
+        p = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            return np.log(p)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Label with the largest calibrated probability for each row, (n,)."""
+        best = self.predict_proba(X).argmax(1)
+        return self.classes_[best]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """For two classes the calibrated log odds of the second, (n,); with more classes log p(y = c), (n, c), nats."""
+        log_p = np.maximum(self.predict_log_proba(X), np.log(np.finfo(float).tiny))
+        return log_p[:, 1] - log_p[:, 0] if log_p.shape[1] == 2 else log_p
+
+    def _tables(self, X: Any) -> Tables:
+        """Tables of new rows."""
+        parts = _part_tables(self.estimator_, X)
+        n, c = next(iter(parts.values())).shape
+        log_prior = np.broadcast_to(_class_log_prior(self.estimator_), (n, c))
+        return Tables.of(parts.values(), log_prior, self._lengths(X, list(parts)))
+
+    def _lengths(self, X: Any, parts: list[str]) -> np.ndarray | None:
+        if self._mean_log_length is None:
+            return None
+        lengths = _log_lengths(self.estimator_, X, parts)
+        if lengths is None:  # rows without gaps among rows with some
+            lengths = np.full((len(parts), X.shape[0]), np.log1p(X.shape[1]))
+        return lengths - self._mean_log_length[:, None]
+
+    # --- how sure ---------------------------------------------------------------------------------------------------
+
+    def sample_proba(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
+        """Draws of the calibrated probability over the posterior of θ and of the map, (s, n, c).
+
+        Each draw of θ gives a table log p(x | θ); a map drawn from its posterior turns the table into probabilities.
+        """
+        check_is_fitted(self, "maps_")
+        rng = generator(seed)
+        draws = _maps.draw(self.maps_, rng, n_draws)
+        nb = self.estimator_
+        found: list[np.ndarray] = []
+        lengths = None
+        for (kind, theta), (parts, t, log_pi) in zip(draws, _tables_of_draws(nb, X, n_draws, rng), strict=True):
+            lengths = self._lengths(X, parts) if not found else lengths
+            found.append(kind.proba(Tables(t, np.broadcast_to(log_pi[:, None], t.shape[1:]), lengths), theta).T)
+        return np.stack(found)
+
+    def predict_interval(
+        self,
+        X: Any,
+        level: Scalar = 0.9,
+        n_draws: int = 1000,
+        seed: int | np.random.Generator | None = 0,
+    ) -> np.ndarray:
+        """Equal-tailed credible interval of the calibrated probability, (n, c, 2), over θ and the map.
+
+        Parameters
+        ----------
+        level : posterior mass inside, between 0 and 1
+        n_draws : draws of θ and of the map
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
+        draws = self.sample_proba(X, n_draws, seed)
+        return np.moveaxis(np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0), 0, -1)
+
+    def uncertainty(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = 0) -> Uncertainty:
+        """Entropy of the label in nats, split into `total`, `aleatoric` and `epistemic`, over θ and the map."""
+        p = self.sample_proba(X, n_draws, seed)
+        tiny = np.finfo(float).tiny
+        entropy = lambda q: -(q * np.log(np.maximum(q, tiny))).sum(-1)  # noqa: E731
+        total, aleatoric = entropy(p.mean(0)), entropy(p).mean(0)
+        aleatoric = np.minimum(aleatoric, total)
+        return Uncertainty(total, aleatoric, total - aleatoric)
+
+    # --- scikit-learn -----------------------------------------------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Tags:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
+        return tags
+
+
+class _Loo(NamedTuple):
+    """What leave-one-out gives the maps; rows first."""
+
+    parts: dict[str, np.ndarray]
+    log_prior: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    prior: str
+
+
+def _call_loo(nb: Any, X: Any, y: np.ndarray, sample_weight: Any, prior: str, groups: np.ndarray | None) -> _Loo:
+    """Leave-one-out of any estimator that has it; `prior` and `groups` where its `loo` knows them."""
+    known = inspect.signature(nb.loo).parameters
+    settings: dict[str, Any] = {"prior": prior} if "prior" in known else {}
+    prior = prior if "prior" in known else "kept"
+    if groups is not None:
+        if "groups" not in known:
+            raise ValueError(f"`groups` are given, and {type(nb).__name__}.loo knows no groups")
+        settings["groups"] = groups
+    found = nb.loo(X, y, sample_weight, **settings)
+    log_prior = getattr(found, "log_prior", None)
+    if log_prior is None:
+        log_prior = np.broadcast_to(_class_log_prior(nb), found.log_joint.shape)
+    parts = getattr(found, "by_block", None) or {"x": found.log_joint - log_prior}
+    return _Loo(parts, log_prior, found.index, found.weight, prior)
+
+
+def _as_groups(groups: Any, n: int) -> Int[np.ndarray, " n"]:
+    """Groups as 0 … g − 1."""
+    labels = np.asarray(groups)
+    if labels.shape != (n,):
+        raise ValueError(f"`groups` has shape {labels.shape}; it needs one label for each of the {n} rows")
+    return pd.factorize(labels)[0]
+
+
+def _drawn(
+    size: int, some: np.ndarray, total: np.ndarray, weight: np.ndarray, groups: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+    """A random sample of the rows, of whole groups where there are groups."""
+    order = np.random.default_rng(0).permutation(len(some))
+    chosen = np.sort(order[:size])
+    if groups is not None:
+        keep = np.unique(groups[chosen])
+        chosen = np.flatnonzero(np.isin(groups, keep[: max(1, size * len(keep) // len(groups))]))
+        groups = groups[chosen]
+    return some[chosen], total[chosen], weight[chosen], groups
+
+
+def _part_tables(nb: Any, X: Any) -> dict[str, np.ndarray]:
+    """log p(x_i in a part | y = c), (n, c), by part."""
+    if hasattr(nb, "predict_part_log_likelihood"):
+        return nb.predict_part_log_likelihood(X)
+    return {"x": nb.predict_joint_log_proba(X) - _class_log_prior(nb)}
+
+
+def _class_log_prior(nb: Any) -> np.ndarray:
+    """log p(y = c), (c,)."""
+    if hasattr(nb, "class_log_prior_"):
+        return np.asarray(nb.class_log_prior_)
+    return np.log(np.asarray(nb.class_count_) / np.sum(nb.class_count_))
+
+
+def _blocks_of_parts(nb: Any, parts: Iterable[str]) -> dict[str, list[str]]:
+    """Names of the blocks of each part."""
+    return nb._blocks_of_parts() if isinstance(nb, AbstractNB) else {part: [part] for part in parts}
+
+
+def _log_lengths(nb: Any, X: Any, parts: list[str]) -> np.ndarray | None:
+    """log(1 + length of a row), (k, n) by part: the sum of counts that share a row, else the observed cells.
+
+    None where the rows of all parts are of one length.
+    """
+    if not isinstance(nb, AbstractNB):
+        if sparse.issparse(X):
+            return None
+        missing = np.asarray(pd.isna(X)).reshape(len(X), -1)
+        lengths = np.log1p((~missing).sum(1))
+        return np.tile(lengths, (len(parts), 1)) if missing.any() else None
+    rows = nb._encode(X)
+    names = {block: part for part, blocks in _blocks_of_parts(nb, parts).items() for block in blocks}
+    total = {part: np.zeros(next(iter(rows.values())).shape[0]) for part in parts}
+    differs = False
+    for block, x in rows.items():
+        if nb.posterior_.blocks[block].blank == 0:
+            length = np.asarray(x.sum(1), float).ravel()
+            differs = True
+        elif sparse.issparse(x) or nb.posterior_.blocks[block].blank is None:
+            length = np.full(x.shape[0], float(x.shape[1]))
+        else:
+            seen = ~np.isnan(x)
+            length = seen.sum(1).astype(float)
+            differs = differs or not seen.all()
+        total[names[block]] += length
+    return np.log1p(np.stack([total[name] for name in parts])) if differs else None
+
+
+def _tables_of_draws(
+    nb: Any, X: Any, n_draws: int, rng: np.random.Generator
+) -> Iterator[tuple[list[str], np.ndarray, np.ndarray]]:
+    """Part names, log p(x_i in a part | y = c, θ) (k, c, n) and log π (c,) of each draw of θ."""
+    if isinstance(nb, AbstractNB):
+        rows, step = nb._encode(X), 16
+        for start in range(0, n_draws, step):
+            size = min(step, n_draws - start)
+            theta = nb.posterior_.sample(rng, (size,))
+            names = nb._blocks_of_parts()
+            parts = nb.posterior_.log_parts(rows, list(names.values()), theta)  # (part, draw, row, class)
+            log_pi = np.broadcast_to(theta["class"]["log_pi"], (size, len(nb.classes_)))
+            for s in range(size):
+                yield list(names), parts[:, s].swapaxes(1, 2), log_pi[s]
+        return
+    log_pi = _class_log_prior(nb)
+    for p in nb.sample_proba(X, n_draws, rng):
+        yield ["x"], (np.log(np.maximum(p, np.finfo(float).tiny)) - log_pi).T[None], log_pi
+
+
+def _take(X: Any, rows: np.ndarray) -> Any:
+    """Some rows of any input."""
+    return _safe_indexing(X.tocsr() if sparse.issparse(X) else X, rows)
+
+
+def _row_keys(X: Any) -> np.ndarray:
+    """A 64-bit key for each row; equal rows have equal keys."""
+    if isinstance(X, pd.DataFrame):
+        return np.asarray(pd.util.hash_pandas_object(X, index=False))
+    if sparse.issparse(X):
+        rows = sparse.csr_array(X)
+        bits = _mixed(rows.data.astype(float)) ^ _mixed(rows.indices.astype(float) + 0.5)
+        total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(bits)])
+        return total[rows.indptr[1:]] - total[rows.indptr[:-1]]
+    cells = np.asarray(X)
+    if cells.dtype.kind not in "biuf":
+        return np.asarray(pd.util.hash_pandas_object(pd.DataFrame(cells), index=False))
+    key = np.zeros(len(cells), np.uint64)
+    for column in cells.T:
+        key = _mixed((key ^ (column + 0.0).astype(float).view(np.uint64)).view(float))
+    return key
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    """The bits of floats, mixed (the finaliser of SplitMix64)."""
+    z = values.view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def _has_fractions(X: Any) -> np.ndarray:
+    """Whether a row has a cell that is no whole number."""
+    if isinstance(X, pd.DataFrame):
+        X = X.select_dtypes("number").to_numpy(float)
+    if sparse.issparse(X):
+        rows = sparse.csr_array(X)
+        uneven = sparse.csr_array((rows.data % 1 != 0, rows.indices, rows.indptr), rows.shape)
+        return np.asarray(uneven.sum(1)).ravel() > 0
+    cells = np.asarray(X)
+    if cells.dtype.kind != "f":
+        return np.zeros(len(cells), bool)
+    with np.errstate(invalid="ignore"):
+        return (np.isfinite(cells) & (cells % 1 != 0)).any(1)
