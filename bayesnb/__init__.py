@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .estimators import KernelNB as KernelNB
     from .estimators import MixedNB as MixedNB
     from .estimators import MultinomialNB as MultinomialNB
+    from .estimators import OneDependenceNB as OneDependenceNB
     from .estimators import PoissonNB as PoissonNB
     from .naive_bayes import NaiveBayes as NaiveBayes
     from .persistence import load as load
@@ -85,6 +86,7 @@ _HOME = {
     "MixedNB": "estimators",
     "MultinomialNB": "estimators",
     "NaiveBayes": "naive_bayes",
+    "OneDependenceNB": "estimators",
     "PoissonNB": "estimators",
     "PriorDraws": "analysis.prior_fitting",
     "PriorFit": "analysis.prior_fitting",

@@ -40,14 +40,14 @@ FORMAT = 1
 
 _KEY = "bayesnb"
 _ENCODING = {"classes_", "n_features_in_", "feature_names_in_", "categories_", "n_categories_", "_parts"}
-_LEARNT = {"statistics_", *_ENCODING}  # all else that `fit` sets follows from these
+_LEARNT = {"statistics_", "weights_", *_ENCODING}  # all else that `fit` sets follows from these
 
 ESTIMATORS: dict[str, type[AbstractNB]] = {
     kind.__name__: kind
     for kind in (
         *(estimators.BernoulliNB, estimators.CategoricalNB, estimators.ComplementNB, estimators.ExponentialNB),
         *(estimators.GaussianDA, estimators.GaussianNB, estimators.GeometricNB, estimators.KernelNB),
-        *(estimators.MixedNB, estimators.MultinomialNB, estimators.PoissonNB),
+        *(estimators.MixedNB, estimators.MultinomialNB, estimators.OneDependenceNB, estimators.PoissonNB),
     )
 } | {f"drop_in.{name}": getattr(drop_in, name) for name in drop_in.__all__}
 """What a file can be of."""
@@ -447,6 +447,12 @@ def _check_encoding(nb: Any) -> None:
         _require(isinstance(nb.categories_, list) and len(nb.categories_) == d, "categories_ are not one a feature")
         _require(all(np.ndim(one) == 1 and pd.Index(one).is_unique for one in nb.categories_), "categories_ repeat")
         _require(np.array_equal(nb.n_categories_, [len(one) for one in nb.categories_]), "n_categories_ differ")
+    if "weights_" in learnt:
+        v = nb.weights_
+        _require(
+            isinstance(v, np.ndarray) and v.dtype == np.float64 and v.shape == (d,), "weights_ are not one a feature"
+        )
+        _require((v >= 0).all() and abs(v.sum() - 1) < 1e-9, "weights_ do not sum to one")
     parts = learnt.get("_parts", [])
     _require(len({part.name for part in parts}) == len(parts), "two parts have one name")
     for part in parts:

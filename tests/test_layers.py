@@ -28,6 +28,7 @@ FLOORS = [
     {"base"},
     {"families"},
     {"naive_bayes"},
+    {"one_dependence"},
     {"sampling"},
     {"datasets", "estimators"},
     {"analysis", "drop_in", "streaming"},

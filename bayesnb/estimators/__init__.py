@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .kernel import KernelNB as KernelNB
     from .mixed import MixedNB as MixedNB
     from .multinomial import MultinomialNB as MultinomialNB
+    from .one_dependence import OneDependenceNB as OneDependenceNB
     from .poisson import PoissonNB as PoissonNB
 
 _HOME = {
@@ -28,6 +29,7 @@ _HOME = {
     "KernelNB": "kernel",
     "MixedNB": "mixed",
     "MultinomialNB": "multinomial",
+    "OneDependenceNB": "one_dependence",
     "PoissonNB": "poisson",
 }
 __all__ = [*_HOME]

@@ -131,7 +131,7 @@ class _Conditioned:
 
     @functools.cached_property
     @kept_inside()
-    def posterior(self) -> NaiveBayes:
+    def posterior(self) -> Any:
         return self.prior.update(self.statistics)
 
     def later(self, prior: NaiveBayes, X: Sparse, r: Sparse) -> "_Conditioned":

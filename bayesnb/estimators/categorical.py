@@ -17,7 +17,78 @@ from ..statistics import Counts
 from ._base import AbstractNB, of_any_type
 
 
-class CategoricalNB(AbstractNB):
+class AbstractLevels(AbstractNB):
+    """What estimators of features with levels share: which levels there are, in the order in which they are counted.
+
+    A subclass says how its statistics count them (`_counts`), and moves them to other levels (`_recode`).
+    """
+
+    categories_: list[np.ndarray]
+    n_categories_: np.ndarray
+    min_categories: Any
+    _advice = "Bin the column, or pass it as strings."
+
+    def _counts(self) -> list[np.ndarray]:
+        """Counts (c, k_j) of every feature, out of the statistics."""
+        raise NotImplementedError
+
+    def _recode(self, levels: list[np.ndarray]) -> None:
+        """Statistics by other levels, which hold all that were known."""
+        raise NotImplementedError
+
+    def _learn_encoding(self, X: Any, reset: bool) -> None:
+        columns = _columns(_ends(X))
+        for j, (values, declared) in enumerate(columns):
+            codes = None if declared is not None else _as_numbers(values[~pd.isna(values)])
+            if codes is not None and codes.min(initial=0) < 0:
+                raise ValueError(
+                    f"Negative values in data passed to {type(self).__name__}: `X` has {codes.min():g} in column "
+                    f"{self._label(j)}; whole numbers are codes 0 … K−1. Pass the column as strings."
+                )
+        least = self._least(len(columns))
+        needs = f"{type(self).__name__} takes whole numbers as codes 0 … K−1. {self._advice}"
+        found = [
+            _levels(*column, k, self._label(j), needs) for j, (column, k) in enumerate(zip(columns, least, strict=True))
+        ]
+        if reset:
+            self._set_levels(found)
+        else:
+            self._recode([_union(old, new) for old, new in zip(self._known(), found, strict=True)])
+
+    def _set_levels(self, levels: list[np.ndarray]) -> None:
+        """A feature of which nothing is known yet has its codes, at least one level."""
+        least = self._least(len(levels))
+        levels = [one if len(one) else np.arange(max(k, 1)) for one, k in zip(levels, least, strict=True)]
+        self.categories_ = levels
+        self.n_categories_ = np.array([len(one) for one in levels])
+
+    def _known(self) -> list[np.ndarray]:
+        """Levels of each feature; none where all cells so far were missing."""
+        least = self._least(self.n_features_in_)
+        return [
+            levels[:0] if levels.dtype.kind == "i" and len(levels) <= max(k, 1) and not counts.any() else levels
+            for levels, counts, k in zip(self.categories_, self._counts(), least, strict=True)
+        ]
+
+    def _unite(self, other: Any) -> Statistics:
+        other = copy.copy(other)
+        levels = [_union(*pair) for pair in zip(self._known(), other._known(), strict=True)]
+        for one in (self, other):
+            one._recode(levels)
+        return self.statistics_ + other.statistics_
+
+    def _least(self, d: int) -> list[int]:
+        """`min_categories` for each feature."""
+        value = np.asarray(0 if self.min_categories is None else self.min_categories)
+        if not np.issubdtype(value.dtype, np.integer) or value.shape not in ((), (d,)):
+            raise ValueError(
+                f"`min_categories` is {self.min_categories!r}; 'min_categories' should have shape ({d},), or be one "
+                "number, and be whole"
+            )
+        return np.broadcast_to(value, d).tolist()
+
+
+class CategoricalNB(AbstractLevels):
     """Naive Bayes for features with levels: θ_cj ~ Dirichlet(α), x_ij | y_i = c ~ Categorical(θ_cj).
 
     Parameters
@@ -78,37 +149,6 @@ class CategoricalNB(AbstractNB):
     def _validate(self, X: Any, **checks: Any) -> Any:
         return of_any_type(self, X, accept_sparse="csr", **checks)
 
-    def _learn_encoding(self, X: Any, reset: bool) -> None:
-        columns = _columns(_ends(X))
-        for j, (values, declared) in enumerate(columns):
-            codes = None if declared is not None else _as_numbers(values[~pd.isna(values)])
-            if codes is not None and codes.min(initial=0) < 0:
-                raise ValueError(
-                    f"Negative values in data passed to CategoricalNB: `X` has {codes.min():g} in column "
-                    f"{self._label(j)}; whole numbers are codes 0 … K−1. Pass the column as strings."
-                )
-        least = self._least(len(columns))
-        found = [_levels(*column, k, self._label(j)) for j, (column, k) in enumerate(zip(columns, least, strict=True))]
-        if reset:
-            self._set_levels(found)
-        else:
-            self._recode([_union(old, new) for old, new in zip(self._known(), found, strict=True)])
-
-    def _set_levels(self, levels: list[np.ndarray]) -> None:
-        """A feature of which nothing is known yet has its codes, at least one level."""
-        least = self._least(len(levels))
-        levels = [one if len(one) else np.arange(max(k, 1)) for one, k in zip(levels, least, strict=True)]
-        self.categories_: list[np.ndarray] = levels
-        self.n_categories_ = np.array([len(one) for one in levels])
-
-    def _known(self) -> list[np.ndarray]:
-        """Levels of each feature; none where all cells so far were missing."""
-        least = self._least(self.n_features_in_)
-        return [
-            levels[:0] if levels.dtype.kind == "i" and len(levels) <= max(k, 1) and not counts.any() else levels
-            for levels, counts, k in zip(self.categories_, self._counts(), least, strict=True)
-        ]
-
     def _recode(self, levels: list[np.ndarray]) -> None:
         """Statistics by other levels, which hold all that were known."""
         before, counts = self._known(), self._counts()
@@ -119,23 +159,6 @@ class CategoricalNB(AbstractNB):
             for name, group in self._columns().items()
         }
         self.statistics_ = Statistics(self.statistics_.n, blocks)
-
-    def _unite(self, other: Any) -> Statistics:
-        other = copy.copy(other)
-        levels = [_union(*pair) for pair in zip(self._known(), other._known(), strict=True)]
-        for one in (self, other):
-            one._recode(levels)
-        return self.statistics_ + other.statistics_
-
-    def _least(self, d: int) -> list[int]:
-        """`min_categories` for each feature."""
-        value = np.asarray(0 if self.min_categories is None else self.min_categories)
-        if not np.issubdtype(value.dtype, np.integer) or value.shape not in ((), (d,)):
-            raise ValueError(
-                f"`min_categories` is {self.min_categories!r}; 'min_categories' should have shape ({d},), or be one "
-                "number, and be whole"
-            )
-        return np.broadcast_to(value, d).tolist()
 
     def _columns(self) -> dict[str, np.ndarray]:
         """Features of each block: those with the same number of levels."""
@@ -247,7 +270,7 @@ def _code_table(X: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
     return table
 
 
-def _levels(values: np.ndarray, declared: np.ndarray | None, least: int, label: str) -> np.ndarray:
+def _levels(values: np.ndarray, declared: np.ndarray | None, least: int, label: str, needs: str) -> np.ndarray:
     """Levels of one feature: declared ones, else 0 … max for whole numbers, else the values seen, sorted; or none."""
     if declared is not None:
         return declared.astype(object)  # declared numbers are names; only codes 0 … K−1 are an array of integers
@@ -259,10 +282,7 @@ def _levels(values: np.ndarray, declared: np.ndarray | None, least: int, label: 
     high = codes.max(initial=-1)
     if (codes != np.floor(codes)).any() or high >= _MOST:
         found = codes[(codes != np.floor(codes)) | (codes >= _MOST)][0]
-        raise ValueError(
-            f"`X` has {found:g} in column {label}; CategoricalNB takes whole numbers as codes 0 … K−1. Bin the column, "
-            "or pass it as strings."
-        )
+        raise ValueError(f"`X` has {found:g} in column {label}; {needs}")
     return np.arange(max(int(high) + 1, least) if len(codes) else 0)
 
 

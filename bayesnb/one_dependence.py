@@ -1,0 +1,460 @@
+"""Averaged one-dependence estimators: every feature in turn is a second parent of all others.
+
+Model j lets all features depend on the class and on feature j, the parent:
+
+    p_j(y, x | θ) = p(y, x_j) Π_{i≠j} p(x_i | y, x_j)
+    (p(y, x_j)) ~ Dirichlet(a / (c k_j), …)          one cell for each pair of a class and a level of the parent
+    (p(x_i | y, x_j)) ~ Dirichlet(α_i, …)            one density for each such pair
+
+So model j is naive Bayes of the compound class (y, x_j). `parent` gives it as a `NaiveBayes` of the usual blocks, with
+evidence, draws, leave-one-out and NumPyro twin. The prediction averages the d models,
+
+    p(y, x) = Σ_j v_j p_j(y, x | data)                weights v_j ≥ 0, Σ_j v_j = 1
+
+Everything is made of one table of counts, n[y, u, v] = Σ_i r_iy [row i has level u and level v]: u and v run over the
+K = Σ_j k_j levels of all features. Row u of the table holds the counts of the compound class (y, u), and n[y, u, u] its
+weight. The table is symmetric, and tables of disjoint sets of rows add.
+
+A row whose x_j is missing has no compound class: it is left out of model j, in fitting and in prediction, where the
+weights of the other parents are divided by their sum. Any other missing cell is left out of the product.
+
+References
+----------
+Webb, Boughton & Wang (2005), Not so naive Bayes: aggregating one-dependence estimators, Machine Learning 58, eq. (6):
+there with uniform weights, without parents that have less than m = 30 rows, and with m-estimates; here with Dirichlet
+priors, whose predictives are also right where a parent has few rows.
+Yao, Vehtari, Simpson & Gelman (2018), Using stacking to average Bayesian predictive distributions, Bayesian Analysis
+13, eq. (4): weights that maximise the leave-one-out score, `stacked_weights`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from scipy import linalg, sparse
+
+from ._pytree import pytree
+from ._random import categorical, log_dirichlet, log_gamma
+from ._rows import rest, slices
+from ._special import log_floor, log_normalize, log_rising
+from ._typing import Array, Float, Int, Real, Sparse
+from .base import as_jax
+from .families.categorical import DirichletCategorical
+from .families.classes import DirichletClasses
+from .naive_bayes import NaiveBayes, Rows, Statistics
+from .statistics import Counts, class_totals
+
+BLOCK = "x"  # the name of the table among statistics, and of the levels among rows
+_CELLS = 1 << 20  # numbers of a temporary table
+_GAP = 1e-10  # nats a row by which stacked weights may miss the best score
+_STEPS = 200  # of Newton's method; some 20 are usual
+
+
+@pytree
+@dataclass(frozen=True)
+class OneDependence:
+    """Dirichlet densities of all d models, prior or posterior, and the weights of their average.
+
+    Rows are levels 0 … k_j − 1 of each feature by the name "x", NaN where a cell is missing.
+
+    Fields
+    ------
+    classes : DirichletClasses   of the label alone, a/c for each class: the sum over the pairs of any parent
+    alpha : (c, k, k)            pseudo-counts: [y, u, v] of level v, given class y and level u of the parent; on the
+        diagonal [y, u, u] those of the pair (y, u) itself. Two levels of one feature never meet: there it holds 1
+    weights : (d,)               v_j, non-negative, summing to one
+    sizes : (d,)                 number of levels of each feature; k is their sum
+    """
+
+    classes: DirichletClasses
+    alpha: Float[Array, "c k k"]
+    weights: Float[Array, " d"]
+    sizes: tuple[int, ...] = field(metadata={"static": True})
+
+    @classmethod
+    def prior(
+        cls,
+        n_classes: int,
+        sizes: Sequence[int],
+        alpha: Float[np.ndarray, " d"],
+        total: float,
+        weights: Float[np.ndarray, " d"],
+    ) -> Self:
+        """The prior: α_i for each level of feature i, and `total` pseudo-rows shared by the pairs of each parent."""
+        feature = np.repeat(np.arange(len(sizes)), sizes)
+        table = np.where(feature[:, None] == feature, 1.0, alpha[feature])
+        np.fill_diagonal(table, total / (n_classes * np.asarray(sizes)[feature]))
+        shares = np.full(n_classes, total / n_classes)
+        return cls(DirichletClasses(shares), np.broadcast_to(table, (n_classes, *table.shape)), weights, tuple(sizes))
+
+    @property
+    def blocks(self) -> dict[str, Any]:
+        """The table of all features, which is one part."""
+        return {BLOCK: self}
+
+    @property
+    def least_cells(self) -> int:
+        """Cells of rows that are worth a pass over the table."""
+        return 2 * int(np.prod(self.alpha.shape))
+
+    # --- the table --------------------------------------------------------------------------------------------------
+
+    def suffstats(self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse) -> Statistics:
+        """n[y, u, v] = Σ_i r_iy [row i has levels u and v] and N_y = Σ_i r_iy: one sparse product ZᵀZ a class.
+
+        Parameters
+        ----------
+        r : non-negative weights: one-hot label times sample weight
+        """
+        z, r = self._indicators(rows[BLOCK]), sparse.csc_array(r)
+        table = np.zeros(self.alpha.shape)
+        for y, (start, end) in enumerate(zip(r.indptr[:-1], r.indptr[1:], strict=True)):
+            own = z[r.indices[start:end]]
+            weighted = own.copy()
+            weighted.data *= np.repeat(r.data[start:end], np.diff(own.indptr))
+            table[y] = (own.T @ weighted).toarray()
+        return Statistics(class_totals(r), {BLOCK: Counts(table, np.zeros(len(table)))})
+
+    def update(self, stats: Statistics) -> Self:
+        """α + n."""
+        return replace(self, classes=self.classes.update(stats.n), alpha=self.alpha + stats.blocks[BLOCK].n)
+
+    def log_marginal(self, stats: Statistics) -> Float[np.ndarray, " d"]:
+        """log p(X, y | parent j) for each parent, in nats: `NaiveBayes.log_marginal` of all models at once.
+
+        log B(a/(c k_j) + n_j) / B(a/(c k_j)) + Σ_{i≠j} Σ_{y,u} log B(α_i + n_yui) / B(α_i), B the multivariate beta
+        function. A row whose x_j is missing is no part of the data of model j.
+        """
+        n = stats.blocks[BLOCK].n
+        cells, some = np.zeros(n.shape), n > 0
+        cells[some] = log_rising(self.alpha[some], n[some])
+        pieces = self._by_feature(cells) - log_rising(self._by_feature(self.alpha), self._by_feature(n))
+        children = self._by_feature(pieces.sum(0).T)  # (child, parent)
+        pairs = self._by_feature(_diagonal(cells).sum(0))
+        held = self._by_feature(_diagonal(n).sum(0))
+        return children.sum(0) - np.diagonal(children) + pairs - log_rising(self._totals, held)
+
+    # --- prediction -------------------------------------------------------------------------------------------------
+
+    def log_parents(self, rows: Rows) -> Iterator[tuple[slice, Float[np.ndarray, "n d c"]]]:
+        """log p_j(y, x | data) of each model, some rows at a time; −∞ where x_j is missing."""
+        at = self._places(rows[BLOCK])
+        used, place = np.unique(at, return_inverse=True)
+        table, place = self._log_table(used), place.reshape(at.shape)
+        flat = table.reshape(-1, table.shape[-1])
+        for part in self._parts(len(at)):
+            first = place[part] * len(used)
+            total = np.zeros((*first.shape, table.shape[-1]))
+            for i in range(first.shape[1]):
+                total += flat.take(first + place[part, i, None], axis=0)
+            total[at[part] < 0] = -np.inf
+            yield part, total
+
+    def log_joint(self, rows: Rows) -> Float[np.ndarray, "n c"]:
+        """log Σ_j v_j p_j(y, x | data) over the parents that are not missing, their weights divided by their sum."""
+        table = np.empty((len(rows[BLOCK]), len(self.alpha)))
+        for part, of_parents in self.log_parents(rows):
+            table[part] = self._pooled(of_parents, self.classes.log_predictive())
+        return table
+
+    def log_parts(self, rows: Rows, parts: Any = None, theta: None = None) -> Float[np.ndarray, "1 n c"]:
+        """`log_joint` without the class probabilities, log p(x | y, data): the one part there is."""
+        return (self.log_joint(rows) - self.classes.log_predictive())[None]
+
+    def log_loo_parents(
+        self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse
+    ) -> Iterator[tuple[slice, Float[np.ndarray, "n d c"]]]:
+        """`log_parents` of a posterior that knows the rows, each row left out of its own prediction.
+
+        In a class that row i has weight w in, every count of a pair of its levels is less by w; in all classes the
+        total of each parent is less by the whole weight of the row.
+
+        Parameters
+        ----------
+        rows, r : rows that this posterior knows, and the weights that they came with
+        """
+        r, at = sparse.csr_array(r), self._places(rows[BLOCK])
+        sums, totals, feature = self._by_feature(self.alpha), self._totals, np.arange(len(self.sizes))
+        for part, table in self.log_parents(rows):
+            weight = np.asarray(r[part].sum(1)).reshape(-1, 1)
+            left = np.log(rest(totals, weight))
+            table += (np.log(totals) - left)[..., None]
+            stored = r[part].tocoo()
+            i, y, w = stored.coords[0], stored.coords[1], stored.data[:, None]
+            seen = at[part][i] >= 0
+            u = np.where(seen, at[part][i], 0)
+            cells = np.log(rest(self.alpha[y[:, None, None], u[:, :, None], u[:, None, :]], w[..., None]))
+            cells -= np.log(rest(sums[y[:, None], u], w[..., None]))
+            cells[:, feature, feature] = np.log(rest(self.alpha[y[:, None], u, u], w)) - left[i]
+            table[i, :, y] = np.where(seen, np.where(seen[:, None, :], cells, 0).sum(2), -np.inf)
+            yield part, table
+
+    def log_loo(self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse) -> Float[np.ndarray, "n c"]:
+        """`log_joint` of a posterior that knows the rows, each left out of its own prediction; the weights v stay."""
+        r = sparse.csr_array(r)
+        table = self.classes.log_loo(r.toarray())
+        for part, of_parents in self.log_loo_parents(rows, r):
+            table[part] = self._pooled(of_parents, table[part])
+        return table
+
+    def log_loo_parts(
+        self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse, parts: Any = None
+    ) -> Float[np.ndarray, "1 n c"]:
+        """`log_loo` without the class probabilities, log p(x | y, data without row i)."""
+        r = sparse.csr_array(r)
+        return (self.log_loo(rows, r) - self.classes.log_loo(r.toarray()))[None]
+
+    def stacked(self, rows: Rows, r: Sparse) -> Float[np.ndarray, " d"]:
+        """Weights v that maximise Σ_i w_i log Σ_j v_j p_j(y_i | x_i, D₋ᵢ) over rows that this posterior knows.
+
+        Where x_j is missing, the mean of what the other parents give takes the place of p_j, which keeps the score
+        concave.
+
+        Parameters
+        ----------
+        r : weights of the rows, one label each
+        """
+        score = np.zeros((len(rows[BLOCK]), len(self.sizes)))
+        for part, table in self.log_loo_parents(rows, r):
+            there = np.isfinite(table).all(2)
+            log_p = np.where(there[..., None], table, 0)
+            own = np.take_along_axis(log_normalize(log_p), r.indices[part][:, None, None], 2)[..., 0]
+            some = there.any(1)
+            log_p = np.where(there, own, -np.inf)[some]
+            mean = _log_sum(log_p) - np.log(there[some].sum(1))
+            score[np.arange(len(score))[part][some]] = np.where(there[some], log_p, mean[:, None])
+        return stacked_weights(score, r.data)
+
+    def _pooled(self, of_parents: np.ndarray, alone: np.ndarray) -> Float[np.ndarray, "n c"]:
+        """log Σ_j v_j p_j / Σ_j v_j over the parents at hand; where there is none, the class probabilities alone."""
+        there = np.isfinite(of_parents).any(2)
+        log_v = np.where(there, log_floor(self.weights), -np.inf)
+        some = there.any(1)
+        found = np.broadcast_to(alone, (len(there), len(self.alpha))).copy()
+        found[some] = _log_sum(log_v[some, :, None] + of_parents[some]) - _log_sum(log_v[some])[:, None]
+        return found
+
+    # --- draws ------------------------------------------------------------------------------------------------------
+
+    def draws(self, rows: Rows, n: int, seed: int) -> Iterator[Float[np.ndarray, "n c"]]:
+        """log p_j(y, x | θ_j), a table for each draw of a parent j, with probability v_j, and of its parameters θ_j.
+
+        A draw is the same for all rows, and depends on nothing but the seed and its number; a row whose x_j is missing
+        takes the parent that the same random number gives among those it has.
+        """
+        at = self._places(rows[BLOCK])
+        v = np.where(at < 0, 0, np.maximum(self.weights, np.finfo(float).tiny)).cumsum(1)
+        for s in range(n):
+            parents = (np.random.default_rng([seed, s]).random() * v[:, -1:] < v).argmax(1)
+            parents[v[:, -1] == 0] = -1  # no parent: the class alone
+            table = np.empty((len(at), len(self.alpha)))
+            for j in np.unique(parents):
+                some, rng = parents == j, np.random.default_rng([seed, s, j + 1])
+                table[some] = self._drawn(at[some], int(j), rng) if j >= 0 else self.classes.sample(rng)["log_pi"]
+            yield table
+
+    def _drawn(self, at: np.ndarray, j: int, rng: np.random.Generator) -> Float[np.ndarray, "n c"]:
+        """log p_j(y, x | θ_j) of rows of levels at one draw of θ_j."""
+        own = self.levels(j)
+        alpha = self.alpha[:, own]
+        pairs = log_dirichlet(rng, _diagonal(alpha[:, :, own]).reshape(-1)).reshape(len(alpha), -1)
+        children = log_gamma(rng, alpha)
+        sums = np.logaddexp.reduceat(children, self.offsets[:-1], axis=-1)
+        children -= np.repeat(sums, self.sizes, axis=-1)
+        children[:, :, own] = pairs[..., None]  # of which a row has one
+        children = np.concatenate([children, np.zeros_like(children[..., :1])], -1).transpose(1, 2, 0)  # −1: missing
+        table = np.empty((len(at), len(self.alpha)))
+        for part in slices(len(at), at.shape[1] * len(alpha), _CELLS):
+            table[part] = children[at[part, j, None] - own.start, at[part]].sum(1)
+        return table
+
+    def sample_predictive(self, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """New rows of levels (n, d) and class indices (n,): a parent, a pair of class and level, then all children."""
+        x, y = np.empty((n, len(self.sizes))), np.empty(n, int)
+        with np.errstate(divide="ignore"):
+            parents = categorical(rng, np.broadcast_to(np.log(self.weights), (n, len(self.sizes))))
+        for j in np.unique(parents):
+            some, model = parents == j, self.parent(int(j))
+            log_pi = np.broadcast_to(
+                model.classes.log_predictive(), (int(some.sum()), len(model.classes.log_predictive()))
+            )
+            pair = categorical(rng, log_pi)
+            y[some], x[some, j] = np.divmod(pair, self.sizes[j])
+            for name, group in self.groups(int(j)).items():
+                x[np.ix_(some, group)] = model.blocks[name].sample_predictive(rng, pair)
+        return x, y
+
+    # --- one model --------------------------------------------------------------------------------------------------
+
+    def parent(self, j: int) -> NaiveBayes:
+        """Model j: naive Bayes of the compound class (y, u), numbered y·k_j + u, a block for each number of levels."""
+        own = self.levels(j)
+        pairs = _diagonal(self.alpha[:, own, own]).reshape(-1)
+        blocks = {name: DirichletCategorical(cells) for name, cells in self._children(j, self.alpha).items()}
+        return NaiveBayes(DirichletClasses(pairs), {**blocks})
+
+    def parent_statistics(self, j: int, stats: Statistics) -> Statistics:
+        """What the table says to model j."""
+        n, own = stats.blocks[BLOCK].n, self.levels(j)
+        blocks = {name: Counts(cells, 0 * cells[..., 0]) for name, cells in self._children(j, n).items()}
+        return Statistics(_diagonal(n[:, own, own]).reshape(-1), blocks)
+
+    def parent_rows(self, j: int, rows: Rows) -> dict[str, np.ndarray]:
+        """The children's cells by block."""
+        return {name: rows[BLOCK][:, group] for name, group in self.groups(j).items()}
+
+    def _children(self, j: int, table: Array) -> dict[str, Array]:
+        """The cells of each block of model j, (c·k_j, children, levels)."""
+        own, found = self.levels(j), {}
+        for name, group in self.groups(j).items():
+            k = self.sizes[group[0]]
+            columns = self.offsets[group][:, None] + np.arange(k)
+            found[name] = table[:, own][:, :, columns].reshape(-1, len(group), k)
+        return found
+
+    def groups(self, j: int) -> dict[str, Int[np.ndarray, " m"]]:
+        """Children of parent j by block: those with the same number of levels."""
+        sizes = np.array(self.sizes)
+        sizes[j] = 0
+        return {f"levels_{k}": np.flatnonzero(sizes == k) for k in np.unique(sizes[sizes > 0])}
+
+    def model(self, rows: Rows, y: Any, j: int) -> None:
+        """Model j in NumPyro: the pair of label and parent, then the children given both.
+
+        Parameters
+        ----------
+        rows : the parent's own cells have to be there
+        y : (n,) class index; None makes it a latent site, given x_j
+        """
+        import jax.numpy as jnp
+        import numpyro
+        import numpyro.distributions as dist
+
+        prior: NaiveBayes = as_jax(self.parent(j))
+        x = np.asarray(rows[BLOCK])
+        u, k = jnp.asarray(x[:, j].astype(int)), self.sizes[j]
+        pi = prior.classes.model()
+        with numpyro.plate("row", len(x), dim=-1):
+            if y is None:
+                y = numpyro.sample("y", dist.Categorical(pi.reshape(-1, k)[:, u].T))
+            pair = jnp.asarray(y) * k + u
+            numpyro.sample("pair", dist.Categorical(pi), obs=pair)
+        for name, block in prior.blocks.items():
+            with prior._scope(name):
+                block.model(x[:, self.groups(j)[name]], pair)
+
+    # --- places in the table ----------------------------------------------------------------------------------------
+
+    @property
+    def offsets(self) -> Int[np.ndarray, " m"]:
+        """Where the levels of each feature begin, and the number of all levels at the end."""
+        return np.concatenate([[0], np.cumsum(self.sizes)])
+
+    def levels(self, j: int) -> slice:
+        """The places of the levels of a feature."""
+        ends = self.offsets
+        return slice(int(ends[j]), int(ends[j + 1]))
+
+    def _places(self, x: Real[np.ndarray, "n d"]) -> Int[np.ndarray, "n d"]:
+        """The place of each cell's level; −1 where it is missing."""
+        known = (x >= 0) & (x < np.asarray(self.sizes))
+        return np.where(known, np.where(known, x, 0).astype(np.intp) + self.offsets[:-1], -1)
+
+    def _indicators(self, x: Real[np.ndarray, "n d"]) -> Sparse:
+        """Z: 1 at the place of each cell's level."""
+        at = self._places(x)
+        known = at >= 0
+        ends = np.concatenate([[0], np.cumsum(known.sum(1))])
+        return sparse.csr_array((np.ones(ends[-1]), at[known], ends), shape=(len(x), int(self.offsets[-1])))
+
+    def _by_feature(self, table: Array) -> Array:
+        """Sums over the levels of each feature, along the last axis."""
+        return np.add.reduceat(table, self.offsets[:-1], axis=-1)
+
+    @property
+    def _totals(self) -> Float[np.ndarray, " d"]:
+        """Pseudo-rows and rows of each model."""
+        return self._by_feature(_diagonal(self.alpha).sum(0))
+
+    def _parts(self, n: int) -> list[slice]:
+        d = len(self.sizes)
+        return slices(n, d * max(d, len(self.alpha)), _CELLS)
+
+    def _log_table(self, used: Int[np.ndarray, " m"]) -> Float[np.ndarray, "m m c"]:
+        """log of the predictive [u, v, y]: of a child v given (y, u), on the diagonal of the pair itself.
+
+        Only of the levels that are used, −1 for a missing one, which gives 0.
+        """
+        there = used >= 0
+        u = used[there]
+        feature = np.repeat(np.arange(len(self.sizes)), self.sizes)[u]
+        alpha = self.alpha[:, u]
+        cells = np.log(alpha[:, :, u]) - np.log(self._by_feature(alpha))[:, :, feature]
+        cells[:, np.arange(len(u)), np.arange(len(u))] = np.log(self.alpha[:, u, u]) - np.log(self._totals[feature])
+        table = np.zeros((len(used), len(used), len(alpha)))
+        table[np.ix_(there, there)] = np.moveaxis(cells, 0, -1)
+        return table
+
+
+def stacked_weights(
+    log_p: Float[np.ndarray, "n d"], weight: Float[np.ndarray, " n"], gap: float = _GAP
+) -> Float[np.ndarray, " d"]:
+    """Weights v ≥ 0, Σ v_j = 1, that maximise the score Σ_i w_i log Σ_j v_j p_ij, which is concave in v.
+
+    With W = Σ w_i, the gradient of the mean score is g_j = (1/W) Σ_i w_i p_ij / Σ_k v_k p_ik. The weights are best
+    when g_j ≤ 1 for all j, with equality where v_j > 0 (Kuhn–Tucker). Any v with Σ v_j = 1 has a mean score of at most
+    max_j g_j − 1 nats below the best: the fit stops when that is no more than `gap`.
+
+    Newton's method for −(1/W) Σ_i w_i log (Pv)_i + Σ_j v_j over v ≥ 0, whose minimum has Σ_j v_j = 1 by itself. The
+    multipliers of v ≥ 0 are unknowns of their own (a primal-dual interior point method). The start is uniform, and
+    nothing is random.
+
+    Parameters
+    ----------
+    log_p : log p_ij, nats; finite
+    weight : w_i, non-negative
+
+    References
+    ----------
+    Kim, Carbonetto, Stephens & Anitescu (2020), A fast algorithm for maximum likelihood estimation of mixture
+    proportions using sequential quadratic programming, JCGS 29, §2 (the sum that takes the place of the constraint).
+    Nocedal & Wright (2006), Numerical Optimization, 2nd ed., §16.6 (the method).
+    """
+    d = log_p.shape[1]
+    if d == 1 or not weight.sum() > 0:
+        return np.full(d, 1 / d)
+    share, p = weight / weight.sum(), np.exp(log_p - log_p.max(1, keepdims=True))
+    v, s = np.full(d, 1 / d), np.ones(d)
+    for _ in range(_STEPS):
+        ratio = p / (p @ (v / v.sum()))[:, None]
+        g = share @ ratio
+        if g.max() - 1 <= gap:
+            break
+        ratio = p / (p @ v)[:, None]
+        g = share @ ratio
+        mu = 0.1 * (v @ s) / d
+        hessian = ratio.T @ (share[:, None] * ratio)
+        hessian[np.diag_indices(d)] += s / v
+        step = linalg.solve(hessian, g - 1 + mu / v, assume_a="pos")
+        of_s = (mu - s * step) / v - s
+        v = v + _length(v, step) * step
+        s = s + _length(s, of_s) * of_s
+    return v / v.sum()
+
+
+def _length(v: np.ndarray, step: np.ndarray) -> float:
+    """The longest part of a step that keeps all numbers positive, at most all of it."""
+    down = step < 0
+    return float(min(1.0, 0.995 * np.min(-v[down] / step[down], initial=np.inf)))
+
+
+def _diagonal(table: Array) -> Array:
+    """[y, u, u] of each class, (c, k)."""
+    return np.diagonal(table, axis1=1, axis2=2)
+
+
+def _log_sum(table: Float[np.ndarray, "n d *c"]) -> Float[np.ndarray, "n *c"]:
+    """log Σ_j exp along the second axis, of which something is finite."""
+    most = table.max(1, keepdims=True)
+    return np.log(np.exp(table - most).sum(1)) + most[:, 0]
