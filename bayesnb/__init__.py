@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .analysis.calibration import CalibratedClassifierLOO as CalibratedClassifierLOO
     from .analysis.comparison import Comparison as Comparison
     from .analysis.comparison import compare as compare
+    from .analysis.conformal import ConformalClassifierLOO as ConformalClassifierLOO
     from .analysis.counting import count_parameters as count_parameters
     from .analysis.decisions import CostClassifier as CostClassifier
     from .analysis.decisions import cost_scorer as cost_scorer
@@ -69,6 +70,7 @@ _HOME = {
     "CheckReport": "sampling.report",
     "Comparison": "analysis.comparison",
     "ComplementNB": "estimators",
+    "ConformalClassifierLOO": "analysis.conformal",
     "CostClassifier": "analysis.decisions",
     "DistributedLoo": "distributed",
     "DistributedNB": "distributed",
