@@ -34,6 +34,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.isotonic import isotonic_regression
 
 from .._typing import Float, Int
 
@@ -251,7 +252,7 @@ class FittedMap:
     log_likelihood : Σ_i weight_i log p_iy at the mode, nats
     """
 
-    kind: Kind
+    kind: Any
     mode: Float[np.ndarray, " p"]
     covariance: Float[np.ndarray, "p p"]
     log_evidence: float
@@ -306,6 +307,74 @@ def fit_map(
 
 
 @dataclasses.dataclass(frozen=True)
+class Isotonic:
+    """A non-decreasing function of the log odds of each class under another map, then normalised over the classes.
+
+    Each step of the isotonic regression has the share of its rows with the class, one row with the class's overall
+    share added to them. Between the steps' mean log odds the function is linear, beyond them constant.
+
+    Fields
+    ----------
+    base : kind of the other map
+    theta : its parameters
+    log_odds, share : knots of each class; with two classes those of the second only
+    """
+
+    base: Kind
+    theta: Float[np.ndarray, " p"]
+    log_odds: tuple[np.ndarray, ...]
+    share: tuple[np.ndarray, ...]
+
+    name = "isotonic"
+
+    def proba(self, tables: Tables, theta: Float[np.ndarray, " p"]) -> Float[np.ndarray, "c n"]:
+        """p_ic; the map has no parameters besides its knots, so `theta` is empty."""
+        return self._of(self.base.proba(tables, self.theta))
+
+    def _of(self, p: Float[np.ndarray, "c n"]) -> Float[np.ndarray, "c n"]:
+        logit = _logit(p)
+        if len(self.share) == 1:
+            second = np.interp(logit[1], self.log_odds[0], self.share[0])
+            return np.stack([1 - second, second])
+        out = np.stack([np.interp(one, *knots) for one, *knots in zip(logit, self.log_odds, self.share, strict=True)])
+        return out / out.sum(0)
+
+    @classmethod
+    def fitted(cls, base: "FittedMap", p: np.ndarray, y: np.ndarray, weight: np.ndarray) -> "Isotonic":
+        """Fitted to probabilities p (c, n) of the base and one-hot labels."""
+        chosen = range(1, 2) if len(p) == 2 else range(len(p))
+        knots = [_steps(one, own, weight) for one, own in zip(_logit(p[chosen]), y[chosen], strict=True)]
+        return cls(base.kind, base.mode, *zip(*knots, strict=True))
+
+
+def _logit(p: np.ndarray) -> np.ndarray:
+    tiny = np.finfo(float).tiny
+    return np.log(np.maximum(p, tiny)) - np.log(np.maximum(1 - p, 1e-16))
+
+
+def _steps(score: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Steps of an isotonic regression of y on a score: mean score and smoothed share of y of each."""
+    order = np.argsort(score, kind="stable")
+    score, y, weight = score[order], y[order], weight[order]
+    level = isotonic_regression(y, sample_weight=weight)
+    step = np.append(0, np.cumsum(np.diff(level) > 0))
+    n, ones, total = (np.bincount(step, weight * value) for value in (np.ones_like(y), y, score))
+    return total / n, (ones + y @ weight / weight.sum()) / (n + 1)
+
+
+def _log_score_isotonic(base: "FittedMap", p: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
+    """Σ_i weight_i log p_iy of an isotonic map fitted on the other four of five parts of the rows, nats."""
+    part = np.random.default_rng(0).permutation(y.shape[1]) % 5
+    total = 0.0
+    for k in range(5):
+        out, kept = part == k, part != k
+        q = Isotonic.fitted(base, p[:, kept], y[:, kept], weight[kept])._of(p[:, out])
+        own = np.einsum("cn,cn->n", q, y[:, out])
+        total += float(weight[out] @ np.log(np.maximum(own, 1e-300)))
+    return total
+
+
+@dataclasses.dataclass(frozen=True)
 class CalibrationMap:
     """One map of the average.
 
@@ -329,7 +398,8 @@ class CalibrationMap:
 
 _KEEPING = (Kind(joint=True), Kind(joint=True, squashed=True), Kind(joint=True, contaminated=True))
 _FREE = (Kind(contaminated=True, shifts=True), Kind(squashed=True, shifts=True))
-_PRIOR = {"identity": 0.5, "keeping": 0.25, "free": 0.25}  # probability of each group of maps
+_PRIOR = {"identity": 0.5, "keeping": 0.25, "free": 0.2, "isotonic": 0.05}  # probability of each group of maps
+_ISOTONIC_ROWS = 1000  # from which on an isotonic map is tried
 _LEAST_WEIGHT = 0.01  # of a map in the average
 _EXPONENTS = (0.0, 0.5, 1.0)  # g of rows of different lengths, equally probable
 _PLAINLY_WORSE = 4.0  # nats behind the best exponent
@@ -341,7 +411,8 @@ def fit_family(
 ) -> tuple[CalibrationMap, ...]:
     """The maps of the family with their posterior probabilities, the heaviest first; light ones are left out.
 
-    Before the data the identity has probability 1/2, the maps that keep labels 1/4 together, the others 1/4.
+    Before the data the identity has probability 1/2, the maps that keep labels 1/4 together, the others 1/5, and the
+    isotonic map, which is tried from 1,000 rows on, 1/20.
 
     Parameters
     ----------
@@ -378,8 +449,17 @@ def fit_family(
         name: [one.log_evidence + math.log(_PRIOR[name] / len(group)) for one in group]
         for name, group in groups.items()
     }
-    if keep_labels and np.logaddexp.reduce(score["identity"] + score["keeping"]) >= np.logaddexp.reduce(score["free"]):
-        del groups["free"]
+    if n >= _ISOTONIC_ROWS:
+        # it has no evidence; what it gains over the best map on rows not fitted is added to the evidence of that map
+        best = max(groups["free"] + groups["keeping"], key=lambda one: one.log_evidence)
+        p = best.kind.proba(tables, best.mode)
+        gain = _log_score_isotonic(best, p, y, weight) - (best.log_likelihood - len(best.mode))
+        score["isotonic"] = [best.log_evidence + gain + math.log(_PRIOR["isotonic"])]
+        steps = Isotonic.fitted(best, p, y, weight)
+        groups["isotonic"] = [FittedMap(steps, np.zeros(0), np.zeros((0, 0)), best.log_evidence + gain, 0.0)]
+    free = [value for name in score if name in ("free", "isotonic") for value in score[name]]
+    if keep_labels and np.logaddexp.reduce(score["identity"] + score["keeping"]) >= np.logaddexp.reduce(free):
+        groups = {name: group for name, group in groups.items() if name in ("identity", "keeping")}
     together = [one for group in groups.values() for one in group]
     log_share = np.concatenate([score[name] for name in groups])
     share = np.exp(log_share - log_share.max())
