@@ -320,26 +320,24 @@ class OneDependence:
         return {f"levels_{k}": np.flatnonzero(sizes == k) for k in np.unique(sizes[sizes > 0])}
 
     def model(self, rows: Rows, y: Any, j: int) -> None:
-        """Model j in NumPyro: the pair of label and parent, then the children given both.
+        """Model j in NumPyro: the pair of parent and label, then the children given both.
 
         Parameters
         ----------
         rows : the parent's own cells have to be there
-        y : (n,) class index; None makes it a latent site, given x_j
+        y : (n,) class index; None makes it a latent site
         """
         import jax.numpy as jnp
         import numpyro
         import numpyro.distributions as dist
 
         prior: NaiveBayes = as_jax(self.parent(j))
-        x = np.asarray(rows[BLOCK])
-        u, k = jnp.asarray(x[:, j].astype(int)), self.sizes[j]
-        pi = prior.classes.model()
+        x, k = np.asarray(rows[BLOCK]), self.sizes[j]
+        pairs = prior.classes.model().reshape(-1, k)
         with numpyro.plate("row", len(x), dim=-1):
-            if y is None:
-                y = numpyro.sample("y", dist.Categorical(pi.reshape(-1, k)[:, u].T))
-            pair = jnp.asarray(y) * k + u
-            numpyro.sample("pair", dist.Categorical(pi), obs=pair)
+            u = numpyro.sample("parent", dist.Categorical(pairs.sum(0)), obs=jnp.asarray(x[:, j].astype(int)))
+            y = numpyro.sample("y", dist.Categorical(logits=log_floor(pairs).T[u]), obs=y)
+        pair = jnp.asarray(y) * k + u
         for name, block in prior.blocks.items():
             with prior._scope(name):
                 block.model(x[:, self.groups(j)[name]], pair)

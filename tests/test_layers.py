@@ -119,7 +119,7 @@ import bayesnb
 rng = np.random.default_rng(0)
 X, y = rng.integers(0, 2, (40, 3)) + 1.0, np.repeat([0, 1], 20)
 names = "Bernoulli Categorical Complement Exponential Gaussian Geometric Mixed Multinomial Poisson".split()
-for nb in [*(getattr(bayesnb, name + "NB")() for name in names), bayesnb.GaussianDA()]:
+for nb in [*(getattr(bayesnb, name + "NB")() for name in names), bayesnb.GaussianDA(), bayesnb.OneDependenceNB()]:
     if isinstance(nb, bayesnb.BernoulliNB):
         nb.set_params(binarize=1.5)
     nb.fit(X, y).partial_fit(X, y).forget(X, y)

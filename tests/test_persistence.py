@@ -109,6 +109,8 @@ CASES = {
     "kernel": (bayesnb.KernelNB(), REAL.round(2)),
     "kernel-given": (bayesnb.KernelNB(bandwidth=0.5), FRAME[["size"]]),
     "multinomial": (bayesnb.MultinomialNB(alpha=0.1, estimate="mean"), sparse.coo_array(COUNTS)),
+    "one-dependence": (bayesnb.OneDependenceNB(min_categories=9, alpha=np.float32(0.3)), COUNTS),
+    "one-dependence-frame": (bayesnb.OneDependenceNB(), FRAME[["colour", "old", "grade"]]),
     "poisson": (bayesnb.PoissonNB(), COUNTS),
     "mixed-auto": (bayesnb.MixedNB(), FRAME),
     "mixed-classes": (

@@ -147,8 +147,8 @@ class OneDependenceNB(AbstractLevels):
             most = int(self.n_categories_.argmax())
             raise ValueError(
                 f"`X` has {k} levels in {len(levels)} columns, most of them in column {self._label(most)} "
-                f"({self.n_categories_[most]}); with {c} classes the table of their pairs needs {needed / 2**20:,.0f} "
-                f"MiB, `max_bytes` allows {self.max_bytes / 2**20:,.0f} MiB. Leave out columns that name rows, merge "
+                f"({self.n_categories_[most]}); with {c} classes the table of their pairs needs {needed / 2**20:,.1f} "
+                f"MiB, `max_bytes` allows {self.max_bytes / 2**20:,.1f} MiB. Leave out columns that name rows, merge "
                 "rare levels, use fewer bins, or raise `max_bytes`"
             )
 
@@ -430,8 +430,8 @@ class OneDependenceNB(AbstractLevels):
     def numpyro_model(self, X: Any, y: Any = None, parent: Any = 0) -> None:
         """The generative model of one parent in NumPyro, with this estimator's prior; the average is of these models.
 
-        The pairs (y, x_j) ~ Categorical(pi), then x_i ~ Categorical(theta[pair]) for all other features: the sites are
-        those of `parent(j).numpyro_model`.
+        The pairs (y, x_j) ~ Categorical(pi), then x_i ~ Categorical(theta[pair]) for all other features. The parameters
+        have the sites of `parent(j).numpyro_model`; the data are the sites `parent`, `y` and `x`.
 
         Parameters
         ----------

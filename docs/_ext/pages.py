@@ -11,7 +11,8 @@ from typing import Any
 from docstrings import inline, to_rst
 
 ROOT = Path(__file__).parent.parent.parent
-THEORY = [*(f"bayesnb/{name}.py" for name in ("base", "naive_bayes", "statistics")), "bayesnb/families/*.py"]
+MODULES = "base", "naive_bayes", "one_dependence", "statistics"
+THEORY = [*(f"bayesnb/{name}.py" for name in MODULES), "bayesnb/families/*.py"]
 COPIED = {"notebooks/*.ipynb": "notebooks", "CHANGELOG.md": "project", "CONTRIBUTING.md": "project"}
 PLACES = {"README.md": "/index.md", "notebooks": "/notebooks.md", "bayesnb/families": "/theory/index.md"}
 GLANCE = {  # what the head of a family's page shows, and the method whose docstring says it

@@ -1,6 +1,5 @@
 """OneDependenceNB: the page against a textbook loop and against the blocks of each parent; the estimator's promises."""
 
-import copy
 import itertools
 
 import jax
@@ -142,7 +141,7 @@ def test_the_predictive_of_each_parent_sums_to_one():
 
 def test_one_row_after_the_other_gives_the_evidence():
     """Π p_j(x_i, y_i | rows before i) is the evidence of parent j."""
-    x, y, w = table(missing=0, n=12)
+    x, y, _ = table(missing=0, n=12)
     prior, so_far = page(), 0.0
     posterior = prior
     for i in range(len(x)):
@@ -233,3 +232,257 @@ def test_stacking_needs_all_rows(tmp_path):
 @parametrize_with_checks([OneDependenceNB(), OneDependenceNB(weights="loo")], expected_failed_checks=expected_failures)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
+
+
+def levels(seed: int = 0, n: int = 90) -> tuple[pd.DataFrame, np.ndarray]:
+    """Levels of several types with missing cells, and a label that takes two of them."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "colour": rng.choice(["red", "green", "blue"], n),
+            "size": rng.integers(0, 4, n),
+            "grade": pd.Categorical(rng.choice(["a", "b"], n), categories=["b", "a", "z"]),
+        }
+    )
+    y = np.where((frame["colour"] == "red") == (frame["size"] > 1), "yes", "no")
+    frame.loc[rng.random(n) < 0.1, "colour"] = None
+    return frame, y
+
+
+def test_levels_come_in_any_form():
+    X, y = levels()
+    nb = OneDependenceNB().fit(X, y)
+    assert [list(one) for one in nb.categories_] == [["blue", "green", "red"], [0, 1, 2, 3], ["b", "a", "z"]]
+    want = nb.predict_log_proba(X)
+    strings = X.astype({"grade": object})
+    strings["grade"] = pd.Categorical(strings["grade"], categories=["b", "a", "z"])
+    np.testing.assert_array_equal(OneDependenceNB().fit(strings, y).predict_log_proba(strings), want)
+    codes = np.stack([pd.Index(nb.categories_[j]).get_indexer(X.iloc[:, j]) for j in range(3)], 1).astype(float)
+    codes[codes < 0] = np.nan
+    table = OneDependenceNB(min_categories=[0, 0, 3]).fit(codes, y)
+    np.testing.assert_allclose(table.predict_log_proba(codes), want, atol=1e-12)
+    assert nb.score(X, y) > 0.9 > CategoricalNB().fit(X, y).score(X, y) + 0.1
+
+
+@pytest.mark.parametrize("unknown", ["violet", None, np.nan])
+def test_an_unknown_level_is_a_missing_cell(unknown):
+    X, y = levels()
+    nb = OneDependenceNB().fit(X, y)
+    row = X.iloc[[0]].astype(object)
+    row.iloc[0, 0] = unknown
+    log_p = nb.predict_parents_log_proba(row)
+    assert np.isnan(log_p[0, 0]).all()
+    assert np.isfinite(log_p[0, 1:]).all()
+    blank = row.copy()
+    blank.iloc[0, 0] = None
+    np.testing.assert_array_equal(nb.predict_joint_log_proba(row), nb.predict_joint_log_proba(blank))
+
+
+def test_a_row_without_cells_has_the_class_probabilities():
+    X, y = levels()
+    nb = OneDependenceNB().fit(X, y)
+    nothing = pd.DataFrame({name: [None] for name in X.columns}, dtype=object)
+    np.testing.assert_allclose(nb.predict_joint_log_proba(nothing)[0], nb.posterior_.classes.log_predictive())
+    assert np.isfinite(nb.sample_proba(nothing, 20, seed=0)).all()
+
+
+def test_batches_forgetting_and_merging_reach_the_same_posterior():
+    X, y = levels()
+    X = X.astype(object)
+    whole = OneDependenceNB().fit(X, y)
+    parts = [OneDependenceNB().partial_fit(X[:1], y[:1], classes=["no", "yes"]), OneDependenceNB()]
+    for at in range(1, 50, 7):  # new levels come as they come
+        parts[0].partial_fit(X[at : min(at + 7, 50)], y[at : min(at + 7, 50)])
+    parts[1].partial_fit(X[50:], y[50:], classes=["no", "yes"])
+    merged = parts[0].merge(parts[1])
+    for nb in (merged, OneDependenceNB().fit(pd.concat([X, X[:20]]), np.append(y, y[:20])).forget(X[:20], y[:20])):
+        np.testing.assert_allclose(nb.predict_joint_log_proba(X), whole.predict_joint_log_proba(X), atol=1e-12)
+        np.testing.assert_allclose(nb.parent_log_evidence_, whole.parent_log_evidence_, rtol=1e-12)
+    with pytest.raises(ValueError, match="rows that were never fitted"):
+        whole.forget(X, np.where(y == "yes", "no", "yes"))
+
+
+def test_a_weight_is_a_number_of_copies():
+    """The law of scikit-learn's checks that feed real numbers, on levels."""
+    rng = np.random.default_rng(0)
+    X, y, w = rng.integers(0, 3, (60, 3)), rng.integers(0, 3, 60), rng.integers(0, 3, 60)
+    X[0], w[0] = 2, 1  # every level has weight in both
+    for weights in ("uniform", "loo"):
+        one = OneDependenceNB(min_categories=3, weights=weights)
+        weighted = clone(one).fit(X, y, w)
+        if weights == "uniform":  # a row leaves with its whole weight, a copy alone
+            repeated = clone(one).fit(np.repeat(X, w, 0), np.repeat(y, w))
+            np.testing.assert_allclose(weighted.predict_log_proba(X), repeated.predict_log_proba(X), atol=1e-12)
+        without = clone(one).fit(X[w > 0], y[w > 0], w[w > 0])
+        np.testing.assert_allclose(weighted.predict_log_proba(X), without.predict_log_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("weights", ["uniform", "loo"])
+def test_loo_and_its_parts(weights):
+    X, y = levels()
+    w = np.random.default_rng(0).choice([1.0, 2.0], len(y))
+    nb = OneDependenceNB(weights=weights).fit(X, y, w)
+    found = nb.loo(X, y, w)
+    np.testing.assert_allclose(found.log_joint, found.log_prior + found.by_block["x"], atol=1e-12)
+    parts = nb.predict_part_log_likelihood(X)
+    assert parts.keys() == found.by_block.keys() == {"x"}
+    np.testing.assert_allclose(nb.class_log_prior_ + parts["x"], nb.predict_joint_log_proba(X), atol=1e-12)
+    np.testing.assert_array_equal(nb.loo(X, y, w, prior="refit").log_joint, found.log_joint)
+    groups = np.arange(len(y)) // 4
+    together = nb.loo(X, y, w, groups=groups).log_joint
+    np.testing.assert_allclose(nb.loo(X, y, w, groups=np.arange(len(y))).log_joint, found.log_joint, atol=1e-10)
+    one = groups == 3
+    rest = OneDependenceNB().fit(X, y).set_params(weights="uniform")  # knows all levels
+    rest.fit(X, y, w).forget(X[one], y[one], w[one]).weights_ = nb.weights_
+    rest._set_statistics(rest.statistics_)
+    np.testing.assert_allclose(together[one], rest.predict_joint_log_proba(X[one]), atol=1e-10)
+
+
+def test_evidence_of_the_average_and_of_each_parent():
+    X, y = levels()
+    nb = OneDependenceNB().fit(X, y)
+    with pytest.raises(AttributeError, match="column 'colour' has missing cells"):
+        nb.log_evidence_  # noqa: B018
+    X = X.fillna({"colour": "none"})
+    nb.fit(X, y)
+    assert nb.log_evidence_ == pytest.approx(np.log(np.exp(nb.parent_log_evidence_ + 300).mean()) - 300, rel=1e-12)
+    for name in X.columns:
+        own = nb.parent(name)
+        assert own.log_evidence_ == pytest.approx(nb.parent_log_evidence_[list(X.columns).index(name)], rel=1e-12)
+        if name == "grade":  # has a level without rows, so that a fit would know less pairs
+            continue
+        again = CategoricalNB(class_alpha=own.class_alpha).fit(X.drop(columns=name), nb.pairs(X, y, name))
+        np.testing.assert_allclose(
+            again.predict_joint_log_proba(X.drop(columns=name)),
+            own.predict_joint_log_proba(X.drop(columns=name))[:, again.classes_],
+            atol=1e-10,
+        )
+    ranked = bayesnb.compare({"one": OneDependenceNB(), "naive": CategoricalNB()}, X, y).table
+    assert ranked.index[0] == "one"
+    assert ranked.loc["one", "log_evidence"] > ranked.loc["naive", "log_evidence"]
+    assert not hasattr(nb, "coef_")
+
+
+def test_drawn_parameters_average_to_the_prediction():
+    """Draws weighted by p(x | parent, θ) give `predict_proba`; unweighted ones what `uncertainty` is about."""
+    X, y = levels()
+    nb = OneDependenceNB().fit(X, y)
+    rows, s = X[:12], 800
+    joint = np.exp(np.stack(list(nb.posterior_.draws(nb._encode(rows), s, 7))))
+    p, weight = joint / joint.sum(-1, keepdims=True), joint.sum(-1, keepdims=True)
+    mean = (weight * p).mean(0) / weight.mean(0)
+    error = (weight * (p - mean)).std(0) / weight.mean(0) / np.sqrt(s)  # of a ratio of means
+    assert (abs(mean - nb.predict_proba(rows)) < 5 * error).all()
+    np.testing.assert_allclose(nb.sample_proba(rows, s, seed=7), p, atol=1e-12)
+    low, high = np.moveaxis(nb.predict_interval(rows, 0.8, n_draws=s, seed=7), -1, 0)
+    np.testing.assert_allclose([low, high], np.quantile(p, [0.1, 0.9], 0), atol=1e-12)
+    found, mean = nb.uncertainty(rows, n_draws=s, seed=7), p.mean(0)
+    np.testing.assert_allclose(found.total, -(mean * np.log(mean)).sum(1), atol=1e-10)
+    np.testing.assert_allclose(found.aleatoric, -(p * np.log(p)).sum(2).mean(0), atol=1e-10)
+    np.testing.assert_allclose(found.total, found.aleatoric + found.epistemic)
+    for given, word in (({"method": "analytic"}, "method"), ({"n_draws": 1}, "n_draws"), ({"level": 1.0}, "level")):
+        with pytest.raises(ValueError, match=f"`{word}` is"):
+            nb.predict_interval(rows, **given)
+
+
+@pytest.mark.parametrize("weights", ["uniform", "loo"])
+def test_blocks_of_rows_change_nothing(weights, monkeypatch):
+    X, y = levels()
+    nb = OneDependenceNB(weights=weights).fit(X, y)
+    calls = [
+        lambda: nb.predict_joint_log_proba(X),
+        lambda: nb.loo(X, y).log_joint,
+        lambda: nb.predict_interval(X, n_draws=10),
+        lambda: nb.uncertainty(X, n_draws=10).epistemic,
+        lambda: OneDependenceNB(weights=weights).fit(X, y).predict_proba(X),
+    ]
+    want = [call() for call in calls]
+    monkeypatch.setattr("bayesnb.one_dependence._CELLS", 64)
+    monkeypatch.setattr("bayesnb.estimators.one_dependence._DRAWN", 64)
+    for call, whole in zip(calls, want, strict=True):
+        np.testing.assert_allclose(call(), whole, atol=1e-12)
+
+
+def test_new_rows_follow_the_predictive():
+    X, y = levels()
+    nb = OneDependenceNB().fit(X, y)
+    drawn, labels = nb.sample(20_000, seed=0)
+    rows, counts = np.unique(np.column_stack([drawn.astype(str), labels]), axis=0, return_counts=True)
+    frame = pd.DataFrame({"colour": rows[:, 0], "size": rows[:, 1].astype(int), "grade": rows[:, 2]})
+    p = np.exp(nb.predict_joint_log_proba(frame))[np.arange(len(rows)), (rows[:, 3] == "yes").astype(int)]
+    often = p * 20_000 > 20
+    assert often.sum() > 20
+    z = (counts - 20_000 * p) / np.sqrt(20_000 * p * (1 - p))
+    assert abs(z[often]).max() < 4.5  # Bonferroni over 72 rows at 0.05 %
+    assert (nb.sample(5, seed=1)[0] == nb.sample(5, seed=1)[0]).all()
+    assert len(nb.sample(5, seed=1, source="prior")[1]) == 5
+
+
+def test_the_twin_takes_labels_or_makes_them_latent(x64):
+    X, y = levels()
+    nb = OneDependenceNB().fit(X, y)
+    there = X["colour"].notna()
+    sites = nb.posterior_.parent(0).to_sites(nb.posterior_.parent(0).sample(np.random.default_rng(0)))
+    index = (y[there] == "yes").astype(int)
+    given = float(log_joint(lambda: nb.numpyro_model(X, y, parent="colour"))(sites))
+    latent = float(log_joint(lambda: nb.numpyro_model(X, parent="colour"))(sites | {"y": index}))
+    assert given == pytest.approx(latent, rel=1e-12)
+    assert np.isfinite(given)
+
+
+def test_draws_of_one_parent_for_arviz():
+    X, y = levels()
+    X = X.fillna({"colour": "none"})
+    data = OneDependenceNB().fit(X, y).sample_posterior(50, X=X, y=y, chains=2, parent="size")
+    assert data["posterior"]["pi"].shape == (2, 50, 8)
+    assert data["log_likelihood"]["joint"].shape == (2, 50, len(y))
+
+
+@pytest.mark.slow
+def test_one_parent_passes_the_check():
+    X, y = levels()
+    report = OneDependenceNB().check(X, y, parent="colour")
+    assert report.passed, report
+
+
+# --- errors and limits --------------------------------------------------------------------------------------------
+
+
+def test_numbers_are_binned_in_a_pipeline():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=r"`X` has .* in column 0; OneDependenceNB.*EqualWidthBinner.*EvidenceBinner"):
+        OneDependenceNB().fit(X, y)
+    binned = make_pipeline(EqualWidthBinner(4), OneDependenceNB()).fit(X, y)
+    assert binned.score(X, y) > 0.9
+    np.testing.assert_allclose(binned.predict_proba(X + 1e3).sum(1), 1)  # beyond the bins
+
+
+def test_too_many_levels_are_refused_with_the_memory_needed():
+    X = np.column_stack([np.arange(300), np.arange(300) % 2])
+    with pytest.raises(ValueError, match=r"302 levels in 2 columns, most of them in column 0 \(300\).*1\.4 MiB.*1\.0 MiB"):
+        OneDependenceNB(max_bytes=2**20).fit(X, X[:, 1])
+    nb = OneDependenceNB(max_bytes=2**20).partial_fit(X[:9], X[:9, 1], classes=[0, 1])
+    with pytest.raises(ValueError, match=r"`max_bytes` allows 1\.0 MiB"):
+        nb.partial_fit(X, X[:, 1])
+    assert nb.class_count_.sum() == 9  # as it was
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [({"alpha": 0}, "alpha"), ({"pair_alpha": -1.0}, "pair_alpha"), ({"min_categories": 1.5}, "min_categories")],
+)
+def test_parameters_are_checked(given, word):
+    with pytest.raises(ValueError, match=f"`{word}` is"):
+        OneDependenceNB(**given).fit([[0, 1], [1, 0]], [0, 1])
+
+
+def test_one_column_has_no_children():
+    X, y = np.array([[0], [1], [1], [0]]), [0, 1, 1, 1]
+    nb = OneDependenceNB().fit(X, y)
+    np.testing.assert_allclose(nb.predict_proba([[0]])[0], [1.25 / 2.5, 1.25 / 2.5])
+    for call in (lambda: nb.parent(0), lambda: nb.numpyro_model(X, y)):
+        with pytest.raises(ValueError, match="single column"):
+            call()
+    two = OneDependenceNB().fit(np.column_stack([X, X]), y)
+    with pytest.raises(ValueError, match="`feature` is 'size'"):
+        two.parent("size")
