@@ -29,7 +29,7 @@ Yao, Vehtari, Simpson & Gelman (2018), Using stacking to average Bayesian predic
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import linalg, sparse
@@ -71,6 +71,7 @@ class OneDependence:
     alpha: Float[Array, "c k k"]
     weights: Float[Array, " d"]
     sizes: tuple[int, ...] = field(metadata={"static": True})
+    blank: ClassVar[float] = float("nan")  # what marks a missing cell, as in all families of levels
 
     @classmethod
     def prior(
