@@ -285,12 +285,14 @@ class Method:
 
 
 def ours(table: Table) -> Any:
-    return {
-        "numbers": bayesnb.GaussianNB(),
-        "levels": bayesnb.CategoricalNB(),
-        "mixed": bayesnb.MixedNB("auto"),
-        "counts": bayesnb.MultinomialNB(),
-    }[table.kind]
+    """bayesnb's model; of a mixed table with its kinds of columns, which "auto" would guess from the training rows."""
+    if table.kind == "mixed":
+        levels = [j for j in range(table.frame.shape[1]) if j not in table.numbers]
+        numbers = ("numbers", bayesnb.GaussianNB(), table.numbers)
+        return bayesnb.MixedNB([numbers, ("levels", bayesnb.CategoricalNB(), levels)])
+    return {"numbers": bayesnb.GaussianNB, "levels": bayesnb.CategoricalNB, "counts": bayesnb.MultinomialNB}[
+        table.kind
+    ]()
 
 
 def scikit(table: Table) -> Any:
@@ -392,10 +394,11 @@ def take(y: np.ndarray, order: np.ndarray, n: int) -> np.ndarray:
 
 
 def split(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Held-out rows, a third but at most 2,000, and the others in random order."""
+    """Held-out rows, a third but at most 2,000, and the others; both in random order, so that ties are in any order."""
     order = np.random.default_rng(seed).permutation(len(y))
     test = take(y, order, min(MAX_TEST, len(y) // 3))
-    return test, order[~np.isin(order, test)]
+    held_out = np.isin(order, test)
+    return order[held_out], order[~held_out]
 
 
 def sizes(pool: int) -> list[tuple[str, int]]:
