@@ -6,17 +6,21 @@ does the work is Dask's affair: the one that is active.
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from ._random import generator
 from ._special import log_normalize
 from ._typing import Scalar
+from .analysis.calibration import CalibratedClassifierLOO
 from .estimators._base import AbstractNB
 from .statistics import Moments
 from .streaming import united_labels
@@ -29,7 +33,8 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : any of bayesnb's
+    estimator : any of bayesnb's, or `CalibratedClassifierLOO` of one: its map is learnt from `max_rows` rows, drawn
+        at random and gathered in memory
 
     Attributes
     ----------
@@ -46,7 +51,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     `MixedNB` whose "auto" may see a column of zeros and ones in one chunk and other numbers in the next.
     """
 
-    estimator_: AbstractNB
+    estimator_: Any
 
     def __init__(self, estimator: AbstractNB) -> None:
         self.estimator = estimator
@@ -74,11 +79,38 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ValueError
             if there are no rows, y or weights do not go with X, or a chunk has what the estimator's `fit` refuses
         """
-        self.estimator_ = self._learnt(X, y, sample_weight, classes)
+        if isinstance(self.estimator, CalibratedClassifierLOO):
+            self.estimator_ = self._calibrated(X, y, sample_weight, classes)
+        else:
+            self.estimator_ = self._learnt(X, y, sample_weight, classes)
         return self
+
+    def _calibrated(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> Any:
+        """The estimator of all rows, calibrated by leave-one-out of as many rows, drawn at random, as it asks for."""
+        import dask
+
+        estimator = clone(self.estimator)
+        estimator._check_parameters()
+        nb = DistributedNB(estimator.estimator)._learnt(X, y, sample_weight, classes)
+        pieces = list(zip(*_pieces(X, y=y, sample_weight=sample_weight), strict=True))
+        sizes = dask.compute(*(dask.delayed(len)(labels) for _, labels, _ in pieces))
+        share = min(1.0, estimator.max_rows / max(1, sum(sizes)))
+        chosen = [
+            np.sort(generator(i).permutation(size)[: int(np.ceil(share * size))])
+            for i, size in enumerate(sizes)
+            if size
+        ]
+        held = [piece for piece, size in zip(pieces, sizes, strict=True) if size]
+        found = dask.compute(*(dask.delayed(_rows_of)(*piece, rows) for piece, rows in zip(held, chosen, strict=True)))
+        rows, labels, weights = zip(*found, strict=True)
+        return estimator._calibrate(
+            nb, _stacked(rows), np.concatenate(labels), None if sample_weight is None else np.concatenate(weights)
+        )
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows; `classes`, all labels that will ever occur, are needed at the first call."""
+        if isinstance(self.estimator, CalibratedClassifierLOO):
+            raise ValueError("`estimator` is calibrated on leave-one-out of all rows, which come at once: use `fit`")
         if not hasattr(self, "estimator_"):
             if classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit: all labels that will occur")
@@ -233,6 +265,19 @@ def _labels_of(y: Any) -> np.ndarray | None:
     return united_labels([y]) if len(y) else None
 
 
+def _rows_of(X: Any, y: Any, weights: Any, rows: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """Some rows of a chunk."""
+    X = X.tocsr() if sparse.issparse(X) else X
+    return _safe_indexing(X, rows), np.asarray(y)[rows], None if weights is None else np.asarray(weights)[rows]
+
+
+def _stacked(rows: Sequence[Any]) -> Any:
+    """Rows of chunks, one below the other."""
+    if sparse.issparse(rows[0]):
+        return sparse.vstack(rows, "csr")
+    return pd.concat(rows) if hasattr(rows[0], "columns") else np.concatenate(rows)
+
+
 def _statistics(estimator: AbstractNB, classes: np.ndarray, X: Any, y: Any, weights: Any) -> AbstractNB | None:
     """The estimator with what a chunk taught it; only that travels, prior and posterior follow from it."""
     if not X.shape[0]:
@@ -260,11 +305,11 @@ def _sum(parts: list[Any]) -> Any:
     return total
 
 
-def _said(estimator: AbstractNB, method: str, X: Any, shape: tuple[int, ...], dtype: Any, settings: Any) -> np.ndarray:
+def _said(estimator: Any, method: str, X: Any, shape: tuple[int, ...], dtype: Any, settings: Any) -> np.ndarray:
     return getattr(estimator, method)(X, **settings) if X.shape[0] else np.empty((0, *shape), dtype)
 
 
-def _hits(estimator: AbstractNB, X: Any, y: Any, weights: Any) -> np.ndarray:
+def _hits(estimator: Any, X: Any, y: Any, weights: Any) -> np.ndarray:
     """Σ_i w_i [y_i predicted], and Σ_i w_i."""
     if not X.shape[0]:
         return np.zeros(2)

@@ -31,6 +31,8 @@ from sklearn.compose import make_column_selector
 from sklearn.utils.validation import check_is_fitted
 
 from . import __version__, drop_in, estimators, families, statistics
+from .analysis import _maps
+from .analysis.calibration import CalibratedClassifierLOO
 from .estimators._base import AbstractNB, _is_negative
 from .estimators.mixed import _Part
 from .naive_bayes import Statistics
@@ -51,6 +53,10 @@ ESTIMATORS: dict[str, type[AbstractNB]] = {
     )
 } | {f"drop_in.{name}": getattr(drop_in, name) for name in drop_in.__all__}
 """What a file can be of."""
+ESTIMATORS["CalibratedClassifierLOO"] = CalibratedClassifierLOO  # built around one of them
+_CALIBRATED = {"estimator_", "maps_", "classes_", "n_features_in_", "feature_names_in_", "_mean_log_length"} | {
+    *("loo_prior_", "loo_log_loss_", "label_changes_", "n_copies_")
+}
 
 _RECORDS: dict[str, type] = {
     record.__name__: record
@@ -60,6 +66,7 @@ _RECORDS: dict[str, type] = {
         *(statistics.Counts, statistics.Totals, statistics.Moments, statistics.Scatter, statistics.Sample),
         *(families.KnownVarianceNormal, families.NormalInverseGamma, families.PooledNormalInverseGamma),
         *(families.NormalInverseWishart, families.TiedNormalInverseWishart),
+        *(_maps.Kind, _maps.Isotonic, _maps.CalibrationMap),
     )
 }
 _TEXTS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
@@ -88,7 +95,7 @@ _TYPES: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float, co
 # --- the two functions ----------------------------------------------------------------------------------------------
 
 
-def save(estimator: AbstractNB, path: str | os.PathLike[str]) -> None:
+def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to a file that `load` reads; see `AbstractNB.save`."""
     if type(estimator) not in ESTIMATORS.values():
         raise ValueError(
@@ -101,11 +108,11 @@ def save(estimator: AbstractNB, path: str | os.PathLike[str]) -> None:
         again = _rebuilt(json.loads(document), tensors)
     except Exception as error:
         raise ValueError(f"the estimator could not be read again: {error}. Fit it again, then save it.") from error
-    shown = {"prior_", *(name for name in vars(estimator) if not name.startswith("_"))}
-    derived = shown - estimator.get_params().keys() - _LEARNT
-    if set_later := [
-        name for name in sorted(derived) if not _same(*(getattr(nb, name, None) for nb in (estimator, again)))
-    ]:
+    if isinstance(estimator, CalibratedClassifierLOO):
+        set_later = _set_later(estimator.estimator_, again.estimator_) + _set_later(estimator, again)
+    else:
+        set_later = _set_later(estimator, again)
+    if set_later:
         raise ValueError(
             f"`{set_later[0]}` is not what `fit` makes of the rows under these hyperparameters: it, or one of them, "
             "was set after the fit. Set it back, or fit the estimator again, then save it."
@@ -114,7 +121,14 @@ def save(estimator: AbstractNB, path: str | os.PathLike[str]) -> None:
     replace_file(path, to_bytes(tensors, metadata={_KEY: document}))
 
 
-def load(path: str | os.PathLike[str]) -> AbstractNB:
+def _set_later(estimator: Any, again: Any) -> list[str]:
+    """What an estimator shows and its copy, made anew from what it has learnt, does not."""
+    shown = {"prior_", *(name for name in vars(estimator) if not name.startswith("_"))}
+    derived = shown - estimator.get_params().keys() - _LEARNT - _CALIBRATED
+    return [name for name in sorted(derived) if not _same(*(getattr(nb, name, None) for nb in (estimator, again)))]
+
+
+def load(path: str | os.PathLike[str]) -> Any:
     """The estimator that `save` wrote to a file.
 
     Statistics, hyperparameters, labels and names are those saved, bit for bit; prior and posterior are computed from
@@ -191,10 +205,10 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
 # --- the document ---------------------------------------------------------------------------------------------------
 
 
-def _document(estimator: AbstractNB) -> tuple[str, dict[str, np.ndarray]]:
+def _document(estimator: Any) -> tuple[str, dict[str, np.ndarray]]:
     """The JSON text and the tensors of an estimator."""
     writer = _Writer()
-    model = writer.estimator(estimator, "", _LEARNT)
+    model = writer.estimator(estimator, "", _learnt(type(estimator)))
     found = {"format": FORMAT, "version": __version__, "model": model}
     return _canonical({**found, "sha256": _digest(found, writer.tensors)}), writer.tensors
 
@@ -227,13 +241,17 @@ class _Writer:
     def __init__(self) -> None:
         self.tensors: dict[str, np.ndarray] = {}
 
-    def estimator(self, nb: AbstractNB, at: str, learnt: set[str]) -> dict[str, Any]:
+    def estimator(self, nb: Any, at: str, learnt: set[str]) -> dict[str, Any]:
         parameters = nb.get_params(deep=False)
         return {
             _name_of(type(nb), ESTIMATORS): {
                 "parameters": {name: self.value(value, at + name) for name, value in parameters.items()},
                 "learnt": {
-                    name: self.value(getattr(nb, name), at + name) for name in sorted(learnt) if hasattr(nb, name)
+                    name: self.estimator(nb.estimator_, at + "estimator_.", _LEARNT)
+                    if name == "estimator_"
+                    else self.value(getattr(nb, name), at + name)
+                    for name in sorted(learnt)
+                    if hasattr(nb, name)
                 },
             }
         }
@@ -381,17 +399,22 @@ class _Reader:
             raise ValueError(f"{name} is of {tensor.dtype}, not {stored}")
         return tensor.view(dtype.newbyteorder("=")).astype(dtype, order=order)
 
-    def estimator(self, name: str, given: dict[str, Any]) -> AbstractNB:
+    def estimator(self, name: str, given: dict[str, Any]) -> Any:
         kind = ESTIMATORS[name]
         parameters = {key: self.value(one) for key, one in given["parameters"].items()}
         nb = kind(**parameters)
         for key, one in given["learnt"].items():
-            if key not in _LEARNT:
+            if key not in _learnt(kind):
                 raise ValueError(f"an attribute {key!r} that cannot be learnt")
             value = self.value(one)
             _require(key != "statistics_" or isinstance(value, Statistics), "statistics of another model")
             setattr(nb, key, value)
         return nb
+
+
+def _learnt(kind: type) -> set[str]:
+    """Attributes that a fit of such an estimator sets and a file holds."""
+    return _CALIBRATED if kind is CalibratedClassifierLOO else _LEARNT
 
 
 def _text(value: Any) -> str:
@@ -407,15 +430,20 @@ def _numeric(kind: Any) -> np.dtype[Any]:
     return np.dtype(kind)
 
 
-def _rebuilt(found: dict[str, Any], tensors: dict[str, np.ndarray]) -> AbstractNB:
+def _rebuilt(found: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
     """The estimator of a parsed header, its prior and posterior computed anew from checked statistics."""
     nb = _Reader(tensors).value(found["model"])
     if type(nb) not in ESTIMATORS.values():
         raise ValueError("it holds no estimator")
-    _check_encoding(nb)
-    _check_statistics(nb)
-    nb._set_statistics(nb.statistics_)
-    _ = nb.posterior_  # what cannot be updated shows here, and not in the first prediction
+    inner = nb
+    if isinstance(nb, CalibratedClassifierLOO):
+        inner = nb.estimator_
+        _require(type(inner) in ESTIMATORS.values() and hasattr(inner, "statistics_"), "its estimator is not fitted")
+        _check_maps(nb)
+    _check_encoding(inner)
+    _check_statistics(inner)
+    inner._set_statistics(inner.statistics_)
+    _ = inner.posterior_  # what cannot be updated shows here, and not in the first prediction
     return nb
 
 
@@ -433,6 +461,25 @@ def _form(tree: Any) -> Any:
 def _require(holds: Any, what: str) -> None:
     if not holds:
         raise ValueError(what)
+
+
+def _check_maps(nb: CalibratedClassifierLOO) -> None:
+    """Maps that belong to the estimator: labels, numbers of parameters, probabilities."""
+    _require(np.array_equal(nb.classes_, nb.estimator_.classes_), "the calibration has other classes")
+    _require(nb.n_features_in_ == nb.estimator_.n_features_in_, "the calibration has other features")
+    k, c = len(nb.estimator_._blocks_of_parts()), len(nb.classes_)
+    _require(isinstance(nb.maps_, tuple) and len(nb.maps_) > 0, "there are no maps")
+    for one in nb.maps_:
+        _require(isinstance(one, _maps.CalibrationMap) and 0 < one.weight <= 1, "a map without a probability")
+        base = one.kind.base if isinstance(one.kind, _maps.Isotonic) else one.kind
+        _require(isinstance(base, _maps.Kind), "a map of no kind")
+        p = 0 if isinstance(one.kind, _maps.Isotonic) else len(base.prior(k, c)[0])
+        shapes = one.mode.shape == (p,) and one.covariance.shape == (p, p) and one.nodes.shape[1:] == (p,)
+        _require(shapes and len(one.nodes) > 0, "parameters of another map")
+        _require(np.isfinite(one.nodes).all() and np.isfinite(one.covariance).all(), "parameters that are no numbers")
+    _require(abs(sum(one.weight for one in nb.maps_) - 1) < 1e-9, "probabilities of maps that do not add up to one")
+    mean = nb._mean_log_length
+    _require(mean is None or (mean.shape == (k,) and np.isfinite(mean).all()), "lengths of rows of other parts")
 
 
 def _check_encoding(nb: Any) -> None:

@@ -44,7 +44,7 @@ PRIOR_LOGIT_CONTAMINATION = (-4.0, 2.0)
 PRIOR_SHIFT = (0.0, 0.3)
 _FURTHEST = 1e10  # nats behind the best class: squares of it are still numbers
 _AT_ONCE = 1 << 13  # rows
-_STEPS, _SMALL_GAIN = 60, 1e-7  # Newton steps; nats of gain below which the search ends
+_STEPS, _SMALL_GAIN = 60, 1e-9  # Newton steps; nats of gain below which the search ends
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,9 +97,13 @@ class Kind:
         words += [word for word in ("squashed", "contaminated", "shifts") if getattr(self, word)]
         return ", ".join(words) + (f", g={self.g:g}" if self.g else "")
 
-    def size(self, k: int, c: int) -> int:
-        """Number of parameters for k parts and c classes."""
-        return 0 if self.identity else (1 if self.joint else k) + self.squashed + self.contaminated + c * self.shifts
+    def parameters(self, parts: Sequence[str], classes: Sequence[Any]) -> list[str]:
+        """Names of the parameters in their order, in the symbols of this page."""
+        if self.identity:
+            return []
+        names = ["w"] if self.joint or len(parts) == 1 else [f"w[{part}]" for part in parts]
+        names += ["s"] * self.squashed + ["ε"] * self.contaminated
+        return names + [f"b[{label}]" for label in classes if self.shifts]
 
     def proba(self, tables: Tables, theta: Float[np.ndarray, " p"]) -> Float[np.ndarray, "c n"]:
         """p_ic of the map with given parameters."""
@@ -109,6 +113,8 @@ class Kind:
 
     def prior(self, k: int, c: int) -> tuple[np.ndarray, np.ndarray]:
         """Means and standard deviations of the parameters, in their order: log w, log s, logit ε, b."""
+        if self.identity:
+            return np.zeros(0), np.zeros(0)
         parts = [PRIOR_LOG_POWER] * (1 if self.joint else k)
         parts += [PRIOR_LOG_BEND] * self.squashed + [PRIOR_LOGIT_CONTAMINATION] * self.contaminated
         parts += [PRIOR_SHIFT] * (c * self.shifts)
@@ -336,7 +342,8 @@ class Isotonic:
         if len(self.share) == 1:
             second = np.interp(logit[1], self.log_odds[0], self.share[0])
             return np.stack([1 - second, second])
-        out = np.stack([np.interp(one, *knots) for one, *knots in zip(logit, self.log_odds, self.share, strict=True)])
+        knots = zip(logit, self.log_odds, self.share, strict=True)
+        out = np.stack([np.interp(one, at, share) for one, at, share in knots])
         return out / out.sum(0)
 
     @classmethod
@@ -344,7 +351,8 @@ class Isotonic:
         """Fitted to probabilities p (c, n) of the base and one-hot labels."""
         chosen = range(1, 2) if len(p) == 2 else range(len(p))
         knots = [_steps(one, own, weight) for one, own in zip(_logit(p[chosen]), y[chosen], strict=True)]
-        return cls(base.kind, base.mode, *zip(*knots, strict=True))
+        log_odds, share = zip(*knots, strict=True)
+        return cls(base.kind, base.mode, log_odds, share)
 
 
 def _logit(p: np.ndarray) -> np.ndarray:
@@ -396,8 +404,8 @@ class CalibrationMap:
     log_evidence: float
 
 
-_KEEPING = (Kind(joint=True), Kind(joint=True, squashed=True), Kind(joint=True, contaminated=True))
-_FREE = (Kind(contaminated=True, shifts=True), Kind(squashed=True, shifts=True))
+KEEPING = (Kind(joint=True), Kind(joint=True, squashed=True), Kind(joint=True, contaminated=True))
+FREE = (Kind(contaminated=True, shifts=True), Kind(squashed=True, shifts=True))
 _PRIOR = {"identity": 0.5, "keeping": 0.25, "free": 0.2, "isotonic": 0.05}  # probability of each group of maps
 _ISOTONIC_ROWS = 1000  # from which on an isotonic map is tried
 _LEAST_WEIGHT = 0.01  # of a map in the average
@@ -424,7 +432,7 @@ def fit_family(
     _, c, n = tables.t.shape
     identity = Kind(identity=True)
     if c == 1 or n == 0:
-        return (_with_nodes(FittedMap(identity, np.zeros(0), np.zeros((0, 0)), 0.0, 0.0), 1.0),)
+        return (with_nodes(FittedMap(identity, np.zeros(0), np.zeros((0, 0)), 0.0, 0.0), 1.0),)
     y = one_hot_rows(index, c)
     own = np.log(np.maximum(np.einsum("cn,cn->n", identity.proba(tables, np.zeros(0)), y), 1e-300))
     plain = float(weight @ own)
@@ -440,10 +448,10 @@ def fit_family(
 
     exponents = [0.0]
     if tables.log_length is not None:
-        found = {g: fit(dataclasses.replace(_KEEPING[1], g=g)).log_evidence for g in _EXPONENTS}
+        found = {g: fit(dataclasses.replace(KEEPING[1], g=g)).log_evidence for g in _EXPONENTS}
         exponents = [g for g, value in found.items() if value > max(found.values()) - _PLAINLY_WORSE]
     groups = {"identity": [unchanged]}
-    for name, kinds in (("keeping", _KEEPING), ("free", _FREE)):
+    for name, kinds in (("keeping", KEEPING), ("free", FREE)):
         groups[name] = [fit(dataclasses.replace(kind, g=g)) for g in exponents for kind in kinds]
     score = {
         name: [one.log_evidence + math.log(_PRIOR[name] / len(group)) for one in group]
@@ -466,7 +474,7 @@ def fit_family(
     share[share < _LEAST_WEIGHT * share.sum()] = 0
     share /= share.sum()
     return tuple(
-        _with_nodes(together[at], float(share[at])) for at in np.argsort(-share, kind="stable") if share[at] > 0
+        with_nodes(together[at], float(share[at])) for at in np.argsort(-share, kind="stable") if share[at] > 0
     )
 
 
@@ -486,7 +494,18 @@ def _start(prepared: Prepared, fitted: dict[Kind, FittedMap], y: np.ndarray, wei
     return theta
 
 
-def _with_nodes(fit: FittedMap, share: float) -> CalibrationMap:
+def log_density(
+    prepared: Prepared, theta: Float[np.ndarray, " p"], y: Float[np.ndarray, "c n"], weight: Float[np.ndarray, " n"]
+) -> float:
+    """log p(y, θ | t) in nats, constants of the prior included."""
+    mean, sd = prepared.kind.prior(len(prepared.m), prepared.m.shape[1])
+    z = (theta - mean) / sd
+    log_prior = -0.5 * float(z @ z) - float(np.log(sd).sum()) - 0.5 * len(z) * math.log(2 * math.pi)
+    return log_prior - prepared.derivatives(theta, y, weight)[0]
+
+
+def with_nodes(fit: FittedMap, share: float) -> CalibrationMap:
+    """A map of the average, with the draws of its posterior that predictions average over."""
     p = len(fit.mode)
     nodes = fit.mode[None]
     if p:
@@ -544,3 +563,43 @@ def _softmax(eta: np.ndarray) -> np.ndarray:
 def one_hot_rows(index: Int[np.ndarray, " n"], c: int) -> Float[np.ndarray, "c n"]:
     """[c = y_i] as (c, n)."""
     return (np.arange(c)[:, None] == index).astype(float)
+
+
+def model(kind: Kind, tables: Tables, index: Int[np.ndarray, " n"], weight: Float[np.ndarray, " n"]) -> None:
+    """One map as a NumPyro model: labels given their leave-one-out table.
+
+    Sites `log_power` (k,), `log_bend`, `logit_contamination` and `shift` (c,), as far as the map has them, and `y`.
+    """
+    import jax
+    import jax.numpy as jnp
+    import numpyro
+    import numpyro.distributions as dist
+
+    t, log_prior = jnp.asarray(tables.t), jnp.asarray(tables.log_prior)
+    k, c, n = t.shape
+    if kind.joint:
+        t = t.sum(0, keepdims=True) + log_prior
+        k = 1
+    with numpyro.plate("part", k):
+        log_power = numpyro.sample("log_power", dist.Normal(*PRIOR_LOG_POWER))
+    if kind.g and tables.log_length is not None:
+        lengths = tables.log_length.mean(0, keepdims=True) if kind.joint else tables.log_length
+        t = t * jnp.exp(-kind.g * lengths)[:, None, :]
+    m = (jnp.exp(log_power)[:, None, None] * (t - t.max(1, keepdims=True))).sum(0)
+    if kind.squashed:
+        s = jnp.exp(numpyro.sample("log_bend", dist.Normal(*PRIOR_LOG_BEND)))
+        m = -s * jnp.log1p((m.max(0) - m) / s)
+    if not kind.joint:
+        m = m + log_prior
+    if kind.contaminated:
+        logit = numpyro.sample("logit_contamination", dist.Normal(*PRIOR_LOGIT_CONTAMINATION))
+    if kind.shifts:
+        with numpyro.plate("class", c):
+            shift = numpyro.sample("shift", dist.Normal(*PRIOR_SHIFT))
+        m = m + shift[:, None]
+    log_p = jax.nn.log_softmax(m, axis=0)
+    if kind.contaminated:
+        rho = jnp.full_like(log_p, -math.log(c)) if kind.joint else jax.nn.log_softmax(log_prior, axis=0)
+        log_p = jnp.logaddexp(jax.nn.log_sigmoid(-logit) + log_p, jax.nn.log_sigmoid(logit) + rho)
+    with numpyro.plate("row", n), numpyro.handlers.scale(scale=jnp.asarray(weight)):
+        numpyro.sample("y", dist.Categorical(logits=log_p.T), obs=jnp.asarray(index))

@@ -132,6 +132,13 @@ def calibration(plt: Any) -> Any:
     return plots.calibration(truth == "spam", p, ax=plt.subplots()[1])
 
 
+def calibration_map(plt: Any) -> Any:
+    """What calibration makes of the log odds of breast cancer: thirty columns carry the evidence of a few."""
+    cancer = bayesnb.datasets.load("breast_cancer")
+    nb = bayesnb.CalibratedClassifierLOO(bayesnb.GaussianNB()).fit(cancer.X, cancer.y)
+    return plots.calibration_map(nb, axes=plt.subplots(1, 2, figsize=(9, 4))[1])
+
+
 def comparison(plt: Any) -> Any:
     """Likelihoods of the 30 measurements of the breast cancer data."""
     data = bayesnb.datasets.load("breast_cancer")
@@ -198,6 +205,7 @@ FIGURES = [
     class_probabilities,
     decision_regions,
     calibration,
+    calibration_map,
     comparison,
     feature_weights,
     nomogram,

@@ -1,0 +1,134 @@
+"""The check of a calibrated classifier: the posterior of its map in closed form against NumPyro.
+
+1. Density: log p(θ, y | t) by NumPyro equals the closed form, constants included, at random θ. Exact.
+2. Mode: NumPyro's gradient is zero at the mode that Newton's method found. Exact.
+3. Posterior: mean of each parameter over NUTS draws against the mode, in standard deviations of Laplace's Gaussian.
+4. Prediction: class probabilities averaged over NUTS draws against the average over the nodes fixed by the fit.
+
+Rows 3 and 4 compare an approximation with its target: their thresholds are distances that matter, not error rates.
+"""
+
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from sklearn.base import clone
+
+from .._random import generator
+from .._special import log_floor
+from ..sampling.check import IDENTITY, _halves, _quality, _take
+from ..sampling.nuts import run_chains
+from ..sampling.report import CheckReport, CheckRow, Interval
+from . import _maps
+
+_GRADIENT = 1e-3  # nats a standard deviation: Newton ends where a step gains 1e-9 nats, √2e-9 ≈ 4e-5 of such units
+_MEAN = 0.5  # standard deviations: less than the posterior itself leaves open
+_PROBABILITY = 0.02  # as an average over rows and classes: less than a calibration error that can be measured
+_CHAINS, _DRAWS, _WARMUP, _MOST_ROWS = 4, 500, 300, 2_000
+_LEVEL = 0.9
+
+
+def check(estimator: Any, X: Any, y: Any, *, seed: int = 0, progress_bar: bool = False) -> CheckReport:
+    """Fit a clone on one half of the rows and compare; see `CalibratedClassifierLOO.check`.
+
+    Raises
+    ------
+    ValueError
+        if there are fewer than two rows
+    """
+    from numpyro.infer.util import log_density
+
+    y = np.asarray(y).ravel()
+    if len(y) < 2:
+        raise ValueError(f"`y` has {len(y)} rows; the check fits on one half and predicts the other, so it needs two")
+    rng = generator(seed)
+    train, test = _halves(y, seed)
+    fitted = clone(estimator).fit(_take(X, train), y[train])
+    test = test[np.isin(y[test], fitted.classes_)]
+    training = fitted._training(fitted.estimator_, _take(X, train), y[train], None, None)
+    few = np.sort(rng.permutation(len(training.weight))[:_MOST_ROWS])
+    tables, index, weight = training.tables[few], training.y[few], training.weight[few]
+    kind, c = fitted._parametric_kind(), len(fitted.classes_)
+    prepared, one_hot = _maps.Prepared.of(kind, tables), _maps.one_hot_rows(index, c)
+    fit = _maps.fit_map(prepared, one_hot, weight)
+    sites = partial(_sites, kind, len(prepared.m), c)
+    model = partial(_maps.model, kind, tables, index, weight)
+    sd = np.sqrt(np.diag(fit.covariance))
+    k, spread = len(fit.mode), np.linalg.cholesky(fit.covariance)
+
+    with jax.enable_x64(True):
+        joint = jax.jit(lambda theta: log_density(model, (), {}, sites(theta))[0])
+        worst = 0.0
+        for theta in fit.mode + 3 * rng.standard_normal((16, k)) @ spread.T:
+            ours, theirs = _maps.log_density(prepared, theta, one_hot, weight), float(joint(theta))
+            worst = max(worst, abs(ours - theirs) / max(abs(ours), abs(theirs)))
+        slope = float(np.max(abs(np.asarray(jax.grad(joint)(fit.mode))) * sd))
+    names = list(sites(fit.mode))
+    start = fit.mode + 2 * rng.standard_normal((_CHAINS, k)) @ spread.T
+    starts = {name: np.stack([np.asarray(sites(one)[name]) for one in start]) for name in names}
+    order = np.concatenate([np.ravel(sites(np.arange(k))[name]) for name in sorted(names)]).astype(int)
+    metric = {tuple(sorted(names)): fit.covariance[np.ix_(order, order)]}
+    chains = run_chains(model, starts, metric, seed + 1, draws=_DRAWS, warmup=_WARMUP, progress_bar=progress_bar)
+    draws = np.concatenate([chains[name].reshape(_CHAINS * _DRAWS, -1) for name in names], 1)
+    apart = float(np.max(abs(draws.mean(0) - fit.mode) / sd))
+    nodes = _maps.with_nodes(fit, 1.0)
+    by_nuts = np.mean([prepared.proba(theta) for theta in draws[:: len(draws) // 200]], 0)
+    gap = float(np.mean(abs(by_nuts - _maps.average((nodes,), tables))))
+
+    held_out = _take(X, test)
+    truth, p = np.searchsorted(fitted.classes_, y[test]), fitted.predict_proba(held_out)
+    d = fitted.n_features_in_
+    rows = (
+        _row("1  Density", worst, IDENTITY, "relative", "exact in theory; rounding leaves some 1e-12", kind.name),
+        _row("2  Mode", slope, _GRADIENT, "nats per sd", "Newton ends within 4e-5 standard deviations", ""),
+        _row("3  Posterior, NUTS", apart, _MEAN, "standard dev.", "Laplace's Gaussian has its mean at the mode", ""),
+        _row("4  Prediction", gap, _PROBABILITY, "probability", "mean absolute difference over rows and classes", ""),
+    )
+    return CheckReport(
+        model=repr(estimator),
+        rows=rows,
+        quality=(
+            _quality("estimator, plain", d, fitted.estimator_.predict_log_proba(held_out), truth),
+            _quality("calibrated", d, log_floor(p), truth),
+        ),
+        widest=_widest(fitted, held_out, truth, test, p),
+        level=_LEVEL,
+        settings={
+            "seed": seed,
+            "rows_fitted": len(train),
+            "rows_held_out": len(test),
+            "features": d,
+            "classes": c,
+            "nuts_rows": len(few),
+        },
+    )
+
+
+def _row(name: str, figure: float, threshold: float, unit: str, reason: str, remark: str) -> CheckRow:
+    return CheckRow(name, figure, threshold, unit, bool(figure <= threshold), reason, remark)
+
+
+def _sites(kind: _maps.Kind, k: int, c: int, theta: Any) -> dict[str, Any]:
+    """Parameters by NumPyro site, in their order."""
+    sites, at = {"log_power": theta[:k]}, k
+    if kind.squashed:
+        sites["log_bend"], at = theta[at], at + 1
+    if kind.contaminated:
+        sites["logit_contamination"], at = theta[at], at + 1
+    if kind.shifts:
+        sites["shift"] = theta[at : at + c]
+    return sites
+
+
+def _widest(fitted: Any, X: Any, truth: np.ndarray, positions: np.ndarray, p: np.ndarray) -> tuple[Interval, ...]:
+    """The five held-out rows whose most probable class has the widest credible interval."""
+    top, at = p.argmax(1), np.arange(len(p))
+    low, high = fitted.predict_interval(X, _LEVEL, n_draws=200)[at, top].T
+    labels = [str(label) for label in fitted.classes_]
+    return tuple(
+        Interval(
+            int(positions[i]), labels[top[i]], labels[truth[i]], float(p[i, top[i]]), float(low[i]), float(high[i])
+        )
+        for i in np.argsort(low - high, kind="stable")[:5]
+    )

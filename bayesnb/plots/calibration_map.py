@@ -1,0 +1,86 @@
+"""The map of a calibrated classifier: what it makes of the model's log odds, and its parameters."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._typing import Scalar
+from ..analysis import _maps
+from ._common import check_level, colour, ink, intervals, line, list_down, new_axes
+
+
+def calibration_map(classifier: Any, *, level: Scalar = 0.9, axes: Any = None) -> Any:
+    """Class probabilities before and after calibration, and the fitted parameters with their intervals.
+
+    On the left the log odds that a row's cells give to a class against all others, which are equal among themselves;
+    the class prior is that of the model. The dotted curve is the model's own probability, the solid one the calibrated
+    probability, with its credible band over the posterior of the map. On the right the parameters of the maps on a
+    logarithmic scale: power w, bend s, contamination ε, and eᵇ of the shifts. The identity has none.
+
+    Parameters
+    ----------
+    classifier : fitted `CalibratedClassifierLOO`
+    level : posterior mass of bands and intervals
+    axes : two Axes
+
+    Returns
+    -------
+    array of two Axes
+
+    Raises
+    ------
+    ValueError
+        if `level` is out of range, `axes` are not two, or the classifier has a single class
+    """
+    check_is_fitted(classifier, "maps_")
+    check_level(level)
+    classes = classifier.classes_
+    if len(classes) < 2:
+        raise ValueError("`classifier` has a single class: there is no map")
+    table = classifier.summary(level)
+    table = table[(table["parameter"] != "") & (table["parameter"] != "g")]
+    if axes is None:
+        axes = new_axes(2, figsize=(9, max(4, 1.2 + 0.22 * len(table))))
+    pair = np.asarray(axes, object).ravel()
+    if len(pair) != 2:
+        raise ValueError(f"`axes` has {len(pair)} Axes; two are needed")
+    _draw_curves(pair[0], classifier, level)
+    shift = table["parameter"].str.startswith("b[")
+    low, middle, high = (np.where(shift, np.exp(table[name]), table[name]) for name in ("low", "median", "high"))
+    names = [f"e^{name}" if name.startswith("b[") else name for name in table["parameter"]]
+    labels = [
+        f"{name}  ({share:.0%} {kind})"
+        for name, share, kind in zip(names, table["probability"], table["map"], strict=True)
+    ]
+    intervals(pair[1], np.arange(len(table)), low, middle, high, color=ink(pair[1]), marker="o")
+    list_down(pair[1], labels)
+    pair[1].set_xscale("log")
+    pair[1].axvline(1, color=ink(pair[1]), linewidth=0.8, linestyle=":")
+    pair[1].set_xlabel(f"parameter, {level:.0%} interval")
+    return pair
+
+
+def _draw_curves(ax: Any, classifier: Any, level: Scalar) -> None:
+    classes = classifier.classes_
+    log_prior = np.asarray(classifier.estimator_.class_log_prior_)
+    parts = len(classifier.estimator_._blocks_of_parts()) if hasattr(classifier.estimator_, "_blocks_of_parts") else 1
+    power = next((float(np.exp(one.mode[0])) for one in classifier.maps_ if len(one.mode)), 1.0)
+    reach = 8 / min(power, 1.0)
+    x = np.linspace(-reach, reach, 201)
+    lengths = None if classifier._mean_log_length is None else np.zeros((parts, len(x)))
+    draws = _maps.draw(classifier.maps_, np.random.default_rng(0), 200)
+    for k in range(1, 2) if len(classes) == 2 else range(len(classes)):
+        t = np.zeros((parts, len(classes), len(x)))
+        t[:, k] = x / parts
+        tables = _maps.Tables(t, np.repeat(log_prior[:, None], len(x), 1), lengths)
+        before = np.exp(tables.joint[k] - np.logaddexp.reduce(tables.joint, axis=0))
+        after = _maps.average(classifier.maps_, tables)[k]
+        low, high = np.quantile(
+            [kind.proba(tables, theta)[k] for kind, theta in draws], [(1 - level) / 2, (1 + level) / 2], axis=0
+        )
+        ax.plot(x, before, color=colour(k), linewidth=0.8, linestyle=":")
+        ax.fill_between(x, low, high, color=colour(k), alpha=0.2, linewidth=0)
+        ax.plot(x, after, label=str(classes[k]), **(line(k) | ({"linestyle": "-"} if len(classes) == 2 else {})))
+    ax.set(ylim=(-0.02, 1.02), xlabel="log odds of the class by the row's cells, nats", ylabel="probability")
+    ax.legend(title="class", frameon=False, loc="upper left")
