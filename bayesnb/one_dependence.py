@@ -42,7 +42,7 @@ from ._typing import Array, Float, Int, Real, Sparse
 from .base import as_jax
 from .families.categorical import DirichletCategorical
 from .families.classes import DirichletClasses
-from .naive_bayes import NaiveBayes, Rows, Statistics
+from .naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
 from .statistics import Counts, class_totals
 
 BLOCK = "x"  # the name of the table among statistics, and of the levels among rows
@@ -72,6 +72,9 @@ class OneDependence:
     weights: Float[Array, " d"]
     sizes: tuple[int, ...] = field(metadata={"static": True})
     blank: ClassVar[float] = float("nan")  # what marks a missing cell, as in all families of levels
+
+    blank: ClassVar[float] = float("nan")
+    """What a cell that is not there holds: NaN, left out."""
 
     @classmethod
     def prior(
@@ -152,16 +155,26 @@ class OneDependence:
             total[at[part] < 0] = -np.inf
             yield part, total
 
-    def log_joint(self, rows: Rows) -> Float[np.ndarray, "n c"]:
-        """log Σ_j v_j p_j(y, x | data) over the parents that are not missing, their weights divided by their sum."""
+    def log_joint(self, rows: Rows, theta: Parameters | None = None) -> Float[np.ndarray, "*s n c"]:
+        """log Σ_j v_j p_j(y, x | data) over the parents that are not missing, their weights divided by their sum.
+
+        With draws of `sample`, log p_j(y, x | θ_j) of the parent of each draw.
+        """
+        if theta is not None:
+            at, keys = self._places(rows[BLOCK]), theta[BLOCK]["key"]
+            drawn = np.array([self._draw(at, key) for key in keys.ravel().tolist()])
+            return drawn.reshape(*keys.shape, len(at), len(self.alpha))
         table = np.empty((len(rows[BLOCK]), len(self.alpha)))
         for part, of_parents in self.log_parents(rows):
             table[part] = self._pooled(of_parents, self.classes.log_predictive())
         return table
 
-    def log_parts(self, rows: Rows, parts: Any = None, theta: None = None) -> Float[np.ndarray, "1 n c"]:
-        """`log_joint` without the class probabilities, log p(x | y, data): the one part there is."""
-        return (self.log_joint(rows) - self.classes.log_predictive())[None]
+    def log_parts(
+        self, rows: Rows, parts: Any = None, theta: Parameters | None = None
+    ) -> Float[np.ndarray, "1 *s n c"]:
+        """`log_joint` without the class probabilities, log p(x | y, data) or log p(x | y, θ_j): there is one part."""
+        log_pi = self.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"][..., None, :]
+        return (self.log_joint(rows, theta) - log_pi)[None]
 
     def log_loo_parents(
         self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse
@@ -238,28 +251,56 @@ class OneDependence:
 
     # --- draws ------------------------------------------------------------------------------------------------------
 
-    def draws(self, rows: Rows, n: int, seed: int) -> Iterator[Float[np.ndarray, "n c"]]:
-        """log p_j(y, x | θ_j), a table for each draw of a parent j, with probability v_j, and of its parameters θ_j.
+    def sample(self, key: np.random.Generator, shape: tuple[int, ...] = ()) -> Parameters:
+        """Draws of a parent j, with probability v_j, and of its parameters θ_j.
 
-        A draw is the same for all rows, and depends on nothing but the seed and its number; a row whose x_j is missing
-        takes the parent that the same random number gives among those it has.
+        Of θ_j, which is as large as the table, only the class probabilities are given. The rest is a key, from which
+        `log_joint` draws it again: a draw is the same for all rows, in whatever blocks they come.
         """
-        at = self._places(rows[BLOCK])
-        v = np.where(at < 0, 0, np.maximum(self.weights, np.finfo(float).tiny)).cumsum(1)
-        for s in range(n):
-            parents = (np.random.default_rng([seed, s]).random() * v[:, -1:] < v).argmax(1)
-            parents[v[:, -1] == 0] = -1  # no parent: the class alone
-            table = np.empty((len(at), len(self.alpha)))
-            for j in np.unique(parents):
-                some, rng = parents == j, np.random.default_rng([seed, s, j + 1])
-                table[some] = self._drawn(at[some], int(j), rng) if j >= 0 else self.classes.sample(rng)["log_pi"]
-            yield table
+        keys = key.integers(1 << 63, size=shape)
+        log_pi = [np.logaddexp.reduce(self._drawn_pairs(*self._drawn_parent(k))[1], 1) for k in keys.ravel().tolist()]
+        return {CLASS: {"log_pi": np.reshape(log_pi, (*shape, -1))}, BLOCK: {"key": keys}}
 
-    def _drawn(self, at: np.ndarray, j: int, rng: np.random.Generator) -> Float[np.ndarray, "n c"]:
-        """log p_j(y, x | θ_j) of rows of levels at one draw of θ_j."""
-        own = self.levels(j)
+    def _draw(self, at: Int[np.ndarray, "n d"], key: int) -> Float[np.ndarray, "n c"]:
+        """log p_j(y, x | θ_j) of rows of places; without x_j they take the parent that the key gives among the others.
+
+        A row without a single cell has the class probabilities of the draw.
+        """
+        first, _ = self._drawn_parent(key)
+        there = at >= 0
+        some, parents = there.any(1), np.full(len(at), first)
+        lost = some & ~there[:, first]
+        if lost.any():
+            v = np.where(there[lost], self._floored, 0).cumsum(1)
+            parents[lost] = (np.random.default_rng(key).random() * v[:, -1:] < v).argmax(1)
+        table = np.empty((len(at), len(self.alpha)))
+        if not some.all():
+            table[~some] = np.logaddexp.reduce(self._drawn_pairs(first, key)[1], 1)
+        for j in np.unique(parents[some]):
+            own = some & (parents == j)
+            table[own] = self._drawn(at[own], int(j), key)
+        return table
+
+    @property
+    def _floored(self) -> Float[np.ndarray, " d"]:
+        """v, no weight of which is zero: of the parents that a row has, one is always possible."""
+        return np.maximum(self.weights, np.finfo(float).tiny)
+
+    def _drawn_parent(self, key: int) -> tuple[int, int]:
+        """The parent of a draw, and the key again."""
+        v = self._floored.cumsum()
+        return int((np.random.default_rng(key).random() * v[-1] < v).argmax()), key
+
+    def _drawn_pairs(self, j: int, key: int) -> tuple[np.random.Generator, Float[np.ndarray, "c kj"]]:
+        """log p(y, x_j | θ_j) of a draw, and the generator that goes on with the children."""
+        rng, own = np.random.default_rng([key, j]), self.levels(j)
+        pairs = log_dirichlet(rng, _diagonal(self.alpha[:, own, own]).reshape(-1))
+        return rng, pairs.reshape(len(self.alpha), -1)
+
+    def _drawn(self, at: Int[np.ndarray, "n d"], j: int, key: int) -> Float[np.ndarray, "n c"]:
+        """log p_j(y, x | θ_j) of rows of places at one draw of θ_j; x_j is there."""
+        own, (rng, pairs) = self.levels(j), self._drawn_pairs(j, key)
         alpha = self.alpha[:, own]
-        pairs = log_dirichlet(rng, _diagonal(alpha[:, :, own]).reshape(-1)).reshape(len(alpha), -1)
         children = log_gamma(rng, alpha)
         sums = np.logaddexp.reduceat(children, self.offsets[:-1], axis=-1)
         children -= np.repeat(sums, self.sizes, axis=-1)
@@ -386,13 +427,16 @@ class OneDependence:
         Only of the levels that are used, −1 for a missing one, which gives 0.
         """
         there = used >= 0
-        u = used[there]
+        u, places = used[there], np.ix_(there, there)
         feature = np.repeat(np.arange(len(self.sizes)), self.sizes)[u]
-        alpha = self.alpha[:, u]
-        cells = np.log(alpha[:, :, u]) - np.log(self._by_feature(alpha))[:, :, feature]
-        cells[:, np.arange(len(u)), np.arange(len(u))] = np.log(self.alpha[:, u, u]) - np.log(self._totals[feature])
-        table = np.zeros((len(used), len(used), len(alpha)))
-        table[np.ix_(there, there)] = np.moveaxis(cells, 0, -1)
+        pairs = np.log(self.alpha[:, u, u]) - np.log(self._totals[feature])
+        table = np.zeros((len(used), len(used), len(self.alpha)))
+        for y, alpha in enumerate(self.alpha):  # one class at a time: the table is large
+            own = alpha[u]
+            cells = np.log(own[:, u])
+            cells -= np.log(self._by_feature(own))[:, feature]
+            np.fill_diagonal(cells, pairs[y])
+            table[:, :, y][places] = cells
         return table
 
 

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from ..sampling.report import CheckReport
 
 MAX_BYTES = 1 << 30
-"""Largest table of counts that `OneDependenceNB` makes, in bytes of float64; fitting takes some three times as much."""
+"""Largest table of counts that `OneDependenceNB` makes, in bytes of float64.
+
+Fitting holds two of that size, batches nearly four, prediction and `loo` up to five more than the fitted model.
+"""
 
 _DRAWN = 1 << 22  # probabilities kept at a time for the quantiles of draws
 
@@ -59,7 +62,8 @@ class OneDependenceNB(AbstractLevels):
     min_categories : int, (d,) or None, default None
         least number of levels of a feature of whole numbers, whose levels are 0 … max
     max_bytes : int, default 2³⁰
-        largest table of counts, 8 c (Σ_j k_j)² bytes; more levels than that are refused
+        largest table of counts, 8 c (Σ_j k_j)² bytes; more levels than that are refused. Fitting holds two of that
+        size, prediction up to five more
 
     Attributes
     ----------
@@ -87,9 +91,10 @@ class OneDependenceNB(AbstractLevels):
     speak of different rows, and there is no `log_evidence_`.
 
     *Stacking.* "loo" maximises the score of averaged class probabilities, which is concave in the weights. The
-    prediction averages joint densities with the same weights. Most weights become zero. Equal weights predicted better
-    in most tables that we tried, stacked ones in some with hundreds of rows: compare both. Weights are fitted to all
-    rows, and stay as they are in `loo`. There is no `partial_fit`, `forget` or `merge` with "loo": these rows are gone.
+    prediction averages joint densities with the same weights. Most weights become nearly zero. Equal weights predicted
+    better in most tables that we tried, stacked ones in some with hundreds of rows: compare both. Weights are fitted to
+    all rows, and stay as they are in `loo`. With "loo" there is no `partial_fit`, `forget` or `merge`, because they do
+    not see all rows.
 
     *Draws.* A draw is a parent j, with probability v_j, and parameters of its model. So intervals and `uncertainty`
     tell how far the probability would move if parent and parameters were known. Parents that disagree make them wide.
@@ -269,18 +274,21 @@ class OneDependenceNB(AbstractLevels):
         whose x_j is missing takes another parent. The mean of the draws is Σ_j v_j E p_j(y | x, θ_j); with each draw
         weighted by p_j(x | θ_j) it is `predict_proba`.
         """
-        return np.exp(np.stack([*self._draws(self._encode(X), n_draws, _fixed(seed))]))
+        check_is_fitted(self)
+        drawn = (np.exp(np.moveaxis(log_p, -1, 0)) for _, log_p in self._draws(X, n_draws, seed))
+        return np.concatenate(list(drawn), 1)
 
-    def _draws(self, rows: Rows, n_draws: int, seed: int) -> Iterator[np.ndarray]:
-        return (log_normalize(table) for table in self.posterior_.draws(rows, n_draws, seed))
-
-    def _draws_by_rows(self, X: Any, n_draws: int, seed: int) -> Iterator[tuple[slice, np.ndarray]]:
-        """Log probabilities (n, c, s) of some rows at a time, the same draws for all."""
-        x = self._encode(X)[BLOCK]
+    def _draws(
+        self, X: Any, n_draws: int, seed: int | np.random.Generator | None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """Log class probabilities (n, c, s) of some rows at a time, the same draws for all."""
+        rows, posterior = self._encode(X), self.posterior_
+        theta = posterior.sample(generator(seed), (n_draws,))
         step = max(1, _DRAWN // (n_draws * len(self.classes_)))
-        for at in range(0, len(x), step):
-            part = slice(at, min(at + step, len(x)))
-            yield part, np.stack([*self._draws({BLOCK: x[part]}, n_draws, seed)], -1)
+        for at in range(0, len(rows[BLOCK]), step):
+            part = slice(at, min(at + step, len(rows[BLOCK])))
+            table = posterior.log_joint({BLOCK: rows[BLOCK][part]}, theta)
+            yield part, np.moveaxis(log_normalize(table), 0, -1)
 
     def predict_interval(
         self,
@@ -308,7 +316,7 @@ class OneDependenceNB(AbstractLevels):
         if not 0 < level < 1:
             raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
         tails = [(1 - level) / 2, (1 + level) / 2]
-        parts = [np.quantile(np.exp(log_p), tails, -1) for _, log_p in self._draws_by_rows(X, n_draws, _fixed(seed))]
+        parts = [np.quantile(np.exp(log_p), tails, -1) for _, log_p in self._draws(X, n_draws, seed)]
         return np.moveaxis(np.concatenate(parts, 1), 0, -1)
 
     def uncertainty(
@@ -326,7 +334,7 @@ class OneDependenceNB(AbstractLevels):
         from ..sampling.intervals import Uncertainty
 
         parts = []
-        for _, log_p in self._draws_by_rows(X, _checked_draws(method, n_draws), _fixed(seed)):
+        for _, log_p in self._draws(X, _checked_draws(method, n_draws), seed):
             p = np.exp(log_p)
             mean = p.mean(-1)
             total = -(mean * log_floor(mean)).sum(1)
@@ -369,6 +377,22 @@ class OneDependenceNB(AbstractLevels):
     @property
     def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:
         raise AttributeError("OneDependenceNB has no linear form: its discriminant takes pairs of features")
+
+    def _weight_labels(self, names: np.ndarray | None) -> np.ndarray:
+        raise AttributeError("OneDependenceNB has no linear form: its discriminant takes pairs of features")
+
+    @property
+    def _prior_name(self) -> str:
+        raise ValueError(
+            "OneDependenceNB learns each class together with a parent, so there is no class prior to set; fit with a "
+            "`sample_weight` that gives the classes the frequencies wanted"
+        )
+
+    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        raise ValueError(
+            "OneDependenceNB is an average of models, not a class prior times blocks of columns, so it cannot be a "
+            "part of another model; use it by itself, or CategoricalNB there"
+        )
 
     # --- one parent, and the NumPyro side ---------------------------------------------------------------------------
 
@@ -499,11 +523,6 @@ class OneDependenceNB(AbstractLevels):
         tags.input_tags.string = True
         tags.input_tags.positive_only = True
         return tags
-
-
-def _fixed(seed: int | np.random.Generator | None) -> int:
-    """A number that every block of rows starts from."""
-    return seed if isinstance(seed, int) else int(generator(seed).integers(1 << 32))
 
 
 def _checked_draws(method: str, n_draws: int | None) -> int:
