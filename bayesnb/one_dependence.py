@@ -71,7 +71,6 @@ class OneDependence:
     alpha: Float[Array, "c k k"]
     weights: Float[Array, " d"]
     sizes: tuple[int, ...] = field(metadata={"static": True})
-    blank: ClassVar[float] = float("nan")  # what marks a missing cell, as in all families of levels
 
     blank: ClassVar[float] = float("nan")
     """What a cell that is not there holds: NaN, left out."""
