@@ -158,6 +158,123 @@ def traced_products(value: Array, weight: Array, log_scale: Array, t: Array, ord
     return _finish(t, log_scale, *found)
 
 
+def products_without(
+    value: np.ndarray, weight: np.ndarray, log_scale: Value, t: np.ndarray, at: np.ndarray, w: np.ndarray
+) -> Float[np.ndarray, "g q"]:
+    """Σ_i w_i log f_−i(v_i; eᵗ) of one class and feature after q cells have left, each by itself, on the host.
+
+    With T_i the kernels around cell i, cell a of weight w takes w K_ia from it: log T_i + log(1 − w K_ia/T_i).
+    Where that is more than half of T_i, the other kernels are added up without it, so that no digits are lost.
+
+    Parameters
+    ----------
+    value, weight : (m,) cells, all of positive weight
+    t : (g,) logarithms of bandwidths
+    at, w : (q,) the cell that a weight is taken from, and that weight
+    """
+    m, total = len(value), weight.sum()
+    far, tiny = 1e70, 1e-12  # as in `_others`; the share of a weight that is rounding
+    left = cells_left(weight, at, w)
+    spare, mass = np.maximum(weight - 1, 0), total - np.minimum(weight, 1)
+    product, own, level = np.zeros((len(t), len(at))), np.zeros(len(at)), np.zeros(len(at))
+    around = np.full((len(t), m), -np.inf)  # log of the kernels of all other cells around each
+    scale = np.exp(log_scale)
+    step = max(1, min(_CELLS // max(m, len(at)), 1000))  # the product of 1,000 factors of ½ is a number
+    everyone = np.array_equal(at, np.arange(m))
+    with np.errstate(over="ignore", divide="ignore"):
+        for begin in range(0, m if m > 1 else 0, step):
+            here = np.arange(begin, min(begin + step, m))
+            itself = np.arange(len(here)), here
+            beyond = square(np.clip((value[here, None] - value) / scale, -far, far))
+            beyond[itself] = far * far
+            near = beyond.min(1)
+            beyond -= near[:, None]
+            rest = mass[here, None] - w
+            counted = np.where((rest > tiny * total) & (here[:, None] != at), weight[here, None], 0)
+            own += counted.sum(0)
+            level += (counted * np.log(np.where(counted > 0, rest, 1))).sum(0)
+            unit = weight[begin]
+            uniform = bool(((counted == unit) | (here[:, None] == at)).all())
+            kernels = np.empty_like(beyond)
+            for g, rate in enumerate(np.exp(2 * (log_scale - t))):
+                _decay(beyond, -0.5 * rate, kernels)
+                kernels[itself] = 0
+                log_near = -0.5 * rate * near
+                around[g, here] = np.log(kernels @ weight) + log_near
+                log_t = np.logaddexp(np.log(spare[here]), around[g, here])
+                share = kernels * np.exp(log_near - log_t)[:, None]
+                lost = share if everyone else share[:, at]
+                lost *= w
+                i, q = np.nonzero(lost > 0.5) if lost.max(initial=0) > 0.5 else (here[:0], here[:0])
+                lost[i, q] = 0
+                if uniform:  # one logarithm for all factors, each of which is at least ½
+                    product[g] += unit * np.log(np.multiply.reduce(np.subtract(1, lost, out=lost), axis=0))
+                else:
+                    product[g] += np.einsum("iq,iq->q", counted, np.log1p(np.negative(lost, out=lost), out=lost))
+                product[g] += log_t @ counted
+                if len(i):
+                    others = _log_kernels(beyond[i], weight, rate, here[i], at[q]) + log_near[i]
+                    some = np.log(left[q] * kernels[i, at[q]]) + log_near[i]
+                    kept = np.logaddexp(np.logaddexp(np.log(spare[here[i]]), others), some)
+                    alone = np.isinf(kept)  # nothing is left that could foretell this cell: it does not count
+                    gain = counted[i, q] * np.where(alone, 0, kept - log_t[i])
+                    product[g] += np.bincount(q, gain, len(at))
+        rest = total - w - np.minimum(left, 1)
+        counted = np.where(rest > tiny * total, left, 0)
+        kept = np.logaddexp(np.log(np.maximum(left - 1, 0)), around[:, at])
+        product += counted * np.where(counted > 0, kept, 0)
+        level += counted * np.log(np.where(counted > 0, rest, 1))
+    own += counted
+    return product - level - own * (t[:, None] + 0.5 * LOG_2PI)
+
+
+def _log_kernels(beyond: np.ndarray, weight: np.ndarray, rate: Value, *without: np.ndarray) -> np.ndarray:
+    """log Σ_k w_k exp(−½ rate · beyond_k), (b,), without two of the cells of each row."""
+    beyond = beyond.copy()
+    for cell in without:
+        beyond[np.arange(len(beyond)), cell] = np.inf
+    near = beyond.min(1)
+    near = np.where(np.isinf(near), 0, near)
+    return np.log(np.exp(-0.5 * rate * (beyond - near[:, None])) @ weight) - 0.5 * rate * near
+
+
+def cells_left(weight: np.ndarray, at: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """What is left of the weight of some cells; nothing where the rest is rounding."""
+    left = weight[at] - w
+    return np.where(abs(left) > 1e-12 * (weight[at] + w), left, 0)
+
+
+def search_without(
+    product: Callable[[np.ndarray, np.ndarray], np.ndarray], low: Value, high: Value, centre: Value, q: int
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """`search` for q posteriors at once: those whose ranges agree share their nodes, which is nearly all of them.
+
+    Parameters
+    ----------
+    product : nodes (g,) and which of the posteriors (p,) → log products (g, p)
+
+    Returns
+    -------
+    of every set of posteriors with one range: which, (p,), nodes (g,), log densities (g, p)
+    """
+    waiting = [(0, low, high, np.arange(q))]
+    sizes = SEARCH, SEARCH, NODES
+    while waiting:
+        level, low, high, which = waiting.pop()
+        size = sizes[level]
+        t = low + (high - low) * np.linspace(0, 1, size)
+        value = product(t, which) - 0.5 * (t[:, None] - centre) ** 2
+        near = value > value.max(0) - DEPTH
+        if level == len(sizes) - 1:
+            yield which, t, value
+            continue
+        first = np.maximum(near.argmax(0) - 1, 0)
+        last = np.minimum(size - near[::-1].argmax(0), size - 1)
+        for pair in np.unique(first * size + last):
+            f, g = divmod(int(pair), size)
+            waiting.append((level + 1, t[f], t[g], which[(first == f) & (last == g)]))
+
+
 @jax.custom_jvp
 def traced_product(value: Array, weight: Array, log_scale: Array, t: Array) -> Array:
     """Σ_i w_i log f_−i(v_i; eᵗ) in JAX, differentiable in t: the slope comes with the value, and nothing is stored."""
@@ -265,6 +382,26 @@ def log_density_of_cells(u: Array, value: Array, weight: Array, log_scale: Value
     if xp is jnp:
         return jax.lax.map(lambda one: at(one[None])[0], t)
     return np.concatenate([at(t[some : some + step]) for some in range(0, len(t), step)])
+
+
+def log_density_without(
+    value: np.ndarray, weight: np.ndarray, log_scale: Value, t: np.ndarray, at: np.ndarray, w: np.ndarray
+) -> Float[np.ndarray, "g q"]:
+    """log f(v_a; eᵗ) at cells whose weight w has left the kernels, in nats; 0 where no cell is left."""
+    left, mass = cells_left(weight, at, w), weight.sum() - w
+    found = np.empty((len(t), len(at)))
+    step = max(1, _CELLS // len(value))
+    with np.errstate(over="ignore", divide="ignore"):
+        for begin in range(0, len(at), step):
+            some = np.arange(begin, min(begin + step, len(at)))
+            cell = at[some]
+            beyond = square(np.clip((value[cell, None] - value) / np.exp(log_scale), -1e70, 1e70))
+            for g, rate in enumerate(np.exp(2 * (log_scale - t))):
+                others = _log_kernels(beyond, weight, rate, cell)
+                found[g, some] = np.logaddexp(np.log(left[some]), others)
+        there = mass > 1e-12 * weight.sum()
+        found -= np.log(np.where(there, mass, 1)) + 0.5 * LOG_2PI + t[:, None]
+    return np.where(there, found, 0)
 
 
 def blockwise(

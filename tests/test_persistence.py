@@ -262,8 +262,10 @@ def test_the_header_can_be_read(tmp_path: Path) -> None:
 
 def test_every_estimator_can_be_saved() -> None:
     public = {getattr(bayesnb, name) for name, home in bayesnb._HOME.items() if home == "estimators"}
-    assert set(persistence.ESTIMATORS.values()) == public | {getattr(drop_in, name) for name in drop_in.__all__}
-    assert set(persistence.ESTIMATORS.values()) == {type(nb) for nb, _ in CASES.values()}
+    around = {bayesnb.CalibratedClassifierLOO}  # of one of the others; tests/analysis/test_calibration.py saves it
+    own = set(persistence.ESTIMATORS.values()) - around
+    assert own == public | {getattr(drop_in, name) for name in drop_in.__all__}
+    assert own == {type(nb) for nb, _ in CASES.values()}
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------

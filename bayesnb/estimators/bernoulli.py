@@ -1,5 +1,6 @@
 """Bernoulli naive Bayes for scikit-learn users."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.utils import Tags
 from ..families.bernoulli import BetaBernoulli
 from ..naive_bayes import Rows, Statistics
 from ._base import BLOCK, AbstractNB, numeric, refuse
+from ._left_out import leave_out
 
 
 class BernoulliNB(AbstractNB):
@@ -111,6 +113,9 @@ class BernoulliNB(AbstractNB):
     @property
     def _prior_follows_rows(self) -> bool:
         return isinstance(self.alpha, str)
+
+    def _leave_out(self, left: Any, total: np.ndarray, prior: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        return leave_out(self, left, total, prior)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,5 +1,6 @@
 """Exponential naive Bayes."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from sklearn.utils import Tags
 from ..families.exponential import GammaExponential
 from ..naive_bayes import Rows, Statistics
 from ._base import BLOCK, AbstractNB, numeric, positive, refuse_no_amounts
+from ._left_out import leave_out
 
 _FIRM = 1e5  # pseudo-rows of a column of zeros, for every row fitted
 _LEAST = 1e-280  # of a mean, so that a rate is a number; below, a column counts as one of zeros
@@ -88,6 +90,9 @@ class ExponentialNB(AbstractNB):
     @property
     def _prior_follows_rows(self) -> bool:
         return self.beta is None
+
+    def _leave_out(self, left: Any, total: np.ndarray, prior: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        return leave_out(self, left, total, prior)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

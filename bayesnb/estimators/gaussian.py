@@ -14,6 +14,7 @@ from ..families.pooled_gaussian import PooledNormalInverseGamma
 from ..naive_bayes import Parameters, Rows, Statistics
 from ..statistics import Moments
 from ._base import BLOCK, AbstractNB, numeric, positive
+from ._left_out import by_cells, side_by_side
 
 # The default prior, in pseudo-rows: see the Notes of GaussianNB.
 _KAPPA, _SHAPE = 0.1, 1.0
@@ -182,22 +183,6 @@ class GaussianNB(AbstractNB):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def side_by_side(left: Moments, c: int) -> Moments:
-    """Moments (g · c, d) of g groups as those of g · d features, (c, g · d)."""
-    return map_leaves(lambda leaf: leaf.reshape(-1, c, leaf.shape[1]).swapaxes(0, 1).reshape(c, -1), left)
-
-
-def by_cells(posterior: Any, d: int) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """Rows (n, d) and the group of each (n,) → (n, c), from a block of g · d features, those of each group in turn."""
-
-    def table(x: np.ndarray, group: np.ndarray) -> np.ndarray:
-        features = group[:, None] * d + np.arange(d)
-        cells = posterior.select(features.ravel()).log_cells(x.ravel())
-        return cells.reshape(len(cells), *x.shape).sum(-1).T
-
-    return table
 
 
 def column_scale(moments: Moments) -> tuple[np.ndarray, np.ndarray]:

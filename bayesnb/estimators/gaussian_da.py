@@ -14,7 +14,8 @@ from ..families.known_gaussian import KnownVarianceNormal
 from ..families.tied_gaussian import TiedNormalInverseWishart
 from ..naive_bayes import Parameters, Rows, Statistics
 from ._base import BLOCK, AbstractNB, numeric
-from .gaussian import by_cells, column_scale, refuse_overflow, side_by_side
+from ._left_out import by_cells, side_by_side
+from .gaussian import column_scale, refuse_overflow
 
 # The default prior, in pseudo-rows: see the Notes of GaussianDA.
 _KAPPA, _DEGREES = 0.1, 1.0

@@ -1,5 +1,6 @@
 """Poisson naive Bayes."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from sklearn.utils import Tags
 from ..families.poisson import GammaPoisson
 from ..naive_bayes import Rows, Statistics
 from ._base import BLOCK, AbstractNB, numeric, positive, refuse_no_amounts
+from ._left_out import leave_out
 
 
 class PoissonNB(AbstractNB):
@@ -80,6 +82,9 @@ class PoissonNB(AbstractNB):
     @property
     def _prior_follows_rows(self) -> bool:
         return self.beta is None
+
+    def _leave_out(self, left: Any, total: np.ndarray, prior: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        return leave_out(self, left, total, prior)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -75,6 +75,12 @@ class BetaBernoulli(AbstractConjugate):
         """Σ_j x log a/(a+b) + (1−x) log b/(a+b): the posterior mean plugged in, which is Laplace's rule."""
         return self.log_likelihood(self.mean(), x)
 
+    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
+        """x log a/(a+b) + (1−x) log b/(a+b) of each cell of one row, 0 where it is missing."""
+        xp = namespace(x, self.a)
+        level = x * xp.log(self.a) + (1 - x) * xp.log(self.b) - xp.log(self.a + self.b)
+        return xp.where(xp.isnan(x), 0, level)
+
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: a − wx for a and b − w(1−x) for b in the classes where the row has weight w."""
 

@@ -77,6 +77,12 @@ class GammaExponential(AbstractConjugate):
 
         return over_classes(log_lomax, x, self.a, self.b, xp.log(self.a) - xp.log(self.b))
 
+    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
+        """Lomax density of each cell of one row, 0 where it is missing: the summands of `log_predictive`."""
+        xp = namespace(x, self.a)
+        level = xp.log(self.a) - xp.log(self.b)
+        return xp.where(xp.isnan(x), 0, level - (self.a + 1) * xp.log1p(xp.where(xp.isnan(x), 0, x) / self.b))
+
     def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: a − w for a and b − wx for b in the classes where the row has weight w."""
 

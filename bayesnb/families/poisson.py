@@ -96,6 +96,13 @@ class GammaPoisson(AbstractConjugate):
         line = contract(x, -xp.log1p(self.b), -self.a * xp.log1p(1 / self.b))
         return log_rising_sum(counts, self.a) + line
 
+    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
+        """Negative binomial of each cell of one row, 0 where it is missing: the summands of `log_predictive`."""
+        xp = namespace(x, self.a)
+        count = xp.where(xp.isnan(x), 0, x)
+        line = -self.a * xp.log1p(1 / self.b) - count * xp.log1p(self.b)
+        return xp.where(xp.isnan(x), 0, log_rising_cells(self.a, count) - gammaln(count + 1) + line)
+
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: a − wx for a and b − w for b in the classes where the row has weight w."""
 

@@ -6,10 +6,19 @@
 A conjugate posterior forgets a row in closed form, so the table p(x_i, y = c | D₋ᵢ) costs little more than a table of
 predictions.
 
-Two leave-one-outs. Some estimators scale their default prior by the data: GaussianNB, GaussianDA, KernelNB.
-`prior="kept"` leaves that prior as all rows made it, row i included, as `prior_` has it. `prior="refit"` takes row i
-out of the prior's scale too, and equals a fit on all other rows. With all other priors the two are the same. What is
-learnt of the encoding stays in both: the labels, the levels of CategoricalNB, the kind of a column in MixedNB("auto").
+There are two leave-one-outs. Some estimators scale their default prior by the data: GaussianNB, GaussianDA, KernelNB,
+PoissonNB, ExponentialNB, and BernoulliNB with alpha="clop". `prior="kept"` leaves that prior as all rows made it, row i
+included, as `prior_` has it. `prior="refit"` takes row i out of the prior's scale too, and equals a fit on all other
+rows. With all other priors the two are the same. Both keep the encoding: the labels, the levels of CategoricalNB, the
+columns of MixedNB("auto").
+
+The difference matters for few rows. With GaussianNB on 15 irises (every tenth row, three columns) a log class
+probability log p(y = c | x_i, D₋ᵢ) differs by up to 0.54 nats, and by up to 1.04 where one cell is an outlier (20 cm
+for 5.1). The log loss is 0.404 (kept) and 0.408 (refit). On all 150 irises single values still differ by up to 0.41
+nats, the log losses by 0.0001.
+
+The price, in tables of predictions: "kept" a few; "refit" some tens for GaussianNB, where every row has a prior of its
+own, and one Cholesky factor a row and class for GaussianDA; for KernelNB one posterior of the bandwidths a row.
 
 References
 ----------
@@ -18,6 +27,7 @@ Statistics and Computing 27, §2.1 (elpd, its standard error and p_loo); there b
 """
 
 import functools
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -32,7 +42,7 @@ from .._rows import is_missing_free, slices
 from .._special import log_normalize
 from .._typing import Float, Shaped, Sparse
 from ..naive_bayes import NaiveBayes, Rows, Statistics
-from ..statistics import Moments, class_totals, one_hot
+from ..statistics import Moments, Scatter, class_totals, one_hot
 
 _CELLS = 1 << 17  # numbers of a table of statistics of many groups: 1 MiB
 
@@ -214,6 +224,25 @@ def loo(
     ValueError
         if the rows cannot all have been fitted, because a class or a count holds less weight than they have; if `prior`
         is neither "kept" nor "refit"; if `groups` has not one label for each row
+
+    Notes
+    -----
+    "kept" subtracts a row from a posterior. Digits are lost where an outlier carries nearly all of a sum of squares
+    under a narrow prior of your own: 7e-4 nats for a cell 10⁶ prior scales away. "refit" adds up the other rows instead
+    and does not lose them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayesnb import GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[::10, :3], y[::10]
+    >>> nb = GaussianNB().fit(X, y)
+    >>> round(nb.loo(X, y).log_loss, 3), round(nb.loo(X, y, prior="refit").log_loss, 3)
+    (0.404, 0.408)
+    >>> without = GaussianNB().fit(X[1:], y[1:])  # row 0 predicted by all others
+    >>> bool(abs(nb.loo(X, y, prior="refit").log_proba[0] - without.predict_log_proba(X[:1])[0]).max() < 1e-12)
+    True
     """
     if prior not in ("kept", "refit"):
         raise ValueError(f"`prior` is {prior!r}; choose 'kept' or 'refit'")
@@ -241,6 +270,62 @@ def loo(
         None if list(parts) == ["x"] else parts,
         prior,
     )
+
+
+def copies(X: Any, y: Any) -> np.ndarray:
+    """Group labels of rows that are the same, label included: `groups` under which copies leave together.
+
+    A row that occurs more than once is predicted by its own copies, which makes leave-one-out too good. So are rows
+    that a sampler repeated.
+
+    Parameters
+    ----------
+    X : (n, d) array, sparse matrix or data frame; missing cells are equal to each other
+    y : (n,) labels
+
+    Returns
+    -------
+    (n,) integers 0 … g−1 in the order of first occurrence, equal where row and label are; g = n if no row has a copy
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb.sampling.loo import copies
+    >>> copies(np.array([[1.0, np.nan], [2.0, 3.0], [1.0, np.nan], [1.0, np.nan]]), ["a", "a", "a", "b"])
+    array([0, 1, 0, 2])
+    """
+    import pandas as pd
+
+    def codes(column: Any) -> np.ndarray:
+        return pd.factorize(column if hasattr(column, "dtype") else np.asarray(column, dtype=object))[0]
+
+    labels = codes(y)
+    if len(labels) != (X.shape[0] if hasattr(X, "shape") else len(X)):
+        raise ValueError(f"`y` has {len(labels)} labels, and `X` another number of rows; give each row its label")
+    if sparse.issparse(X):
+        x = sparse.csr_array(X)
+        if not x.has_canonical_format:
+            x = x.copy()
+            x.sum_duplicates()
+        if not x.data.all():
+            x = x.copy()
+            x.eliminate_zeros()
+        values = np.where(np.isnan(x.data), np.nan, x.data).astype(float)  # NaN has one form
+        ends = x.indptr
+        keys = [x.indices[start:end].tobytes() + values[start:end].tobytes() for start, end in itertools.pairwise(ends)]
+        found = pd.factorize(np.array(keys, dtype=object))[0]
+        return pd.factorize(found * (labels.max(initial=0) + 2) + labels)[0]
+    if hasattr(X, "columns"):
+        table = np.stack([codes(X.iloc[:, j] if hasattr(X, "iloc") else X[c].to_numpy()) for j, c in enumerate(X)], 1)
+    else:
+        table = np.asarray(X)
+        if table.dtype.kind not in "biuf":
+            table = np.stack([codes(column) for column in table.T], 1)
+        elif table.dtype.kind == "f":
+            table = np.where(np.isnan(table), np.nan, table + 0)  # −0 is 0, and NaN has one form
+    table = np.ascontiguousarray(table)
+    whole = np.concatenate([table.view(np.uint8).reshape(len(table), -1), labels[:, None].view(np.uint8)], 1)
+    return pd.factorize(np.array([row.tobytes() for row in whole], dtype=object))[0]
 
 
 def _places(groups: Any, n: int) -> np.ndarray:
@@ -387,7 +472,7 @@ class _Part:
             return (piece.toarray() if sparse.issparse(piece) else piece).astype(self.r.dtype, copy=False)
 
         totals = stack([block.suffstats(cut(at), self.r[at]) for at in chunks])
-        others = complements(totals, c, lambda total: held - total)
+        others = complements(totals, c, lambda total: _remaining(held, total))
 
         def tables(k: int) -> list[np.ndarray]:
             at = chunks[k]
@@ -416,7 +501,7 @@ def _by_group(block: Any, x: np.ndarray, r: Sparse, group: np.ndarray, g: int) -
     there = np.flatnonzero(np.diff(r.indptr))  # rows of a class that this part speaks of
     cell, x, r = group[there] * c + r.indices, x[there], r.data
     stats = block.suffstats(x[:0], one_hot(cell[:0], g * c))
-    if isinstance(stats, Moments):
+    if not isinstance(stats, Scatter):
         return block.suffstats(x, one_hot(cell, g * c, r))
     if len(np.unique(cell)) == len(cell):  # one row each
         stats.n[cell], stats.mean[cell] = r, np.where(r[:, None] > 0, x, 0)
@@ -426,6 +511,14 @@ def _by_group(block: Any, x: np.ndarray, r: Sparse, group: np.ndarray, g: int) -
         for whole, leaf in zip(leaves(stats), leaves(one), strict=True):
             whole[cell[at[0]]] = leaf[0]
     return stats
+
+
+def _remaining(held: Any, given: Any) -> Any:
+    """Statistics of the rows fitted that are not given; weights that cancel to rounding leave exact zeros."""
+    left = held - given
+    if isinstance(left, Moments | Scatter):  # they see to it
+        return left
+    return map_leaves(lambda leaf, whole: np.where(abs(leaf) > 1e-12 * abs(whole), leaf, 0), left, held)
 
 
 def stack(stats: list[Any]) -> Any:

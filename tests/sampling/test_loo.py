@@ -1,13 +1,16 @@
 """Exact leave-one-out: n refits, ArviZ's estimate of it, and its tables."""
 
+import itertools
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.metrics import accuracy_score, log_loss
 
-from bayesnb import drop_in
+from bayesnb import _kernel_sums, drop_in
 from bayesnb.estimators import (
     BernoulliNB,
     CategoricalNB,
@@ -22,7 +25,8 @@ from bayesnb.estimators import (
     PoissonNB,
 )
 from bayesnb.families.gaussian import NormalInverseGamma
-from bayesnb.sampling.loo import loo
+from bayesnb.sampling import loo as loo_module
+from bayesnb.sampling.loo import copies, loo
 from bayesnb.sampling.to_arviz import import_arviz
 from bayesnb.statistics import one_hot
 
@@ -143,12 +147,24 @@ REFITTED = [
 ]
 
 
-@pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize("change", [lambda *rows: rows, one_only, with_holes, some_weightless])
-@pytest.mark.parametrize("nb", REFITTED, ids=lambda nb: f"{type(nb).__module__} {nb!r}")
+def unchanged(X, y, w):
+    return X, y, w
+
+
+def cases():
+    """Every estimator with every table, alone and in groups; by default one grouped and one ungrouped table of each."""
+    for i, (nb, change, grouped) in enumerate(
+        itertools.product(REFITTED, [unchanged, one_only, with_holes, some_weightless], [False, True])
+    ):
+        quick = (change, grouped) in ((one_only, False), (with_holes, True)) and i < 8 * 8
+        name = f"{i} {type(nb).__name__} {change.__name__} {'groups' if grouped else 'rows'}"
+        yield pytest.param(nb, change, grouped, id=name, marks=[] if quick else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("nb", "change", "grouped"), [*cases()])
 def test_a_refit_without_the_row_or_its_group(nb, change, grouped, table):
     """Every group of rows against a fit on all other rows."""
-    X, y, w = change(*(part[:18] for part in table))
+    X, y, w = change(*(part[:14] for part in table))
     whole = not nb.__sklearn_tags__().input_tags.allow_nan or "GaussianDA" in repr(nb)
     counts = any(name in repr(nb) for name in ("CategoricalNB", "GeometricNB"))
     if (change is one_only and counts) or (change is with_holes and whole):
@@ -165,6 +181,53 @@ def test_a_refit_without_the_row_or_its_group(nb, change, grouped, table):
         fresh = clone(nb).partial_fit(X[others], y[others], np.unique(y), w[others])
         want.append(fresh.posterior_.log_joint(fresh._encode(X[[i]]))[0])
     np.testing.assert_allclose(result.log_joint, want, rtol=1e-9, atol=1e-9)
+
+
+def test_how_far_the_two_leave_one_outs_are_apart():
+    """The numbers that the module says."""
+    X, y = load_iris(return_X_y=True)
+    few, far = X[::10, :3], X[::10, :3].copy()
+    far[0, 0] = 20
+
+    def both(X, y):
+        fitted = GaussianNB().fit(X, y)
+        kept, refit = fitted.loo(X, y), fitted.loo(X, y, prior="refit")
+        return [abs(kept.log_proba - refit.log_proba).max(), kept.log_loss, refit.log_loss]
+
+    np.testing.assert_allclose(both(few, y[::10]), [0.54, 0.404, 0.408], atol=5e-3)
+    assert both(far, y[::10])[0] == pytest.approx(1.04, abs=5e-3)
+    apart, kept, refit = both(X, y)
+    assert apart == pytest.approx(0.41, abs=5e-3)
+    assert refit - kept == pytest.approx(0, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "nb",
+    [GaussianNB(), GaussianNB(variance="pooled"), GaussianDA(), GaussianDA(covariance="shared"), PoissonNB()],
+    ids=repr,
+)
+def test_many_chunks_some_rows_and_sparse_rows_refitted(nb, table, monkeypatch):
+    X, y, w = table
+    fitted = clone(nb).fit(X, y, w)
+    whole = fitted.loo(X, y, w, prior="refit").log_joint
+    few = fitted.loo(X[7:20], y[7:20], w[7:20], prior="refit").log_joint
+    np.testing.assert_allclose(few, whole[7:20], rtol=1e-9, atol=1e-9)
+    if nb.__sklearn_tags__().input_tags.sparse:
+        thin = clone(nb).fit(sparse.csr_matrix(X), y, w).loo(sparse.csr_matrix(X), y, w, prior="refit")
+        np.testing.assert_allclose(thin.log_joint, whole, rtol=1e-11, atol=1e-11)
+    groups = np.arange(len(y)) % 23
+    grouped = fitted.loo(X, y, w, prior="refit", groups=groups).log_joint
+    monkeypatch.setattr(loo_module, "_CELLS", 100)
+    np.testing.assert_allclose(fitted.loo(X, y, w, prior="refit").log_joint, whole, rtol=1e-11, atol=1e-11)
+    again = fitted.loo(X, y, w, prior="refit", groups=groups).log_joint
+    np.testing.assert_allclose(again, grouped, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("nb", [MultinomialNB(), CategoricalNB(), GeometricNB()], ids=repr)
+def test_a_prior_that_does_not_follow_the_rows_has_nothing_to_refit(nb, table):
+    X, y, w = table
+    fitted = clone(nb).fit(X, y, w)
+    np.testing.assert_array_equal(fitted.loo(X, y, w, prior="refit").log_joint, fitted.loo(X, y, w).log_joint)
 
 
 TABLES = [
@@ -235,10 +298,32 @@ def test_missing_cells(nb, table):
     np.testing.assert_allclose(fitted.loo(X, y, w).log_joint, refits(fitted, X, y, w), rtol=1e-10, atol=1e-10)
 
 
-def test_kernel_densities_one_update_a_row(table):
-    X, y, w = (part[:12] for part in table)
-    fitted = KernelNB().fit(X, y, w)
-    np.testing.assert_allclose(fitted.loo(X, y, w).log_joint, refits(fitted, X, y, w), rtol=1e-10, atol=1e-10)
+def hard_cells():
+    """Twins far away, tied values, an outlier, holes, a column that one row varies, a class with one row or none."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(18, 5))
+    X[0:2, 0] = 1e3, 1e3 + 1e-3
+    X[2, 0] = -2e3  # the product is then some 1e5 nats, which has an absolute rounding of 1e-11
+    X[:, 1] = np.round(X[:, 1])
+    X[:, 2], X[3, 2] = 1.5, 2.5
+    X[rng.random(18) < 0.3, 3] = np.nan
+    X[:, 4] = np.round(np.exp(3 * X[:, 4]), 2)
+    y = rng.choice(list("ab"), 18)
+    y[5] = "c"
+    X[y == "b", 3] = np.nan
+    return X, y, rng.choice([0, 0.3, 1.0, 2.5], 18)
+
+
+@pytest.mark.parametrize("bandwidth", ["posterior", "nrd0", 0.6])
+def test_kernel_densities_one_update_a_row(bandwidth, monkeypatch):
+    X, y, w = hard_cells()
+    for weights in (np.ones(18), w):
+        fitted = KernelNB(bandwidth=bandwidth).partial_fit(X, y, [*"abcd"], weights)
+        with np.errstate(all="raise", under="ignore"):
+            found = fitted.loo(X, y, weights).log_joint
+        np.testing.assert_allclose(found, refits(fitted, X, y, weights), rtol=1e-10, atol=1e-10)
+    monkeypatch.setattr(_kernel_sums, "_CELLS", 64)  # tables in several blocks
+    np.testing.assert_allclose(fitted.loo(X, y, w).log_joint, found, rtol=1e-12)
 
 
 def test_blocks_of_rows_fit_together():
@@ -275,6 +360,58 @@ def test_what_cannot_have_been_fitted_is_refused(table):
         GaussianNB().fit(X, y).loo(X, y, groups=[1, 2, 3])
     with pytest.raises(ValueError, match="`groups` has missing labels"):
         GaussianNB().fit(X, y).loo(X, y, groups=[np.nan, *y[1:]])
+
+
+@pytest.mark.parametrize("nb", [*ALL, KernelNB(), KernelNB(bandwidth="nrd0")], ids=repr)
+def test_groups_under_the_prior_that_is_kept(nb, table):
+    """Groups of one to five rows in any order, one of them of equal rows."""
+    X, y, w = (part[:24].copy() for part in table)
+    groups = np.random.default_rng(2).choice([*"uvwxyz", "of its own"], len(y)).astype(object)
+    X[10:14], y[10:14], groups[10:14] = X[10], y[10], "copies"
+    fitted = clone(nb).fit(X, y, w)
+    result = fitted.loo(X, y, w, groups=list(groups))
+    rows, r = fitted._encode(X), one_hot(fitted._class_index(y), len(fitted.classes_), w)
+    for label in np.unique(groups):
+        others, own = np.flatnonzero(groups != label), np.flatnonzero(groups == label)
+        stats = fitted.prior_.suffstats({name: x[others] for name, x in rows.items()}, r[others])
+        want = fitted.prior_.update(stats).log_joint({name: x[own] for name, x in rows.items()})
+        np.testing.assert_allclose(result.log_joint[own], want, rtol=1e-10, atol=1e-10)
+    alone = fitted.loo(X, y, w, groups=np.arange(len(y)))
+    np.testing.assert_allclose(alone.log_joint, fitted.loo(X, y, w).log_joint, rtol=1e-10, atol=1e-10)
+
+
+def test_copies_that_leave_together(table):
+    """Every row five times: leave-one-out then says what it says of single rows of five times the weight."""
+    X, y, w = table
+    X, y, w = (np.concatenate([part] * 5) for part in (X, y, w))
+    for nb in (GaussianNB(), BernoulliNB(binarize=3), CategoricalNB(), PoissonNB()):
+        fitted = clone(nb).fit(X, y)
+        groups = copies(X, y)
+        once = np.unique(groups, return_index=True)[1]
+        weight = np.bincount(groups)
+        together = fitted.loo(X, y, groups=groups).log_joint[once]
+        want = clone(nb).fit(X[once], y[once], weight).loo(X[once], y[once], weight).log_joint
+        np.testing.assert_allclose(together, want, rtol=1e-10)
+        assert fitted.loo(X, y).elpd > fitted.loo(X, y, groups=groups).elpd
+
+
+def test_rows_that_occur_more_than_once():
+    nan = np.nan
+    X = np.array([[1.0, nan], [2, 3], [1, nan], [-0.0, 0], [0, -0.0], [2, 3], [2, 3.5]])
+    y = np.array(["a", "a", "a", "b", "b", "c", "a"])
+    want = [0, 1, 0, 2, 2, 3, 4]
+    for rows in (X, X.astype(np.float32), pd.DataFrame(X), pd.DataFrame(X).astype(object), np.asfortranarray(X)):
+        assert copies(rows, y).tolist() == want
+        assert copies(rows, list(y)).tolist() == want
+    words = np.array([["u", None], ["v", "w"], ["u", None]], dtype=object)
+    assert copies(words, [0, 0, 0]).tolist() == [0, 1, 0]
+    assert copies(pd.DataFrame(words), pd.Series(["p", "p", "q"])).tolist() == [0, 1, 2]
+    counts = sparse.csr_matrix(([1.0, 2, 0, 1, 2], ([0, 0, 1, 1, 1], [1, 3, 0, 1, 3])), shape=(3, 4))
+    assert copies(counts, [0, 0, 0]).tolist() == [0, 0, 1]
+    assert copies(counts, [0, 1, 0]).tolist() == [0, 1, 2]
+    assert copies(sparse.csr_matrix(np.nan_to_num(X)), y).tolist() == [0, 1, 0, 2, 2, 3, 4]
+    with pytest.raises(ValueError, match="`y` has 3 labels"):
+        copies(X, [1, 2, 3])
 
 
 @pytest.mark.slow
