@@ -14,14 +14,17 @@ method="full"    y ∈ C(x) where #{i : s_i < s_{n+1}} < (1 − α)(n + 1),  i =
                  P(y_{n+1} ∈ C(x_{n+1})) ≥ 1 − α
 
 The second rule is the same as #{i : s_i ≥ s_{n+1}} > α(n + 1). It holds because a rule that treats n + 1 exchangeable
-rows alike makes each rank of s_{n+1} equally probable. For the first rule, call row k of all n + 1 strange if it beats
-at least (1 − α)(n + 1) others in the comparison of R_kl with R_lk, R_kl being the score of row k without rows k and l.
-If t rows are strange, the wins among them are at most t²/2 and the others at most t(n + 1 − t). So t ≤ 2α(n + 1), and
-the new row is strange with probability at most 2α.
+rows alike makes each rank of s_{n+1} equally probable. For the first rule, let R_kl be the score of row k under all n
++ 1 rows without k and l. Call row k strange if R_kl > R_lk for at least (1 − α)(n + 1) other rows l. If t rows are
+strange, they exceed each other at most t²/2 times in all, and rows that are not strange at most t(n + 1 − t) times. So
+t(1 − α)(n + 1) ≤ t²/2 + t(n + 1 − t), which is t ≤ 2α(n + 1), and the new row is strange with probability at most 2α.
 
-With groups of rows, g = 1 … G of n_g rows, the count of "cross" becomes Σ_g (1/n_g) #{i ∈ g : s₋g(x_i, y_i) < s₋g(x,
-y)} < (1 − α)(G + 1), where a whole group is left out. The same argument holds with weights 1/n_g: the new row is a
-random row of a new group, and the G + 1 groups are exchangeable.
+With groups of rows, g = 1 … G of n_g rows, a whole group is left out, and "cross" becomes
+
+    C(x) = {y : Σ_g (1/n_g) #{i ∈ g : s₋g(x_i, y_i) < s₋g(x, y)} < (1 − α)(G + 1)}
+
+The same argument holds with weights 1/n_g: the new row is a random row of a new group, and the G + 1 groups are
+exchangeable.
 
 References
 ----------
@@ -29,7 +32,7 @@ Barber, Candès, Ramdas & Tibshirani (2021), Predictive inference with the jackk
 1 and its proof.
 Romano, Sesia & Candès (2020), Classification with valid and adaptive coverage, NeurIPS 33: the same for sets of labels.
 Vovk, Gammerman & Shafer (2005), Algorithmic learning in a random world: "full", and Mondrian (class-conditional) sets.
-Lee, Barber & Willett (2023), Distribution-free inference with hierarchical data, arXiv:2306.06342 (groups).
+Lee, Barber & Willett (2023), Distribution-free inference with hierarchical data: groups.
 """
 
 import copy
@@ -173,7 +176,9 @@ class ConformalClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             check_consistent_length(y, groups)
             self._groups = np.unique(groups, return_inverse=True)[1]
             if self._groups.max() == 0:
-                raise ValueError(f"`groups` is {groups[0]!r} in all rows; leave-one-out needs at least two groups")
+                raise ValueError(
+                    f"`groups` is {groups.tolist()[0]!r} in all rows; leave-one-out needs at least two groups"
+                )
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -255,7 +260,7 @@ def _as_rows(X: Any) -> Any:
 
 
 def _log_odds_against(table: Float[np.ndarray, "*s c"]) -> Float[np.ndarray, "*s c"]:
-    """log((1 − p_c)/p_c) of each class, from a joint table in nats: it rises with the score 1 − p_c, without rounding."""
+    """log((1 − p_c)/p_c) of each class, from a joint table in nats; it rises with the score 1 − p_c."""
     c = table.shape[-1]
     with np.errstate(invalid="ignore"):
         parts = [np.logaddexp.reduce(np.delete(table, k, -1), axis=-1) - table[..., k] for k in range(c)]
@@ -273,21 +278,36 @@ def _is_smaller(one: Any, other: Float[np.ndarray, "*s"]) -> Bool[np.ndarray, "*
 
 
 def _cross(self: ConformalClassifierLOO, X: Any, index: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """By `forget` where there is one, else by fitting again."""
-    for group in range(self._groups.max() + 1):
-        out = np.flatnonzero(self._groups == group)
-        left = _without(self, out)
-        new = _log_odds_against(left(X))
-        own = _log_odds_against(left(_safe_indexing(self._X, out)))
+    """From the statistics without the group where they are all there is to know, else by `forget` or another fit."""
+    nb, without = self.estimator_, _without
+    rows, new = self._X, X
+    if isinstance(nb, AbstractNB) and _predicts_from_posterior(nb):
+        rows, new, without = nb._encode(self._X), nb._encode(X), _without_statistics
+    order = np.argsort(self._groups, kind="stable")
+    for out in np.split(order, np.flatnonzero(np.diff(self._groups[order])) + 1):
+        held_out = _cut(rows, out) if isinstance(rows, dict) else _safe_indexing(rows, out)
+        left = without(self, out, held_out, index)
+        scores = _log_odds_against(left(new))
+        own = _log_odds_against(left(held_out))
         for i, row in zip(out, own, strict=True):
-            yield int(i), _is_smaller(row[index[i]], new)
+            yield int(i), _is_smaller(row[index[i]], scores)
 
 
-def _without(self: ConformalClassifierLOO, out: np.ndarray) -> Callable[[Any], np.ndarray]:
+def _without_statistics(
+    self: ConformalClassifierLOO, out: np.ndarray, held_out: Rows, index: np.ndarray
+) -> Callable[[Any], np.ndarray]:
+    """The table log p(x, y = c | D₋ᵢ) as a function of encoded rows; the prior is that of D₋ᵢ."""
+    nb = self.estimator_
+    stats = nb.statistics_ - nb.prior_.suffstats(held_out, one_hot(index[out], len(self.classes_)))
+    return NaiveBayes(nb._class_prior(), nb._blocks(stats)).update(stats).log_joint
+
+
+def _without(
+    self: ConformalClassifierLOO, out: np.ndarray, held_out: Any, index: np.ndarray
+) -> Callable[[Any], np.ndarray]:
     """The table log p(y = c | x, D₋ᵢ), up to a term of the row, as a function of rows."""
     if hasattr(self.estimator_, "forget"):
-        fewer = copy.copy(self.estimator_).forget(_safe_indexing(self._X, out), self._y[out])
-        return fewer.predict_log_proba
+        return copy.copy(self.estimator_).forget(held_out, self._y[out]).predict_log_proba
     rest = np.setdiff1d(np.arange(len(self._y)), out)
     y = self._y[rest]
     if len(np.unique(y)) == 1:  # scikit-learn's classifiers refuse a single class
@@ -327,12 +347,7 @@ def _is_separable(nb: Any) -> bool:
     It does where classes are independent given the data, the prior does not depend on the rows, and the prediction is
     made from the posterior itself.
     """
-    if not isinstance(nb, AbstractNB) or nb.estimate != "predictive":
-        return False
-    if (
-        type(nb)._table is not AbstractNB._table
-        or type(nb).predict_joint_log_proba is not AbstractNB.predict_joint_log_proba
-    ):
+    if not isinstance(nb, AbstractNB) or not _predicts_from_posterior(nb):
         return False
     c, prior = len(nb.classes_), nb.prior_
     plain = nb._blocks(None)
@@ -344,6 +359,13 @@ def _is_separable(nb: Any) -> bool:
         if not all(np.array_equal(*pair) for pair in zip(leaves(block), leaves(plain[name]), strict=True)):
             return False
     return True
+
+
+def _predicts_from_posterior(nb: AbstractNB) -> bool:
+    """Whether the table of an estimator is `log_joint` of its posterior, with the parameters integrated out."""
+    kind = type(nb)
+    own = kind._table is AbstractNB._table and kind.predict_joint_log_proba is AbstractNB.predict_joint_log_proba
+    return own and nb.estimate == "predictive"
 
 
 def _knows(nb: AbstractNB, X: Any) -> bool:

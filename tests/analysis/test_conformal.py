@@ -1,0 +1,366 @@
+"""Conformal label sets: the definition by refits, what the theorem promises on simulated rows, and what is refused."""
+
+import doctest
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from bayesnb import (
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    ConformalClassifierLOO,
+    EvidenceBinner,
+    ExponentialNB,
+    GaussianDA,
+    GaussianNB,
+    GeometricNB,
+    KernelNB,
+    MixedNB,
+    MultinomialNB,
+    PoissonNB,
+)
+from bayesnb.analysis import conformal
+from bayesnb.families import NormalInverseGamma
+
+PRIOR = NormalInverseGamma(*(np.full((1, 1), value) for value in (3.0, 0.5, 2.0, 1.0)))
+ALL = [
+    BernoulliNB(binarize=3),
+    CategoricalNB(min_categories=9),
+    MultinomialNB(),
+    ComplementNB(),
+    PoissonNB(),
+    ExponentialNB(),
+    GeometricNB(),
+    GaussianNB(),
+    GaussianNB(prior=PRIOR),
+    GaussianNB(priors=[0.2, 0.3, 0.5], prior=PRIOR),
+    GaussianNB(variance="pooled"),
+    GaussianNB(known_variance=2.0),
+    GaussianNB(estimate="mean"),
+    GaussianDA(),
+    GaussianDA(covariance="shared"),
+    KernelNB(bandwidth=0.5),
+    MixedNB([("n", GaussianNB(), [0, 1]), ("k", CategoricalNB(min_categories=9), [2, 3])]),
+    MixedNB([("g", GaussianNB(prior=PRIOR), [0, 1]), ("k", BernoulliNB(binarize=3), [2, 3])]),
+    MixedNB([("by class", dict.fromkeys("abc", GaussianNB()) | {"b": ExponentialNB()}, slice(None))]),
+]
+SEPARABLE = [ALL[k] for k in (0, 1, 2, 6, 8, 9, 17)]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([ConformalClassifierLOO(GaussianNB())])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def table():
+    """14 training rows of three classes in whole numbers, and three more."""
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(3).permutation(len(y))[:17]
+    X, y = np.round(X[order]), np.array(list("abc"))[y[order]]
+    return X[:14], y[:14], X[14:], y[14:]
+
+
+def scores(table):
+    """log((1 − p)/p) of a table of log probabilities, which orders labels and rows as 1 − p does."""
+    with np.errstate(divide="ignore"):
+        return np.stack([logsumexp(np.delete(table, k, 1), axis=1) - table[:, k] for k in range(table.shape[1])], 1)
+
+
+def smaller_than(own, other):
+    """Scores are equal where they differ by rounding only."""
+    return own < other - 1e-8 * (1 + abs(other))
+
+
+def refit(nb, X, y, classes):
+    return clone(nb).partial_fit(X, y, classes=classes)
+
+
+def cross_by_refits(nb, X, y, new):
+    """Whether s₋ᵢ(x_i, y_i) < s₋ᵢ(x, y), (n, m, c), by n refits."""
+    classes, smaller = np.unique(y), np.zeros((len(y), len(new), len(np.unique(y))), bool)
+    for i in range(len(y)):
+        left = refit(nb, np.delete(X, i, 0), np.delete(y, i), classes)
+        own = scores(left.predict_log_proba(X[[i]]))[0, np.searchsorted(classes, y[i])]
+        smaller[i] = smaller_than(own, scores(left.predict_log_proba(new)))
+    return smaller
+
+
+def full_by_leaving_out(nb, X, y, new):
+    """Whether s_i < s_{n+1}, (n, m, c); all scores by `loo` of a fit to the n + 1 rows."""
+    classes, smaller = np.unique(y), np.zeros((len(y), len(new), len(np.unique(y))), bool)
+    for t, row in enumerate(new):
+        for k, label in enumerate(classes):
+            more, labels = np.vstack([X, row]), np.append(y, label)
+            table = scores(refit(nb, more, labels, classes).loo(more, labels).log_proba)
+            own = table[np.arange(len(labels)), np.searchsorted(classes, labels)]
+            smaller[:, t, k] = smaller_than(own[:-1], own[-1])
+    return smaller
+
+
+@pytest.mark.parametrize("nb", ALL, ids=repr)
+def test_cross_is_n_refits(nb, table):
+    X, y, new, _ = table
+    classifier = ConformalClassifierLOO(nb).fit(X, y)
+    smaller = cross_by_refits(nb, X, y, new).sum(0)
+    np.testing.assert_allclose(classifier.predict_p_values(new), (15 - smaller) / 15, atol=1e-12)
+    np.testing.assert_array_equal(classifier.predict_set(new, 0.8), smaller < 12)
+
+
+@pytest.mark.parametrize("nb", [nb for nb in ALL if not isinstance(nb, KernelNB)], ids=repr)
+def test_full_is_leave_one_out_of_all_rows_and_the_new_one(nb, table):
+    X, y, new, _ = table
+    if isinstance(nb, GaussianNB) and nb.estimate == "mean":
+        pytest.skip("leave-one-out is of the predictive")
+    found = ConformalClassifierLOO(nb, method="full").fit(X, y).predict_p_values(new)
+    np.testing.assert_allclose(found, (15 - full_by_leaving_out(nb, X, y, new).sum(0)) / 15, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["cross", "full"])
+@pytest.mark.parametrize("nb", SEPARABLE, ids=repr)
+def test_all_at_once_is_row_by_row(nb, method, table, monkeypatch):
+    """Where only the class of a row changes, all rows left out are classes of one block; in pieces too."""
+    X, y, new, _ = table
+    classifier = ConformalClassifierLOO(nb, method=method).fit(X, y)
+    assert conformal._is_separable(classifier.estimator_)
+    fast = classifier.predict_p_values(new)
+    monkeypatch.setattr(conformal, "_NUMBERS", 100)
+    np.testing.assert_array_equal(classifier.predict_p_values(new), fast)
+    monkeypatch.setattr(conformal, "_is_separable", lambda nb: False)
+    np.testing.assert_array_equal(classifier.predict_p_values(new), fast)
+
+
+def test_what_is_not_separable(table):
+    X, y, _, _ = table
+    for nb in ALL:
+        if nb not in SEPARABLE:
+            assert not conformal._is_separable(clone(nb).fit(X, y)), nb
+
+
+@pytest.mark.parametrize("method", ["cross", "full"])
+def test_class_conditional_compares_within_the_class(method, table):
+    X, y, new, _ = table
+    by_hand = cross_by_refits if method == "cross" else full_by_leaving_out
+    for nb in (MultinomialNB(), GaussianNB()):
+        smaller = by_hand(nb, X, y, new)
+        found = ConformalClassifierLOO(nb, method=method, class_conditional=True).fit(X, y).predict_p_values(new)
+        for k, label in enumerate("abc"):
+            own = y == label
+            want = 1 - smaller[own, :, k].sum(0) / (own.sum() + 1)
+            np.testing.assert_allclose(found[:, k], want, atol=1e-12)
+
+
+def test_groups_are_left_out_as_a_whole(table):
+    X, y, new, _ = table
+    groups = np.array(["u", "v", "w", "x", "y"])[np.arange(14) ** 2 % 13 % 5]
+    nb, classes = GaussianNB(), np.unique(y)
+    total = np.zeros((len(new), 3))
+    for group in np.unique(groups):
+        out = groups == group
+        left = refit(nb, X[~out], y[~out], classes)
+        for x, label in zip(X[out], y[out], strict=True):
+            own = scores(left.predict_log_proba(x[None]))[0, "abc".index(label)]
+            total += smaller_than(own, scores(left.predict_log_proba(new))) / out.sum()
+    found = ConformalClassifierLOO(nb).fit(X, y, groups=groups).predict_p_values(new)
+    np.testing.assert_allclose(found, 1 - total / 6, atol=1e-12)
+
+
+def test_each_row_a_group_is_no_groups(table):
+    X, y, new, _ = table
+    for nb in (GaussianNB(), MultinomialNB()):
+        plain, grouped = ConformalClassifierLOO(nb).fit(X, y), ConformalClassifierLOO(nb).fit(X, y, groups=range(14))
+        np.testing.assert_array_equal(plain.predict_p_values(new), grouped.predict_p_values(new))
+
+
+def test_any_classifier_by_fitting_again(table):
+    """A pipeline is fitted anew for each row left out, so what it scales and bins does not know the row either."""
+    X, y, new, _ = table
+    pipeline = make_pipeline(EvidenceBinner(), CategoricalNB(min_categories=4))
+    smaller = np.zeros((14, 3, 3))
+    for i in range(14):
+        left = clone(pipeline).fit(np.delete(X, i, 0), np.delete(y, i))
+        own = scores(left.predict_log_proba(X[[i]]))[0, "abc".index(y[i])]
+        smaller[i] = smaller_than(own, scores(left.predict_log_proba(new)))
+    found = ConformalClassifierLOO(pipeline).fit(X, y).predict_p_values(new)
+    np.testing.assert_allclose(found, 1 - smaller.sum(0) / 15, atol=1e-12)
+
+
+def test_a_class_of_one_row_by_fitting_again():
+    """Without its only row a class has no probability, and its score there is the largest."""
+    X, y, new = np.array([[0.0], [1], [2], [9]]), np.array([0, 0, 0, 1]), np.array([[1.0], [8.0]])
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    smaller = np.zeros((4, 2, 2))
+    for i in range(3):
+        left = clone(pipeline).fit(np.delete(X, i, 0), np.delete(y, i))
+        smaller[i] = left.predict_proba(X[[i]])[0, 0] - 1e-9 > left.predict_proba(new)
+    # without row 3 its own score is 1, and no score is larger
+    found = ConformalClassifierLOO(pipeline).fit(X, y).predict_p_values(new)
+    np.testing.assert_allclose(found, 1 - smaller.sum(0) / 5, atol=1e-12)
+
+
+def test_sparse_rows_and_data_frames(table):
+    X, y, new, _ = table
+    for method in ("cross", "full"):
+        for nb in (MultinomialNB(), ComplementNB(), GaussianNB(), BernoulliNB(binarize=3)):
+            dense = ConformalClassifierLOO(nb, method=method).fit(X, y).predict_p_values(new)
+            for kind in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array):
+                other = ConformalClassifierLOO(nb, method=method).fit(kind(X), y)
+                np.testing.assert_array_equal(other.predict_p_values(kind(new)), dense)
+            frame = ConformalClassifierLOO(nb, method=method).fit(pd.DataFrame(X, columns=list("pqrs")), pd.Series(y))
+            np.testing.assert_array_equal(frame.predict_p_values(pd.DataFrame(new, columns=list("pqrs"))), dense)
+            assert frame.feature_names_in_.tolist() == list("pqrs")
+            listed = ConformalClassifierLOO(nb, method=method).fit(X.tolist(), y.tolist())
+            np.testing.assert_array_equal(listed.predict_p_values(new.tolist()), dense)
+
+
+def test_mixed_columns_with_missing_cells(table):
+    X, y, new, _ = table
+    frame = pd.DataFrame(X, columns=list("pqrs")).astype({"s": str})
+    frame.loc[::5, "p"] = np.nan
+    more = pd.DataFrame(new, columns=list("pqrs")).astype({"s": str})
+    classes = np.unique(y)
+    smaller = np.zeros((14, 3, 3))
+    for i in range(14):
+        fewer = frame.drop(index=i)
+        left = MixedNB([("n", GaussianNB(), ["p", "q", "r"]), ("k", CategoricalNB(), ["s"])])
+        left.partial_fit(fewer, np.delete(y, i), classes=classes)
+        own = scores(left.predict_log_proba(frame.iloc[[i]]))[0, "abc".index(y[i])]
+        smaller[i] = smaller_than(own, scores(left.predict_log_proba(more)))
+    found = ConformalClassifierLOO(MixedNB()).fit(frame, y).predict_p_values(more)
+    np.testing.assert_allclose(found, 1 - smaller.sum(0) / 15, atol=1e-12)
+
+
+def test_full_learns_the_levels_of_the_new_row():
+    """A level that no training row has is part of the model of all n + 1 rows."""
+    X, y = np.array([list(pair) for pair in "sq qp pp pp ps qs qq ss".split()]), np.array([0, 0, 0, 1, 1, 1, 0, 1])
+    new = np.array([["r", "p"], ["q", "r"]])
+    want = full_by_leaving_out(CategoricalNB(), X, y, new).sum(0)
+    found = ConformalClassifierLOO(CategoricalNB(), method="full").fit(X, y).predict_p_values(new)
+    np.testing.assert_allclose(found, (9 - want) / 9, atol=1e-12)
+
+
+def test_saturated_probabilities_are_told_apart():
+    """Scores of 1e-40 and 1e-60 are both 1 − 1 in floating point; their logarithms are not equal."""
+    X, y = load_breast_cancer(return_X_y=True)
+    classifier = ConformalClassifierLOO(GaussianNB()).fit(X[:200], y[:200])
+    p = classifier.predict_p_values(X[200:400])
+    assert (classifier.predict_proba(X[200:400]).max(1) == 1).mean() > 0.2
+    assert (p.max(1) == 1).mean() < 0.05
+
+
+def test_sets_grow_with_the_coverage(table):
+    X, y, new, _ = table
+    for method in ("cross", "full"):
+        classifier = ConformalClassifierLOO(MultinomialNB(), method=method).fit(X, y)
+        sets = [classifier.predict_set(new, coverage) for coverage in (0.1, 0.5, 0.8, 0.9, 0.94)]
+        for small, large in itertools.pairwise(sets):
+            assert (large >= small).all()
+        assert sets[-1].all()  # above 14/15 no label can be left out
+        assert sets[0].sum() < 4
+        assert sets[0].dtype == bool
+
+
+def simulate(rng, n, prior=(0.5, 0.5)):
+    """Two classes with features that depend on each other and on the class: the model is wrong."""
+    y = rng.choice(2, n, p=prior)
+    shared = rng.normal(size=(n, 1))
+    return y[:, None] * 0.8 + shared + rng.standard_t(3, (n, 4)) * (0.5 + y[:, None]), y
+
+
+# With 19 training rows the coverages 0.8 and 0.9 are whole numbers of rows, so nothing is gained by rounding.
+@pytest.mark.slow
+@pytest.mark.parametrize("nb", [GaussianNB(), GaussianNB(prior=PRIOR)], ids=["scaled", "fixed"])
+@pytest.mark.parametrize("method", ["cross", "full"])
+def test_coverage_of_simulated_rows(method, nb):
+    rng, hits, sizes = np.random.default_rng(0), [], []
+    for _ in range(150):
+        X, y = simulate(rng, 20)
+        while len(np.unique(y[:-1])) < 2:
+            X, y = simulate(rng, 20)
+        sets = ConformalClassifierLOO(nb, method=method).fit(X[:-1], y[:-1]).predict_p_values(X[-1:])[0]
+        hits.append(sets[y[-1]] > np.array([0.2, 0.1]) + 1e-12)
+        sizes.append((sets > 0.2 + 1e-12).sum())
+    share, error = np.mean(hits, 0), np.sqrt(np.array([0.8 * 0.2, 0.9 * 0.1]) / 150)
+    assert (share > np.array([0.8, 0.9]) - 3 * error).all(), share
+    assert (share < np.array([0.8, 0.9]) + 3 * error + 0.05).all(), share  # no more than asked for: ties are rare
+    assert 0.8 < np.mean(sizes) < 1.9
+
+
+@pytest.mark.slow
+def test_coverage_within_a_rare_class():
+    """Without class_conditional the rare class pays for the common one; with it, each class has its coverage."""
+    rng = np.random.default_rng(1)
+    shares = {}
+    for conditional in (False, True):
+        hits: list[list[bool]] = [[], []]
+        for _ in range(12):
+            X, y = simulate(rng, 160, (0.85, 0.15))
+            classifier = ConformalClassifierLOO(GaussianNB(), class_conditional=conditional).fit(X, y)
+            more, labels = simulate(rng, 400, (0.85, 0.15))
+            sets = classifier.predict_set(more, 0.8)
+            for k in (0, 1):
+                hits[k] += sets[labels == k, k].tolist()
+        shares[conditional] = [np.mean(one) for one in hits]
+    assert shares[False][1] < 0.7
+    # the training sets vary: 12 of them, with some 24 rows of the rare class each, √(.8 · .2/24/12) = .024
+    assert min(shares[True]) > 0.8 - 3 * 0.024
+
+
+@pytest.mark.slow
+def test_copied_rows_break_the_guarantee_and_groups_restore_it():
+    rng = np.random.default_rng(2)
+    hits: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(20):
+        X, y = simulate(rng, 30)
+        copies = np.repeat(np.arange(30), 6)
+        more, labels = simulate(rng, 100)
+        for grouped in hits:
+            nb = KernelNB(bandwidth=0.05)
+            fitted = ConformalClassifierLOO(nb).fit(X[copies], y[copies], groups=copies if grouped else None)
+            hits[grouped].append(fitted.predict_set(more, 0.8)[np.arange(100), labels].mean())
+    error = np.std(hits[True]) / np.sqrt(20)
+    assert np.mean(hits[False]) < 0.72
+    assert np.mean(hits[True]) > 0.8 - 3 * error
+
+
+@pytest.mark.parametrize("coverage", [0, 1, -0.1, 1.5, np.nan, "90 %", None, True])
+def test_a_coverage_that_is_none(coverage, table):
+    X, y, new, _ = table
+    with pytest.raises(ValueError, match=r"`coverage` is .*; it needs to be between 0 and 1"):
+        ConformalClassifierLOO(GaussianNB()).fit(X, y).predict_set(new, coverage)
+
+
+def test_what_is_refused(table):
+    X, y, _, _ = table
+    with pytest.raises(ValueError, match="`method` is 'split'; choose 'cross' or 'full'"):
+        ConformalClassifierLOO(GaussianNB(), method="split").fit(X, y)
+    with pytest.raises(ValueError, match="`class_conditional` is 'yes'"):
+        ConformalClassifierLOO(GaussianNB(), class_conditional="yes").fit(X, y)
+    with pytest.raises(ValueError, match="LinearSVC, which has no predict_log_proba"):
+        ConformalClassifierLOO(LinearSVC()).fit(X, y)
+    with pytest.raises(ValueError, match=r"Pipeline, which has no `partial_fit` and `loo`; method='full'"):
+        ConformalClassifierLOO(make_pipeline(StandardScaler(), GaussianNB()), method="full").fit(X, y)
+    for settings in ({"method": "full"}, {"class_conditional": True}):
+        with pytest.raises(ValueError, match="`groups` needs method='cross'"):
+            ConformalClassifierLOO(GaussianNB(), **settings).fit(X, y, groups=y)
+    with pytest.raises(ValueError, match="`groups` is 7 in all rows"):
+        ConformalClassifierLOO(GaussianNB()).fit(X, y, groups=[7] * 14)
+    with pytest.raises(TypeError, match="sample_weight"):
+        ConformalClassifierLOO(GaussianNB()).fit(X, y, sample_weight=np.ones(14))
+
+
+def test_the_example_of_the_docstring():
+    assert doctest.testmod(conformal).failed == 0
