@@ -161,8 +161,8 @@ class _Cells:
         gap /= (total * scale)[row]  # x − sL/T = −(α − sA/T)
         s = x + alpha
         terms = _rho(s) - self.own - rho
-        terms -= _deviance(x, s * (length / total)[row], gap)
-        terms -= _deviance(alpha, s * (high / total)[row], -gap)
+        terms -= _deviance(x, s, (length / total)[row], gap)
+        terms -= _deviance(alpha, s, (high / total)[row], -gap)
         level = _rho(total) - self.of_length - _rho(high)
         return self._sums(terms) - level - (unseen[0] + unseen[1]) * np.log1p(length / high)
 
@@ -181,8 +181,9 @@ def _rho(z: Array) -> Array:
     return found
 
 
-def _deviance(x: Array, m: Array, gap: Array) -> Array:
-    """x log(x/m) + m − x for positive x and m, whose difference x − m is given with all its digits."""
+def _deviance(x: Array, s: Array, share: Array, gap: Array) -> Array:
+    """x log(x/m) + m − x for positive x and m = s · share; their difference x − m is given with all its digits."""
+    m = s * share
     v = gap / (x + m)
     square = v * v
     found = 1 / (2 * _TERMS + 1) * square
@@ -193,7 +194,12 @@ def _deviance(x: Array, m: Array, gap: Array) -> Array:
     found += gap * v
     far = np.flatnonzero(abs(v) >= _NEAR)
     if far.size:
-        found[far] = x[far] * np.log(x[far] / m[far]) - gap[far]
+        with np.errstate(under="ignore", over="ignore", divide="ignore"):
+            ratio = np.log(x[far] / m[far])
+        gone = ~np.isfinite(ratio)  # the ratio, or m, is beyond the range of floats
+        least = np.maximum(share[far], np.finfo(float).smallest_subnormal)
+        ratio[gone] = (np.log(x[far]) - np.log(s[far]) - np.log(least))[gone]
+        found[far] = x[far] * ratio - gap[far]
     return found
 
 

@@ -28,6 +28,7 @@ _WIDTH = 40  # bits of a level of a sum: 2^12 pieces of a level add up without r
 _TERMS = 1 << 10  # tables that are held before they are added up
 _ROWS = 1 << 12  # rows whose products are added up in floats
 _PAIR, _TRIPLE = 20, 13  # bits of a piece where two pieces are multiplied, and where three are
+_LARGEST = 2.0**900  # of a cell
 _PIECES = 16  # whose products are worth their time: cells of one table up to 1e60 apart
 
 
@@ -36,9 +37,16 @@ def cut(x: np.ndarray, width: int) -> list[np.ndarray]:
 
     Each is in all its cells a multiple of one unit, a power of 2^width, and at most 2^width units. Pieces that are 0 in
     all cells are left out.
+
+    Raises
+    ------
+    OverflowError
+        if a cell is beyond 2^900, where the cut would overflow
     """
     pieces: list[np.ndarray] = []
     most = max(x.max(initial=0.0), -x.min(initial=0.0))
+    if not most < _LARGEST:
+        raise OverflowError(f"sums of cells of {most:g} are not exact")
     k = -(-int(np.frexp(most)[1]) // width) - 1
     while most:
         level = np.ldexp(1.5, 52 + k * width)

@@ -771,8 +771,9 @@ def _are_sums(held: Any) -> bool:
     if not (isinstance(sums, Sums) and isinstance(sums.exact, dict) and isinstance(sums.error, dict)):
         return False
     names = {"n": held.n, "total": held.mean, "square": held.ss} if squares else vars(held)
-    bounds = {"n": held.n} | dict.fromkeys(("square", "shift", "low", "high"), held.mean) if squares else vars(held)
-    if not (names.keys() == sums.exact.keys() if squares else sums.exact.keys() <= names.keys()):
+    kinds = ("square", "shift", "low", "high", "ss")
+    bounds = {"n": held.n} | dict.fromkeys(kinds, held.mean) if squares else vars(held)
+    if not (sums.exact.keys() in ({}.keys(), names.keys()) if squares else sums.exact.keys() <= names.keys()):
         return False
     if not (sums.error.keys() <= bounds.keys() and all(_is_sum(one, names[k]) for k, one in sums.exact.items())):
         return False

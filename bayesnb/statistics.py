@@ -78,8 +78,13 @@ def _rounding(n: Array) -> float:
 
 
 def _both(op: Callable[[Sums, Sums], Sums], one: Sums | None, other: Sums | None) -> Sums | None:
-    """Exact sums of the result, where both sides have them."""
-    return None if one is None or other is None else op(one, other)
+    """Exact sums of the result, where both sides have them and they are not too large."""
+    if one is None or other is None:
+        return None
+    try:
+        return op(one, other)
+    except OverflowError:
+        return None
 
 
 class _Additive:
@@ -212,8 +217,11 @@ class _Centred:
         matters the more the further other rows lie from it: `low` and `high` tell where it was.
         """
         weight = np.broadcast_to(_along(self.n, self.mean), self.mean.shape)
-        total = ExactSum.of(product(weight, self.mean), self.mean.shape)
-        square = ExactSum.exactly(self.ss) + self._products(total, self.mean)
+        try:
+            total = ExactSum.of(product(weight, self.mean), self.mean.shape)
+            square = ExactSum.exactly(self.ss) + self._products(total, self.mean)
+        except OverflowError:  # squares near the largest float: nothing can be subtracted from them
+            return Sums({}, {"ss": np.full(self.mean.shape, np.inf)})
         size = self._own(self.ss)
         error = {
             "square": (rows / 2 + 16) * EPS * size,
@@ -233,6 +241,8 @@ class _Centred:
         """
         assert self.sums is not None
         sums = self.sums
+        if not sums.exact:
+            return self, sums.error
         weight, total, square = (sums.exact[name] for name in ("n", "total", "square"))
         n, mean = weight.value(), total.value()
         held = n > 0
@@ -465,7 +475,10 @@ def with_sums(stats: Any, x: Any, r: Array | Sparse, exact: Callable[[Any], dict
     if not isinstance(stats, Counts | Totals | Moments | Scatter):
         return stats
     size = max(x.nnz if sparse.issparse(x) else x.size, max(leaf.size for leaf in leaves(stats)))
-    found = exact(stats) if size <= _EXACT else {}
+    try:
+        found = exact(stats) if size <= _EXACT else {}
+    except OverflowError:
+        found = {}
     whole = not found and is_whole(r) and (isinstance(stats, _Centred) or is_whole(x))
     return replace(stats, sums=Sums(found) if found else stats.rounded_sums(x.shape[0], whole))
 

@@ -127,6 +127,7 @@ def _left(estimator: Any, name: str, block: Any, held: Statistics, gone: Statist
             where = f" in column {estimator._label(int(column[0]))}" if name == "x" and column.size else ""
             raise ValueError(
                 f"`X`, `y` would leave too few digits of the statistics{where}: the rows that remain are small beside "
-                "those that were added in one large batch. Fit the rows that remain anew."
+                "those that were added in one large batch, or numbers beyond 1e130 were among them. Fit the rows that "
+                "remain anew."
             )
     return found
