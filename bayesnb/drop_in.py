@@ -141,7 +141,8 @@ class GaussianNB(_DropIn, ours.GaussianNB):
     def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
         stats = super()._gather(X, index, sample_weight)
         if sample_weight is None:
-            rows = stats.blocks[BLOCK].pooled()
+            held = stats.blocks[BLOCK]
+            rows = replace(held.pooled(), sums=held.sums.pooled())
         else:
             x, r = X.astype(float, copy=False), np.ones((X.shape[0], 1))
             rows = with_sums(Moments.of(x, r), x, r, lambda _: moment_sums(x, r))

@@ -402,8 +402,7 @@ class Moments(_Centred):
         delta = self.mean - mean
         shift = (self.n * delta).sum(0, keepdims=True) / xp.where(n > 0, n, 1)  # what rounding left in the mean
         ss = (self.ss + self.n * delta * delta).sum(0, keepdims=True) - n * shift * shift
-        sums = None if self.sums is None else self.sums.pooled()
-        return type(self)(n, mean + shift, xp.maximum(ss, 0), sums)
+        return type(self)(n, mean + shift, xp.maximum(ss, 0))
 
 
 @pytree
