@@ -360,6 +360,7 @@ class ComplementNB(_Discrete, ours.ComplementNB):
         table = x @ np.minimum(self.feature_log_prob_, -np.log(_TINY)).T
         return table + self.class_log_prior_ if len(self.classes_) == 1 else table
 
+    @reads_one_state
     def predict_part_log_likelihood(self, X: Any) -> dict[str, np.ndarray]:
         """The whole score, by the name "x": as in scikit-learn, `class_log_prior_` has no place in it."""
         return {BLOCK: self.predict_joint_log_proba(X)}

@@ -29,6 +29,7 @@ _TERMS = 1 << 10  # tables that are held before they are added up
 _ROWS = 1 << 12  # rows whose products are added up in floats
 _PAIR, _TRIPLE = 20, 13  # bits of a piece where two pieces are multiplied, and where three are
 _LARGEST = 2.0**900  # of a cell
+_CELLS = 1 << 13  # of which all pieces and their products are held at a time
 _PIECES = 16  # whose products are worth their time: cells of one table up to 1e60 apart
 
 
@@ -232,8 +233,10 @@ def _add_up(r: Any, table: Any) -> np.ndarray:
     return np.asarray(total.toarray() if sparse.issparse(total) else total)
 
 
-def _chunks(n: int) -> Iterator[slice]:
-    return (slice(at, at + _ROWS) for at in range(0, n, _ROWS))
+def _chunks(n: int, d: int) -> list[slice]:
+    """Few enough rows for sums in floats, and few enough cells for the memory of their pieces."""
+    step = min(_ROWS, max(1, _CELLS // max(d, 1)))
+    return [slice(at, at + step) for at in range(0, n, step)]
 
 
 def sums_of_weights(f: Callable[[Any], np.ndarray], r: Array | Sparse, shape: tuple[int, ...]) -> ExactSum:
@@ -247,7 +250,7 @@ def sums_of_cells(x: Any, r: Array | Sparse) -> ExactSum:
     width = _WIDTH if len(weights) == 1 and weights[0] is r else _PAIR
 
     def terms() -> Iterator[np.ndarray]:
-        for rows in _chunks(x.shape[0]):
+        for rows in _chunks(*x.shape):
             cells = x[rows]
             for piece in cut(cells.data if sparse.issparse(x) else cells, width):
                 for w in weights:
@@ -289,7 +292,7 @@ def moment_sums(x: Any, r: Array | Sparse) -> dict[str, ExactSum]:
     width = _PAIR if len(unit) == 1 and unit[0] is r else _TRIPLE
     totals: list[np.ndarray] = []
     squares: list[np.ndarray] = []
-    for rows in _chunks(x.shape[0]):
+    for rows in _chunks(*x.shape):
         cells = x[rows]
         pieces = cut(cells.data if sparse.issparse(x) else cells, width)
         if len(pieces) > _PIECES:
@@ -314,7 +317,7 @@ def product_sums(x: np.ndarray, r: Array | Sparse) -> dict[str, ExactSum]:
     unit = _weights(r, _TRIPLE)
     width = _PAIR if len(unit) == 1 and unit[0] is r else _TRIPLE
     (n, d), c = x.shape, r.shape[1]
-    parts = [(rows, cut(x[rows], width)) for rows in _chunks(n)]
+    parts = [(rows, cut(x[rows], width)) for rows in _chunks(n, d)]
     if max((len(pieces) for _, pieces in parts), default=0) > _PIECES:
         return {}
 

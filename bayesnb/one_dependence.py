@@ -75,6 +75,10 @@ class OneDependence:
     blank: ClassVar[float] = float("nan")
     """What a cell that is not there holds: NaN, left out."""
 
+    is_improper: ClassVar[bool] = False
+    fields_: ClassVar[dict[str, Any]] = {}
+    """None that the user gives: `OneDependenceNB` checks the numbers that the table is made of."""
+
     @classmethod
     def prior(
         cls,

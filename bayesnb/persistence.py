@@ -583,6 +583,9 @@ class _Reader:
     def estimator(self, name: str, given: dict[str, Any]) -> Any:
         kind = ESTIMATORS[name]
         parameters = {key: self.value(one) for key, one in given["parameters"].items()}
+        own, known = parameters.get("prior"), parameters.get("known_variance")
+        if isinstance(own, families.KnownVarianceNormal) and known is not None and np.any(own.variance != known):
+            parameters["known_variance"] = own.variance  # which older releases used where the two contradict each other
         nb = kind(**parameters)
         for key, one in given["learnt"].items():
             if key not in _learnt(kind):

@@ -318,7 +318,7 @@ def test_cells_are_read_as_they_were_fitted(tmp_path, capsys):
         (["fit", "TABLE", "--target", "kind", "-o", "OUT/model"], "there is no folder"),
         (["fit", "TABLE", "--target", "kind", "--set", "alpha=1", "-o", "OUT"], "Invalid parameter 'alpha'"),
         (["fit", "iris", "--set", "class_alpha=-1", "-o", "OUT"], "`class_alpha` is -1"),
-        (["fit", "iris", "--set", "var_smoothing=much", "-o", "OUT"], "--set var_smoothing='much'"),
+        (["fit", "iris", "--set", "var_smoothing=much", "-o", "OUT"], "`var_smoothing` is 'much'"),
         (["fit", "iris", "--model", "poisson", "-o", "."], "directory"),
         (["predict", "OUT", "iris"], "there is no file"),
         (["predict", ".", "iris"], "is a folder"),

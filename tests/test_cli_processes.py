@@ -350,7 +350,7 @@ def test_columns_that_a_model_does_not_take_may_be_odd(tmp_path: Path, capsys: A
         (["--set", "class_alpha=-" + "9" * 400], "class_alpha"),
         (["--set", "priors=[" + "9" * 400 + "]"], "priors"),
         (["--set", "=".join(["x" * 5000, "1"])], "Invalid parameter"),
-        (["--model", "categorical", "--set", "min_categories=999999999999999"], "--set min_categories=999999999999999"),
+        (["--model", "categorical", "--set", "min_categories=999999999999999"], "`min_categories` is 999999999999999"),
         (["--model", "categorical", "--set", "min_categories=" + "9" * 30], "min_categories"),
     ],
     ids=lambda value: value[-1][:30] if isinstance(value, list) else "",

@@ -21,7 +21,7 @@ ROOT = Path(bayesnb.__file__).parent
 # ground floor first; a module imports from the floors below its own, or from its own package
 FLOORS = [
     {"_lazy", "_parallel", "_pytree", "_typing"},
-    {"_special", "_support"},
+    {"_special", "_support", "exact"},
     {"_random", "_rows", "statistics"},
     {"_kernel_sums", "_long_rows", "_student_kernels", "_wishart"},
     {"_gaussian_sums"},

@@ -442,7 +442,7 @@ FORGERIES = [
     ("gaussian", put("statistics_.n", 0, np.nan), "negative classes"),
     ("gaussian", put("priors", 0, 2), "`priors` is"),
     ("gaussian", cut("statistics_.n"), "statistics of shape"),
-    ("gaussian", cut(X_ + "mean"), "mean"),
+    ("gaussian", cut(X_ + "mean"), "statistics of shape"),
     ("gaussian", retype(X_ + "mean", np.float32), "is of float32, not float64"),
     ("gaussian", learn("classes_", {"strings": ["<U6", [2], ["no", "yes"]]}), "priors"),
     ("gaussian", learn("classes_", {"strings": ["<U6", [3], ["yes", "no", "yes"]]}), "classes_ are not in order"),

@@ -470,6 +470,7 @@ class AbstractNB(JointClassifier):
         """log p(x_i, y = c) in nats, (n, c), under the current `estimate`."""
         return self._table(X, NaiveBayes.log_joint)
 
+    @reads_one_state
     def predict_part_log_likelihood(self, X: Any) -> dict[str, np.ndarray]:
         """log p(x_i,part | y = c) in nats, a table (n, c) for each part, under the current `estimate`.
 
@@ -499,6 +500,7 @@ class AbstractNB(JointClassifier):
         return found
 
     @property
+    @reads_one_state
     def class_log_prior_(self) -> np.ndarray:
         """log p(y = c) in nats, (c,), as prediction uses it under the current `estimate`."""
         check_is_fitted(self)

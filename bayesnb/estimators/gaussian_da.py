@@ -105,19 +105,19 @@ class GaussianDA(AbstractNB):
             centre, spread = np.zeros(d), np.ones(d)
         else:
             centre, spread = self._scale(stats)
-        return {BLOCK: self._scaled(centre[None], spread[None])}
+        return {BLOCK: self._scaled(centre[None], spread[None], shared=self.covariance == "shared")}
 
-    def _scaled(self, centre: np.ndarray, spread: np.ndarray) -> Any:
+    def _scaled(self, centre: np.ndarray, spread: np.ndarray, *, shared: bool = False) -> Any:
         """The default prior from mean and variance of every feature, (g, d), the classes of g groups in turn.
 
-        With a shared covariance and more than one group, every class has the covariance to itself.
+        Unless the covariance is to be `shared` by the classes of one group, every class has it to itself.
         """
         c, (g, d) = len(self.classes_), centre.shape
         m, kappa = np.repeat(centre, c, 0), np.full(g * c, _KAPPA)
         if self.covariance == "identity":
             return KnownVarianceNormal(m, np.full(m.shape, _KAPPA), np.ones(m.shape), np.zeros(m.shape))
         scale = 2 * spread[:, :, None] * np.eye(d)
-        if self.covariance == "shared" and g == 1:
+        if shared:
             return TiedNormalInverseWishart(m, kappa, np.array([d + _DEGREES]), scale[0])
         return NormalInverseWishart(m, kappa, np.full(g * c, d + _DEGREES), np.repeat(scale, c, 0))
 

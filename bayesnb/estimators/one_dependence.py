@@ -309,6 +309,7 @@ class OneDependenceNB(AbstractLevels):
             table = posterior.log_joint({BLOCK: rows[BLOCK][part]}, theta)
             yield part, np.moveaxis(log_normalize(table), 0, -1)
 
+    @reads_one_state
     def predict_interval(
         self,
         X: Any,
@@ -338,6 +339,7 @@ class OneDependenceNB(AbstractLevels):
         parts = [np.quantile(np.exp(log_p), tails, -1) for _, log_p in self._draws(X, n_draws, seed)]
         return np.moveaxis(np.concatenate(parts, 1), 0, -1)
 
+    @reads_one_state
     def uncertainty(
         self,
         X: Any,
@@ -493,6 +495,7 @@ class OneDependenceNB(AbstractLevels):
         index = None if y is None else self._class_index(np.asarray(y))[there]
         self.prior_.model({BLOCK: x[there]}, index, j)
 
+    @reads_one_state
     def sample_posterior(
         self,
         draws: int = 1000,
