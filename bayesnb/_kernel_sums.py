@@ -395,7 +395,7 @@ def log_density_without(
         for begin in range(0, len(at), step):
             some = np.arange(begin, min(begin + step, len(at)))
             cell = at[some]
-            beyond = square(np.clip((value[cell, None] - value) / np.exp(log_scale), -1e70, 1e70))
+            beyond = square(np.clip((value[cell, None] - value) / np.exp(log_scale), -1e145, 1e145))
             for g, rate in enumerate(np.exp(2 * (log_scale - t))):
                 others = _log_kernels(beyond, weight, rate, cell)
                 found[g, some] = np.logaddexp(np.log(left[some]), others)

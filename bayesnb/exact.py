@@ -29,7 +29,7 @@ _TERMS = 1 << 10  # tables that are held before they are added up
 _ROWS = 1 << 12  # rows whose products are added up in floats
 _PAIR, _TRIPLE = 20, 13  # bits of a piece where two pieces are multiplied, and where three are
 _LARGEST = 2.0**900  # of a cell
-_CELLS = 1 << 13  # of which all pieces and their products are held at a time
+_CELLS = 1 << 12  # of which all pieces and their products are held at a time
 _PIECES = 16  # whose products are worth their time: cells of one table up to 1e60 apart
 
 

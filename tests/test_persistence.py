@@ -519,7 +519,7 @@ def test_a_file_of_the_first_release() -> None:
     X = pd.DataFrame({"size": [1.0, 2, 3.5, 4], "colour": ["red", "blue", "blue", None], "old": [0, 1, 1, 0]})
     y = ["a", "b", "a", "b"]
     kernels = {"a": bayesnb.KernelNB(), "b": bayesnb.GaussianNB(prior=KnownVarianceNormal(1.0, 1.0, 1.0, 0.0))}
-    kernels["b"].set_params(known_variance=2.0)
+    kernels["b"].set_params(known_variance=1.0)  # the file says 2, which contradicts its prior: the prior was used
     parts = [
         ("size", kernels, "size"),
         ("colour", bayesnb.CategoricalNB(), ["colour"]),

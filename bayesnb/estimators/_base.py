@@ -154,7 +154,7 @@ class _Conditioned:
         X, r = (sparse.vstack(parts, "csr") for parts in zip(*self.waiting, strict=True))
         rows = {BLOCK: X}
         late = self.prior.with_sums(self.prior.suffstats(rows, r), rows, r)
-        return _laid_out(late if self.held is None else self.held + late)
+        return _laid_out((late if self.held is None else self.held + late).settled())
 
     @functools.cached_property
     @kept_inside()
@@ -937,7 +937,7 @@ def concentration(alpha: Any, force_alpha: Any, shape: tuple[int, ...]) -> np.nd
     return positive("alpha", alpha, shape)
 
 
-def refuse_undefined(prior: NaiveBayes, posterior: NaiveBayes) -> NaiveBayes:
+def refuse_undefined(prior: Any, posterior: Any) -> Any:
     """The posterior, or a ValueError where an improper prior and few rows do not make it a density."""
     for name, block in prior.blocks.items():
         if block.is_improper and (why := undefined(posterior.blocks[name])):

@@ -208,7 +208,7 @@ def _what_is_checked(estimator: Any, rows: Rows, r: Sparse) -> Statistics:
     return Statistics(n, blocks)
 
 
-def _needs_refits(prior: NaiveBayes, posterior: NaiveBayes) -> bool:
+def _needs_refits(prior: Any, posterior: Any) -> bool:
     """Whether a hyperparameter of the prior is lost beside the rows, so that taking a row out would not leave it.
 
     1e-50 + 3 − 3 is 0 in float64; 1e-50 + (3 − 3) is right.
@@ -435,10 +435,12 @@ def _tables(
             estimator.statistics_.n if k is None else estimator.statistics_.n[[k]],
             {inner: estimator.statistics_.blocks[outer] for inner, outer in names.items()},
         )
+        models = estimator.prior_, posterior
+        if isinstance(posterior, NaiveBayes):  # a part of it
+            models = NaiveBayes(posterior.classes, prior), NaiveBayes(posterior.classes, known)
         part = _Part(
             own,
-            NaiveBayes(posterior.classes, prior),
-            NaiveBayes(posterior.classes, known),
+            *models,
             held,
             {inner: rows[outer] for inner, outer in names.items()},
             r if k is None else r[:, [k]],
@@ -486,8 +488,8 @@ class _Part:
     """
 
     estimator: Any
-    prior: NaiveBayes
-    posterior: NaiveBayes
+    prior: Any
+    posterior: Any
     held: Statistics
     rows: Rows
     r: Sparse
@@ -506,6 +508,9 @@ class _Part:
         for at in _members(place, np.flatnonzero(~alone)):
             own, w = {name: x[at] for name, x in self.rows.items()}, self.r[at]
             left = self.held - self.prior.suffstats(own, w)
+            if not isinstance(self.prior, NaiveBayes):
+                table[at] = self.prior.update(left).log_parts(own, [list(own)])[0]
+                continue
             prior = replace(self.prior, blocks=self.estimator._blocks(left)) if self.refit else self.prior
             blocks = {name: block.update(left.blocks[name]) for name, block in prior.blocks.items()}
             table[at] = replace(self.posterior, blocks=blocks).log_parts(own, [list(blocks)])[0]
