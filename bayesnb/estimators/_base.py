@@ -144,6 +144,9 @@ class _Conditioned:
     held: Any
     waiting: tuple[tuple[Sparse, Sparse], ...] = ()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(vars(self))  # at once: another thread may be about to keep a posterior here
+
     @property
     def statistics(self) -> Any:
         return self._counted if self.waiting else self.held

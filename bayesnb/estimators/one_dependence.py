@@ -11,14 +11,15 @@ from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._pytree import kept_inside
+from .._pytree import kept_inside, map_leaves
 from .._random import generator
 from .._rows import csr_slice
 from .._special import log_floor, log_normalize
 from .._typing import Scalar
+from ..exact import ExactSum, is_whole, sums_of_weights
 from ..naive_bayes import Rows, Statistics, by_rows, fold_rows
 from ..one_dependence import BLOCK, OneDependence
-from ..statistics import Counts
+from ..statistics import Counts, class_totals, with_sums
 from ._base import (
     _Conditioned,
     _cut,
@@ -179,9 +180,14 @@ class OneDependenceNB(AbstractLevels):
         pairs = list(zip(before, self.categories_, strict=True))
         source = np.concatenate([old[j] + np.arange(len(b)) for j, (b, _) in enumerate(pairs)])
         target = np.concatenate([new[j] + pd.Index(a).get_indexer(pd.Index(b)) for j, (b, a) in enumerate(pairs)])
-        moved = np.zeros((len(table), new[-1], new[-1]))
-        moved[:, target[:, None], target] = table[:, source[:, None], source]
-        self.statistics_ = replace(self.statistics_, blocks={BLOCK: Counts(moved, np.zeros(len(moved)))})
+
+        def moved(table: np.ndarray) -> np.ndarray:
+            found = np.zeros((len(table), new[-1], new[-1], *table.shape[3:]))
+            found[:, target[:, None], target] = table[:, source[:, None], source]
+            return found
+
+        sums = map_leaves(moved, self.statistics_.blocks[BLOCK].sums)
+        self.statistics_ = replace(self.statistics_, blocks={BLOCK: Counts(moved(table), np.zeros(len(table)), sums)})
 
     def _rows(self, X: Any) -> Rows:
         if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and all(v.dtype.kind == "i" for v in self.categories_):
@@ -255,7 +261,17 @@ class OneDependenceNB(AbstractLevels):
         r, prior = self._weights(X, index, sample_weight), self._model()
 
         def gather(part: slice) -> Statistics:
-            return prior.suffstats(self._rows(_cut(X, part)), csr_slice(r, part))
+            rows, w = self._rows(_cut(X, part)), csr_slice(r, part)
+            stats = prior.suffstats(rows, w)
+
+            def exact(counts: Counts) -> dict[str, ExactSum]:
+                if is_whole(w):
+                    return {"n": ExactSum.exactly(counts.n)}
+                parts = sums_of_weights(lambda v: prior.suffstats(rows, v).blocks[BLOCK].n, w, counts.n.shape)
+                return {"n": parts}
+
+            counts = with_sums(stats.blocks[BLOCK], rows[BLOCK], w, exact)
+            return replace(stats, blocks={BLOCK: counts}, weight=sums_of_weights(class_totals, w, stats.n.shape))
 
         return fold_rows(gather, {BLOCK: X}, prior.least_cells)
 
