@@ -24,7 +24,7 @@ from ._special import namespace
 from ._support import improper
 from ._typing import Array, Float, Sparse, Theta, Value
 from .base import AbstractConjugate, as_jax, from_sites, to_sites
-from .exact import ExactSum, sums_of_weights
+from .exact import ExactSum, is_whole, sums_of_weights
 from .families.classes import AbstractClasses
 from .statistics import class_totals, with_sums
 
@@ -62,7 +62,8 @@ class Statistics:
             name: stats.from_sums()[0] if getattr(stats, "is_far", False) else stats
             for name, stats in self.blocks.items()
         }
-        return type(self)(self.n, blocks, self.weight)
+        n = self.n if self.weight is None or is_whole(self.n) else self.weight.value()
+        return type(self)(n, blocks, self.weight)
 
     def _joined(self, op: Callable[[Any, Any], Any], other: Self) -> Self:
         blocks = {name: op(stats, other.blocks[name]) for name, stats in self.blocks.items()}
