@@ -21,7 +21,8 @@ from ._random import generator
 from ._special import log_normalize
 from ._typing import Scalar
 from .analysis.calibration import CalibratedClassifierLOO
-from .estimators._base import AbstractNB, reads_one_state
+from .estimators._base import AbstractNB
+from .estimators._state import reads_one_state
 from .statistics import Moments
 from .streaming import united_labels
 

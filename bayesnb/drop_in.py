@@ -37,7 +37,9 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, column
 from . import estimators as ours
 from ._gaussian_sums import log_normal_sum
 from ._rows import contract
-from .estimators._base import BLOCK, AbstractNB, all_or_nothing, reads_one_state, refuse
+from .estimators._base import AbstractNB
+from .estimators._input import refuse
+from .estimators._state import BLOCK, all_or_nothing, reads_one_state
 from .exact import moment_sums, sums_of_cells
 from .families.classes import AbstractClasses, FixedClasses
 from .naive_bayes import CLASS, Parameters, Rows, Statistics, by_rows

@@ -30,7 +30,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import as_jax
-from ..estimators._base import JointClassifier, all_or_nothing, reads_one_state
+from ..estimators._state import JointClassifier, all_or_nothing, reads_one_state
 from ..families import (
     BetaBernoulli,
     BetaGeometric,

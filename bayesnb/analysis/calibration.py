@@ -36,7 +36,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._random import generator
 from .._special import log_normalize
 from .._typing import Int, Scalar
-from ..estimators._base import AbstractNB, all_or_nothing
+from ..estimators._base import AbstractNB
+from ..estimators._state import all_or_nothing
 from ..sampling.intervals import Uncertainty
 from . import _maps
 from ._maps import Tables

@@ -48,7 +48,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from .._pytree import leaves, map_leaves
 from .._typing import Bool, Float, Int
-from ..estimators._base import AbstractNB, all_or_nothing
+from ..estimators._base import AbstractNB
+from ..estimators._state import all_or_nothing
 from ..naive_bayes import NaiveBayes, Rows
 from ..statistics import one_hot
 

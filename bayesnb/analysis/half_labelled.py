@@ -46,7 +46,8 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from .._special import log_normalize
 from .._typing import Bool, Float
-from ..estimators._base import AbstractNB, all_or_nothing
+from ..estimators._base import AbstractNB
+from ..estimators._state import all_or_nothing
 from ..families import DirichletComplement, OneClass
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
 from ..statistics import one_hot

@@ -36,7 +36,7 @@ from .._special import log_normalize
 from .._typing import Scalar
 from ..base import as_jax
 from ..estimators import ExponentialNB, GaussianNB
-from ..estimators._base import BLOCK
+from ..estimators._state import BLOCK
 from ..families import (
     BetaBernoulli,
     BetaGeometric,

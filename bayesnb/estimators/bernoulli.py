@@ -10,8 +10,10 @@ from sklearn.utils import Tags
 from .._support import as_numbers, shortened
 from ..families.bernoulli import BetaBernoulli
 from ..naive_bayes import Rows, Statistics
-from ._base import BLOCK, AbstractNB, numeric, refuse
+from ._base import AbstractNB
+from ._input import numeric, refuse
 from ._left_out import leave_out
+from ._state import BLOCK
 
 
 class BernoulliNB(AbstractNB):

@@ -13,8 +13,10 @@ from ..families.known_gaussian import KnownVarianceNormal
 from ..families.pooled_gaussian import PooledNormalInverseGamma
 from ..naive_bayes import Parameters, Rows, Statistics
 from ..statistics import Moments
-from ._base import BLOCK, AbstractNB, numeric, positive
+from ._base import AbstractNB
+from ._input import numeric, positive
 from ._left_out import by_cells, side_by_side
+from ._state import BLOCK
 
 # The default prior, in pseudo-rows: see the Notes of GaussianNB.
 _KAPPA, _SHAPE = 0.1, 1.0
