@@ -156,7 +156,8 @@ class GaussianNB(_DropIn, ours.GaussianNB):
         self.statistics_ = replace(self.statistics_, blocks={**self.statistics_.blocks, _ROWS: rows})
 
     def _learn(self, stats: Statistics) -> None:
-        rows, moments = stats.blocks[_ROWS], stats.blocks[BLOCK]
+        settled = stats.settled(always=True)  # a last bit of ε, however small, is seen in the log odds of a row far away
+        rows, moments = settled.blocks[_ROWS], settled.blocks[BLOCK]
         self.epsilon_ = float(self.var_smoothing * (rows.ss / np.maximum(rows.n, 1)).max())
         self.class_prior_ = self._class_frequencies()
         found = self.prior_.blocks[BLOCK].mle(moments)

@@ -56,10 +56,13 @@ class Statistics:
         """Statistics of no rows at all, of the same shapes."""
         return type(self)(0 * self.n, {name: stats.zero() for name, stats in self.blocks.items()})
 
-    def settled(self) -> Self:
-        """The same with means and squares taken from their exact sums, where floats would show their rounding."""
+    def settled(self, always: bool = False) -> Self:
+        """The same with means and squares taken from their exact sums: where floats would show their rounding, or all.
+
+        What is taken from exact sums depends on the rows alone, to the last bit, and not on the order of batches.
+        """
         blocks = {
-            name: stats.from_sums()[0] if getattr(stats, "is_far", False) else stats
+            name: stats.from_sums()[0] if _shows_rounding(stats, always) else stats
             for name, stats in self.blocks.items()
         }
         n = self.n if self.weight is None or is_whole(self.n) else self.weight.value()
@@ -75,6 +78,10 @@ class Statistics:
 
     def __sub__(self, other: Self) -> Self:
         return self._joined(operator.sub, other)
+
+
+def _shows_rounding(stats: Any, always: bool) -> bool:
+    return getattr(stats, "sums", None) is not None if always else getattr(stats, "is_far", False)
 
 
 @pytree
