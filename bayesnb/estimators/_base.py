@@ -18,11 +18,13 @@ from .._random import categorical, generator
 from ..naive_bayes import NaiveBayes, Parameters
 from ._forgetting import digits_lost
 from ._prediction import AbstractPredicting
-from ._state import reads_one_state
+from ._state import LazyPosterior, reads_one_state
 
 if TYPE_CHECKING:
     from ..sampling.loo import LooResult
     from ..sampling.report import CheckReport
+
+_Conditioned = LazyPosterior  # its name in pickles of version 0.1
 
 
 class AbstractNB(AbstractPredicting):
