@@ -154,7 +154,9 @@ class GaussianNB(_DropIn, ours.GaussianNB):
         self.statistics_ = replace(self.statistics_, blocks={**self.statistics_.blocks, _ROWS: rows})
 
     def _learn(self, stats: Statistics) -> None:
-        settled = stats.settled(always=True)  # a last bit of ε, however small, is seen in the log odds of a row far away
+        settled = stats.settled(
+            always=True
+        )  # a last bit of ε, however small, is seen in the log odds of a row far away
         rows, moments = settled.blocks[_ROWS], settled.blocks[BLOCK]
         self.epsilon_ = float(self.var_smoothing * (rows.ss / np.maximum(rows.n, 1)).max())
         self.class_prior_ = self._class_frequencies()
