@@ -364,7 +364,8 @@ def _in_words(loss: dict[str, float], estimator: Any) -> str:
         meaning = f"Calibration lowers it by {1 - calibrated / plain:.0%}: use CalibratedClassifierLOO({name})."
     else:
         meaning = "Calibration changes little: it is not needed for this model."
-    return f"  leave-one-out log loss of all rows: {plain:.4f} plain, {calibrated:.4f} calibrated nats a row\n  {meaning}"
+    figures = f"leave-one-out log loss of all rows: {plain:.4f} plain, {calibrated:.4f} calibrated nats a row"
+    return f"  {figures}\n  {meaning}"
 
 
 def _prepare_arviz() -> None:
