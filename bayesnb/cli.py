@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import sys
 
+from ._interrupted import interrupted
+
 TYPE_CHECKING = False  # as in `typing`, which takes time to import
 if TYPE_CHECKING:
     import argparse
@@ -81,10 +83,10 @@ class _Interrupt:
         self._afterwards: Any = None
 
     def watch(self) -> None:
-        """Take over from Python's own handler; leave alone any other, as of a host program or of `nohup`."""
+        """Take over from the handler of Python or of `__main__`; leave alone that of a host program or of `nohup`."""
         import signal
 
-        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        if signal.getsignal(signal.SIGINT) not in (signal.default_int_handler, interrupted):
             return
         try:
             signal.signal(signal.SIGINT, self._handle)
