@@ -5,14 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from ..exact import EPS, is_whole
+from ..exact import EPS, is_whole, least_variance
 from ..naive_bayes import Statistics
 from ..statistics import Counts, Moments, Scatter, Totals
 
 _SURE = 4e-10  # relative rounding of a sum up to which its statistics agree with those of a refit to 1e-9
 _RESIDUE = 1e-13  # of the weight forgotten: what is left of a weight that was written in another way, such as 0.1 + 0.2
-_CONSTANT = 1e-15  # relative spread of a column that never varies, as the default prior decides it
-_LEAST = 1e-280
 _NEVER = "`X`, `y` hold rows that were never fitted: forgetting them would leave negative"
 
 
@@ -96,7 +94,7 @@ def _is_constant(stats: Any, name: str, bound: np.ndarray) -> np.ndarray:
     if name != "ss":
         return _size(stats, name) <= bound
     n = stats.n if stats.n.ndim == stats.mean.ndim else stats.n[:, None]
-    return _size(stats, name) + bound <= n * np.maximum((_CONSTANT * stats.mean) ** 2, _LEAST)
+    return _size(stats, name) + bound <= n * least_variance(stats.mean)
 
 
 def _left(estimator: Any, name: str, block: Any, held: Statistics, gone: Statistics) -> Any:
