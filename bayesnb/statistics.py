@@ -21,7 +21,7 @@ from scipy import sparse
 from ._pytree import leaves, pytree
 from ._special import LOG_2PI, namespace
 from ._typing import Array, Float, Int, Shaped, Sparse, Value
-from .exact import EPS, ExactSum, Sums, is_whole, product
+from .exact import EPS, ExactSum, Sums, add_up, is_whole, product
 
 _EXACT = 1 << 16  # cells that are summed exactly, which takes twenty times as long
 _FAR = 1e3  # spreads between a mean and 0, from where on its rounding is worth avoiding
@@ -49,8 +49,7 @@ def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
         cells = sparse.coo_array((r.shape[1], table.shape[1]), dtype=weights.dtype)
         cells.data, cells.coords = weights, (labels, table.indices)  # its constructor would look for bad indices again
         return cells.toarray()
-    total = r.T @ table
-    return total.toarray() if sparse.issparse(total) else total
+    return add_up(r, table)
 
 
 def is_labelled(r: Array | Sparse) -> bool:

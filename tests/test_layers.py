@@ -20,7 +20,7 @@ from bayesnb._special import log_normalize
 ROOT = Path(bayesnb.__file__).parent
 # ground floor first; a module imports from the floors below its own, or from its own package
 FLOORS = [
-    {"_lazy", "_parallel", "_pytree", "_typing"},
+    {"_interrupted", "_lazy", "_parallel", "_pytree", "_typing"},
     {"_special", "_support", "exact"},
     {"_random", "_rows", "statistics"},
     {"_kernel_sums", "_long_rows", "_student_kernels", "_wishart"},
@@ -100,6 +100,7 @@ def fresh(code: str) -> None:
     ("module", "absent"),
     [
         ("bayesnb", ["arviz", "dask", "jax", "matplotlib", "numpyro", "pandas", "sklearn", "xarray"]),
+        ("bayesnb.__main__", ["argparse", "bayesnb.cli", "enum", "json", "re", "signal"]),  # first of all it watches
         ("bayesnb.cli", ["argparse", "json", "numpy", "signal", "typing"]),  # `main` has to catch an interrupt first
         ("bayesnb.families.kernel_density", ["arviz", "dask", "matplotlib", "pandas", "sklearn", "xarray"]),
         ("bayesnb.naive_bayes", ["arviz", "dask", "jax", "matplotlib", "pandas", "sklearn", "xarray"]),

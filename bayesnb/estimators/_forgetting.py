@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..exact import EPS, is_whole
+from ..exact import EPS, is_whole, least_variance
 from ..naive_bayes import Statistics
 from ..statistics import Counts, Moments, Scatter, Totals
 
@@ -13,8 +13,6 @@ _SURE = 4e-10  # relative rounding of a sum up to which its statistics agree wit
 _RESIDUE = 4 * EPS  # of the weight forgotten: what is left of a weight written in another way, such as 0.1 + 0.2
 _ROUNDED = 1e-13  # the same where the weights were summed in floats
 _NO_EVENT = 1e-12  # events, of rows whose amounts may be far apart
-_CONSTANT = 1e-15  # relative spread of a column that never varies, as the default prior decides it
-_LEAST = 1e-280
 _NEVER = "`X`, `y` hold rows that were never fitted: forgetting them would leave negative"
 
 
@@ -98,7 +96,7 @@ def _is_constant(stats: Any, name: str, bound: np.ndarray) -> np.ndarray:
     if name != "ss":
         return _size(stats, name) <= bound
     n = stats.n if stats.n.ndim == stats.mean.ndim else stats.n[:, None]
-    return _size(stats, name) + bound <= n * np.maximum((_CONSTANT * stats.mean) ** 2, _LEAST)
+    return _size(stats, name) + bound <= n * least_variance(stats.mean)
 
 
 def _left(estimator: Any, name: str, block: Any, held: Statistics, gone: Statistics) -> Any:

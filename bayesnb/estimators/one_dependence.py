@@ -16,7 +16,7 @@ from .._random import generator
 from .._rows import csr_slice
 from .._special import log_floor, log_normalize
 from .._typing import Scalar
-from ..exact import ExactSum, is_whole, sums_of_weights
+from ..exact import ExactSum, holds_exactly, sums_of_weights
 from ..naive_bayes import Rows, Statistics, by_rows, fold_rows
 from ..one_dependence import BLOCK, OneDependence
 from ..statistics import Counts, class_totals, with_sums
@@ -257,7 +257,7 @@ class OneDependenceNB(AbstractLevels):
             stats = prior.suffstats(rows, w)
 
             def exact(counts: Counts) -> dict[str, ExactSum]:
-                if is_whole(w):
+                if holds_exactly(counts.n, w):
                     return {"n": ExactSum.exactly(counts.n)}
                 parts = sums_of_weights(lambda v: prior.suffstats(rows, v).blocks[BLOCK].n, w, counts.n.shape)
                 return {"n": parts}

@@ -19,7 +19,7 @@ from .._special import digamma, log_beta, log_floor, log_rising, namespace, tetr
 from .._support import COUNT, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed, to_sites
-from ..exact import ExactSum, total_sums
+from ..exact import ExactSum, holds_exactly, total_sums
 from ..statistics import Counts, by_class, class_totals, remainder
 
 
@@ -56,6 +56,8 @@ class BetaBernoulli(AbstractConjugate):
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
     ) -> dict[str, ExactSum]:
         """The counts, which are sums of weights."""
+        if holds_exactly(stats.n, r):
+            return {"n": ExactSum.exactly(stats.n)}
         found = total_sums(x, r)
         ones, zeros = found["total"], found["n"] - found["total"]
         pair = zeros.mapped(lambda part: part[..., None] * [1, 0]) + ones.mapped(lambda part: part[..., None] * [0, 1])

@@ -20,7 +20,7 @@ from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetr
 from .._support import COUNT, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
-from ..exact import ExactSum, sums_of_weights
+from ..exact import ExactSum, holds_exactly, sums_of_weights
 from ..statistics import Counts, by_class, class_totals, remainder
 
 
@@ -50,6 +50,8 @@ class DirichletCategorical(AbstractConjugate):
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
     ) -> dict[str, ExactSum]:
         """The counts, which are sums of weights."""
+        if holds_exactly(stats.n, r):
+            return {"n": ExactSum.exactly(stats.n)}
         table = indicators(x, self.alpha.shape[-1])
 
         def counts(w: Array | Sparse) -> Array:
