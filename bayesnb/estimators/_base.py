@@ -38,7 +38,7 @@ from sklearn.utils.validation import (
 from .._pytree import kept_inside, leaves, map_leaves, tell_jax
 from .._random import categorical, generator
 from .._rows import csr_slice, distinct
-from .._special import log_normalize
+from .._special import log_normalize, most_probable
 from .._support import COUNT, SIMPLEX, Support, as_numbers, checked_numbers, shortened, undefined
 from .._typing import Scalar, Sparse
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
@@ -120,13 +120,20 @@ class JointClassifier(ClassifierMixin, BaseEstimator):
 
     @reads_one_state
     def predict(self, X: Any) -> np.ndarray:
-        """Label with the largest probability for each row, (n,)."""
-        best = np.argmax(self._scores(X), axis=1)
-        return self.classes_[best]
+        """Label with the largest probability for each row, (n,); of equal ones that with the larger class prior.
+
+        Probabilities that differ by less than rounding can make them differ count as equal; equal class priors leave
+        the tie to the first label.
+        """
+        return self.classes_[most_probable(self._scores(X), self._tie_prior())]
 
     def _scores(self, X: Any) -> np.ndarray:
         """`predict_joint_log_proba` up to a term of the row that is the same in all classes."""
         return self.predict_joint_log_proba(X)
+
+    def _tie_prior(self) -> np.ndarray:
+        """log p(y = c), (c,): of equally probable labels that with the larger one is predicted."""
+        return np.zeros(len(self.classes_))
 
 
 @dataclass(frozen=True)
@@ -436,8 +443,15 @@ class AbstractNB(JointClassifier):
 
     @property
     def _prior_name(self) -> str:
-        """The parameter that holds fixed class probabilities, as scikit-learn names it."""
-        return "priors" if hasattr(self, "priors") else "class_prior"
+        """The parameter that holds fixed class probabilities: of scikit-learn's two names the one that is used."""
+        held = {name: getattr(self, name) for name in ("class_prior", "priors") if hasattr(self, name)}
+        given = [name for name, pi in held.items() if pi is not None]
+        if len(given) == 2 and not _alike(*map(np.asarray, held.values())):
+            raise ValueError(
+                f"`class_prior` is {shortened(held['class_prior'])} and `priors` is {shortened(held['priors'])}: two "
+                "names of one thing contradict each other. Leave one of them out"
+            )
+        return (given or [*held])[0]
 
     def _class_prior(self) -> AbstractClasses:
         """Fixed where probabilities are given, uniform where `fit_prior` is False, else Dirichlet(class_alpha)."""
@@ -501,6 +515,10 @@ class AbstractNB(JointClassifier):
         for name, _, blocks, _ in self._estimators_of_parts():
             found.setdefault(name, []).extend(blocks.values())
         return found
+
+    def _tie_prior(self) -> np.ndarray:
+        classes = self.posterior_.classes
+        return classes.mle(self.class_count_)["log_pi"] if self.estimate == "mle" else classes.log_predictive()
 
     @property
     @reads_one_state
