@@ -238,17 +238,8 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         if column is not None:  # it is no predictor
             for name, group in encoder._columns().items():
                 rows[name] = np.where(group == column, np.nan, rows[name])
-        seen = given & _has_predictor(rows, given)
-        if not seen.any():
-            held = sum((~np.isnan(table)).any(1) for table in rows.values()) > 0
-            raise _nothing_to_select(int((given & held).sum()))
-        if self.partition is None:
-            self.held_out_ = _held_out(label, seen, self.test_share, rng)
-        else:
-            self.held_out_ = _others(self.partition if column is None else _safe_indexing(X, column, axis=1), seen)
-        seen &= _has_predictor(rows, seen & ~self.held_out_)  # that training does not drop
-        self.held_out_ &= seen
-        training = seen & ~self.held_out_
+        marked = self.partition if column is None else _safe_indexing(X, column, axis=1)
+        training, self.held_out_ = self._split(list(rows.values()), label, given, marked, rng)
 
         prior = NaiveBayes(encoder._class_prior(), encoder._blocks(None))
         r = one_hot(label, len(self.classes_), training * weight)
@@ -314,7 +305,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
             dropped=dropped,
             ignored={
                 "no target": int((~labelled).sum()),
-                "no predictor": int((given & ~seen).sum()),
+                "no predictor": int((given & ~training & ~held_out).sum()),
                 **({} if sample_weight is None else {"no weight": int((labelled & ~weighted).sum())}),
             },
             error=float(np.average(most_probable(table.T, model.log_pi) != label[judged], weights=weight[judged])),
@@ -389,6 +380,28 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
             found = _listed(names, 8)
             raise ValueError(f"`partition` is {given!r}, which is no column of `X`; the columns are {found}")
         return names.index(given) if isinstance(given, str) else int(given)
+
+    def _split(
+        self,
+        tables: list[np.ndarray],
+        label: Int[np.ndarray, " n"],
+        given: Bool[np.ndarray, " n"],
+        marked: Any,
+        rng: np.random.Generator,
+    ) -> tuple[Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
+        """Training rows and held-out ones, among the rows given, of tables of codes that are NaN where missing.
+
+        Parameters
+        ----------
+        marked : None, or an array whose 1s mark the training rows
+        """
+        seen = given & _has_predictor(tables, given)
+        if not seen.any():
+            held = sum((~np.isnan(table)).any(1) for table in tables) > 0
+            raise _nothing_to_select(int((given & held).sum()))
+        held_out = _held_out(label, seen, self.test_share, rng) if marked is None else _others(marked, seen)
+        seen &= _has_predictor(tables, seen & ~held_out)  # one that training does not drop
+        return seen & ~held_out, seen & held_out
 
     def _forced(self, names: list[Any]) -> list[int]:
         """Positions of the forced columns, in the order given."""
@@ -557,10 +570,10 @@ def _nothing_to_select(n: int) -> ValueError:
     )
 
 
-def _has_predictor(rows: dict[str, np.ndarray], used: Bool[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
+def _has_predictor(tables: list[np.ndarray], used: Bool[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
     """Which rows have a value of some column that has two categories in the rows used."""
     found = np.zeros(len(used), bool)
-    for table in rows.values():
+    for table in tables:
         for column in table.T:
             held = column[used & ~np.isnan(column)]
             if len(held) and held.min() < held.max():

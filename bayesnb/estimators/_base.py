@@ -125,7 +125,8 @@ class JointClassifier(ClassifierMixin, BaseEstimator):
         Probabilities that differ by less than rounding can make them differ count as equal; equal class priors leave
         the tie to the first label.
         """
-        return self.classes_[most_probable(self._scores(X), self._tie_prior())]
+        best = most_probable(self._scores(X), self._tie_prior())
+        return self.classes_[best]
 
     def _scores(self, X: Any) -> np.ndarray:
         """`predict_joint_log_proba` up to a term of the row that is the same in all classes."""
@@ -516,6 +517,7 @@ class AbstractNB(JointClassifier):
             found.setdefault(name, []).extend(blocks.values())
         return found
 
+    @kept_inside()
     def _tie_prior(self) -> np.ndarray:
         classes = self.posterior_.classes
         return classes.mle(self.class_count_)["log_pi"] if self.estimate == "mle" else classes.log_predictive()
