@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from .analysis.selection import ForwardSelection as ForwardSelection
     from .analysis.selection import SelectionReport as SelectionReport
     from .analysis.selection import select_features as select_features
+    from .analysis.spss import SPSSNaiveBayes as SPSSNaiveBayes
+    from .analysis.spss import SPSSReport as SPSSReport
     from .distributed import DistributedLoo as DistributedLoo
     from .distributed import DistributedNB as DistributedNB
     from .estimators import BernoulliNB as BernoulliNB
@@ -91,6 +93,8 @@ _HOME = {
     "PoissonNB": "estimators",
     "PriorDraws": "analysis.prior_fitting",
     "PriorFit": "analysis.prior_fitting",
+    "SPSSNaiveBayes": "analysis.spss",
+    "SPSSReport": "analysis.spss",
     "SelectionReport": "analysis.selection",
     "Uncertainty": "sampling.intervals",
     "as_arviz": "sampling.to_arviz",

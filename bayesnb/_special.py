@@ -16,6 +16,7 @@ import scipy.special as sp
 from ._typing import Array, Scalar
 
 LOG_2PI = float(np.log(2 * np.pi))
+_TIE = 1e-10  # of the size of a log-probability: what rounding may leave between two that are equal
 _SHIFT = 8  # recurrence steps before Stirling's series; from there on its first seven terms reach 1e-15
 
 
@@ -123,6 +124,23 @@ def log_normalize(table: Array) -> Array:
         return by_class.T
     shifted = table - table.max(-1, keepdims=True)
     return shifted - xp.log(xp.exp(shifted).sum(-1, keepdims=True))
+
+
+def most_probable(table: Array, log_prior: Array) -> Array:
+    """Column of the largest entry of each row of log-probabilities, (n,); of equal ones that with the largest prior.
+
+    Entries closer than 1e-10 of their size count as equal, as rounding keeps equal probabilities apart.
+    Among equal priors the first column wins.
+    """
+    best = table.argmax(1)
+    if table.shape[1] < 2 or log_prior.min() == log_prior.max():
+        return best
+    top = table.max(1)
+    equal = table >= (top - _TIE * (1 + np.abs(top)))[:, None]
+    tied = np.flatnonzero(np.count_nonzero(equal, axis=1) > 1)
+    by_prior = np.argsort(-log_prior, kind="stable")
+    best[tied] = by_prior[equal[tied][:, by_prior].argmax(1)]
+    return best
 
 
 def log_floor(x: Array | Scalar) -> Array | Scalar:

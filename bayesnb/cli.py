@@ -257,8 +257,9 @@ def _parser() -> argparse.ArgumentParser:
         "select",
         _select,
         "forward selection of features for a categorical model",
-        "Add one feature after the other to a categorical naive Bayes model, each time the one that raises the average "
-        "log-likelihood of the classes most, and keep the best set of the sequence. Numeric columns with more than "
+        "The naive Bayes procedure of SPSS. Add one feature after the other to a categorical naive Bayes model, each "
+        "time the one that raises the average log-likelihood of the classes most, and keep the best set of the "
+        "sequence. Numeric columns with more than "
         "BINS different values are cut into bins of equal width; all other columns are categories as they stand.",
     )
     data(select)
@@ -402,14 +403,17 @@ def _prepare_arviz() -> None:
 
 
 def _select(options: argparse.Namespace) -> int:
-    from .analysis.selection import ForwardSelection
+    from .analysis.spss import SPSSNaiveBayes, scale_columns
 
     data = _load(options.data, options.target)
-    X, note = _categories(data.X, options.bins)
-    notes = [*data.notes, *([note] if note else [])]
-    forced = [name for given in options.force for name in ([given] if given in X else given.split(","))]
+    cut = scale_columns(data.X, options.bins)
+    note = f"cut into at most {options.bins} bins: {', '.join(map(repr, cut))}."
+    notes = [*data.notes, *([note] if cut else [])]
+    forced = [name for given in options.force for name in ([given] if given in data.X else given.split(","))]
     share = 0.3 if options.criterion == "test" and options.test_share is None else options.test_share
-    selection = ForwardSelection(
+    procedure = SPSSNaiveBayes(
+        n_bins=options.bins,
+        scale=cut,
         max_features="auto" if options.max is None else options.max,
         exact_features=options.exact,
         force=forced,
@@ -417,8 +421,8 @@ def _select(options: argparse.Namespace) -> int:
         test_share=share,
         seed=options.seed,
     )
-    _announce(options, data, X, notes)
-    report = selection.fit(X, data.y).report_
+    _announce(options, data, data.X, notes)
+    report = procedure.fit(data.X, data.y).report_
     _tell(options, data, notes, report, report.to_dict)
     return 0
 
@@ -600,21 +604,6 @@ def _as_fitted(model: Any, table: pd.DataFrame, source: str) -> pd.DataFrame:
     X = table[list(columns)].assign(**fresh)
     refuse_infinity(X, source)
     return X
-
-
-def _categories(X: pd.DataFrame, bins: int) -> tuple[pd.DataFrame, str]:
-    """The table as categories, and a note on the columns that were cut into bins."""
-    from pandas.api.types import is_numeric_dtype
-
-    from .analysis.binning import EqualWidthBinner
-
-    numbers = [name for name in X.columns if is_numeric_dtype(X[name])]
-    cut = [name for name in numbers if X[name].nunique() > bins]
-    table = X.assign(**{name: X[name].astype("string").astype(object) for name in numbers if name not in cut})
-    if not cut:
-        return table, ""
-    codes = EqualWidthBinner(bins).set_output(transform="pandas").fit_transform(X[cut])
-    return table.assign(**codes), f"cut into at most {bins} bins: {', '.join(map(repr, cut))}."
 
 
 def _load(name: str, target: str | None) -> Dataset:

@@ -102,6 +102,9 @@ class _DropIn(AbstractNB):
             return np.full(c, 1 / c)
         return self.class_count_ / total
 
+    def _tie_prior(self) -> np.ndarray:
+        return np.zeros(len(self.classes_))  # the first label, as in scikit-learn
+
     def _without(self, stats: Statistics) -> Statistics:
         aside = {name: held.zero() for name, held in self.statistics_.blocks.items() if name not in stats.blocks}
         return super()._without(replace(stats, blocks={**stats.blocks, **aside}))

@@ -146,6 +146,9 @@ class FeatureAverage(JointClassifier):
         stats = _pooled(self.estimator_.statistics_.blocks[part.name])
         return _by_column(part.shared[0].log_marginal(stats))
 
+    def _tie_prior(self) -> np.ndarray:
+        return self.estimator_._tie_prior()
+
     @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c | data) averaged over all subsets, (n, c), nats."""

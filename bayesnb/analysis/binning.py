@@ -64,18 +64,19 @@ class EqualWidthBinner(_AbstractBinner):
         boundaries of each column, ascending, the smallest and the largest training value at the ends; K bins have
         K + 1 boundaries, a column without a single value has none
     n_bins_ : (d,)
-        number of bins of each column, 0 for a column without a single value
+        number of bins of each column, 1 for a constant column, 0 for one without a single value
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
     -----
     `transform` gives codes 0 … K−1 as floats, which `CategoricalNB` takes as they are. Values outside the training
     range go to the end bins; NaN stays NaN, a missing cell, and so does every cell of a column without a training
-    value.
+    value. A constant column gets one bin, which tells nothing of the class; `ForwardSelection` drops it.
 
-    The naive Bayes procedure of SPSS distributes scale predictors into 10 bins unless told otherwise (IBM SPSS
-    Statistics, command reference of NAIVEBAYES), and eliminates empty ones. How it does is not in that reference: the
-    middle of the gap is the reading chosen here.
+    The naive Bayes procedure of SPSS distributes scale predictors into 10 bins of equal width unless told otherwise and
+    eliminates empty ones (IBM SPSS Statistics, chapter Naive Bayes Algorithms; command reference of NAIVEBAYES). The
+    bins of the training rows are the chapter's. Only where a new value falls into a gap of the training values does the
+    boundary in the middle of the gap decide.
     """
 
     def __init__(self, n_bins: Any = 10) -> None:
@@ -92,20 +93,12 @@ class EqualWidthBinner(_AbstractBinner):
         Raises
         ------
         ValueError
-            if `n_bins` is not a whole number of at least 1, a column is constant, or X holds text or infinities
+            if `n_bins` is not a whole number of at least 1, or X holds text or infinities
         """
         n_bins = _whole("n_bins", self.n_bins)
         X = self._validate(X, reset=True, ensure_min_samples=2)
-        names = getattr(self, "feature_names_in_", np.arange(X.shape[1])).tolist()
-        edges = []
-        for name, values in zip(names, X.T, strict=True):
-            seen = values[~np.isnan(values)]
-            if len(seen) and seen.min() == seen.max():
-                raise ValueError(
-                    f"bins were asked for the constant column {name!r} of `X`, which is {seen[0]:g} in all {len(seen)} "
-                    "rows with a value; it cannot tell classes apart. Drop the column"
-                )
-            edges.append(_boundaries(seen, n_bins) if len(seen) else np.empty(0))
+        columns = (values[~np.isnan(values)] for values in X.T)
+        edges = [_boundaries(seen, n_bins) if len(seen) else np.empty(0) for seen in columns]
         return self._set_edges(edges)
 
 

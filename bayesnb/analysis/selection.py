@@ -4,15 +4,19 @@ One pass over the rows collects the counts N_jmk: rows of class k with category 
 
     π_k = (N_k + λ) / (N + K λ),    p_jmk = (N_jmk + f) / (N_jk + M_j f),    N_jk = Σ_m N_jmk
 
-with N rows, K classes and M_j observed categories. Missing cells are left out: of N_jk, and of every product below.
-The average log-likelihood of a set J of predictors, in nats a row,
+with N rows (their weight, where rows are weighted), K classes and M_j observed categories. Missing cells are left out:
+of N_jk, and of every product below. The average log-likelihood of a set J of predictors, in nats a row,
 
-    l̄(J) = 1/N Σ_i log p(y_i | x_i) = A(J) − B(J)
+    l̄(J) = 1/N Σ_i log p(y_i | x_i) = A(J) + B(J)
     A(J) = 1/N [Σ_k N_k log π_k + Σ_{j∈J} Σ_mk N_jmk log p_jmk]       from the counts alone
-    B(J) = 1/N Σ_i log Σ_k π_k Π_{j∈J} p_{j x_ij k}                   from the rows, or from simulated rows
+    B(J) = −1/N Σ_i log Σ_k π_k Π_{j∈J} p_{j x_ij k}                  from the rows, or from simulated rows
 
 grows set by set: the predictor that gives the largest l̄(J ∪ {j}) is added. Adding j to a set with class probabilities
-q_ik ∝ π_k Π_J p raises B by the mean of log Σ_k q_ik p_{j x_ij k}: all that has to be computed for a candidate.
+q_ik ∝ π_k Π_J p lowers B by the mean of log Σ_k q_ik p_{j x_ij k}: all that has to be computed for a candidate.
+
+The chapter prints 1/N′ in B(J), where N′ counts the rows with some predictor of J. The rows left out add log 1 = 0 to
+the sum, so that only the divisor differs: `denominator="N′"` is the chapter's, and A and B are then means over
+different rows.
 """
 
 import textwrap
@@ -26,10 +30,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
 
 from .._random import generator
-from .._special import log_normalize
+from .._special import log_normalize, most_probable
 from .._typing import Bool, Float, Int
 from ..estimators import CategoricalNB
 from ..estimators._input import of_any_type, positive
@@ -39,7 +43,6 @@ from ..statistics import Counts, one_hot
 from .binning import _whole
 
 _CELLS = 1 << 16  # cells of a class table worked on at a time: half a MiB, inside a core's cache
-_TIE = 1e-10  # joint log-probabilities closer than this, relative to their size, count as equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +58,8 @@ class SelectionReport:
     selected : predictors of the chosen set, by name or position, in the order of their entry
     forced : those of them that the initial set held
     dropped : predictors that cannot tell classes apart, each with the reason
-    ignored : number of rows left out, by reason
+    ignored : number of rows left out, by reason: "no target", "no predictor" (among those not dropped), and "no weight"
+        where rows are weighted
     error : share of rows that the chosen set classifies wrongly
     error_on : "test" or "training", the rows of `error`
     settings : the settings in force: numbers of rows and classes, λ and f, criterion, and how B(J) was had
@@ -99,7 +103,8 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     max_features : int or "auto", default "auto"
-        how many predictors may join the forced ones; "auto" is min(d, max(30, round(2 √d))) for d predictors
+        how many predictors may join the forced ones; "auto" is min{100, max(20, ⌊d/5⌋)} for d predictors that are not
+        dropped, or all of them where there are fewer
     exact_features : int, optional
         how many predictors join the forced ones, no more and no fewer: the last set of the sequence is taken, and
         neither `max_features` nor `criterion` is used
@@ -111,6 +116,8 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
     test_share : float between 0 and 1, optional
         share of each class that is held out at random, at least one row of each class staying in training; neither
         counts nor `estimator_` see these rows
+    partition : column of X by name or position, or (n,) array, optional
+        which rows train: those with 1 or True. All others are held out. A column that says so is no predictor
     alpha : float or (d,), optional
         the f of the cells, positive; 1/N unless given
     class_alpha : float or (c,), optional
@@ -120,6 +127,9 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         passing over the training rows again for every candidate
     n_simulated : int, default 1000
         number of rows drawn
+    denominator : "N" or "N'", default "N"
+        what divides the sum in B(J): the number of all rows, as in A(J), or of those with some predictor of J, as the
+        chapter prints it. The two differ where cells are missing, see the Notes
     seed : int, Generator or None, default 0
         of the held-out rows and the simulated ones
 
@@ -132,15 +142,21 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         predictor was worth its penalty, and the class shares alone predict
     support_ : (d,) bool
         which columns were chosen
+    held_out_ : (n,) bool
+        which rows were held out
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
     -----
     Columns are levels as `CategoricalNB` takes them: strings, categoricals, whole numbers; `EqualWidthBinner` makes
-    them from measurements. Only observed categories count as levels. Predictors with a single observed category, or
-    none, are dropped, forced or not; rows without a target, or without any predictor, are ignored; the report tells
-    both. Missing cells and categories that training never saw are left out of all products. Equally probable classes
-    (to rounding) are decided for the one with the larger π.
+    them from measurements, and `SPSSNaiveBayes` does so itself. Only observed categories count as levels. Predictors
+    with a single observed category, or none, are dropped, forced or not; rows without a target, or without any
+    predictor that stays, are ignored; the report tells both. Missing cells and categories that training never saw are
+    left out of all products. Equally probable classes (to rounding) are decided for the one with the larger π.
+
+    With N′ a predictor that is often missing looks better than it is: B(J) is then an average over the rows that have
+    it, and A(J) over all of them. On breast cancer in ten bins with a tenth of the cells missing, N′ stops after one
+    predictor. See the page "Where the sources slip".
 
     Simulated rows miss cells as often as the training rows of their class do, so that A(J) and B(J) speak of the same
     cells. B(J) has then a Monte Carlo error of about its spread over the rows divided by √n_simulated, and is that of
@@ -149,10 +165,11 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
 
     References
     ----------
-    IBM SPSS Statistics, chapter Naive Bayes Algorithms, for the procedure; command reference of NAIVEBAYES, subcommand
-    SUBSET, for what the maximum counts (predictors beyond the forced ones) and the defaults of the two criteria. That
-    reference leaves open, and chosen here are: the formula of the automatic maximum, that an exact number counts the
-    same way, held-out rows taken class by class, and missing cells in simulated rows.
+    IBM SPSS Statistics, chapter Naive Bayes Algorithms, for the procedure; command reference of NAIVEBAYES, subcommands
+    SUBSET, for what the maximum counts (predictors beyond the forced ones) and the defaults of the two criteria, and
+    TRAININGSAMPLE, for `partition`. Both leave open, and chosen here are: that J₀/5 in the automatic maximum is rounded
+    down and J₀ counts the predictors that are not dropped, that an exact number counts beyond the forced ones too,
+    held-out rows taken class by class, and missing cells in simulated rows.
     Natarajan & Pednault (2001), Using simulated pseudo data to speed up statistical predictive modeling from massive
     data sets: the idea of simulated rows.
     """
@@ -165,10 +182,12 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         force: Any = (),
         criterion: Any = "auto",
         test_share: Any = None,
+        partition: Any = None,
         alpha: Any = None,
         class_alpha: Any = None,
         normalizer: Any = "exact",
         n_simulated: Any = 1000,
+        denominator: Any = "N",
         seed: Any = 0,
     ) -> None:
         self.max_features = max_features
@@ -176,20 +195,23 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         self.force = force
         self.criterion = criterion
         self.test_share = test_share
+        self.partition = partition
         self.alpha = alpha
         self.class_alpha = class_alpha
         self.normalizer = normalizer
         self.n_simulated = n_simulated
+        self.denominator = denominator
         self.seed = seed
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Select the predictors and fit the model of those selected.
 
         Parameters
         ----------
         X : (n, d) levels, an array or a data frame; None, NaN and pandas.NA are missing cells
         y : (n,) labels; rows where it is None, NaN or pandas.NA are ignored
+        sample_weight : (n,) non-negative weights; an integer weight counts as that many copies of the row
 
         Raises
         ------
@@ -202,47 +224,53 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         X = self._validate(X, reset=True)
         y, labelled = _labels(y)
         check_consistent_length(X, y)
-        self.classes_, index = np.unique(y[labelled], return_inverse=True)
+        weight = _weights(sample_weight, X)
+        weighted = weight > 0
+        given = labelled & weighted
+        if not given.any():
+            raise ValueError("`X`, `y`, `sample_weight` have no row with a target and a weight; at least one is needed")
+        self.classes_, index = np.unique(y[given], return_inverse=True)
         label = np.zeros(len(y), int)
-        label[labelled] = index
+        label[given] = index
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_)).tolist()
+        column = self._partition_column(names)
 
         encoder, rows = self._encode(X)
-        seen = np.zeros(len(y), bool)
-        for table in rows.values():
-            seen |= ~np.isnan(table).all(1)
-        used = labelled & seen
-        if not used.any():
-            raise ValueError("`X`, `y` have no row with a target and a predictor; at least one is needed")
-        held_out = _held_out(label, used, self.test_share, rng)
-        training = used & ~held_out
+        if column is not None:  # it is no predictor
+            for name, group in encoder._columns().items():
+                rows[name] = np.where(group == column, np.nan, rows[name])
+        marked = self.partition if column is None else _safe_indexing(X, column, axis=1)
+        training, self.held_out_ = self._split(list(rows.values()), label, given, marked, rng)
 
         prior = NaiveBayes(encoder._class_prior(), encoder._blocks(None))
-        r = one_hot(label, len(self.classes_), training.astype(float))
+        r = one_hot(label, len(self.classes_), training * weight)
         encoder.statistics_ = prior.suffstats(rows, r)  # the one pass
         self.class_count_ = encoder.statistics_.n
         cells = encoder._counts()
         observed = [np.flatnonzero(n.sum(0)) for n in cells]
         cells = [n[:, levels] for n, levels in zip(cells, observed, strict=True)]
 
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_)).tolist()
-        dropped = {names[j]: _reason(len(levels)) for j, levels in enumerate(observed) if len(levels) < 2}
+        dropped = {
+            names[j]: "tells training from test rows" if j == column else _reason(len(levels))
+            for j, levels in enumerate(observed)
+            if len(levels) < 2
+        }
         usable = [j for j, levels in enumerate(observed) if len(levels) > 1]
         if not usable:
-            raise ValueError(
-                f"`X` has no column with two observed categories in the {training.sum()} sample(s) that can be used; "
-                "there is nothing to select from"
-            )
+            raise _nothing_to_select(int(training.sum()))
         forced = [j for j in self._forced(names) if j in usable]
-        steps = self._steps(len(usable) - len(forced))
+        steps = self._steps(len(usable) - len(forced), len(usable))
 
         model = self._model(cells)
         codes = _codes(rows, encoder, observed)
         if self.normalizer == "exact":
-            visited = codes[:, training]
+            visited, counted = codes[:, training], weight[training]
         else:
-            visited = _simulate(model, cells, self.class_count_, _whole("n_simulated", self.n_simulated), rng)
-        order, fit = _sequence(model, visited, forced, [j for j in usable if j not in forced], steps)
-        n = int(training.sum())
+            m = _whole("n_simulated", self.n_simulated)
+            visited, counted = _simulate(model, cells, self.class_count_, m, rng), np.ones(m)
+        joining = [j for j in usable if j not in forced]
+        order, fit = _sequence(model, visited, counted, forced, joining, steps, self.denominator == "N")
+        n = float(self.class_count_.sum())
         size = len(forced) + np.arange(len(fit))
         frame = pd.DataFrame(
             {
@@ -252,8 +280,11 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
                 "pseudo_bic": -fit + 0.5 * size * np.log(n) / n,
             }
         ).rename_axis("step")
+        held_out = self.held_out_
         if held_out.any():
-            frame["test_log_likelihood"] = _test_fit(model, codes[:, held_out], label[held_out], forced, order)
+            frame["test_log_likelihood"] = _test_fit(
+                model, codes[:, held_out], label[held_out], weight[held_out], forced, order
+            )
         if self.exact_features is not None:
             best = len(order)
         elif criterion == "test":
@@ -273,12 +304,17 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
             selected=tuple(names[j] for j in entered),
             forced=tuple(names[j] for j in forced),
             dropped=dropped,
-            ignored={"no target": int((~labelled).sum()), "no predictor": int((labelled & ~seen).sum())},
-            error=float(np.mean(_decide(table.T, model.log_pi) != label[judged])),
+            ignored={
+                "no target": int((~labelled).sum()),
+                "no predictor": int((given & ~training & ~held_out).sum()),
+                **({} if sample_weight is None else {"no weight": int((labelled & ~weighted).sum())}),
+            },
+            error=float(np.average(most_probable(table.T, model.log_pi) != label[judged], weights=weight[judged])),
             error_on="test" if held_out.any() else "training",
             settings={
-                "rows_training": n,
+                "rows_training": int(training.sum()),
                 "rows_test": int(held_out.sum()),
+                "weight_training": n,
                 "features": self.n_features_in_,
                 "classes": len(self.classes_),
                 "criterion": "exact" if self.exact_features is not None else criterion,
@@ -286,6 +322,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
                 "class_alpha": np.asarray(self._class_alpha(n)).tolist(),
                 "normalizer": self.normalizer,
                 "n_simulated": None if self.normalizer == "exact" else int(self.n_simulated),
+                "denominator": self.denominator,
             },
         )
         return self
@@ -304,7 +341,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, (n,); of equally probable ones that with the larger π."""
         table = self._table(X)
-        return self.classes_[_decide(table, self._log_pi)]
+        return self.classes_[most_probable(table, self._log_pi)]
 
     # --- what the fit is made of ------------------------------------------------------------------------------------
 
@@ -320,13 +357,52 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(f"`criterion` is {self.criterion!r}; choose 'auto', 'bic' or 'test'")
         if self.normalizer not in ("exact", "simulated"):
             raise ValueError(f"`normalizer` is {self.normalizer!r}; choose 'exact' or 'simulated'")
-        if self.criterion == "test" and self.test_share is None:
-            raise ValueError("`criterion` is 'test', but no rows are held out; give `test_share`, such as 0.3")
+        if self.denominator not in ("N", "N'"):
+            raise ValueError(f"`denominator` is {self.denominator!r}; choose 'N' or \"N'\"")
+        if self.test_share is not None and self.partition is not None:
+            raise ValueError("`test_share` and `partition` are both given; leave one of them out")
+        holds_out = self.test_share is not None or self.partition is not None
+        if self.criterion == "test" and not holds_out:
+            raise ValueError(
+                "`criterion` is 'test', but no rows are held out; give `test_share`, such as 0.3, or `partition`"
+            )
         if self.test_share is not None and not (np.isreal(self.test_share) and 0 < self.test_share < 1):
             raise ValueError(f"`test_share` is {self.test_share!r}; it needs to lie between 0 and 1")
         if self.criterion == "auto":
-            return "bic" if self.test_share is None else "test"
+            return "test" if holds_out else "bic"
         return self.criterion
+
+    def _partition_column(self, names: list[Any]) -> int | None:
+        """Position of the column that says which rows train; None where there is none."""
+        given = self.partition
+        if given is None or np.ndim(given):
+            return None
+        if given not in (names if isinstance(given, str) else range(len(names))):
+            found = _listed(names, 8)
+            raise ValueError(f"`partition` is {given!r}, which is no column of `X`; the columns are {found}")
+        return names.index(given) if isinstance(given, str) else int(given)
+
+    def _split(
+        self,
+        tables: list[np.ndarray],
+        label: Int[np.ndarray, " n"],
+        given: Bool[np.ndarray, " n"],
+        marked: Any,
+        rng: np.random.Generator,
+    ) -> tuple[Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
+        """Training rows and held-out ones, among the rows given, of tables of codes that are NaN where missing.
+
+        Parameters
+        ----------
+        marked : None, or an array whose 1s mark the training rows
+        """
+        seen = given & _has_predictor(tables, given)
+        if not seen.any():
+            held = sum((~np.isnan(table)).any(1) for table in tables) > 0
+            raise _nothing_to_select(int((given & held).sum()))
+        held_out = _held_out(label, seen, self.test_share, rng) if marked is None else _others(marked, seen)
+        seen &= _has_predictor(tables, seen & ~held_out)  # one that training does not drop
+        return seen & ~held_out, seen & held_out
 
     def _forced(self, names: list[Any]) -> list[int]:
         """Positions of the forced columns, in the order given."""
@@ -338,8 +414,8 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
                 raise ValueError(f"`force` has {column!r}, which is no column of `X`; the columns are {found}")
         return list(dict.fromkeys(names.index(c) if isinstance(c, str) else int(c) for c in wanted))
 
-    def _steps(self, candidates: int) -> int:
-        """How many predictors are added to the forced ones."""
+    def _steps(self, candidates: int, usable: int) -> int:
+        """How many predictors are added to the forced ones: J_max less their number."""
         if self.exact_features is not None:
             if self.exact_features > candidates:
                 raise ValueError(
@@ -349,12 +425,12 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
             return int(self.exact_features)
         if self.max_features != "auto":
             return min(int(self.max_features), candidates)
-        return min(candidates, max(30, round(2 * candidates**0.5)))
+        return min(candidates, 100, max(20, usable // 5))
 
-    def _alpha(self, n: int) -> Any:
+    def _alpha(self, n: float) -> Any:
         return 1 / n if self.alpha is None else self.alpha
 
-    def _class_alpha(self, n: int) -> Any:
+    def _class_alpha(self, n: float) -> Any:
         return 1 / n if self.class_alpha is None else self.class_alpha
 
     def _encode(self, X: Any) -> tuple[CategoricalNB, dict[str, np.ndarray]]:
@@ -369,8 +445,8 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
     def _model(self, cells: list[np.ndarray]) -> "_Model":
         """The probabilities of all classes and cells, smoothed."""
         n = self.class_count_.sum()
-        lam = positive("class_alpha", self._class_alpha(int(n)), (len(self.classes_),))
-        f = positive("alpha", self._alpha(int(n)), (len(cells),))
+        lam = positive("class_alpha", self._class_alpha(n), (len(self.classes_),))
+        f = positive("alpha", self._alpha(n), (len(cells),))
         log_pi = np.log(self.class_count_ + lam) - np.log(n + lam.sum())
         p, weight = [], []
         for counts, a in zip(cells, f, strict=True):
@@ -385,7 +461,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         self.estimator_: CategoricalNB | None = None
         if not len(columns):
             return
-        n = int(self.class_count_.sum())
+        n = float(self.class_count_.sum())
         alpha = self._alpha(n)
         model = CategoricalNB(
             alpha=np.asarray(alpha)[columns] if np.ndim(alpha) else alpha,
@@ -478,6 +554,46 @@ def _labels(y: Any) -> tuple[np.ndarray, Bool[np.ndarray, " n"]]:
     return y, there
 
 
+def _weights(given: Any, X: Any) -> Float[np.ndarray, " n"]:
+    """Weights of the rows, 1 where none are given."""
+    if given is None:
+        return np.ones(X.shape[0])
+    return _check_sample_weight(given, X, dtype=np.float64, ensure_non_negative=True)
+
+
+def _nothing_to_select(n: int) -> ValueError:
+    """What to say where no column can tell classes apart, in n rows with a target and a value."""
+    if not n:
+        return ValueError("`X`, `y` have no row with a target and a predictor; at least one is needed")
+    return ValueError(
+        f"`X` has no column with two observed categories in the {n} sample(s) that can be used; there is nothing to "
+        "select from"
+    )
+
+
+def _has_predictor(tables: list[np.ndarray], used: Bool[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
+    """Which rows have a value of some column that has two categories in the rows used."""
+    found = np.zeros(len(used), bool)
+    for table in tables:
+        for column in table.T:
+            held = column[used & ~np.isnan(column)]
+            if len(held) and held.min() < held.max():
+                found |= ~np.isnan(column)
+    return found
+
+
+def _others(partition: Any, used: Bool[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
+    """Rows of the test sample: those used whose value is not 1 (or True); ValueError where one sample is empty."""
+    value = pd.Series(np.asarray(partition, dtype=object))
+    if len(value) != len(used):
+        raise ValueError(f"`partition` has {len(value)} values for the {len(used)} rows of `X`; give one for each row")
+    held_out = used & ~(value == 1).to_numpy()
+    for rows, what in ((used & ~held_out, "training rows, which have 1"), (held_out, "rows to hold out")):
+        if not rows.any():
+            raise ValueError(f"`partition` leaves no {what}, among the {used.sum()} rows that can be used")
+    return held_out
+
+
 def _held_out(
     label: Int[np.ndarray, " n"], used: Bool[np.ndarray, " n"], share: Any, rng: np.random.Generator
 ) -> Bool[np.ndarray, " n"]:
@@ -549,48 +665,78 @@ def _log_sum(table: Float[np.ndarray, "c n"]) -> Float[np.ndarray, " n"]:
 
 
 def _candidates(
-    model: _Model, codes: Int[np.ndarray, "d n"], table: Float[np.ndarray, "c n"], columns: Sequence[int]
+    model: _Model,
+    codes: Int[np.ndarray, "d n"],
+    weight: Float[np.ndarray, " n"],
+    table: Float[np.ndarray, "c n"],
+    columns: Sequence[int],
 ) -> tuple[float, Float[np.ndarray, " m"]]:
-    """B(J) of the set behind the joint table, and how much each of the columns would raise it."""
+    """Σ_i w_i log Σ_k exp t_ik of the set behind the joint table, and how much each of the columns would raise it."""
     c, n = table.shape
     total, raised = 0.0, np.zeros(len(columns))
     step = max(1, _CELLS // c)
     for at in range(0, n, step):
-        part = table[:, at : at + step]
+        part, w = table[:, at : at + step], weight[at : at + step]
         norm = _log_sum(part)
-        total += norm.sum()
+        total += w @ norm
         q = np.exp(part - norm)
         for i, j in enumerate(columns):
             cell = codes[j, at : at + step]
             mean = q[0] * model.p[j][0].take(cell)
             for k in range(1, c):
                 mean += q[k] * model.p[j][k].take(cell)
-            raised[i] += np.log(mean).sum()
-    return total / n, raised / n
+            raised[i] += w @ np.log(mean)
+    return total, raised
 
 
 def _sequence(
-    model: _Model, codes: Int[np.ndarray, "d n"], start: Sequence[int], candidates: Sequence[int], steps: int
+    model: _Model,
+    codes: Int[np.ndarray, "d n"],
+    weight: Float[np.ndarray, " n"],
+    start: Sequence[int],
+    candidates: Sequence[int],
+    steps: int,
+    all_rows: bool,
 ) -> tuple[list[int], Float[np.ndarray, " s"]]:
-    """Predictors in the order of their entry, and l̄(J) of the initial set and of each that follows."""
+    """Predictors in the order of their entry, and l̄(J) of the initial set and of each that follows.
+
+    Parameters
+    ----------
+    all_rows : whether N divides B(J); else N′, the weight of the rows with some predictor of J
+    """
+    held = [codes[j] < model.p[j].shape[1] - 1 for j in range(len(codes))]  # cells that are not missing
+    n, some = weight.sum(), np.zeros(codes.shape[1], bool)
+    for j in start:
+        some |= held[j]
+
+    def divisor(rows: Bool[np.ndarray, " n"]) -> float:
+        return float(n if all_rows else weight[rows].sum() or 1)  # of no row the sum is 0, whatever divides it
+
     table = _joint(model, codes, start)
     a = model.prior_weight + model.weight[list(start)].sum()
     left, fit = list(candidates), []
     order: list[int] = []
     while True:
         going = left if len(order) < steps else []
-        b, raised = _candidates(model, codes, table, going)
-        fit.append(a - b)
+        total, raised = _candidates(model, codes, weight, table, going)
+        fit.append(a - total / divisor(some))
         if not going:
             return order, np.array(fit)
-        j = left.pop(int(np.argmax(model.weight[left] - raised)))
+        b = (total + raised) / np.array([divisor(some | held[j]) for j in left])
+        j = left.pop(int(np.argmax(model.weight[left] - b)))
         order.append(j)
         a += model.weight[j]
+        some |= held[j]
         table += np.log(model.p[j])[:, codes[j]]
 
 
 def _test_fit(
-    model: _Model, codes: Int[np.ndarray, "d n"], label: Int[np.ndarray, " n"], start: Sequence[int], order: list[int]
+    model: _Model,
+    codes: Int[np.ndarray, "d n"],
+    label: Int[np.ndarray, " n"],
+    weight: Float[np.ndarray, " n"],
+    start: Sequence[int],
+    order: list[int],
 ) -> Float[np.ndarray, " s"]:
     """l̄(J) of each set of the sequence on other rows."""
     table = _joint(model, codes, start)
@@ -598,7 +744,7 @@ def _test_fit(
     for j in [None, *order]:
         if j is not None:
             table += np.log(model.p[j])[:, codes[j]]
-        fit.append(np.mean(table[label, np.arange(len(label))] - _log_sum(table)))
+        fit.append(np.average(table[label, np.arange(len(label))] - _log_sum(table), weights=weight))
     return np.array(fit)
 
 
@@ -610,18 +756,10 @@ def _simulate(
     y = rng.choice(len(pi), size=m, p=pi / pi.sum())
     codes = np.empty((len(cells), m), np.int32)
     for j, counts in enumerate(cells):
-        share = counts.sum(1) / np.maximum(class_count, 1)  # of observed cells, by class
+        share = counts.sum(1) / np.where(class_count > 0, class_count, 1)  # of observed cells, by class
         p = np.concatenate([model.p[j][:, :-1] * share[:, None], (1 - share)[:, None]], 1)
         codes[j] = (rng.random(m)[:, None] >= np.cumsum(p, 1)[y, :-1]).sum(1)
     return codes
-
-
-def _decide(table: Float[np.ndarray, "n c"], log_pi: Float[np.ndarray, " c"]) -> Int[np.ndarray, " n"]:
-    """Class of the largest joint log-probability; of equal ones that with the larger π, then the first."""
-    top = table.max(1, keepdims=True)
-    equal = table >= top - _TIE * (1 + np.abs(top))
-    by_prior = np.argsort(-log_pi, kind="stable")
-    return by_prior[np.argmax(equal[:, by_prior], 1)]
 
 
 # --- the report ---------------------------------------------------------------------------------------------------
@@ -664,6 +802,8 @@ def _as_text(report: SelectionReport) -> str:
     ]
     if report.forced:
         notes.append(f"forced: {_listed(report.forced)}")
+    if s["denominator"] == "N'":
+        notes.append("B(J) divided by N', the rows with some predictor of the set")
     if s["normalizer"] == "simulated":
         notes.append(f"log-likelihoods of training by {s['n_simulated']} simulated rows")
     notes += [f"dropped: {name!r}, {reason}" for name, reason in report.dropped.items()]

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .._pytree import kept_inside, map_leaves, tell_jax
 from .._rows import csr_slice
-from .._support import SIMPLEX, as_numbers
+from .._support import SIMPLEX, as_numbers, shortened
 from .._typing import Sparse
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows
@@ -286,8 +286,15 @@ class AbstractFitted(JointClassifier):
 
     @property
     def _prior_name(self) -> str:
-        """The parameter that holds fixed class probabilities, as scikit-learn names it."""
-        return "priors" if hasattr(self, "priors") else "class_prior"
+        """The parameter that holds fixed class probabilities: of scikit-learn's two names the one that is used."""
+        held = {name: getattr(self, name) for name in ("class_prior", "priors") if hasattr(self, name)}
+        given = [name for name, pi in held.items() if pi is not None]
+        if len(given) == 2 and not alike(*map(np.asarray, held.values())):
+            raise ValueError(
+                f"`class_prior` is {shortened(held['class_prior'])} and `priors` is {shortened(held['priors'])}: two "
+                "names of one thing contradict each other. Leave one of them out"
+            )
+        return (given or [*held])[0]
 
     def _class_prior(self) -> AbstractClasses:
         """Fixed where probabilities are given, uniform where `fit_prior` is False, else Dirichlet(class_alpha)."""

@@ -61,6 +61,11 @@ class AbstractPredicting(AbstractFitted):
             found.setdefault(name, []).extend(blocks.values())
         return found
 
+    @kept_inside()
+    def _tie_prior(self) -> np.ndarray:
+        classes = self.posterior_.classes
+        return classes.mle(self.class_count_)["log_pi"] if self.estimate == "mle" else classes.log_predictive()
+
     @property
     @reads_one_state
     def class_log_prior_(self) -> np.ndarray:

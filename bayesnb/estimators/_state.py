@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from .._pytree import kept_inside, map_leaves
-from .._special import log_normalize
+from .._special import log_normalize, most_probable
 from .._support import undefined
 from .._typing import Sparse
 from ..naive_bayes import NaiveBayes, Statistics, by_rows
@@ -86,13 +86,21 @@ class JointClassifier(ClassifierMixin, BaseEstimator):
 
     @reads_one_state
     def predict(self, X: Any) -> np.ndarray:
-        """Label with the largest probability for each row, (n,)."""
-        best = np.argmax(self._scores(X), axis=1)
+        """Label with the largest probability for each row, (n,); of equal ones that with the larger class prior.
+
+        Probabilities that differ by less than rounding can make them differ count as equal; equal class priors leave
+        the tie to the first label.
+        """
+        best = most_probable(self._scores(X), self._tie_prior())
         return self.classes_[best]
 
     def _scores(self, X: Any) -> np.ndarray:
         """`predict_joint_log_proba` up to a term of the row that is the same in all classes."""
         return self.predict_joint_log_proba(X)
+
+    def _tie_prior(self) -> np.ndarray:
+        """log p(y = c), (c,): of equally probable labels that with the larger one is predicted."""
+        return np.zeros(len(self.classes_))
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ class BernoulliNB(AbstractNB):
         cells above it count as one; None takes the cells as they are, 0 or 1
     fit_prior : bool, default True
         learn the class probabilities; False makes them equal
-    class_prior : (c,), optional
-        fixed class probabilities
+    class_prior, priors : (c,), optional
+        fixed class probabilities, under either name
     class_alpha : float or (c,), default 1
         Dirichlet concentration of the class probabilities, used while they are learnt
     estimate : "predictive" (default), "mean", "map" or "mle"
@@ -61,6 +61,7 @@ class BernoulliNB(AbstractNB):
         binarize: float | None = 0.0,
         fit_prior: bool = True,
         class_prior: Any = None,
+        priors: Any = None,
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
@@ -69,6 +70,7 @@ class BernoulliNB(AbstractNB):
         self.binarize = binarize
         self.fit_prior = fit_prior
         self.class_prior = class_prior
+        self.priors = priors
         self.class_alpha = class_alpha
         self.estimate = estimate
 

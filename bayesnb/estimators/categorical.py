@@ -108,8 +108,8 @@ class CategoricalNB(AbstractLevels):
         False raises an alpha below 1e-10 to it, as in scikit-learn
     fit_prior : bool, default True
         learn the class probabilities; False makes them equal
-    class_prior : (c,), optional
-        fixed class probabilities
+    class_prior, priors : (c,), optional
+        fixed class probabilities, under either name
     min_categories : int, (d,) or None, default None
         least number of levels of a feature of whole numbers, whose levels are 0 … max
     class_alpha : float or (c,), default 1
@@ -143,6 +143,7 @@ class CategoricalNB(AbstractLevels):
         force_alpha: bool = True,
         fit_prior: bool = True,
         class_prior: Any = None,
+        priors: Any = None,
         min_categories: Any = None,
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
@@ -151,6 +152,7 @@ class CategoricalNB(AbstractLevels):
         self.force_alpha = force_alpha
         self.fit_prior = fit_prior
         self.class_prior = class_prior
+        self.priors = priors
         self.min_categories = min_categories
         self.class_alpha = class_alpha
         self.estimate = estimate

@@ -30,9 +30,10 @@ class ComplementNB(AbstractNB):
         False raises an alpha below 1e-10 to it, as in scikit-learn
     fit_prior : bool, default True
         accepted for scikit-learn's sake, and without effect there and here: see class_prior
-    class_prior : (c,), optional
-        fixed class probabilities. None makes them equal: in the rule of Rennie et al. the class probabilities have no
-        place, and scikit-learn leaves them out even where they are given; here those that are given count
+    class_prior, priors : (c,), optional
+        fixed class probabilities, under either name. None makes them equal: in the rule of Rennie et al. the class
+        probabilities have no place, and scikit-learn leaves them out even where they are given; here those that are
+        given count
     norm : bool, default False
         divide the weights of each class by their sum, as in scikit-learn. The weights are then no longer those of a
         likelihood, so it concerns what uses them as they stand, prediction and the linear form, with those of the
@@ -64,6 +65,7 @@ class ComplementNB(AbstractNB):
         force_alpha: bool = True,
         fit_prior: bool = True,
         class_prior: Any = None,
+        priors: Any = None,
         norm: bool = False,
         estimate: str = "predictive",
     ) -> None:
@@ -71,6 +73,7 @@ class ComplementNB(AbstractNB):
         self.force_alpha = force_alpha
         self.fit_prior = fit_prior
         self.class_prior = class_prior
+        self.priors = priors
         self.norm = norm
         self.estimate = estimate
 
@@ -102,7 +105,7 @@ class ComplementNB(AbstractNB):
         self.statistics_ = replace(self.statistics_, blocks={**wide, BLOCK: Counts(n, log_h)})
 
     def _class_prior(self) -> AbstractClasses:
-        if self.class_prior is not None:
+        if getattr(self, self._prior_name) is not None:
             return super()._class_prior()
         return FixedClasses(np.full(len(self.classes_), 1 / len(self.classes_)))
 

@@ -33,8 +33,10 @@ class GaussianNB(AbstractNB):
 
     Parameters
     ----------
-    priors : (c,), optional
-        fixed class probabilities
+    priors, class_prior : (c,), optional
+        fixed class probabilities, under either name
+    fit_prior : bool, default True
+        learn the class probabilities; False makes them equal
     var_smoothing : float, default 1e-9
         portion of the largest variance of all features that is added to every variance of a plug-in estimate ("mean",
         "map", "mle"), as in scikit-learn; the predictive needs none, its prior keeps variances off zero
@@ -48,7 +50,7 @@ class GaussianNB(AbstractNB):
         pooled). Then there is no `log_evidence_`, and the rows have to make the posterior a density. By default the
         prior is scaled by the data, see the Notes
     class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities, used unless `priors` are given
+        Dirichlet concentration of the class probabilities, used while they are learnt
     estimate : "predictive" (default), "mean", "map" or "mle"
         what prediction uses; "predictive" is Student's t, parameters integrated out
 
@@ -74,6 +76,8 @@ class GaussianNB(AbstractNB):
         self,
         *,
         priors: Any = None,
+        class_prior: Any = None,
+        fit_prior: bool = True,
         var_smoothing: float = 1e-9,
         variance: str = "class",
         known_variance: Any = None,
@@ -82,6 +86,8 @@ class GaussianNB(AbstractNB):
         estimate: str = "predictive",
     ) -> None:
         self.priors = priors
+        self.class_prior = class_prior
+        self.fit_prior = fit_prior
         self.var_smoothing = var_smoothing
         self.variance = variance
         self.known_variance = known_variance

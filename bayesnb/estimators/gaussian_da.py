@@ -33,13 +33,15 @@ class GaussianDA(AbstractNB):
     covariance : "class" (default), "shared" or "identity"
         a covariance for every class (quadratic boundary), one for all classes (linear), or Σ = I (linear; the nearest
         mean, where the classes are equally probable)
-    priors : (c,), optional
-        fixed class probabilities
+    priors, class_prior : (c,), optional
+        fixed class probabilities, under either name
+    fit_prior : bool, default True
+        learn the class probabilities; False makes them equal
     prior : NormalInverseWishart, TiedNormalInverseWishart or KnownVarianceNormal, optional
         a prior of your own, of the type that belongs to `covariance`; its fields are broadcast to their axes. By
         default it is scaled by the data, see the Notes
     class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities, used unless `priors` are given
+        Dirichlet concentration of the class probabilities, used while they are learnt
     estimate : "predictive" (default), "mean", "map" or "mle"
         what prediction uses; "predictive" is the multivariate Student t, parameters integrated out
 
@@ -71,12 +73,16 @@ class GaussianDA(AbstractNB):
         *,
         covariance: str = "class",
         priors: Any = None,
+        class_prior: Any = None,
+        fit_prior: bool = True,
         prior: Any = None,
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
         self.covariance = covariance
         self.priors = priors
+        self.class_prior = class_prior
+        self.fit_prior = fit_prior
         self.prior = prior
         self.class_alpha = class_alpha
         self.estimate = estimate

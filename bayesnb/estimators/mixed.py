@@ -72,8 +72,8 @@ class MixedNB(AbstractNB):
         `CategoricalNB` for all else
     fit_prior : bool, default True
         learn the class probabilities; False makes them equal
-    class_prior : (c,), optional
-        fixed class probabilities
+    class_prior, priors : (c,), optional
+        fixed class probabilities, under either name
     class_alpha : float or (c,), default 1
         Dirichlet concentration of the class probabilities, used while they are learnt
     estimate : "predictive" (default), "mean", "map" or "mle"
@@ -100,12 +100,14 @@ class MixedNB(AbstractNB):
         *,
         fit_prior: bool = True,
         class_prior: Any = None,
+        priors: Any = None,
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
         self.parts = parts
         self.fit_prior = fit_prior
         self.class_prior = class_prior
+        self.priors = priors
         self.class_alpha = class_alpha
         self.estimate = estimate
 

@@ -23,8 +23,8 @@ class MultinomialNB(AbstractNB):
         False raises an alpha below 1e-10 to it, as in scikit-learn
     fit_prior : bool, default True
         learn the class probabilities; False makes them equal
-    class_prior : (c,), optional
-        fixed class probabilities
+    class_prior, priors : (c,), optional
+        fixed class probabilities, under either name
     class_alpha : float or (c,), default 1
         Dirichlet concentration of the class probabilities, used while they are learnt
     estimate : "predictive" (default), "mean", "map" or "mle"
@@ -53,6 +53,7 @@ class MultinomialNB(AbstractNB):
         force_alpha: bool = True,
         fit_prior: bool = True,
         class_prior: Any = None,
+        priors: Any = None,
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
@@ -60,6 +61,7 @@ class MultinomialNB(AbstractNB):
         self.force_alpha = force_alpha
         self.fit_prior = fit_prior
         self.class_prior = class_prior
+        self.priors = priors
         self.class_alpha = class_alpha
         self.estimate = estimate
 

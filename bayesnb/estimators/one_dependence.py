@@ -414,6 +414,9 @@ class OneDependenceNB(AbstractLevels):
     def _weight_labels(self, names: np.ndarray | None) -> np.ndarray:
         raise AttributeError("OneDependenceNB has no linear form: its discriminant takes pairs of features")
 
+    def _tie_prior(self) -> np.ndarray:
+        return self.class_count_  # p(y) rises with it
+
     @property
     def _prior_name(self) -> str:
         raise ValueError(

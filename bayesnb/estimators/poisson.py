@@ -26,8 +26,8 @@ class PoissonNB(AbstractNB):
         prior mean is then the overall mean count of the feature, half an event kept so that it is never zero
     fit_prior : bool, default True
         learn the class probabilities; False makes them equal
-    class_prior : (c,), optional
-        fixed class probabilities
+    class_prior, priors : (c,), optional
+        fixed class probabilities, under either name
     class_alpha : float or (c,), default 1
         Dirichlet concentration of the class probabilities, used while they are learnt
     estimate : "predictive" (default), "mean", "map" or "mle"
@@ -52,6 +52,7 @@ class PoissonNB(AbstractNB):
         beta: Any = None,
         fit_prior: bool = True,
         class_prior: Any = None,
+        priors: Any = None,
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
@@ -59,6 +60,7 @@ class PoissonNB(AbstractNB):
         self.beta = beta
         self.fit_prior = fit_prior
         self.class_prior = class_prior
+        self.priors = priors
         self.class_alpha = class_alpha
         self.estimate = estimate
 

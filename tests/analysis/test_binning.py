@@ -9,12 +9,14 @@ import pandas as pd
 import pytest
 from scipy.special import gammaln
 from sklearn.datasets import load_iris
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bayesnb import CategoricalNB
 from bayesnb.analysis import binning
 from bayesnb.analysis.binning import EqualWidthBinner, EvidenceBinner
+from bayesnb.analysis.selection import ForwardSelection
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
@@ -110,14 +112,18 @@ def test_a_number_of_bins_that_is_none(n_bins):
         EqualWidthBinner(n_bins).fit(column(0, 1))
 
 
-def test_constant_columns_are_named():
+def test_a_constant_column_has_one_bin():
+    """As in the procedure, which ignores it; a fold of cross-validation may leave a column constant."""
     frame = pd.DataFrame({"a": [0.0, 1, 2], "b": [3.5, None, 3.5]})
-    binner = EqualWidthBinner()
-    with pytest.raises(ValueError, match=r"constant column 'b' of `X`, which is 3.5 in all 2 rows.*Drop the column"):
-        binner.fit(frame)
-    with pytest.raises(ValueError, match="constant column 1 "):
-        binner.fit(frame.to_numpy())
-    assert not hasattr(binner, "edges_")  # nothing half fitted
+    binner = EqualWidthBinner(2).fit(frame)
+    assert binner.n_bins_.tolist() == [2, 1]
+    assert binner.edges_[1].tolist() == [3.5, 3.5]
+    found = binner.transform(pd.DataFrame({"a": [0.0, 2, 3], "b": [-7, None, 99]}))
+    np.testing.assert_array_equal(found[:, 1], [0, np.nan, 0])
+    X = np.column_stack([np.r_[np.zeros(30), 1], np.arange(31.0)])  # only the last row, in one fold, has another value
+    y = np.arange(31) > 15
+    scores = cross_val_score(make_pipeline(EqualWidthBinner(), ForwardSelection()), X, y, cv=3)
+    assert np.isfinite(scores).all()
 
 
 def log_evidence(values, y, cuts, alpha, n_classes):

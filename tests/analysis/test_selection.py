@@ -16,13 +16,20 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bayesnb import CategoricalNB, datasets
+from bayesnb._special import most_probable
 from bayesnb.analysis import selection
 from bayesnb.analysis.binning import EqualWidthBinner
 from bayesnb.analysis.selection import ForwardSelection, select_features
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([ForwardSelection()])
+@parametrize_with_checks(
+    [ForwardSelection()],
+    expected_failed_checks=lambda estimator: {
+        "check_sample_weight_equivalence_on_dense_data": "fractions are no levels",
+        "check_classifiers_one_label_sample_weights": "fractions are no levels",
+    },
+)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
@@ -294,10 +301,136 @@ def test_ties_go_to_the_larger_prior():
     even = ForwardSelection(exact_features=2).fit(X, [0, 0, 0, 1, 1, 1])
     assert even.predict(both).tolist() == [0, 0, 0]  # equal priors: the first
     table = np.log([[0.2, 0.2, 0.6], [0.4, 0.4, 0.2], [0.3, 0.5, 0.5]])
-    assert selection._decide(table, np.log([0.3, 0.5, 0.2])).tolist() == [2, 1, 1]
+    assert most_probable(table, np.log([0.3, 0.5, 0.2])).tolist() == [2, 1, 1]
     nearly = table + np.array([[0, 0, 0], [1e-15, 0, 0], [0, 0, 1e-15]])  # what rounding does to equal numbers
-    assert selection._decide(nearly, np.log([0.3, 0.5, 0.2])).tolist() == [2, 1, 1]
-    assert selection._decide(table + np.array([0, 0, 1e-6]), np.log([0.3, 0.5, 0.2])).tolist() == [2, 1, 2]
+    assert most_probable(nearly, np.log([0.3, 0.5, 0.2])).tolist() == [2, 1, 1]
+    assert most_probable(table + np.array([0, 0, 1e-6]), np.log([0.3, 0.5, 0.2])).tolist() == [2, 1, 2]
+
+
+@pytest.mark.parametrize("constant", ["first", "last"])
+def test_a_row_that_has_only_a_dropped_predictor_is_ignored(constant):
+    """One of the 435 rows of the votes has no vote; a constant column is no predictor and does not save it."""
+    data = datasets.load("votes")
+    X = data.X.copy()
+    X.insert(0 if constant == "first" else 16, "same", "c")
+    report = ForwardSelection().fit(X, data.y).report_
+    assert report.dropped == {"same": "one observed category"}
+    assert report.settings["rows_training"] == 434
+    assert report.ignored == {"no target": 0, "no predictor": 1}
+    pd.testing.assert_frame_equal(report.steps, ForwardSelection().fit(data.X, data.y).report_.steps)
+
+
+# --- weights, and rows held out by a column or a mask ---
+
+
+def test_weights_are_copies_of_rows():
+    X, y = draw(np.random.default_rng(18))
+    y = y.astype(object)
+    y[5] = None
+    w = np.random.default_rng(19).integers(0, 4, len(y))
+    X[0] = 1
+    X[0, 0] = 99  # a category that only a row without weight has
+    w[0] = 0
+    copies = np.repeat(np.arange(len(y)), w)
+    settings = {"max_features": 5, "denominator": "N'"}
+    weighted = ForwardSelection(**settings).fit(X, y, sample_weight=w)
+    copied = ForwardSelection(**settings).fit(X[copies], y[copies])
+    pd.testing.assert_frame_equal(weighted.report_.steps, copied.report_.steps, rtol=1e-12)
+    np.testing.assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), rtol=1e-12)
+    assert weighted.report_.error == pytest.approx(copied.report_.error)
+    assert weighted.report_.ignored["no weight"] == (w[np.arange(len(w)) != 5] == 0).sum()
+    assert weighted.report_.settings["weight_training"] == copied.report_.settings["rows_training"]
+    halves = ForwardSelection(alpha=1.0, class_alpha=1.0, **settings).fit(X, y, sample_weight=w / 2)
+    twice = ForwardSelection(alpha=2.0, class_alpha=2.0, **settings).fit(X, y, sample_weight=w)
+    np.testing.assert_allclose(halves.predict_proba(X), twice.predict_proba(X), rtol=1e-12)
+
+
+def test_weights_of_held_out_rows_count():
+    X, y = draw(np.random.default_rng(20), n=90)
+    w = np.random.default_rng(21).integers(1, 4, 90)
+    train = np.arange(90) % 3 > 0
+    copies = np.repeat(np.arange(90), w)
+    weighted = ForwardSelection(partition=train).fit(X, y, sample_weight=w).report_
+    copied = ForwardSelection(partition=train[copies]).fit(X[copies], y[copies]).report_
+    pd.testing.assert_frame_equal(weighted.steps, copied.steps, rtol=1e-12)
+    assert weighted.error == pytest.approx(copied.error)
+
+
+def test_rows_held_out_by_a_mask_or_a_column():
+    X, y = draw(np.random.default_rng(22), n=120)
+    held_out = selection._held_out(y, np.ones(120, bool), 0.25, np.random.default_rng(3))
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    drawn = ForwardSelection(test_share=0.25, seed=3, max_features=5).fit(frame, y)
+    np.testing.assert_array_equal(drawn.held_out_, held_out)
+    marked = frame.assign(train=np.where(held_out, np.where(y == 0, 0, 2), 1))  # all but 1 are held out
+    by_mask = ForwardSelection(partition=~held_out, max_features=5).fit(frame, y)
+    by_name = ForwardSelection(partition="train", max_features=5).fit(marked, y)
+    by_place = ForwardSelection(partition=5, max_features=5).fit(marked, y)
+    for model in (by_mask, by_name, by_place):
+        pd.testing.assert_frame_equal(model.report_.steps, drawn.report_.steps)
+        np.testing.assert_array_equal(model.held_out_, held_out)
+        assert model.report_.error == drawn.report_.error
+        assert model.report_.settings["criterion"] == "test"
+    assert by_name.report_.dropped == {"train": "tells training from test rows"}
+    assert by_name.get_support().tolist() == [*drawn.get_support(), False]
+    empty = marked.assign(**dict.fromkeys("abcde")).iloc[:1]  # the partition alone is no predictor
+    padded = ForwardSelection(partition="train").fit(pd.concat([marked, empty]), np.append(y, 0))
+    assert padded.report_.ignored["no predictor"] == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"partition": np.ones(60)}, "`partition` leaves no rows to hold out, among the 60 rows"),
+        ({"partition": np.zeros(60)}, "`partition` leaves no training rows, which have 1"),
+        ({"partition": np.ones(59)}, "`partition` has 59 values for the 60 rows"),
+        ({"partition": "z"}, "`partition` is 'z', which is no column of `X`; the columns are 'a', 'b'"),
+        ({"partition": np.arange(60) % 2, "test_share": 0.3}, "`test_share` and `partition` are both given"),
+        ({"denominator": "M"}, "`denominator` is 'M'; choose 'N' or"),
+    ],
+)
+def test_partitions_out_of_range(settings, message):
+    X, y = draw(np.random.default_rng(17))
+    with pytest.raises(ValueError, match=message):
+        ForwardSelection(**settings).fit(pd.DataFrame(X, columns=list("abcde")), y)
+
+
+# --- A(J) over all rows and B(J) over those with some predictor, as the chapter prints it ---
+
+
+@pytest.mark.parametrize("start", [(), (2,)])
+def test_the_printed_denominator(start):
+    """B(J) = −1/N′ Σ log …, N′ the rows with some predictor of J; set after set, all candidates anew."""
+    X, y = draw(np.random.default_rng(23), missing=0.5)
+    there = (X != None).any(1)  # noqa: E711
+    X, y = X[there].tolist(), y[there].tolist()
+    pi, p = probabilities(X, y, 1 / len(y), 1 / len(y))
+
+    def printed(features):
+        fit = sum(math.log(pi[k]) for k in y)
+        fit += sum(
+            math.log(p[j, row[j], k]) for row, k in zip(X, y, strict=True) for j in features if row[j] is not None
+        )
+        some = [row for row in X if any(row[j] is not None for j in features)]
+        b = -sum(math.log(sum(slow_joint(row, features, pi, p).values())) for row in some) / max(len(some), 1)
+        return fit / len(y) + b
+
+    chosen, fit = list(start), [printed(start)]
+    while len(chosen) < 5:
+        chosen.append(max((j for j in range(5) if j not in chosen), key=lambda j: printed([*chosen, j])))
+        fit.append(printed(chosen))
+    report = ForwardSelection(denominator="N'", force=start, max_features=5).fit(np.array(X, object), y).report_
+    assert [*start, *report.steps["added"].iloc[1:]] == chosen
+    np.testing.assert_allclose(report.steps["log_likelihood"], fit, rtol=1e-12)
+    ours = ForwardSelection(force=start, max_features=5).fit(np.array(X, object), y).report_
+    assert not np.allclose(ours.steps["log_likelihood"].iloc[1], fit[1])  # the divisor shows
+    assert "B(J) divided by N'" in str(report)
+
+
+def test_the_denominators_agree_without_missing_cells():
+    X, y = draw(np.random.default_rng(24), missing=0)
+    one, two = (ForwardSelection(denominator=by).fit(X, y).report_.steps for by in ("N", "N'"))
+    pd.testing.assert_frame_equal(one, two)
 
 
 # --- sizes, the initial set, and the criterion ---
@@ -326,7 +459,7 @@ def test_an_exact_number_is_honoured(exact):
         ForwardSelection(exact_features=5, force=[0]).fit(X, y)
 
 
-@pytest.mark.parametrize(("d", "most"), [(5, 5), (40, 30), (300, 35)])
+@pytest.mark.parametrize(("d", "most"), [(5, 5), (40, 20), (300, 60), (700, 100)])
 def test_the_automatic_maximum(d, most, rng):
     report = ForwardSelection().fit(rng.integers(0, 2, (30, d)), np.arange(30) % 2).report_
     assert len(report.steps) == most + 1

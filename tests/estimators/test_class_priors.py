@@ -1,0 +1,123 @@
+"""Class probabilities by one name on all estimators, and ties, which go to the larger of them."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+
+import bayesnb
+from bayesnb import drop_in
+from bayesnb._special import most_probable
+from bayesnb.estimators import (
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    ExponentialNB,
+    GaussianDA,
+    GaussianNB,
+    GeometricNB,
+    KernelNB,
+    MixedNB,
+    MultinomialNB,
+    PoissonNB,
+)
+
+ALL = [
+    *(BernoulliNB, CategoricalNB, ComplementNB, ExponentialNB, GaussianDA, GaussianNB, GeometricNB, KernelNB, MixedNB),
+    *(MultinomialNB, PoissonNB),
+]
+PI = [0.2, 0.3, 0.5]
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return np.round(X), y
+
+
+def class_probabilities(nb):
+    return np.exp(nb.posterior_.classes.log_predictive())
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_three_names_on_all(kind, iris, tmp_path):
+    X, y = iris[0][:120], iris[1][:120]
+    for name in ("class_prior", "priors"):
+        nb = clone(kind(**{name: PI})).fit(X, y)
+        np.testing.assert_allclose(class_probabilities(nb), PI)
+        nb.save(tmp_path / "nb")
+        again = bayesnb.load(tmp_path / "nb")
+        assert again.get_params()[name] == PI
+        np.testing.assert_array_equal(again.predict_proba(X), nb.predict_proba(X))
+        moved = bayesnb.with_class_prior(nb, [0.1, 0.1, 0.8])
+        np.testing.assert_allclose(class_probabilities(moved), [0.1, 0.1, 0.8])
+    np.testing.assert_allclose(class_probabilities(kind(fit_prior=False).fit(X, y)), [1 / 3] * 3)
+    if kind is not ComplementNB:  # whose rule has no class prior of its own
+        np.testing.assert_allclose(class_probabilities(kind().fit(X, y)), np.array([51, 51, 21]) / 123)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_two_names_that_contradict_each_other(kind, iris):
+    same = kind(class_prior=PI, priors=np.array(PI)).fit(*iris)
+    np.testing.assert_allclose(class_probabilities(same), PI)
+    for other in ([0.5, 0.3, 0.2], [0.5, 0.5]):
+        nb = kind(class_prior=PI, priors=other)
+        with pytest.raises(ValueError, match=r"`class_prior` is .* and `priors` is .*contradict each other. Leave one"):
+            nb.fit(*iris)
+    with pytest.raises(ValueError, match="sum of the priors should be 1; `priors` is"):
+        kind(priors=[0.5, 0.5, 0.5]).fit(*iris)
+
+
+@pytest.mark.parametrize("value", ["no", 0.5, [True]])
+def test_fit_prior_is_a_switch(value, iris):
+    with pytest.raises(ValueError, match=r"`fit_prior` is .*True or False"):
+        GaussianNB(fit_prior=value).fit(*iris)
+
+
+def test_drop_in_has_scikit_learns_names_only():
+    assert drop_in.GaussianNB().get_params().keys() == {"priors", "var_smoothing"}
+    assert "priors" not in drop_in.BernoulliNB().get_params()
+
+
+# --- ties ---
+
+
+def test_ties_go_to_the_larger_prior():
+    log_prior = np.log([0.3, 0.5, 0.2])
+    table = np.log([[0.2, 0.2, 0.6], [0.4, 0.4, 0.2], [0.3, 0.5, 0.5], [0.4, 0.2, 0.4]])
+    assert most_probable(table, log_prior).tolist() == [2, 1, 1, 0]
+    nearly = table + np.array([[0, 0, 0], [1e-15, 0, 0], [0, 0, 1e-15], [0, 0, 1e-15]])  # as rounding may have it
+    assert most_probable(nearly, log_prior).tolist() == [2, 1, 1, 0]
+    assert most_probable(table + np.array([0, 0, 1e-6]), log_prior).tolist() == [2, 1, 2, 2]
+    assert most_probable(table, np.log([1 / 3] * 3)).tolist() == [2, 0, 1, 0]  # the first
+    assert most_probable(np.full((2, 3), -np.inf), log_prior).tolist() == [1, 1]
+
+
+def test_every_estimator_follows_the_rule():
+    """At x = 1: ⅓ · 1 = ⅔ · ½ on paper, for four kinds of features."""
+    X, y = np.array([[1], [1], [1], [1], [0], [0]]), [0, 0, 1, 1, 1, 1]
+    for nb in (
+        BernoulliNB(estimate="mle"),
+        CategoricalNB(estimate="mle"),
+        MixedNB([("x", BernoulliNB(), [0])], estimate="mle"),
+        BernoulliNB(class_prior=[1 / 3, 2 / 3], estimate="mle"),
+    ):
+        nb.fit(X, y)
+        joint = nb.predict_joint_log_proba([[1]])[0]
+        assert joint[0] == pytest.approx(joint[1], abs=1e-14)
+        assert nb.predict([[1]]).tolist() == [1]
+    assert drop_in.BernoulliNB(alpha=1e-300, force_alpha=True).fit(X, y).predict([[1]]).tolist() == [0]  # as there
+
+
+def test_the_larger_prior_of_the_current_estimate():
+    """Counts 3 and 2, class_alpha 1 and 3: the larger class is the first by "mle", the second else."""
+    nb = BernoulliNB(class_alpha=[1, 3], estimate="mle").fit([[0], [1]] * 2 + [[0]], [0, 0, 1, 1, 0])
+    assert nb._tie_prior().argmax() == 0
+    assert nb.set_params(estimate="predictive")._tie_prior().argmax() == 1
+
+
+def test_averages_and_one_dependence_follow_too(iris):
+    average = bayesnb.average_over_features(BernoulliNB(), [[0], [1], [0]], [0, 1, 1])
+    np.testing.assert_allclose(np.exp(average._tie_prior()), [0.4, 0.6])
+    X, y = np.array([["a", "a"]] * 2 + [["a", "a"]] * 2 + [["b", "b"]] * 2, dtype=object), [0, 0, 1, 1, 1, 1]
+    assert bayesnb.OneDependenceNB().fit(X, y)._tie_prior().argmax() == 1
