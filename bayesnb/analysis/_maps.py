@@ -200,29 +200,36 @@ class Prepared:
             u = v.sum(0) if len(v) > 1 else v[0]
             turned = np.concatenate([v, -u[None]])
             v = np.concatenate([v, (eta - u)[None]])
-        curved = len(v)
-        flat, qv = v.reshape(curved, -1), q * v
+        k, size = len(v), len(v) + (eps > 0) + len(q) * kind.shifts
+        gradient, hessian = np.empty(size), np.empty((size, size))
+        flat, qv = v.reshape(k, -1), q * v
         mean, qva = qv.sum(1), qv * wa
-        gradient = -flat @ pulled.ravel()
-        hessian = qva.reshape(curved, -1) @ flat.T - (mean * wa) @ mean.T + np.diag(gradient)
+        gradient[:k] = -flat @ pulled.ravel()
+        inner = qva.reshape(k, -1) @ flat.T - (mean * wa) @ mean.T
+        inner.ravel()[:: k + 1] += gradient[:k]
         if kind.squashed:
-            hessian -= (turned * pulled).reshape(curved, -1) @ turned.reshape(curved, -1).T / s
+            inner -= (turned * pulled).reshape(k, -1) @ turned.reshape(k, -1).T / s
+        hessian[:k, :k] = inner
+        b_ = slice(size - len(q), size)
         if kind.shifts:
             qa = q * wa
-            beside = qva.sum(2) - (mean * wa) @ q.T
-            gradient = np.concatenate([gradient, -pulled.sum(1)])
-            hessian = np.block([[hessian, beside], [beside.T, np.diag(qa.sum(1)) - qa @ q.T]])
-        if not eps:
-            return value, gradient, hessian
-        wb, e = wa * (1 - a), y - q
-        ev = np.concatenate([np.einsum("cn,kcn->kn", e, v), e[: len(e) * kind.shifts]])
-        of_eta = np.delete(np.arange(len(gradient) + 1), curved)
-        gradient = np.insert(gradient, curved, weight @ (a - 1 + eps))
-        whole = np.empty((len(gradient), len(gradient)))
-        whole[np.ix_(of_eta, of_eta)] = hessian - (ev * wb) @ ev.T
-        whole[curved, of_eta] = whole[of_eta, curved] = ev @ wb
-        whole[curved, curved] = weight.sum() * eps * (1 - eps) - wb.sum()
-        return value, gradient, whole
+            gradient[b_] = -pulled.sum(1)
+            hessian[b_, b_] = -qa @ q.T
+            hessian.ravel()[(size - len(q)) * (size + 1) :: size + 1] += qa.sum(1)
+            hessian[:k, b_] = qva.sum(2) - (mean * wa) @ q.T
+            hessian[b_, :k] = hessian[:k, b_].T
+        if eps:
+            e, ab = y - q, wa * (1 - a)
+            ev = np.zeros((size, len(weight)))
+            ev[:k] = np.einsum("cn,kcn->kn", e, v)
+            if kind.shifts:
+                ev[b_] = e
+            gradient[k] = weight @ (a - 1 + eps)
+            hessian[k] = hessian[:, k] = 0.0
+            hessian -= (ev * ab) @ ev.T
+            hessian[k] = hessian[:, k] = ev @ ab
+            hessian[k, k] = weight.sum() * eps * (1 - eps) - ab.sum()
+        return value, gradient, hessian
 
 
 @dataclasses.dataclass(frozen=True)
@@ -406,12 +413,13 @@ class CalibrationMap:
 
 
 KEEPING = (Kind(joint=True), Kind(joint=True, squashed=True), Kind(joint=True, contaminated=True))
-FREE = (Kind(contaminated=True, shifts=True), Kind(squashed=True, shifts=True))
+FREE = (Kind(squashed=True, shifts=True), Kind(contaminated=True, shifts=True))
 _PRIOR = {"identity": 0.5, "keeping": 0.25, "free": 0.2, "isotonic": 0.05}  # probability of each group of maps
+_SIZE = {"identity": 1, "keeping": len(KEEPING), "free": len(FREE)}
 _ISOTONIC_ROWS = 1000  # from which on an isotonic map is tried
 _LEAST_WEIGHT = 0.01  # of a map in the average
+_HOPELESS = 10.0  # nats behind another map
 _EXPONENTS = (0.0, 0.5, 1.0)  # g of rows of different lengths, equally probable
-_PLAINLY_WORSE = 4.0  # nats behind the best exponent
 _PAIRS = 8  # of posterior nodes, placed symmetrically
 
 
@@ -440,22 +448,25 @@ def fit_family(
     unchanged = FittedMap(identity, np.zeros(0), np.zeros((0, 0)), plain, plain)
 
     fitted: dict[Kind, FittedMap] = {}
+    prepared: dict[tuple[bool, float], Prepared] = {}
 
     def fit(kind: Kind) -> FittedMap:
         if kind not in fitted:
-            prepared = Prepared.of(kind, tables)
-            fitted[kind] = fit_map(prepared, y, weight, _start(prepared, fitted, y, weight))
+            like = kind.joint, kind.g
+            prepared[like] = dataclasses.replace(prepared.get(like) or Prepared.of(kind, tables), kind=kind)
+            fitted[kind] = fit_map(prepared[like], y, weight, _start(prepared[like], fitted, y, weight))
         return fitted[kind]
 
-    exponents = [0.0]
+    g = 0.0
     if tables.log_length is not None:
-        found = {g: fit(dataclasses.replace(KEEPING[1], g=g)).log_evidence for g in _EXPONENTS}
-        exponents = [g for g, value in found.items() if value > max(found.values()) - _PLAINLY_WORSE]
-    groups = {"identity": [unchanged]}
-    for name, kinds in (("keeping", KEEPING), ("free", FREE)):
-        groups[name] = [fit(dataclasses.replace(kind, g=g)) for g in exponents for kind in kinds]
+        g = max(_EXPONENTS, key=lambda g: fit(dataclasses.replace(KEEPING[0], g=g)).log_evidence)
+    keeping = [fit(dataclasses.replace(kind, g=g)) for kind in KEEPING]
+    # of the free maps those whose counterpart that keeps labels is not hopeless
+    hope = max(one.log_evidence for one in keeping[1:]) - _HOPELESS
+    free = [kind for kind, like in zip(FREE, keeping[1:], strict=True) if like.log_evidence > hope]
+    groups = {"identity": [unchanged], "keeping": keeping, "free": [fit(dataclasses.replace(kind, g=g)) for kind in free]}
     score = {
-        name: [one.log_evidence + math.log(_PRIOR[name] / len(group)) for one in group]
+        name: [one.log_evidence + math.log(_PRIOR[name] / _SIZE[name]) for one in group]
         for name, group in groups.items()
     }
     if n >= _ISOTONIC_ROWS:
@@ -480,19 +491,29 @@ def fit_family(
 
 
 def _start(prepared: Prepared, fitted: dict[Kind, FittedMap], y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Where the search begins: at the power of a map of the same exponent, if there is one."""
+    """Where the search begins: at the parameters of the maps fitted so far that are most like this one."""
     kind, (k, c, _) = prepared.kind, prepared.m.shape
     theta, _ = kind.prior(k, c)
-    like = [one for one in fitted.values() if one.kind.g == kind.g]
-    alike = [one for one in like if one.kind.squashed == kind.squashed] or like
-    if alike:
-        best = alike[-1]
-        theta[:k] = best.mode[:k] if len(best.mode) >= k and best.kind.joint == kind.joint else best.mode[0]
-        if best.kind.squashed and kind.squashed:
-            theta[k] = best.mode[1 if best.kind.joint else k]
-    else:
+    if not fitted:
         theta[:k] = starting_power(prepared, y, weight)
-    return theta
+        return theta
+    start = _pieces(kind, theta, c)
+    for one in sorted(fitted.values(), key=lambda one: [getattr(one.kind, n) == getattr(kind, n) for n in _LIKE]):
+        for name, value in _pieces(one.kind, one.mode, c).items():
+            if value.size and start[name].size:
+                start[name] = np.broadcast_to(value, start[name].shape)
+    return np.concatenate([*start.values()])
+
+
+_LIKE = ("joint", "squashed", "g", "contaminated")
+
+
+def _pieces(kind: Kind, theta: np.ndarray, c: int) -> dict[str, np.ndarray]:
+    """log w, log s, logit ε and b of a map."""
+    shifts = len(theta) - c * kind.shifts
+    eps = shifts - kind.contaminated
+    bend = eps - kind.squashed
+    return {"w": theta[:bend], "s": theta[bend:eps], "ε": theta[eps:shifts], "b": theta[shifts:]}
 
 
 def log_density(

@@ -37,6 +37,7 @@ from .._random import generator
 from .._special import log_normalize
 from .._typing import Int, Scalar
 from ..estimators._base import AbstractNB, all_or_nothing
+from ..sampling.copies import copies
 from ..sampling.intervals import Uncertainty
 from . import _maps
 from ._maps import Tables
@@ -193,7 +194,7 @@ class CalibratedClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         rows = X if len(some) == n else _take(X, some)
         given = None if sample_weight is None and not n_copies else total
         table = _call_loo(nb, rows, y[some], given, self.prior, groups)
-        lengths, mean = _log_lengths(nb, rows, list(table.parts)), None
+        lengths, mean = _log_lengths(nb, rows, list(table.parts), table.rows), None
         if lengths is not None:
             mean = np.average(lengths, axis=1, weights=weight)
             lengths = lengths - mean[:, None]
@@ -418,6 +419,7 @@ class _Loo(NamedTuple):
     y: np.ndarray
     weight: np.ndarray
     prior: str
+    rows: Any  # encoded, by block; None where only the estimator knows them
 
 
 def _call_loo(nb: Any, X: Any, y: np.ndarray, sample_weight: Any, prior: str, groups: np.ndarray | None) -> _Loo:
@@ -434,16 +436,16 @@ def _call_loo(nb: Any, X: Any, y: np.ndarray, sample_weight: Any, prior: str, gr
     if log_prior is None:
         log_prior = np.broadcast_to(_class_log_prior(nb), found.log_joint.shape)
     parts = getattr(found, "by_block", None) or {"x": found.log_joint - log_prior}
-    return _Loo(parts, log_prior, found.index, found.weight, prior)
+    return _Loo(parts, log_prior, found.index, found.weight, prior, getattr(found, "_rows", None))
 
 
 def _copies(nb: Any, X: Any, y: np.ndarray) -> np.ndarray | None:
     """Group of each row: rows that copy each other share one; None where there are no copies."""
-    index = np.searchsorted(nb.classes_, y)
-    key = _row_keys(X) ^ (index.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-    _, owner, count = np.unique(key, return_inverse=True, return_counts=True)
+    owner = copies(X, y)
+    count = np.bincount(owner)
     if count.max() == 1:
         return None
+    index = np.searchsorted(nb.classes_, y)
     again = np.flatnonzero(count[owner] > 1)
     chance = again[~_has_fractions(_take(X, again))]
     if len(chance):
@@ -496,10 +498,10 @@ def _blocks_of_parts(nb: Any, parts: Iterable[str]) -> dict[str, list[str]]:
     return nb._blocks_of_parts() if isinstance(nb, AbstractNB) else {part: [part] for part in parts}
 
 
-def _log_lengths(nb: Any, X: Any, parts: list[str]) -> np.ndarray | None:
+def _log_lengths(nb: Any, X: Any, parts: list[str], rows: Any = None) -> np.ndarray | None:
     """log(1 + length of a row), (k, n) by part: the sum of counts that share a row, else the observed cells.
 
-    None where the rows of all parts are of one length.
+    None where the rows of all parts are of one length. `rows` are those of X as the estimator encodes them, if known.
     """
     if not isinstance(nb, AbstractNB):
         if sparse.issparse(X):
@@ -507,7 +509,7 @@ def _log_lengths(nb: Any, X: Any, parts: list[str]) -> np.ndarray | None:
         missing = np.asarray(pd.isna(X)).reshape(len(X), -1)
         lengths = np.log1p((~missing).sum(1))
         return np.tile(lengths, (len(parts), 1)) if missing.any() else None
-    rows = nb._encode(X)
+    rows = nb._encode(X) if rows is None else rows
     names = {block: part for part, blocks in _blocks_of_parts(nb, parts).items() for block in blocks}
     total = {part: np.zeros(next(iter(rows.values())).shape[0]) for part in parts}
     differs = False
@@ -553,32 +555,6 @@ def _tables_of_draws(
 def _take(X: Any, rows: np.ndarray) -> Any:
     """Some rows of any input."""
     return _safe_indexing(X.tocsr() if sparse.issparse(X) else X, rows)
-
-
-def _row_keys(X: Any) -> np.ndarray:
-    """A 64-bit key for each row; equal rows have equal keys."""
-    if isinstance(X, pd.DataFrame):
-        return np.asarray(pd.util.hash_pandas_object(X, index=False))
-    if sparse.issparse(X):
-        rows = sparse.csr_array(X)
-        bits = _mixed(rows.data.astype(float)) ^ _mixed(rows.indices.astype(float) + 0.5)
-        total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(bits)])
-        return total[rows.indptr[1:]] - total[rows.indptr[:-1]]
-    cells = np.asarray(X)
-    if cells.dtype.kind not in "biuf":
-        return np.asarray(pd.util.hash_pandas_object(pd.DataFrame(cells), index=False))
-    key = np.zeros(len(cells), np.uint64)
-    for column in cells.T:
-        key = _mixed((key ^ (column + 0.0).astype(float).view(np.uint64)).view(float))
-    return key
-
-
-def _mixed(values: np.ndarray) -> np.ndarray:
-    """The bits of floats, mixed (the finaliser of SplitMix64)."""
-    z = values.view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 def _has_fractions(X: Any) -> np.ndarray:

@@ -27,7 +27,6 @@ Statistics and Computing 27, §2.1 (elpd, its standard error and p_loo); there b
 """
 
 import functools
-import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -44,6 +43,7 @@ from .._support import AMOUNT, COUNT, undefined
 from .._typing import Float, Shaped, Sparse
 from ..naive_bayes import NaiveBayes, Rows, Statistics
 from ..statistics import Moments, Scatter, class_totals, one_hot
+from .copies import copies as copies
 
 _CELLS = 1 << 17  # numbers of a table of statistics of many groups: 1 MiB
 
@@ -70,7 +70,8 @@ class LooResult:
     weight: Float[np.ndarray, " n"]
     log_joint: Float[np.ndarray, "n c"]
     log_prior: Float[np.ndarray, "n c"]
-    _log_joint_of_all: Callable[[], np.ndarray] = field(repr=False, compare=False)
+    _posterior: Any = field(repr=False, compare=False)
+    _rows: Rows = field(repr=False, compare=False)
     _parts: Mapping[str, np.ndarray] | None = field(default=None, repr=False, compare=False)
     prior: str = "kept"
 
@@ -146,7 +147,7 @@ class LooResult:
     @functools.cached_property
     def _of_all(self) -> np.ndarray:
         """log p(x_i, y = c | D), row i included: a table of predictions, made when it is asked for."""
-        return self._log_joint_of_all()
+        return self._posterior.log_joint(self._rows)
 
     @property
     def accuracy(self) -> float:
@@ -327,66 +328,11 @@ def loo(
         weights,
         total,
         log_prior,
-        functools.partial(posterior.log_joint, rows),
+        posterior,
+        rows,
         None if list(parts) == ["x"] else parts,
         prior,
     )
-
-
-def copies(X: Any, y: Any) -> np.ndarray:
-    """Group labels of rows that are the same, label included: `groups` under which copies leave together.
-
-    A row that occurs more than once is predicted by its own copies, which makes leave-one-out too good. So are rows
-    that a sampler repeated.
-
-    Parameters
-    ----------
-    X : (n, d) array, sparse matrix or data frame; missing cells are equal to each other
-    y : (n,) labels
-
-    Returns
-    -------
-    (n,) integers 0 … g−1 in the order of first occurrence, equal where row and label are; g = n if no row has a copy
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesnb.sampling.loo import copies
-    >>> copies(np.array([[1.0, np.nan], [2.0, 3.0], [1.0, np.nan], [1.0, np.nan]]), ["a", "a", "a", "b"])
-    array([0, 1, 0, 2])
-    """
-    import pandas as pd
-
-    def codes(column: Any) -> np.ndarray:
-        return pd.factorize(column if hasattr(column, "dtype") else np.asarray(column, dtype=object))[0]
-
-    labels = codes(y)
-    if len(labels) != (X.shape[0] if hasattr(X, "shape") else len(X)):
-        raise ValueError(f"`y` has {len(labels)} labels, and `X` another number of rows; give each row its label")
-    if sparse.issparse(X):
-        x = sparse.csr_array(X)
-        if not x.has_canonical_format:
-            x = x.copy()
-            x.sum_duplicates()
-        if not x.data.all():
-            x = x.copy()
-            x.eliminate_zeros()
-        values = np.where(np.isnan(x.data), np.nan, x.data).astype(float)  # NaN has one form
-        ends = x.indptr
-        keys = [x.indices[start:end].tobytes() + values[start:end].tobytes() for start, end in itertools.pairwise(ends)]
-        found = pd.factorize(np.array(keys, dtype=object))[0]
-        return pd.factorize(found * (labels.max(initial=0) + 2) + labels)[0]
-    if hasattr(X, "columns"):
-        table = np.stack([codes(X.iloc[:, j] if hasattr(X, "iloc") else X[c].to_numpy()) for j, c in enumerate(X)], 1)
-    else:
-        table = np.asarray(X)
-        if table.dtype.kind not in "biuf":
-            table = np.stack([codes(column) for column in table.T], 1)
-        elif table.dtype.kind == "f":
-            table = np.where(np.isnan(table), np.nan, table + 0)  # −0 is 0, and NaN has one form
-    table = np.ascontiguousarray(table)
-    whole = np.concatenate([table.view(np.uint8).reshape(len(table), -1), labels[:, None].view(np.uint8)], 1)
-    return pd.factorize(np.array([row.tobytes() for row in whole], dtype=object))[0]
 
 
 def _places(groups: Any, n: int) -> np.ndarray:
