@@ -415,7 +415,7 @@ class CalibrationMap:
 KEEPING = (Kind(joint=True), Kind(joint=True, squashed=True), Kind(joint=True, contaminated=True))
 FREE = (Kind(squashed=True, shifts=True), Kind(contaminated=True, shifts=True))
 _PRIOR = {"identity": 0.5, "keeping": 0.25, "free": 0.2, "isotonic": 0.05}  # probability of each group of maps
-_SIZE = {"identity": 1, "keeping": len(KEEPING), "free": len(FREE)}
+_SIZE = {"identity": 1, "keeping": len(KEEPING), "free": len(FREE)}  # maps of a group, equally probable
 _ISOTONIC_ROWS = 1000  # from which on an isotonic map is tried
 _LEAST_WEIGHT = 0.01  # of a map in the average
 _HOPELESS = 10.0  # nats behind another map
@@ -463,8 +463,12 @@ def fit_family(
     keeping = [fit(dataclasses.replace(kind, g=g)) for kind in KEEPING]
     # of the free maps those whose counterpart that keeps labels is not hopeless
     hope = max(one.log_evidence for one in keeping[1:]) - _HOPELESS
-    free = [kind for kind, like in zip(FREE, keeping[1:], strict=True) if like.log_evidence > hope]
-    groups = {"identity": [unchanged], "keeping": keeping, "free": [fit(dataclasses.replace(kind, g=g)) for kind in free]}
+    chosen = [kind for kind, like in zip(FREE, keeping[1:], strict=True) if like.log_evidence > hope]
+    groups = {
+        "identity": [unchanged],
+        "keeping": keeping,
+        "free": [fit(dataclasses.replace(kind, g=g)) for kind in chosen],
+    }
     score = {
         name: [one.log_evidence + math.log(_PRIOR[name] / _SIZE[name]) for one in group]
         for name, group in groups.items()

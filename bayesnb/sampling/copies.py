@@ -39,14 +39,16 @@ def copies(X: Any, y: Any) -> np.ndarray:
     """
     import pandas as pd
 
-    label = _codes(y if hasattr(y, "dtype") else np.asarray(y, dtype=object))
-    if len(label) != (X.shape[0] if hasattr(X, "shape") else len(X)):
-        raise ValueError(f"`y` has {len(label)} labels, and `X` another number of rows; give each row its label")
-    return pd.factorize(_row_keys(X) + _mixed(label + 1.0) * _LARGE)[0]
+    label, keys = _codes(y if hasattr(y, "dtype") else np.asarray(y, dtype=object)), _row_keys(X)
+    if len(label) != len(keys):
+        raise ValueError(f"`y` has {len(label)} labels, and `X` {len(keys)} rows; give each row its label")
+    return pd.factorize(keys + _mixed(label + 1.0) * _LARGE)[0]
 
 
 def _row_keys(X: Any) -> np.ndarray:
-    """A 64-bit key for each row: Σ_j a_j h(x_ij) modulo 2⁶⁴, a_j odd, h(0) = 0."""
+    """A 64-bit key for each row: Σ_j a_j h(x_ij) modulo 2⁶⁴, a_j odd, h(0) = 0; of rows by block, of all blocks."""
+    if isinstance(X, dict):
+        return np.sum([np.uint64(2 * k + 1) * _row_keys(x) for k, x in enumerate(X.values())], axis=0)
     if sparse.issparse(X):
         rows = sparse.csr_array(X)
         if not rows.has_canonical_format:
