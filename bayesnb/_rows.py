@@ -449,6 +449,26 @@ def _looked_up(f: Callable[..., np.ndarray], x: Sparse, *fields: np.ndarray) -> 
     return cells
 
 
+def log_falling_sum(x: Sparse, alpha: Float[Array, " d"]) -> Float[Array, " n"] | None:
+    """Σ_j log (α_j − x_ij)^(x_ij) of sparse rows, rising factorials: Π_{0<t≤x} (α_j − t), from a table of all counts.
+
+    None where counts are not whole, or too few for a table of all counts. The few large ones are not in the table.
+    """
+    d = x.shape[1]
+    top = min(x.data.max(initial=0), x.nnz // d, _LARGEST)
+    if top < 1 or x.data.min() < 1:
+        return None
+    count = np.minimum(x.data, top).astype(np.int32)
+    falling = np.cumsum(np.log(rest(alpha, np.arange(1, top + 1)[:, None])), 0)
+    cells = falling.ravel().take((count - 1) * d + x.indices)
+    others = np.flatnonzero(count != x.data)
+    if len(others):
+        if (x.data[others] % 1 != 0).any():
+            return None
+        cells[others] = log_rising(rest(alpha[x.indices[others]], x.data[others]), x.data[others])
+    return _sums_between(cells, x.indptr)
+
+
 def log_rising_cells(a: Array, x: Array) -> Array:
     """log of the rising factorial a^(x), cell by cell; small whole counts on the host as log Π_{t<x} (a + t)."""
     if namespace(a, x) is not np or not (x == np.floor(x)).all():

@@ -207,13 +207,20 @@ class NaiveBayes:
         return self._stacked(of_block, rows, parts)
 
     def log_loo_parts(
-        self, rows: Rows, r: Float[Array, "n c"] | Sparse, parts: Sequence[Sequence[str]]
+        self, rows: Rows, r: Float[Array, "n c"] | Sparse, parts: Sequence[Sequence[str]], *, scores: bool = False
     ) -> Float[Array, "p n c"]:
-        """log p(x_i,part | y = c, data without row i), a table for each part: `log_parts` of rows that are left out."""
+        """log p(x_i,part | y = c, data without row i), a table for each part: `log_parts` of rows that are left out.
+
+        Parameters
+        ----------
+        scores : True leaves out terms of a row that are the same in all classes, such as multinomial coefficients
+        """
 
         def of_block(name: str, part: slice) -> Array:
             w = _cut(r, part, r)
-            return self.blocks[name].log_loo(_cut(rows[name], part, w), w)
+            block: Any = self.blocks[name]
+            log_loo = getattr(block, "log_loo_score", block.log_loo) if scores else block.log_loo
+            return log_loo(_cut(rows[name], part, w), w)
 
         return self._stacked(of_block, rows, parts)
 

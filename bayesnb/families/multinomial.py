@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 
 from .._long_rows import log_coefficient_of_short, log_polya, with_long_rows
 from .._pytree import pytree
@@ -21,6 +22,7 @@ from .._rows import (
     as_counts,
     each,
     log_coefficient,
+    log_falling_sum,
     log_rising_cells,
     matmul,
     own_cells,
@@ -102,19 +104,23 @@ class DirichletMultinomial(AbstractConjugate):
             return matmul(x, theta["log_theta"])
         return log_polya(x, self.alpha, self._log_alpha)
 
-    def _log_polya_without(self, x: Any, r: Any) -> Float[Array, "n c"]:
+    def log_loo_score(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """`log_score` with α − wx for α in the classes where the row has weight w."""
         rising = own_cells(lambda x, w, alpha: log_rising_cells(rest(alpha, w * x), x))
 
         def own(x: Any, w: Array, alpha: Array) -> Array:
-            length = row_totals(x)
-            return rising(x, w, alpha) - log_rising(rest(alpha.sum(), w[:, 0] * length), length)
+            length, found = row_totals(x), None
+            if sparse.issparse(x) and w.size == 1 and w[0, 0] == 1:
+                found = log_falling_sum(x, alpha)
+            if found is None:
+                found = rising(x, w, alpha)
+            return found - log_rising(rest(alpha.sum(), w[:, 0] * length), length)
 
         return without_own(self.log_score, with_long_rows(own), as_counts(x), r, self.alpha)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: α − wx for α in the classes where the row has weight w."""
-        return log_coefficient_of_short(as_counts(x))[:, None] + self._log_polya_without(x, r)
+        return log_coefficient_of_short(as_counts(x))[:, None] + self.log_loo_score(x, r)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """log L!/Πx! + Σ_j x_j log θ_j."""
