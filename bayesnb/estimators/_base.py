@@ -24,7 +24,7 @@ import numpy as np
 from pandas import DataFrame, isna
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils import Tags, _safe_indexing, assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -42,7 +42,7 @@ from .._special import log_normalize
 from .._support import COUNT, SIMPLEX, Support, as_numbers, checked_numbers, shortened, undefined
 from .._typing import Scalar, Sparse
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
-from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics, by_rows, fold_rows
+from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics, by_rows, fold_rows, row_slices
 from ..statistics import one_hot
 from ._forgetting import digits_lost, without
 
@@ -59,6 +59,8 @@ _MOST_WEIGHT = 1e100  # of a row; sums of larger ones could overflow
 _MOST_WAITING = 1000  # batches
 _MOST_AMOUNT = np.float64(1e300)  # of a cell, of which float32 would make infinity
 _MOST_TOTAL = 1e304  # of a statistic: x log x is a number
+_LARGE = 1 << 20  # cells
+_EXTREME = 1e280  # of a sum: what an infinite cell makes of it is beyond
 _DRAWN = 1 << 22  # numbers drawn at a time
 
 
@@ -187,6 +189,7 @@ class AbstractNB(JointClassifier):
     alpha: Any
     force_alpha: bool
     _conditioned: _Conditioned
+    _checks_slices = False  # whether an infinite cell shows in what is computed, so that nobody has to look for it
     _waits = False  # whether batches of sparse rows may wait: those of priors that do not depend on the rows
 
     # --- what a subclass supplies -----------------------------------------------------------------------------------
@@ -194,6 +197,16 @@ class AbstractNB(JointClassifier):
     def _validate(self, X: Any, **checks: Any) -> Any:
         """X, or X and y, as arrays, through scikit-learn's `validate_data`."""
         raise NotImplementedError
+
+    def _validate_for_slices(self, X: Any, **checks: Any) -> Any:
+        """`_validate`, without a pass over a large table in whose sums an infinite cell shows: `_refuse_infinite`."""
+        return self._validate(X, **checks, **({"by_slices": True} if self._checks_slices else {}))
+
+    def _refuse_infinite(self, X: Any, *found: np.ndarray) -> None:
+        """Look for infinite cells in rows validated for slices, where what was found of them may come of one."""
+        if self._checks_slices and not all((abs(one) < _EXTREME).all() for one in found):
+            with _naming():
+                assert_all_finite(X, allow_nan=True, estimator_name=type(self).__name__, input_name="X")
 
     def _rows(self, X: Any) -> Rows:
         """Validated input as columns by block; raises ValueError on values the likelihood does not know."""
@@ -232,7 +245,7 @@ class AbstractNB(JointClassifier):
             if X or y are empty, of unequal length or hold values outside the likelihood's range, or a parameter is out
             of range; the message names it
         """
-        X, y = self._validate(X, y=y, reset=True)
+        X, y = self._validate_for_slices(X, y=y, reset=True)
         y = _labels(y)
         self.classes_, index = _classes_of(y)
         self._learn_encoding(X, reset=True)
@@ -271,7 +284,7 @@ class AbstractNB(JointClassifier):
             if not first and not np.array_equal(labels, self.classes_):
                 before = f"the same as on last call to partial_fit, {self.classes_}"
                 raise ValueError(f"`classes` is {labels}, which is not {before}")
-        X, y = self._validate(X, y=y, reset=first)
+        X, y = self._validate_for_slices(X, y=y, reset=first)
         y = _labels(y, of_classes=True)
         if first:
             self.classes_ = labels
@@ -325,7 +338,7 @@ class AbstractNB(JointClassifier):
             fitted
         """
         check_is_fitted(self)
-        X, y = self._validate(X, y=y, reset=False)
+        X, y = self._validate_for_slices(X, y=y, reset=False)
         self._learn_encoding(X, reset=False)
         return self._set_statistics(self._without(self._gather(X, self._class_index(y), sample_weight)))
 
@@ -393,13 +406,23 @@ class AbstractNB(JointClassifier):
         """Statistics of validated rows with class indices."""
         r = self._weights(X, index, sample_weight)
         prior = NaiveBayes(self._class_prior(), self._blocks(None))
+        parts = row_slices({BLOCK: X}, prior.least_cells)
+        fractional: set[str] = set()  # blocks with cells that are no whole numbers
 
         def gather(part: slice) -> Statistics:
-            rows, w = self._rows(_cut(X, part)), csr_slice(r, part)
-            return prior.with_sums(prior.suffstats(rows, w), rows, w)
+            piece, w = _cut(X, part), csr_slice(r, part)
+            rows = self._rows(piece)
+            stats = prior.statistics(rows, w)
+            self._refuse_infinite(piece, *leaves(stats.blocks))
+            if len(parts) == 1:
+                return prior.with_sums(stats, rows, w)
+            fractional.update(prior.fractional(stats, rows))
+            return stats
 
         with np.errstate(over="ignore", invalid="ignore"):
             stats = fold_rows(gather, {BLOCK: X}, prior.least_cells)
+            if len(parts) > 1:
+                stats = prior.with_bounds(stats, r, parts[0].stop + len(parts), fractional)
         sums = (getattr(block, name, 0) for block in stats.blocks.values() for name in ("n", "total"))
         if not all(np.all(abs(one) <= _MOST_TOTAL) for one in sums):
             raise ValueError("`X` has numbers so large that their sums overflow; rescale them")
@@ -518,12 +541,17 @@ class AbstractNB(JointClassifier):
     @kept_inside()
     def _table(self, X: Any, method: Callable[..., np.ndarray]) -> np.ndarray:
         check_is_fitted(self)
-        X, theta, posterior = self._validate(X, reset=False), self._theta(), self.posterior_
+        X, theta, posterior = self._validate_for_slices(X, reset=False), self._theta(), self.posterior_
         if theta is not None and sparse.issparse(X):  # whose product reads what a column has in all classes
             theta = map_leaves(np.asfortranarray, theta)
-        return by_rows(
-            lambda part: method(posterior, self._rows(_cut(X, part)), theta), {BLOCK: X}, posterior.least_cells
-        )
+
+        def table(part: slice) -> np.ndarray:
+            piece = _cut(X, part)
+            found = method(posterior, self._rows(piece), theta)
+            self._refuse_infinite(piece, found)
+            return found
+
+        return by_rows(table, {BLOCK: X}, posterior.least_cells)
 
     @reads_one_state
     def decision_function(self, X: Any) -> np.ndarray:
@@ -994,14 +1022,23 @@ def of_any_type(estimator: Any, X: Any, **checks: Any) -> Any:
     return X, y
 
 
-def numeric(estimator: Any, X: Any, *, sparse_ok: bool, missing_ok: bool = True, **checks: Any) -> Any:
+def numeric(
+    estimator: Any, X: Any, *, sparse_ok: bool, missing_ok: bool = True, by_slices: bool = False, **checks: Any
+) -> Any:
     """scikit-learn's `validate_data` for numbers; dense rows may hold NaN unless the likelihood forbids it.
 
-    Integers and float32 stay as they are: what is computed of them is float64, some rows at a time.
+    Integers and float32 stay as they are: what is computed of them is float64, some rows at a time. With `by_slices`
+    nobody looks for infinite cells of a large array here.
     """
     missing_ok = missing_ok and not sparse.issparse(X)
-    checks |= {"dtype": _NUMBERS, "ensure_all_finite": "allow-nan" if missing_ok else True}
+    finite = not (by_slices and _is_large(X)) and ("allow-nan" if missing_ok else True)
+    checks |= {"dtype": _NUMBERS, "ensure_all_finite": finite}
     return _validated(estimator, X, accept_sparse="csr" if sparse_ok else False, **checks)
+
+
+def _is_large(X: Any) -> bool:
+    """Whether a pass over X takes so long that slices are better looked through while they are in a core's cache."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype.char in "fd" and X.size >= _LARGE
 
 
 def _validated(estimator: Any, X: Any, **checks: Any) -> Any:
@@ -1037,7 +1074,8 @@ def _labels(y: np.ndarray, name: str = "y", of_classes: bool = False) -> np.ndar
         raise ValueError(
             f"Unknown label type: `{name}` has objects of type {kinds}; make them all strings, or integers"
         )
-    if name == "y" and not (of_classes and y.dtype.kind in "biuUS"):
+    dense = y.dtype.kind in "iu" and y.size > 0 and int(y.max()) - int(y.min()) < y.size // 2  # several rows a label
+    if name == "y" and not dense and not (of_classes and y.dtype.kind in "biuUS"):
         with np.errstate(invalid="ignore"):  # it casts numbers to int64, however large
             check_classification_targets(y)
     return y
