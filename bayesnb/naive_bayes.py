@@ -107,7 +107,10 @@ class NaiveBayes:
 
     def statistics(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
         """`suffstats` of so few rows that they are gathered at once."""
-        blocks = {name: block.suffstats(_cut(rows[name], slice(None), r), r) for name, block in self.blocks.items()}
+        blocks = {
+            name: block.suffstats(_cut(rows[name], slice(None), r, block.kept_types), r)
+            for name, block in self.blocks.items()
+        }
         return Statistics(class_totals(r), blocks)
 
     def with_sums(self, stats: Statistics, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
@@ -174,7 +177,7 @@ class NaiveBayes:
             total = log_pi
             with np.errstate(over="ignore"):  # a row beyond 1e308 scales is that far away: the least number, not −∞
                 for name, block in self.blocks.items():
-                    x = _cut(rows[name], part, log_pi)
+                    x = _cut(rows[name], part, log_pi, block.kept_types)
                     total = total + of_block(block, x, None if theta is None else theta[name])
             xp = namespace(total)
             return xp.maximum(total, xp.finfo(total.dtype).min)
@@ -434,10 +437,12 @@ def _part(x: Any, part: slice) -> Any:
     return csr_slice(x, part) if sparse.issparse(x) and x.format == "csr" else x[part]
 
 
-def _cut(x: Any, part: slice, like: Array | Sparse) -> Any:
+def _cut(x: Any, part: slice, like: Array | Sparse, kept: frozenset[str] = frozenset()) -> Any:
     """Some of the rows, in the precision of their table: integers and float32 are never widened as a whole."""
     piece = _part(x, part)
     if not isinstance(x, np.ndarray) and not sparse.issparse(x):
+        return piece
+    if piece.dtype.name in kept and not sparse.issparse(piece):
         return piece
     dtype = np.result_type(piece.dtype, like.dtype)
     return piece if piece.dtype == dtype else piece.astype(dtype)

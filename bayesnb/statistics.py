@@ -41,17 +41,29 @@ def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndar
 
 def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     """rᵀ · table as a dense array: the sum of the rows of a table in each class, (c, …)."""
-    if sparse.issparse(table) and is_labelled(r):
-        table = table.tocsr()
-        stored = np.diff(table.indptr)
-        labels, weights = np.repeat(r.indices.astype(table.indices.dtype), stored), table.data  # one type: no copies
-        if (r.data != 1).any():
-            weights = weights * np.repeat(r.data, stored)
-        cells = sparse.coo_array((r.shape[1], table.shape[1]), dtype=weights.dtype)
-        cells.data, cells.coords = weights, (labels, table.indices)  # its constructor would look for bad indices again
-        return cells.toarray()
+    if namespace(r, table) is np and table.ndim == 2 and worth(4 * table.size) and is_labelled(r):
+        from .loops import counts
+
+        total = np.zeros((r.shape[1], table.shape[1]))
+        if sparse.issparse(table):
+            x = table.tocsr()
+            counts.stored_by_class(x.indptr, x.indices, contiguous(x.data), r.indices, r.data, total)
+        else:
+            counts.by_class(contiguous(table), r.indices, r.data, total)
+        return total
     total = r.T @ table
     return total.toarray() if sparse.issparse(total) else total
+
+
+def levels_by_class(r: Array | Sparse, x: Array, levels: int) -> Float[np.ndarray, "c d k"] | None:
+    """Σ_i r_ic [x_ij = k] of many dense rows with one class each, where a loop serves; other codes are missing."""
+    if namespace(r, x) is not np or sparse.issparse(x) or not (worth(4 * x.size) and is_labelled(r)):
+        return None
+    from .loops.counts import levels_by_class as loop
+
+    total = np.zeros((r.shape[1], x.shape[1], levels))
+    loop(contiguous(x), r.indices, r.data, total)
+    return total
 
 
 def is_labelled(r: Array | Sparse) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from .._parallel import repeats
 
 WORTH = 1 << 22  # cells times classes from which on loops are loaded: NumPy takes them some 20 ms and more
-_TYPES = "dfl"  # of cells; every other one would be compiled too
+_TYPES = {"float64", "float32", "int64", "uint8"}  # of cells; every other one would be compiled too
 
 
 @functools.cache
@@ -31,5 +31,5 @@ def worth(work: int) -> bool:
 
 
 def contiguous(x: np.ndarray) -> np.ndarray:
-    """Cells row by row in a type that loops are compiled for: as they are where they are float64, float32 or int64."""
-    return np.ascontiguousarray(x, x.dtype if x.dtype.char in _TYPES and x.dtype.isnative else np.float64)
+    """Cells row by row in a type that loops are compiled for: as they are where that is theirs."""
+    return np.ascontiguousarray(x, x.dtype if x.dtype.name in _TYPES and x.dtype.isnative else np.float64)

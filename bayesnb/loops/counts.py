@@ -1,11 +1,11 @@
 """Sums of counts by class, and of tables that counts or levels look up; dense rows, and sparse ones as CSR has them."""
 
-from math import log
 from typing import Any
 
 import numpy as np
 
 from ._compile import FAST, loop
+from .gaussian import log1p
 
 _FACTORS = 16  # of rising factorials that are multiplied before a logarithm
 
@@ -66,20 +66,40 @@ def levels_by_class(X: Any, y: Any, w: Any, out: Any) -> None:
 
 
 @loop(FAST)
-def look_up(X: Any, tables: Any, out: Any) -> None:
-    """out_ik = Σ_j tables[j, x_ij, k] over the observed cells."""
+def look_up(X: Any, weights: Any, levels: int, out: Any) -> None:
+    """out_ik = Σ_j weights[j · levels + x_ij, k] over the observed cells, eight classes at a time in registers."""
     n, d = X.shape
-    levels, c = tables.shape[1:]
+    c = out.shape[1]
+    at = np.empty(d, np.uint64)
     for i in range(n):
-        row = out[i]
-        for k in range(c):
-            row[k] = 0.0
+        seen = 0
         for j in range(d):
             x = X[i, j]
             if 0 <= x < levels:
-                own = tables[j, int(x)]
-                for k in range(c):
-                    row[k] += own[k]
+                at[seen] = j * levels + int(x)
+                seen += 1
+        if c < 8:
+            for k in range(c):
+                total = 0.0
+                for p in range(seen):
+                    total += weights[at[p], k]
+                out[i, k] = total
+            continue
+        for block in range(0, c, 8):
+            k = min(block, c - 8)  # the last eight may overlap those before
+            s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
+            for p in range(seen):
+                own = weights[at[p], k : k + 8]
+                s0 += own[0]
+                s1 += own[1]
+                s2 += own[2]
+                s3 += own[3]
+                s4 += own[4]
+                s5 += own[5]
+                s6 += own[6]
+                s7 += own[7]
+            row = out[i, k : k + 8]
+            row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7] = s0, s1, s2, s3, s4, s5, s6, s7
 
 
 @loop(FAST)
@@ -109,58 +129,63 @@ def product(X: Any, slope: Any, level: Any, out: Any) -> None:
 
 
 @loop(FAST)
+def _sum_row(columns: Any, cells: Any, start: int, stop: int, most: float, weights: Any, row: Any) -> None:
+    """row_k = Σ_p min(x_p, most) weights_jk, j = columns_p: four cells at a time, for what they wait for is memory."""
+    c = len(row)
+    for k in range(c):
+        row[k] = 0.0
+    p = start
+    while p + 4 <= stop:
+        x0, x1, x2, x3 = min(cells[p], most), min(cells[p + 1], most), min(cells[p + 2], most), min(cells[p + 3], most)
+        w0, w1 = weights[np.uint64(columns[p])], weights[np.uint64(columns[p + 1])]
+        w2, w3 = weights[np.uint64(columns[p + 2])], weights[np.uint64(columns[p + 3])]
+        for k in range(c):
+            row[k] += (x0 * w0[k] + x1 * w1[k]) + (x2 * w2[k] + x3 * w3[k])
+        p += 4
+    while p < stop:
+        x, own = min(cells[p], most), weights[np.uint64(columns[p])]
+        for k in range(c):
+            row[k] += x * own[k]
+        p += 1
+
+
+@loop(FAST)
 def stored_product(ends: Any, columns: Any, cells: Any, weights: Any, out: Any) -> None:
     """out_ik = Σ_j x_ij weights_jk of sparse rows."""
-    c = weights.shape[1]
     for i in range(len(ends) - 1):
-        row = out[i]
-        for k in range(c):
-            row[k] = 0.0
-        for p in range(ends[i], ends[i + 1]):
-            x, own = cells[p], weights[columns[p]]
-            for k in range(c):
-                row[k] += x * own[k]
+        _sum_row(columns, cells, ends[i], ends[i + 1], np.inf, weights, out[i])
 
 
 @loop(FAST)
 def rising(ends: Any, columns: Any, cells: Any, alpha: Any, log_alpha: Any, largest: float, out: Any) -> bool:
-    """out_ik = Σ_j log α_jk (α_jk + 1) … (α_jk + x_ij − 1), of whole counts up to `largest`; returns if all are.
-
-    Of any other count as many factors are taken as there are, up to so many.
-    """
+    """out_ik = Σ_j log α_jk (α_jk + 1) … (α_jk + x_ij − 1), of whole counts up to `largest`; returns if all are."""
     c = alpha.shape[1]
     many = np.ones(c)
-    odd = 0
     for i in range(len(ends) - 1):
         row = out[i]
+        _sum_row(columns, cells, ends[i], ends[i + 1], 1.0, log_alpha, row)
         used = 0
-        for k in range(c):
-            row[k] = 0.0
         for p in range(ends[i], ends[i + 1]):
-            x, j = cells[p], columns[p]
-            if x == 0.0:
+            x = cells[p]
+            if x > largest or x != np.floor(x):
+                return False
+            if x <= 1.0:
                 continue
-            own = log_alpha[j]
-            for k in range(c):
-                row[k] += own[k]
-            if x == 1.0:
-                continue
-            odd |= (x > largest) | (x != np.floor(x))
-            own = alpha[j]
-            for t in range(1, int(min(x, largest))):
+            own = alpha[np.uint64(columns[p])]
+            for t in range(1, int(x)):
                 for k in range(c):
                     many[k] *= own[k] + t
                 used += 1
                 if used == _FACTORS:
                     used = 0
                     for k in range(c):
-                        row[k] += log(many[k])
+                        row[k] += log1p(many[k] - 1.0)
                         many[k] = 1.0
         if used:
             for k in range(c):
-                row[k] += log(many[k])
+                row[k] += log1p(many[k] - 1.0)
                 many[k] = 1.0
-    return odd == 0
+    return True
 
 
 @loop(FAST)
