@@ -26,7 +26,7 @@ from ._typing import Array, Float, Sparse, Theta, Value
 from .base import AbstractConjugate, as_jax, from_sites, to_sites
 from .exact import ExactSum, is_whole, sums_of_weights
 from .families.classes import AbstractClasses
-from .statistics import class_totals, with_sums
+from .statistics import class_totals, sums_whole_cells, with_bounds, with_sums
 
 Rows: TypeAlias = Mapping[str, Any]
 Parameters: TypeAlias = dict[str, Theta]
@@ -108,11 +108,17 @@ class NaiveBayes:
         """
 
         def gather(part: slice) -> Statistics:
-            w = _cut(r, part, r)
-            blocks = {name: block.suffstats(_cut(rows[name], part, w), w) for name, block in self.blocks.items()}
-            return Statistics(class_totals(w), blocks)
+            return self.statistics({name: _part(x, part) for name, x in rows.items()}, _cut(r, part, r))
 
         return fold_rows(gather, rows, self.least_cells)
+
+    def statistics(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
+        """`suffstats` of so few rows that they are gathered at once."""
+        blocks = {
+            name: block.suffstats(_cut(rows[name], slice(None), r, block.kept_types), r)
+            for name, block in self.blocks.items()
+        }
+        return Statistics(class_totals(r), blocks)
 
     def with_sums(self, stats: Statistics, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
         """Statistics of these rows on the host, with what it takes to subtract them again without a loss of digits.
@@ -123,6 +129,21 @@ class NaiveBayes:
         for name, block in self.blocks.items():
             x = _cut(rows[name], slice(None), r)
             blocks[name] = with_sums(blocks[name], x, r, functools.partial(block.exact_sums, x, r))
+        return Statistics(stats.n, blocks, sums_of_weights(class_totals, r, stats.n.shape))
+
+    def fractional(self, stats: Statistics, rows: Rows) -> set[str]:
+        """Names of the blocks that sum cells which are not all whole numbers, so that their sums are rounded."""
+        return {name for name, one in stats.blocks.items() if not sums_whole_cells(one, rows[name])}
+
+    def with_bounds(self, stats: Statistics, r: Sparse, rows: int, fractional: set[str]) -> Statistics:
+        """Statistics of many rows, with bounds on their rounding.
+
+        Parameters
+        ----------
+        rows : so many numbers were added up one after the other: the rows of a slice, and the slices
+        """
+        whole = is_whole(r)
+        blocks = {name: with_bounds(one, rows, whole and name not in fractional) for name, one in stats.blocks.items()}
         return Statistics(stats.n, blocks, sums_of_weights(class_totals, r, stats.n.shape))
 
     @property
@@ -163,7 +184,7 @@ class NaiveBayes:
             total = log_pi
             with np.errstate(over="ignore"):  # a row beyond 1e308 scales is that far away: the least number, not −∞
                 for name, block in self.blocks.items():
-                    x = _cut(rows[name], part, log_pi)
+                    x = _cut(rows[name], part, log_pi, block.kept_types)
                     total = total + of_block(block, x, None if theta is None else theta[name])
             xp = namespace(total)
             return xp.maximum(total, xp.finfo(total.dtype).min)
@@ -423,10 +444,19 @@ def by_rows(
     return out
 
 
-def _cut(x: Any, part: slice, like: Array | Sparse) -> Any:
+def _part(x: Any, part: slice) -> Any:
+    """Some of the rows, without a copy where that is possible."""
+    if part == slice(None):
+        return x
+    return csr_slice(x, part) if sparse.issparse(x) and x.format == "csr" else x[part]
+
+
+def _cut(x: Any, part: slice, like: Array | Sparse, kept: frozenset[str] = frozenset()) -> Any:
     """Some of the rows, in the precision of their table: integers and float32 are never widened as a whole."""
-    piece = csr_slice(x, part) if sparse.issparse(x) and x.format == "csr" else x[part]
+    piece = _part(x, part)
     if not isinstance(x, np.ndarray) and not sparse.issparse(x):
+        return piece
+    if piece.dtype.name in kept and not sparse.issparse(piece):
         return piece
     dtype = np.result_type(piece.dtype, like.dtype)
     return piece if piece.dtype == dtype else piece.astype(dtype)

@@ -4,15 +4,15 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import Tags
+from sklearn.utils import Tags, assert_all_finite
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from .._pytree import kept_inside, map_leaves, tell_jax
+from .._pytree import kept_inside, leaves, map_leaves, tell_jax
 from .._rows import csr_slice
 from .._support import SIMPLEX, as_numbers, shortened
 from .._typing import Sparse
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
-from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows
+from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
 from ._forgetting import without
 from ._input import (
     MOST_WEIGHT,
@@ -28,6 +28,7 @@ from ._input import (
 )
 from ._state import BLOCK, JointClassifier, LazyPosterior, all_or_nothing, laid_out, reads_one_state
 
+_EXTREME = 1e280  # of a sum: what an infinite cell makes of it is beyond
 _MOST_TOTAL = 1e304  # of a statistic: x log x is a number
 
 
@@ -43,6 +44,7 @@ class AbstractFitted(JointClassifier):
     alpha: Any
     force_alpha: bool
     _conditioned: LazyPosterior
+    _checks_slices = False  # whether an infinite cell shows in what is computed, so that nobody has to look for it
     _waits = False  # whether batches of sparse rows may wait: those of priors that do not depend on the rows
 
     # --- what a subclass supplies -----------------------------------------------------------------------------------
@@ -50,6 +52,16 @@ class AbstractFitted(JointClassifier):
     def _validate(self, X: Any, **checks: Any) -> Any:
         """X, or X and y, as arrays, through scikit-learn's `validate_data`."""
         raise NotImplementedError
+
+    def _validate_for_slices(self, X: Any, **checks: Any) -> Any:
+        """`_validate`, without a pass over a large table in whose sums an infinite cell shows: `_refuse_infinite`."""
+        return self._validate(X, **checks, **({"by_slices": True} if self._checks_slices else {}))
+
+    def _refuse_infinite(self, X: Any, *found: np.ndarray) -> None:
+        """Look for infinite cells in rows validated for slices, where what was found of them may come of one."""
+        if self._checks_slices and not all((abs(one) < _EXTREME).all() for one in found):
+            with naming():
+                assert_all_finite(X, allow_nan=True, estimator_name=type(self).__name__, input_name="X")
 
     def _rows(self, X: Any) -> Rows:
         """Validated input as columns by block; raises ValueError on values the likelihood does not know."""
@@ -88,7 +100,7 @@ class AbstractFitted(JointClassifier):
             if X or y are empty, of unequal length or hold values outside the likelihood's range, or a parameter is out
             of range; the message names it
         """
-        X, y = self._validate(X, y=y, reset=True)
+        X, y = self._validate_for_slices(X, y=y, reset=True)
         y = checked_labels(y)
         self.classes_, index = classes_of(y)
         self._learn_encoding(X, reset=True)
@@ -127,7 +139,7 @@ class AbstractFitted(JointClassifier):
             if not first and not np.array_equal(labels, self.classes_):
                 before = f"the same as on last call to partial_fit, {self.classes_}"
                 raise ValueError(f"`classes` is {labels}, which is not {before}")
-        X, y = self._validate(X, y=y, reset=first)
+        X, y = self._validate_for_slices(X, y=y, reset=first)
         y = checked_labels(y, of_classes=True)
         if first:
             self.classes_ = labels
@@ -181,7 +193,7 @@ class AbstractFitted(JointClassifier):
             fitted
         """
         check_is_fitted(self)
-        X, y = self._validate(X, y=y, reset=False)
+        X, y = self._validate_for_slices(X, y=y, reset=False)
         self._learn_encoding(X, reset=False)
         return self._set_statistics(self._without(self._gather(X, self._class_index(y), sample_weight)))
 
@@ -249,13 +261,23 @@ class AbstractFitted(JointClassifier):
         """Statistics of validated rows with class indices."""
         r = self._weights(X, index, sample_weight)
         prior = NaiveBayes(self._class_prior(), self._blocks(None))
+        parts = row_slices({BLOCK: X}, prior.least_cells)
+        fractional: set[str] = set()  # blocks with cells that are no whole numbers
 
         def gather(part: slice) -> Statistics:
-            rows, w = self._rows(cut_rows(X, part)), csr_slice(r, part)
-            return prior.with_sums(prior.suffstats(rows, w), rows, w)
+            piece, w = cut_rows(X, part), csr_slice(r, part)
+            rows = self._rows(piece)
+            stats = prior.statistics(rows, w)
+            self._refuse_infinite(piece, *leaves(stats.blocks))
+            if len(parts) == 1:
+                return prior.with_sums(stats, rows, w)
+            fractional.update(prior.fractional(stats, rows))
+            return stats
 
         with np.errstate(over="ignore", invalid="ignore"):
             stats = fold_rows(gather, {BLOCK: X}, prior.least_cells)
+            if len(parts) > 1:
+                stats = prior.with_bounds(stats, r, parts[0].stop + len(parts), fractional)
         sums = (getattr(block, name, 0) for block in stats.blocks.values() for name in ("n", "total"))
         if not all(np.all(abs(one) <= _MOST_TOTAL) for one in sums):
             raise ValueError("`X` has numbers so large that their sums overflow; rescale them")

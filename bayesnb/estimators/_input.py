@@ -22,6 +22,7 @@ from ..statistics import one_hot
 
 _NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
 MOST_WEIGHT = 1e100  # of a row; sums of larger ones could overflow
+_LARGE = 1 << 20  # cells
 _MOST_AMOUNT = np.float64(1e300)  # of a cell, of which float32 would make infinity
 
 
@@ -71,14 +72,23 @@ def of_any_type(estimator: Any, X: Any, **checks: Any) -> Any:
     return X, y
 
 
-def numeric(estimator: Any, X: Any, *, sparse_ok: bool, missing_ok: bool = True, **checks: Any) -> Any:
+def numeric(
+    estimator: Any, X: Any, *, sparse_ok: bool, missing_ok: bool = True, by_slices: bool = False, **checks: Any
+) -> Any:
     """scikit-learn's `validate_data` for numbers; dense rows may hold NaN unless the likelihood forbids it.
 
-    Integers and float32 stay as they are: what is computed of them is float64, some rows at a time.
+    Integers and float32 stay as they are: what is computed of them is float64, some rows at a time. With `by_slices`
+    nobody looks for infinite cells of a large array here.
     """
     missing_ok = missing_ok and not sparse.issparse(X)
-    checks |= {"dtype": _NUMBERS, "ensure_all_finite": "allow-nan" if missing_ok else True}
+    finite = not (by_slices and _is_large(X)) and ("allow-nan" if missing_ok else True)
+    checks |= {"dtype": _NUMBERS, "ensure_all_finite": finite}
     return _validated(estimator, X, accept_sparse="csr" if sparse_ok else False, **checks)
+
+
+def _is_large(X: Any) -> bool:
+    """Whether a pass over X takes so long that slices are better looked through while they are in a core's cache."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype.char in "fd" and X.size >= _LARGE
 
 
 def _validated(estimator: Any, X: Any, **checks: Any) -> Any:
@@ -114,7 +124,8 @@ def checked_labels(y: np.ndarray, name: str = "y", of_classes: bool = False) -> 
         raise ValueError(
             f"Unknown label type: `{name}` has objects of type {kinds}; make them all strings, or integers"
         )
-    if name == "y" and not (of_classes and y.dtype.kind in "biuUS"):
+    dense = y.dtype.kind in "iu" and y.size > 0 and int(y.max()) - int(y.min()) < y.size // 2  # several rows a label
+    if name == "y" and not dense and not (of_classes and y.dtype.kind in "biuUS"):
         with np.errstate(invalid="ignore"):  # it casts numbers to int64, however large
             check_classification_targets(y)
     return y

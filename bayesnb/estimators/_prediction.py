@@ -82,12 +82,17 @@ class AbstractPredicting(AbstractFitted):
     @kept_inside()
     def _table(self, X: Any, method: Callable[..., np.ndarray]) -> np.ndarray:
         check_is_fitted(self)
-        X, theta, posterior = self._validate(X, reset=False), self._theta(), self.posterior_
+        X, theta, posterior = self._validate_for_slices(X, reset=False), self._theta(), self.posterior_
         if theta is not None and sparse.issparse(X):  # whose product reads what a column has in all classes
             theta = map_leaves(np.asfortranarray, theta)
-        return by_rows(
-            lambda part: method(posterior, self._rows(cut_rows(X, part)), theta), {BLOCK: X}, posterior.least_cells
-        )
+
+        def table(part: slice) -> np.ndarray:
+            piece = cut_rows(X, part)
+            found = method(posterior, self._rows(piece), theta)
+            self._refuse_infinite(piece, found)
+            return found
+
+        return by_rows(table, {BLOCK: X}, posterior.least_cells)
 
     @reads_one_state
     def decision_function(self, X: Any) -> np.ndarray:

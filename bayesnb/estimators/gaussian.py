@@ -95,6 +95,8 @@ class GaussianNB(AbstractNB):
         self.class_alpha = class_alpha
         self.estimate = estimate
 
+    _checks_slices = True
+
     def _validate(self, X: Any, **checks: Any) -> Any:
         return numeric(self, X, sparse_ok=True, **checks)
 

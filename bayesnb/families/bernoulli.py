@@ -38,6 +38,7 @@ class BetaBernoulli(AbstractConjugate):
 
     fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(COUNT, ("class", "feature")))
     parameters = ("logit_theta",)
+    kept_types = frozenset({"uint8"})
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj1 = Σ_i r_ic x_ij and n_cj0 = Σ_i r_ic (1 − x_ij) over the observed cells, last axis (0, 1)."""

@@ -21,7 +21,8 @@ from .._support import COUNT, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..exact import ExactSum, holds_exactly, sums_of_weights
-from ..statistics import Counts, by_class, class_totals, remainder
+from ..loops import contiguous, worth
+from ..statistics import Counts, by_class, class_totals, levels_by_class, remainder
 
 
 @pytree
@@ -38,9 +39,12 @@ class DirichletCategorical(AbstractConjugate):
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature", "level")))
     parameters = ("log_theta",)
+    kept_types = frozenset({"int64"})
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cjk = Σ_i r_ic [x_ij = k]."""
+        if (counts := levels_by_class(r, x, self.alpha.shape[-1])) is not None:
+            return Counts(counts, 0 * counts[..., 0])
         n = by_class(r, indicators(x, self.alpha.shape[-1])).reshape(self.alpha.shape)
         if sparse.issparse(x):
             n[..., 0] = remainder(class_totals(r)[:, None], -n[..., 0])
@@ -168,5 +172,12 @@ class DirichletCategorical(AbstractConjugate):
 
 def _look_up(x: Real[Array, "n d"] | Sparse, table: Float[Array, "*s c d k"]) -> Float[Array, "*s n c"]:
     """Σ_j table_cjx over the observed cells; an empty cell of sparse rows has level 0."""
+    if namespace(x, table) is np and not sparse.issparse(x) and table.ndim == 3 and worth(x.size * len(table)):
+        from ..loops.counts import look_up
+
+        sums = np.empty((len(x), len(table)))
+        levels = table.shape[-1]
+        look_up(contiguous(x), contiguous(table.reshape(len(table), -1).T), levels, sums)
+        return sums
     found = matmul(indicators(x, table.shape[-1]), table.reshape(*table.shape[:-2], -1))
     return found + table[..., 0].sum(-1)[..., None, :] if sparse.issparse(x) else found

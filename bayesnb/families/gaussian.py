@@ -60,6 +60,7 @@ class NormalInverseGamma(AbstractConjugate):
         b=Field(AMOUNT, ("class", "feature"), limit=0.0),
     )
     parameters = ("mu", "variance")
+    kept_types = frozenset({"float32", "int64"})
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
         """Weight, mean and centred sum of squares of the observed cells."""

@@ -91,6 +91,11 @@ class DirichletMultinomial(AbstractConjugate):
         return log_coefficient_of_short(x)[:, None] + self.log_score(x)
 
     @cached_property
+    def _alpha(self) -> Float[Array, "c d"]:
+        """α, on the host laid out as the sparse sums want it."""
+        return np.asfortranarray(self.alpha) if namespace(self.alpha) is np else self.alpha
+
+    @cached_property
     def _log_alpha(self) -> Float[Array, "c d"]:
         """log α, taken once for all blocks of rows, on the host laid out as the sparse product wants it."""
         return np.log(self.alpha, order="F") if namespace(self.alpha) is np else namespace(self.alpha).log(self.alpha)
@@ -102,7 +107,7 @@ class DirichletMultinomial(AbstractConjugate):
         """
         if theta is not None:
             return matmul(x, theta["log_theta"])
-        return log_polya(x, self.alpha, self._log_alpha)
+        return log_polya(x, self._alpha, self._log_alpha)
 
     def log_loo_score(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """`log_score` with α − wx for α in the classes where the row has weight w."""
