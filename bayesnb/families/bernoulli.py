@@ -16,7 +16,7 @@ from .._pytree import pytree
 from .._random import Key, log_dirichlet
 from .._rows import contract, own_cells, rest, without_own
 from .._special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
-from .._support import COUNT, Field, declare
+from .._support import COUNT, Cells, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed, to_sites
 from ..exact import ExactSum, total_sums
@@ -36,7 +36,11 @@ class BetaBernoulli(AbstractConjugate):
     a: Float[Array, "c d"]
     b: Float[Array, "c d"]
 
-    fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(COUNT, ("class", "feature")))
+    fields_ = declare(
+        a=Field(COUNT, ("class", "feature"), public="alpha"), b=Field(COUNT, ("class", "feature"), public="alpha")
+    )
+    cells_ = Cells("yes/no", sparse=True)
+    separable = True
     parameters = ("logit_theta",)
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:

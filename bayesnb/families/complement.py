@@ -41,7 +41,7 @@ from .._rows import (
     without_own,
 )
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
-from .._support import COUNT, Field, declare
+from .._support import COMPOSITE, COUNT, Cells, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
 from ..exact import ExactSum, sums_of_cells
@@ -61,6 +61,8 @@ class DirichletComplement(AbstractConjugate):
     alpha: Float[Array, "c d"]
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
+    cells_ = Cells("counts", sparse=True, measure=COMPOSITE)
+    couples_classes = True
     parameters = ("log_theta",)
     blank = 0.0
 

@@ -16,7 +16,7 @@ from .._pytree import pytree
 from .._random import Key, log_gamma
 from .._rows import contract, over_classes, own_cells, rest, without_own
 from .._special import digamma, gammaln, log_floor, log_rising, namespace, tetragamma, trigamma
-from .._support import AMOUNT, COUNT, Field, declare
+from .._support import AMOUNT, COUNT, Cells, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..exact import ExactSum, total_sums
@@ -37,7 +37,12 @@ class GammaExponential(AbstractConjugate):
     a: Float[Array, "c d"]
     b: Float[Array, "c d"]
 
-    fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(AMOUNT, ("class", "feature")))
+    fields_ = declare(
+        a=Field(COUNT, ("class", "feature"), public="alpha"),
+        b=Field(AMOUNT, ("class", "feature"), public="beta", per="alpha"),
+    )
+    cells_ = Cells("amounts")
+    separable = True
     parameters = ("log_rate",)
 
     def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Totals:

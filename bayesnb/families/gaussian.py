@@ -28,7 +28,7 @@ from .._special import (
     tetragamma,
     trigamma,
 )
-from .._support import AMOUNT, COUNT, REAL, Field, declare
+from .._support import AMOUNT, COUNT, REAL, Cells, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..exact import ExactSum, moment_sums
@@ -57,8 +57,10 @@ class NormalInverseGamma(AbstractConjugate):
         m=Field(REAL, ("class", "feature")),
         kappa=Field(COUNT, ("class", "feature"), limit=0.0),
         a=Field(COUNT, ("class", "feature"), limit=-0.5),
-        b=Field(AMOUNT, ("class", "feature"), limit=0.0),
+        b=Field(AMOUNT, ("class", "feature"), limit=0.0, per="a"),
     )
+    cells_ = Cells("real", sparse=True)
+    separable = True
     parameters = ("mu", "variance")
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:

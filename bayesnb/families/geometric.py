@@ -9,6 +9,7 @@ one count is beta-geometric, a ratio of beta functions. Johnson, Kemp & Kotz (20
 """
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -28,7 +29,7 @@ from .._rows import (
     without_own,
 )
 from .._special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
-from .._support import COUNT, Field, declare
+from .._support import COUNT, Cells, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..exact import ExactSum, total_sums
@@ -48,7 +49,13 @@ class BetaGeometric(AbstractConjugate):
     a: Float[Array, "c d"]
     b: Float[Array, "c d"]
 
-    fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(COUNT, ("class", "feature")))
+    fields_ = declare(
+        a=Field(COUNT, ("class", "feature"), public="alpha"),
+        b=Field(COUNT, ("class", "feature"), public="beta", per="alpha"),
+    )
+    cells_ = Cells("counts", whole=True, sparse=True)
+    separable = True
+    names_ = MappingProxyType({"theta": "stopping probability"})
     parameters = ("logit_theta",)
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Totals:

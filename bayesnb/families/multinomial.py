@@ -29,7 +29,7 @@ from .._rows import (
     without_own,
 )
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
-from .._support import COUNT, Field, declare
+from .._support import COUNT, GIVEN_TOTALS, Cells, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
 from ..exact import ExactSum, sums_of_cells
@@ -49,6 +49,7 @@ class DirichletMultinomial(AbstractConjugate):
     alpha: Float[Array, "c d"]
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
+    cells_ = Cells("counts", sparse=True, measure=GIVEN_TOTALS)
     parameters = ("log_theta",)
     blank = 0.0
 

@@ -27,7 +27,7 @@ from .._rows import (
     without_own,
 )
 from .._special import digamma, gammaln, log_floor, log_rising, namespace, tetragamma, trigamma
-from .._support import COUNT, Field, declare
+from .._support import COUNT, Cells, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..exact import ExactSum, total_sums
@@ -48,7 +48,12 @@ class GammaPoisson(AbstractConjugate):
     a: Float[Array, "c d"]
     b: Float[Array, "c d"]
 
-    fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(COUNT, ("class", "feature")))
+    fields_ = declare(
+        a=Field(COUNT, ("class", "feature"), public="alpha"),
+        b=Field(COUNT, ("class", "feature"), public="beta", per="alpha"),
+    )
+    cells_ = Cells("counts", sparse=True)
+    separable = True
     parameters = ("log_rate",)
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Totals:

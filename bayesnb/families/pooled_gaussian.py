@@ -29,7 +29,7 @@ from .._special import (
     square,
     trigamma,
 )
-from .._support import AMOUNT, COUNT, REAL, Field, declare
+from .._support import AMOUNT, COUNT, REAL, Cells, Field, declare
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..exact import ExactSum, moment_sums
@@ -58,8 +58,10 @@ class PooledNormalInverseGamma(AbstractConjugate):
         m=Field(REAL, ("class", "feature")),
         kappa=Field(COUNT, ("class", "feature"), limit=0.0),
         a=Field(COUNT, ("feature",), limit=-0.5, per_class=True),
-        b=Field(AMOUNT, ("feature",), limit=0.0),
+        b=Field(AMOUNT, ("feature",), limit=0.0, per="a"),
     )
+    cells_ = Cells("real", sparse=True)
+    separable = couples_classes = True
     parameters = ("mu", "variance")
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:

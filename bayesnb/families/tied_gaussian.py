@@ -66,6 +66,7 @@ class TiedNormalInverseWishart(AbstractConjugate):
     )
     parameters = ("mu", "covariance")
     blank = None
+    couples_classes = True
 
     def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Scatter:
         """Weight, mean and centred cross products."""
