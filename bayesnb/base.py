@@ -8,7 +8,7 @@ out (inside `jit`, `vmap`, `grad`).
 
 import abc
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -17,6 +17,7 @@ from scipy import sparse
 
 from ._pytree import leaves
 from ._random import Key
+from ._registry import record
 from ._special import log_floor, namespace
 from ._support import COMPOSITE, Cells, Field, declare, improper
 from ._typing import Array, Float, Int, Real, Sparse, Theta
@@ -62,13 +63,9 @@ class AbstractConjugate(AbstractBlock):
     `bayesnb.testing.check_family` checks these statements and all formulas.
     """
 
-    registered: ClassVar[dict[str, type["AbstractConjugate"]]] = {}
-    """All families by name, those of other modules as "module.Name": a family enters itself when it is defined."""
-
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        own = cls.__module__.startswith("bayesnb.")
-        AbstractConjugate.registered[cls.__name__ if own else f"{cls.__module__}.{cls.__qualname__}"] = cls
+        record(cls)
 
     parameters: ClassVar[tuple[str, ...]]
     """Names of the parameters θ. `log_` and `logit_` in front of a name say in which basis the closed form holds it;
@@ -165,9 +162,17 @@ class AbstractConjugate(AbstractBlock):
         c, d = next(leaves(self)).shape[:2]
         return c, d
 
-    @abc.abstractmethod
     def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The block of some of its columns: the marginal model of those features, prior or posterior."""
+        """The block of some of its columns: the marginal model of those features, prior or posterior.
+
+        By default the fields of these columns, which is right where features are independent given the class.
+        """
+        chosen = {}
+        for name, field in self.fields_.items():
+            value = getattr(self, name)
+            if "feature" in field.axes and value is not None:
+                chosen[name] = value[(*(slice(None),) * field.axes.index("feature"), columns)]
+        return replace(self, **chosen)  # type: ignore[type-var]
 
     @abc.abstractmethod
     def log_normalizer(self) -> Float[Array, " *pieces"]:
@@ -261,9 +266,9 @@ class AbstractConjugate(AbstractBlock):
     def mle(self, stats: Any) -> Theta:
         """θ that maximises the likelihood of the data behind the statistics; the prior's mean where there are none."""
 
-    @abc.abstractmethod
     def on_boundary(self) -> bool:
-        """Whether the joint mode lies on the boundary of the parameter space."""
+        """Whether the joint mode lies on the boundary of the parameter space; never, unless overridden."""
+        return False
 
     @abc.abstractmethod
     def marginals(self) -> dict[str, Any]:

@@ -20,12 +20,14 @@ from bayesnb._special import log_normalize
 ROOT = Path(bayesnb.__file__).parent
 # ground floor first; a module imports from the floors below its own, or from its own package
 FLOORS = [
-    {"_lazy", "_parallel", "_pytree", "_typing"},
+    {"_lazy", "_parallel", "_registry", "_typing"},
+    {"_pytree"},
     {"_special", "_support", "exact"},
     {"_random", "_rows", "statistics"},
     {"_kernel_sums", "_long_rows", "_student_kernels", "_wishart"},
     {"_gaussian_sums"},
     {"base"},
+    {"independent"},
     {"families"},
     {"naive_bayes"},
     {"one_dependence"},

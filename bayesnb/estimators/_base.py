@@ -37,6 +37,7 @@ from sklearn.utils.validation import (
 
 from .._pytree import kept_inside, leaves, map_leaves, tell_jax
 from .._random import categorical, generator
+from .._registry import ESTIMATORS, register
 from .._rows import csr_slice, distinct
 from .._special import log_normalize
 from .._support import COUNT, SIMPLEX, Support, as_numbers, checked_numbers, shortened, undefined
@@ -188,6 +189,10 @@ class AbstractNB(JointClassifier):
     force_alpha: bool
     _conditioned: _Conditioned
     _waits = False  # whether batches of sparse rows may wait: those of priors that do not depend on the rows
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        register(ESTIMATORS, cls)
 
     # --- what a subclass supplies -----------------------------------------------------------------------------------
 
@@ -862,8 +867,9 @@ class AbstractNB(JointClassifier):
         Raises
         ------
         ValueError
-            if the estimator is not fitted, is of a class derived from bayesnb's, or has hyperparameters that were set
-            after the fit or that a file cannot hold, such as functions; the message names them
+            if the estimator is not fitted, is of a class that no file can name because it was defined in a function,
+            or has hyperparameters that were set after the fit or that a file cannot hold, such as functions; the
+            message names them
         OSError
             if the file cannot be written
         """

@@ -18,7 +18,7 @@ from .._random import Key, categorical, log_dirichlet
 from .._rows import indicators, made_dense, matmul, rest, without_own
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from .._support import COUNT, Cells, Field, declare
-from .._typing import Array, Float, Int, Real, Sparse, Theta
+from .._typing import Array, Float, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..exact import ExactSum, sums_of_weights
 from ..statistics import Counts, by_class, class_totals, remainder
@@ -65,10 +65,6 @@ class DirichletCategorical(AbstractConjugate):
     def update(self, stats: Counts) -> Self:
         """α + n."""
         return type(self)(self.alpha + stats.n)
-
-    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The block of some of its columns: features are independent given the class."""
-        return type(self)(self.alpha[:, columns])
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log B(α) = Σ_k log Γ(α_k) − log Γ(Σ_k α_k)."""

@@ -18,7 +18,7 @@ from .._random import Key, normal
 from .._rows import made_dense, over_classes, own_cells, rest, without_own
 from .._special import LOG_2PI, log_normal, namespace, square
 from .._support import AMOUNT, COUNT, REAL, Cells, Field, declare
-from .._typing import Array, Float, Int, Real, Sparse, Theta
+from .._typing import Array, Float, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..exact import ExactSum, moment_sums
 from ..statistics import Moments
@@ -74,11 +74,6 @@ class KnownVarianceNormal(AbstractConjugate):
         delta = stats.mean - self.m
         energy = stats.ss + self.kappa * stats.n / (self.kappa + stats.n) * delta * delta
         return -0.5 * (stats.n * namespace(self.variance).log(self.variance) + energy / self.variance)
-
-    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The block of some of its columns: features are independent given the class."""
-        fields = self.m, self.kappa, self.variance, self.log_c
-        return type(self)(*(field[:, columns] for field in fields))
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """½ log(2πσ²/κ), and the part of the likelihood that does not depend on μ."""
@@ -167,10 +162,6 @@ class KnownVarianceNormal(AbstractConjugate):
     def mle(self, stats: Moments) -> Theta:
         """x̄."""
         return {"mu": namespace(stats.n).where(stats.n > 0, stats.mean, self.m)}
-
-    def on_boundary(self) -> bool:
-        """Never: μ is any real number."""
-        return False
 
     def marginals(self) -> dict[str, Any]:
         """Normal(m, σ²/κ) for `mu`."""
