@@ -275,9 +275,8 @@ class NaiveBayes:
             for name, block in self.blocks.items():
                 x = _cut(rows[name], part, mean)
                 mean_of, spread = block.log_moments(x)
-                covariance = getattr(block, "log_covariance", None)
                 one = one + mean_of
-                two = two + (spread[..., None] * eye if covariance is None else covariance(x))
+                two = two + (block.log_covariance(x) if block.couples_classes else spread[..., None] * eye)
             return one, two
 
         parts = row_slices(rows)

@@ -20,12 +20,14 @@ from bayesnb._special import log_normalize
 ROOT = Path(bayesnb.__file__).parent
 # ground floor first; a module imports from the floors below its own, or from its own package
 FLOORS = [
-    {"_interrupted", "_lazy", "_parallel", "_pytree", "_typing"},
+    {"_interrupted", "_lazy", "_parallel", "_registry", "_typing"},
+    {"_pytree"},
     {"_special", "_support", "exact", "loops"},
     {"_random", "_rows", "statistics"},
     {"_kernel_sums", "_long_rows", "_wishart"},
     {"_gaussian_sums"},
     {"base"},
+    {"independent"},
     {"families"},
     {"naive_bayes"},
     {"one_dependence"},

@@ -36,6 +36,7 @@ from typing import Any
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
+from .._registry import record
 from .._typing import Float, Int
 
 PRIOR_LOG_POWER = (0.0, 1.0)  # mean, standard deviation
@@ -78,6 +79,7 @@ class Tables:
         return Tables(self.t[:, :, rows], self.log_prior[:, rows], lengths)
 
 
+@record
 @dataclasses.dataclass(frozen=True)
 class Kind:
     """Which of the steps a map has; `identity` has none: the probabilities as the model gives them."""
@@ -299,6 +301,7 @@ def fit_map(
     return FittedMap(prepared.kind, theta, covariance, log_evidence, log_likelihood)
 
 
+@record
 @dataclasses.dataclass(frozen=True)
 class Isotonic:
     """A non-decreasing function of the log odds of each class under another map, then normalised over the classes.
@@ -390,6 +393,7 @@ def _log_score_isotonic(base: "FittedMap", p: np.ndarray, y: np.ndarray, weight:
     return total
 
 
+@record
 @dataclasses.dataclass(frozen=True)
 class CalibrationMap:
     """One map of the average.

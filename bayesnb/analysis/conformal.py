@@ -345,7 +345,7 @@ def _is_separable(nb: Any) -> bool:
     c, prior = len(nb.classes_), nb.prior_
     plain = nb._blocks(None)
     for name, block in prior.blocks.items():
-        if block.no_evidence or hasattr(block, "log_covariance"):
+        if block.no_evidence or block.couples_classes:
             return False
         if any(leaf.shape[:1] != (c,) for leaf in leaves(block)):
             return False

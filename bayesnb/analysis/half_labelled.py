@@ -48,7 +48,6 @@ from .._special import log_normalize
 from .._typing import Bool, Float
 from ..estimators._base import AbstractNB
 from ..estimators._state import all_or_nothing
-from ..families import DirichletComplement, OneClass
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
 from ..statistics import one_hot
 from ._wrapper import AbstractWrapper
@@ -295,7 +294,7 @@ def _refuse_composites(estimator: Any, model: NaiveBayes) -> None:
     """ValueError on likelihoods that are no density of a row."""
     for block in model.blocks.values():
         why = block.no_evidence
-        if isinstance(block, DirichletComplement):
+        if block.is_composite:
             # a bound on Σ_c π_c Π_{k≠c} p(x | θ_k) could be climbed, but that sum is no p(x)
             why = "a row speaks once for every other class, and the sum of that over its labels is no density of it"
         if why:
@@ -309,7 +308,7 @@ def _refuse_priors_of_a_class(plain: NaiveBayes, prior: NaiveBayes) -> None:
     """ValueError where a likelihood of one class has a prior scaled by the rows of that class, which are not known."""
     for name, block in prior.blocks.items():
         same = zip(jax.tree.leaves(block), jax.tree.leaves(plain.blocks[name]), strict=True)
-        if isinstance(block, OneClass) and not all(np.array_equal(*pair) for pair in same):
+        if block.only_class is not None and not all(np.array_equal(*pair) for pair in same):
             raise ValueError(
                 f"`estimator` has a part {name!r} of one class, whose prior is scaled by the rows of that class; with "
                 "labels missing these are not known. Give the part a prior of its own, such as `prior` or `beta`"

@@ -60,10 +60,11 @@ class AbstractNB(AbstractPredicting):
 
     def _linear_form_at(self, theta: Parameters) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, c) and intercepts (c,) of the discriminant at given parameters, all blocks side by side."""
-        blocks: dict[str, Any] = dict(self.posterior_.blocks)
-        if not all(hasattr(block, "linear_form") for block in blocks.values()):
-            raise AttributeError(f"{type(self).__name__} has no linear form with these settings")
-        forms = [block.linear_form(theta[name]) for name, block in blocks.items()]
+        forms = []
+        for name, block in self.posterior_.blocks.items():
+            if (form := block.linear_form(theta[name])) is None:
+                raise AttributeError(f"{type(self).__name__} has no linear form with these settings")
+            forms.append(form)
         weights = np.concatenate([weights for weights, _ in forms])
         return weights, sum(intercept for _, intercept in forms) + theta["class"]["log_pi"]
 
@@ -219,8 +220,9 @@ class AbstractNB(AbstractPredicting):
         Raises
         ------
         ValueError
-            if the estimator is not fitted, is of a class derived from bayesnb's, or has hyperparameters that were set
-            after the fit or that a file cannot hold, such as functions; the message names them
+            if the estimator is not fitted, is of a class that no file can name because it was defined in a function,
+            or has hyperparameters that were set after the fit or that a file cannot hold, such as functions; the
+            message names them
         OSError
             if the file cannot be written
         """

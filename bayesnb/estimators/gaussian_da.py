@@ -240,8 +240,8 @@ class GaussianDA(AbstractNB):
     @reads_one_state
     def quadratic_(self) -> np.ndarray:
         """A = −½Σ⁻¹ of the discriminant xᵀAx + w·x + b, (c, d, d)."""
-        block = self.posterior_.blocks[BLOCK]
-        if not hasattr(block, "quadratic_form"):
+        block: Any = self.posterior_.blocks[BLOCK]
+        if self.covariance != "class":
             raise AttributeError(f"covariance={self.covariance!r} has no quadratic term; see coef_")
         return block.quadratic_form((self._theta() or self.posterior_.mean())[BLOCK])[0]
 

@@ -16,8 +16,8 @@ from .._pytree import pytree
 from .._random import Key, log_dirichlet
 from .._rows import contract, own_cells, rest, without_own
 from .._special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
-from .._support import COUNT, Field, declare
-from .._typing import Array, Float, Int, Real, Sparse, Theta
+from .._support import COUNT, Cells, Field, declare
+from .._typing import Array, Float, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed, to_sites
 from ..exact import ExactSum, holds_exactly, total_sums
 from ..statistics import Counts, by_class, class_totals, remainder
@@ -36,7 +36,11 @@ class BetaBernoulli(AbstractConjugate):
     a: Float[Array, "c d"]
     b: Float[Array, "c d"]
 
-    fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(COUNT, ("class", "feature")))
+    fields_ = declare(
+        a=Field(COUNT, ("class", "feature"), public="alpha"), b=Field(COUNT, ("class", "feature"), public="alpha")
+    )
+    cells_ = Cells("yes/no", sparse=True)
+    separable = True
     parameters = ("logit_theta",)
     kept_types = frozenset({"uint8"})
 
@@ -67,10 +71,6 @@ class BetaBernoulli(AbstractConjugate):
     def update(self, stats: Counts) -> Self:
         """a + n₁, b + n₀."""
         return type(self)(self.a + stats.n[..., 1], self.b + stats.n[..., 0])
-
-    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The block of some of its columns: features are independent given the class."""
-        return type(self)(self.a[:, columns], self.b[:, columns])
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log B(a, b)."""

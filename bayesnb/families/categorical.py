@@ -17,8 +17,8 @@ from .._pytree import pytree
 from .._random import Key, categorical, log_dirichlet
 from .._rows import indicators, made_dense, matmul, rest, without_own
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
-from .._support import COUNT, Field, declare
-from .._typing import Array, Float, Int, Real, Sparse, Theta
+from .._support import COUNT, Cells, Field, declare
+from .._typing import Array, Float, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..exact import ExactSum, holds_exactly, sums_of_weights
 from ..loops import contiguous, worth
@@ -38,6 +38,8 @@ class DirichletCategorical(AbstractConjugate):
     alpha: Float[Array, "c d k"]
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature", "level")))
+    cells_ = Cells("levels", sparse=True)
+    separable = True
     parameters = ("log_theta",)
     kept_types = frozenset({"int64"})
 
@@ -69,10 +71,6 @@ class DirichletCategorical(AbstractConjugate):
     def update(self, stats: Counts) -> Self:
         """α + n."""
         return type(self)(self.alpha + stats.n)
-
-    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The block of some of its columns: features are independent given the class."""
-        return type(self)(self.alpha[:, columns])
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log B(α) = Σ_k log Γ(α_k) − log Γ(Σ_k α_k)."""

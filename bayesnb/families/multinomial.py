@@ -31,8 +31,8 @@ from .._rows import (
     without_own,
 )
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
-from .._support import COUNT, Field, declare
-from .._typing import Array, Float, Int, Real, Sparse, Theta
+from .._support import COUNT, GIVEN_TOTALS, Cells, Field, declare
+from .._typing import Array, Float, Real, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
 from ..exact import ExactSum, sums_of_cells
 from ..statistics import Counts, by_class
@@ -51,6 +51,7 @@ class DirichletMultinomial(AbstractConjugate):
     alpha: Float[Array, "c d"]
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
+    cells_ = Cells("counts", sparse=True, measure=GIVEN_TOTALS)
     parameters = ("log_theta",)
     blank = 0.0
 
@@ -68,10 +69,6 @@ class DirichletMultinomial(AbstractConjugate):
     def update(self, stats: Counts) -> Self:
         """α + Σ_i x_i."""
         return type(self)(self.alpha + stats.n)
-
-    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The model of the counts among some of the events: the shares of a Dirichlet are Dirichlet."""
-        return type(self)(self.alpha[:, columns])
 
     def log_normalizer(self) -> Float[Array, " c"]:
         """log B(α) = Σ_j log Γ(α_j) − log Γ(Σ_j α_j)."""

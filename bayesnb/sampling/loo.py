@@ -56,9 +56,8 @@ def _needs_refits(prior: Any, posterior: Any) -> bool:
     1e-50 + 3 − 3 is 0 in float64; 1e-50 + (3 − 3) is right.
     """
     pairs: list[tuple[Any, Any]] = [(prior.classes, posterior.classes)]
-    pairs += [(block, posterior.blocks[name]) for name, block in prior.blocks.items()]
+    pairs += [(block.inner, posterior.blocks[name].inner) for name, block in prior.blocks.items()]
     for before, after in pairs:
-        before, after = (getattr(one, "block", one) for one in (before, after))
         for name, declared in before.fields_.items():
             if declared.support in (COUNT, AMOUNT):
                 value, grown = getattr(before, name), getattr(after, name)
