@@ -122,6 +122,6 @@ _HOME = {
     "select_features": "analysis.selection",
     "with_class_prior": "analysis.decisions",
 }
-_PROVISIONAL: tuple[str, ...] = ()  # names that may change in a minor version; all others change by deprecation alone
+_PROVISIONAL = ("FamilyNB",)  # names that may change in a minor version; all others change by deprecation alone
 __all__ = [*_HOME]
 __getattr__, __dir__ = by_name(__name__, _HOME)
