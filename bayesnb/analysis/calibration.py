@@ -96,7 +96,7 @@ class CalibratedClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         prior: Any = "kept",
         copies: Any = "group",
         keep_labels: Any = True,
-        max_rows: Any = 5_000,
+        max_rows: Any = 2_500,
     ) -> None:
         self.estimator = estimator
         self.prior = prior
