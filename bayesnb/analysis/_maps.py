@@ -394,7 +394,7 @@ _SIZE = {"identity": 1, "keeping": len(KEEPING), "free": len(FREE)}  # maps of a
 _ISOTONIC_ROWS = 1000  # from which on an isotonic map is tried
 _LEAST_WEIGHT = 0.01  # of a map in the average
 _HOPELESS = 10.0  # nats behind another map
-_EXPONENTS = (0.0, 0.5, 1.0)  # g of rows of different lengths, equally probable
+_EXPONENTS = (0.0, 0.5, 1.0)  # g of rows of different lengths; the best is chosen
 _PAIRS = 8  # of posterior nodes, placed symmetrically
 
 
