@@ -25,12 +25,14 @@ References
 ----------
 MacKay (1992), The evidence framework applied to classification networks, Neural Computation 4, §2–3: Laplace's
 approximation of posterior and evidence.
+Meyer & Woodroofe (2000), On the degrees of freedom in shape-restricted regression, Annals of Statistics 28: the number
+of steps.
 Guo, Pleiss, Sun & Weinberger (2017), On calibration of modern neural networks, ICML: one power ("temperature").
 """
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -339,18 +341,9 @@ class Isotonic:
     @classmethod
     def fitted(cls, base: "FittedMap", p: np.ndarray, y: np.ndarray, weight: np.ndarray) -> "Isotonic":
         """Fitted to probabilities p (c, n) of the base and one-hot labels."""
-        return next(cls._fitted_on(base, p, y, weight, np.ones((1, len(weight)), bool)))
-
-    @classmethod
-    def _fitted_on(
-        cls, base: "FittedMap", p: np.ndarray, y: np.ndarray, weight: np.ndarray, kept: np.ndarray
-    ) -> Iterator["Isotonic"]:
-        """One for each set of rows, `kept` (sets, n)."""
         chosen = slice(1, 2) if len(p) == 2 else slice(None)
-        at, share = _steps(_logit(p[chosen]), y[chosen], weight, kept)
-        k = len(y[chosen])
-        for start in range(0, len(at), k):
-            yield cls(base.kind, base.mode, tuple(at[start : start + k]), tuple(share[start : start + k]))
+        log_odds, share = _steps(_logit(p[chosen]), y[chosen], weight)
+        return cls(base.kind, base.mode, tuple(log_odds), tuple(share))
 
 
 def _logit(p: np.ndarray) -> np.ndarray:
@@ -358,39 +351,21 @@ def _logit(p: np.ndarray) -> np.ndarray:
     return np.log(np.maximum(p, tiny)) - np.log(np.maximum(1 - p, 1e-16))
 
 
-def _steps(
-    score: np.ndarray, y: np.ndarray, weight: np.ndarray, kept: np.ndarray
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Steps of isotonic regressions: mean score and smoothed share of y of each step, a curve for each set and class.
+def _steps(score: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Steps of isotonic regressions of each row of y on that of a score (k, n): mean score and smoothed share of y.
 
-    One regression has all curves: in each y is larger by 2 than in the one before, so that no step crosses over.
-
-    Parameters
-    ----------
-    score, y : (k, n) by class
-    kept : (sets, n) rows of each set
+    One regression has all rows: in each y is larger by 2 than in the one before, so that no step crosses over.
     """
     order = np.argsort(score, axis=1, kind="stable")
-    pieces = [rows[some[rows]] for some in kept for rows in order]
-    rows, curve = np.concatenate(pieces), np.repeat(np.arange(len(pieces)), [len(one) for one in pieces])
-    score, y, weight = score[curve % len(order), rows], y[curve % len(order), rows], weight[rows]
+    score, y = (np.take_along_axis(one, order, 1).ravel() for one in (score, y))
+    curve, weight = np.repeat(np.arange(len(order)), order.shape[1]), weight[order].ravel()
+    overall = np.bincount(curve, weight * y) / np.bincount(curve, weight)
     level = isotonic_regression(y + 2.0 * curve, sample_weight=weight)
     step = np.append(0, np.cumsum(np.diff(level) > 0))
     n, ones, total = (np.bincount(step, weight * value) for value in (np.ones_like(y), y, score))
-    first = np.searchsorted(curve, np.arange(len(pieces)))
-    overall = np.bincount(curve, weight * y) / np.bincount(curve, weight)
-    share = (ones + np.repeat(overall, np.diff(np.append(step[first], len(n))))) / (n + 1)
-    return np.split(total / n, step[first[1:]]), np.split(share, step[first[1:]])
-
-
-def _log_score_isotonic(base: "FittedMap", p: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
-    """Σ_i weight_i log p_iy of an isotonic map fitted on the other four of five parts of the rows, nats."""
-    out = np.random.default_rng(0).permutation(y.shape[1]) % 5 == np.arange(5)[:, None]
-    total = 0.0
-    for rows, found in zip(out, Isotonic._fitted_on(base, p, y, weight, ~out), strict=True):
-        own = np.einsum("cn,cn->n", found._of(p[:, rows]), y[:, rows])
-        total += float(weight[rows] @ np.log(np.maximum(own, 1e-300)))
-    return total
+    first = step[:: order.shape[1]]
+    share = (ones + np.repeat(overall, np.diff(np.append(first, len(n))))) / (n + 1)
+    return np.split(total / n, first[1:]), np.split(share, first[1:])
 
 
 @record
@@ -423,7 +398,7 @@ _SIZE = {"identity": 1, "keeping": len(KEEPING), "free": len(FREE)}  # maps of a
 _ISOTONIC_ROWS = 1000  # from which on an isotonic map is tried
 _LEAST_WEIGHT = 0.01  # of a map in the average
 _HOPELESS = 10.0  # nats behind another map
-_EXPONENTS = (0.0, 0.5, 1.0)  # g of rows of different lengths, equally probable
+_EXPONENTS = (0.0, 0.5, 1.0)  # g of rows of different lengths; the best is chosen
 _PAIRS = 8  # of posterior nodes, placed symmetrically
 
 
@@ -478,12 +453,15 @@ def fit_family(
         for name, group in groups.items()
     }
     if n >= _ISOTONIC_ROWS:
-        # it has no evidence; what it gains over the best map on rows not fitted is added to the evidence of that map
+        # it has no evidence; its expected gain over the best map on other rows is added to the evidence of that map. A
+        # likelihood is too good by one nat for each parameter (Akaike), and a step counts as one (Meyer & Woodroofe)
         best = max(groups["free"] + groups["keeping"], key=lambda one: one.log_evidence)
         p = best.kind.proba(tables, best.mode)
-        gain = _log_score_isotonic(best, p, y, weight) - (best.log_likelihood - len(best.mode))
-        score["isotonic"] = [best.log_evidence + gain + math.log(_PRIOR["isotonic"])]
         steps = Isotonic.fitted(best, p, y, weight)
+        own = np.log(np.maximum(np.einsum("cn,cn->n", steps._of(p), y), 1e-300))
+        n_steps = sum(len(one) for one in steps.share)
+        gain = float(weight @ own) - n_steps - (best.log_likelihood - len(best.mode))
+        score["isotonic"] = [best.log_evidence + gain + math.log(_PRIOR["isotonic"])]
         groups["isotonic"] = [FittedMap(steps, np.zeros(0), np.zeros((0, 0)), best.log_evidence + gain, 0.0)]
     free = [value for name in score if name in ("free", "isotonic") for value in score[name]]
     if keep_labels and np.logaddexp.reduce(score["identity"] + score["keeping"]) >= np.logaddexp.reduce(free):

@@ -290,6 +290,20 @@ def test_sparse_rows_and_some_of_the_rows(nb, table):
     np.testing.assert_allclose(few.log_joint, dense.log_joint[7:20], rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.parametrize("largest", [3, 80])
+def test_counts_without_their_own(largest):
+    """Sparse rows of weight 1: whole counts from a table, large ones and fractions each by itself."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (300, 6)) * (rng.random((300, 6)) < 0.6).astype(float)
+    X[::20, 2] = largest
+    y = rng.integers(2, size=300)
+    for rows in (X, X + 0.5 * (X > 2)):
+        dense = MultinomialNB().fit(rows, y).loo(rows, y).log_joint
+        thin = MultinomialNB().fit(sparse.csr_array(rows), y).loo(sparse.csr_array(rows), y).log_joint
+        np.testing.assert_allclose(thin, dense, rtol=1e-11)
+        np.testing.assert_allclose(thin, refits(MultinomialNB().fit(rows, y), rows, y, np.ones(300)), rtol=1e-10)
+
+
 @pytest.mark.parametrize("nb", [GaussianNB(), GaussianNB(variance="pooled"), BernoulliNB(binarize=3)], ids=repr)
 def test_missing_cells(nb, table):
     X, y, w = table
