@@ -24,7 +24,7 @@ FLOORS = [
     {"_special", "_support", "exact"},
     {"_random", "_rows", "statistics"},
     {"_kernel_sums", "_long_rows", "_student_kernels", "_wishart"},
-    {"_gaussian_sums"},
+    {"_gaussian_sums", "_long_counts"},
     {"base"},
     {"families"},
     {"naive_bayes"},

@@ -44,7 +44,7 @@ from .._typing import Scalar, Sparse
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics, by_rows, fold_rows
 from ..statistics import one_hot
-from ._forgetting import digits_lost, without
+from ._forgetting import digits_lost, with_digits, without
 
 if TYPE_CHECKING:
     from ..sampling.intervals import Uncertainty
@@ -675,7 +675,8 @@ class AbstractNB(JointClassifier):
         for block in self.prior_.blocks.values():
             if block.no_evidence:
                 raise AttributeError(f"{type(self).__name__} has no log_evidence_: {block.no_evidence}")
-        return float(self.prior_.log_marginal(self.statistics_))
+        stats = self.statistics_
+        return with_digits(float(self.prior_.log_marginal(stats)), stats)
 
     @property
     @reads_one_state
