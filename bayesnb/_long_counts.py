@@ -89,8 +89,7 @@ def log_negative_binomial(x: Array, a: Array, b: Array) -> Array:
     """log Γ(a+x)/(Γ(a) x!) − a log(1 + 1/b) − x log(b+1) of positive x, a and b."""
     x, a, b = np.broadcast_arrays(x, a, b)
     s = a + x
-    product, rest = _product(x, b)
-    gap = ((product - a) + rest) / (1 + b)  # x − s/(b+1) = −(a − s b/(b+1))
+    gap = _difference(x, b, a, 1.0) * (b / (1 + b))  # x − s/(b+1) = −(a − s b/(b+1))
     level = _rho(s) - _rho(a) - _rho(x) - np.log(x)
     return level - _deviance(x, s, 1 / (1 + b), gap) - _deviance(a, s, b / (1 + b), -gap)
 
@@ -105,8 +104,7 @@ def log_beta_ratio(n: Array, x: Array, a: Array, b: Array) -> Array:
     n, x, a, b = np.broadcast_arrays(n, x, a, b)
     length, whole = n + x, a + b
     total = length + whole
-    (first, first_rest), (second, second_rest) = _product(x, a), _product(n, b)
-    gap = ((first - second) + (first_rest - second_rest)) / total  # x − (b + x) L/T = −(n − (a + n) L/T)
+    gap = _difference(x, a, b, n) * (a / total)  # x − (b + x) L/T = −(n − (a + n) L/T)
     found = -n * np.log(length / n) - x * np.log1p(n / x) + _rho(whole) - _rho(total)
     for count, alpha, difference in ((n, a, -gap), (x, b, gap)):
         s = count + alpha
@@ -114,6 +112,13 @@ def log_beta_ratio(n: Array, x: Array, a: Array, b: Array) -> Array:
         found -= _deviance(count, s, length / total, difference)
         found -= _deviance(alpha, s, whole / total, -difference)
     return found
+
+
+def _difference(x: Array, u: Array, y: Array, v: Array | float) -> Array:
+    """x − y v/u of positive numbers, both products x u and y v with twice the digits."""
+    scale = np.exp2(-np.floor(np.log2(np.maximum(x, y))))  # a power of two: nothing is rounded, and nothing overflows
+    (first, first_rest), (second, second_rest) = _product(x * scale, u), _product(y * scale, np.asarray(v))
+    return ((first - second) + (first_rest - second_rest)) / u / scale
 
 
 def _deviance(*tables: Array) -> Array:
@@ -132,11 +137,10 @@ def poisson_cumulants(x: Array, a: Array, b: Array) -> tuple[Array, Array, Array
     x, a, b = np.broadcast_arrays(x, a, b)
     eta, eta1, eta2 = _rests(a)
     mean_rate = a / b
-    product, rest = _product(x, b)
-    gap = ((product - a) + rest) / b  # x − a/b
+    gap = _difference(x, b, a, 1.0)  # x − a/b
     mean = -_deviance(x, mean_rate, np.ones_like(x), gap) + x * eta - _rho(x) - np.log(x)
-    variance = x * x * eta1 + gap * (gap / a)
-    return mean, variance, x * x * x * eta2 - (gap / a) ** 2 * (x + 2 * mean_rate)
+    variance = x * (x * eta1) + gap * (gap / a)
+    return mean, variance, x * (x * (x * eta2)) - (gap / a) ** 2 * (x + 2 * mean_rate)
 
 
 def geometric_cumulants(x: Array, a: Array, b: Array) -> tuple[Array, Array, Array]:
@@ -145,12 +149,11 @@ def geometric_cumulants(x: Array, a: Array, b: Array) -> tuple[Array, Array, Arr
     whole, length = a + b, x + 1
     of_a, of_b, of_whole = _rests(a), _rests(b), _rests(whole)
     mean = digamma(a) - digamma(whole) + x * (of_b[0] - of_whole[0] - np.log1p(a / b))
-    product, rest = _product(x, a)
-    gap = ((product - b) + rest) / b / a  # x/b − 1/a
+    gap = _difference(x, a, b, 1.0) / b  # x/b − 1/a
     share = (a / whole) * b
     spread = share * gap * gap
-    variance = of_a[1] + x * x * of_b[1] - length * length * of_whole[1] + spread
-    third = of_a[2] + x**3 * of_b[2] - length**3 * of_whole[2]
+    variance = of_a[1] + x * (x * of_b[1]) - length * (length * of_whole[1]) + spread
+    third = of_a[2] + x * (x * (x * of_b[2])) - length * (length * (length * of_whole[2]))
     return mean, variance, third - spread * ((a / whole - b / whole) * gap + 3 * (length / whole))
 
 
