@@ -25,7 +25,7 @@ FLOORS = [
     {"_special", "_support", "exact", "loops"},
     {"_random", "_rows", "statistics"},
     {"_kernel_sums", "_long_rows", "_wishart"},
-    {"_gaussian_sums"},
+    {"_gaussian_sums", "_long_counts"},
     {"base"},
     {"independent"},
     {"families"},

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._pytree import kept_inside
 from .._random import categorical, generator
 from ..naive_bayes import NaiveBayes, Parameters
-from ._forgetting import digits_lost
+from ._forgetting import digits_lost, with_digits
 from ._prediction import AbstractPredicting
 from ._state import LazyPosterior, reads_one_state
 
@@ -38,7 +38,8 @@ class AbstractNB(AbstractPredicting):
         for block in self.prior_.blocks.values():
             if block.no_evidence:
                 raise AttributeError(f"{type(self).__name__} has no log_evidence_: {block.no_evidence}")
-        return float(self.prior_.log_marginal(self.statistics_))
+        stats = self.statistics_
+        return with_digits(float(self.prior_.log_marginal(stats)), stats)
 
     @property
     @reads_one_state

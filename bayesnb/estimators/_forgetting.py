@@ -10,6 +10,7 @@ from ..naive_bayes import Statistics
 from ..statistics import Counts, Moments, Scatter, Totals
 
 _SURE = 4e-10  # relative rounding of a sum up to which its statistics agree with those of a refit to 1e-9
+_DOUBT = 1e-6  # relative rounding of an evidence that is refused
 _RESIDUE = 4 * EPS  # of the weight forgotten: what is left of a weight written in another way, such as 0.1 + 0.2
 _ROUNDED = 1e-13  # the same where the weights were summed in floats
 _NO_EVENT = 1e-12  # events, of rows whose amounts may be far apart
@@ -67,6 +68,27 @@ def digits_lost(stats: Statistics) -> float:
                 if doubtful.any():
                     worst = max(worst, float((bound[doubtful] / np.maximum(value[doubtful], bound[doubtful])).max()))
     return float(np.log10(worst / EPS))
+
+
+def with_digits(evidence: float, stats: Statistics) -> float:
+    """A log evidence that is not mostly rounding.
+
+    It holds −Σ log x! of the counts, or the logarithms of multinomial coefficients, as floats. For large counts these
+    are far larger than the evidence.
+
+    Raises
+    ------
+    ValueError
+        if rounding them may change the evidence by more than a millionth of it
+    """
+    size = sum(float(abs(block.log_h).sum()) for block in stats.blocks.values() if hasattr(block, "log_h"))
+    if 4 * EPS * size > _DOUBT * max(abs(evidence), 1):
+        raise ValueError(
+            f"`X` holds counts so large that their log factorials add up to {size:.2g} nats: rounding those may change "
+            f"log_evidence_, {evidence:.4g} nats, by {4 * EPS * size:.1g}. Predictions and `loo` keep their digits. "
+            "For an evidence, model counts beyond about 1e9 as amounts, with ExponentialNB or GaussianNB"
+        )
+    return evidence
 
 
 def _with_sums(block: Any) -> Any:

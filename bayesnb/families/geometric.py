@@ -15,6 +15,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._long_counts import (
+    cumulants_by_row,
+    geometric_cumulants,
+    log_beta_geometric,
+    log_beta_ratio,
+    where_long,
+    with_long_cells,
+)
 from .._pytree import pytree
 from .._random import Key, log_dirichlet
 from .._rows import (
@@ -58,7 +66,8 @@ class BetaGeometric(AbstractIndependent):
 
     def cell_predictive(self, x: Array, a: Array, b: Array) -> Array:
         """log B(a+1, b+x) / B(a, b) = log a/(a+b) + log b^(x) / (a+b+1)^(x), rising factorials."""
-        return log_rising_cells(b, x) - log_rising_cells(a + b + 1, x) - namespace(x, a).log1p(b / a)
+        plain = log_rising_cells(b, x) - log_rising_cells(a + b + 1, x) - namespace(x, a).log1p(b / a)
+        return where_long(plain, log_beta_geometric, x, a, b)
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log B(a, b)."""
@@ -68,7 +77,7 @@ class BetaGeometric(AbstractIndependent):
         """log B(a+n, b+s) / B(a, b), s = Σ_i x_i, written with rising factorials."""
         n, total = stats.n, stats.total
         ratio = log_rising(self.a, n) + log_rising(self.b, total) - log_rising(self.a + self.b, n + total)
-        return ratio + stats.log_h
+        return where_long(ratio, lambda x, n, a, b: log_beta_ratio(n, x, a, b), total, n, self.a, self.b) + stats.log_h
 
     def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
         """(a−1) log θ + (b−1) log(1−θ) − log B(a, b)."""
@@ -77,10 +86,14 @@ class BetaGeometric(AbstractIndependent):
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """log B(a+1, b+x) / B(a, b) = log a/(a+b) + log b^(x) / (a+b+1)^(x), rising factorials, summed over j."""
-        xp = namespace(x, self.a)
-        counts = x if sparse.issparse(x) else xp.where(xp.isnan(x), 0, x)
-        success = contract(x, 0 * self.a, -xp.log1p(self.b / self.a))
-        return success + log_rising_sum(counts, self.b) - log_rising_sum(counts, self.a + self.b + 1)
+
+        def plain(x: Any) -> Array:
+            xp = namespace(x, self.a)
+            counts = x if sparse.issparse(x) else xp.where(xp.isnan(x), 0, x)
+            success = contract(x, 0 * self.a, -xp.log1p(self.b / self.a))
+            return success + log_rising_sum(counts, self.b) - log_rising_sum(counts, self.a + self.b + 1)
+
+        return with_long_cells(plain, lambda count, j: log_beta_geometric(count, self.a[:, j], self.b[:, j]), x)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j log θ + x log(1−θ)."""
@@ -95,17 +108,31 @@ class BetaGeometric(AbstractIndependent):
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """Σ_j ψ(a) + xψ(b) − (1+x)ψ(a+b), Σ_j ψ₁(a) + x²ψ₁(b) − (1+x)²ψ₁(a+b)."""
         whole = self.a + self.b
-        mean = contract(x, digamma(self.b) - digamma(whole), digamma(self.a) - digamma(whole))
-        squares = each(x, lambda count: count * count)
-        line = contract(x, -2 * trigamma(whole), trigamma(self.a) - trigamma(whole))
-        return mean, line + contract(squares, trigamma(self.b) - trigamma(whole), 0 * self.a)
+
+        def mean(x: Any) -> Array:
+            return contract(x, digamma(self.b) - digamma(whole), digamma(self.a) - digamma(whole))
+
+        def variance(x: Any) -> Array:
+            squares = each(x, lambda count: count * count)
+            line = contract(x, -2 * trigamma(whole), trigamma(self.a) - trigamma(whole))
+            return line + contract(squares, trigamma(self.b) - trigamma(whole), 0 * self.a)
+
+        return self._cumulant(mean, 1, x), self._cumulant(variance, 2, x)
+
+    def _cumulant(self, plain: Any, order: int, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """A cumulant by its plain formula, cells of many events with all their digits."""
+        return with_long_cells(plain, cumulants_by_row(geometric_cumulants, order, self.a, self.b), x)
 
     def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j ψ₂(a) + x³ψ₂(b) − (1+x)³ψ₂(a+b)."""
         whole, third_b = tetragamma(self.a + self.b), tetragamma(self.b)
-        line = contract(x, -3 * whole, tetragamma(self.a) - whole)
-        squares = contract(each(x, lambda count: count * count), -3 * whole, 0 * whole)
-        return line + squares + contract(each(x, lambda count: count * count * count), third_b - whole, 0 * whole)
+
+        def third(x: Any) -> Array:
+            line = contract(x, -3 * whole, tetragamma(self.a) - whole)
+            squares = contract(each(x, lambda count: count * count), -3 * whole, 0 * whole)
+            return line + squares + contract(each(x, lambda count: count * count * count), third_b - whole, 0 * whole)
+
+        return self._cumulant(third, 3, x)
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of logit θ = log G(a) − log G(b)."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._long_counts import cumulants_by_row, log_negative_binomial, poisson_cumulants, where_long, with_long_cells
 from .._pytree import pytree
 from .._random import Key, log_gamma
 from .._rows import (
@@ -61,7 +62,8 @@ class GammaPoisson(AbstractIndependent):
     def cell_predictive(self, x: Array, a: Array, b: Array) -> Array:
         """Negative binomial: log Γ(a+x)/Γ(a) − log x! − a log(1 + 1/b) − x log(b+1)."""
         xp = namespace(x, a)
-        return log_rising_cells(a, x) - gammaln(x + 1) - a * xp.log1p(1 / b) - x * xp.log1p(b)
+        plain = log_rising_cells(a, x) - gammaln(x + 1) - a * xp.log1p(1 / b) - x * xp.log1p(b)
+        return where_long(plain, log_negative_binomial, x, a, b)
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log Γ(a) − a log b."""
@@ -81,17 +83,28 @@ class GammaPoisson(AbstractIndependent):
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Negative binomial: log Γ(a+x)/Γ(a) − log x! − a log(1 + 1/b) − x log(b+1), summed over j."""
-        return self.log_score(x) + _log_base(x)[:, None]
+        return self._with_long_cells(lambda part: self._log_sum(part) + _log_base(part)[:, None], x)
 
-    def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
-        """Σ_j log Γ(a+x)/Γ(a) − a log(1 + 1/b) − x log(b+1), or Σ_j x log λ − λ: all but the factorials of counts."""
-        if theta is not None:
-            log_rate = theta["log_rate"]
-            return contract(x, log_rate, -namespace(log_rate).exp(log_rate))
+    def _with_long_cells(self, plain: Any, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """The sums of `plain`, cells of many events with all their digits and with −log x!."""
+        return with_long_cells(plain, lambda count, j: log_negative_binomial(count, self.a[:, j], self.b[:, j]), x)
+
+    def _log_sum(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """`log_score` by its plain formula."""
         xp = namespace(x, self.a)
         counts = x if sparse.issparse(x) else xp.where(xp.isnan(x), 0, x)
         line = contract(x, -xp.log1p(self.b), -self.a * xp.log1p(1 / self.b))
         return log_rising_sum(counts, self.a) + line
+
+    def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
+        """Σ_j log Γ(a+x)/Γ(a) − a log(1 + 1/b) − x log(b+1), or Σ_j x log λ − λ: all but the factorials of counts.
+
+        Without them, a cell of so many events that the sum would lose digits has its factorial in it.
+        """
+        if theta is not None:
+            log_rate = theta["log_rate"]
+            return contract(x, log_rate, -namespace(log_rate).exp(log_rate))
+        return self._with_long_cells(self._log_sum, x)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j x log λ − λ − log x!."""
@@ -106,16 +119,29 @@ class GammaPoisson(AbstractIndependent):
         """Σ_j x (ψ(a) − log b) − a/b − log x!, Σ_j x² ψ₁(a) + a/b² − 2x/b."""
         xp = namespace(self.a)
         rate = self.a / self.b
-        mean = contract(x, digamma(self.a) - xp.log(self.b), -rate) + _log_base(x)[:, None]
-        squares = each(x, lambda count: count * count)
-        variance = contract(x, -2 / self.b, rate / self.b) + contract(squares, trigamma(self.a), 0 * self.a)
-        return mean, variance
+
+        def mean(x: Any) -> Array:
+            return contract(x, digamma(self.a) - xp.log(self.b), -rate) + _log_base(x)[:, None]
+
+        def variance(x: Any) -> Array:
+            squares = each(x, lambda count: count * count)
+            return contract(x, -2 / self.b, rate / self.b) + contract(squares, trigamma(self.a), 0 * self.a)
+
+        return self._cumulant(mean, 1, x), self._cumulant(variance, 2, x)
+
+    def _cumulant(self, plain: Any, order: int, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """A cumulant by its plain formula, cells of many events with all their digits."""
+        return with_long_cells(plain, cumulants_by_row(poisson_cumulants, order, self.a, self.b), x)
 
     def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j x³ ψ₂(a) − 2a/b³ + 3x/b²."""
-        cubes = each(x, lambda count: count * count * count)
-        line = contract(x, 3 / self.b / self.b, -2 * self.a / self.b / self.b / self.b)
-        return line + contract(cubes, tetragamma(self.a), 0 * self.a)
+
+        def third(x: Any) -> Array:
+            cubes = each(x, lambda count: count * count * count)
+            line = contract(x, 3 / self.b / self.b, -2 * self.a / self.b / self.b / self.b)
+            return line + contract(cubes, tetragamma(self.a), 0 * self.a)
+
+        return self._cumulant(third, 3, x)
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of log λ = log G(a) − log b."""
