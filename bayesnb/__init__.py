@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .estimators import CategoricalNB as CategoricalNB
     from .estimators import ComplementNB as ComplementNB
     from .estimators import ExponentialNB as ExponentialNB
+    from .estimators import FamilyNB as FamilyNB
     from .estimators import GaussianDA as GaussianDA
     from .estimators import GaussianNB as GaussianNB
     from .estimators import GeometricNB as GeometricNB
@@ -78,6 +79,7 @@ _HOME = {
     "EqualWidthBinner": "analysis.binning",
     "EvidenceBinner": "analysis.binning",
     "ExponentialNB": "estimators",
+    "FamilyNB": "estimators",
     "FeatureAverage": "analysis.averaging",
     "ForwardSelection": "analysis.selection",
     "GaussianDA": "estimators",
@@ -120,5 +122,6 @@ _HOME = {
     "select_features": "analysis.selection",
     "with_class_prior": "analysis.decisions",
 }
+_PROVISIONAL: tuple[str, ...] = ()  # names that may change in a minor version; all others change by deprecation alone
 __all__ = [*_HOME]
 __getattr__, __dir__ = by_name(__name__, _HOME)

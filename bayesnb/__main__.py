@@ -1,8 +1,17 @@
-"""`python -m bayesnb`: the command line."""
+"""The command `bayesnb`, and `python -m bayesnb`."""
 
 import sys
 
-from .cli import main
+from ._interrupted import watch
+
+
+def main() -> int:
+    """Run the command line and return its exit code."""
+    watch()
+    from .cli import main as run
+
+    return run()
+
 
 if __name__ == "__main__":
     sys.exit(main())

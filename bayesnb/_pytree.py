@@ -14,6 +14,8 @@ from contextvars import ContextVar
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
+from ._registry import record
+
 Class = TypeVar("Class", bound=type)
 
 _waiting: list[type] = []  # classes that JAX does not know yet
@@ -22,13 +24,17 @@ _inside = ContextVar("inside an estimator, where no pytree reaches the user", de
 
 
 def pytree(cls: Class) -> Class:
-    """Class decorator: a dataclass that JAX knows as a pytree, by `jax.tree_util.register_dataclass`."""
+    """Class decorator: a dataclass that JAX knows as a pytree, and that model files can hold.
+
+    JAX is told by `jax.tree_util.register_dataclass` before it can meet an instance.
+    """
 
     def new(cls: type, *args: Any, **kwargs: Any) -> Any:
         tell_jax()
         return object.__new__(cls)
 
     cls.__new__ = new  # type: ignore[assignment]
+    record(cls)
     _waiting.append(cls)
     if "jax" in sys.modules:
         tell_jax()

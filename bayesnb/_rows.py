@@ -10,6 +10,7 @@ from scipy import sparse
 
 from ._special import gammaln, in_chunks, log1p_square, log_rising, namespace
 from ._typing import Array, Float, Real, Sparse, Value
+from .loops import contiguous, worth
 
 _LARGEST = 32  # counts above are rare in text, and go through log Γ
 _MODEST = 1e9  # so many numbers up to here have a product that is a number
@@ -33,6 +34,12 @@ def matmul(x: Any, weights: Float[Array, "*s c d"]) -> Float[Array, "*s n c"]:
     if not sparse.issparse(x):
         return x @ weights.swapaxes(-1, -2)
     flat = weights.reshape(-1, weights.shape[-1])  # (s·c, d): one sparse product for all draws
+    if x.format == "csr" and worth(x.nnz * len(flat)):
+        from .loops.counts import stored_product
+
+        table = np.empty((x.shape[0], len(flat)))
+        stored_product(x.indptr, x.indices, contiguous(x.data), contiguous(flat.T), table)
+        return np.moveaxis(table.reshape(x.shape[0], *weights.shape[:-1]), 0, -2)
     # SciPy's product with two or three columns takes as long as with eight
     table = x @ flat.T if len(flat) > 3 else np.stack([x @ w for w in flat], -1)
     return np.moveaxis(table.reshape(x.shape[0], *weights.shape[:-1]), 0, -2)
@@ -41,6 +48,12 @@ def matmul(x: Any, weights: Float[Array, "*s c d"]) -> Float[Array, "*s n c"]:
 def contract(x: Any, slope: Float[Array, "*s c d"], level: Float[Array, "*s c d"]) -> Float[Array, "*s n c"]:
     """Σ_j over the observed cells of (x_ij · slope_cj + level_cj), for dense or sparse rows."""
     xp = namespace(x)
+    if xp is np and not sparse.issparse(x) and slope.ndim == 2 and worth(x.size * len(slope)):
+        from .loops.counts import product
+
+        table = np.empty((len(x), len(slope)))
+        product(contiguous(x), contiguous(slope), contiguous(np.broadcast_to(level, slope.shape)), table)
+        return table
     if xp is np:
         with np.errstate(invalid="ignore"):
             table = matmul(x, slope)
@@ -175,6 +188,9 @@ def row_totals(x: Any) -> Array:
 
 def log_coefficient(x: Any) -> Array:
     """log L! / Π_j x_j!, the number of orders of the events of a row, (n,)."""
+    if namespace(x) is np and worth(4 * x.size) and (sums := _log_factorials_of_rows(x)) is not None:
+        length, spent = sums
+        return log_factorial(length) - spent
     if sparse.issparse(x):
         x = x.tocsr()
         many = np.flatnonzero(x.data != 1)  # 0! = 1! = 1
@@ -182,6 +198,17 @@ def log_coefficient(x: Any) -> Array:
     else:
         spent = row_totals(log_factorial(x))
     return log_factorial(row_totals(x)) - spent
+
+
+def _log_factorials_of_rows(x: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Σ_j x_ij and Σ_j log x_ij! of many rows, where all counts are whole and small."""
+    from .loops.counts import log_factorials
+
+    n, d = x.shape
+    ends, cells = (x.indptr, x.data) if sparse.issparse(x) else (np.arange(0, n * d + 1, d), x.ravel())
+    length, spent = np.empty(n), np.empty(n)
+    known = gammaln(np.arange(1.0, _FACTORIALS + 1))
+    return (length, spent) if log_factorials(ends, contiguous(cells), known, length, spent) else None
 
 
 def _sums_between(v: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -220,9 +247,16 @@ def log_rising_sum(
     if namespace(x, alpha) is not np:
         return log_rising(alpha[None], x[:, None, :]).sum(-1)
     x = as_csr(x)
-    table = np.zeros((x.shape[0], len(alpha)))
-    first = (np.log(alpha) if log_alpha is None else log_alpha).T
     modest = alpha.max(initial=0) < _MODEST
+    table = np.zeros((x.shape[0], len(alpha)))
+    if modest and worth(2 * x.nnz * len(alpha)):
+        from .loops.counts import rising
+
+        known = np.log(alpha) if log_alpha is None else log_alpha
+        by_column = contiguous(alpha.T), contiguous(known.T)
+        if rising(x.indptr, x.indices, contiguous(x.data), *by_column, _LARGEST, table):
+            return table
+    first = (np.log(alpha) if log_alpha is None else log_alpha).T
     for part in slices(x.shape[0], _STORED_SHARE * -(-x.nnz // max(x.shape[0], 1))):
         cells = csr_slice(x, part)
         many = np.flatnonzero(cells.data != 1)
@@ -447,6 +481,26 @@ def _looked_up(f: Callable[..., np.ndarray], x: Sparse, *fields: np.ndarray) -> 
     others = np.flatnonzero(count != x.data)  # large or fractional
     cells[others] = f(x.data[others], *(field[x.indices[others]] for field in fields))
     return cells
+
+
+def log_falling_sum(x: Sparse, alpha: Float[Array, " d"]) -> Float[Array, " n"] | None:
+    """Σ_j log (α_j − x_ij)^(x_ij) of sparse rows, rising factorials: Π_{0<t≤x} (α_j − t), from a table of all counts.
+
+    None where counts are not whole, or too few for a table of all counts. The few large ones are not in the table.
+    """
+    d = x.shape[1]
+    top = min(x.data.max(initial=0), x.nnz // d, _LARGEST)
+    if top < 1 or x.data.min() < 1:
+        return None
+    count = np.minimum(x.data, top).astype(np.int32)
+    falling = np.cumsum(np.log(rest(alpha, np.arange(1, top + 1)[:, None])), 0)
+    cells = falling.ravel().take((count - 1) * d + x.indices)
+    others = np.flatnonzero(count != x.data)
+    if len(others):
+        if (x.data[others] % 1 != 0).any():
+            return None
+        cells[others] = log_rising(rest(alpha[x.indices[others]], x.data[others]), x.data[others])
+    return _sums_between(cells, x.indptr)
 
 
 def log_rising_cells(a: Array, x: Array) -> Array:

@@ -9,7 +9,7 @@ infinite one. A hyperparameter with a unit may be as small or large as a varianc
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -88,6 +88,11 @@ class Field:
     limit : the least value in an improper prior that is still useful, such as κ = 0; None where there is none
     per_class : whether that limit is one a class, and their sum belongs to a field that the classes share
     optional : whether the field may be None
+    public : name of the hyperparameter in estimators and `fit_prior`, which several fields may share; by default the
+        field's own
+    per : public name of the hyperparameter that this one is a multiple of where both are fitted, as a rate is of its
+        shape
+    fitted : whether `fit_prior` may search for it
     """
 
     support: Support
@@ -95,6 +100,14 @@ class Field:
     limit: float | None = None
     per_class: bool = False
     optional: bool = False
+    public: str = ""
+    per: str = ""
+    fitted: bool = True
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is one real or positive number for each class, feature or level."""
+        return self.support.kind in ("real", "positive") and set(self.axes) <= {"class", "feature", "level"}
 
     def least(self, c: int) -> float | None:
         """The improper limit for c classes."""
@@ -119,6 +132,66 @@ class Field:
 def declare(**fields: Field) -> Mapping[str, Field]:
     """The fields of a family by name, frozen."""
     return MappingProxyType(fields)
+
+
+PROBABILITIES, DENSITIES = "probabilities", "densities"
+GIVEN_TOTALS, COMPOSITE = "probabilities given the row totals", "composite likelihoods"
+MEASURES = PROBABILITIES, GIVEN_TOTALS, DENSITIES, COMPOSITE  # what evidence is of, in the order of messages
+_KINDS = {
+    "real": "a real number",
+    "amounts": "an amount of 0 or more",
+    "positive": "a number above 0",
+    "counts": "a count",
+    "yes/no": "0 or 1",
+    "levels": "the number of a level, from 0",
+}
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What the cells of a family are, and what its likelihood is a density of.
+
+    Fields
+    ------
+    kind : "real", "amounts" (0 and more), "positive" (above 0), "counts", "yes/no" (0 or 1) or "levels" (0, 1, 2 …)
+    whole : whether counts have to be whole numbers
+    sparse : whether rows may be scipy.sparse, whose empty cells are zeros
+    measure : evidence compares within one measure. By default "densities" of real numbers, amounts and positive
+        numbers, else "probabilities"; any other text stands for a measure of its own
+    """
+
+    kind: str = "real"
+    whole: bool = False
+    sparse: bool = False
+    measure: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in _KINDS:
+            raise ValueError(f"`kind` is {self.kind!r}; choose {', '.join(_KINDS)}")
+        if not self.measure:
+            dense = self.kind in ("real", "amounts", "positive")
+            object.__setattr__(self, "measure", DENSITIES if dense else PROBABILITIES)
+
+    def describe(self) -> str:
+        """One cell in words."""
+        return "a whole count" if self.whole and self.kind == "counts" else _KINDS[self.kind]
+
+    def wrong(self, cells: np.ndarray, levels: int | None = None) -> Any:
+        """Whether each number is no such cell; False for NaN.
+
+        Parameters
+        ----------
+        levels : how many levels there are, of cells that are levels
+        """
+        if self.kind == "real":
+            return np.zeros(np.shape(cells), bool)
+        if self.kind == "yes/no":
+            return (cells < 0) | (cells > 1) | (cells % 1 > 0)
+        if self.kind == "levels":
+            return (cells < 0) | (cells % 1 > 0) | (cells >= (np.inf if levels is None else levels))
+        if self.kind == "positive":
+            return cells <= 0
+        return (cells < 0) | ((cells % 1 > 0) if self.whole else False)
 
 
 def _is_positive_definite(matrix: np.ndarray) -> Any:
@@ -184,7 +257,8 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int]) -> Any:
     ----------
     name : of the argument, for messages
     prior : a block of a family that declares its fields
-    sizes : lengths of the axes by name, "class" and "feature" among them
+    sizes : lengths of the axes by name, "class" and "feature" among them; an axis that is not there, such as "level",
+        is as long as the prior has it
 
     Raises
     ------
@@ -195,8 +269,13 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int]) -> Any:
     c, d, found = sizes["class"], sizes["feature"], {}
     for key, field in prior.fields_.items():
         value, label, needed = getattr(prior, key), f"{name}.{key}", field.describe(c, d)
-        shape = tuple(1 if axis == "one" else sizes[axis] for axis in field.axes)
+        if value is None and field.optional:
+            continue
         numbers = as_numbers(label, value, f"numbers: {needed}")
+        shape = tuple(
+            1 if axis == "one" else sizes.get(axis, numbers.shape[at] if numbers.ndim >= -at else 1)
+            for at, axis in zip(range(-len(field.axes), 0), field.axes, strict=True)
+        )
         try:
             full = np.array(np.broadcast_to(numbers, shape))
         except ValueError:
@@ -211,12 +290,12 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int]) -> Any:
             said = f"{bad:g}" if np.ndim(bad) == 0 else shortened(bad.tolist())
             raise ValueError(f"`{label}` has {said}{f' ({place})' if place else ''}; it needs to be {needed}")
         found[key] = full
-    return type(prior)(**found)
+    return replace(prior, **found)
 
 
 def improper(block: Any) -> str | None:
     """Why a density has no normaliser: its first field at an improper limit, in words; None for a proper density."""
-    block = getattr(block, "block", block)  # of one class: the inner block has the fields
+    block = block.inner
     for key, field in block.fields_.items():
         value = getattr(block, key)
         if field.limit is not None and isinstance(value, np.ndarray):
@@ -231,7 +310,7 @@ def improper(block: Any) -> str | None:
 
 def undefined(block: Any) -> str | None:
     """What keeps a posterior of an improper prior from being a density, in words; None where it is one."""
-    block = getattr(block, "block", block)  # of one class: the inner block has the fields
+    block = block.inner
     for key, field in block.fields_.items():
         value = getattr(block, key)
         if field.limit is None or not isinstance(value, np.ndarray):

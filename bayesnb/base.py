@@ -8,6 +8,8 @@ out (inside `jit`, `vmap`, `grad`).
 
 import abc
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,8 +17,9 @@ from scipy import sparse
 
 from ._pytree import leaves
 from ._random import Key
+from ._registry import record
 from ._special import log_floor, namespace
-from ._support import Field, declare, improper
+from ._support import COMPOSITE, Cells, Field, declare, improper
 from ._typing import Array, Float, Int, Real, Sparse, Theta
 from .exact import ExactSum
 
@@ -37,12 +40,39 @@ class AbstractBlock(abc.ABC):
         """log p(x_i | y = c, data) of each single row, parameters integrated out, in nats."""
 
 
+@dataclass(frozen=True)
+class Site:
+    """A parameter as the NumPyro model states it.
+
+    Fields
+    ------
+    support : NumPyro's constraint
+    axes : names of its plates from left to right, "class" and "feature" among them, then "event" for each axis of one
+        draw of its distribution
+    """
+
+    support: Any
+    axes: tuple[str, ...]
+
+
 class AbstractConjugate(AbstractBlock):
-    """A block with a conjugate prior: everything below is closed form."""
+    """A block with a conjugate prior: everything below is closed form.
+
+    A family is a frozen dataclass under this class. Its fields are the hyperparameters; prior and posterior are one
+    type. The class attributes below say everything that other modules need to know of a family, and each has a default.
+    `bayesnb.testing.check_family` checks these statements and all formulas.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        record(cls)
 
     parameters: ClassVar[tuple[str, ...]]
     """Names of the parameters θ. `log_` and `logit_` in front of a name say in which basis the closed form holds it;
     without the prefix it is the site of that name in the NumPyro model."""
+
+    kept_types: ClassVar[frozenset[str]] = frozenset()
+    """Types of cells besides float64 of which rows on the host are used as they are."""
 
     blank: ClassVar[float | None] = float("nan")
     """What a cell that is not there holds: NaN, left out; 0 where counts share a row; None where rows are complete."""
@@ -50,6 +80,70 @@ class AbstractConjugate(AbstractBlock):
     fields_: ClassVar[Mapping[str, Field]] = declare()
     """Support and axes of every field of the dataclass, by name: what validation, prior fitting and files read. A
     family without declarations has no field checked."""
+
+    cells_: ClassVar[Cells] = Cells("real")
+    """What a cell is, whether rows may be scipy.sparse, and what the likelihood is a density of."""
+
+    separable: ClassVar[bool] = False
+    """Whether features are independent given the class, each with parameters and an evidence of its own."""
+
+    couples_classes: ClassVar[bool] = False
+    """Whether log p(x | θ_c) of two classes depend on each other, through a parameter that both share: see
+    `log_covariance`."""
+
+    several_modes: ClassVar[bool] = False
+    """Whether the density may have several peaks; `mode` is the highest, an optimiser may end on another."""
+
+    names_: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"theta": "probability", "mu": "mean", "covariance": "variance"}
+    )
+    """What plots call a parameter, by NumPyro site; by default the name of the site."""
+
+    @property
+    def gaps(self) -> bool:
+        """Whether a cell may be missing, NaN, and is then left out."""
+        return self.blank is not None and self.blank != self.blank
+
+    @property
+    def is_composite(self) -> bool:
+        """Whether the likelihood is a product of densities of the same row, and so no density of it."""
+        return self.cells_.measure == COMPOSITE
+
+    @property
+    def inner(self) -> "AbstractConjugate":
+        """The block that has the fields: itself, unless it stands for another one, as `OneClass` does."""
+        return self
+
+    @property
+    def only_class(self) -> int | None:
+        """The class that the block is about, where it is only one."""
+        return None
+
+    @property
+    def hyperparameters(self) -> dict[str, tuple[str, ...]]:
+        """Names under which `fit_prior` searches for hyperparameters, and the fields of each; none where it cannot."""
+        if not all(field.is_number for field in self.fields_.values()):
+            return {}
+        found: dict[str, tuple[str, ...]] = {}
+        for name, field in self.fields_.items():
+            if field.fitted:
+                public = field.public or name
+                found[public] = (*found.get(public, ()), name)
+        return found
+
+    def sites(self) -> dict[str, Site]:
+        """Support and axes of the parameters by NumPyro site, read from `model`."""
+        import numpyro
+
+        with numpyro.handlers.trace() as trace, numpyro.handlers.seed(rng_seed=0), numpyro.handlers.block(hide=["x"]):
+            as_jax(self).model(np.zeros((1, self.shape[1])), np.zeros(1, int))
+        found = {}
+        for name, site in trace.items():
+            if site["type"] == "sample":
+                plates = sorted(site["cond_indep_stack"], key=lambda frame: frame.dim)
+                event = ("event",) * len(site["fn"].event_shape)
+                found[name] = Site(site["fn"].support, (*(frame.name for frame in plates), *event))
+        return found
 
     @property
     def no_evidence(self) -> str | None:
@@ -71,9 +165,17 @@ class AbstractConjugate(AbstractBlock):
         c, d = next(leaves(self)).shape[:2]
         return c, d
 
-    @abc.abstractmethod
     def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The block of some of its columns: the marginal model of those features, prior or posterior."""
+        """The block of some of its columns: the marginal model of those features, prior or posterior.
+
+        By default the fields of these columns, which is right where features are independent given the class.
+        """
+        chosen = {}
+        for name, field in self.fields_.items():
+            value = getattr(self, name)
+            if "feature" in field.axes and value is not None:
+                chosen[name] = value[(*(slice(None),) * field.axes.index("feature"), columns)]
+        return replace(self, **chosen)  # type: ignore[type-var]
 
     @abc.abstractmethod
     def log_normalizer(self) -> Float[Array, " *pieces"]:
@@ -120,9 +222,36 @@ class AbstractConjugate(AbstractBlock):
         """
         return self.log_predictive(x) if theta is None else self.log_likelihood(theta, x)
 
-    @abc.abstractmethod
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
-        """Mean and variance over θ of log p(x_i | θ_c), in nats and nats²."""
+        """Mean and variance over θ of log p(x_i | θ_c), in nats and nats²; by default those of 1,000 fixed draws."""
+        table = self.log_likelihood(self.sample(np.random.default_rng(0), (1000,)), x)
+        return table.mean(0), table.var(0)
+
+    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"] | None:
+        """Third cumulant over θ of log p(x_i | θ_c), in nats³; None where it is not known, and draws are used."""
+        return None
+
+    def log_cumulants(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], ...]:
+        """Mean, variance and third cumulant of log p(x_i | θ_c), up to a constant of the row that all classes share."""
+        mean, variance = self.log_moments(x)
+        third = self.log_third_cumulant(x)
+        return mean, variance, 0 * mean if third is None else third
+
+    def log_covariance(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c c"]:
+        """Covariance over θ of log p(x_i | θ_c) from class to class: diagonal unless classes share a parameter."""
+        variance = self.log_moments(x)[1]
+        return variance[..., None] * np.eye(variance.shape[-1], dtype=variance.dtype)
+
+    def degrees_of_freedom(self) -> float:
+        """Pseudo-rows behind the parameters that classes share; infinity where they share none."""
+        return float("inf")
+
+    def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]] | None:
+        """Weights and intercept of log p(x | θ) = x·w + b, up to what all classes share; None where it is not linear.
+
+        The rows of the weights are the features, or their levels, feature by feature.
+        """
+        return None
 
     @abc.abstractmethod
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
@@ -140,9 +269,9 @@ class AbstractConjugate(AbstractBlock):
     def mle(self, stats: Any) -> Theta:
         """θ that maximises the likelihood of the data behind the statistics; the prior's mean where there are none."""
 
-    @abc.abstractmethod
     def on_boundary(self) -> bool:
-        """Whether the joint mode lies on the boundary of the parameter space."""
+        """Whether the joint mode lies on the boundary of the parameter space; never, unless overridden."""
+        return False
 
     @abc.abstractmethod
     def marginals(self) -> dict[str, Any]:

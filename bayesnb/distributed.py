@@ -21,7 +21,8 @@ from ._random import generator
 from ._special import log_normalize
 from ._typing import Scalar
 from .analysis.calibration import CalibratedClassifierLOO
-from .estimators._base import AbstractNB, reads_one_state
+from .estimators._base import AbstractNB
+from .estimators._state import reads_one_state
 from .statistics import Moments
 from .streaming import united_labels
 
@@ -203,28 +204,39 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return float(hits / weight)
 
     @reads_one_state
-    def loo(self, X: Any, y: Any, sample_weight: Any = None) -> "DistributedLoo":
+    def loo(
+        self, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None
+    ) -> "DistributedLoo":
         """Exact leave-one-out of the rows fitted, chunk by chunk under the posterior of all rows; see `LooResult`.
 
         Parameters
         ----------
         X, y, sample_weight : as they were fitted, all of them or some
+        prior : "kept" (default) or "refit", see `bayesnb.sampling.loo`
+        groups : None; groups of rows may lie in several chunks, and are left out by the estimator of rows in memory
 
         Raises
         ------
         ValueError
-            if the rows of a chunk cannot all have been fitted
+            if the rows of a chunk cannot all have been fitted, `groups` are given, or `prior` is neither of the two
         """
+        if groups is not None:
+            raise ValueError(
+                "`groups` are given, and chunks are left out one by one, each without the rows of the others; gather "
+                "the rows and call `estimator_.loo(X, y, groups=groups)`"
+            )
+        if prior not in ("kept", "refit"):
+            raise ValueError(f"`prior` is {prior!r}; choose 'kept' or 'refit'")
         import dask
         import dask.array as da
 
         check_is_fitted(self, "estimator_")
         estimator = dask.delayed(self.estimator_, traverse=False)
         parts = list(zip(*_pieces(X, y=y, sample_weight=sample_weight), strict=True))
-        terms = _tree(_sum, [dask.delayed(_loo_terms)(estimator, *piece) for piece in parts])
+        terms = _tree(_sum, [dask.delayed(_loo_terms)(estimator, *piece, prior) for piece in parts])
         if terms is None:
             raise ValueError("`X` has no rows; at least one is needed")
-        tables = (dask.delayed(_loo_table)(estimator, *piece) for piece in parts)
+        tables = (dask.delayed(_loo_table)(estimator, *piece, prior) for piece in parts)
         shapes = [(n, len(self.classes_)) for n in _sizes(X)]
         log_joint = da.concatenate(
             [da.from_delayed(table, shape, float) for table, shape in zip(tables, shapes, strict=True)],
@@ -324,11 +336,11 @@ def _hits(estimator: Any, X: Any, y: Any, weights: Any) -> np.ndarray:
     return np.array([w @ (estimator.predict(X) == np.asarray(y)), w.sum()])
 
 
-def _loo_terms(estimator: AbstractNB, X: Any, y: Any, weights: Any) -> Moments | None:
+def _loo_terms(estimator: AbstractNB, X: Any, y: Any, weights: Any, prior: str) -> Moments | None:
     """Mean and squares of what is summed over rows: their sum, and its standard error √ss, follow by Chan's rule."""
     if not X.shape[0]:
         return None
-    found = estimator.loo(X, y, weights)
+    found = estimator.loo(X, y, weights, prior=prior)
     w, of_all = found.weight, found._of_all
     own, joint = found._own(log_normalize(of_all)), found._own(of_all)
     terms = [found.pointwise, found.pointwise_joint, own - found.pointwise, joint - found.pointwise_joint]
@@ -336,9 +348,9 @@ def _loo_terms(estimator: AbstractNB, X: Any, y: Any, weights: Any) -> Moments |
     return Moments.of(w[:, None] * np.stack([*terms, hits, np.ones(len(w))], 1), np.ones((len(w), 1)))
 
 
-def _loo_table(estimator: AbstractNB, X: Any, y: Any, weights: Any) -> np.ndarray:
+def _loo_table(estimator: AbstractNB, X: Any, y: Any, weights: Any, prior: str) -> np.ndarray:
     shape = 0, len(estimator.classes_)
-    return estimator.loo(X, y, weights).log_joint if X.shape[0] else np.empty(shape)
+    return estimator.loo(X, y, weights, prior=prior).log_joint if X.shape[0] else np.empty(shape)
 
 
 # --- how rows are cut -----------------------------------------------------------------------------------------------

@@ -37,7 +37,9 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, column
 from . import estimators as ours
 from ._gaussian_sums import log_normal_sum
 from ._rows import contract
-from .estimators._base import BLOCK, AbstractNB, all_or_nothing, reads_one_state, refuse
+from .estimators._base import AbstractNB
+from .estimators._input import refuse
+from .estimators._state import BLOCK, all_or_nothing, reads_one_state
 from .exact import moment_sums, sums_of_cells
 from .families.classes import AbstractClasses, FixedClasses
 from .naive_bayes import CLASS, Parameters, Rows, Statistics, by_rows
@@ -157,7 +159,8 @@ class GaussianNB(_DropIn, ours.GaussianNB):
         self.statistics_ = replace(self.statistics_, blocks={**self.statistics_.blocks, _ROWS: rows})
 
     def _learn(self, stats: Statistics) -> None:
-        rows, moments = stats.blocks[_ROWS], stats.blocks[BLOCK]
+        settled = stats.settled(always=True)  # the odds of a row far away show the last bit of ε
+        rows, moments = settled.blocks[_ROWS], settled.blocks[BLOCK]
         self.epsilon_ = float(self.var_smoothing * (rows.ss / np.maximum(rows.n, 1)).max())
         self.class_prior_ = self._class_frequencies()
         found = self.prior_.blocks[BLOCK].mle(moments)

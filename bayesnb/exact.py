@@ -30,6 +30,9 @@ _ROWS = 1 << 12  # rows whose products are added up in floats
 _PAIR, _TRIPLE = 20, 13  # bits of a piece where two pieces are multiplied, and where three are
 _LARGEST = 2.0**900  # of a cell
 _CELLS = 1 << 12  # of which all pieces and their products are held at a time
+_COUNTED = 1e12  # beyond, `statistics.remainder` takes a count of 1 for rounding
+_CONSTANT = 1e-15  # spread of a constant column, relative to its mean
+_LEAST = 1e-280  # of a variance, so that rounding it does no harm
 _PIECES = 16  # whose products are worth their time: cells of one table up to 1e60 apart
 
 
@@ -227,10 +230,20 @@ def _weights(r: Array | Sparse, width: int) -> list[Any]:
     return [_with_cells(r, piece) for piece in pieces]
 
 
-def _add_up(r: Any, table: Any) -> np.ndarray:
+def holds_exactly(n: np.ndarray, r: Array | Sparse) -> bool:
+    """Whether counts of rows under weights r are exact as floats: whole weights, and less than 10¹² of them."""
+    return bool(is_whole(r) and n.max(initial=0) < _COUNTED)
+
+
+def add_up(r: Any, table: Any) -> Array:
     """rᵀ · table, dense."""
     total = r.T @ table
-    return np.asarray(total.toarray() if sparse.issparse(total) else total)
+    return total.toarray() if sparse.issparse(total) else total
+
+
+def least_variance(mean: Array) -> Array:
+    """The variance up to which a column counts as constant: what rounding a mean makes of it."""
+    return np.maximum((_CONSTANT * mean) ** 2, _LEAST)
 
 
 def _chunks(n: int, d: int) -> list[slice]:
@@ -239,8 +252,15 @@ def _chunks(n: int, d: int) -> list[slice]:
     return [slice(at, at + step) for at in range(0, n, step)]
 
 
+def _part(table: Any, rows: slice) -> Any:
+    """Rows of a table; the table itself where these are all of them, which spares a sparse one a copy."""
+    return table if rows.start == 0 and rows.stop >= table.shape[0] else table[rows]
+
+
 def sums_of_weights(f: Callable[[Any], np.ndarray], r: Array | Sparse, shape: tuple[int, ...]) -> ExactSum:
     """Exact sums f(r) that are linear in the weights, each adding up weights alone."""
+    if is_whole(r) and (n := f(r)).max(initial=0) < _COUNTED:
+        return ExactSum.exactly(n)
     return ExactSum.of((f(part) for part in _weights(r, _PAIR)), shape)
 
 
@@ -251,10 +271,10 @@ def sums_of_cells(x: Any, r: Array | Sparse) -> ExactSum:
 
     def terms() -> Iterator[np.ndarray]:
         for rows in _chunks(*x.shape):
-            cells = x[rows]
+            cells = _part(x, rows)
             for piece in cut(cells.data if sparse.issparse(x) else cells, width):
                 for w in weights:
-                    yield _add_up(w[rows], _with_cells(cells, piece))
+                    yield add_up(_part(w, rows), _with_cells(cells, piece))
 
     return ExactSum.of(terms(), (r.shape[1], x.shape[1]))
 
@@ -264,8 +284,8 @@ def _seen(x: Any, r: Array | Sparse) -> tuple[Any, ExactSum]:
     shape = r.shape[1], x.shape[1]
     missing = None if sparse.issparse(x) else np.isnan(x)
     if missing is None or not missing.any():
-        weight = sums_of_weights(lambda w: _add_up(w, np.ones((x.shape[0], 1))), r, (shape[0], 1))
-        return x, weight.mapped(lambda part: np.broadcast_to(part, shape))
+        weight = sums_of_weights(lambda w: add_up(w, np.ones((x.shape[0], 1))), r, (shape[0], 1))
+        return x, ExactSum(np.repeat(weight.parts, shape[1], axis=1))
     return np.where(missing, 0, x), sums_of_cells((~missing).astype(float), r)
 
 
@@ -293,18 +313,18 @@ def moment_sums(x: Any, r: Array | Sparse) -> dict[str, ExactSum]:
     totals: list[np.ndarray] = []
     squares: list[np.ndarray] = []
     for rows in _chunks(*x.shape):
-        cells = x[rows]
+        cells = _part(x, rows)
         pieces = cut(cells.data if sparse.issparse(x) else cells, width)
         if len(pieces) > _PIECES:
             return {}
         pairs = [a * b if a is b else 2 * a * b for k, a in enumerate(pieces) for b in pieces[k:]]
         for w in unit:
-            part = w[rows]
+            part = _part(w, rows)
             for tables, found in ((pieces, totals), (pairs, squares)):
                 if sparse.issparse(x):
-                    found += [_add_up(part, _with_cells(cells, table)) for table in tables]
+                    found += [add_up(part, _with_cells(cells, table)) for table in tables]
                 elif tables:
-                    found += np.split(_add_up(part, np.concatenate(tables, 1)), len(tables), 1)
+                    found += np.split(add_up(part, np.concatenate(tables, 1)), len(tables), 1)
     shape = r.shape[1], x.shape[1]
     return {"n": n, "total": ExactSum.of(totals, shape), "square": ExactSum.of(squares, shape)}
 
@@ -336,5 +356,5 @@ def product_sums(x: np.ndarray, r: Array | Sparse) -> dict[str, ExactSum]:
                 for i, j in np.ndindex(len(pieces), len(pieces)):
                     yield found[:, i * d : (i + 1) * d, j * d : (j + 1) * d]
 
-    weight = sums_of_weights(lambda w: _add_up(w, np.ones(n)), r, (c,))
+    weight = sums_of_weights(lambda w: add_up(w, np.ones(n)), r, (c,))
     return {"n": weight, "total": sums_of_cells(x, r), "square": ExactSum.of(terms(), (c, d, d))}

@@ -26,7 +26,7 @@ from ._typing import Array, Float, Sparse, Theta, Value
 from .base import AbstractConjugate, as_jax, from_sites, to_sites
 from .exact import ExactSum, is_whole, sums_of_weights
 from .families.classes import AbstractClasses
-from .statistics import class_totals, with_sums
+from .statistics import class_totals, sums_whole_cells, with_bounds, with_sums
 
 Rows: TypeAlias = Mapping[str, Any]
 Parameters: TypeAlias = dict[str, Theta]
@@ -56,10 +56,13 @@ class Statistics:
         """Statistics of no rows at all, of the same shapes."""
         return type(self)(0 * self.n, {name: stats.zero() for name, stats in self.blocks.items()})
 
-    def settled(self) -> Self:
-        """The same with means and squares taken from their exact sums, where floats would show their rounding."""
+    def settled(self, always: bool = False) -> Self:
+        """The same with means and squares taken from their exact sums: where floats would show their rounding, or all.
+
+        What is taken from exact sums depends on the rows alone, to the last bit, and not on the order of batches.
+        """
         blocks = {
-            name: stats.from_sums()[0] if getattr(stats, "is_far", False) else stats
+            name: stats.from_sums()[0] if _shows_rounding(stats, always) else stats
             for name, stats in self.blocks.items()
         }
         n = self.n if self.weight is None or is_whole(self.n) else self.weight.value()
@@ -75,6 +78,10 @@ class Statistics:
 
     def __sub__(self, other: Self) -> Self:
         return self._joined(operator.sub, other)
+
+
+def _shows_rounding(stats: Any, always: bool) -> bool:
+    return getattr(stats, "sums", None) is not None if always else getattr(stats, "is_far", False)
 
 
 @pytree
@@ -101,11 +108,17 @@ class NaiveBayes:
         """
 
         def gather(part: slice) -> Statistics:
-            w = _cut(r, part, r)
-            blocks = {name: block.suffstats(_cut(rows[name], part, w), w) for name, block in self.blocks.items()}
-            return Statistics(class_totals(w), blocks)
+            return self.statistics({name: _part(x, part) for name, x in rows.items()}, _cut(r, part, r))
 
         return fold_rows(gather, rows, self.least_cells)
+
+    def statistics(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
+        """`suffstats` of so few rows that they are gathered at once."""
+        blocks = {
+            name: block.suffstats(_cut(rows[name], slice(None), r, block.kept_types), r)
+            for name, block in self.blocks.items()
+        }
+        return Statistics(class_totals(r), blocks)
 
     def with_sums(self, stats: Statistics, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
         """Statistics of these rows on the host, with what it takes to subtract them again without a loss of digits.
@@ -116,6 +129,21 @@ class NaiveBayes:
         for name, block in self.blocks.items():
             x = _cut(rows[name], slice(None), r)
             blocks[name] = with_sums(blocks[name], x, r, functools.partial(block.exact_sums, x, r))
+        return Statistics(stats.n, blocks, sums_of_weights(class_totals, r, stats.n.shape))
+
+    def fractional(self, stats: Statistics, rows: Rows) -> set[str]:
+        """Names of the blocks that sum cells which are not all whole numbers, so that their sums are rounded."""
+        return {name for name, one in stats.blocks.items() if not sums_whole_cells(one, rows[name])}
+
+    def with_bounds(self, stats: Statistics, r: Sparse, rows: int, fractional: set[str]) -> Statistics:
+        """Statistics of many rows, with bounds on their rounding.
+
+        Parameters
+        ----------
+        rows : so many numbers were added up one after the other: the rows of a slice, and the slices
+        """
+        whole = is_whole(r)
+        blocks = {name: with_bounds(one, rows, whole and name not in fractional) for name, one in stats.blocks.items()}
         return Statistics(stats.n, blocks, sums_of_weights(class_totals, r, stats.n.shape))
 
     @property
@@ -156,7 +184,7 @@ class NaiveBayes:
             total = log_pi
             with np.errstate(over="ignore"):  # a row beyond 1e308 scales is that far away: the least number, not −∞
                 for name, block in self.blocks.items():
-                    x = _cut(rows[name], part, log_pi)
+                    x = _cut(rows[name], part, log_pi, block.kept_types)
                     total = total + of_block(block, x, None if theta is None else theta[name])
             xp = namespace(total)
             return xp.maximum(total, xp.finfo(total.dtype).min)
@@ -200,13 +228,20 @@ class NaiveBayes:
         return self._stacked(of_block, rows, parts)
 
     def log_loo_parts(
-        self, rows: Rows, r: Float[Array, "n c"] | Sparse, parts: Sequence[Sequence[str]]
+        self, rows: Rows, r: Float[Array, "n c"] | Sparse, parts: Sequence[Sequence[str]], *, scores: bool = False
     ) -> Float[Array, "p n c"]:
-        """log p(x_i,part | y = c, data without row i), a table for each part: `log_parts` of rows that are left out."""
+        """log p(x_i,part | y = c, data without row i), a table for each part: `log_parts` of rows that are left out.
+
+        Parameters
+        ----------
+        scores : True leaves out terms of a row that are the same in all classes, such as multinomial coefficients
+        """
 
         def of_block(name: str, part: slice) -> Array:
             w = _cut(r, part, r)
-            return self.blocks[name].log_loo(_cut(rows[name], part, w), w)
+            block: Any = self.blocks[name]
+            log_loo = getattr(block, "log_loo_score", block.log_loo) if scores else block.log_loo
+            return log_loo(_cut(rows[name], part, w), w)
 
         return self._stacked(of_block, rows, parts)
 
@@ -240,9 +275,8 @@ class NaiveBayes:
             for name, block in self.blocks.items():
                 x = _cut(rows[name], part, mean)
                 mean_of, spread = block.log_moments(x)
-                covariance = getattr(block, "log_covariance", None)
                 one = one + mean_of
-                two = two + (spread[..., None] * eye if covariance is None else covariance(x))
+                two = two + (block.log_covariance(x) if block.couples_classes else spread[..., None] * eye)
             return one, two
 
         parts = row_slices(rows)
@@ -409,10 +443,19 @@ def by_rows(
     return out
 
 
-def _cut(x: Any, part: slice, like: Array | Sparse) -> Any:
+def _part(x: Any, part: slice) -> Any:
+    """Some of the rows, without a copy where that is possible."""
+    if part == slice(None):
+        return x
+    return csr_slice(x, part) if sparse.issparse(x) and x.format == "csr" else x[part]
+
+
+def _cut(x: Any, part: slice, like: Array | Sparse, kept: frozenset[str] = frozenset()) -> Any:
     """Some of the rows, in the precision of their table: integers and float32 are never widened as a whole."""
-    piece = csr_slice(x, part) if sparse.issparse(x) and x.format == "csr" else x[part]
+    piece = _part(x, part)
     if not isinstance(x, np.ndarray) and not sparse.issparse(x):
+        return piece
+    if piece.dtype.name in kept and not sparse.issparse(piece):
         return piece
     dtype = np.result_type(piece.dtype, like.dtype)
     return piece if piece.dtype == dtype else piece.astype(dtype)

@@ -33,9 +33,9 @@ from sklearn.compose import make_column_selector
 from sklearn.utils.validation import check_is_fitted
 
 from . import __version__, drop_in, estimators, families, statistics
+from ._registry import ESTIMATORS, RECORDS, register
 from .analysis import _maps
 from .analysis.calibration import CalibratedClassifierLOO
-from .estimators._base import AbstractNB
 from .estimators._forgetting import is_negative
 from .estimators.mixed import _Part
 from .exact import ExactSum, Sums
@@ -51,31 +51,14 @@ _DTYPES = {"BOOL", "F16", "F32", "F64", *(f"{sign}{bits}" for sign in "IU" for b
 _ENCODING = {"classes_", "n_features_in_", "feature_names_in_", "categories_", "n_categories_", "_parts"}
 _LEARNT = {"statistics_", "weights_", *_ENCODING}  # all else that `fit` sets follows from these
 
-ESTIMATORS: dict[str, type[AbstractNB]] = {
-    kind.__name__: kind
-    for kind in (
-        *(estimators.BernoulliNB, estimators.CategoricalNB, estimators.ComplementNB, estimators.ExponentialNB),
-        *(estimators.GaussianDA, estimators.GaussianNB, estimators.GeometricNB, estimators.KernelNB),
-        *(estimators.MixedNB, estimators.MultinomialNB, estimators.OneDependenceNB, estimators.PoissonNB),
-    )
-} | {f"drop_in.{name}": getattr(drop_in, name) for name in drop_in.__all__}
-"""What a file can be of."""
-ESTIMATORS["CalibratedClassifierLOO"] = CalibratedClassifierLOO  # built around one of them
+for _package in (estimators, families, drop_in):
+    for _name in _package.__all__:
+        getattr(_package, _name)  # imports the module, in which the class enters itself
+register(ESTIMATORS, CalibratedClassifierLOO)  # built around one of them
 _CALIBRATED = {"estimator_", "maps_", "classes_", "n_features_in_", "feature_names_in_", "_mean_log_length"} | {
     *("loo_prior_", "loo_log_loss_", "label_changes_", "n_copies_")
 }
 
-_RECORDS: dict[str, type] = {
-    record.__name__: record
-    for record in (
-        _Part,
-        *(Statistics, ExactSum, Sums),
-        *(statistics.Counts, statistics.Totals, statistics.Moments, statistics.Scatter, statistics.Sample),
-        *(families.KnownVarianceNormal, families.NormalInverseGamma, families.PooledNormalInverseGamma),
-        *(families.NormalInverseWishart, families.TiedNormalInverseWishart),
-        *(_maps.Kind, _maps.Isotonic, _maps.CalibrationMap),
-    )
-}
 _TEXTS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "bytes": (bytes, bytes.hex, bytes.fromhex),
     "date": (datetime.date, datetime.date.isoformat, datetime.date.fromisoformat),
@@ -106,8 +89,9 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to a file that `load` reads; see `AbstractNB.save`."""
     if type(estimator) not in ESTIMATORS.values():
         raise ValueError(
-            f"{type(estimator).__module__}.{type(estimator).__name__} is none of bayesnb's own estimators, so a file "
-            "of it could not be read again; save the estimator that it is built on."
+            f"{type(estimator).__module__}.{type(estimator).__qualname__} is no estimator that a file can name, so a "
+            "file of it could not be read again; define the class at the top level of a module, or save the estimator "
+            "that it is built on."
         )
     check_is_fitted(estimator)
     document, tensors = _document(estimator)
@@ -140,7 +124,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Statistics, hyperparameters, labels and names are those saved, bit for bit; prior and posterior are computed from
     them, to the same bits under the same releases of NumPy and SciPy on the same kind of machine. Nothing in a file can
-    run code: only bayesnb's own estimators are built, from numbers and text.
+    run code: only classes that are defined already are built, from numbers and text. Import a module that defines an
+    estimator or a family of your own before you load a file of it.
 
     Raises
     ------
@@ -469,9 +454,9 @@ class _Writer:
             inner = self.estimator(value.estimator, f"{at}.", _ENCODING)
             plain = {"name": value.name, "columns": self.value(value.columns, f"{at}.columns"), "k": value.k}
             return {"_Part": {**plain, "estimator": inner}}
-        if kind in _RECORDS.values():
+        if kind in RECORDS.values():
             return {
-                _name_of(kind, _RECORDS): {
+                _name_of(kind, RECORDS): {
                     field.name: self.value(getattr(value, field.name), f"{at}.{field.name}") for field in fields(value)
                 }
             }
@@ -533,8 +518,10 @@ class _Reader:
         ((tag, given),) = tree.items()
         if tag in ESTIMATORS:
             return self.estimator(tag, given)
-        if tag in _RECORDS:
-            return _RECORDS[tag](**{name: self.value(one) for name, one in given.items()})
+        if tag == "_Part":
+            return _Part(**{name: self.value(one) for name, one in given.items()})
+        if tag in RECORDS:
+            return RECORDS[tag](**{name: self.value(one) for name, one in given.items()})
         if tag in _TEXTS:
             return _TEXTS[tag][2](_text(given))
         if tag == "tuple":
@@ -570,7 +557,7 @@ class _Reader:
             return _TYPES[given]
         if tag == "dtype":
             return np.dtype(_text(given))
-        raise ValueError(f"an unknown type {tag!r}")
+        raise ValueError(f"an unknown type {tag!r}; import the module that defines it first")
 
     def array(self, name: str, kind: str, order: Any) -> np.ndarray:
         tensor, dtype = self.tensors[name], _numeric(kind)
@@ -706,13 +693,18 @@ def _check_size(nb: Any, reader: _Reader) -> None:
         _check_size(part.estimator, reader)
     if not hasattr(nb, "_parts"):
         square = isinstance(nb, estimators.GaussianDA) and nb.covariance != "identity"
-        reader.take(8 * len(nb.classes_) * nb.n_features_in_ * (nb.n_features_in_ if square else 1))
+        more = nb.n_features_in_ if square else 1
+        if isinstance(nb, estimators.FamilyNB):
+            square = any(field.axes.count("feature") > 1 for field in nb._family.fields_.values())
+            more = nb.n_features_in_ if square else nb._n_levels or 1
+        reader.take(8 * len(nb.classes_) * nb.n_features_in_ * more)
 
 
 def _example(nb: Any) -> dict[str, Any]:
     """Statistics of no rows, by block: their types and shapes."""
     if not hasattr(nb, "_parts"):
-        row = np.zeros((1, nb.n_features_in_))  # one that every likelihood knows
+        positive = isinstance(nb, estimators.FamilyNB) and nb._family.cells_.kind == "positive"
+        row = np.full((1, nb.n_features_in_), float(positive))  # one that every likelihood knows
         return nb._gather(row, np.zeros(1, int), None).zero().blocks
     return {
         part.names[inner]: held

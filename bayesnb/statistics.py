@@ -21,7 +21,8 @@ from scipy import sparse
 from ._pytree import leaves, pytree
 from ._special import LOG_2PI, namespace
 from ._typing import Array, Float, Int, Shaped, Sparse, Value
-from .exact import EPS, ExactSum, Sums, is_whole, product
+from .exact import EPS, ExactSum, Sums, add_up, is_whole, product
+from .loops import contiguous, worth
 
 _EXACT = 1 << 16  # cells that are summed exactly, which takes twenty times as long
 _FAR = 1e3  # spreads between a mean and 0, from where on its rounding is worth avoiding
@@ -40,17 +41,28 @@ def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndar
 
 def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     """rᵀ · table as a dense array: the sum of the rows of a table in each class, (c, …)."""
-    if sparse.issparse(table) and is_labelled(r):
-        table = table.tocsr()
-        stored = np.diff(table.indptr)
-        labels, weights = np.repeat(r.indices.astype(table.indices.dtype), stored), table.data  # one type: no copies
-        if (r.data != 1).any():
-            weights = weights * np.repeat(r.data, stored)
-        cells = sparse.coo_array((r.shape[1], table.shape[1]), dtype=weights.dtype)
-        cells.data, cells.coords = weights, (labels, table.indices)  # its constructor would look for bad indices again
-        return cells.toarray()
-    total = r.T @ table
-    return total.toarray() if sparse.issparse(total) else total
+    if namespace(r, table) is np and table.ndim == 2 and worth(4 * table.size) and is_labelled(r):
+        from .loops import counts
+
+        total = np.zeros((r.shape[1], table.shape[1]))
+        if sparse.issparse(table):
+            x = table.tocsr()
+            counts.stored_by_class(x.indptr, x.indices, contiguous(x.data), r.indices, r.data, total)
+        else:
+            counts.by_class(contiguous(table), r.indices, r.data, total)
+        return total
+    return add_up(r, table)
+
+
+def levels_by_class(r: Array | Sparse, x: Array, levels: int) -> Float[np.ndarray, "c d k"] | None:
+    """Σ_i r_ic [x_ij = k] of many dense rows with one class each, where a loop serves; other codes are missing."""
+    if namespace(r, x) is not np or sparse.issparse(x) or not (worth(4 * x.size) and is_labelled(r)):
+        return None
+    from .loops.counts import levels_by_class as loop
+
+    total = np.zeros((r.shape[1], x.shape[1], levels))
+    loop(contiguous(x), r.indices, r.data, total)
+    return total
 
 
 def is_labelled(r: Array | Sparse) -> bool:
@@ -324,9 +336,13 @@ class Moments(_Centred):
         """
         if sparse.issparse(x):
             return cls._of_sparse(x, r)
-        if is_labelled(r):
-            return cls._of_labelled(x, r)
         xp = namespace(x, r)
+        if is_labelled(r):
+            if xp is not np or not worth(4 * x.size):
+                return cls._of_labelled(x, r)
+            from .loops.moments import moments
+
+            return cls(*moments(contiguous(x), r.indices, r.data, r.shape[1]))
         seen = ~xp.isnan(x)
         n = by_class(r, seen.astype(x.dtype))
         safe = xp.where(n > 0, n, 1)
@@ -478,8 +494,28 @@ def with_sums(stats: Any, x: Any, r: Array | Sparse, exact: Callable[[Any], dict
         found = exact(stats) if size <= _EXACT else {}
     except OverflowError:
         found = {}
-    whole = not found and is_whole(r) and (isinstance(stats, _Centred) or is_whole(x))
-    return replace(stats, sums=Sums(found) if found else stats.rounded_sums(x.shape[0], whole))
+    if found:
+        return replace(stats, sums=Sums(found))
+    return with_bounds(stats, x.shape[0], is_whole(r) and sums_whole_cells(stats, x))
+
+
+def with_bounds(stats: Any, rows: int, whole: bool) -> Any:
+    """Statistics of so many rows, with bounds on their rounding; `whole` where all cells and weights are integers."""
+    if not isinstance(stats, Counts | Totals | Moments | Scatter):
+        return stats
+    return replace(stats, sums=stats.rounded_sums(rows, whole))
+
+
+def sums_whole_cells(stats: Any, x: Any) -> bool:
+    """Whether the fields that are sums of cells are sums of integers; moments have none but their weights."""
+    if not isinstance(stats, Counts | Totals) or x.dtype.kind in "biu":
+        return True
+    cells = x.data if sparse.issparse(x) else x
+    if not worth(4 * cells.size):
+        return is_whole(x)
+    from .loops.counts import is_whole as loop
+
+    return bool(loop(contiguous(cells).ravel()))
 
 
 @pytree

@@ -20,6 +20,7 @@ from bayesnb.base import AbstractConjugate
 from bayesnb.families import (
     BetaBernoulli,
     BetaGeometric,
+    BetaNegativeBinomial,
     DirichletCategorical,
     DirichletClasses,
     DirichletComplement,
@@ -27,6 +28,7 @@ from bayesnb.families import (
     GammaExponential,
     GammaPoisson,
     KnownVarianceNormal,
+    LogNormal,
     NormalInverseGamma,
     NormalInverseWishart,
     PooledNormalInverseGamma,
@@ -187,6 +189,23 @@ FAMILIES = [
         cellwise(lambda x, sites: st.geom.logpmf(x + 1, sites["theta"])),
         support=np.arange(1000.0)[:, None],  # the tail beyond is below Γ(a+b)/Γ(b) 1000⁻ᵃ with a > 8.5: below 1e-15
         sparse=True,
+    ),
+    Family(
+        "negative_binomial",
+        lambda rng, d: BetaNegativeBinomial(positive(rng, C, d), positive(rng, C, d) + 8, 2.5),
+        counts,
+        cellwise(lambda x, sites: st.nbinom.logpmf(x, 2.5, 1 - sites["theta"])),
+        support=np.arange(1000.0)[:, None],  # the tail beyond falls like x⁻ᵇ with b > 8.5: below 1e-15
+        sparse=True,
+    ),
+    Family(
+        "log_normal",
+        lambda rng, d: LogNormal(  # with a > 8 nothing to speak of lies beyond the largest and below the least float
+            reals(rng, C, d), positive(rng, C, d), positive(rng, C, d) + 8, positive(rng, C, d)
+        ),
+        lambda rng, n, d: np.exp(reals(rng, n, d)),
+        cellwise(lambda x, sites: st.lognorm.logpdf(x, np.sqrt(sites["variance"]), scale=np.exp(sites["mu"]))),
+        edges=(0.0, *np.exp(np.arange(-4.0, 9.0, 2.0)), np.inf),
     ),
     Family(
         "gaussian",

@@ -64,6 +64,33 @@ def test_json_and_exit_code(quick, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("name", "estimator", "sentence"),
+    [
+        ("breast_cancer", bayesnb.GaussianNB(), "by 78%: use CalibratedClassifierLOO(GaussianNB())."),
+        ("penguins", bayesnb.MixedNB(), "Calibration changes little: it is not needed for this model."),
+    ],
+)
+def test_the_check_says_what_calibration_would_gain(name, estimator, sentence, capsys, monkeypatch):
+    from types import SimpleNamespace
+
+    monkeypatch.setattr(
+        "bayesnb.estimators._base.AbstractNB.check", lambda *_, **__: SimpleNamespace(passed=True, to_dict=dict)
+    )
+    data = load(name)
+    loo = estimator.fit(data.X, data.y).loo(data.X, data.y)
+    plain = -loo.pointwise.mean()
+    assert cli.main(["check", name, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["loo_log_loss"]
+    assert found["plain"] == pytest.approx(plain, rel=1e-12)
+    expected = bayesnb.CalibratedClassifierLOO(estimator).fit(data.X, data.y).loo_log_loss_
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert cli.main(["check", name]) == 0
+    out = capsys.readouterr().out
+    assert f"{plain:.4f} plain, {found['calibrated']:.4f} calibrated nats a row" in out
+    assert sentence in out
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["nothing.csv", "--target", "kind"], "there is no file"),

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and streams 
 
 COMMAND = [sys.executable, "-m", "bayesnb"]
 # what pip writes to bin/bayesnb
-SCRIPT = [sys.executable, "-c", "import sys; from bayesnb.cli import main; sys.exit(main())"]
+SCRIPT = [sys.executable, "-c", "import sys; from bayesnb.__main__ import main; sys.exit(main())"]
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(bayesnb.__file__).parents[1])}
 
 
@@ -131,12 +131,12 @@ class Finder:
 
 wanted = sys.argv.pop(1)
 sys.meta_path.insert(0, Finder())
-from bayesnb.cli import main
+from bayesnb.__main__ import main
 sys.exit(main())
 """
 
 
-@pytest.mark.parametrize("module", ["argparse", "numpy", "scipy", "pandas"])
+@pytest.mark.parametrize("module", ["bayesnb.cli", "argparse", "numpy", "scipy", "pandas"])
 def test_an_interrupt_during_an_import_ends_the_process(module: str) -> None:
     done = run(module, "select", "iris", command=[sys.executable, "-c", IMPORTING])
     assert (done.returncode, done.stdout) == (130, "")
@@ -148,7 +148,7 @@ def start_of_python() -> float:
     times = []
     for _ in range(5):
         begun = time.monotonic()
-        subprocess.run([sys.executable, "-c", "import runpy, bayesnb.cli"], env=ENVIRONMENT, check=True)
+        subprocess.run([sys.executable, "-c", "import runpy, bayesnb.__main__"], env=ENVIRONMENT, check=True)
         times.append(time.monotonic() - begun)
     return max(times)
 

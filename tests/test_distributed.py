@@ -118,6 +118,20 @@ def test_everything_that_is_asked_of_rows(scheduler, lengths, rows):
         np.testing.assert_allclose(loo.proba.compute(), want.proba, rtol=1e-10, atol=1e-14)
 
 
+def test_loo_with_the_prior_refitted_and_no_groups(rows):
+    X, y, _ = rows
+    nb = DistributedNB(GaussianNB()).fit(spread(X), y)
+    want = GaussianNB().fit(X, y).loo(X, y, prior="refit")
+    found = nb.loo(spread(X), y, prior="refit")
+    np.testing.assert_allclose(found.log_joint.compute(), want.log_joint, rtol=1e-9)
+    assert found.elpd == pytest.approx(want.elpd, rel=1e-9)
+    assert found.elpd != pytest.approx(nb.loo(spread(X), y).elpd, rel=1e-9)
+    with pytest.raises(ValueError, match="`groups` are given, and chunks are left out one by one"):
+        nb.loo(spread(X), y, groups=y)
+    with pytest.raises(ValueError, match="`prior` is 'new'"):
+        nb.loo(spread(X), y, prior="new")
+
+
 def test_loo_is_of_the_posterior_whatever_prediction_uses(rows):
     X, y, _ = rows
     loo = DistributedNB(MultinomialNB(estimate="mean")).fit(spread(X), y).loo(spread(X), y)

@@ -8,7 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
+from bayesnb import BernoulliNB, CategoricalNB, OneDependenceNB
 from bayesnb.statistics import Counts, Moments, class_totals, one_hot
 
 from .laws import assert_same
@@ -150,3 +152,15 @@ def test_one_hot_and_class_totals() -> None:
     weighted = one_hot(y, 3, np.array([0.5, 2.0, 1.0]))
     for r in (weighted, weighted.toarray()):
         np.testing.assert_array_equal(class_totals(r), [2, 0, 1.5])
+
+
+@pytest.mark.parametrize("most", [3.0, 2.0**53 + 2])
+@pytest.mark.parametrize("nb", [BernoulliNB(binarize=None), CategoricalNB(), OneDependenceNB()], ids=repr)
+def test_whole_weights_are_forgotten_exactly_however_large(nb: Any, most: float) -> None:
+    """2^53 + 2 + 4097 is no float: so large a count is not taken as it is."""
+    X, y, weight = np.array([[1, 1], [1, 1], [0, 0]]), np.array([0, 0, 1]), np.array([4097, most, 1])
+    found = clone(nb).fit(X, y, sample_weight=weight).forget(X[[1]], y[[1]], sample_weight=weight[[1]])
+    kept = clone(nb).fit(X[[0, 2]], y[[0, 2]], sample_weight=weight[[0, 2]])
+    np.testing.assert_array_equal(found.class_count_, kept.class_count_)
+    (left,), (expected,) = (one.statistics_.blocks.values() for one in (found, kept))
+    np.testing.assert_array_equal(left.n, expected.n)

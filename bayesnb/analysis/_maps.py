@@ -30,12 +30,13 @@ Guo, Pleiss, Sun & Weinberger (2017), On calibration of modern neural networks, 
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
+from .._registry import record
 from .._typing import Float, Int
 
 PRIOR_LOG_POWER = (0.0, 1.0)  # mean, standard deviation
@@ -78,6 +79,7 @@ class Tables:
         return Tables(self.t[:, :, rows], self.log_prior[:, rows], lengths)
 
 
+@record
 @dataclasses.dataclass(frozen=True)
 class Kind:
     """Which of the steps a map has; `identity` has none: the probabilities as the model gives them."""
@@ -163,85 +165,72 @@ class Prepared:
     def proba(self, theta: Float[np.ndarray, " p"]) -> Float[np.ndarray, "c n"]:
         """p_ic of the map with given parameters."""
         w, s, eps, b = self._split(theta)
-        q = _softmax(self._eta(w, s)[0] + self.offset + b)
+        q = _softmax(_bent(self._parts(w).sum(0), s) + self.offset + b)
         return (1 - eps) * q + eps * self.rho if eps else q
 
-    def _eta(self, w: np.ndarray, s: float) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
-        """η without prior and shifts, z = (max m − m)/s, and w_k m_k by part, relative to the best class."""
+    def _parts(self, w: np.ndarray) -> np.ndarray:
+        """w_k m_k by part, relative to the class that is best in their sum."""
         parts = self.m * w[:, None, None]
         if len(parts) == 1:
-            eta = parts[0]
-        else:
-            eta = parts.sum(0)
-            if s < math.inf:
-                best = eta.argmax(0)[None, None, :]
-                parts = parts - np.take_along_axis(parts, np.broadcast_to(best, (len(parts), 1, best.shape[2])), 1)
-                eta = parts.sum(0)
-        if s == math.inf:
-            return eta, None, parts
-        z = eta / -s
-        return -s * np.log1p(z), z, parts
+            return parts
+        best = np.broadcast_to(parts.sum(0).argmax(0), (len(parts), 1, parts.shape[2]))
+        return parts - np.take_along_axis(parts, best, 1)
 
     def derivatives(self, theta: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """Σ_i weight_i h_i with its gradient and Hessian in θ; y (c, n) is one-hot."""
+        """Σ_i weight_i h_i with its gradient and Hessian in θ; y (c, n) is one-hot.
+
+        With v_k = w_k m_k / (1 + z), z = −Σ_k w_k m_k / s, and u = Σ_k v_k the derivatives of η are
+
+            ∂η/∂log w_k = v_k,   ∂η/∂log s = η − u,   ∂²η/∂log w_j ∂log w_k = v_j v_k / s + [j = k] v_k,
+            ∂²η/∂log w_k ∂log s = −v_k u / s,         ∂²η/∂log s² = u² / s + η − u
+        """
         kind, (w, s, eps, b) = self.kind, self._split(theta)
-        eta, z, v = self._eta(w, s)
+        v = self._parts(w)
+        m = v.sum(0) if len(v) > 1 else v[0]
+        eta = _bent(m, s)
         q = _softmax(eta + self.offset + b)
         own = np.einsum("cn,cn->n", q, y)
+        a, total = 1.0, own
         if eps:
             total = (1 - eps) * own + eps * np.einsum("cn,cn->n", self.rho, y)
             a = (1 - eps) * own / total
-        else:
-            total, a = own, np.ones_like(own)
         value = -float(weight @ np.log(np.maximum(total, 1e-300)))
-        e, wa = y - q, weight * a
-        wb = wa * (1 - a)
-        second = []  # (i, j, ∂²η/∂θ_i∂θ_j)
-        k = len(v)
-        if z is None:
-            second += [(i, i, v[i]) for i in range(k)]
-        else:
-            bent = 1 / (1 + z)
-            raw, v = v, v * bent
-            second += [
-                (i, j, (v[i] if i == j else 0.0) + raw[i] * raw[j] * bent**2 / s)
-                for i in range(k)
-                for j in range(i + 1)
-            ]
-            slope = -s * (np.log1p(z) - z * bent)
-            second += [(k, k, slope + s * (z * bent) ** 2)]
-            second += [(k, i, raw[i] * z * bent**2) for i in range(k)]
-            v = np.concatenate([v, slope[None]])
-        curved = len(v)
-        size = curved + kind.contaminated + (len(q) if kind.shifts else 0)
-        gradient, hessian = np.zeros(size), np.zeros((size, size))
-        ev = np.einsum("cn,kcn->kn", e, v)
-        qv = q * v
-        mean = qv.sum(1)
-        gradient[:curved] = -ev @ wa
-        inner = np.einsum("kcn,jcn->kjn", qv, v) @ wa - (mean * wa) @ mean.T - (ev * wb) @ ev.T
-        pulled = e * wa
-        for i, j, bend in second:
-            more = -float(np.vdot(pulled, bend))
-            inner[i, j] += more
-            if i != j:
-                inner[j, i] += more
-        hessian[:curved, :curved] = inner
-        at = curved
-        if kind.contaminated:
-            gradient[at] = weight @ (a - 1 + eps)
-            hessian[at, at] = weight.sum() * eps * (1 - eps) - wb.sum()
-            hessian[at, :curved] = hessian[:curved, at] = ev @ wb
-            at += 1
+        wa = weight * a
+        pulled = (y - q) * wa
+        if kind.squashed:
+            v = v / (1 - m / s)
+            u = v.sum(0) if len(v) > 1 else v[0]
+            turned = np.concatenate([v, -u[None]])
+            v = np.concatenate([v, (eta - u)[None]])
+        k, size = len(v), len(v) + (eps > 0) + len(q) * kind.shifts
+        gradient, hessian = np.empty(size), np.empty((size, size))
+        flat, qv = v.reshape(k, -1), q * v
+        mean, qva = qv.sum(1), qv * wa
+        gradient[:k] = -flat @ pulled.ravel()
+        inner = qva.reshape(k, -1) @ flat.T - (mean * wa) @ mean.T
+        inner.ravel()[:: k + 1] += gradient[:k]
+        if kind.squashed:
+            inner -= (turned * pulled).reshape(k, -1) @ turned.reshape(k, -1).T / s
+        hessian[:k, :k] = inner
+        b_ = slice(size - len(q), size)
         if kind.shifts:
-            b_ = slice(at, size)
-            gradient[b_] = -e @ wa
             qa = q * wa
-            hessian[b_, b_] = np.diag(qa.sum(1)) - qa @ q.T - (e * wb) @ e.T
-            hessian[b_, :curved] = qv.swapaxes(0, 1) @ wa - qa @ mean.T - (e * wb) @ ev.T
-            hessian[:curved, b_] = hessian[b_, :curved].T
-            if kind.contaminated:
-                hessian[b_, at - 1] = hessian[at - 1, b_] = e @ wb
+            gradient[b_] = -pulled.sum(1)
+            hessian[b_, b_] = -qa @ q.T
+            hessian.ravel()[(size - len(q)) * (size + 1) :: size + 1] += qa.sum(1)
+            hessian[:k, b_] = qva.sum(2) - (mean * wa) @ q.T
+            hessian[b_, :k] = hessian[:k, b_].T
+        if eps:
+            e, ab = y - q, wa * (1 - a)
+            ev = np.zeros((size, len(weight)))
+            ev[:k] = np.einsum("cn,kcn->kn", e, v)
+            if kind.shifts:
+                ev[b_] = e
+            gradient[k] = weight @ (a - 1 + eps)
+            hessian[k] = hessian[:, k] = 0.0
+            hessian -= (ev * ab) @ ev.T
+            hessian[k] = hessian[:, k] = ev @ ab
+            hessian[k, k] = weight.sum() * eps * (1 - eps) - ab.sum()
         return value, gradient, hessian
 
 
@@ -312,6 +301,7 @@ def fit_map(
     return FittedMap(prepared.kind, theta, covariance, log_evidence, log_likelihood)
 
 
+@record
 @dataclasses.dataclass(frozen=True)
 class Isotonic:
     """A non-decreasing function of the log odds of each class under another map, then normalised over the classes.
@@ -349,10 +339,18 @@ class Isotonic:
     @classmethod
     def fitted(cls, base: "FittedMap", p: np.ndarray, y: np.ndarray, weight: np.ndarray) -> "Isotonic":
         """Fitted to probabilities p (c, n) of the base and one-hot labels."""
-        chosen = range(1, 2) if len(p) == 2 else range(len(p))
-        knots = [_steps(one, own, weight) for one, own in zip(_logit(p[chosen]), y[chosen], strict=True)]
-        log_odds, share = zip(*knots, strict=True)
-        return cls(base.kind, base.mode, log_odds, share)
+        return next(cls._fitted_on(base, p, y, weight, np.ones((1, len(weight)), bool)))
+
+    @classmethod
+    def _fitted_on(
+        cls, base: "FittedMap", p: np.ndarray, y: np.ndarray, weight: np.ndarray, kept: np.ndarray
+    ) -> Iterator["Isotonic"]:
+        """One for each set of rows, `kept` (sets, n)."""
+        chosen = slice(1, 2) if len(p) == 2 else slice(None)
+        at, share = _steps(_logit(p[chosen]), y[chosen], weight, kept)
+        k = len(y[chosen])
+        for start in range(0, len(at), k):
+            yield cls(base.kind, base.mode, tuple(at[start : start + k]), tuple(share[start : start + k]))
 
 
 def _logit(p: np.ndarray) -> np.ndarray:
@@ -360,28 +358,42 @@ def _logit(p: np.ndarray) -> np.ndarray:
     return np.log(np.maximum(p, tiny)) - np.log(np.maximum(1 - p, 1e-16))
 
 
-def _steps(score: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Steps of an isotonic regression of y on a score: mean score and smoothed share of y of each."""
-    order = np.argsort(score, kind="stable")
-    score, y, weight = score[order], y[order], weight[order]
-    level = isotonic_regression(y, sample_weight=weight)
+def _steps(
+    score: np.ndarray, y: np.ndarray, weight: np.ndarray, kept: np.ndarray
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Steps of isotonic regressions: mean score and smoothed share of y of each step, a curve for each set and class.
+
+    One regression has all curves: in each y is larger by 2 than in the one before, so that no step crosses over.
+
+    Parameters
+    ----------
+    score, y : (k, n) by class
+    kept : (sets, n) rows of each set
+    """
+    order = np.argsort(score, axis=1, kind="stable")
+    pieces = [rows[some[rows]] for some in kept for rows in order]
+    rows, curve = np.concatenate(pieces), np.repeat(np.arange(len(pieces)), [len(one) for one in pieces])
+    score, y, weight = score[curve % len(order), rows], y[curve % len(order), rows], weight[rows]
+    level = isotonic_regression(y + 2.0 * curve, sample_weight=weight)
     step = np.append(0, np.cumsum(np.diff(level) > 0))
     n, ones, total = (np.bincount(step, weight * value) for value in (np.ones_like(y), y, score))
-    return total / n, (ones + y @ weight / weight.sum()) / (n + 1)
+    first = np.searchsorted(curve, np.arange(len(pieces)))
+    overall = np.bincount(curve, weight * y) / np.bincount(curve, weight)
+    share = (ones + np.repeat(overall, np.diff(np.append(step[first], len(n))))) / (n + 1)
+    return np.split(total / n, step[first[1:]]), np.split(share, step[first[1:]])
 
 
 def _log_score_isotonic(base: "FittedMap", p: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
     """Σ_i weight_i log p_iy of an isotonic map fitted on the other four of five parts of the rows, nats."""
-    part = np.random.default_rng(0).permutation(y.shape[1]) % 5
+    out = np.random.default_rng(0).permutation(y.shape[1]) % 5 == np.arange(5)[:, None]
     total = 0.0
-    for k in range(5):
-        out, kept = part == k, part != k
-        q = Isotonic.fitted(base, p[:, kept], y[:, kept], weight[kept])._of(p[:, out])
-        own = np.einsum("cn,cn->n", q, y[:, out])
-        total += float(weight[out] @ np.log(np.maximum(own, 1e-300)))
+    for rows, found in zip(out, Isotonic._fitted_on(base, p, y, weight, ~out), strict=True):
+        own = np.einsum("cn,cn->n", found._of(p[:, rows]), y[:, rows])
+        total += float(weight[rows] @ np.log(np.maximum(own, 1e-300)))
     return total
 
 
+@record
 @dataclasses.dataclass(frozen=True)
 class CalibrationMap:
     """One map of the average.
@@ -405,12 +417,13 @@ class CalibrationMap:
 
 
 KEEPING = (Kind(joint=True), Kind(joint=True, squashed=True), Kind(joint=True, contaminated=True))
-FREE = (Kind(contaminated=True, shifts=True), Kind(squashed=True, shifts=True))
+FREE = (Kind(squashed=True, shifts=True), Kind(contaminated=True, shifts=True))
 _PRIOR = {"identity": 0.5, "keeping": 0.25, "free": 0.2, "isotonic": 0.05}  # probability of each group of maps
+_SIZE = {"identity": 1, "keeping": len(KEEPING), "free": len(FREE)}  # maps of a group, equally probable
 _ISOTONIC_ROWS = 1000  # from which on an isotonic map is tried
 _LEAST_WEIGHT = 0.01  # of a map in the average
+_HOPELESS = 10.0  # nats behind another map
 _EXPONENTS = (0.0, 0.5, 1.0)  # g of rows of different lengths, equally probable
-_PLAINLY_WORSE = 4.0  # nats behind the best exponent
 _PAIRS = 8  # of posterior nodes, placed symmetrically
 
 
@@ -439,22 +452,29 @@ def fit_family(
     unchanged = FittedMap(identity, np.zeros(0), np.zeros((0, 0)), plain, plain)
 
     fitted: dict[Kind, FittedMap] = {}
+    prepared: dict[tuple[bool, float], Prepared] = {}
 
     def fit(kind: Kind) -> FittedMap:
         if kind not in fitted:
-            prepared = Prepared.of(kind, tables)
-            fitted[kind] = fit_map(prepared, y, weight, _start(prepared, fitted, y, weight))
+            like = kind.joint, kind.g
+            prepared[like] = dataclasses.replace(prepared.get(like) or Prepared.of(kind, tables), kind=kind)
+            fitted[kind] = fit_map(prepared[like], y, weight, _start(prepared[like], fitted, y, weight))
         return fitted[kind]
 
-    exponents = [0.0]
+    g = 0.0
     if tables.log_length is not None:
-        found = {g: fit(dataclasses.replace(KEEPING[1], g=g)).log_evidence for g in _EXPONENTS}
-        exponents = [g for g, value in found.items() if value > max(found.values()) - _PLAINLY_WORSE]
-    groups = {"identity": [unchanged]}
-    for name, kinds in (("keeping", KEEPING), ("free", FREE)):
-        groups[name] = [fit(dataclasses.replace(kind, g=g)) for g in exponents for kind in kinds]
+        g = max(_EXPONENTS, key=lambda g: fit(dataclasses.replace(KEEPING[0], g=g)).log_evidence)
+    keeping = [fit(dataclasses.replace(kind, g=g)) for kind in KEEPING]
+    # of the free maps those whose counterpart that keeps labels is not hopeless
+    hope = max(one.log_evidence for one in keeping[1:]) - _HOPELESS
+    chosen = [kind for kind, like in zip(FREE, keeping[1:], strict=True) if like.log_evidence > hope]
+    groups = {
+        "identity": [unchanged],
+        "keeping": keeping,
+        "free": [fit(dataclasses.replace(kind, g=g)) for kind in chosen],
+    }
     score = {
-        name: [one.log_evidence + math.log(_PRIOR[name] / len(group)) for one in group]
+        name: [one.log_evidence + math.log(_PRIOR[name] / _SIZE[name]) for one in group]
         for name, group in groups.items()
     }
     if n >= _ISOTONIC_ROWS:
@@ -479,19 +499,29 @@ def fit_family(
 
 
 def _start(prepared: Prepared, fitted: dict[Kind, FittedMap], y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Where the search begins: at the power of a map of the same exponent, if there is one."""
+    """Where the search begins: at the parameters of the maps fitted so far that are most like this one."""
     kind, (k, c, _) = prepared.kind, prepared.m.shape
     theta, _ = kind.prior(k, c)
-    like = [one for one in fitted.values() if one.kind.g == kind.g]
-    alike = [one for one in like if one.kind.squashed == kind.squashed] or like
-    if alike:
-        best = alike[-1]
-        theta[:k] = best.mode[:k] if len(best.mode) >= k and best.kind.joint == kind.joint else best.mode[0]
-        if best.kind.squashed and kind.squashed:
-            theta[k] = best.mode[1 if best.kind.joint else k]
-    else:
+    if not fitted:
         theta[:k] = starting_power(prepared, y, weight)
-    return theta
+        return theta
+    start = _pieces(kind, theta, c)
+    for one in sorted(fitted.values(), key=lambda one: [getattr(one.kind, n) == getattr(kind, n) for n in _LIKE]):
+        for name, value in _pieces(one.kind, one.mode, c).items():
+            if value.size and start[name].size:
+                start[name] = np.broadcast_to(value, start[name].shape)
+    return np.concatenate([*start.values()])
+
+
+_LIKE = ("joint", "squashed", "g", "contaminated")
+
+
+def _pieces(kind: Kind, theta: np.ndarray, c: int) -> dict[str, np.ndarray]:
+    """log w, log s, logit ε and b of a map."""
+    shifts = len(theta) - c * kind.shifts
+    eps = shifts - kind.contaminated
+    bend = eps - kind.squashed
+    return {"w": theta[:bend], "s": theta[bend:eps], "ε": theta[eps:shifts], "b": theta[shifts:]}
 
 
 def log_density(
@@ -555,9 +585,15 @@ def starting_power(prepared: Prepared, y: Float[np.ndarray, "c n"], weight: Floa
     return float(min(np.arange(0.5, -8.1, -0.75), key=loss))
 
 
+def _bent(m: np.ndarray, s: float) -> np.ndarray:
+    """−s log(1 − m/s); m itself where s is infinite."""
+    return m if s == math.inf else -s * np.log(1 - m / s)
+
+
 def _softmax(eta: np.ndarray) -> np.ndarray:
     p = np.exp(eta - eta.max(0))
-    return p / p.sum(0)
+    p /= p.sum(0)
+    return p
 
 
 def one_hot_rows(index: Int[np.ndarray, " n"], c: int) -> Float[np.ndarray, "c n"]:

@@ -30,28 +30,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import as_jax
-from ..estimators._base import JointClassifier, all_or_nothing, reads_one_state
-from ..families import (
-    BetaBernoulli,
-    BetaGeometric,
-    DirichletCategorical,
-    GammaExponential,
-    GammaPoisson,
-    KnownVarianceNormal,
-    NormalInverseGamma,
-    PooledNormalInverseGamma,
-)
-
-_SEPARABLE = (
-    BetaBernoulli,
-    BetaGeometric,
-    DirichletCategorical,
-    GammaExponential,
-    GammaPoisson,
-    KnownVarianceNormal,
-    NormalInverseGamma,
-    PooledNormalInverseGamma,
-)
+from ..estimators._state import JointClassifier, all_or_nothing, reads_one_state
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +49,7 @@ class FeatureAverage(JointClassifier):
 
     Parameters
     ----------
-    estimator : BernoulliNB, CategoricalNB, PoissonNB, GeometricNB, ExponentialNB, GaussianNB, or MixedNB of these
+    estimator : of a family with separable features, such as GaussianNB, PoissonNB, CategoricalNB; or MixedNB of these
         cloned and fitted; features have to be independent given the class, their prior the same in all classes
     inclusion : float or (d,), default 0.5
         prior probability ρ_j that feature j depends on the class, 0 to 1
@@ -228,7 +207,7 @@ def _parts(nb: Any) -> Iterator[_Part]:
     columns = nb._columns()
     for name, prior in nb.prior_.blocks.items():
         kind = type(prior).__name__
-        if not isinstance(prior, _SEPARABLE):
+        if not prior.separable:
             raise ValueError(
                 f"`estimator` has a {kind} block; averaging over features needs features that are independent given "
                 "the class, each with conjugate parameters of its own"
@@ -248,9 +227,8 @@ def _first_class(prior: Any) -> Any:
             raise ValueError("`estimator` has a prior that differs between classes, so there is none for all of them")
         return leaf[:1]
 
-    if isinstance(prior, PooledNormalInverseGamma):  # whose variance has no class axis
-        return dataclasses.replace(prior, m=first(prior.m), kappa=first(prior.kappa))
-    return jax.tree.map(first, prior)
+    fields = {name: getattr(prior, name) for name, field in prior.fields_.items() if "class" in field.axes}
+    return dataclasses.replace(prior, **{name: first(value) for name, value in fields.items()})
 
 
 def _pooled(stats: Any) -> Any:

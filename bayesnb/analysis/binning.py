@@ -160,8 +160,8 @@ class EvidenceBinner(_AbstractBinner):
 
     References
     ----------
-    Boullé (2006), MODL: a Bayes optimal discretization method for continuous attributes, Machine Learning 65, 131–165,
-    theorem 1: log n + log C(n+I−1, I−1) + Σ_i log C(n_i+J−1, J−1) + Σ_i log(n_i! / Π_j n_ij!) is minimised. For α = 1
+    Boullé (2006), MODL: a Bayes optimal discretization method for continuous attributes, Machine Learning 65(1):
+    131–165. It minimises log n + log C(n+I−1, I−1) + Σ_i log C(n_i+J−1, J−1) + Σ_i log(n_i! / Π_j n_ij!). For α = 1
     this is −log p(y | bins) − log p(bins), term by term. Taken over: the criterion. Changed: α may differ from 1, the
     search is exact where Boullé's is greedy with a final improvement, and candidates are limited to `max_cuts`.
 

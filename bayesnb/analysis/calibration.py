@@ -36,8 +36,14 @@ from sklearn.utils.validation import check_is_fitted
 from .._random import generator
 from .._special import log_normalize
 from .._typing import Int, Scalar
-from ..estimators._base import AbstractNB, all_or_nothing
+from ..estimators._base import AbstractNB
+from ..estimators._state import all_or_nothing
+from ..naive_bayes import Rows
+from ..sampling.copies import copies
 from ..sampling.intervals import Uncertainty
+from ..sampling.known_rows import check_known
+from ..sampling.loo import leave_out
+from ..statistics import one_hot
 from . import _maps
 from ._maps import Tables
 
@@ -176,10 +182,11 @@ class CalibratedClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         """Leave-one-out tables of the rows fitted."""
         n = len(y)
         weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
+        rows = nb._encode(X) if isinstance(nb, AbstractNB) else {"x": X}
         some, total, n_copies = np.arange(n), weight, 0
         if groups is not None:
             groups = _as_groups(groups, n)
-        elif self.copies == "group" and (owner := _copies(nb, X, y)) is not None:
+        elif self.copies == "group" and (owner := _copies(nb, rows, y)) is not None:
             # copies that leave together are one row that leaves with the weight of all; they count as one row
             first, owner, count = np.unique(owner, return_index=True, return_inverse=True, return_counts=True)[1:]
             some, total = first, np.bincount(owner, weight)
@@ -190,9 +197,9 @@ class CalibratedClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         if (used := weight > 0).any() and not used.all():
             some, total, weight = some[used], total[used], weight[used]
             groups = None if groups is None else groups[used]
-        rows = X if len(some) == n else _take(X, some)
-        given = None if sample_weight is None and not n_copies else total
-        table = _call_loo(nb, rows, y[some], given, self.prior, groups)
+        if len(some) < n:
+            rows = {name: _take(x, some) for name, x in rows.items()}
+        table = _call_loo(nb, rows, y[some], total, self.prior, groups)
         lengths, mean = _log_lengths(nb, rows, list(table.parts)), None
         if lengths is not None:
             mean = np.average(lengths, axis=1, weights=weight)
@@ -235,7 +242,8 @@ class CalibratedClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
     def _lengths(self, X: Any, parts: list[str]) -> np.ndarray | None:
         if self._mean_log_length is None:
             return None
-        lengths = _log_lengths(self.estimator_, X, parts)
+        rows = self.estimator_._encode(X) if isinstance(self.estimator_, AbstractNB) else {"x": X}
+        lengths = _log_lengths(self.estimator_, rows, parts)
         if lengths is None:  # rows without gaps among rows with some
             lengths = np.full((len(parts), X.shape[0]), np.log1p(X.shape[1]))
         return lengths - self._mean_log_length[:, None]
@@ -347,7 +355,10 @@ class CalibratedClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
             sites `log_power`, `log_bend`, `logit_contamination` and `shift`, those that the map has
         """
         check_is_fitted(self, "maps_")
-        training = self._training(self.estimator_, X, np.asarray(y).ravel(), sample_weight, groups)
+        nb, y = self.estimator_, np.asarray(y).ravel()
+        if isinstance(nb, AbstractNB):
+            check_known(nb, nb._encode(X), one_hot(nb._class_index(y), len(nb.classes_), sample_weight))
+        training = self._training(nb, X, y, sample_weight, groups)
         _maps.model(self._parametric_kind(), training.tables, training.y, training.weight)
 
     def _parametric_kind(self) -> _maps.Kind:
@@ -416,41 +427,52 @@ class _Loo(NamedTuple):
     parts: dict[str, np.ndarray]
     log_prior: np.ndarray
     y: np.ndarray
-    weight: np.ndarray
     prior: str
 
 
-def _call_loo(nb: Any, X: Any, y: np.ndarray, sample_weight: Any, prior: str, groups: np.ndarray | None) -> _Loo:
-    """Leave-one-out of any estimator that has it; `prior` and `groups` where its `loo` knows them."""
+def _call_loo(nb: Any, rows: Rows, y: np.ndarray, weights: np.ndarray, prior: str, groups: np.ndarray | None) -> _Loo:
+    """Leave-one-out of any estimator that has it; `prior` and `groups` where its `loo` knows them.
+
+    `rows` are encoded rows by block, or the only block "x" of an estimator that is not bayesnb's.
+    """
+    if isinstance(nb, AbstractNB):
+        if groups is not None:
+            groups = np.unique(groups, return_inverse=True)[1]
+        found = leave_out(nb, rows, nb._class_index(y), weights, groups, prior, scores=True)
+        return _Loo(found.by_block, found.log_prior, found.index, prior)
     known = inspect.signature(nb.loo).parameters
     settings: dict[str, Any] = {"prior": prior} if "prior" in known else {}
-    prior = prior if "prior" in known else "kept"
+    if (weights != 1).any():
+        settings["sample_weight"] = weights
     if groups is not None:
         if "groups" not in known:
             raise ValueError(f"`groups` are given, and {type(nb).__name__}.loo knows no groups")
         settings["groups"] = groups
-    found = nb.loo(X, y, sample_weight, **settings)
+    found = nb.loo(rows["x"], y, **settings)
     log_prior = getattr(found, "log_prior", None)
     if log_prior is None:
         log_prior = np.broadcast_to(_class_log_prior(nb), found.log_joint.shape)
     parts = getattr(found, "by_block", None) or {"x": found.log_joint - log_prior}
-    return _Loo(parts, log_prior, found.index, found.weight, prior)
+    return _Loo(parts, log_prior, found.index, settings.get("prior", "kept"))
 
 
-def _copies(nb: Any, X: Any, y: np.ndarray) -> np.ndarray | None:
+def _copies(nb: Any, rows: Rows, y: np.ndarray) -> np.ndarray | None:
     """Group of each row: rows that copy each other share one; None where there are no copies."""
-    index = np.searchsorted(nb.classes_, y)
-    key = _row_keys(X) ^ (index.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-    _, owner, count = np.unique(key, return_inverse=True, return_counts=True)
+    owner = copies(rows, y)
+    count = np.bincount(owner)
     if count.max() == 1:
         return None
+    index = np.searchsorted(nb.classes_, y)
     again = np.flatnonzero(count[owner] > 1)
-    chance = again[~_has_fractions(_take(X, again))]
+    chance = again[~np.any([_has_fractions(_take(x, again)) for x in rows.values()], axis=0)]
     if len(chance):
         # of a row of whole numbers: how many such rows the model expects in the class
-        tables = np.stack(list(_part_tables(nb, _take(X, chance)).values()))
-        own = tables.sum(0)[np.arange(len(chance)), index[chance]]
-        expected = np.log(np.bincount(index)[index[chance]]) + own
+        some = {name: _take(x, chance) for name, x in rows.items()}
+        if isinstance(nb, AbstractNB):
+            own = nb.posterior_.log_parts(some, [list(some)])[0]
+        else:
+            own = _part_tables(nb, some["x"])["x"]
+        expected = np.log(np.bincount(index)[index[chance]]) + own[np.arange(len(chance)), index[chance]]
         single = chance[expected > np.log(_SAME_BY_CHANCE)]
         owner[single] = owner.max() + 1 + np.arange(len(single))
     return owner if len(np.unique(owner)) < len(owner) else None
@@ -496,18 +518,18 @@ def _blocks_of_parts(nb: Any, parts: Iterable[str]) -> dict[str, list[str]]:
     return nb._blocks_of_parts() if isinstance(nb, AbstractNB) else {part: [part] for part in parts}
 
 
-def _log_lengths(nb: Any, X: Any, parts: list[str]) -> np.ndarray | None:
+def _log_lengths(nb: Any, rows: Rows, parts: list[str]) -> np.ndarray | None:
     """log(1 + length of a row), (k, n) by part: the sum of counts that share a row, else the observed cells.
 
-    None where the rows of all parts are of one length.
+    None where the rows of all parts are of one length. `rows` as in `_call_loo`.
     """
     if not isinstance(nb, AbstractNB):
+        X = rows["x"]
         if sparse.issparse(X):
             return None
         missing = np.asarray(pd.isna(X)).reshape(len(X), -1)
         lengths = np.log1p((~missing).sum(1))
         return np.tile(lengths, (len(parts), 1)) if missing.any() else None
-    rows = nb._encode(X)
     names = {block: part for part, blocks in _blocks_of_parts(nb, parts).items() for block in blocks}
     total = {part: np.zeros(next(iter(rows.values())).shape[0]) for part in parts}
     differs = False
@@ -555,36 +577,8 @@ def _take(X: Any, rows: np.ndarray) -> Any:
     return _safe_indexing(X.tocsr() if sparse.issparse(X) else X, rows)
 
 
-def _row_keys(X: Any) -> np.ndarray:
-    """A 64-bit key for each row; equal rows have equal keys."""
-    if isinstance(X, pd.DataFrame):
-        return np.asarray(pd.util.hash_pandas_object(X, index=False))
-    if sparse.issparse(X):
-        rows = sparse.csr_array(X)
-        bits = _mixed(rows.data.astype(float)) ^ _mixed(rows.indices.astype(float) + 0.5)
-        total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(bits)])
-        return total[rows.indptr[1:]] - total[rows.indptr[:-1]]
-    cells = np.asarray(X)
-    if cells.dtype.kind not in "biuf":
-        return np.asarray(pd.util.hash_pandas_object(pd.DataFrame(cells), index=False))
-    key = np.zeros(len(cells), np.uint64)
-    for column in cells.T:
-        key = _mixed((key ^ (column + 0.0).astype(float).view(np.uint64)).view(float))
-    return key
-
-
-def _mixed(values: np.ndarray) -> np.ndarray:
-    """The bits of floats, mixed (the finaliser of SplitMix64)."""
-    z = values.view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
 def _has_fractions(X: Any) -> np.ndarray:
     """Whether a row has a cell that is no whole number."""
-    if isinstance(X, pd.DataFrame):
-        X = X.select_dtypes("number").to_numpy(float)
     if sparse.issparse(X):
         rows = sparse.csr_array(X)
         uneven = sparse.csr_array((rows.data % 1 != 0, rows.indices, rows.indptr), rows.shape)

@@ -24,38 +24,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._special import log_normalize
+from .._support import COMPOSITE, MEASURES
 from .._typing import Scalar
-from ..families import (
-    BetaBernoulli,
-    BetaGeometric,
-    DirichletCategorical,
-    DirichletComplement,
-    DirichletMultinomial,
-    GammaExponential,
-    GammaPoisson,
-    KnownVarianceNormal,
-    NormalInverseGamma,
-    NormalInverseWishart,
-    OneClass,
-    PooledNormalInverseGamma,
-    TiedNormalInverseWishart,
-)
 from ..sampling.loo import LooResult
-
-# What a family's likelihood is a density of: evidence compares within a row of this table.
-_MEASURES = {
-    "probabilities": (BetaBernoulli, DirichletCategorical, GammaPoisson, BetaGeometric),
-    "probabilities given the row totals": (DirichletMultinomial,),
-    "densities": (
-        NormalInverseGamma,
-        PooledNormalInverseGamma,
-        KnownVarianceNormal,
-        NormalInverseWishart,
-        TiedNormalInverseWishart,
-        GammaExponential,
-    ),
-    "composite likelihoods": (DirichletComplement,),
-}
 
 
 @dataclass(frozen=True)
@@ -142,7 +113,7 @@ def compare(
         notes += [f"{name} has no evidence: {note}"] if note else []
     if len({measures[name] for name in names if np.isfinite(evidence[name])}) > 1:
         for name in names:
-            if "composite likelihoods" in measures[name]:
+            if COMPOSITE in measures[name]:
                 evidence[name] = float("nan")
                 notes.append(f"{name} has no evidence: a composite likelihood compares with its own kind only")
     kinds = {name: " and ".join(measures[name]) for name in names if np.isfinite(evidence[name])}
@@ -183,6 +154,6 @@ def _evidence(estimator: Any) -> tuple[float, str]:
 
 
 def _measures(estimator: Any) -> tuple[str, ...]:
-    """What the blocks of an estimator are densities of, in the order of the table above."""
-    blocks = [b.block if isinstance(b, OneClass) else b for b in estimator.prior_.blocks.values()]
-    return tuple(name for name, families in _MEASURES.items() if any(isinstance(b, families) for b in blocks))
+    """What the blocks of an estimator are densities of, in a fixed order."""
+    found = {block.cells_.measure for block in estimator.prior_.blocks.values()}
+    return (*(name for name in MEASURES if name in found), *sorted(found.difference(MEASURES)))

@@ -28,9 +28,11 @@ exchangeable.
 
 References
 ----------
-Barber, Candès, Ramdas & Tibshirani (2021), Predictive inference with the jackknife+, Annals of Statistics 49, theorem
-1 and its proof.
-Romano, Sesia & Candès (2020), Classification with valid and adaptive coverage, NeurIPS 33: the same for sets of labels.
+Barber, Candès, Ramdas & Tibshirani (2021), Predictive inference with the jackknife+, Annals of Statistics 49(1):
+486–507. Theorem 1 has 1 − 2α for intervals, section 6 its proof, and remark 1 says that the proof holds for n-fold
+cross-conformal sets too. The proof above is the same argument for scores.
+Romano, Sesia & Candès (2020), Classification with valid and adaptive coverage, NeurIPS 33: jackknife+ and CV+ for sets
+of labels, with another score, which adapts to how hard a row is.
 Vovk, Gammerman & Shafer (2005), Algorithmic learning in a random world: "full", and Mondrian (class-conditional) sets.
 Lee, Barber & Willett (2023), Distribution-free inference with hierarchical data: groups.
 """
@@ -41,22 +43,24 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import Tags, _safe_indexing, get_tags
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from .._pytree import leaves, map_leaves
 from .._typing import Bool, Float, Int
-from ..estimators._base import AbstractNB, all_or_nothing
+from ..estimators._base import AbstractNB
+from ..estimators._state import all_or_nothing
 from ..naive_bayes import NaiveBayes, Rows
 from ..statistics import one_hot
+from ._wrapper import AbstractWrapper
 
 _TIE = 1e-9  # scores this close, relative to their size, count as equal: sets can only grow by it
 _NUMBERS = 1 << 21  # worked on at a time: 16 MiB
 
 
-class ConformalClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class ConformalClassifierLOO(AbstractWrapper):
     """Label sets that hold the right label with a stated probability, from leave-one-out scores of a naive Bayes model.
 
         s₋ᵢ(x, y) = 1 − p(y | x, D₋ᵢ)
@@ -125,7 +129,7 @@ class ConformalClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         self.class_conditional = class_conditional
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, groups: Any = None, **unknown: Any) -> Self:
         """Fit a clone of the estimator and keep the rows.
 
         Parameters
@@ -139,7 +143,10 @@ class ConformalClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         ------
         ValueError
             if a parameter is out of range, or the estimator cannot do what the method needs; the message says why
+        TypeError
+            on `sample_weight`: no guarantee is known for weighted rows
         """
+        _refuse(unknown)
         if self.method not in ("cross", "full"):
             raise ValueError(f"`method` is {self.method!r}; choose 'cross' or 'full'")
         if not isinstance(self.class_conditional, bool | np.bool_):
@@ -157,13 +164,7 @@ class ConformalClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             raise ValueError(
                 "`groups` needs method='cross' and class_conditional=False; no guarantee is known otherwise"
             )
-        self.estimator_ = clone(self.estimator).fit(X, y)
-        self.classes_ = self.estimator_.classes_
-        for attribute in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, attribute):
-                setattr(self, attribute, getattr(self.estimator_, attribute))
-            elif hasattr(self, attribute):
-                delattr(self, attribute)
+        self._take_over(clone(self.estimator).fit(X, y))
         y = column_or_1d(y)
         check_classification_targets(y)
         self._X, self._y = _as_rows(X), y
@@ -180,21 +181,6 @@ class ConformalClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
                     f"`groups` is {groups.tolist()[0]!r} in all rows; leave-one-out needs at least two groups"
                 )
         return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Label with the largest probability for each row, (n,)."""
-        check_is_fitted(self)
-        return self.estimator_.predict(X)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """p(y = c | x_i), (n, c), of the fitted estimator."""
-        check_is_fitted(self)
-        return self.estimator_.predict_proba(X)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """log p(y = c | x_i) in nats, (n, c), of the fitted estimator."""
-        check_is_fitted(self)
-        return self.estimator_.predict_log_proba(X)
 
     def predict_set(self, X: Any, coverage: Any = 0.9) -> Bool[np.ndarray, "m c"]:
         """Whether each label is in the set of each row, (m, c); columns in the order of `classes_`.
@@ -243,10 +229,17 @@ class ConformalClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             return _full_stacked(self, X, index) if stacked else _full(self, X, index)
         return _cross_stacked(self, X, index) if stacked else _cross(self, X, index)
 
-    def __sklearn_tags__(self) -> Tags:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
-        tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
-        return tags
+
+def _refuse(unknown: dict[str, Any]) -> None:
+    """TypeError on arguments of `fit` that mean nothing here; without weights, `sample_weight=None` does no harm."""
+    if unknown.pop("sample_weight", None) is not None:
+        raise TypeError(
+            "`sample_weight` was given, and ConformalClassifierLOO takes no weights: its guarantee needs exchangeable "
+            "rows, and a row that counts twice is a copied row. Leave the weights out; for copied rows or repeated "
+            "measures give `groups`"
+        )
+    if unknown:
+        raise TypeError(f"`fit` takes X, y and groups, not {', '.join(map(repr, unknown))}; leave that out")
 
 
 def _as_rows(X: Any) -> Any:
@@ -352,7 +345,7 @@ def _is_separable(nb: Any) -> bool:
     c, prior = len(nb.classes_), nb.prior_
     plain = nb._blocks(None)
     for name, block in prior.blocks.items():
-        if block.no_evidence or hasattr(block, "log_covariance"):
+        if block.no_evidence or block.couples_classes:
             return False
         if any(leaf.shape[:1] != (c,) for leaf in leaves(block)):
             return False

@@ -38,21 +38,22 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from scipy.special import entr
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, assert_all_finite, get_tags
+from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
 
 from .._special import log_normalize
 from .._typing import Bool, Float
-from ..estimators._base import AbstractNB, all_or_nothing
-from ..families import DirichletComplement, OneClass
+from ..estimators._base import AbstractNB
+from ..estimators._state import all_or_nothing
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
 from ..statistics import one_hot
+from ._wrapper import AbstractWrapper
 
 
-class HalfLabelledClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class HalfLabelledClassifier(AbstractWrapper):
     """Naive Bayes that learns from rows with and without a label, by variational Bayes or by EM with soft labels.
 
     Parameters
@@ -181,8 +182,7 @@ class HalfLabelledClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        self.estimator_ = nb._set_statistics(stats)
-        self.classes_ = nb.classes_
+        self._take_over(nb._set_statistics(stats))
         self.n_iter_ = len(bounds) - 1
         self.lower_bounds_ = np.array(bounds[1:])
         self.lower_bound_ = bounds[-1]
@@ -190,11 +190,6 @@ class HalfLabelledClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         self.label_distributions_[np.flatnonzero(~missing), index] = 1
         self.label_distributions_[missing] = np.exp(log_q)
         self.transduction_ = self.classes_[self.label_distributions_.argmax(1)]
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(nb, name):
-                setattr(self, name, getattr(nb, name))
-            elif hasattr(self, name):
-                delattr(self, name)
         return self
 
     def _table(self, posterior: NaiveBayes, rows: Rows) -> Float[np.ndarray, "m c"]:
@@ -226,21 +221,6 @@ class HalfLabelledClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             raise ValueError(f"`tol` is {self.tol}; it needs to be a number of nats a row, at least 0")
 
     # --- prediction -------------------------------------------------------------------------------------------------
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Label with the largest probability for each row, (n,)."""
-        check_is_fitted(self)
-        return self.estimator_.predict(X)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """p(y = c | x_i) of new rows, (n, c); of the rows fitted see `label_distributions_`."""
-        check_is_fitted(self)
-        return self.estimator_.predict_proba(X)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """log p(y = c | x_i) in nats, (n, c)."""
-        check_is_fitted(self)
-        return self.estimator_.predict_log_proba(X)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The estimator's discriminant: for two classes the log odds of the second, (n,)."""
@@ -287,11 +267,6 @@ class HalfLabelledClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         total = jax.scipy.special.logsumexp(table, axis=-1).sum()
         numpyro.factor("unlabelled", self.unlabelled_weight * total)
 
-    def __sklearn_tags__(self) -> Tags:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
-        tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
-        return tags
-
 
 def _split_labels(y: Any, missing_label: Any) -> tuple[np.ndarray, Bool[np.ndarray, " n"]]:
     """The labels that are there, and which are not; ValueError where none is, or −1 may be meant as a class."""
@@ -319,7 +294,7 @@ def _refuse_composites(estimator: Any, model: NaiveBayes) -> None:
     """ValueError on likelihoods that are no density of a row."""
     for block in model.blocks.values():
         why = block.no_evidence
-        if isinstance(block, DirichletComplement):
+        if block.is_composite:
             # a bound on Σ_c π_c Π_{k≠c} p(x | θ_k) could be climbed, but that sum is no p(x)
             why = "a row speaks once for every other class, and the sum of that over its labels is no density of it"
         if why:
@@ -333,7 +308,7 @@ def _refuse_priors_of_a_class(plain: NaiveBayes, prior: NaiveBayes) -> None:
     """ValueError where a likelihood of one class has a prior scaled by the rows of that class, which are not known."""
     for name, block in prior.blocks.items():
         same = zip(jax.tree.leaves(block), jax.tree.leaves(plain.blocks[name]), strict=True)
-        if isinstance(block, OneClass) and not all(np.array_equal(*pair) for pair in same):
+        if block.only_class is not None and not all(np.array_equal(*pair) for pair in same):
             raise ValueError(
                 f"`estimator` has a part {name!r} of one class, whose prior is scaled by the rows of that class; with "
                 "labels missing these are not known. Give the part a prior of its own, such as `prior` or `beta`"

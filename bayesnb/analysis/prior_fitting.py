@@ -33,42 +33,17 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._special import log_normalize
+from .._support import AMOUNT, Field
 from .._typing import Scalar
 from ..base import as_jax
-from ..estimators import ExponentialNB, GaussianNB
-from ..estimators._base import BLOCK
-from ..families import (
-    BetaBernoulli,
-    BetaGeometric,
-    DirichletCategorical,
-    DirichletComplement,
-    DirichletMultinomial,
-    GammaExponential,
-    GammaPoisson,
-    KnownVarianceNormal,
-    NormalInverseGamma,
-    PooledNormalInverseGamma,
-)
+from ..estimators._base import AbstractNB
+from ..estimators._state import BLOCK
+from ..estimators.gaussian import column_scale
+from ..estimators.mixed import MixedNB
+from ..statistics import Moments, Totals
 
 Coordinates = dict[str, Any]  # by hyperparameter: (), (d,) or (c, 1)
 
-# Hyperparameter by its public name -> fields of the family that hold it.
-_FIELDS: dict[type, dict[str, tuple[str, ...]]] = {
-    BetaBernoulli: {"alpha": ("a", "b")},
-    DirichletCategorical: {"alpha": ("alpha",)},
-    DirichletMultinomial: {"alpha": ("alpha",)},
-    DirichletComplement: {"alpha": ("alpha",)},
-    GammaPoisson: {"alpha": ("a",), "beta": ("b",)},
-    GammaExponential: {"alpha": ("a",), "beta": ("b",)},
-    BetaGeometric: {"alpha": ("a",), "beta": ("b",)},
-    NormalInverseGamma: {"m": ("m",), "kappa": ("kappa",), "a": ("a",), "b": ("b",)},
-    PooledNormalInverseGamma: {"m": ("m",), "kappa": ("kappa",), "a": ("a",), "b": ("b",)},
-    KnownVarianceNormal: {"m": ("m",), "kappa": ("kappa",)},
-}
-_SUPPORTED = (
-    "BernoulliNB, CategoricalNB, MultinomialNB, ComplementNB, PoissonNB, ExponentialNB, GeometricNB, GaussianNB"
-)
-_SHAPE_OF = {"b": "a", "beta": "alpha"}  # a rate or scale, and the shape that it is taken relative to
 _OVER = {"scalar": "one value for all", "feature": "one value a feature", "class": "one value a class"}
 _WIDTH = 2.0  # standard deviation of the hyperprior of a coordinate
 _FIRST = np.log([1.0, 1e-2, 1e-1, 1e1, 1e2])  # multiples of the estimator's own pseudo-counts that are tried first
@@ -100,14 +75,14 @@ class _Problem:
 
     def hyperparameters(self, z: Coordinates) -> dict[str, Any]:
         """Every hyperparameter (c, d) at the coordinates; those without a coordinate as the estimator has them."""
-        found = dict(self.start)
-        for name in sorted(z):  # a shape comes before what is relative to it
-            if name == "m":
+        found, declared = dict(self.start), _declared(self.blocks)
+        for name in sorted(z, key=lambda name: declared[name].per != ""):  # a shape comes before what is relative to it
+            if _is_centre(declared[name]):
                 value = self.centre + self.unit[name] * z[name]
             else:
                 value = self.unit[name] * jnp.exp(z[name])
-                if _SHAPE_OF.get(name) in z:
-                    value = value * found[_SHAPE_OF[name]]
+                if declared[name].per in z:
+                    value = value * found[declared[name].per]
             found[name] = jnp.where(self.free, value, self.start[name])
         return found
 
@@ -121,10 +96,22 @@ class _Problem:
         return sum(block.log_marginal(self.stats[name]).sum() for name, block in self.prior(z).items())
 
 
+def _declared(blocks: dict[str, Any]) -> dict[str, Field]:
+    """What the families declare of each hyperparameter, by its public name."""
+    return {
+        name: block.fields_[fields[0]] for block in blocks.values() for name, fields in block.hyperparameters.items()
+    }
+
+
+def _is_centre(field: Field) -> bool:
+    """Whether a hyperparameter is the centre of a density: any real number, in the unit of the feature."""
+    return field.support.kind == "real"
+
+
 def _rebuilt(block: Any, values: dict[str, Any], columns: Any) -> Any:
     """A block with hyperparameters (c, d) of all features in the place of its own."""
     changes = {}
-    for name, fields in _FIELDS[type(block)].items():
+    for name, fields in block.hyperparameters.items():
         for field in fields:
             own, value = getattr(block, field), values[name][:, columns]
             if own.ndim == 1:  # shared by the classes
@@ -290,8 +277,8 @@ def fit_prior(
 
     Parameters
     ----------
-    estimator : BernoulliNB, CategoricalNB, MultinomialNB, ComplementNB, PoissonNB, ExponentialNB, GeometricNB or
-        GaussianNB, of which a clone is fitted
+    estimator : one whose family declares hyperparameters that are numbers, such as GaussianNB, PoissonNB, CategoricalNB
+        or FamilyNB; a clone of it is fitted. MixedNB, KernelNB and covariance matrices are not supported
     X, y, sample_weight : rows, labels and weights, as in `fit`
     over : "scalar", one value for all; "feature", one a feature; "class", one a class
     parameters : hyperparameters to fit, the others staying as the estimator has them: `alpha` (and `beta`), or for
@@ -386,22 +373,22 @@ def _names(nb: Any, over: str, parameters: Sequence[str] | None) -> list[str]:
     if over not in _OVER:
         raise ValueError(f"`over` is {over!r}; choose 'scalar', 'feature' or 'class'")
     kind = type(nb).__name__
-    unknown = [type(block).__name__ for block in nb.prior_.blocks.values() if type(block) not in _FIELDS]
-    if unknown or hasattr(nb, "parts_"):
-        raise ValueError(f"`estimator` is a {kind}, whose prior cannot be fitted; those of {_SUPPORTED} can")
-    family = type(next(iter(nb.prior_.blocks.values())))
-    known = list(_FIELDS[family])
-    wrong = [name for name in known if name == "m"] if over != "feature" else []
+    fittable = isinstance(nb, AbstractNB) and not isinstance(nb, MixedNB)
+    if not fittable or not all(block.hyperparameters for block in nb.prior_.blocks.values()):
+        raise ValueError(
+            f"`estimator` is a {kind}, whose prior cannot be fitted; its family needs hyperparameters that are numbers"
+        )
+    declared = _declared(nb.prior_.blocks)
+    known = list(declared)
+    shared = [name for name, field in declared.items() if "class" not in field.axes]  # by the classes
+    wrong = [name for name in known if _is_centre(declared[name])] if over != "feature" else []
     if over == "class":
-        if family is DirichletCategorical:
-            raise ValueError(
-                "`over` is 'class', but CategoricalNB has one alpha or one a feature, the same in all classes"
-            )
-        wrong += [name for name in known if family is PooledNormalInverseGamma and name in ("a", "b")]
+        if _whole_prior(nb) is None and any("level" in field.axes for field in declared.values()):
+            raise ValueError(f"`over` is 'class', but {kind} has one alpha or one a feature, the same in all classes")
+        wrong += shared
     possible = [name for name in known if name not in wrong]
-    if parameters is None:
-        hopeless = family is PooledNormalInverseGamma and over == "feature"  # a prior of each of d single variances
-        return [name for name in possible if not (hopeless and name in ("a", "b"))]
+    if parameters is None:  # over features a shared one would be a prior of each of d single numbers
+        return [name for name in possible if not (over == "feature" and name in shared)]
     wanted = [parameters] if isinstance(parameters, str) else list(parameters)
     if not wanted or not set(wanted) <= set(possible):
         raise ValueError(f"`parameters` is {parameters!r}; {kind} has {', '.join(possible)} to fit over {over!r}")
@@ -415,21 +402,27 @@ def _problem(nb: Any) -> _Problem:
     columns = nb._columns()
     start: dict[str, np.ndarray] = {}
     for block_name, block in blocks.items():
-        for name, fields in _FIELDS[type(block)].items():
+        for name, fields in block.hyperparameters.items():
             own = getattr(block, fields[0])
             start.setdefault(name, np.empty(shape))[:, columns[block_name]] = own[..., 0] if own.ndim == 3 else own
     unit = {name: np.ones(shape) for name in start}
     free, centre = np.ones(shape[1], bool), np.zeros(shape)
-    if isinstance(nb, GaussianNB):
-        mean, spread = nb._scale(nb.statistics_)
-        free, centre = spread > 0, np.broadcast_to(mean, shape)
-        safe = np.where(free, spread, 1)
-        unit["m"] = np.broadcast_to(np.sqrt(safe), shape)
-        if "b" in unit:
-            unit["b"] = np.broadcast_to(safe, shape)
-    elif isinstance(nb, ExponentialNB):
-        free = nb.statistics_.blocks[BLOCK].total.sum(0) > 0
-    if getattr(nb, "beta", 1) is None:
+    for block_name, block in blocks.items():
+        held, at = nb.statistics_.blocks[block_name], columns[block_name]
+        declared = _declared({block_name: block})
+        amounts = [name for name, field in declared.items() if field.support is AMOUNT]
+        if isinstance(held, Moments):
+            mean, spread = column_scale(held)
+            free[at], centre[:, at] = spread > 0, mean
+            safe = np.where(spread > 0, spread, 1)
+            for name, field in declared.items():
+                if _is_centre(field):
+                    unit[name][:, at] = np.sqrt(safe)
+                elif name in amounts:
+                    unit[name][:, at] = safe
+        elif isinstance(held, Totals) and amounts:
+            free[at] = held.total.sum(0) > 0
+    if nb.get_params(deep=False).get("beta", 1) is None:
         unit["beta"] = start["beta"] / start["alpha"]
     if not free.any():
         raise ValueError("`X` has no column that varies, so there is no prior to fit")
@@ -440,14 +433,13 @@ def _start(
     problem: _Problem, names: list[str], over: str, bounds: tuple[float, float]
 ) -> tuple[Coordinates, dict[str, tuple[float, float]]]:
     """Coordinates of the estimator's own prior, averaged where it has more of them than `over`, and their limits."""
-    z, limits = {}, {}
+    z, limits, declared = {}, {}, _declared(problem.blocks)
     for name in names:
-        value = problem.start[name]
-        if name == "m":
+        value, per = problem.start[name], declared[name].per
+        if _is_centre(declared[name]):
             value, limits[name] = (value - problem.centre) / problem.unit[name], (-np.inf, np.inf)
         else:
-            relative = _SHAPE_OF.get(name) in names
-            value = np.log(value / problem.unit[name] / (problem.start[_SHAPE_OF[name]] if relative else 1))
+            value = np.log(value / problem.unit[name] / (problem.start[per] if per in names else 1))
             limits[name] = np.log(bounds[0]), np.log(bounds[1])
         if over == "feature":
             value = np.where(problem.free, value.mean(0), 0)
@@ -463,7 +455,7 @@ def _minimise(
 ) -> tuple[Coordinates, int]:
     """Coordinates of least energy, and how many evaluations that took."""
     _, unravel = ravel_pytree(as_jax(z))
-    evaluations = 0
+    evaluations, declared = 0, _declared(problem.blocks)
 
     def energy(flat: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal evaluations
@@ -472,7 +464,7 @@ def _minimise(
         return float(value), np.asarray(ravel_pytree(slope)[0])
 
     def moved(shift: float) -> np.ndarray:
-        counts = {name: shift * (name != "m" and _SHAPE_OF.get(name) not in z) for name in z}
+        counts = {name: shift * (not _is_centre(declared[name]) and declared[name].per not in z) for name in z}
         return np.asarray(ravel_pytree({k: np.clip(v + counts[k], *limits[k]) for k, v in z.items()})[0])
 
     begin = min((moved(shift) for shift in _FIRST), key=lambda flat: energy(flat)[0])
@@ -534,8 +526,14 @@ def _with_prior(nb: Any, problem: _Problem, z: Coordinates, over: str) -> tuple[
     with jax.enable_x64(True):
         values = replace(problem, start=as_jax(problem.start)).hyperparameters(as_jax(z))
     found = {name: _compact(np.asarray(value), over) for name, value in values.items()}
-    parameters = {"prior": blocks[BLOCK]} if isinstance(nb, GaussianNB) else found
+    whole = _whole_prior(nb)
+    parameters = found if whole is None else {whole: blocks[BLOCK]}
     return copy.copy(nb).set_params(**parameters)._set_statistics(nb.statistics_), found
+
+
+def _whole_prior(nb: Any) -> str | None:
+    """The parameter of an estimator that takes a block as its prior; None where it has one for each hyperparameter."""
+    return next((name for name in ("family", "prior") if name in nb.get_params(deep=False)), None)
 
 
 def _compact(full: np.ndarray, over: str) -> Any:
@@ -554,10 +552,10 @@ def _as_draws(nb: Any, problem: _Problem, sampled: dict[str, np.ndarray], over: 
     flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in sampled.items()}
     lead = next(iter(sampled.values())).shape[:2]
     full = problem.free.all()
-    shapes = {}
+    shapes, declared = {}, _declared(problem.blocks)
     for name in sampled:
-        relative = {name, _SHAPE_OF.get(name, name)} & set(sampled)
-        plain = full and name != "m" and all((problem.unit[k] == 1).all() for k in relative)
+        relative = {name, declared[name].per or name} & set(sampled)
+        plain = full and not _is_centre(declared[name]) and all((problem.unit[k] == 1).all() for k in relative)
         short = {"feature": "feature", "scalar": "", "class": "class"}
         wide = {"feature": "feature", "scalar": "feature", "class": "all"}
         shapes[name] = (short if plain else wide)[over]

@@ -36,7 +36,8 @@ from .._random import generator
 from .._special import log_normalize, most_probable
 from .._typing import Bool, Float, Int
 from ..estimators import CategoricalNB
-from ..estimators._base import all_or_nothing, of_any_type, positive, reads_one_state
+from ..estimators._input import of_any_type, positive
+from ..estimators._state import all_or_nothing, reads_one_state
 from ..naive_bayes import NaiveBayes, Statistics
 from ..statistics import Counts, one_hot
 from .binning import _whole

@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._random import generator
 from .._typing import Bool, Float
-from ..estimators._base import all_or_nothing, of_any_type, reads_one_state
+from ..estimators._input import of_any_type
+from ..estimators._state import all_or_nothing, reads_one_state
 from .binning import EqualWidthBinner, _whole
 from .selection import ForwardSelection, SelectionReport, _labels, _listed, _weights
 

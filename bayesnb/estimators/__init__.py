@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .categorical import CategoricalNB as CategoricalNB
     from .complement import ComplementNB as ComplementNB
     from .exponential import ExponentialNB as ExponentialNB
+    from .family import FamilyNB as FamilyNB
     from .gaussian import GaussianNB as GaussianNB
     from .gaussian_da import GaussianDA as GaussianDA
     from .geometric import GeometricNB as GeometricNB
@@ -23,6 +24,7 @@ _HOME = {
     "CategoricalNB": "categorical",
     "ComplementNB": "complement",
     "ExponentialNB": "exponential",
+    "FamilyNB": "family",
     "GaussianDA": "gaussian_da",
     "GaussianNB": "gaussian",
     "GeometricNB": "geometric",

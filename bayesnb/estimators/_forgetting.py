@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from ..exact import EPS, is_whole
+from ..exact import EPS, is_whole, least_variance
 from ..naive_bayes import Statistics
 from ..statistics import Counts, Moments, Scatter, Totals
 
 _SURE = 4e-10  # relative rounding of a sum up to which its statistics agree with those of a refit to 1e-9
-_RESIDUE = 1e-13  # of the weight forgotten: what is left of a weight that was written in another way, such as 0.1 + 0.2
-_CONSTANT = 1e-15  # relative spread of a column that never varies, as the default prior decides it
-_LEAST = 1e-280
+_RESIDUE = 4 * EPS  # of the weight forgotten: what is left of a weight written in another way, such as 0.1 + 0.2
+_ROUNDED = 1e-13  # the same where the weights were summed in floats
+_NO_EVENT = 1e-12  # events, of rows whose amounts may be far apart
 _NEVER = "`X`, `y` hold rows that were never fitted: forgetting them would leave negative"
 
 
@@ -47,7 +47,7 @@ def without(estimator: Any, held: Statistics, gone: Statistics) -> Statistics:
     held = Statistics(held.n, {name: _with_sums(block) for name, block in held.blocks.items()}, held.weight)
     left = held - gone
     weight = None if left.weight is None else left.weight.where(~_emptied(left.weight.value(), gone.n))
-    n = np.where(_emptied(left.n, gone.n), 0, left.n) if weight is None else weight.value()
+    n = np.where(_emptied(left.n, gone.n, _ROUNDED), 0, left.n) if weight is None else weight.value()
     blocks = {}
     for name, block in left.blocks.items():
         blocks[name] = block if getattr(block, "sums", None) is None else _left(estimator, name, block, held, gone)
@@ -76,9 +76,9 @@ def _with_sums(block: Any) -> Any:
     return replace(block, sums=block.rounded_sums(int(min(block.n.sum(), 1 << 20)) + 1, is_whole(block.n)))
 
 
-def _emptied(left: np.ndarray, gone: np.ndarray) -> np.ndarray:
+def _emptied(left: np.ndarray, gone: np.ndarray, residue: float = _RESIDUE) -> np.ndarray:
     """Where nothing is left of a weight."""
-    return (left <= _RESIDUE * gone) & (gone > 0)
+    return (left <= residue * gone) & (gone > 0)
 
 
 def _size(stats: Any, name: str) -> np.ndarray:
@@ -96,13 +96,17 @@ def _is_constant(stats: Any, name: str, bound: np.ndarray) -> np.ndarray:
     if name != "ss":
         return _size(stats, name) <= bound
     n = stats.n if stats.n.ndim == stats.mean.ndim else stats.n[:, None]
-    return _size(stats, name) + bound <= n * np.maximum((_CONSTANT * stats.mean) ** 2, _LEAST)
+    return _size(stats, name) + bound <= n * least_variance(stats.mean)
 
 
 def _left(estimator: Any, name: str, block: Any, held: Statistics, gone: Statistics) -> Any:
     """What is left of one block."""
     before, taken = held.blocks[name], gone.blocks[name]
-    emptied = _emptied(block.sums.exact["n"].value() if "n" in block.sums.exact else block.n, taken.n)
+    exact = "n" in block.sums.exact
+    n = block.sums.exact["n"].value() if exact else block.n
+    emptied = _emptied(n, taken.n, _RESIDUE if exact else _ROUNDED)
+    if isinstance(block, Counts) and exact:  # a small amount that is left beside a large one that is gone is an amount
+        emptied &= n <= _NO_EVENT
     found, bounds = replace(block, sums=block.sums.where(~emptied)).from_sums()
     if isinstance(found, Counts):  # a count that is no more than rounding is none
         nothing = emptied | (found.n <= bounds.get("n", 0))

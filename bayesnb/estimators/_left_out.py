@@ -8,7 +8,7 @@ import numpy as np
 
 from .._pytree import map_leaves
 from ..naive_bayes import Statistics
-from ._base import BLOCK
+from ._state import BLOCK
 
 
 def side_by_side(left: Any, c: int) -> Any:

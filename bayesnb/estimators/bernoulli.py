@@ -9,9 +9,12 @@ from sklearn.utils import Tags
 
 from .._support import as_numbers, shortened
 from ..families.bernoulli import BetaBernoulli
+from ..loops import contiguous, worth
 from ..naive_bayes import Rows, Statistics
-from ._base import BLOCK, AbstractNB, numeric, refuse
+from ._base import AbstractNB
+from ._input import numeric, refuse
 from ._left_out import leave_out
+from ._state import BLOCK
 
 
 class BernoulliNB(AbstractNB):
@@ -72,6 +75,8 @@ class BernoulliNB(AbstractNB):
         self.class_alpha = class_alpha
         self.estimate = estimate
 
+    _checks_slices = True
+
     def _validate(self, X: Any, **checks: Any) -> Any:
         return numeric(self, X, sparse_ok=True, **checks)
 
@@ -93,10 +98,7 @@ class BernoulliNB(AbstractNB):
             above.data = (X.data > self.binarize).astype(float)
             above.eliminate_zeros()
             return {BLOCK: above}
-        above = (X > self.binarize).astype(float)
-        if np.isnan(X.min(initial=0)):
-            above[np.isnan(X)] = np.nan
-        return {BLOCK: above}
+        return {BLOCK: binarized(self, X, self.binarize)}
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
@@ -128,3 +130,19 @@ class BernoulliNB(AbstractNB):
         tags.classifier_tags.poor_score = True  # on the blobs of scikit-learn's checks, as its own
         tags.input_tags.sparse = True
         return tags
+
+
+def binarized(estimator: AbstractNB, X: np.ndarray, threshold: float) -> np.ndarray:
+    """[x > threshold] of each cell, NaN where it is missing; of many rows without missing cells as bytes."""
+    if worth(4 * X.size):
+        from ..loops.counts import above
+
+        cells = np.empty(X.shape, np.uint8)
+        if not above(contiguous(X), float(threshold), cells):  # no cell is missing, and none infinite
+            return cells
+    table = (X > threshold).astype(float)
+    ends = np.array([X.min(initial=0), X.max(initial=0)], float)
+    estimator._refuse_infinite(X, ends)
+    if np.isnan(ends).any():
+        table[np.isnan(X)] = np.nan
+    return table

@@ -20,7 +20,8 @@ from ..exact import EPS, ExactSum, Sums
 from ..families.categorical import DirichletCategorical
 from ..naive_bayes import Rows, Statistics
 from ..statistics import Counts
-from ._base import AbstractNB, of_any_type
+from ._base import AbstractNB
+from ._input import of_any_type
 
 
 class AbstractLevels(AbstractNB):

@@ -11,7 +11,9 @@ from ..families.classes import AbstractClasses, FixedClasses
 from ..families.complement import DirichletComplement
 from ..naive_bayes import Parameters, Rows, Statistics
 from ..statistics import Counts
-from ._base import BLOCK, AbstractNB, boolean, numeric, reads_one_state, refuse_no_amounts
+from ._base import AbstractNB
+from ._input import boolean, check_nonnegative, numeric
+from ._state import BLOCK, reads_one_state
 
 
 class ComplementNB(AbstractNB):
@@ -79,7 +81,7 @@ class ComplementNB(AbstractNB):
         return numeric(self, X, sparse_ok=True, missing_ok=False, **checks)
 
     def _rows(self, X: Any) -> Rows:
-        refuse_no_amounts(self, X, "it models counts. Bin the column or use GaussianNB.")
+        check_nonnegative(self, X, "it models counts. Bin the column or use GaussianNB.")
         return {BLOCK: X}
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:

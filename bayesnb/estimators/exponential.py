@@ -9,8 +9,10 @@ from sklearn.utils import Tags
 from .._support import AMOUNT
 from ..families.exponential import GammaExponential
 from ..naive_bayes import Rows, Statistics
-from ._base import BLOCK, AbstractNB, numeric, positive, refuse_no_amounts
+from ._base import AbstractNB
+from ._input import check_nonnegative, numeric, positive
 from ._left_out import leave_out
+from ._state import BLOCK
 
 _FIRM = 1e5  # pseudo-rows of a column of zeros, for every row fitted
 _LEAST = 1e-280  # of a mean, so that a rate is a number; below, a column counts as one of zeros
@@ -74,7 +76,7 @@ class ExponentialNB(AbstractNB):
         return numeric(self, X, sparse_ok=False, **checks)
 
     def _rows(self, X: Any) -> Rows:
-        refuse_no_amounts(self, X, "it models amounts from zero. Shift it or use GaussianNB.")
+        check_nonnegative(self, X, "it models amounts from zero. Shift it or use GaussianNB.")
         return {BLOCK: X}
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:

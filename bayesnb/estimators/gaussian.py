@@ -8,13 +8,16 @@ from sklearn.utils import Tags
 
 from .._pytree import map_leaves
 from .._support import AMOUNT, as_numbers, checked_prior
+from ..exact import least_variance
 from ..families.gaussian import NormalInverseGamma
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.pooled_gaussian import PooledNormalInverseGamma
 from ..naive_bayes import Parameters, Rows, Statistics
 from ..statistics import Moments
-from ._base import BLOCK, AbstractNB, numeric, positive
+from ._base import AbstractNB
+from ._input import numeric, positive
 from ._left_out import by_cells, side_by_side
+from ._state import BLOCK
 
 # The default prior, in pseudo-rows: see the Notes of GaussianNB.
 _KAPPA, _SHAPE = 0.1, 1.0
@@ -22,7 +25,7 @@ _FIRM = 1e5  # pseudo-rows of a column that never varies, for every row fitted
 _LARGEST = 1e150  # of a cell that is fitted, so that sums of its squares are numbers
 _MOST_SMOOTHING = 1e6
 _MOST_DEVIATIONS = 1e140  # whose square is a number
-_LEAST = 1e-280  # of a variance, so that rounding it does no harm; below, a column counts as one that never varies
+_LEAST = 1e-280  # of the square of a constant column, which scales its prior; below, the column counts as one of zeros
 
 
 class GaussianNB(AbstractNB):
@@ -91,6 +94,8 @@ class GaussianNB(AbstractNB):
         self.prior = prior
         self.class_alpha = class_alpha
         self.estimate = estimate
+
+    _checks_slices = True
 
     def _validate(self, X: Any, **checks: Any) -> Any:
         return numeric(self, X, sparse_ok=True, **checks)
@@ -205,8 +210,7 @@ def column_scale(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of every feature over all classes, (d,); the variance is 0 where a feature never varies."""
     whole = moments.pooled()
     spread = whole.ss[0] / np.where(whole.n[0] > 0, whole.n[0], 1)
-    rounding = (1e-15 * whole.mean[0]) ** 2  # spread that rounding alone makes of a constant column
-    return whole.mean[0], np.where(spread > np.maximum(rounding, _LEAST), spread, 0)
+    return whole.mean[0], np.where(spread > least_variance(whole.mean[0]), spread, 0)
 
 
 def refuse_overflow(estimator: Any, moments: Moments) -> None:

@@ -14,8 +14,10 @@ from ..families.full_gaussian import NormalInverseWishart
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.tied_gaussian import TiedNormalInverseWishart
 from ..naive_bayes import Parameters, Rows, Statistics
-from ._base import BLOCK, AbstractNB, numeric, reads_one_state
+from ._base import AbstractNB
+from ._input import numeric
 from ._left_out import by_cells, side_by_side
+from ._state import BLOCK, reads_one_state
 from .gaussian import column_scale, refuse_far_centres, refuse_overflow
 
 # The default prior, in pseudo-rows: see the Notes of GaussianDA.
@@ -238,8 +240,8 @@ class GaussianDA(AbstractNB):
     @reads_one_state
     def quadratic_(self) -> np.ndarray:
         """A = −½Σ⁻¹ of the discriminant xᵀAx + w·x + b, (c, d, d)."""
-        block = self.posterior_.blocks[BLOCK]
-        if not hasattr(block, "quadratic_form"):
+        block: Any = self.posterior_.blocks[BLOCK]
+        if self.covariance != "class":
             raise AttributeError(f"covariance={self.covariance!r} has no quadratic term; see coef_")
         return block.quadratic_form((self._theta() or self.posterior_.mean())[BLOCK])[0]
 

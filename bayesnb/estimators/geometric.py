@@ -6,7 +6,9 @@ from sklearn.utils import Tags
 
 from ..families.geometric import BetaGeometric
 from ..naive_bayes import Rows, Statistics
-from ._base import BLOCK, AbstractNB, numeric, positive, refuse, refuse_no_amounts
+from ._base import AbstractNB
+from ._input import check_nonnegative, numeric, positive, refuse
+from ._state import BLOCK
 
 
 class GeometricNB(AbstractNB):
@@ -64,7 +66,7 @@ class GeometricNB(AbstractNB):
         return numeric(self, X, sparse_ok=True, **checks)
 
     def _rows(self, X: Any) -> Rows:
-        refuse_no_amounts(self, X, "it models counts. Bin the column or use GaussianNB.")
+        check_nonnegative(self, X, "it models counts. Bin the column or use GaussianNB.")
         what = "Values that are not whole numbers"
         refuse(
             self, X, lambda v: v % 1 > 0, what, "it models counts. Use ExponentialNB for amounts, or bin the column."

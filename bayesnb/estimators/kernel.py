@@ -9,7 +9,9 @@ from .._typing import Float
 from ..families.kernel_density import KernelDensity
 from ..naive_bayes import Rows, Statistics
 from ..statistics import Sample
-from ._base import BLOCK, AbstractNB, numeric, positive
+from ._base import AbstractNB
+from ._input import numeric, positive
+from ._state import BLOCK
 
 # Limits of the bandwidth: see the Notes of KernelNB.
 _REACH = 4.0  # natural logarithm of how far from its centre: a factor of 55

@@ -15,7 +15,9 @@ from sklearn.utils.validation import _get_feature_names
 
 from ..families.one_class import OneClass
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
-from ._base import AbstractNB, all_or_nothing, of_any_type, reads_one_state
+from ._base import AbstractNB
+from ._input import of_any_type
+from ._state import all_or_nothing, reads_one_state
 from .bernoulli import BernoulliNB
 from .categorical import CategoricalNB
 from .complement import ComplementNB

@@ -7,7 +7,9 @@ from sklearn.utils import Tags
 
 from ..families.multinomial import DirichletMultinomial
 from ..naive_bayes import NaiveBayes, Rows, Statistics
-from ._base import BLOCK, AbstractNB, numeric, reads_one_state, refuse_no_amounts
+from ._base import AbstractNB
+from ._input import check_nonnegative, numeric
+from ._state import BLOCK, reads_one_state
 
 
 class MultinomialNB(AbstractNB):
@@ -67,7 +69,7 @@ class MultinomialNB(AbstractNB):
         return numeric(self, X, sparse_ok=True, missing_ok=False, **checks)
 
     def _rows(self, X: Any) -> Rows:
-        refuse_no_amounts(self, X, "it models counts. Bin the column or use GaussianNB.")
+        check_nonnegative(self, X, "it models counts. Bin the column or use GaussianNB.")
         return {BLOCK: X}
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:

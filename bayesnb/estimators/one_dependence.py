@@ -16,20 +16,12 @@ from .._random import generator
 from .._rows import csr_slice
 from .._special import log_floor, log_normalize
 from .._typing import Scalar
-from ..exact import ExactSum, is_whole, sums_of_weights
+from ..exact import ExactSum, holds_exactly, sums_of_weights
 from ..naive_bayes import Rows, Statistics, by_rows, fold_rows
 from ..one_dependence import BLOCK, OneDependence
 from ..statistics import Counts, class_totals, with_sums
-from ._base import (
-    _Conditioned,
-    _cut,
-    _laid_out,
-    all_or_nothing,
-    concentration,
-    of_any_type,
-    positive,
-    reads_one_state,
-)
+from ._input import concentration, cut_rows, of_any_type, positive
+from ._state import LazyPosterior, all_or_nothing, laid_out, reads_one_state
 from .categorical import AbstractLevels, CategoricalNB, _code, _code_table, _columns
 
 if TYPE_CHECKING:
@@ -204,14 +196,14 @@ class OneDependenceNB(AbstractLevels):
     @reads_one_state
     def prior_(self) -> OneDependence:  # type: ignore[override]
         """The prior of all models that the rows fitted have conditioned, frozen."""
-        return self._shown("prior_").prior
+        return self._fitted_state("prior_").prior
 
     @property
     @reads_one_state
     def posterior_(self) -> OneDependence:  # type: ignore[override]
         """The prior of all models conditioned on all rows fitted, frozen; derived when it is first asked for."""
         check_is_fitted(self)
-        return self._shown("posterior_").posterior
+        return self._fitted_state("posterior_").posterior
 
     # --- fitting ----------------------------------------------------------------------------------------------------
 
@@ -261,11 +253,11 @@ class OneDependenceNB(AbstractLevels):
         r, prior = self._weights(X, index, sample_weight), self._model()
 
         def gather(part: slice) -> Statistics:
-            rows, w = self._rows(_cut(X, part)), csr_slice(r, part)
+            rows, w = self._rows(cut_rows(X, part)), csr_slice(r, part)
             stats = prior.suffstats(rows, w)
 
             def exact(counts: Counts) -> dict[str, ExactSum]:
-                if is_whole(w):
+                if holds_exactly(counts.n, w):
                     return {"n": ExactSum.exactly(counts.n)}
                 parts = sums_of_weights(lambda v: prior.suffstats(rows, v).blocks[BLOCK].n, w, counts.n.shape)
                 return {"n": parts}
@@ -276,7 +268,7 @@ class OneDependenceNB(AbstractLevels):
         return fold_rows(gather, {BLOCK: X}, prior.least_cells)
 
     def _set_statistics(self, stats: Statistics) -> Self:
-        self._conditioned = _Conditioned(self._model(), _laid_out(stats))
+        self._conditioned = LazyPosterior(self._model(), laid_out(stats))
         return self
 
     # --- prediction -------------------------------------------------------------------------------------------------
@@ -287,7 +279,9 @@ class OneDependenceNB(AbstractLevels):
         """log p(x_i, y = c) in nats, (n, c): log Σ_j v_j p_j(x_i, y = c | data)."""
         check_is_fitted(self)
         X, posterior = self._validate(X, reset=False), self.posterior_
-        return by_rows(lambda part: posterior.log_joint(self._rows(_cut(X, part))), {BLOCK: X}, posterior.least_cells)
+        return by_rows(
+            lambda part: posterior.log_joint(self._rows(cut_rows(X, part))), {BLOCK: X}, posterior.least_cells
+        )
 
     @reads_one_state
     @kept_inside()

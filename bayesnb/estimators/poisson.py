@@ -8,8 +8,10 @@ from sklearn.utils import Tags
 
 from ..families.poisson import GammaPoisson
 from ..naive_bayes import Rows, Statistics
-from ._base import BLOCK, AbstractNB, numeric, positive, refuse_no_amounts
+from ._base import AbstractNB
+from ._input import check_nonnegative, numeric, positive
 from ._left_out import leave_out
+from ._state import BLOCK
 
 
 class PoissonNB(AbstractNB):
@@ -66,7 +68,7 @@ class PoissonNB(AbstractNB):
         return numeric(self, X, sparse_ok=True, **checks)
 
     def _rows(self, X: Any) -> Rows:
-        refuse_no_amounts(self, X, "it models counts. Bin the column or use GaussianNB.")
+        check_nonnegative(self, X, "it models counts. Bin the column or use GaussianNB.")
         return {BLOCK: X}
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:

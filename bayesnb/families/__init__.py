@@ -1,10 +1,49 @@
-"""The likelihoods: one variant, one file, one page."""
+"""The likelihoods: one variant, one file, one page; and the contract for a family of one's own.
 
-from typing import TYPE_CHECKING
+A family is a frozen dataclass whose fields are hyperparameters with the classes along the first axis. It is a subclass
+of `AbstractIndependent` where features are independent given the class (the author writes one cell), else of
+`AbstractConjugate` (the author writes tables). What a family has to define, and what has a default:
+
+==========================  ===========================================================================================
+`fields_`                   support and axes of every field: `declare(a=Field(COUNT, ("class", "feature")))`
+`cells_`                    what a cell is, whether rows may be sparse, what the likelihood is a density of: `Cells(…)`
+`parameters`                names of θ; `log_` or `logit_` in front says in which basis the closed form holds it
+`model`                     the same model in NumPyro
+`log_normalizer`            of the current density, and `log_prob`, the density itself
+`log_marginal`              evidence of the data behind statistics
+`sample`, `mean`, `mode`    of θ; `mle` of data, `on_boundary`, `marginals` as frozen `scipy.stats` objects
+`sample_predictive`         new rows
+==========================  ===========================================================================================
+
+`pytree` above `@dataclass(frozen=True)` makes the class one that JAX can compile and that `save` can write. A file of
+such a model is loaded after the module that defines the family has been imported.
+`bayesnb.testing.check_family(family, rows)` checks every law on the family. `bayesnb.FamilyNB(family)` is its
+estimator: leave-one-out, intervals, evidence, comparison, prior fitting, MixedNB parts, ArviZ, `save` and `check` work
+for it. "How to add a family" in the documentation goes through an example.
+
+The classes of this package are found in its files when they are first asked for.
+"""
+
+import functools
+import re
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
 from .._lazy import by_name
 
 if TYPE_CHECKING:
+    from .._pytree import pytree as pytree
+    from .._support import AMOUNT as AMOUNT
+    from .._support import COUNT as COUNT
+    from .._support import POSITIVE_DEFINITE as POSITIVE_DEFINITE
+    from .._support import REAL as REAL
+    from .._support import Cells as Cells
+    from .._support import Field as Field
+    from .._support import declare as declare
+    from ..base import AbstractConjugate as AbstractConjugate
+    from ..base import observed as observed
+    from ..independent import AbstractIndependent as AbstractIndependent
+    from ..independent import downdate as downdate
     from .bernoulli import BetaBernoulli as BetaBernoulli
     from .categorical import DirichletCategorical as DirichletCategorical
     from .classes import DirichletClasses as DirichletClasses
@@ -16,29 +55,40 @@ if TYPE_CHECKING:
     from .geometric import BetaGeometric as BetaGeometric
     from .kernel_density import KernelDensity as KernelDensity
     from .known_gaussian import KnownVarianceNormal as KnownVarianceNormal
+    from .log_normal import LogNormal as LogNormal
     from .multinomial import DirichletMultinomial as DirichletMultinomial
+    from .negative_binomial import BetaNegativeBinomial as BetaNegativeBinomial
     from .one_class import OneClass as OneClass
     from .poisson import GammaPoisson as GammaPoisson
     from .pooled_gaussian import PooledNormalInverseGamma as PooledNormalInverseGamma
     from .tied_gaussian import TiedNormalInverseWishart as TiedNormalInverseWishart
 
-_HOME = {
-    "BetaBernoulli": "bernoulli",
-    "BetaGeometric": "geometric",
-    "DirichletCategorical": "categorical",
-    "DirichletClasses": "classes",
-    "DirichletComplement": "complement",
-    "DirichletMultinomial": "multinomial",
-    "FixedClasses": "classes",
-    "GammaExponential": "exponential",
-    "GammaPoisson": "poisson",
-    "KernelDensity": "kernel_density",
-    "KnownVarianceNormal": "known_gaussian",
-    "NormalInverseGamma": "gaussian",
-    "NormalInverseWishart": "full_gaussian",
-    "OneClass": "one_class",
-    "PooledNormalInverseGamma": "pooled_gaussian",
-    "TiedNormalInverseWishart": "tied_gaussian",
+
+_CONTRACT = {
+    **dict.fromkeys(("AMOUNT", "COUNT", "POSITIVE_DEFINITE", "REAL", "Cells", "Field", "declare"), "._support"),
+    **dict.fromkeys(("AbstractConjugate", "observed"), ".base"),
+    **dict.fromkeys(("AbstractIndependent", "downdate"), ".independent"),
+    "pytree": "._pytree",
 }
-__all__ = [*_HOME]
-__getattr__, __dir__ = by_name(__name__, _HOME)
+
+
+@functools.cache
+def _home() -> dict[str, str]:
+    """Module by public name: of the contract, and of the pytrees that the files of this package define."""
+    home = dict(_CONTRACT)
+    for file in files(__name__).iterdir():
+        module, _, kind = file.name.rpartition(".")
+        if kind == "py" and not module.startswith("_"):
+            source = file.read_text(encoding="utf-8")
+            home |= dict.fromkeys(re.findall(r"^@pytree\n@dataclass\(frozen=True\)\nclass (\w+)", source, re.M), module)
+    return home
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return [*_home()]
+    return by_name(__name__, _home())[0](name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "__all__", *_home()})

@@ -16,10 +16,10 @@ from .._pytree import pytree
 from .._random import Key, log_dirichlet
 from .._rows import contract, own_cells, rest, without_own
 from .._special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
-from .._support import COUNT, Field, declare
-from .._typing import Array, Float, Int, Real, Sparse, Theta
+from .._support import COUNT, Cells, Field, declare
+from .._typing import Array, Float, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed, to_sites
-from ..exact import ExactSum, total_sums
+from ..exact import ExactSum, holds_exactly, total_sums
 from ..statistics import Counts, by_class, class_totals, remainder
 
 
@@ -36,8 +36,13 @@ class BetaBernoulli(AbstractConjugate):
     a: Float[Array, "c d"]
     b: Float[Array, "c d"]
 
-    fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(COUNT, ("class", "feature")))
+    fields_ = declare(
+        a=Field(COUNT, ("class", "feature"), public="alpha"), b=Field(COUNT, ("class", "feature"), public="alpha")
+    )
+    cells_ = Cells("yes/no", sparse=True)
+    separable = True
     parameters = ("logit_theta",)
+    kept_types = frozenset({"uint8"})
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj1 = Σ_i r_ic x_ij and n_cj0 = Σ_i r_ic (1 − x_ij) over the observed cells, last axis (0, 1)."""
@@ -56,6 +61,8 @@ class BetaBernoulli(AbstractConjugate):
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
     ) -> dict[str, ExactSum]:
         """The counts, which are sums of weights."""
+        if holds_exactly(stats.n, r):
+            return {"n": ExactSum.exactly(stats.n)}
         found = total_sums(x, r)
         ones, zeros = found["total"], found["n"] - found["total"]
         pair = zeros.mapped(lambda part: part[..., None] * [1, 0]) + ones.mapped(lambda part: part[..., None] * [0, 1])
@@ -64,10 +71,6 @@ class BetaBernoulli(AbstractConjugate):
     def update(self, stats: Counts) -> Self:
         """a + n₁, b + n₀."""
         return type(self)(self.a + stats.n[..., 1], self.b + stats.n[..., 0])
-
-    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The block of some of its columns: features are independent given the class."""
-        return type(self)(self.a[:, columns], self.b[:, columns])
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log B(a, b)."""

@@ -17,11 +17,12 @@ from .._pytree import pytree
 from .._random import Key, categorical, log_dirichlet
 from .._rows import indicators, made_dense, matmul, rest, without_own
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
-from .._support import COUNT, Field, declare
-from .._typing import Array, Float, Int, Real, Sparse, Theta
+from .._support import COUNT, Cells, Field, declare
+from .._typing import Array, Float, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
-from ..exact import ExactSum, sums_of_weights
-from ..statistics import Counts, by_class, class_totals, remainder
+from ..exact import ExactSum, holds_exactly, sums_of_weights
+from ..loops import contiguous, worth
+from ..statistics import Counts, by_class, class_totals, levels_by_class, remainder
 
 
 @pytree
@@ -37,10 +38,15 @@ class DirichletCategorical(AbstractConjugate):
     alpha: Float[Array, "c d k"]
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature", "level")))
+    cells_ = Cells("levels", sparse=True)
+    separable = True
     parameters = ("log_theta",)
+    kept_types = frozenset({"int64"})
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cjk = Σ_i r_ic [x_ij = k]."""
+        if (counts := levels_by_class(r, x, self.alpha.shape[-1])) is not None:
+            return Counts(counts, 0 * counts[..., 0])
         n = by_class(r, indicators(x, self.alpha.shape[-1])).reshape(self.alpha.shape)
         if sparse.issparse(x):
             n[..., 0] = remainder(class_totals(r)[:, None], -n[..., 0])
@@ -50,6 +56,8 @@ class DirichletCategorical(AbstractConjugate):
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
     ) -> dict[str, ExactSum]:
         """The counts, which are sums of weights."""
+        if holds_exactly(stats.n, r):
+            return {"n": ExactSum.exactly(stats.n)}
         table = indicators(x, self.alpha.shape[-1])
 
         def counts(w: Array | Sparse) -> Array:
@@ -63,10 +71,6 @@ class DirichletCategorical(AbstractConjugate):
     def update(self, stats: Counts) -> Self:
         """α + n."""
         return type(self)(self.alpha + stats.n)
-
-    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The block of some of its columns: features are independent given the class."""
-        return type(self)(self.alpha[:, columns])
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log B(α) = Σ_k log Γ(α_k) − log Γ(Σ_k α_k)."""
@@ -166,5 +170,12 @@ class DirichletCategorical(AbstractConjugate):
 
 def _look_up(x: Real[Array, "n d"] | Sparse, table: Float[Array, "*s c d k"]) -> Float[Array, "*s n c"]:
     """Σ_j table_cjx over the observed cells; an empty cell of sparse rows has level 0."""
+    if namespace(x, table) is np and not sparse.issparse(x) and table.ndim == 3 and worth(x.size * len(table)):
+        from ..loops.counts import look_up
+
+        sums = np.empty((len(x), len(table)))
+        levels = table.shape[-1]
+        look_up(contiguous(x), contiguous(table.reshape(len(table), -1).T), levels, sums)
+        return sums
     found = matmul(indicators(x, table.shape[-1]), table.reshape(*table.shape[:-2], -1))
     return found + table[..., 0].sum(-1)[..., None, :] if sparse.issparse(x) else found

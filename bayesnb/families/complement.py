@@ -41,8 +41,8 @@ from .._rows import (
     without_own,
 )
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
-from .._support import COUNT, Field, declare
-from .._typing import Array, Float, Int, Real, Sparse, Theta
+from .._support import COMPOSITE, COUNT, Cells, Field, declare
+from .._typing import Array, Float, Real, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
 from ..exact import ExactSum, sums_of_cells
 from ..statistics import Counts, by_class
@@ -61,6 +61,8 @@ class DirichletComplement(AbstractConjugate):
     alpha: Float[Array, "c d"]
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
+    cells_ = Cells("counts", sparse=True, measure=COMPOSITE)
+    couples_classes = True
     parameters = ("log_theta",)
     blank = 0.0
 
@@ -78,10 +80,6 @@ class DirichletComplement(AbstractConjugate):
     def update(self, stats: Counts) -> Self:
         """α_c + Σ of the rows of all other classes."""
         return type(self)(self.alpha + stats.n)
-
-    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The model of the counts among some of the events: the shares of a Dirichlet are Dirichlet."""
-        return type(self)(self.alpha[:, columns])
 
     def log_normalizer(self) -> Float[Array, " c"]:
         """log B(α) = Σ_j log Γ(α_j) − log Γ(Σ_j α_j)."""

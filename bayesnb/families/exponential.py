@@ -8,24 +8,24 @@ long wait impossible. Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §2
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from .._pytree import pytree
 from .._random import Key, log_gamma
-from .._rows import contract, over_classes, own_cells, rest, without_own
+from .._rows import contract
 from .._special import digamma, gammaln, log_floor, log_rising, namespace, tetragamma, trigamma
-from .._support import AMOUNT, COUNT, Field, declare
-from .._typing import Array, Float, Int, Real, Sparse, Theta
-from ..base import AbstractConjugate, observed
-from ..exact import ExactSum, total_sums
-from ..statistics import Totals, by_class
+from .._support import AMOUNT, COUNT, Cells, Field, declare
+from .._typing import Array, Float, Real, Theta
+from ..base import observed
+from ..independent import AbstractIndependent
+from ..statistics import Totals
 
 
 @pytree
 @dataclass(frozen=True)
-class GammaExponential(AbstractConjugate):
+class GammaExponential(AbstractIndependent):
     """Gamma density of each λ_cj, prior or posterior.
 
     Fields
@@ -37,29 +37,21 @@ class GammaExponential(AbstractConjugate):
     a: Float[Array, "c d"]
     b: Float[Array, "c d"]
 
-    fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(AMOUNT, ("class", "feature")))
+    fields_ = declare(
+        a=Field(COUNT, ("class", "feature"), public="alpha"),
+        b=Field(AMOUNT, ("class", "feature"), public="beta", per="alpha"),
+    )
+    cells_ = Cells("amounts")
     parameters = ("log_rate",)
 
-    def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Totals:
-        """n_cj = Σ_i r_ic and Σ_i r_ic x_ij over the observed cells; the base measure is 1."""
-        xp = namespace(x, r)
-        seen = ~xp.isnan(x)
-        total = by_class(r, xp.where(seen, x, 0))
-        return Totals(by_class(r, seen.astype(x.dtype)), total, 0 * total)
-
-    def exact_sums(
-        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Totals
-    ) -> dict[str, ExactSum]:
-        """Σ_i r_ic and Σ_i r_ic x_ij over the observed cells."""
-        return total_sums(x, r)
-
-    def update(self, stats: Totals) -> Self:
+    def updated(self, stats: Any, a: Array, b: Array) -> tuple[Array, Array]:
         """a + n, b + Σ_i x_i."""
-        return type(self)(self.a + stats.n, self.b + stats.total)
+        return a + stats.n, b + stats.total
 
-    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The block of some of its columns: features are independent given the class."""
-        return type(self)(self.a[:, columns], self.b[:, columns])
+    def cell_predictive(self, x: Array, a: Array, b: Array) -> Array:
+        """Lomax: log a/b − (a+1) log(1 + x/b); x/b has to be a number that the type can hold."""
+        xp = namespace(x, a)
+        return xp.log(a) - xp.log(b) - (a + 1) * xp.log1p(x / b)
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log Γ(a) − a log b."""
@@ -76,31 +68,6 @@ class GammaExponential(AbstractConjugate):
         """(a − 1) log λ − bλ − log Γ(a) + a log b."""
         log_rate = theta["log_rate"]
         return (self.a - 1) * log_rate - self.b * namespace(log_rate).exp(log_rate) - self.log_normalizer()
-
-    def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
-        """Lomax: log a/b − (a+1) log(1 + x/b), summed over j; x/b has to be a number that the type can hold."""
-        xp = namespace(x, self.a)
-
-        def log_lomax(cell: Array, a: Array, b: Array, log_level: Array) -> Array:
-            return log_level - (a + 1) * xp.log1p(cell / b)
-
-        return over_classes(log_lomax, x, self.a, self.b, xp.log(self.a) - xp.log(self.b))
-
-    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
-        """Lomax density of each cell of one row, 0 where it is missing: the summands of `log_predictive`."""
-        xp = namespace(x, self.a)
-        level = xp.log(self.a) - xp.log(self.b)
-        return xp.where(xp.isnan(x), 0, level - (self.a + 1) * xp.log1p(xp.where(xp.isnan(x), 0, x) / self.b))
-
-    def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log_predictive without row i: a − w for a and b − wx for b in the classes where the row has weight w."""
-
-        def cell(x: Array, w: Array, a: Array, b: Array) -> Array:
-            a, b = rest(a, w), rest(b, w * x)
-            return xp.log(a) - xp.log(b) - (a + 1) * xp.log1p(x / b)
-
-        xp = namespace(x, r, self.a)
-        return without_own(self.log_predictive, own_cells(cell), x, r, self.a, self.b)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """Σ_j log λ − λx."""

@@ -228,10 +228,6 @@ class NormalInverseWishart(AbstractConjugate):
             "covariance": xp.where(found[:, None, None], spread, mean["covariance"]),
         }
 
-    def on_boundary(self) -> bool:
-        """Never: the density vanishes where Σ is singular."""
-        return False
-
     def marginals(self) -> dict[str, Any]:
         """Student t(ν−d+1, m, S_jj/(κ(ν−d+1))) for each component of `mu`, InverseWishart(ν, S) for `covariance`."""
         from scipy import stats

@@ -28,8 +28,8 @@ from .._special import (
     tetragamma,
     trigamma,
 )
-from .._support import AMOUNT, COUNT, REAL, Field, declare
-from .._typing import Array, Float, Int, Real, Sparse, Theta
+from .._support import AMOUNT, COUNT, REAL, Cells, Field, declare
+from .._typing import Array, Float, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..exact import ExactSum, moment_sums
 from ..statistics import Moments
@@ -57,9 +57,12 @@ class NormalInverseGamma(AbstractConjugate):
         m=Field(REAL, ("class", "feature")),
         kappa=Field(COUNT, ("class", "feature"), limit=0.0),
         a=Field(COUNT, ("class", "feature"), limit=-0.5),
-        b=Field(AMOUNT, ("class", "feature"), limit=0.0),
+        b=Field(AMOUNT, ("class", "feature"), limit=0.0, per="a"),
     )
+    cells_ = Cells("real", sparse=True)
+    separable = True
     parameters = ("mu", "variance")
+    kept_types = frozenset({"float32", "int64"})
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
         """Weight, mean and centred sum of squares of the observed cells."""
@@ -86,10 +89,6 @@ class NormalInverseGamma(AbstractConjugate):
     def rounding_of(self, field: str) -> Any:
         """Of b under b = 0: what the rounding of a mean of equal cells leaves, κ (1e-15 m)²."""
         return self.kappa * (1e-15 * self.m) ** 2 if field == "b" else 0.0
-
-    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The block of some of its columns: features are independent given the class."""
-        return type(self)(self.m[:, columns], self.kappa[:, columns], self.a[:, columns], self.b[:, columns])
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log Γ(a) − a log b + ½ log(2π/κ)."""
@@ -217,10 +216,6 @@ class NormalInverseGamma(AbstractConjugate):
         spread = xp.maximum(stats.ss / xp.where(found, stats.n, 1), xp.finfo(stats.ss.dtype).tiny)
         mean = self.mean()
         return {"mu": xp.where(found, stats.mean, mean["mu"]), "variance": xp.where(found, spread, mean["variance"])}
-
-    def on_boundary(self) -> bool:
-        """Never: the density vanishes at σ² = 0."""
-        return False
 
     def marginals(self) -> dict[str, Any]:
         """Student t(2a, m, b/(aκ)) for `mu`, InverseGamma(a, b) for `variance`."""

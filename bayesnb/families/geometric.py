@@ -9,7 +9,8 @@ one count is beta-geometric, a ratio of beta functions. Johnson, Kemp & Kotz (20
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -17,27 +18,22 @@ from scipy import sparse
 from .._pytree import pytree
 from .._random import Key, log_dirichlet
 from .._rows import (
-    as_counts,
     contract,
     each,
-    is_missing_free,
     log_rising_cells,
     log_rising_sum,
-    own_cells,
-    rest,
-    without_own,
 )
 from .._special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
-from .._support import COUNT, Field, declare
-from .._typing import Array, Float, Int, Real, Sparse, Theta
-from ..base import AbstractConjugate, observed
-from ..exact import ExactSum, total_sums
-from ..statistics import Totals, by_class, class_totals
+from .._support import COUNT, Cells, Field, declare
+from .._typing import Array, Float, Real, Sparse, Theta
+from ..base import observed
+from ..independent import AbstractIndependent
+from ..statistics import Totals
 
 
 @pytree
 @dataclass(frozen=True)
-class BetaGeometric(AbstractConjugate):
+class BetaGeometric(AbstractIndependent):
     """Beta density of each θ_cj, prior or posterior.
 
     Fields
@@ -48,32 +44,21 @@ class BetaGeometric(AbstractConjugate):
     a: Float[Array, "c d"]
     b: Float[Array, "c d"]
 
-    fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(COUNT, ("class", "feature")))
+    fields_ = declare(
+        a=Field(COUNT, ("class", "feature"), public="alpha"),
+        b=Field(COUNT, ("class", "feature"), public="beta", per="alpha"),
+    )
+    cells_ = Cells("counts", whole=True, sparse=True)
+    names_ = MappingProxyType({"theta": "stopping probability"})
     parameters = ("logit_theta",)
 
-    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Totals:
-        """n_cj = Σ_i r_ic and Σ_i r_ic x_ij over the observed cells; the base measure is 1."""
-        if is_missing_free(x):
-            total = by_class(r, x)
-            return Totals(np.repeat(class_totals(r)[:, None], x.shape[1], axis=1), total, 0 * total)
-        xp = namespace(x, r)
-        seen = ~xp.isnan(x)
-        total = by_class(r, xp.where(seen, x, 0))
-        return Totals(by_class(r, seen.astype(x.dtype)), total, 0 * total)
-
-    def exact_sums(
-        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Totals
-    ) -> dict[str, ExactSum]:
-        """Σ_i r_ic and Σ_i r_ic x_ij over the observed cells."""
-        return total_sums(x, r)
-
-    def update(self, stats: Totals) -> Self:
+    def updated(self, stats: Any, a: Array, b: Array) -> tuple[Array, Array]:
         """a + n, b + Σ_i x_i."""
-        return type(self)(self.a + stats.n, self.b + stats.total)
+        return a + stats.n, b + stats.total
 
-    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The block of some of its columns: features are independent given the class."""
-        return type(self)(self.a[:, columns], self.b[:, columns])
+    def cell_predictive(self, x: Array, a: Array, b: Array) -> Array:
+        """log B(a+1, b+x) / B(a, b) = log a/(a+b) + log b^(x) / (a+b+1)^(x), rising factorials."""
+        return log_rising_cells(b, x) - log_rising_cells(a + b + 1, x) - namespace(x, a).log1p(b / a)
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log B(a, b)."""
@@ -96,19 +81,6 @@ class BetaGeometric(AbstractConjugate):
         counts = x if sparse.issparse(x) else xp.where(xp.isnan(x), 0, x)
         success = contract(x, 0 * self.a, -xp.log1p(self.b / self.a))
         return success + log_rising_sum(counts, self.b) - log_rising_sum(counts, self.a + self.b + 1)
-
-    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log_predictive without row i: a − w for a and b − wx for b in the classes where the row has weight w."""
-
-        def cell(x: Array, w: Array, a: Array, b: Array) -> Array:
-            a, b = rest(a, w), rest(b, w * x)
-            return xp.log(a) - xp.log(a + b) + log_rising_cells(b, x) - log_rising_cells(a + b + 1, x)
-
-        def empty(w: Array, a: Array, b: Array) -> Array:
-            return -xp.log1p(b / rest(a, w))
-
-        xp = namespace(x, r, self.a)
-        return without_own(self.log_predictive, own_cells(cell, empty), as_counts(x), r, self.a, self.b)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j log θ + x log(1−θ)."""

@@ -37,7 +37,7 @@ discriminant analysis); Zhang, King & Hyndman (2006), Comput. Stat. Data Anal. 5
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -121,8 +121,7 @@ class KernelDensity(AbstractConjugate):
         "evidence to compare with that of other models; compare log probabilities of held-out rows instead"
     )
 
-    several_modes: ClassVar[bool] = True
-    """The leave-one-out product may have several peaks; `mode` is the highest, an optimiser may end on another."""
+    several_modes = True  # of the leave-one-out product
 
     @property
     def parameters(self) -> tuple[str, ...]:  # type: ignore[override]

@@ -17,8 +17,8 @@ from .._pytree import pytree
 from .._random import Key, normal
 from .._rows import made_dense, over_classes, own_cells, rest, without_own
 from .._special import LOG_2PI, log_normal, namespace, square
-from .._support import AMOUNT, COUNT, REAL, Field, declare
-from .._typing import Array, Float, Int, Real, Sparse, Theta
+from .._support import AMOUNT, COUNT, REAL, Cells, Field, declare
+from .._typing import Array, Float, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..exact import ExactSum, moment_sums
 from ..statistics import Moments
@@ -46,9 +46,11 @@ class KnownVarianceNormal(AbstractConjugate):
     fields_ = declare(
         m=Field(REAL, ("class", "feature")),
         kappa=Field(COUNT, ("class", "feature"), limit=0.0),
-        variance=Field(AMOUNT, ("class", "feature")),
-        log_c=Field(REAL, ("class", "feature")),
+        variance=Field(AMOUNT, ("class", "feature"), fitted=False),
+        log_c=Field(REAL, ("class", "feature"), fitted=False),
     )
+    cells_ = Cells("real", sparse=True)
+    separable = True
     parameters = ("mu",)
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
@@ -72,11 +74,6 @@ class KnownVarianceNormal(AbstractConjugate):
         delta = stats.mean - self.m
         energy = stats.ss + self.kappa * stats.n / (self.kappa + stats.n) * delta * delta
         return -0.5 * (stats.n * namespace(self.variance).log(self.variance) + energy / self.variance)
-
-    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The block of some of its columns: features are independent given the class."""
-        fields = self.m, self.kappa, self.variance, self.log_c
-        return type(self)(*(field[:, columns] for field in fields))
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """½ log(2πσ²/κ), and the part of the likelihood that does not depend on μ."""
@@ -118,16 +115,13 @@ class KnownVarianceNormal(AbstractConjugate):
         """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
         return log_normal_sum(x, theta["mu"], namespace(self.variance).sqrt(self.variance))
 
-    def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
+    def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]] | None:
         """Weights μ/σ² and intercept −½ Σ_j μ²/σ² of log p(x | θ), up to terms that are the same in all classes.
 
-        Raises
-        ------
-        AttributeError
-            if σ² differs between classes: log p is then quadratic in x
+        None where σ² differs between classes: log p is then quadratic in x.
         """
         if (self.variance != self.variance[:1]).any():
-            raise AttributeError("the known variances differ between the classes: there is no linear form")
+            return None
         mu = theta["mu"]
         return (mu / self.variance).T, -0.5 * (mu * mu / self.variance).sum(-1)
 
@@ -168,10 +162,6 @@ class KnownVarianceNormal(AbstractConjugate):
     def mle(self, stats: Moments) -> Theta:
         """x̄."""
         return {"mu": namespace(stats.n).where(stats.n > 0, stats.mean, self.m)}
-
-    def on_boundary(self) -> bool:
-        """Never: μ is any real number."""
-        return False
 
     def marginals(self) -> dict[str, Any]:
         """Normal(m, σ²/κ) for `mu`."""

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 
 from .._long_rows import log_coefficient_of_short, log_polya, with_long_rows
 from .._pytree import pytree
@@ -21,6 +22,7 @@ from .._rows import (
     as_counts,
     each,
     log_coefficient,
+    log_falling_sum,
     log_rising_cells,
     matmul,
     own_cells,
@@ -29,8 +31,8 @@ from .._rows import (
     without_own,
 )
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
-from .._support import COUNT, Field, declare
-from .._typing import Array, Float, Int, Real, Sparse, Theta
+from .._support import COUNT, GIVEN_TOTALS, Cells, Field, declare
+from .._typing import Array, Float, Real, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
 from ..exact import ExactSum, sums_of_cells
 from ..statistics import Counts, by_class
@@ -49,6 +51,7 @@ class DirichletMultinomial(AbstractConjugate):
     alpha: Float[Array, "c d"]
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
+    cells_ = Cells("counts", sparse=True, measure=GIVEN_TOTALS)
     parameters = ("log_theta",)
     blank = 0.0
 
@@ -66,10 +69,6 @@ class DirichletMultinomial(AbstractConjugate):
     def update(self, stats: Counts) -> Self:
         """α + Σ_i x_i."""
         return type(self)(self.alpha + stats.n)
-
-    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The model of the counts among some of the events: the shares of a Dirichlet are Dirichlet."""
-        return type(self)(self.alpha[:, columns])
 
     def log_normalizer(self) -> Float[Array, " c"]:
         """log B(α) = Σ_j log Γ(α_j) − log Γ(Σ_j α_j)."""
@@ -89,6 +88,11 @@ class DirichletMultinomial(AbstractConjugate):
         return log_coefficient_of_short(x)[:, None] + self.log_score(x)
 
     @cached_property
+    def _alpha(self) -> Float[Array, "c d"]:
+        """α, on the host laid out as the sparse sums want it."""
+        return np.asfortranarray(self.alpha) if namespace(self.alpha) is np else self.alpha
+
+    @cached_property
     def _log_alpha(self) -> Float[Array, "c d"]:
         """log α, taken once for all blocks of rows, on the host laid out as the sparse product wants it."""
         return np.log(self.alpha, order="F") if namespace(self.alpha) is np else namespace(self.alpha).log(self.alpha)
@@ -100,21 +104,25 @@ class DirichletMultinomial(AbstractConjugate):
         """
         if theta is not None:
             return matmul(x, theta["log_theta"])
-        return log_polya(x, self.alpha, self._log_alpha)
+        return log_polya(x, self._alpha, self._log_alpha)
 
-    def _log_polya_without(self, x: Any, r: Any) -> Float[Array, "n c"]:
+    def log_loo_score(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """`log_score` with α − wx for α in the classes where the row has weight w."""
         rising = own_cells(lambda x, w, alpha: log_rising_cells(rest(alpha, w * x), x))
 
         def own(x: Any, w: Array, alpha: Array) -> Array:
-            length = row_totals(x)
-            return rising(x, w, alpha) - log_rising(rest(alpha.sum(), w[:, 0] * length), length)
+            length, found = row_totals(x), None
+            if sparse.issparse(x) and w.size == 1 and w[0, 0] == 1:
+                found = log_falling_sum(x, alpha)
+            if found is None:
+                found = rising(x, w, alpha)
+            return found - log_rising(rest(alpha.sum(), w[:, 0] * length), length)
 
         return without_own(self.log_score, with_long_rows(own), as_counts(x), r, self.alpha)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: α − wx for α in the classes where the row has weight w."""
-        return log_coefficient_of_short(as_counts(x))[:, None] + self._log_polya_without(x, r)
+        return log_coefficient_of_short(as_counts(x))[:, None] + self.log_loo_score(x, r)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """log L!/Πx! + Σ_j x_j log θ_j."""

@@ -6,19 +6,22 @@ Its table is the inner block's in column k and zero elsewhere, so that the block
 classifier with a likelihood of its own for every class. All formulas are the inner block's, which has one class.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 
 from .._pytree import pytree
-from .._random import Key
 from .._special import namespace
-from .._support import Field
 from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
 from ..exact import ExactSum
+
+
+def _of_inner(name: str) -> Any:
+    """An attribute or method that is the inner block's own."""
+    return property(lambda self: getattr(self.block, name), doc="The inner block's.")
 
 
 @pytree
@@ -37,33 +40,25 @@ class OneClass(AbstractConjugate):
     k: int = field(metadata={"static": True})
     c: int = field(metadata={"static": True})
 
-    @property
-    def parameters(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The inner block's."""
-        return self.block.parameters
-
-    @property
-    def blank(self) -> float | None:  # type: ignore[override]
-        """The inner block's."""
-        return self.block.blank
-
-    @property
-    def fields_(self) -> Mapping[str, Field]:  # type: ignore[override]
-        """The inner block's."""
-        return self.block.fields_
-
-    @property
-    def is_improper(self) -> bool:
-        """The inner block's."""
-        return self.block.is_improper
-
-    @property
-    def no_evidence(self) -> str | None:
-        """The inner block's."""
-        return self.block.no_evidence
-
-    def _with(self, block: Any) -> Self:
-        return type(self)(block, self.k, self.c)
+    inner = _of_inner("inner")
+    only_class = property(lambda self: self.k, doc="k.")
+    parameters = _of_inner("parameters")
+    blank = _of_inner("blank")
+    fields_ = _of_inner("fields_")
+    cells_ = _of_inner("cells_")
+    names_ = _of_inner("names_")
+    several_modes = _of_inner("several_modes")
+    is_improper = _of_inner("is_improper")
+    no_evidence = _of_inner("no_evidence")
+    log_normalizer = _of_inner("log_normalizer")
+    log_marginal = _of_inner("log_marginal")
+    log_prob = _of_inner("log_prob")
+    sample = _of_inner("sample")
+    mean = _of_inner("mean")
+    mode = _of_inner("mode")
+    mle = _of_inner("mle")
+    on_boundary = _of_inner("on_boundary")
+    marginals = _of_inner("marginals")
 
     def _place(self, column: Float[Array, "*s n 1"]) -> Float[Array, "*s n c"]:
         """The column at place k, zeros elsewhere."""
@@ -81,23 +76,11 @@ class OneClass(AbstractConjugate):
 
     def update(self, stats: Any) -> Self:
         """The inner block's."""
-        return self._with(self.block.update(stats))
+        return replace(self, block=self.block.update(stats))
 
     def select(self, columns: Int[np.ndarray, " k"]) -> Self:
         """The inner block's."""
-        return self._with(self.block.select(columns))
-
-    def log_normalizer(self) -> Float[Array, " *pieces"]:
-        """The inner block's."""
-        return self.block.log_normalizer()
-
-    def log_marginal(self, stats: Any) -> Float[Array, " *pieces"]:
-        """The inner block's."""
-        return self.block.log_marginal(stats)
-
-    def log_prob(self, theta: Theta) -> Float[Array, " *pieces"]:
-        """The inner block's."""
-        return self.block.log_prob(theta)
+        return replace(self, block=self.block.select(columns))
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """The inner block's at place k, zero elsewhere."""
@@ -116,34 +99,10 @@ class OneClass(AbstractConjugate):
         mean, variance = self.block.log_moments(x)
         return self._place(mean), self._place(variance)
 
-    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """The inner block's at place k, zero elsewhere; zero where it has none."""
-        own = getattr(self.block, "log_third_cumulant", lambda x: 0 * self.block.log_moments(x)[0])
-        return self._place(own(x))
-
-    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """The inner block's."""
-        return self.block.sample(key, shape)
-
-    def mean(self) -> Theta:
-        """The inner block's."""
-        return self.block.mean()
-
-    def mode(self) -> Theta:
-        """The inner block's."""
-        return self.block.mode()
-
-    def mle(self, stats: Any) -> Theta:
-        """The inner block's."""
-        return self.block.mle(stats)
-
-    def on_boundary(self) -> bool:
-        """The inner block's."""
-        return self.block.on_boundary()
-
-    def marginals(self) -> dict[str, Any]:
-        """The inner block's."""
-        return self.block.marginals()
+    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"] | None:
+        """The inner block's at place k, zero elsewhere."""
+        third = self.block.log_third_cumulant(x)
+        return None if third is None else self._place(third)
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """Rows of class k; NaN for the other classes."""
@@ -158,6 +117,6 @@ class OneClass(AbstractConjugate):
 
         y = jnp.asarray(y)
         if x is not None:
-            x = as_jax(x.toarray() if hasattr(x, "toarray") else x)
+            x = as_jax(x.toarray() if sparse.issparse(x) else x)
             x = namespace(x).where((y == self.k)[:, None], x, self.block.blank)
         self.block.model(x, jnp.zeros_like(y))

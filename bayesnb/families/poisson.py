@@ -7,7 +7,7 @@ With λ integrated out one count is negative binomial. Gelman et al. (2013), Bay
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -15,28 +15,23 @@ from scipy import sparse
 from .._pytree import pytree
 from .._random import Key, log_gamma
 from .._rows import (
-    as_counts,
     contract,
     each,
-    is_missing_free,
     log_rising_cells,
     log_rising_sum,
-    own_cells,
-    rest,
     row_totals,
-    without_own,
 )
 from .._special import digamma, gammaln, log_floor, log_rising, namespace, tetragamma, trigamma
-from .._support import COUNT, Field, declare
-from .._typing import Array, Float, Int, Real, Sparse, Theta
-from ..base import AbstractConjugate, observed
-from ..exact import ExactSum, total_sums
-from ..statistics import Totals, by_class, class_totals
+from .._support import COUNT, Cells, Field, declare
+from .._typing import Array, Float, Real, Sparse, Theta
+from ..base import observed
+from ..independent import AbstractIndependent
+from ..statistics import Totals
 
 
 @pytree
 @dataclass(frozen=True)
-class GammaPoisson(AbstractConjugate):
+class GammaPoisson(AbstractIndependent):
     """Gamma density of each λ_cj, prior or posterior.
 
     Fields
@@ -48,32 +43,25 @@ class GammaPoisson(AbstractConjugate):
     a: Float[Array, "c d"]
     b: Float[Array, "c d"]
 
-    fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(COUNT, ("class", "feature")))
+    fields_ = declare(
+        a=Field(COUNT, ("class", "feature"), public="alpha"),
+        b=Field(COUNT, ("class", "feature"), public="beta", per="alpha"),
+    )
+    cells_ = Cells("counts", sparse=True)
     parameters = ("log_rate",)
 
-    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Totals:
-        """n_cj = Σ_i r_ic, Σ_i r_ic x_ij and −Σ_i r_ic log x_ij! over the observed cells."""
-        if is_missing_free(x):
-            total, log_h = by_class(r, x), -by_class(r, each(x, lambda count: gammaln(count + 1.0)))
-            return Totals(np.repeat(class_totals(r)[:, None], x.shape[1], axis=1), total, log_h)
-        xp = namespace(x, r)
-        seen = ~xp.isnan(x)
-        x = xp.where(seen, x, 0)
-        return Totals(by_class(r, seen.astype(x.dtype)), by_class(r, x), -by_class(r, gammaln(x + 1)))
+    def log_base(self, x: Array) -> Array:
+        """−log x!."""
+        return -gammaln(x + 1.0)
 
-    def exact_sums(
-        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Totals
-    ) -> dict[str, ExactSum]:
-        """Σ_i r_ic, Σ_i r_ic x_ij and −Σ_i r_ic log x_ij! over the observed cells."""
-        return total_sums(x, r, lambda count: -gammaln(count + 1.0))
-
-    def update(self, stats: Totals) -> Self:
+    def updated(self, stats: Any, a: Array, b: Array) -> tuple[Array, Array]:
         """a + Σ_i x_i, b + n."""
-        return type(self)(self.a + stats.total, self.b + stats.n)
+        return a + stats.total, b + stats.n
 
-    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The block of some of its columns: features are independent given the class."""
-        return type(self)(self.a[:, columns], self.b[:, columns])
+    def cell_predictive(self, x: Array, a: Array, b: Array) -> Array:
+        """Negative binomial: log Γ(a+x)/Γ(a) − log x! − a log(1 + 1/b) − x log(b+1)."""
+        xp = namespace(x, a)
+        return log_rising_cells(a, x) - gammaln(x + 1) - a * xp.log1p(1 / b) - x * xp.log1p(b)
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log Γ(a) − a log b."""
@@ -104,26 +92,6 @@ class GammaPoisson(AbstractConjugate):
         counts = x if sparse.issparse(x) else xp.where(xp.isnan(x), 0, x)
         line = contract(x, -xp.log1p(self.b), -self.a * xp.log1p(1 / self.b))
         return log_rising_sum(counts, self.a) + line
-
-    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
-        """Negative binomial of each cell of one row, 0 where it is missing: the summands of `log_predictive`."""
-        xp = namespace(x, self.a)
-        count = xp.where(xp.isnan(x), 0, x)
-        line = -self.a * xp.log1p(1 / self.b) - count * xp.log1p(self.b)
-        return xp.where(xp.isnan(x), 0, log_rising_cells(self.a, count) - gammaln(count + 1) + line)
-
-    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log_predictive without row i: a − wx for a and b − w for b in the classes where the row has weight w."""
-
-        def cell(x: Array, w: Array, a: Array, b: Array) -> Array:
-            a, b = rest(a, w * x), rest(b, w)
-            return log_rising_cells(a, x) - gammaln(x + 1) - a * xp.log1p(1 / b) - x * xp.log1p(b)
-
-        def empty(w: Array, a: Array, b: Array) -> Array:
-            return -a * xp.log1p(1 / rest(b, w))
-
-        xp = namespace(x, r, self.a)
-        return without_own(self.log_predictive, own_cells(cell, empty), as_counts(x), r, self.a, self.b)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j x log λ − λ − log x!."""

@@ -29,8 +29,8 @@ from .._special import (
     square,
     trigamma,
 )
-from .._support import AMOUNT, COUNT, REAL, Field, declare
-from .._typing import Array, Float, Int, Real, Sparse, Theta
+from .._support import AMOUNT, COUNT, REAL, Cells, Field, declare
+from .._typing import Array, Float, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..exact import ExactSum, moment_sums
 from ..statistics import Moments
@@ -58,9 +58,12 @@ class PooledNormalInverseGamma(AbstractConjugate):
         m=Field(REAL, ("class", "feature")),
         kappa=Field(COUNT, ("class", "feature"), limit=0.0),
         a=Field(COUNT, ("feature",), limit=-0.5, per_class=True),
-        b=Field(AMOUNT, ("feature",), limit=0.0),
+        b=Field(AMOUNT, ("feature",), limit=0.0, per="a"),
     )
+    cells_ = Cells("real", sparse=True)
+    separable = couples_classes = True
     parameters = ("mu", "variance")
+    kept_types = frozenset({"float32", "int64"})
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
         """Weight, mean and centred sum of squares of the observed cells."""
@@ -87,10 +90,6 @@ class PooledNormalInverseGamma(AbstractConjugate):
     def rounding_of(self, field: str) -> Any:
         """Of b under b = 0: what the rounding of means of equal cells leaves, Σ_c κ (1e-15 m)²."""
         return (self.kappa * (1e-15 * self.m) ** 2).sum(0) if field == "b" else 0.0
-
-    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The block of some of its columns: features are independent given the class."""
-        return type(self)(self.m[:, columns], self.kappa[:, columns], self.a[columns], self.b[columns])
 
     def log_normalizer(self) -> Float[Array, " d"]:
         """log Γ(a) − a log b + ½ Σ_c log(2π/κ_c)."""
@@ -247,10 +246,6 @@ class PooledNormalInverseGamma(AbstractConjugate):
             "mu": xp.where(stats.n > 0, stats.mean, mean["mu"]),
             "variance": xp.where(n > 0, spread, mean["variance"]),
         }
-
-    def on_boundary(self) -> bool:
-        """Never: the density vanishes at σ² = 0."""
-        return False
 
     def marginals(self) -> dict[str, Any]:
         """Student t(2a, m, b/(aκ)) for `mu`, InverseGamma(a, b) for `variance`."""

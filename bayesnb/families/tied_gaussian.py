@@ -66,6 +66,7 @@ class TiedNormalInverseWishart(AbstractConjugate):
     )
     parameters = ("mu", "covariance")
     blank = None
+    couples_classes = True
 
     def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Scatter:
         """Weight, mean and centred cross products."""
@@ -231,10 +232,6 @@ class TiedNormalInverseWishart(AbstractConjugate):
             "mu": xp.where((stats.n > 0)[:, None], stats.mean, mean["mu"]),
             "covariance": xp.where(n > 0, spread, mean["covariance"]),
         }
-
-    def on_boundary(self) -> bool:
-        """Never: the density vanishes where Σ is singular."""
-        return False
 
     def marginals(self) -> dict[str, Any]:
         """Student t(ν−d+1, m, S_jj/(κ(ν−d+1))) for each component of `mu`, InverseWishart(ν, S) for `covariance`."""

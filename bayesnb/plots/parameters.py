@@ -13,14 +13,6 @@ from scipy.optimize import minimize_scalar
 from .._typing import Scalar
 from .._wishart import InverseWishartMarginal
 from ..base import to_sites
-from ..families import (
-    BetaBernoulli,
-    BetaGeometric,
-    DirichletCategorical,
-    DirichletComplement,
-    DirichletMultinomial,
-    OneClass,
-)
 from ..naive_bayes import NaiveBayes
 from ._common import (
     Drawn,
@@ -242,9 +234,8 @@ def smoothing_path(
     """
     estimator = named(estimator, feature_names)
     j = column(estimator, feature)
-    families = BetaBernoulli, DirichletCategorical, DirichletMultinomial, DirichletComplement
-    smooths = all(isinstance(block, families) for block in estimator.prior_.blocks.values())
-    if not smooths or not hasattr(estimator, "alpha"):
+    smooths = all([*block.hyperparameters] == ["alpha"] for block in estimator.prior_.blocks.values())
+    if not smooths or "alpha" not in estimator.get_params(deep=False):
         raise ValueError(
             f"`estimator` is a {type(estimator).__name__}, which does not smooth by an α; give BernoulliNB, "
             "CategoricalNB, MultinomialNB or ComplementNB"
@@ -318,7 +309,7 @@ class _Cell:
 
     @property
     def support(self) -> tuple[float, float]:
-        return (0.0, 1.0) if "probability" in self.kind else (-np.inf if self.kind == "mean" else 0.0, np.inf)
+        return self.posterior.support()
 
 
 @dataclass(frozen=True)
@@ -333,6 +324,9 @@ class _Entry:
 
     def ppf(self, q: Any) -> np.ndarray:
         return self.whole.ppf(np.asarray(q)[..., None, None])[(..., *self.at)]
+
+    def support(self) -> tuple[float, float]:
+        return 0.0, np.inf  # that of a length, such as a bandwidth
 
 
 def _cut(law: Any, at: tuple[int, ...]) -> Any:
@@ -370,19 +364,19 @@ def _cells(estimator: Any, feature: Any, parameter: str | None, category: Any) -
         if found not in after:
             known = f"has {', '.join(after)}" if after else "has no parameter that is learnt"
             raise ValueError(f"`parameter` is {parameter!r}; {feature_name(estimator, j)!r} {known}")
-        inner = block.block if isinstance(block, OneClass) else block
+        inner = block.inner
         where, event = _where(estimator, inner, name, found, i, j, category)
         by_class = estimator._dims(name, found, np.ndim(after[found].mean()))[0].endswith("class")
         whose: list[int | None] = [*range(inner.shape[0])] if by_class else [None]
         for own in whose:
             at = where if own is None else (own, *where)
-            k = block.k if isinstance(block, OneClass) else own
+            k = own if block.only_class is None else block.only_class
             label = "all classes" if k is None else labels[k]
-            if isinstance(inner, DirichletComplement):
+            if inner.is_composite:
                 label = f"not {label}"
             laws = _cut(before[found], at), _cut(after[found], at)
             site = estimator.posterior_.site(name, found)
-            cells.append(_Cell(k, label, site, at, *laws, _kind(inner, found), event))
+            cells.append(_Cell(k, label, site, at, *laws, inner.names_.get(found, found), event))
     return cells
 
 
@@ -401,7 +395,7 @@ def _where(
     event = feature_name(estimator, j)
     if parameter == "covariance":
         return (i, i), event
-    if isinstance(family, DirichletCategorical):
+    if family.cells_.kind == "levels":
         owner, own = estimator, j
         if hasattr(estimator, "_part_of"):
             part, _ = estimator._part_of(name)
@@ -413,14 +407,7 @@ def _where(
         return (i, int(at[0])), f"{event} = {levels[at[0]]}"
     if category is not None:
         raise ValueError(f"`category` is {category!r}, but {event!r} is not categorical; leave it out")
-    return (i,), f"{event} = 1" if isinstance(family, BetaBernoulli) else event
-
-
-def _kind(family: Any, parameter: str) -> str:
-    """What a parameter is called."""
-    if isinstance(family, BetaGeometric):
-        return "stopping probability"
-    return {"theta": "probability", "mu": "mean", "covariance": "variance"}.get(parameter, parameter)
+    return (i,), f"{event} = 1" if family.cells_.kind == "yes/no" else event
 
 
 def _range(cells: list[_Cell]) -> tuple[float, float]:

@@ -244,8 +244,9 @@ def _mode(problem: _Problem, rng: np.random.Generator) -> CheckRow:
         pilot = posterior.to_sites(posterior.sample(rng, (int(np.clip(_PILOT_NUMBERS // size, 32, _PILOT)),)))
         sd = {name: value.std(0) for name, value in pilot.items()}
         joint = _log_joint(problem)
-        gradient = jax.jit(jax.grad(joint))(_nudged(mode))
-        slope = _stationarity(jax.tree.map(np.asarray, gradient), mode, sd, _limits(model))
+        supports = _supports(model)
+        gradient = jax.jit(jax.grad(joint))(_nudged(mode, supports))
+        slope = _stationarity(jax.tree.map(np.asarray, gradient), mode, sd, supports)
 
         states = unconstrained(model, pilot)
         scale = {name: np.maximum(value.std(0), 1e-12) for name, value in states.items()}
@@ -264,7 +265,7 @@ def _mode(problem: _Problem, rng: np.random.Generator) -> CheckRow:
         if posterior.on_boundary() and distance > DISTANCE and float(joint(mode)) > float(joint(constrain(found))):
             # below a concentration of 1 the density grows without bound towards the boundary, out of a search's reach
             distance, remark = 0.0, remark + ", where the density is lower"
-        probabilities = [name for name, value in mode.items() if name.split(".")[-1] in ("pi", "theta")]
+        probabilities = [name for name, support in supports.items() if support.is_probability]
         if probabilities:
             other = constrain(_minimise(lambda u: potential_energy(model, (), {}, u), start, scale))
             mean = posterior.to_sites(posterior.mean())
@@ -393,50 +394,65 @@ def _log_joint(problem: _Problem) -> Any:
     return lambda sites: log_density(problem.model, (), {}, sites)[0]
 
 
-def _nudged(mode: Theta) -> Theta:
-    """The mode a hair inside the boundary, where 0 log 0 has a derivative."""
-    inside = {}
-    for name, theta in mode.items():
-        kind = name.split(".")[-1]
-        theta = np.maximum(theta, 1e-300) if kind in ("pi", "theta", "rate") else theta
-        inside[name] = np.minimum(theta, 1 - 2**-53) if kind in ("pi", "theta") else theta
-    return inside
+@dataclass(frozen=True)
+class _Support:
+    """The values that a NumPyro site can have: from `low` to `high`, and on a simplex or not."""
+
+    low: Any = -np.inf
+    high: Any = np.inf
+    on_simplex: bool = False
+
+    @property
+    def is_probability(self) -> bool:
+        return bool(np.all(self.low == 0) and np.all(self.high == 1))
 
 
-def _limits(model: Model) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Ends of the support of every site on an interval, from NumPyro's own statements."""
+def _supports(model: Model) -> dict[str, _Support]:
+    """Support of every site that is sampled, from NumPyro's own statements; a matrix has no limits."""
     from numpyro import handlers
     from numpyro.distributions import constraints
 
     trace = handlers.trace(handlers.seed(model, 0)).get_trace()
-    supports = {name: site["fn"].support for name, site in trace.items() if site["type"] == "sample"}
-    return {
-        name: (np.asarray(support.lower_bound), np.asarray(support.upper_bound))
-        for name, support in supports.items()
-        if isinstance(support, constraints.interval)
-    }
+    found = {}
+    for name, site in trace.items():
+        if site["type"] != "sample" or site["is_observed"]:
+            continue
+        support = site["fn"].support
+        if isinstance(support, type(constraints.simplex)):
+            found[name] = _Support(0.0, 1.0, True)
+        elif isinstance(support, constraints.interval):
+            found[name] = _Support(np.asarray(support.lower_bound), np.asarray(support.upper_bound))
+        elif isinstance(support, constraints.greater_than):
+            found[name] = _Support(np.asarray(support.lower_bound))
+        else:
+            found[name] = _Support()
+    return found
 
 
-def _stationarity(
-    gradient: Theta, mode: Theta, sd: Theta, limits: dict[str, tuple[np.ndarray, np.ndarray]] | None = None
-) -> float:
+def _nudged(mode: Theta, supports: dict[str, _Support]) -> Theta:
+    """The mode a hair inside the boundary, where 0 log 0 has a derivative."""
+    inside = {}
+    for name, theta in mode.items():
+        support = supports[name]
+        theta = np.maximum(theta, 1e-300) if np.all(support.low == 0) else theta
+        inside[name] = np.minimum(theta, 1 - 2**-53) if support.is_probability else theta
+    return inside
+
+
+def _stationarity(gradient: Theta, mode: Theta, sd: Theta, supports: dict[str, _Support]) -> float:
     """Largest slope at the mode in nats a posterior standard deviation, along directions that stay in the space.
 
     On a simplex only differences to the other components count. At a component on the boundary the density may rise
-    outwards, never inwards; `limits` are the ends of sites on an interval.
+    outwards, never inwards.
     """
     worst = 0.0
     for name, g in gradient.items():
-        kind, theta = name.split(".")[-1], mode[name]
-        outward = np.zeros_like(theta)
-        if limits and name in limits:
-            low, high = limits[name]
-            outward = np.where(theta <= low * (1 + 1e-12), -1.0, np.where(theta >= high * (1 - 1e-12), 1.0, outward))
-        if kind in ("pi", "theta", "rate"):
-            outward = np.where(theta < 1e-100, -1.0, outward)
-        if kind == "theta" or kind == "pi":
-            outward = np.where(theta > 1 - 1e-15, 1.0, outward)
-        if kind in ("pi", "theta") and _is_simplex(theta):
+        support, theta = supports[name], mode[name]
+        low, high = support.low, support.high
+        near = np.where(low == 0, 1e-100, 1e-12 * abs(np.nan_to_num(low, posinf=0, neginf=0)))
+        far = np.where(high == 1, 1e-15, 1e-12 * abs(np.nan_to_num(high, posinf=0, neginf=0)))
+        outward = np.where(theta <= low + near, -1.0, np.where(theta >= high - far, 1.0, 0.0))
+        if support.on_simplex:
             inside = outward == 0
             if not inside.any():
                 continue
@@ -455,17 +471,12 @@ def _lower_modes(posterior: NaiveBayes, mode: Theta, end: Theta, slope: Theta) -
     """
     found = {}
     for name, block in posterior.blocks.items():
-        if getattr(block, "several_modes", False):
+        if block.several_modes:
             here, there = (block.log_prob(posterior.from_sites(sites)[name]) for sites in (mode, end))
             for parameter in block.parameters:
                 site = posterior.site(name, parameter.removeprefix("log_"))
                 found[site] = (there < here - 1e-6) & (abs(slope[site]) < 1e-3)
     return found
-
-
-def _is_simplex(theta: np.ndarray) -> bool:
-    """Whether the last axis holds probabilities of exclusive events."""
-    return theta.shape[-1] > 1 and bool(np.allclose(theta.sum(-1), 1, rtol=0, atol=1e-12))
 
 
 def _minimise(f: Any, start: Theta, scale: Theta) -> Theta:

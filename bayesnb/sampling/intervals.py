@@ -32,7 +32,7 @@ from scipy.special import expit, ndtri
 from .._random import generator
 from .._special import log_floor, log_normalize
 from .._typing import Bool, Float, Int, Scalar
-from ..families import OneClass
+from ..base import AbstractConjugate
 from ..naive_bayes import NaiveBayes, Rows, row_slices
 
 _DRAWN = 1 << 22  # parameters drawn at a time
@@ -162,20 +162,20 @@ def _method(nb: NaiveBayes, method: str, n_draws: int | None) -> tuple[str, int]
     if n_draws is not None and n_draws < 2:
         raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 2, better 1,000")
     if method == "auto":
-        method = "analytic" if all(_is_shaped(block) for block in nb.blocks.values()) else "draws"
+        method = "analytic" if all(_moments_suffice(block.inner) for block in nb.blocks.values()) else "draws"
     return method, n_draws or (_DRAWS if method == "draws" else _POINTS)
 
 
-def _is_shaped(block: Any) -> bool:
+def _moments_suffice(block: AbstractConjugate) -> bool:
     """Whether three moments of log p(x | θ), or two where a parameter is shared, say how it is distributed.
 
     A shared variance adds a term without its skewness, which has to be small; the logarithm of a kernel density is a
     function of its bandwidth that no few moments describe.
     """
-    block = block.block if isinstance(block, OneClass) else block
-    if hasattr(block, "degrees_of_freedom"):
-        return block.degrees_of_freedom() >= _FREEDOM
-    return hasattr(block, "log_third_cumulant")
+    no_rows = np.zeros((0, block.shape[1]))
+    return block.degrees_of_freedom() >= _FREEDOM and (
+        block.couples_classes or block.log_third_cumulant(no_rows) is not None
+    )
 
 
 def _fixed(seed: int | np.random.Generator | None) -> int:
@@ -245,21 +245,15 @@ class _Shapes:
         shared: Any = None
         for name, block in nb.blocks.items():
             x = rows[name]
-            if hasattr(block, "log_cumulants"):  # all at once
-                mean, variance, third = (
-                    a + b for a, b in zip((mean, variance, third), block.log_cumulants(x), strict=True)
-                )
-                continue
-            mean_of, variance_of = block.log_moments(x)
-            mean, third_of = mean + mean_of, getattr(block, "log_third_cumulant", None)
-            if hasattr(block, "log_covariance"):
+            mean_of, variance_of, third_of = block.log_cumulants(x)
+            mean = mean + mean_of
+            if block.couples_classes:
                 covariance = block.log_covariance(x)
                 variance_of = np.diagonal(covariance, axis1=1, axis2=2)
                 if np.count_nonzero(covariance) > np.count_nonzero(variance_of):
                     shared = covariance if shared is None else shared + covariance
                     continue
-            variance = variance + variance_of
-            third = third if third_of is None else third + third_of(x)
+            variance, third = variance + variance_of, third + third_of
         variance, third = np.broadcast_to(variance, mean.shape), np.broadcast_to(third, mean.shape)
         return cls(mean, np.maximum(variance, 0), third, shared)
 
@@ -387,7 +381,7 @@ def _groups(nb: NaiveBayes, rows: Rows) -> Iterator[tuple[Int[np.ndarray, " m"],
 def _parts(nb: NaiveBayes, rows: Rows) -> list[slice]:
     """Slices of rows; 32 times those that are good for a cache where no block has tables of (n, c, d)."""
     parts = row_slices(rows)
-    wide = any(hasattr(block, "log_covariance") for block in nb.blocks.values())
+    wide = any(block.couples_classes for block in nb.blocks.values())
     return (
         parts
         if wide

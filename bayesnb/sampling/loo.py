@@ -26,10 +26,7 @@ Vehtari, Gelman & Gabry (2017), Practical Bayesian model evaluation using leave-
 Statistics and Computing 27, §2.1 (elpd, its standard error and p_loo); there by importance sampling, here exactly.
 """
 
-import functools
-import itertools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,175 +34,20 @@ from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .._parallel import in_order
-from .._pytree import leaves, map_leaves
-from .._rows import is_missing_free, slices
-from .._special import log_normalize
+from .._pytree import leaves
+from .._rows import slices
 from .._support import AMOUNT, COUNT, undefined
-from .._typing import Float, Shaped, Sparse
+from .._typing import Sparse
 from ..naive_bayes import NaiveBayes, Rows, Statistics
-from ..statistics import Moments, Scatter, class_totals, one_hot
+from ..statistics import Scatter, one_hot
+from .complements import complements, remaining, stack, take
+from .copies import copies as copies
+from .known_rows import check_known
+from .loo_result import LooResult as LooResult
 
 _CELLS = 1 << 17  # numbers of a table of statistics of many groups: 1 MiB
 
 _LOST = 1e-7  # a pseudo-count below is lost beside the weight of a row
-_ROUNDING = 1e-14  # of statistics from which a row has been taken
-
-
-@dataclass(frozen=True)
-class LooResult:
-    """Every row predicted by all others.
-
-    Attributes
-    ----------
-    classes : (c,) labels
-    index : (n,) place of each row's own label among them
-    weight : (n,) sample weights; sums over rows are weighted with them
-    log_joint : (n, c) log p(x_i, y = c | D₋ᵢ), nats
-    log_prior : (n, c) log p(y = c | D₋ᵢ), nats
-    prior : "kept" or "refit": whether row i has a share in the scale of the prior, see `loo`
-    """
-
-    classes: Shaped[np.ndarray, " c"]
-    index: Shaped[np.ndarray, " n"]
-    weight: Float[np.ndarray, " n"]
-    log_joint: Float[np.ndarray, "n c"]
-    log_prior: Float[np.ndarray, "n c"]
-    _log_joint_of_all: Callable[[], np.ndarray] = field(repr=False, compare=False)
-    _parts: Mapping[str, np.ndarray] | None = field(default=None, repr=False, compare=False)
-    prior: str = "kept"
-
-    @functools.cached_property
-    def by_block(self) -> dict[str, np.ndarray]:
-        """log p(x_i,part | y = c, D₋ᵢ) in nats, (n, c) for each part: `log_joint` is `log_prior` plus their sum.
-
-        Names are those of `predict_part_log_likelihood`, which gives the same tables of new rows: the parts of MixedNB,
-        and "x" for all other estimators.
-        """
-        if self._parts is None:
-            return {"x": self.log_joint - self.log_prior}
-        return dict(self._parts)
-
-    def _own(self, table: np.ndarray) -> np.ndarray:
-        return np.take_along_axis(table, self.index[:, None], 1)[:, 0]
-
-    @functools.cached_property
-    def log_proba(self) -> Float[np.ndarray, "n c"]:
-        """log p(y = c | x_i, D₋ᵢ), nats."""
-        return log_normalize(self.log_joint)
-
-    @property
-    def proba(self) -> Float[np.ndarray, "n c"]:
-        """Class probabilities p(y = c | x_i, D₋ᵢ)."""
-        return np.exp(self.log_proba)
-
-    @property
-    def predicted(self) -> Shaped[np.ndarray, " n"]:
-        """The most probable label of each row."""
-        return self.classes[self.log_joint.argmax(1)]
-
-    @property
-    def pointwise(self) -> Float[np.ndarray, " n"]:
-        """log p(y_i | x_i, D₋ᵢ), nats, not yet weighted."""
-        return self._own(self.log_proba)
-
-    @property
-    def pointwise_joint(self) -> Float[np.ndarray, " n"]:
-        """log p(x_i, y_i | D₋ᵢ), nats, not yet weighted."""
-        return self._own(self.log_joint)
-
-    @property
-    def elpd(self) -> float:
-        """Σ_i w_i log p(y_i | x_i, D₋ᵢ), nats."""
-        return float(self.weight @ self.pointwise)
-
-    @property
-    def se(self) -> float:
-        """Standard error of `elpd`: √(n · variance of its n terms)."""
-        return _standard_error(self.weight * self.pointwise)
-
-    @property
-    def elpd_joint(self) -> float:
-        """Σ_i w_i log p(x_i, y_i | D₋ᵢ), nats."""
-        return float(self.weight @ self.pointwise_joint)
-
-    @property
-    def se_joint(self) -> float:
-        """Standard error of `elpd_joint`."""
-        return _standard_error(self.weight * self.pointwise_joint)
-
-    @property
-    def p_loo(self) -> float:
-        """Effective number of parameters: what row i's own presence adds to Σ_i w_i log p(y_i | x_i)."""
-        return float(self.weight @ self._own(log_normalize(self._of_all))) - self.elpd
-
-    @property
-    def p_loo_joint(self) -> float:
-        """Effective number of parameters in Σ_i w_i log p(x_i, y_i)."""
-        return float(self.weight @ self._own(self._of_all)) - self.elpd_joint
-
-    @functools.cached_property
-    def _of_all(self) -> np.ndarray:
-        """log p(x_i, y = c | D), row i included: a table of predictions, made when it is asked for."""
-        return self._log_joint_of_all()
-
-    @property
-    def accuracy(self) -> float:
-        """Weighted share of the rows that all others classify correctly."""
-        return float(self.weight @ (self.log_joint.argmax(1) == self.index) / self.weight.sum())
-
-    @property
-    def log_loss(self) -> float:
-        """−elpd for each unit of weight, nats."""
-        return -self.elpd / float(self.weight.sum())
-
-    def to_arviz(self, kind: str = "conditional") -> Any:
-        """ArviZ's `ELPDData`, for `arviz.compare({"one": a.to_arviz(), …})` and its plots.
-
-        Parameters
-        ----------
-        kind : "conditional" for log p(y_i | x_i, D₋ᵢ), "joint" for log p(x_i, y_i | D₋ᵢ), which is what `arviz.loo`
-            estimates from `sample_posterior(X=X, y=y)`
-
-        Raises
-        ------
-        ValueError
-            if `kind` is neither
-        """
-        from .to_arviz import elpd_data
-
-        if kind not in ("conditional", "joint"):
-            raise ValueError(f"`kind` is {kind!r}; choose 'conditional' or 'joint'")
-        if kind == "conditional":
-            return elpd_data(self.weight * self.pointwise, self.p_loo)
-        return elpd_data(self.weight * self.pointwise_joint, self.p_loo_joint)
-
-    def __str__(self) -> str:
-        rows = [
-            ("log p(y | x)", self.elpd, self.se, self.p_loo),
-            ("log p(x, y)", self.elpd_joint, self.se_joint, self.p_loo_joint),
-        ]
-        lines = [
-            f"exact leave-one-out of {len(self.index)} rows, {len(self.classes)} classes; nats",
-            f"{'':14}{'elpd':>12}{'se':>10}{'p_loo':>10}",
-            *(f"{name:14}{elpd:12.2f}{se:10.2f}{p:10.2f}" for name, elpd, se, p in rows),
-            f"accuracy {self.accuracy:.4f}, log loss {self.log_loss:.4f}",
-        ]
-        return "\n".join(lines)
-
-
-def _standard_error(terms: np.ndarray) -> float:
-    return float(np.sqrt(len(terms) * terms.var()))
-
-
-def _what_is_checked(estimator: Any, rows: Rows, r: Sparse) -> Statistics:
-    """Statistics whose weights are those of the rows; where all cells are there, of moments only these are gathered."""
-    held, prior = estimator.statistics_, estimator.prior_
-    plain = all(isinstance(stats, Moments) and len(stats.n) == r.shape[1] for stats in held.blocks.values())
-    if not plain or not all(is_missing_free(x) for x in rows.values()):
-        return prior.suffstats(rows, r)
-    n = class_totals(r)
-    blocks = {k: Moments(n[:, None] + 0 * stats.n, stats.mean, 0 * stats.ss) for k, stats in held.blocks.items()}
-    return Statistics(n, blocks)
 
 
 def _needs_refits(prior: Any, posterior: Any) -> bool:
@@ -214,9 +56,8 @@ def _needs_refits(prior: Any, posterior: Any) -> bool:
     1e-50 + 3 − 3 is 0 in float64; 1e-50 + (3 − 3) is right.
     """
     pairs: list[tuple[Any, Any]] = [(prior.classes, posterior.classes)]
-    pairs += [(block, posterior.blocks[name]) for name, block in prior.blocks.items()]
+    pairs += [(block.inner, posterior.blocks[name].inner) for name, block in prior.blocks.items()]
     for before, after in pairs:
-        before, after = (getattr(one, "block", one) for one in (before, after))
         for name, declared in before.fields_.items():
             if declared.support in (COUNT, AMOUNT):
                 value, grown = getattr(before, name), getattr(after, name)
@@ -239,11 +80,8 @@ def _tables_by_refits(
     log_prior, found = np.empty(r.shape), {name: np.empty(r.shape) for name in parts}
     for i in range(r.shape[0]):
         row = {name: x[[i]].astype(float) for name, x in rows.items()}
-        left = held - prior.suffstats(row, r[[i]])
-        n = np.where(left.n > _ROUNDING * held.n, left.n, 0)
-        blocks = {name: _floored(stats, held.blocks[name]) for name, stats in left.blocks.items()}
         with np.errstate(divide="ignore", invalid="ignore"):
-            posterior = prior.update(Statistics(n, blocks))
+            posterior = prior.update(remaining(held, prior.suffstats(row, r[[i]])))
         for name, block in prior.blocks.items():
             if block.is_improper and (why := undefined(posterior.blocks[name])):
                 raise ValueError(
@@ -254,15 +92,6 @@ def _tables_by_refits(
         for name, table in zip(parts, posterior.log_parts(row, list(parts.values())), strict=True):
             found[name][i] = table[0]
     return log_prior, found
-
-
-def _floored(left: Any, held: Any) -> Any:
-    """Statistics in which what rounding has left of a weight, a total or a sum of squares is 0."""
-    names = [name for name in ("n", "total", "ss") if hasattr(left, name)]
-    pairs = {name: (getattr(left, name), getattr(held, name)) for name in names}
-    if any(one.shape != two.shape for one, two in pairs.values()):
-        return left
-    return replace(left, **{k: np.where(abs(one) > _ROUNDING * abs(two), one, 0) for k, (one, two) in pairs.items()})
 
 
 def loo(
@@ -313,80 +142,35 @@ def loo(
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     place = None if groups is None else _places(groups, len(y))
-    index = estimator._class_index(y)
-    rows, r = estimator._rows(X), one_hot(index, len(estimator.classes_), weights)
-    estimator._without(_what_is_checked(estimator, rows, r))
-    posterior = estimator.posterior_
-    log_prior, parts = _tables(estimator, rows, r, place, prior == "refit")
-    total = log_prior
-    for table in parts.values():
-        total = total + table
-    return LooResult(
-        estimator.classes_,
-        index,
-        weights,
-        total,
-        log_prior,
-        functools.partial(posterior.log_joint, rows),
-        None if list(parts) == ["x"] else parts,
-        prior,
-    )
+    rows, index = estimator._rows(X), estimator._class_index(y)
+    check_known(estimator, rows, one_hot(index, len(estimator.classes_), weights))
+    return leave_out(estimator, rows, index, weights, place, prior)
 
 
-def copies(X: Any, y: Any) -> np.ndarray:
-    """Group labels of rows that are the same, label included: `groups` under which copies leave together.
-
-    A row that occurs more than once is predicted by its own copies, which makes leave-one-out too good. So are rows
-    that a sampler repeated.
+def leave_out(
+    estimator: Any,
+    rows: Rows,
+    index: np.ndarray,
+    weights: np.ndarray,
+    place: np.ndarray | None,
+    prior: str,
+    scores: bool = False,
+) -> LooResult:
+    """`loo` of encoded rows that were fitted.
 
     Parameters
     ----------
-    X : (n, d) array, sparse matrix or data frame; missing cells are equal to each other
-    y : (n,) labels
-
-    Returns
-    -------
-    (n,) integers 0 … g−1 in the order of first occurrence, equal where row and label are; g = n if no row has a copy
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesnb.sampling.loo import copies
-    >>> copies(np.array([[1.0, np.nan], [2.0, 3.0], [1.0, np.nan], [1.0, np.nan]]), ["a", "a", "a", "b"])
-    array([0, 1, 0, 2])
+    rows, index, weights : rows by block, class and weight of each
+    place : (n,) group of each row, 0 … g−1; None where each row leaves alone
+    scores : True may leave out terms of a row that are the same in all classes: enough for class probabilities
     """
-    import pandas as pd
-
-    def codes(column: Any) -> np.ndarray:
-        return pd.factorize(column if hasattr(column, "dtype") else np.asarray(column, dtype=object))[0]
-
-    labels = codes(y)
-    if len(labels) != (X.shape[0] if hasattr(X, "shape") else len(X)):
-        raise ValueError(f"`y` has {len(labels)} labels, and `X` another number of rows; give each row its label")
-    if sparse.issparse(X):
-        x = sparse.csr_array(X)
-        if not x.has_canonical_format:
-            x = x.copy()
-            x.sum_duplicates()
-        if not x.data.all():
-            x = x.copy()
-            x.eliminate_zeros()
-        values = np.where(np.isnan(x.data), np.nan, x.data).astype(float)  # NaN has one form
-        ends = x.indptr
-        keys = [x.indices[start:end].tobytes() + values[start:end].tobytes() for start, end in itertools.pairwise(ends)]
-        found = pd.factorize(np.array(keys, dtype=object))[0]
-        return pd.factorize(found * (labels.max(initial=0) + 2) + labels)[0]
-    if hasattr(X, "columns"):
-        table = np.stack([codes(X.iloc[:, j] if hasattr(X, "iloc") else X[c].to_numpy()) for j, c in enumerate(X)], 1)
-    else:
-        table = np.asarray(X)
-        if table.dtype.kind not in "biuf":
-            table = np.stack([codes(column) for column in table.T], 1)
-        elif table.dtype.kind == "f":
-            table = np.where(np.isnan(table), np.nan, table + 0)  # −0 is 0, and NaN has one form
-    table = np.ascontiguousarray(table)
-    whole = np.concatenate([table.view(np.uint8).reshape(len(table), -1), labels[:, None].view(np.uint8)], 1)
-    return pd.factorize(np.array([row.tobytes() for row in whole], dtype=object))[0]
+    r = one_hot(index, len(estimator.classes_), weights)
+    log_prior, parts = _tables(estimator, rows, r, place, prior == "refit", scores)
+    total = log_prior
+    for table in parts.values():
+        total = total + table
+    by_part = None if list(parts) == ["x"] else parts
+    return LooResult(estimator.classes_, index, weights, total, log_prior, estimator.posterior_, rows, by_part, prior)
 
 
 def _places(groups: Any, n: int) -> np.ndarray:
@@ -403,7 +187,7 @@ def _places(groups: Any, n: int) -> np.ndarray:
 
 
 def _tables(
-    estimator: Any, rows: Rows, r: Sparse, place: np.ndarray | None, refit: bool
+    estimator: Any, rows: Rows, r: Sparse, place: np.ndarray | None, refit: bool, scores: bool = False
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """log p(y = c | D₋ᵢ), (n, c), and log p(x_i,part | y = c, D₋ᵢ), (n, c) by name of the part.
 
@@ -418,7 +202,9 @@ def _tables(
             parts = estimator._blocks_of_parts()
             if estimator.prior_.is_improper or _needs_refits(estimator.prior_, posterior):
                 return _tables_by_refits(estimator, rows, r, parts)
-            return log_prior, dict(zip(parts, posterior.log_loo_parts(rows, r, list(parts.values())), strict=True))
+            settings = {"scores": True} if scores and isinstance(posterior, NaiveBayes) else {}
+            tables = posterior.log_loo_parts(rows, r, list(parts.values()), **settings)
+            return log_prior, dict(zip(parts, tables, strict=True))
         place, leaving, copied = np.arange(r.shape[0]), r, np.ones(r.shape[0], bool)
     else:
         together = one_hot(place, int(place.max(initial=-1)) + 1)
@@ -507,7 +293,7 @@ class _Part:
             table[alone] = self._each_row(first)[np.searchsorted(rows, place[alone])]
         for at in _members(place, np.flatnonzero(~alone)):
             own, w = {name: x[at] for name, x in self.rows.items()}, self.r[at]
-            left = self.held - self.prior.suffstats(own, w)
+            left = remaining(self.held, self.prior.suffstats(own, w))
             if not isinstance(self.prior, NaiveBayes):
                 table[at] = self.prior.update(left).log_parts(own, [list(own)])[0]
                 continue
@@ -540,7 +326,7 @@ class _Part:
             return (piece.toarray() if sparse.issparse(piece) else piece).astype(self.r.dtype, copy=False)
 
         totals = stack([block.suffstats(cut(at), self.r[at]) for at in chunks])
-        others = complements(totals, c, lambda total: _remaining(held, total))
+        others = complements(totals, c, lambda total: remaining(held, total))
 
         def tables(k: int) -> list[np.ndarray]:
             at = chunks[k]
@@ -579,51 +365,3 @@ def _by_group(block: Any, x: np.ndarray, r: Sparse, group: np.ndarray, g: int) -
         for whole, leaf in zip(leaves(stats), leaves(one), strict=True):
             whole[cell[at[0]]] = leaf[0]
     return stats
-
-
-def _remaining(held: Any, given: Any) -> Any:
-    """Statistics of the rows fitted that are not given; weights that cancel to rounding leave exact zeros."""
-    left = held - given
-    if isinstance(left, Moments | Scatter):  # they see to it
-        return left
-    return map_leaves(lambda leaf, whole: np.where(abs(leaf) > 1e-12 * abs(whole), leaf, 0), left, held)
-
-
-def stack(stats: list[Any]) -> Any:
-    """Statistics (c, …) of several sets of rows as one, their classes in turn."""
-    return map_leaves(lambda *leaf: np.concatenate(leaf), *stats)
-
-
-def take(stats: Any, sets: Any, c: int) -> Any:
-    """Some of the sets of stacked statistics."""
-    return map_leaves(lambda leaf: leaf.reshape(-1, c, *leaf.shape[1:])[sets].reshape(-1, *leaf.shape[1:]), stats)
-
-
-def complements(stats: Any, c: int, outside: Callable[[Any], Any]) -> Any:
-    """For each of g stacked sets of rows the statistics of all other rows, (g · c, …).
-
-    Up a binary tree go sums of pairs; down goes what is outside of a branch: what is outside of its parent, and its
-    sibling. So it takes 3 g additions and not one subtraction.
-
-    Parameters
-    ----------
-    stats : (g · c, …) statistics
-    outside : from the statistics of all sets (c, …) to those of the rows that are in none of them
-    """
-    g = next(leaves(stats)).shape[0] // c
-    full = 1 << max(g - 1, 0).bit_length()
-    level = map_leaves(lambda leaf: np.pad(leaf, [(0, (full - g) * c)] + [(0, 0)] * (leaf.ndim - 1)), stats)
-    pairs = []
-    while next(leaves(level)).shape[0] > c:
-        pairs.append((take(level, slice(0, None, 2), c), take(level, slice(1, None, 2), c)))
-        level = pairs[-1][0] + pairs[-1][1]
-    found = outside(level)
-    for left, right in reversed(pairs):
-        both = found + right, found + left
-        found = map_leaves(lambda a, b: _interleaved(a, b, c), *both)
-    return take(found, slice(g), c)
-
-
-def _interleaved(a: np.ndarray, b: np.ndarray, c: int) -> np.ndarray:
-    sets = [leaf.reshape(-1, 1, c, *leaf.shape[1:]) for leaf in (a, b)]
-    return np.concatenate(sets, 1).reshape(-1, *a.shape[1:])

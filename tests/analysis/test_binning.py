@@ -186,7 +186,7 @@ def test_many_bins_against_a_table_of_the_best_with_each_number_of_bins(rng):
 
 
 def test_the_criterion_is_boulles(rng):
-    """Boullé (2006), theorem 1, evaluated with binomials and factorials, is minus the evidence for α = 1."""
+    """The criterion of Boullé (2006), evaluated with binomials and factorials, is minus the evidence for α = 1."""
     X, y = load_iris(return_X_y=True)
     binner = EvidenceBinner().fit(X, y)
     for j, edges in enumerate(binner.edges_):

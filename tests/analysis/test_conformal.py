@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bayesnb import (
     BernoulliNB,
+    CalibratedClassifierLOO,
     CategoricalNB,
     ComplementNB,
     ConformalClassifierLOO,
@@ -29,6 +30,7 @@ from bayesnb import (
     KernelNB,
     MixedNB,
     MultinomialNB,
+    OneDependenceNB,
     PoissonNB,
 )
 from bayesnb.analysis import conformal
@@ -55,6 +57,13 @@ ALL = [
     MixedNB([("n", GaussianNB(), [0, 1]), ("k", CategoricalNB(min_categories=9), [2, 3])]),
     MixedNB([("g", GaussianNB(prior=PRIOR), [0, 1]), ("k", BernoulliNB(binarize=3), [2, 3])]),
     MixedNB([("by class", dict.fromkeys("abc", GaussianNB()) | {"b": ExponentialNB()}, slice(None))]),
+    OneDependenceNB(min_categories=9),
+]
+BY_REFITS = [  # something in them is fitted to all rows at once
+    CalibratedClassifierLOO(GaussianNB()),
+    CalibratedClassifierLOO(GaussianNB(prior=PRIOR), prior="refit"),
+    CalibratedClassifierLOO(OneDependenceNB(min_categories=9)),
+    OneDependenceNB(min_categories=9, weights="loo"),
 ]
 SEPARABLE = [ALL[k] for k in (0, 1, 2, 6, 8, 9, 17)]
 
@@ -86,7 +95,8 @@ def smaller_than(own, other):
 
 
 def refit(nb, X, y, classes):
-    return clone(nb).partial_fit(X, y, classes=classes)
+    nb = clone(nb)
+    return nb.partial_fit(X, y, classes=classes) if hasattr(nb, "partial_fit") else nb.fit(X, y)
 
 
 def cross_by_refits(nb, X, y, new):
@@ -111,7 +121,7 @@ def full_by_leaving_out(nb, X, y, new):
     return smaller
 
 
-@pytest.mark.parametrize("nb", ALL, ids=repr)
+@pytest.mark.parametrize("nb", ALL + BY_REFITS, ids=repr)
 def test_cross_is_n_refits(nb, table):
     X, y, new, _ = table
     classifier = ConformalClassifierLOO(nb).fit(X, y)
@@ -358,8 +368,16 @@ def test_what_is_refused(table):
             ConformalClassifierLOO(GaussianNB(), **settings).fit(X, y, groups=y)
     with pytest.raises(ValueError, match="`groups` is 7 in all rows"):
         ConformalClassifierLOO(GaussianNB()).fit(X, y, groups=[7] * 14)
-    with pytest.raises(TypeError, match="sample_weight"):
+    with pytest.raises(
+        TypeError, match=r"`sample_weight` was given.*a row that counts twice is a copied row.*`groups`"
+    ):
         ConformalClassifierLOO(GaussianNB()).fit(X, y, sample_weight=np.ones(14))
+    ConformalClassifierLOO(GaussianNB()).fit(X, y, sample_weight=None)
+    with pytest.raises(TypeError, match="`fit` takes X, y and groups, not 'weights'"):
+        ConformalClassifierLOO(GaussianNB()).fit(X, y, weights=np.ones(14))
+    for nb in (CalibratedClassifierLOO(GaussianNB()), OneDependenceNB(weights="loo", min_categories=9)):
+        with pytest.raises(ValueError, match=r"no `partial_fit` and `loo`.*a map .* was fitted without it"):
+            ConformalClassifierLOO(nb, method="full").fit(X, y)
 
 
 def test_the_example_of_the_docstring():

@@ -209,6 +209,16 @@ def test_a_weight_written_in_two_ways_is_forgotten():
     assert nb.class_count_[0] == 0 and (nb.statistics_.blocks["x"].ss[0] == 0).all()
 
 
+def test_little_beside_much_is_not_nothing():
+    """What is left is small beside what is gone, and no rounding: a small amount, or a small weight."""
+    X, y, w = [[0.0, 0.8], [1.0, 1e12], [4.0, 0.8]], [1, 1, 0], [0.1, 1.0, 0.3]
+    nb = MultinomialNB().partial_fit(X, y, [0, 1], w).forget(X[1:2], y[1:2], w[1:2])
+    assert_same(nb, MultinomialNB().partial_fit([X[0], X[2]], [1, 0], [0, 1], [0.1, 0.3]), np.array(X))
+    assert nb.forget(X[:1], y[:1], w[:1]).class_count_[1] == 0
+    nb = GaussianNB().fit([[1.0], [2.0], [3.0]], [0, 0, 1], [1e13, 0.5, 1.0]).forget([[1.0]], [0], [1e13])
+    np.testing.assert_array_equal(nb.class_count_, [0.5, 1.0])
+
+
 # --- batches that are too large to be summed exactly ----------------------------------------------------------------
 
 

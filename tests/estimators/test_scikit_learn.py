@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, MultinomialNB, PoissonNB
+from bayesnb import BernoulliNB, CategoricalNB, FamilyNB, GaussianDA, GaussianNB, MultinomialNB, PoissonNB, families
 from bayesnb.estimators import ComplementNB, ExponentialNB, GeometricNB, KernelNB
 
 ALL = [
@@ -32,6 +32,10 @@ ALL = [
     GaussianDA(covariance="identity"),
     KernelNB(),
     KernelNB(bandwidth="nrd0"),
+    FamilyNB(families.GammaPoisson(1.0, 1.0)),
+    FamilyNB(families.NormalInverseGamma(0.0, 0.1, 1.0, 1.0), estimate="mean"),
+    FamilyNB(families.LogNormal(0.0, 0.1, 1.0, 1.0)),
+    FamilyNB(families.DirichletCategorical(np.ones((1, 1, 20)))),
 ]
 
 REAL_NUMBERS = "feeds real numbers, which are refused; see test_behaviour.py for the same law on whole numbers"

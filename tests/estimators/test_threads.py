@@ -39,7 +39,7 @@ from bayesnb.analysis.averaging import FeatureAverage
 from bayesnb.analysis.decisions import CostClassifier
 from bayesnb.analysis.half_labelled import HalfLabelledClassifier
 from bayesnb.analysis.selection import ForwardSelection
-from bayesnb.estimators._base import JointClassifier
+from bayesnb.estimators._state import JointClassifier
 from bayesnb.naive_bayes import NaiveBayes
 
 EVERY = [
@@ -403,7 +403,7 @@ def methods_of_estimators():
 def test_every_method_learns_at_once_or_reads_one_state():
     """A public method of an estimator needs `all_or_nothing` or `reads_one_state`, or it may mix two states."""
     plain = {
-        "bayesnb.estimators._base.JointClassifier.predict_joint_log_proba",  # for estimators to define
+        "bayesnb.estimators._state.JointClassifier.predict_joint_log_proba",  # for estimators to define
         "bayesnb.estimators.mixed.MixedNB.get_params",  # of the caller's own list of parts
         "bayesnb.drop_in._DropIn.decision_function",  # raises whatever the state
     }

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from bayesnb import BernoulliNB, ComplementNB, MultinomialNB, load
-from bayesnb.estimators import _base
+from bayesnb.estimators import _state
 
 N, D = 120, 4000
 CLASSES = np.array(["ant", "bee", "cow"])
@@ -93,7 +93,7 @@ def test_what_waits_is_bounded(rows, monkeypatch):
         most = max(most, held)
     assert most > 3 * D - 2 * X.nnz
     assert nb.class_count_.sum() == 30 * N
-    monkeypatch.setattr(_base, "_MOST_WAITING", 50)
+    monkeypatch.setattr(_state, "_MOST_WAITING", 50)
     one = MultinomialNB()
     cell = sparse.csr_array(([1.0], ([0], [3])), (1, D))
     for _ in range(60):

@@ -69,7 +69,7 @@ def test_moments_of_several_blocks_add(names: tuple[str, ...], rng: np.random.Ge
         )
 
 
-SKEWED = [f for f in FAMILIES if hasattr(type(f.prior(np.random.default_rng(0), D)), "log_third_cumulant")]
+SKEWED = [f for f in FAMILIES if f.prior(np.random.default_rng(0), D).log_third_cumulant(np.zeros((1, D))) is not None]
 
 
 @pytest.mark.parametrize("family", SKEWED, ids=lambda family: family.name)

@@ -362,6 +362,37 @@ def test_what_cannot_have_been_fitted_is_refused(table):
         GaussianNB().fit(X, y).loo(X, y, groups=[np.nan, *y[1:]])
 
 
+@pytest.mark.parametrize("nb", [GaussianNB(), GaussianNB(variance="pooled"), GaussianDA()], ids=repr)
+def test_far_rows_that_were_never_fitted_are_refused(nb, table):
+    """Their weights are those of rows fitted; their squares are more than all rows have."""
+    X, y, w = table
+    holes = np.where(np.random.default_rng(1).random(X.shape) < 0.2, np.nan, X)
+    for rows in (X,) if isinstance(nb, GaussianDA) else (X, holes):
+        fitted = clone(nb).fit(rows, y, w)
+        for some in (slice(3), slice(None)):  # a few of the weights, and all
+            far = rows.copy()
+            far[some] += np.where(y[some] == "a", 50, -50)[:, None]
+            with pytest.raises(ValueError, match="would leave negative squares"):
+                fitted.loo(far[some], y[some], w[some])
+            fitted.loo(rows[some], y[some], w[some])
+    moved = clone(nb).fit(X, y).loo  # the same squares about another mean
+    with pytest.raises(ValueError, match="would leave negative squares"):
+        moved(X + 50, y)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_posterior_bandwidths_without_the_row_or_its_group(grouped, table):
+    X, y, w = (part[:12] for part in table)
+    groups = np.arange(len(y)) // (3 if grouped else 1)
+    fitted = KernelNB(bandwidth="posterior").fit(X, y, w)
+    found = fitted.loo(X, y, w, prior="refit", groups=groups if grouped else None).log_joint
+    for i in range(len(y)):
+        others = groups != groups[i]
+        fresh = KernelNB(bandwidth="posterior").partial_fit(X[others], y[others], np.unique(y), w[others])
+        want = fresh.posterior_.log_joint(fresh._encode(X[[i]]))[0]
+        np.testing.assert_allclose(found[i], want, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("nb", [*ALL, KernelNB(), KernelNB(bandwidth="nrd0")], ids=repr)
 def test_groups_under_the_prior_that_is_kept(nb, table):
     """Groups of one to five rows in any order, one of them of equal rows."""

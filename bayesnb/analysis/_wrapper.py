@@ -1,0 +1,45 @@
+"""A classifier that fits an estimator, and predicts as that estimator does."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+
+class AbstractWrapper(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Prediction by the fitted `estimator_`; `fit` is the subclass's."""
+
+    estimator: Any
+    estimator_: Any
+    classes_: np.ndarray
+
+    def _take_over(self, fitted: Any) -> None:
+        """Hold a fitted estimator, and what it knows of classes and columns."""
+        self.estimator_, self.classes_ = fitted, fitted.classes_
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(fitted, name):
+                setattr(self, name, getattr(fitted, name))
+            elif hasattr(self, name):
+                delattr(self, name)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Label with the largest probability for each row, (n,)."""
+        check_is_fitted(self)
+        return self.estimator_.predict(X)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """p(y = c | x_i) of the fitted estimator, (n, c)."""
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(X)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """log p(y = c | x_i) of the fitted estimator in nats, (n, c)."""
+        check_is_fitted(self)
+        return self.estimator_.predict_log_proba(X)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
+        return tags

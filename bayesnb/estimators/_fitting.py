@@ -1,0 +1,390 @@
+"""Fitting: rows become statistics, and statistics condition the prior."""
+
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import Tags, assert_all_finite
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from .._pytree import kept_inside, leaves, map_leaves, tell_jax
+from .._registry import ESTIMATORS, register
+from .._rows import csr_slice
+from .._support import SIMPLEX, as_numbers, shortened
+from .._typing import Sparse
+from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
+from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
+from ._forgetting import without
+from ._input import (
+    MOST_WEIGHT,
+    alike,
+    boolean,
+    checked_labels,
+    classes_of,
+    concentration,
+    cut_rows,
+    naming,
+    positive,
+    weights_of,
+)
+from ._state import BLOCK, JointClassifier, LazyPosterior, all_or_nothing, laid_out, reads_one_state
+
+_EXTREME = 1e280  # of a sum: what an infinite cell makes of it is beyond
+_MOST_TOTAL = 1e304  # of a statistic: x log x is a number
+
+
+class AbstractFitted(JointClassifier):
+    """What an estimator learns: its encoding, its statistics, and the prior and posterior that follow from them.
+
+    A subclass says how its input becomes rows (`_rows`), which prior belongs to the statistics (`_blocks`), and how
+    drawn rows become input again (`_as_input`). The parameters of the class prior are read from attributes.
+    """
+
+    estimate: str
+    class_alpha: Any
+    alpha: Any
+    force_alpha: bool
+    _conditioned: LazyPosterior
+    _checks_slices = False  # whether an infinite cell shows in what is computed, so that nobody has to look for it
+    _waits = False  # whether batches of sparse rows may wait: those of priors that do not depend on the rows
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        register(ESTIMATORS, cls)
+
+    # --- what a subclass supplies -----------------------------------------------------------------------------------
+
+    def _validate(self, X: Any, **checks: Any) -> Any:
+        """X, or X and y, as arrays, through scikit-learn's `validate_data`."""
+        raise NotImplementedError
+
+    def _validate_for_slices(self, X: Any, **checks: Any) -> Any:
+        """`_validate`, without a pass over a large table in whose sums an infinite cell shows: `_refuse_infinite`."""
+        return self._validate(X, **checks, **({"by_slices": True} if self._checks_slices else {}))
+
+    def _refuse_infinite(self, X: Any, *found: np.ndarray) -> None:
+        """Look for infinite cells in rows validated for slices, where what was found of them may come of one."""
+        if self._checks_slices and not all((abs(one) < _EXTREME).all() for one in found):
+            with naming():
+                assert_all_finite(X, allow_nan=True, estimator_name=type(self).__name__, input_name="X")
+
+    def _rows(self, X: Any) -> Rows:
+        """Validated input as columns by block; raises ValueError on values the likelihood does not know."""
+        raise NotImplementedError
+
+    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        """Prior blocks; with statistics at hand those of the data's scale, else any that can gather statistics."""
+        raise NotImplementedError
+
+    def _columns(self) -> dict[str, np.ndarray]:
+        """Positions of the columns of each block, by block."""
+        return {BLOCK: np.arange(self.n_features_in_)}
+
+    def _as_input(self, rows: dict[str, np.ndarray]) -> Any:
+        """Rows by block as an array like the one fitted."""
+        return rows[BLOCK]
+
+    def _learn_encoding(self, X: Any, reset: bool) -> None:
+        """Learn what is needed to turn input into rows, such as the levels of a feature."""
+
+    # --- fitting ----------------------------------------------------------------------------------------------------
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Condition the prior on rows and labels.
+
+        Parameters
+        ----------
+        X : (n, d) array, sparse matrix or data frame
+        y : (n,) labels of any kind
+        sample_weight : (n,) non-negative weights; an integer weight counts as that many copies of the row
+
+        Raises
+        ------
+        ValueError
+            if X or y are empty, of unequal length or hold values outside the likelihood's range, or a parameter is out
+            of range; the message names it
+        """
+        X, y = self._validate_for_slices(X, y=y, reset=True)
+        y = checked_labels(y)
+        self.classes_, index = classes_of(y)
+        self._learn_encoding(X, reset=True)
+        self._set_statistics(self._gather(X, index, sample_weight))
+        if self._conditioned.prior.is_improper:
+            _ = self._conditioned.posterior  # which says so where these rows do not make it a density
+        return self
+
+    @all_or_nothing
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows: batches in any order and grouping reach the posterior that `fit` reaches on all rows at once.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`
+        classes : all labels that will ever occur; needed at the first call
+
+        Raises
+        ------
+        ValueError
+            at the first call without `classes`, if later `classes` differ, or if y has a label outside them
+
+        Notes
+        -----
+        One thread may call `partial_fit` (or `fit`, `forget`, `merge`, `set_params`) while any number of threads
+        predict, sample, save or pickle. There are no locks. Each call reads one state from beginning to end: the one
+        before the batch, or the one after it. Several calls that have to speak of one state take it from
+        `copy.copy(estimator)`. Two threads that both learn need a lock of their own, else the rows of one may be lost.
+        """
+        first = "_conditioned" not in vars(self)
+        if first and classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit: all labels that will ever occur")
+        if classes is not None:
+            with naming("classes"):
+                labels = np.unique(checked_labels(column_or_1d(classes), "classes"))
+            if not first and not np.array_equal(labels, self.classes_):
+                before = f"the same as on last call to partial_fit, {self.classes_}"
+                raise ValueError(f"`classes` is {labels}, which is not {before}")
+        X, y = self._validate_for_slices(X, y=y, reset=first)
+        y = checked_labels(y, of_classes=True)
+        if first:
+            self.classes_ = labels
+        self._learn_encoding(X, reset=first)
+        index = self._class_index(y)
+        if self._waits and sparse.issparse(X) and X.nnz < len(self.classes_) * X.shape[1]:
+            r = self._weights(X, index, sample_weight)
+            if max(abs(X.data).max(initial=0), r.data.max()) <= MOST_WEIGHT**0.5:  # no sum of such cells overflows
+                return self._later(self._rows(X.copy())[BLOCK], r)
+        stats = self._gather(X, index, sample_weight)
+        return self._set_statistics(stats if first else self.statistics_ + stats)
+
+    def _later(self, X: Sparse, r: Sparse) -> Self:
+        """Add encoded rows whose statistics are gathered when somebody asks: O(rows), however many parameters."""
+        self._check_estimate()
+        before = vars(self).get("_conditioned", LazyPosterior(None, None))
+        self._conditioned = before.later(NaiveBayes(self._class_prior(), self._blocks(None)), X, r)
+        return self
+
+    def _fitted_state(self, name: str) -> LazyPosterior:
+        """What the rows have taught, of which JAX has to know the classes before an attribute shows it."""
+        if "_conditioned" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r} yet: call `fit` first")
+        tell_jax()
+        return self._conditioned
+
+    @property
+    @reads_one_state
+    def prior_(self) -> NaiveBayes:
+        """The prior that the rows fitted have conditioned, frozen."""
+        return self._fitted_state("prior_").prior
+
+    @property
+    @reads_one_state
+    def statistics_(self) -> Statistics:
+        """Sufficient statistics of all rows so far; it is they that are learnt, all else follows from them."""
+        return self._fitted_state("statistics_").statistics
+
+    @statistics_.setter
+    def statistics_(self, stats: Statistics) -> None:
+        self._conditioned = LazyPosterior(None, stats)
+
+    @all_or_nothing
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take rows out again: the inverse of `partial_fit`.
+
+        Raises
+        ------
+        ValueError
+            if more weight would be taken out of a class, or of a cell of counts, than it holds: such rows were never
+            fitted
+        """
+        check_is_fitted(self)
+        X, y = self._validate_for_slices(X, y=y, reset=False)
+        self._learn_encoding(X, reset=False)
+        return self._set_statistics(self._without(self._gather(X, self._class_index(y), sample_weight)))
+
+    @all_or_nothing
+    def merge(self, other: Any) -> Self:
+        """Add the rows that another estimator was fitted on: the posterior of both sets of rows.
+
+        Statistics add, so that estimators fitted on parts of the rows, on several machines or by owners who share no
+        rows, reach in any order and grouping the posterior that `fit` reaches on all rows at once.
+
+        Parameters
+        ----------
+        other : fitted estimator of the same kind, with the same hyperparameters, classes and features, which is left as
+            it is; levels of features (`CategoricalNB`) are united
+
+        Raises
+        ------
+        ValueError
+            if one of the two is not fitted, or they are not of one kind; the message names what differs
+        """
+        check_is_fitted(self)
+        self._check_mergeable(other)
+        return self._set_statistics(self._unite(other))
+
+    def _check_mergeable(self, other: Any) -> None:
+        """Raise a ValueError that names what differs between two estimators that are to be merged."""
+        if type(other) is not type(self):
+            raise ValueError(f"`other` is a {type(other).__name__}; a {type(self).__name__} merges with its own kind")
+        check_is_fitted(other)
+        theirs = other.get_params(deep=False)
+        for name, value in self.get_params(deep=False).items():
+            if not alike(value, theirs[name]):
+                raise ValueError(f"`other` has {name}={theirs[name]!r}, here it is {value!r}; fit both with the same")
+        if not np.array_equal(self.classes_, other.classes_):
+            raise ValueError(
+                f"`other` has the classes {other.classes_}, here they are {self.classes_}; give both fits all labels, "
+                "with `partial_fit(X, y, classes=…)`"
+            )
+        names, found = (getattr(one, "feature_names_in_", None) for one in (self, other))
+        if self.n_features_in_ != other.n_features_in_ or not np.array_equal(names, found):  # type: ignore[arg-type]
+            here, there = (one.n_features_in_ if n is None else n for one, n in ((self, names), (other, found)))
+            raise ValueError(f"`other` has the features {there}, here they are {here}; fit both on the same columns")
+
+    def _unite(self, other: Any) -> Statistics:
+        """Statistics of the rows of both, in an encoding that knows what either knew."""
+        return self.statistics_ + other.statistics_
+
+    def _widen(self, classes: np.ndarray) -> None:
+        """Know more classes, sorted, of which no row was there so far."""
+        at = np.searchsorted(classes, self.classes_)
+
+        def spread(leaf: np.ndarray) -> np.ndarray:
+            wide = np.zeros((len(classes), *leaf.shape[1:]), leaf.dtype)
+            wide[at] = leaf
+            return wide
+
+        self.statistics_ = map_leaves(spread, self.statistics_)
+        self.classes_ = classes
+
+    def _without(self, stats: Statistics) -> Statistics:
+        """What is left of the statistics without those of some rows; ValueError where these were never fitted."""
+        return without(self, self.statistics_, stats)
+
+    def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
+        """Statistics of validated rows with class indices."""
+        r = self._weights(X, index, sample_weight)
+        prior = NaiveBayes(self._class_prior(), self._blocks(None))
+        parts = row_slices({BLOCK: X}, prior.least_cells)
+        fractional: set[str] = set()  # blocks with cells that are no whole numbers
+
+        def gather(part: slice) -> Statistics:
+            piece, w = cut_rows(X, part), csr_slice(r, part)
+            rows = self._rows(piece)
+            stats = prior.statistics(rows, w)
+            self._refuse_infinite(piece, *leaves(stats.blocks))
+            if len(parts) == 1:
+                return prior.with_sums(stats, rows, w)
+            fractional.update(prior.fractional(stats, rows))
+            return stats
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            stats = fold_rows(gather, {BLOCK: X}, prior.least_cells)
+            if len(parts) > 1:
+                stats = prior.with_bounds(stats, r, parts[0].stop + len(parts), fractional)
+        sums = (getattr(block, name, 0) for block in stats.blocks.values() for name in ("n", "total"))
+        if not all(np.all(abs(one) <= _MOST_TOTAL) for one in sums):
+            raise ValueError("`X` has numbers so large that their sums overflow; rescale them")
+        return stats
+
+    def _weights(self, X: Any, index: np.ndarray, sample_weight: Any) -> Sparse:
+        """Weights r (n, c) of validated rows with class indices."""
+        return weights_of(X, index, len(self.classes_), sample_weight)
+
+    def _set_statistics(self, stats: Statistics) -> Self:
+        self._check_estimate()
+        stats = laid_out(stats.settled())
+        self._conditioned = LazyPosterior(NaiveBayes(self._class_prior(), self._blocks(stats)), stats)
+        return self
+
+    def _class_index(self, y: np.ndarray) -> np.ndarray:
+        """Labels as 0 … c−1; raises ValueError on a label that was not there at the fit."""
+        try:
+            index = np.searchsorted(self.classes_, y).clip(0, len(self.classes_) - 1)
+        except TypeError:  # dates among numbers
+            advice = f"do not compare with classes of {self.classes_.dtype}; pass labels of their type"
+            raise ValueError(f"y has labels of type {y.dtype}, which {advice}") from None
+        unknown = self.classes_[index] != y
+        if unknown.any():
+            found = np.unique(y[unknown])
+            raise ValueError(f"The target label(s) {found} in y do not exist in the initial classes {self.classes_}")
+        return index
+
+    @property
+    def _prior_name(self) -> str:
+        """The parameter that holds fixed class probabilities: of scikit-learn's two names the one that is used."""
+        held = {name: getattr(self, name) for name in ("class_prior", "priors") if hasattr(self, name)}
+        given = [name for name, pi in held.items() if pi is not None]
+        if len(given) == 2 and not alike(*map(np.asarray, held.values())):
+            raise ValueError(
+                f"`class_prior` is {shortened(held['class_prior'])} and `priors` is {shortened(held['priors'])}: two "
+                "names of one thing contradict each other. Leave one of them out"
+            )
+        return (given or [*held])[0]
+
+    def _class_prior(self) -> AbstractClasses:
+        """Fixed where probabilities are given, uniform where `fit_prior` is False, else Dirichlet(class_alpha)."""
+        name, c = self._prior_name, len(self.classes_)
+        given = getattr(self, name)
+        if given is not None:
+            pi = as_numbers(name, given, f"{c} probabilities that sum to 1")
+            if pi.shape != (c,):
+                raise ValueError(f"Number of priors must match number of classes, {c}; `{name}` has shape {pi.shape}")
+            if not (pi >= 0).all():
+                raise ValueError(f"Priors must be non-negative; `{name}` is {pi}")
+            if not np.isclose(pi.sum(), 1, rtol=0, atol=1e-8):
+                raise ValueError(f"The sum of the priors should be 1; `{name}` is {pi}")
+            if not SIMPLEX.holds(pi):
+                raise ValueError(f"`{name}` is {pi}; it needs {SIMPLEX.describe()}")
+            return FixedClasses(pi / pi.sum())
+        if not boolean("fit_prior", getattr(self, "fit_prior", True)):
+            return FixedClasses(np.full(c, 1 / c))
+        return DirichletClasses(np.array(positive("class_alpha", self.class_alpha, (c,))))
+
+    def _concentration(self, shape: tuple[int, ...]) -> np.ndarray:
+        """`alpha` as the concentrations of the prior, for estimators whose alpha is that of scikit-learn."""
+        return concentration(self.alpha, self.force_alpha, shape)
+
+    def _check_estimate(self) -> None:
+        if self.estimate not in ("predictive", "mean", "map", "mle"):
+            raise ValueError(f"`estimate` is {self.estimate!r}; choose 'predictive', 'mean', 'map' or 'mle'")
+
+    @property
+    @reads_one_state
+    def posterior_(self) -> NaiveBayes:
+        """The prior conditioned on all rows fitted, frozen; derived when it is first asked for."""
+        check_is_fitted(self)
+        return self._fitted_state("posterior_").posterior
+
+    @property
+    @reads_one_state
+    @kept_inside()
+    def class_count_(self) -> np.ndarray:
+        """Weight of each class, (c,)."""
+        return self.statistics_.n
+
+    @property
+    def _prior_follows_rows(self) -> bool:
+        """Whether the rows scale the prior, so that `loo` has something to take out of it."""
+        return False
+
+    def _feature_labels(self, block: str) -> dict[str, np.ndarray]:
+        """Coordinates of a block's own dimensions, in the order of its axes after the class."""
+        names = getattr(self, "feature_names_in_", None)
+        return {"feature": np.arange(self.n_features_in_) if names is None else names}
+
+    def _label(self, j: int) -> str:
+        """A column as messages call it: its name in quotes, else its number."""
+        names = getattr(self, "feature_names_in_", None)
+        return repr(str(names[j])) if names is not None else str(j)
+
+    def _dims(self, block: str, parameter: str, ndim: int) -> list[str]:
+        """Names of the axes of a parameter: the class first, unless there is only one axis."""
+        own = list(self._feature_labels(block))
+        return own[:1] if ndim == 1 else ["class", *own[: ndim - 1]]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,227 @@
+"""Input as arrays: rows, labels and hyperparameters, checked where they enter; each error names its argument."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import is_dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from pandas import DataFrame, isna
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length, validate_data
+
+from .._rows import csr_slice, distinct
+from .._support import COUNT, Support, as_numbers, checked_numbers, shortened
+from .._typing import Sparse
+from ..statistics import one_hot
+
+_NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
+MOST_WEIGHT = 1e100  # of a row; sums of larger ones could overflow
+_LARGE = 1 << 20  # cells
+_MOST_AMOUNT = np.float64(1e300)  # of a cell, of which float32 would make infinity
+
+
+# --- rows and labels ------------------------------------------------------------------------------------------------
+
+
+def refuse(estimator: Any, X: Any, bad: Any, what: str, advice: str) -> None:
+    """Raise a ValueError that names the first column with a value the likelihood does not know.
+
+    Parameters
+    ----------
+    bad : function from cells to whether each is one of them
+    """
+    found = bad(X.data if sparse.issparse(X) else X)
+    if not found.any():
+        return
+    if sparse.issparse(X):
+        columns, values = X.indices[found], X.data[found]
+    else:
+        columns, values = np.nonzero(found)[1], X[found]
+    label, value, name = estimator._label(int(columns[0])), values[0], type(estimator).__name__
+    raise ValueError(f"{what} in data passed to {name} (input X): `X` has {value:g} in column {label}; {advice}")
+
+
+def check_nonnegative(estimator: Any, X: Any, advice: str) -> None:
+    """Raise a ValueError on cells below zero, and on those whose sums and factorials would overflow."""
+    refuse(estimator, X, lambda v: v < 0, "Negative values", advice)
+    large = f"rescale it: sums and factorials of numbers beyond {_MOST_AMOUNT:g} overflow."
+    refuse(estimator, X, lambda v: v > _MOST_AMOUNT, "Values too large", large)
+
+
+def of_any_type(estimator: Any, X: Any, **checks: Any) -> Any:
+    """scikit-learn's `validate_data` for cells of any type, missing ones too; a data frame keeps the types it has."""
+    _refuse_lazy(X)
+    if not hasattr(X, "columns"):
+        return _validated(estimator, X, dtype=None, ensure_all_finite=False, **checks)
+    checks.pop("accept_sparse", None)
+    y = checks.get("y")
+    _validated(estimator, X, skip_check_array=True, **checks)
+    if not all(X.shape):
+        raise ValueError("`X` has {} rows and {} columns; at least one of each is needed".format(*X.shape))
+    if y is None:
+        return X
+    with naming():
+        y = _check_y(y, estimator=estimator)
+        check_consistent_length(X, y)
+    return X, y
+
+
+def numeric(
+    estimator: Any, X: Any, *, sparse_ok: bool, missing_ok: bool = True, by_slices: bool = False, **checks: Any
+) -> Any:
+    """scikit-learn's `validate_data` for numbers; dense rows may hold NaN unless the likelihood forbids it.
+
+    Integers and float32 stay as they are: what is computed of them is float64, some rows at a time. With `by_slices`
+    nobody looks for infinite cells of a large array here.
+    """
+    missing_ok = missing_ok and not sparse.issparse(X)
+    finite = not (by_slices and _is_large(X)) and ("allow-nan" if missing_ok else True)
+    checks |= {"dtype": _NUMBERS, "ensure_all_finite": finite}
+    return _validated(estimator, X, accept_sparse="csr" if sparse_ok else False, **checks)
+
+
+def _is_large(X: Any) -> bool:
+    """Whether a pass over X takes so long that slices are better looked through while they are in a core's cache."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype.char in "fd" and X.size >= _LARGE
+
+
+def _validated(estimator: Any, X: Any, **checks: Any) -> Any:
+    """`validate_data`; of sparse rows each cell in one piece, and no cell missing unless that is allowed."""
+    _refuse_lazy(X)
+    with naming(), np.errstate(over="ignore", invalid="ignore"):  # it sums the cells to see whether all are finite
+        found = validate_data(estimator, _with_nan(X), **checks)
+    rows, *y = found if isinstance(found, tuple) else (found,)
+    if sparse.issparse(rows):
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+        if checks["ensure_all_finite"] and not np.isfinite(rows.data).all():  # of a sparse data frame, or a sum
+            raise ValueError("`X` is sparse and has cells that are NaN or infinite; pass dense rows with NaN, or 0")
+    return (rows, *y) if y else rows
+
+
+def _refuse_lazy(X: Any) -> None:
+    """Raise a ValueError on a query of polars that has no rows yet."""
+    if type(X).__name__ == "LazyFrame":
+        raise ValueError("`X` is a LazyFrame, a query whose rows are not there yet; pass X.collect()")
+
+
+def checked_labels(y: np.ndarray, name: str = "y", of_classes: bool = False) -> np.ndarray:
+    """Labels that are all strings or all numbers, none of them missing.
+
+    Where classes are given, labels other than floats are not asked whether they might be a regression's.
+    """
+    if y.dtype.kind in "fOmM" and isna(y).any():
+        raise ValueError(f"`{name}` has missing labels (None, NaN or NA); leave them out, and their rows")
+    if y.dtype == object and not all(isinstance(label, str) for label in y):
+        kinds = ", ".join(sorted({type(label).__name__ for label in y}))
+        raise ValueError(
+            f"Unknown label type: `{name}` has objects of type {kinds}; make them all strings, or integers"
+        )
+    dense = y.dtype.kind in "iu" and y.size > 0 and int(y.max()) - int(y.min()) < y.size // 2  # several rows a label
+    if name == "y" and not dense and not (of_classes and y.dtype.kind in "biuUS"):
+        with np.errstate(invalid="ignore"):  # it casts numbers to int64, however large
+            check_classification_targets(y)
+    return y
+
+
+def weights_of(X: Any, index: np.ndarray, n_classes: int, sample_weight: Any) -> Sparse:
+    """Weights r (n, c) of validated rows with class indices."""
+    weights = None
+    if sample_weight is not None:
+        with naming("sample_weight"):
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if (most := weights.max(initial=0)) > MOST_WEIGHT:
+            raise ValueError(f"`sample_weight` has {most:g}; it needs at most {MOST_WEIGHT:g}, divide all weights")
+    return one_hot(index, n_classes, weights)
+
+
+def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct labels in order, and the place of each label among them; of small whole numbers without sorting."""
+    if y.dtype.kind in "iu":
+        low, high = int(y.min()), int(y.max())
+        if max(abs(low), abs(high)) < 1 << 62 and high - low < len(y):
+            classes, index = distinct(y.astype(np.int64) - low, high - low + 1)
+            return (classes + low).astype(y.dtype), index
+    return np.unique(y, return_inverse=True)
+
+
+def _with_nan(X: Any) -> Any:
+    """Masked cells, None and pandas.NA as NaN: scikit-learn overlooks masks, and stumbles on NA among objects."""
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.filled(X.astype(float if X.dtype.kind in "biuf" else object), np.nan)
+    if isinstance(X, np.ndarray) and X.dtype == object:
+        return np.where(isna(X), np.nan, X)
+    if isinstance(X, DataFrame):
+        for j in np.flatnonzero([isinstance(dtype, np.dtypes.ObjectDType) for dtype in X.dtypes]):
+            X = X.copy(deep=False)
+            X.isetitem(j, _with_nan(X.iloc[:, j].to_numpy()))
+    return X
+
+
+@contextmanager
+def naming(*names: str) -> Iterator[None]:
+    """Errors of scikit-learn's checks that name no argument say whose they are."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        names = names or ("X", "y")
+        if re.search(rf"\b({'|'.join(names)})\b", str(error)):
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{', '.join(f'`{name}`' for name in names)}: {error}") from error
+
+
+def cut_rows(X: Any, part: slice) -> Any:
+    """Some rows of validated input; all of them as they are, of which there is no copy to make."""
+    if part.start == 0 and part.stop >= X.shape[0]:
+        return X
+    if sparse.issparse(X) and X.format == "csr":
+        return csr_slice(X, part)
+    return X[part] if isinstance(X, np.ndarray) else _safe_indexing(X, part)
+
+
+# --- hyperparameters ------------------------------------------------------------------------------------------------
+
+
+def positive(name: str, value: Any, shape: tuple[int, ...], support: Support = COUNT) -> np.ndarray:
+    """A hyperparameter as positive floats in a range, broadcast to a shape, or a ValueError that names all three."""
+    return checked_numbers(name, value, shape, support)
+
+
+def boolean(name: str, value: Any) -> bool:
+    """A switch, or a ValueError that names it: a string or an array is neither on nor off."""
+    if isinstance(value, bool | np.bool_ | Integral):
+        return bool(value)
+    raise ValueError(f"`{name}` is {shortened(value)}; it needs to be True or False")
+
+
+def concentration(alpha: Any, force_alpha: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """scikit-learn's `alpha` and `force_alpha`, as concentrations of a Dirichlet or beta prior.
+
+    With force_alpha=False values below 1e-10 are raised to it, as in scikit-learn; a proper prior has no zeros.
+    """
+    given = as_numbers("alpha", alpha, f"numbers ({COUNT.describe()}) that broadcast to {shape}")
+    if not boolean("force_alpha", force_alpha):
+        return positive("alpha", np.maximum(given, 1e-10), shape)
+    if np.any(given == 0):
+        hint = "estimate='mle' is the estimate without smoothing"
+        raise ValueError(f"`alpha` is {alpha!r}; a prior needs alpha > 0, {COUNT.describe()}. {hint}")
+    return positive("alpha", alpha, shape)
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Whether two hyperparameters say the same: numbers, arrays, priors, estimators, and lists and mappings of them."""
+    if isinstance(a, BaseEstimator) or is_dataclass(a):
+        return type(a) is type(b) and alike(vars(a), vars(b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(alike(value, b[key]) for key, value in a.items())
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(alike, a, b))
+    return a is b or bool(np.array_equal(a, b))

@@ -1,0 +1,221 @@
+"""Prediction: tables of log p(x, y = c), and how far the posterior leaves them open."""
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from .._pytree import kept_inside, leaves, map_leaves
+from .._random import generator
+from .._special import log_normalize
+from .._typing import Scalar
+from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, by_rows
+from ._fitting import AbstractFitted
+from ._input import cut_rows
+from ._state import BLOCK, reads_one_state
+
+if TYPE_CHECKING:
+    from ..sampling.intervals import Uncertainty
+
+_DRAWN = 1 << 22  # numbers drawn at a time
+
+
+class AbstractPredicting(AbstractFitted):
+    """What an estimator predicts for rows, under its current `estimate`, and with which uncertainty."""
+
+    @reads_one_state
+    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
+        """log p(x_i, y = c) in nats, (n, c), under the current `estimate`."""
+        return self._table(X, NaiveBayes.log_joint)
+
+    @reads_one_state
+    def predict_part_log_likelihood(self, X: Any) -> dict[str, np.ndarray]:
+        """log p(x_i,part | y = c) in nats, a table (n, c) for each part, under the current `estimate`.
+
+        `predict_joint_log_proba` is `class_log_prior_` plus the sum of these tables. `MixedNB` has one table for each
+        of its `parts`, by the name of the part; all other estimators have one table, named "x". The tables of the rows
+        that were fitted, each row left out, are `loo(X, y).by_block`.
+
+        With `ComplementNB` the table is log p(x_i | y = c) of a composite likelihood, and with its `norm` the linear
+        score without `class_log_prior_`.
+        """
+        parts = self._blocks_of_parts()
+        if len(parts) == 1:
+            log_prior = np.maximum(self.class_log_prior_, np.finfo(float).min)  # −∞ in `drop_in`
+            return {name: self.predict_joint_log_proba(X) - log_prior for name in parts}
+        tables = self._table(X, lambda nb, rows, theta: nb.log_parts(rows, list(parts.values()), theta))
+        return dict(zip(parts, tables, strict=True))
+
+    def _estimators_of_parts(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
+        """Name, estimator, names of the blocks by their name in that estimator, and the class if there is only one."""
+        return [(BLOCK, self, {name: name for name in self._columns()}, None)]
+
+    def _blocks_of_parts(self) -> dict[str, list[str]]:
+        """Names of the blocks of each part."""
+        found: dict[str, list[str]] = {}
+        for name, _, blocks, _ in self._estimators_of_parts():
+            found.setdefault(name, []).extend(blocks.values())
+        return found
+
+    @kept_inside()
+    def _tie_prior(self) -> np.ndarray:
+        classes = self.posterior_.classes
+        return classes.mle(self.class_count_)["log_pi"] if self.estimate == "mle" else classes.log_predictive()
+
+    @property
+    @reads_one_state
+    def class_log_prior_(self) -> np.ndarray:
+        """log p(y = c) in nats, (c,), as prediction uses it under the current `estimate`."""
+        check_is_fitted(self)
+        theta = self._theta()
+        return self.posterior_.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"]
+
+    def _scores(self, X: Any) -> np.ndarray:
+        if type(self).predict_joint_log_proba is not AbstractPredicting.predict_joint_log_proba:
+            return self.predict_joint_log_proba(X)  # another table
+        return self._table(X, NaiveBayes.log_scores)
+
+    @kept_inside()
+    def _table(self, X: Any, method: Callable[..., np.ndarray]) -> np.ndarray:
+        check_is_fitted(self)
+        X, theta, posterior = self._validate_for_slices(X, reset=False), self._theta(), self.posterior_
+        if theta is not None and sparse.issparse(X):  # whose product reads what a column has in all classes
+            theta = map_leaves(np.asfortranarray, theta)
+
+        def table(part: slice) -> np.ndarray:
+            piece = cut_rows(X, part)
+            found = method(posterior, self._rows(piece), theta)
+            self._refuse_infinite(piece, found)
+            return found
+
+        return by_rows(table, {BLOCK: X}, posterior.least_cells)
+
+    @reads_one_state
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The discriminant whose largest value wins: for two classes the log odds of the second, (n,), in nats.
+
+        With more classes log p(y = c | x_i), (n, c). A threshold other than 0 on the log odds is a class prior moved by
+        that much: it trades precision against recall.
+        """
+        table = self._scores(X)
+        return table[:, 1] - table[:, 0] if table.shape[1] == 2 else log_normalize(table)
+
+    @reads_one_state
+    def sample_proba(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
+        """Draws of the class probabilities p(y = c | x_i, θ) over the posterior of θ, (s, n, c).
+
+        Their mean is the posterior mean of the class probability, which differs from `predict_proba`, where the joint
+        is averaged first and normalised then.
+        """
+        if not isinstance(n_draws, Integral) or n_draws < 1:
+            raise ValueError(f"`n_draws` is {n_draws!r}; it needs to be a whole number, at least 1")
+        rows, rng = self._encode(X), generator(seed)
+        size = sum(leaf.size for leaf in leaves(self.posterior_))
+        step = max(1, _DRAWN // size)
+        draws = []
+        for at in range(0, n_draws, step):
+            theta = self.posterior_.sample(rng, (min(step, n_draws - at),))
+            draws.append(np.exp(log_normalize(self.posterior_.log_joint(rows, theta))))
+        return np.concatenate(draws)
+
+    @reads_one_state
+    def predict_interval(
+        self,
+        X: Any,
+        level: Scalar = 0.9,
+        method: str = "auto",
+        n_draws: int | None = None,
+        seed: int | np.random.Generator | None = 0,
+    ) -> np.ndarray:
+        """Equal-tailed credible interval of the class probability p(y = c | x_i, θ) over the posterior of θ, (n, c, 2).
+
+        It tells how far the probability would move if the parameters were known. It belongs to the posterior, whatever
+        `estimate` says, and to `sample_proba(X).mean(0)` rather than to `predict_proba`, where the joint is averaged
+        first: the latter may lie outside.
+
+        Parameters
+        ----------
+        level : posterior mass inside, between 0 and 1
+        method : "analytic" matches the first three moments of log p(x, y = c | θ), which are closed forms, and needs
+            no draws of θ; "draws" is the interval of `n_draws` draws of all parameters; "auto" is "analytic", and
+            "draws" where the moments are no guide: see the Notes
+        n_draws : draws, by default 1,000; with "analytic" and more than two classes the number of points in c
+            dimensions, by default 1,024, rounded up to a power of two
+        seed : of the draws or of the points; the same for all rows
+
+        Raises
+        ------
+        ValueError
+            if `level`, `method` or `n_draws` is out of range
+
+        Notes
+        -----
+        The moments are exact; the shape, a shifted gamma for each class, is not. 90 % endpoints against those of 4,000
+        draws, fitted to half of the rows: 0.0001 to 0.0009 off on average (digits, breast cancer, penguins, spam
+        counts; the draws themselves are 0.0001 to 0.0009 off), with 89 to 91 % of the posterior inside. From 12 to 40
+        rows 0.0004 to 0.007, as the draws themselves. Single endpoints are off by up to 1 where a probability
+        jumps from 0 to 1 near the quantile; there two sets of draws do not agree either.
+
+        "auto" draws for KernelNB, whose analytic endpoints are 0.14 off, and where classes share a variance of less
+        than 30 degrees of freedom (0.015 to 0.02 off for 12 penguins).
+        """
+        from ..sampling.intervals import intervals
+
+        return intervals(self.posterior_, self._encode(X), level, method, n_draws, seed)
+
+    @reads_one_state
+    def uncertainty(
+        self,
+        X: Any,
+        method: str = "auto",
+        n_draws: int | None = None,
+        seed: int | np.random.Generator | None = 0,
+    ) -> "Uncertainty":
+        """Entropy of the label of each row in nats, split: fields `total`, `aleatoric`, `epistemic`, (n,) each.
+
+        `total` is the entropy of the posterior mean of p(y | x_i, θ), `aleatoric` the mean of its entropy, `epistemic`
+        the difference: the mutual information of label and parameters, which shrinks as rows are added. As with
+        `predict_interval`, whose parameters these are, all three belong to the posterior, whatever `estimate` says.
+        """
+        from ..sampling.intervals import uncertainty
+
+        return uncertainty(self.posterior_, self._encode(X), method, n_draws, seed)
+
+    @reads_one_state
+    def novelty_score(self, X: Any) -> np.ndarray:
+        """log p(x_i) in nats, (n,), under the current `estimate`: low for rows unlike those fitted.
+
+        log Σ_c p(x_i, y = c). Compare rows with rows: the level depends on units and on the number of features, and,
+        where rows have lengths of their own (counts of words), on these.
+        """
+        return np.logaddexp.reduce(self.predict_joint_log_proba(X), axis=1)
+
+    def _encode(self, X: Any) -> Rows:
+        """All rows by block, in float64."""
+        check_is_fitted(self)
+        return {name: x.astype(float, copy=False) for name, x in self._rows(self._validate(X, reset=False)).items()}
+
+    def _theta(self) -> Parameters | None:
+        """Parameters that the current estimate plugs in; None integrates them out."""
+        self._check_estimate()
+        if self.estimate == "predictive":
+            return None
+        if self.estimate == "mean":
+            return self._refined(self.posterior_.mean())
+        if self.estimate == "mle":
+            return self._refined(self.prior_.mle(self.statistics_))
+        if self.posterior_.on_boundary():
+            warnings.warn(
+                "the posterior mode has parameters on the boundary (a concentration of at most 1): probabilities of "
+                "zero, held as the smallest positive number. Use estimate='predictive', or concentrations above 1.",
+                stacklevel=3,
+            )
+        return self._refined(self.posterior_.mode())
+
+    def _refined(self, theta: Parameters) -> Parameters:
+        """A point estimate as prediction uses it; raises ValueError where it cannot be plugged in."""
+        return theta

@@ -1,0 +1,165 @@
+"""The state of an estimator, and how it is replaced: what lets a model learn in one thread while others ask it.
+
+The state of an estimator is the mapping of its attributes: hyperparameters, encoding, statistics, posterior, and what a
+derived class adds. A method that learns (`all_or_nothing`) fills a new mapping and puts it in the place of the old one
+by a single assignment. No mapping is changed once it is in place. A method that reads (`reads_one_state`) takes the
+mapping once, at its start. So a method that fails leaves the model as it was, and a model can learn in one thread while
+many others ask it: without a lock, each of them reads one state from beginning to end.
+"""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from .._pytree import kept_inside, map_leaves
+from .._special import log_normalize, most_probable
+from .._support import undefined
+from .._typing import Sparse
+from ..naive_bayes import NaiveBayes, Statistics, by_rows
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+BLOCK = "x"  # the block of an estimator that has only one
+_MOST_WAITING = 1000  # batches
+
+
+def all_or_nothing(method: Method) -> Method:
+    """A method that learns and returns the estimator: it replaces the state as a whole, or leaves it as it was."""
+
+    @functools.wraps(method)
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        learner = _with_state(self, dict(vars(self)))
+        with kept_inside():
+            method(learner, *args, **kwargs)
+        self.__dict__ = vars(learner)
+        return self
+
+    return wrapped  # type: ignore[return-value]
+
+
+def reads_one_state(method: Method) -> Method:
+    """A method, or function of an estimator, that reads one state of it, whatever another thread fits meanwhile."""
+
+    @functools.wraps(method)
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return method(_with_state(self, vars(self)), *args, **kwargs)
+
+    return wrapped  # type: ignore[return-value]
+
+
+def _with_state(estimator: Any, state: dict[str, Any]) -> Any:
+    """An estimator of the same class whose attributes are those in a mapping, which is not copied."""
+    twin = object.__new__(type(estimator))
+    twin.__dict__ = state
+    return twin
+
+
+class JointClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier that normalises a table log p(x_i, y = c)."""
+
+    classes_: np.ndarray
+    set_params = all_or_nothing(BaseEstimator.set_params)
+
+    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
+        """log p(x_i, y = c) in nats, (n, c)."""
+        raise NotImplementedError
+
+    @reads_one_state
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """log p(y = c | x_i) in nats, (n, c): the joint table normalised.
+
+        With estimate="predictive" this is the Bayes predictive p(y | x, data), parameters integrated out of the joint;
+        the average of class probabilities over the posterior is `sample_proba(X).mean(0)`, another number.
+        """
+        table = self._scores(X)
+        return by_rows(lambda part: log_normalize(table[part]), {BLOCK: table}, out=table)
+
+    @reads_one_state
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """p(y = c | x_i), (n, c); see `predict_log_proba`."""
+        return np.exp(self.predict_log_proba(X))
+
+    @reads_one_state
+    def predict(self, X: Any) -> np.ndarray:
+        """Label with the largest probability for each row, (n,); of equal ones that with the larger class prior.
+
+        Probabilities that differ by less than rounding can make them differ count as equal; equal class priors leave
+        the tie to the first label.
+        """
+        best = most_probable(self._scores(X), self._tie_prior())
+        return self.classes_[best]
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """`predict_joint_log_proba` up to a term of the row that is the same in all classes."""
+        return self.predict_joint_log_proba(X)
+
+    def _tie_prior(self) -> np.ndarray:
+        """log p(y = c), (c,): of equally probable labels that with the larger one is predicted."""
+        return np.zeros(len(self.classes_))
+
+
+@dataclass(frozen=True)
+class LazyPosterior:
+    """A prior and rows; their statistics and the posterior when they are wanted: a batch costs no pass over either.
+
+    Fields
+    ------
+    prior : None where there are only statistics
+    held : statistics of earlier rows, None where there are none
+    waiting : sparse rows, and weights (n, c), whose statistics nobody has asked for yet
+    """
+
+    prior: Any
+    held: Any
+    waiting: tuple[tuple[Sparse, Sparse], ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(vars(self))  # at once: another thread may be about to keep a posterior here
+
+    @property
+    def statistics(self) -> Any:
+        return self._counted if self.waiting else self.held
+
+    @functools.cached_property
+    @kept_inside()
+    def _counted(self) -> Statistics:
+        X, r = (sparse.vstack(parts, "csr") for parts in zip(*self.waiting, strict=True))
+        rows = {BLOCK: X}
+        late = self.prior.with_sums(self.prior.suffstats(rows, r), rows, r)
+        return laid_out((late if self.held is None else self.held + late).settled())
+
+    @functools.cached_property
+    @kept_inside()
+    def posterior(self) -> Any:
+        with np.errstate(divide="ignore", invalid="ignore"):  # of an improper prior, where `refuse_undefined` looks
+            posterior = self.prior.update(self.statistics)
+        return refuse_undefined(self.prior, posterior)
+
+    def later(self, prior: NaiveBayes, X: Sparse, r: Sparse) -> "LazyPosterior":
+        """The same with more rows, which wait while all that wait are few, and have fewer cells than the statistics."""
+        held, waiting = (self._counted, ()) if "_counted" in vars(self) else (self.held, self.waiting)
+        more = LazyPosterior(prior, held, (*waiting, (X, r)))
+        if len(more.waiting) < _MOST_WAITING and sum(rows.nnz for rows, _ in more.waiting) < r.shape[1] * X.shape[1]:
+            return more
+        return LazyPosterior(prior, more.statistics)
+
+
+def laid_out(stats: Statistics) -> Statistics:
+    """Statistics in one layout: the last bits of a sum depend on it, and a file or a pickle would change it."""
+    return map_leaves(np.ascontiguousarray, stats)
+
+
+def refuse_undefined(prior: Any, posterior: Any) -> Any:
+    """The posterior, or a ValueError where an improper prior and few rows do not make it a density."""
+    for name, block in prior.blocks.items():
+        if block.is_improper and (why := undefined(posterior.blocks[name])):
+            raise ValueError(
+                f"`prior` is improper, and with the rows so far the posterior is no density: {why}. Nothing can be "
+                "predicted from it; give more rows of every class, or a proper prior"
+            )
+    return posterior

@@ -1,0 +1,143 @@
+"""Naive Bayes of any conjugate family, one of the user's own among them."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Tags
+
+from .._support import GIVEN_TOTALS, checked_prior, shortened
+from ..base import AbstractConjugate
+from ..naive_bayes import NaiveBayes, Rows, Statistics
+from ..statistics import Moments
+from ._base import AbstractNB
+from ._input import check_nonnegative, numeric, refuse
+from ._state import BLOCK
+from .gaussian import refuse_overflow
+
+
+class FamilyNB(AbstractNB):
+    """Naive Bayes with the likelihood of any conjugate family: x_i | y_i = c ~ family with parameters θ_c.
+
+    Parameters
+    ----------
+    family : instance of a subclass of `families.AbstractConjugate`, such as `families.GammaPoisson(1.0, 0.5)`
+        the prior. Its fields are numbers, or arrays that broadcast to the axes that the family declares, (class,
+        feature) as a rule. It does not change with the rows
+    estimate : "predictive" (default), "mean", "map" or "mle"
+        what prediction uses; "predictive" integrates the parameters out
+    fit_prior : bool, default True
+        learn the class probabilities; False makes them equal
+    class_prior : (c,), optional
+        fixed class probabilities
+    class_alpha : float or (c,), default 1
+        Dirichlet concentration of the class probabilities, used while they are learnt
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them
+    log_evidence_ : log p(X, y), nats
+    coef_, intercept_ : linear discriminant, where the family has one
+    categories_, n_categories_ : levels 0 … K−1 of every feature and their number, where cells are levels
+
+    Notes
+    -----
+    Provisional: a later release may change names and signatures. What cells may be, whether they may be missing and
+    whether rows may be sparse is what the family says. A saved model is loaded after the module that defines its family
+    has been imported. "How to add a family" in the documentation defines one.
+
+    Examples
+    --------
+    >>> from bayesnb import FamilyNB, families
+    >>> nb = FamilyNB(families.GammaPoisson(a=1.0, b=0.5)).fit([[0, 2], [1, 5], [7, 1]], ["few", "few", "many"])
+    >>> nb.predict([[6, 1]]).tolist()
+    ['many']
+    >>> nb.prior_.blocks["x"].b.shape
+    (2, 2)
+    """
+
+    def __init__(
+        self,
+        family: Any,
+        *,
+        estimate: str = "predictive",
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        class_alpha: Any = 1.0,
+    ) -> None:
+        self.family = family
+        self.estimate = estimate
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.class_alpha = class_alpha
+
+    @property
+    def _family(self) -> AbstractConjugate:
+        """The family; ValueError on what is none, or knows no rows of a class."""
+        if not isinstance(self.family, AbstractConjugate):
+            raise ValueError(
+                f"`family` is {shortened(self.family)}; it needs an instance of a conjugate family, such as "
+                "families.GammaPoisson(1.0, 1.0)"
+            )
+        if self.family.is_composite or not self.family.fields_:
+            raise ValueError(
+                f"`family` is a {type(self.family).__name__}, which has a composite likelihood or declares no "
+                "`fields_`; FamilyNB needs a density of rows, and the support and axes of every field"
+            )
+        return self.family
+
+    def _validate(self, X: Any, **checks: Any) -> Any:
+        family = self._family
+        return numeric(self, X, sparse_ok=family.cells_.sparse, missing_ok=family.gaps, **checks)
+
+    def _rows(self, X: Any) -> Rows:
+        name, cells = type(self._family).__name__, self._family.cells_
+        advice = f"a cell of {name} is {cells.describe()}. Choose another family, or prepare the column."
+        if cells.kind != "real":
+            check_nonnegative(self, X, advice)
+            what = "Values that are not whole numbers" if cells.whole else "Values that the family does not know"
+            refuse(self, X, lambda v: cells.wrong(v, self._n_levels), what, advice)
+        return {BLOCK: X}
+
+    @property
+    def _n_levels(self) -> int | None:
+        """The length of the axis "level", where a field has one."""
+        axes = ((name, field.axes) for name, field in self._family.fields_.items())
+        return next((np.shape(getattr(self.family, name))[-1] for name, found in axes if found[-1] == "level"), None)
+
+    def _learn_encoding(self, X: Any, reset: bool) -> None:
+        if self._n_levels is not None:
+            self.categories_ = [np.arange(self._n_levels)] * X.shape[1]
+            self.n_categories_ = np.full(X.shape[1], self._n_levels)
+
+    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        if stats is not None and isinstance(stats.blocks[BLOCK], Moments):
+            refuse_overflow(self, stats.blocks[BLOCK])
+        sizes = {"class": len(self.classes_), "feature": self.n_features_in_}
+        return {BLOCK: checked_prior("family", self._family, sizes)}
+
+    def _draw(self, model: NaiveBayes, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
+        if self._family.cells_.measure == GIVEN_TOTALS:  # rows as long as those fitted are on average
+            stats = self.statistics_
+            given["length"] = round(stats.blocks[BLOCK].n.sum() / max(stats.n.sum(), 1))
+        return super()._draw(model, rng, y, **given)
+
+    def _feature_labels(self, block: str) -> dict[str, np.ndarray]:
+        names = super()._feature_labels(block)["feature"]
+        return {"feature": names, "feature_": names, "level": np.arange(self._n_levels or 0)}
+
+    def _dims(self, block: str, parameter: str, ndim: int) -> list[str]:
+        axes = self._blocks(None)[BLOCK].sites()[parameter].axes
+        event = iter(["level"] if "feature" in axes else ["feature", "feature_"])
+        return [next(event) if axis == "event" else axis for axis in axes]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # any family, on the blobs of scikit-learn's checks
+        if isinstance(self.family, AbstractConjugate):
+            cells = self.family.cells_
+            tags.input_tags.allow_nan = self.family.gaps
+            tags.input_tags.sparse = cells.sparse
+            tags.input_tags.positive_only = cells.kind != "real"
+            tags.input_tags.categorical = cells.whole or cells.kind in ("levels", "yes/no")
+        return tags

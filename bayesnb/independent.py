@@ -1,0 +1,201 @@
+"""Families whose features are independent given the class: the author writes one cell, this class all tables.
+
+A cell x of class c and feature j has a statistic t(x) and a base measure h(x); the hyperparameters of its class and
+feature follow from the sum of the statistics. All else, for all classes and columns, with missing cells, weights and
+sparse rows, is derived here. A family overrides a derived method only for speed that was measured.
+"""
+
+import abc
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+
+from ._rows import as_counts, each, is_missing_free, made_dense, over_classes, own_cells, without_own
+from ._rows import rest as downdate
+from ._special import namespace
+from ._typing import Array, Float, Real, Sparse, Theta
+from .base import AbstractConjugate
+from .exact import ExactSum, moment_sums, sums_of_cells, total_sums
+from .statistics import Moments, Totals, by_class, class_totals
+
+__all__ = ["AbstractIndependent", "Cell", "downdate"]
+
+
+class Cell(NamedTuple):
+    """Statistics of one cell x of weight w, with the names of the fields of `Totals` and of `Moments`.
+
+    Fields
+    ------
+    n : w
+    total : w t(x)
+    mean : t(x)
+    ss : 0
+    log_h : w log h(x)
+    """
+
+    n: Array
+    total: Array
+    mean: Array
+    ss: Array
+    log_h: Array
+
+
+class AbstractIndependent(AbstractConjugate):
+    """Features that are independent given the class, each with parameters of its own in every class.
+
+    All array fields have the axes (class, feature). The functions of one cell take arrays that broadcast against each
+    other: cells (n, d), and the fields in the order of `fields_`. Constants that are the same for all cells are fields
+    of the dataclass that are marked static, and are read from `self`.
+    """
+
+    separable: ClassVar[bool] = True
+
+    monoid: ClassVar[type[Totals] | type[Moments]] = Totals
+    """The statistics: `Totals`, sums of t(x) and log h(x), or `Moments`, weight, mean and squares of t(x)."""
+
+    cell_likelihood: Callable[..., Array]
+    """log p(x | θ) of a cell: `cell_likelihood(x, *theta)`, parameters in the order of `parameters`."""
+
+    cell_moments: Callable[..., tuple[Array, Array]]
+    """Mean and variance over θ of log p(x | θ) of a cell: `cell_moments(x, *fields)`."""
+
+    @abc.abstractmethod
+    def updated(self, *args: Any, **kwargs: Any) -> tuple[Array, ...]:
+        """The fields after data: `updated(stats, *fields)`.
+
+        `stats` are those of `suffstats`, or a `Cell` with weight −w, which leaves a cell out. A field that is divided
+        by must not become 0 there: `downdate(kappa, -stats.n)` is κ + n, but never less than the rounding of κ. For
+        other fields with positive support this is seen to afterwards.
+        """
+
+    @abc.abstractmethod
+    def cell_predictive(self, *args: Any, **kwargs: Any) -> Array:
+        """log p(x | data) of a cell, θ integrated out: `cell_predictive(x, *fields)`."""
+
+    def statistic(self, x: Array) -> Array:
+        """t(x), the cell itself unless overridden; t(0) = 0 where rows may be sparse."""
+        return x
+
+    def log_base(self, x: Array) -> Array | None:
+        """log h(x), 0 in an empty cell; None stands for 0 everywhere."""
+        return None
+
+    def cell_third(self, *args: Any, **kwargs: Any) -> Array | None:
+        """Third cumulant over θ of log p(x | θ): `cell_third(x, *fields)`; None where intervals come from draws."""
+        return None
+
+    # --- derived ----------------------------------------------------------------------------------------------------
+
+    def _arrays(self) -> tuple[Array, ...]:
+        return tuple(getattr(self, name) for name in self.fields_)
+
+    def _filled(self, x: Array) -> Array:
+        """Cells in which a missing one, which comes as 0 and is left out later, is a value that the formulas know."""
+        return namespace(x).where(x > 0, x, 1) if self.cells_.kind == "positive" else x
+
+    def _sum(self, f: Callable[..., Array], x: Any, *fields: Array) -> Float[Array, "*s n c"]:
+        return over_classes(lambda x, *own: f(self._filled(x), *own), x, *fields)
+
+    def _known(self, f: Callable[[Array], Array], x: Any) -> Any:
+        """f of every cell, 0 in a missing one."""
+        if sparse.issparse(x):
+            return each(x, f)
+        xp = namespace(x)
+        seen = ~xp.isnan(x)
+        return xp.where(seen, f(self._filled(xp.where(seen, x, 0))), 0)
+
+    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Any:
+        """n_cj = Σ_i r_ic, Σ_i r_ic t(x_ij) and Σ_i r_ic log h(x_ij) over the observed cells; or moments of t(x)."""
+        if issubclass(self.monoid, Moments):
+            return self.monoid.of(self.statistic(x), r)
+        total = by_class(r, self._known(self.statistic, x))
+        log_h = 0 * total if self.log_base(np.ones(1)) is None else by_class(r, self._known(self._log_base, x))
+        if is_missing_free(x):
+            return Totals(np.repeat(class_totals(r)[:, None], x.shape[1], axis=1), total, log_h)
+        xp = namespace(x, r)
+        return Totals(by_class(r, (~xp.isnan(x)).astype(x.dtype)), total, log_h)
+
+    def _log_base(self, x: Array) -> Array:
+        found = self.log_base(x)
+        return 0 * x if found is None else found
+
+    def exact_sums(
+        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Any
+    ) -> dict[str, ExactSum]:
+        """The same sums, exactly."""
+        if issubclass(self.monoid, Moments):
+            return moment_sums(self.statistic(x), r)
+        missing = None if sparse.issparse(x) else np.isnan(x)
+        cells = self._known(self.statistic, x)
+        found = total_sums(cells if missing is None else np.where(missing, np.nan, cells), r)
+        if self.log_base(np.ones(1)) is not None:
+            found["log_h"] = sums_of_cells(self._known(self._log_base, x), r)
+        return found
+
+    def update(self, stats: Any) -> Self:
+        """`updated`, for all classes and features."""
+        return self._with(self.updated(stats, *self._arrays()))
+
+    def _with(self, fields: tuple[Array, ...]) -> Self:
+        return replace(self, **dict(zip(self.fields_, fields, strict=True)))  # type: ignore[type-var]
+
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """`cell_predictive`, summed over the observed cells."""
+        return self._sum(self.cell_predictive, x, *self._arrays())
+
+    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
+        """`cell_predictive` of each cell of one row, 0 where it is missing: the summands of `log_predictive`."""
+        xp = namespace(x, *self._arrays())
+        seen = ~xp.isnan(x)
+        return xp.where(seen, self.cell_predictive(self._filled(xp.where(seen, x, 0)), *self._arrays()), 0)
+
+    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """log_predictive without row i: `updated` with weight −w in the classes where the row has weight w."""
+        if self.cells_.kind == "counts":
+            return self._log_loo(as_counts(x), r)
+        return self._log_loo_dense(x, r)
+
+    @made_dense
+    def _log_loo_dense(self, x: Any, r: Any) -> Float[Array, "n c"]:
+        return self._log_loo(x, r)
+
+    def _log_loo(self, x: Any, r: Any) -> Float[Array, "n c"]:
+        def left_out(x: Array, w: Array, *fields: Array) -> Array:
+            x = self._filled(x)
+            return self.cell_predictive(x, *self._without(x, w, *fields))
+
+        def empty(w: Array, *fields: Array) -> Array:
+            return left_out(np.zeros((1, 1), w.dtype), w, *fields)
+
+        return without_own(self.log_predictive, own_cells(left_out, empty), x, r, *self._arrays())
+
+    def _without(self, x: Array, w: Array, *fields: Array) -> list[Array]:
+        """The fields without a cell of weight w; a positive one stays at least the rounding of what it was."""
+        t, log_h = self.statistic(x), self.log_base(x)
+        left = self.updated(Cell(-w, -w * t, t, 0 * t, 0 * t if log_h is None else -w * log_h), *fields)
+        xp = namespace(x, w, *fields)
+        return [
+            xp.maximum(new, xp.finfo(old.dtype).eps * abs(old)) if field.support.kind == "positive" else new
+            for new, old, field in zip(left, fields, self.fields_.values(), strict=True)
+        ]
+
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
+        """`cell_likelihood`, summed over the observed cells."""
+        return self._sum(self.cell_likelihood, x, *(theta[name] for name in self.parameters))
+
+    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+        """`cell_moments`, summed over the observed cells."""
+        mean, variance = (
+            self._sum(lambda x, *own, k=k: self.cell_moments(x, *own)[k], x, *self._arrays()) for k in (0, 1)
+        )
+        return mean, variance
+
+    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"] | None:
+        """`cell_third`, summed over the observed cells; None where there is none."""
+        fields = self._arrays()
+        if self.cell_third(namespace(*fields).ones_like(fields[0]), *fields) is None:
+            return None
+        return self._sum(self.cell_third, x, *fields)

@@ -1,0 +1,35 @@
+"""The sums over many rows as plain loops, compiled by numba when there is so much work that NumPy would take longer.
+
+Each loop stands for a formula elsewhere in the package, which is its slow twin in the tests: the function that a page
+calls decides between the two by the work at hand. Loops release Python's lock and run in the threads of `_parallel`,
+a slice of rows each. A module of loops imports numba, and is imported where it is used.
+"""
+
+import functools
+
+import numpy as np
+
+from .._parallel import repeats
+
+WORTH = 1 << 22  # cells times classes from which on loops are loaded: NumPy takes them some 20 ms and more
+_TYPES = {"float64", "float32", "int64", "uint8"}  # of cells; every other one would be compiled too
+
+
+@functools.cache
+def available() -> bool:
+    """Whether numba is there and may compile; all formulas work without it."""
+    try:
+        from numba import config
+    except Exception:  # no wheel for this Python, or a system that forbids to make code at run time
+        return False
+    return not getattr(config, "DISABLE_JIT", 0)
+
+
+def worth(work: int) -> bool:
+    """Whether compiled loops should do some work, in cells times classes, of which this is one of several pieces."""
+    return repeats() * work >= WORTH and available()
+
+
+def contiguous(x: np.ndarray) -> np.ndarray:
+    """Cells row by row in a type that loops are compiled for: as they are where that is theirs."""
+    return np.ascontiguousarray(x, x.dtype if x.dtype.name in _TYPES and x.dtype.isnative else np.float64)

@@ -1,0 +1,205 @@
+"""Sums of counts by class, and of tables that counts or levels look up; dense rows, and sparse ones as CSR has them."""
+
+from typing import Any
+
+import numpy as np
+
+from ._compile import FAST, loop
+from .gaussian import log1p
+
+_FACTORS = 16  # of rising factorials that are multiplied before a logarithm
+
+
+@loop()
+def is_whole(cells: Any) -> bool:
+    """Whether all cells that are not missing are whole numbers."""
+    fractional = 0
+    for x in cells:
+        fractional += (x == x) & (x != np.floor(x))
+    return fractional == 0
+
+
+@loop()
+def above(X: Any, threshold: float, out: Any) -> int:
+    """[x > threshold] of each cell; returns 1 if some cell is missing, 2 and more if one is infinite."""
+    n, d = X.shape
+    missing = infinite = 0
+    for i in range(n):
+        for j in range(d):
+            x = X[i, j]
+            out[i, j] = x > threshold
+            missing |= x != x
+            infinite |= (x == x) & (x - x != 0)
+    return missing + 2 * infinite
+
+
+@loop(FAST)
+def by_class(X: Any, y: Any, w: Any, out: Any) -> None:
+    """out_kj = Σ_i w_i [y_i = k] x_ij."""
+    n, d = X.shape
+    for i in range(n):
+        row, v = out[y[i]], w[i]
+        for j in range(d):
+            row[j] += v * X[i, j]
+
+
+@loop()
+def stored_by_class(ends: Any, columns: Any, cells: Any, y: Any, w: Any, out: Any) -> None:
+    """The same of sparse rows."""
+    for i in range(len(ends) - 1):
+        row, v = out[y[i]], w[i]
+        for p in range(ends[i], ends[i + 1]):
+            row[columns[p]] += v * cells[p]
+
+
+@loop()
+def levels_by_class(X: Any, y: Any, w: Any, out: Any) -> None:
+    """out_kjl = Σ_i w_i [y_i = k] [x_ij = l]; any other code is missing."""
+    n, d = X.shape
+    levels = out.shape[2]
+    for i in range(n):
+        table, v = out[y[i]], w[i]
+        for j in range(d):
+            x = X[i, j]
+            if 0 <= x < levels:
+                table[j, int(x)] += v
+
+
+@loop(FAST)
+def look_up(X: Any, weights: Any, levels: int, out: Any) -> None:
+    """out_ik = Σ_j weights[j · levels + x_ij, k] over the observed cells, eight classes at a time in registers."""
+    n, d = X.shape
+    c = out.shape[1]
+    at = np.empty(d, np.uint64)
+    for i in range(n):
+        seen = 0
+        for j in range(d):
+            x = X[i, j]
+            if 0 <= x < levels:
+                at[seen] = j * levels + int(x)
+                seen += 1
+        if c < 8:
+            for k in range(c):
+                total = 0.0
+                for p in range(seen):
+                    total += weights[at[p], k]
+                out[i, k] = total
+            continue
+        for block in range(0, c, 8):
+            k = min(block, c - 8)  # the last eight may overlap those before
+            s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
+            for p in range(seen):
+                own = weights[at[p], k : k + 8]
+                s0 += own[0]
+                s1 += own[1]
+                s2 += own[2]
+                s3 += own[3]
+                s4 += own[4]
+                s5 += own[5]
+                s6 += own[6]
+                s7 += own[7]
+            row = out[i, k : k + 8]
+            row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7] = s0, s1, s2, s3, s4, s5, s6, s7
+
+
+@loop(FAST)
+def product(X: Any, slope: Any, level: Any, out: Any) -> None:
+    """out_ik = Σ_j (x_ij slope_kj + level_kj) over the observed cells."""
+    n, d = X.shape
+    c = len(slope)
+    whole = np.zeros(c)
+    for k in range(c):
+        for j in range(d):
+            whole[k] += level[k, j]
+    for i in range(n):
+        for k in range(c):
+            own = slope[k]
+            total = 0.0
+            for j in range(d):
+                total += X[i, j] * own[j]
+            if total == total:
+                out[i, k] = total + whole[k]
+                continue
+            total = 0.0
+            for j in range(d):
+                x = X[i, j]
+                if x == x:
+                    total += x * own[j] + level[k, j]
+            out[i, k] = total
+
+
+@loop(FAST)
+def _sum_row(columns: Any, cells: Any, start: int, stop: int, most: float, weights: Any, row: Any) -> None:
+    """row_k = Σ_p min(x_p, most) weights_jk, j = columns_p: four cells at a time, for what they wait for is memory."""
+    c = len(row)
+    for k in range(c):
+        row[k] = 0.0
+    p = start
+    while p + 4 <= stop:
+        x0, x1, x2, x3 = min(cells[p], most), min(cells[p + 1], most), min(cells[p + 2], most), min(cells[p + 3], most)
+        w0, w1 = weights[np.uint64(columns[p])], weights[np.uint64(columns[p + 1])]
+        w2, w3 = weights[np.uint64(columns[p + 2])], weights[np.uint64(columns[p + 3])]
+        for k in range(c):
+            row[k] += (x0 * w0[k] + x1 * w1[k]) + (x2 * w2[k] + x3 * w3[k])
+        p += 4
+    while p < stop:
+        x, own = min(cells[p], most), weights[np.uint64(columns[p])]
+        for k in range(c):
+            row[k] += x * own[k]
+        p += 1
+
+
+@loop(FAST)
+def stored_product(ends: Any, columns: Any, cells: Any, weights: Any, out: Any) -> None:
+    """out_ik = Σ_j x_ij weights_jk of sparse rows."""
+    for i in range(len(ends) - 1):
+        _sum_row(columns, cells, ends[i], ends[i + 1], np.inf, weights, out[i])
+
+
+@loop(FAST)
+def rising(ends: Any, columns: Any, cells: Any, alpha: Any, log_alpha: Any, largest: float, out: Any) -> bool:
+    """out_ik = Σ_j log α_jk (α_jk + 1) … (α_jk + x_ij − 1), of whole counts up to `largest`; returns if all are."""
+    c = alpha.shape[1]
+    many = np.ones(c)
+    for i in range(len(ends) - 1):
+        row = out[i]
+        _sum_row(columns, cells, ends[i], ends[i + 1], 1.0, log_alpha, row)
+        used = 0
+        for p in range(ends[i], ends[i + 1]):
+            x = cells[p]
+            if x > largest or x != np.floor(x):
+                return False
+            if x <= 1.0:
+                continue
+            own = alpha[np.uint64(columns[p])]
+            for t in range(1, int(x)):
+                for k in range(c):
+                    many[k] *= own[k] + t
+                used += 1
+                if used == _FACTORS:
+                    used = 0
+                    for k in range(c):
+                        row[k] += log1p(many[k] - 1.0)
+                        many[k] = 1.0
+        if used:
+            for k in range(c):
+                row[k] += log1p(many[k] - 1.0)
+                many[k] = 1.0
+    return True
+
+
+@loop(FAST)
+def log_factorials(ends: Any, cells: Any, known: Any, length: Any, out: Any) -> bool:
+    """length_i = Σ_j x_ij and out_i = Σ_j log x_ij!, looked up; returns whether all x are whole and known."""
+    odd = 0
+    for i in range(len(ends) - 1):
+        total = spent = 0.0
+        for p in range(ends[i], ends[i + 1]):
+            x = cells[p]
+            total += x
+            if x != 1.0:
+                at = int(x) if 0 <= x < len(known) else 0
+                odd |= x != at
+                spent += known[at]
+        length[i], out[i] = total, spent
+    return odd == 0

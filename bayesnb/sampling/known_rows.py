@@ -1,0 +1,55 @@
+"""Whether rows can be among those that an estimator has learnt from: a row that is left out has to be in there."""
+
+from typing import Any
+
+import numpy as np
+
+from .._rows import is_missing_free
+from .._typing import Sparse
+from ..naive_bayes import Rows, Statistics
+from ..statistics import Moments, class_totals
+
+
+def check_known(estimator: Any, rows: Rows, r: Sparse) -> None:
+    """Raise a ValueError where removing the rows would leave negative counts or squares.
+
+    Where it does not, no single row or group of them leaves negative ones either: what they leave are the statistics of
+    the other rows given and of what is left after all, and both can be.
+
+    Parameters
+    ----------
+    rows, r : encoded rows, and their weights (n, c)
+    """
+    gone = _gone(estimator, rows, r)
+    left, held = estimator._without(gone), estimator.statistics_
+    if any(_too_far(left.blocks[name], taken, held.blocks[name]) for name, taken in gone.blocks.items()):
+        raise ValueError(
+            "`X`, `y` hold rows that were never fitted: leaving them out would leave negative squares. Give rows, "
+            "labels and weights as they were fitted"
+        )
+
+
+def _gone(estimator: Any, rows: Rows, r: Sparse) -> Statistics:
+    """Statistics of the rows; moments of complete rows in one pass about the means of all rows fitted."""
+    held, prior = estimator.statistics_, estimator.prior_
+    dense = all(isinstance(x, np.ndarray) and is_missing_free(x) for x in rows.values())
+    if not dense or not all(isinstance(one, Moments) and len(one.n) == r.shape[1] for one in held.blocks.values()):
+        return prior.suffstats(rows, r)
+    n, blocks = class_totals(r), {}
+    safe = np.where(n > 0, n, 1)[:, None]
+    for name, stats in held.blocks.items():
+        rest = rows[name] - stats.mean[r.indices]
+        shift = r.T @ rest / safe
+        squares = r.T @ np.square(rest, out=rest) - n[:, None] * shift * shift
+        blocks[name] = Moments(n[:, None] + 0 * stats.n, stats.mean + shift, np.maximum(squares, 0))
+    return Statistics(n, blocks)
+
+
+def _too_far(left: Any, taken: Any, held: Any) -> bool:
+    """Whether rows lie further out than all squares held allow: put back, they would make more of them."""
+    if not hasattr(held, "ss") or held.ss.shape != taken.ss.shape:
+        return False
+    left, taken, held = (part.moments() if hasattr(part, "moments") else part for part in (left, taken, held))
+    again = Moments(left.n, left.mean, np.maximum(left.ss, 0)) + taken
+    squares = again.ss + held.n * (again.mean - held.mean) ** 2
+    return bool((squares > (1 + 1e-3) * held.ss + held.n * (1e-6 * held.mean) ** 2).any())

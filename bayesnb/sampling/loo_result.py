@@ -1,0 +1,159 @@
+"""What leave-one-out found: tables, sums over rows with their standard errors, and ArviZ's form of them."""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._special import log_normalize
+from .._typing import Float, Shaped
+from ..naive_bayes import Rows
+
+
+@dataclass(frozen=True)
+class LooResult:
+    """Every row predicted by all others.
+
+    Attributes
+    ----------
+    classes : (c,) labels
+    index : (n,) place of each row's own label among them
+    weight : (n,) sample weights; sums over rows are weighted with them
+    log_joint : (n, c) log p(x_i, y = c | D₋ᵢ), nats
+    log_prior : (n, c) log p(y = c | D₋ᵢ), nats
+    prior : "kept" or "refit": whether row i has a share in the scale of the prior, see `loo`
+    """
+
+    classes: Shaped[np.ndarray, " c"]
+    index: Shaped[np.ndarray, " n"]
+    weight: Float[np.ndarray, " n"]
+    log_joint: Float[np.ndarray, "n c"]
+    log_prior: Float[np.ndarray, "n c"]
+    _posterior: Any = field(repr=False, compare=False)
+    _rows: Rows = field(repr=False, compare=False)
+    _parts: Mapping[str, np.ndarray] | None = field(default=None, repr=False, compare=False)
+    prior: str = "kept"
+
+    @functools.cached_property
+    def by_block(self) -> dict[str, np.ndarray]:
+        """log p(x_i,part | y = c, D₋ᵢ) in nats, (n, c) for each part: `log_joint` is `log_prior` plus their sum.
+
+        Names are those of `predict_part_log_likelihood`, which gives the same tables of new rows: the parts of MixedNB,
+        and "x" for all other estimators.
+        """
+        if self._parts is None:
+            return {"x": self.log_joint - self.log_prior}
+        return dict(self._parts)
+
+    def _own(self, table: np.ndarray) -> np.ndarray:
+        return np.take_along_axis(table, self.index[:, None], 1)[:, 0]
+
+    @functools.cached_property
+    def log_proba(self) -> Float[np.ndarray, "n c"]:
+        """log p(y = c | x_i, D₋ᵢ), nats."""
+        return log_normalize(self.log_joint)
+
+    @property
+    def proba(self) -> Float[np.ndarray, "n c"]:
+        """Class probabilities p(y = c | x_i, D₋ᵢ)."""
+        return np.exp(self.log_proba)
+
+    @property
+    def predicted(self) -> Shaped[np.ndarray, " n"]:
+        """The most probable label of each row."""
+        return self.classes[self.log_joint.argmax(1)]
+
+    @property
+    def pointwise(self) -> Float[np.ndarray, " n"]:
+        """log p(y_i | x_i, D₋ᵢ), nats, not yet weighted."""
+        return self._own(self.log_proba)
+
+    @property
+    def pointwise_joint(self) -> Float[np.ndarray, " n"]:
+        """log p(x_i, y_i | D₋ᵢ), nats, not yet weighted."""
+        return self._own(self.log_joint)
+
+    @property
+    def elpd(self) -> float:
+        """Σ_i w_i log p(y_i | x_i, D₋ᵢ), nats."""
+        return float(self.weight @ self.pointwise)
+
+    @property
+    def se(self) -> float:
+        """Standard error of `elpd`: √(n · variance of its n terms)."""
+        return _standard_error(self.weight * self.pointwise)
+
+    @property
+    def elpd_joint(self) -> float:
+        """Σ_i w_i log p(x_i, y_i | D₋ᵢ), nats."""
+        return float(self.weight @ self.pointwise_joint)
+
+    @property
+    def se_joint(self) -> float:
+        """Standard error of `elpd_joint`."""
+        return _standard_error(self.weight * self.pointwise_joint)
+
+    @property
+    def p_loo(self) -> float:
+        """Effective number of parameters: what row i's own presence adds to Σ_i w_i log p(y_i | x_i)."""
+        return float(self.weight @ self._own(log_normalize(self._of_all))) - self.elpd
+
+    @property
+    def p_loo_joint(self) -> float:
+        """Effective number of parameters in Σ_i w_i log p(x_i, y_i)."""
+        return float(self.weight @ self._own(self._of_all)) - self.elpd_joint
+
+    @functools.cached_property
+    def _of_all(self) -> np.ndarray:
+        """log p(x_i, y = c | D), row i included: a table of predictions, made when it is asked for."""
+        return self._posterior.log_joint(self._rows)
+
+    @property
+    def accuracy(self) -> float:
+        """Weighted share of the rows that all others classify correctly."""
+        return float(self.weight @ (self.log_joint.argmax(1) == self.index) / self.weight.sum())
+
+    @property
+    def log_loss(self) -> float:
+        """−elpd for each unit of weight, nats."""
+        return -self.elpd / float(self.weight.sum())
+
+    def to_arviz(self, kind: str = "conditional") -> Any:
+        """ArviZ's `ELPDData`, for `arviz.compare({"one": a.to_arviz(), …})` and its plots.
+
+        Parameters
+        ----------
+        kind : "conditional" for log p(y_i | x_i, D₋ᵢ), "joint" for log p(x_i, y_i | D₋ᵢ), which is what `arviz.loo`
+            estimates from `sample_posterior(X=X, y=y)`
+
+        Raises
+        ------
+        ValueError
+            if `kind` is neither
+        """
+        from .to_arviz import elpd_data
+
+        if kind not in ("conditional", "joint"):
+            raise ValueError(f"`kind` is {kind!r}; choose 'conditional' or 'joint'")
+        if kind == "conditional":
+            return elpd_data(self.weight * self.pointwise, self.p_loo)
+        return elpd_data(self.weight * self.pointwise_joint, self.p_loo_joint)
+
+    def __str__(self) -> str:
+        rows = [
+            ("log p(y | x)", self.elpd, self.se, self.p_loo),
+            ("log p(x, y)", self.elpd_joint, self.se_joint, self.p_loo_joint),
+        ]
+        lines = [
+            f"exact leave-one-out of {len(self.index)} rows, {len(self.classes)} classes; nats",
+            f"{'':14}{'elpd':>12}{'se':>10}{'p_loo':>10}",
+            *(f"{name:14}{elpd:12.2f}{se:10.2f}{p:10.2f}" for name, elpd, se, p in rows),
+            f"accuracy {self.accuracy:.4f}, log loss {self.log_loss:.4f}",
+        ]
+        return "\n".join(lines)
+
+
+def _standard_error(terms: np.ndarray) -> float:
+    return float(np.sqrt(len(terms) * terms.var()))

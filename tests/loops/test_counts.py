@@ -1,0 +1,125 @@
+"""Loops over counts and levels against the formulas."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import gammaln
+
+from bayesnb import BernoulliNB, loops
+from bayesnb._rows import contract, log_coefficient, log_rising_sum, matmul
+from bayesnb.estimators.bernoulli import binarized
+from bayesnb.families.bernoulli import BetaBernoulli
+from bayesnb.families.categorical import DirichletCategorical
+from bayesnb.families.multinomial import DirichletMultinomial
+from bayesnb.statistics import by_class, one_hot, sums_whole_cells
+
+
+@pytest.fixture
+def looped(monkeypatch):
+    """The same call by a loop and by the formula."""
+
+    def both(f):
+        monkeypatch.setattr(loops, "WORTH", 1)
+        loop = f()
+        monkeypatch.setattr(loops, "WORTH", 1 << 60)
+        return loop, f()
+
+    return both
+
+
+def weights(rng, n, kind):
+    return {"units": None, "random": rng.random(n), "zeros": rng.integers(0, 2, n), "huge": rng.random(n) * 1e100}[kind]
+
+
+@pytest.mark.parametrize("kind", ["units", "random", "zeros", "huge"])
+@pytest.mark.parametrize(("n", "d", "c"), [(1, 1, 1), (300, 7, 5), (20, 3, 10_000), (3, 100_000, 2)])
+@pytest.mark.parametrize("form", ["float64", "float32", "int64", "uint8", "csr", "csc"])
+def test_sums_by_class(form, n, d, c, kind, rng, looped):
+    x = rng.integers(0, 5, (n, d)) * (rng.random((n, d)) < 0.5)
+    rows = getattr(sparse, f"{form}_array")(x.astype(float)) if form.startswith("cs") else x.astype(form)
+    r = one_hot(rng.integers(c, size=n), c, weights(rng, n, kind))
+    loop, formula = looped(lambda: by_class(r, rows))
+    np.testing.assert_allclose(loop, formula, rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64", "int8"])
+@pytest.mark.parametrize(("n", "d", "c", "levels"), [(1, 1, 1, 1), (300, 7, 5, 12), (20, 3, 10_000, 2), (50, 9, 19, 3)])
+def test_levels(n, d, c, levels, dtype, rng, looped):
+    x = rng.integers(-1, levels + 1, (n, d)).astype(dtype)  # codes of no level are missing
+    if dtype == "float64":
+        x[rng.random((n, d)) < 0.1] = np.nan
+    r = one_hot(rng.integers(c, size=n), c, rng.random(n))
+    prior = DirichletCategorical(rng.random((c, d, levels)) + 0.5)
+    loop, formula = looped(lambda: prior.suffstats(x, r))
+    np.testing.assert_allclose(loop.n, formula.n, rtol=1e-13)
+    loop, formula = looped(lambda: prior.log_predictive(x))
+    np.testing.assert_allclose(loop, formula, rtol=1e-13)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize(("n", "d", "c"), [(1, 1, 1), (300, 37, 5), (20, 3, 1000), (3, 10_000, 2)])
+def test_yes_and_no(n, d, c, missing, rng, looped):
+    raw = rng.normal(size=(n, d))
+    raw[rng.random((n, d)) < missing] = np.nan
+    raw[0, 0] = 5e-324
+    r = one_hot(rng.integers(c, size=n), c, rng.random(n))
+    prior = BetaBernoulli(rng.random((c, d)) + 0.5, rng.random((c, d)) + 0.5)
+    rows, formula = looped(lambda: binarized(BernoulliNB(), raw, 0.0))
+    np.testing.assert_array_equal(rows, formula)
+    assert rows.dtype == (np.float64 if np.isnan(raw).any() else np.uint8)
+    loop, formula = looped(lambda: prior.suffstats(rows, r).n)
+    np.testing.assert_allclose(loop, formula, rtol=1e-13, atol=1e-12)
+    loop, formula = looped(lambda: prior.log_predictive(rows))
+    np.testing.assert_allclose(loop, formula, rtol=1e-13)
+
+
+@pytest.mark.parametrize("cell", [np.inf, -np.inf])
+@pytest.mark.parametrize("other", [0.0, np.nan])
+@pytest.mark.parametrize("worth", [1, 1 << 60])
+def test_an_infinite_cell_is_found(cell, other, worth, monkeypatch):
+    monkeypatch.setattr(loops, "WORTH", worth)
+    with pytest.raises(ValueError, match="infinity"):
+        binarized(BernoulliNB(), np.array([[1.0, other], [cell, 2.0]]), 0.0)
+
+
+@pytest.mark.parametrize("c", [1, 2, 3, 8, 20])
+@pytest.mark.parametrize("most", [1, 2, 40, 500])
+def test_products_and_rising_factorials(c, most, rng, looped):
+    x = sparse.csr_array(rng.poisson(rng.gamma(0.3, most, (200, 30))).astype(float))
+    x.data[:3] = 0  # stored, and 0
+    w, alpha = rng.normal(size=(c, 30)), rng.gamma(1, size=(c, 30)) + 1e-6
+    loop, formula = looped(lambda: matmul(x, w))
+    np.testing.assert_allclose(loop, formula, rtol=1e-13, atol=1e-12)
+    loop, formula = looped(lambda: log_rising_sum(x, alpha))
+    np.testing.assert_allclose(loop, formula, rtol=1e-13, atol=1e-13)
+    loop, formula = looped(lambda: log_coefficient(x))
+    exact = gammaln(x.sum(1) + 1) - gammaln(x.toarray() + 1).sum(1)
+    np.testing.assert_allclose(loop, formula, rtol=1e-13, atol=1e-10)
+    np.testing.assert_allclose(loop, exact, rtol=1e-12, atol=1e-10)
+
+
+@pytest.mark.parametrize("odd", [0.5, 1e6, 1e300])
+def test_counts_that_no_loop_knows(odd, rng, looped):
+    """Fractions and large counts: the formula answers."""
+    x = sparse.csr_array(rng.integers(0, 3, (50, 9)).astype(float))
+    x.data[7] = odd
+    prior = DirichletMultinomial(rng.random((3, 9)) + 0.5)
+    for f in (lambda: log_rising_sum(x, prior.alpha), lambda: prior.log_predictive(x), lambda: log_coefficient(x)):
+        loop, formula = looped(f)
+        np.testing.assert_allclose(loop, formula, rtol=1e-14)
+
+
+def test_dense_products_leave_missing_cells_out(rng, looped):
+    x, slope, level = rng.normal(size=(90, 20)), rng.normal(size=(4, 20)), rng.normal(size=(4, 20))
+    x[rng.random(x.shape) < 0.2] = np.nan
+    x[5] = np.nan
+    loop, formula = looped(lambda: contract(x, slope, level))
+    np.testing.assert_allclose(loop, formula, rtol=1e-13, atol=1e-12)
+    np.testing.assert_array_equal(loop[5], 0)
+
+
+@pytest.mark.parametrize(("cell", "whole"), [(3.0, True), (np.nan, True), (-0.0, True), (5e-324, False), (0.5, False)])
+def test_whole_cells(cell, whole, looped):
+    x = np.array([[1.0, cell], [2.0, 1e300]])
+    stats = BetaBernoulli(np.ones((1, 2)), np.ones((1, 2))).suffstats(np.ones((2, 2)), one_hot(np.array([0, 0]), 1))
+    assert looped(lambda: sums_whole_cells(stats, x)) == (whole, whole)
