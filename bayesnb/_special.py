@@ -17,6 +17,7 @@ from ._typing import Array, Scalar
 
 LOG_2PI = float(np.log(2 * np.pi))
 _TIE = 1e-10  # of the size of a log-probability: what rounding may leave between two that are equal
+_CELLS = 1 << 15  # of a table at a time, which a core's cache holds
 _SHIFT = 8  # recurrence steps before Stirling's series; from there on its first seven terms reach 1e-15
 
 
@@ -135,11 +136,15 @@ def most_probable(table: Array, log_prior: Array) -> Array:
     best = table.argmax(1)
     if table.shape[1] < 2 or log_prior.min() == log_prior.max():
         return best
-    top = table.max(1)
-    equal = table >= (top - _TIE * (1 + np.abs(top)))[:, None]
-    tied = np.flatnonzero(np.count_nonzero(equal, axis=1) > 1)
     by_prior = np.argsort(-log_prior, kind="stable")
-    best[tied] = by_prior[equal[tied][:, by_prior].argmax(1)]
+    step = max(1, _CELLS // table.shape[1])
+    for at in range(0, len(table), step):
+        by_class = np.ascontiguousarray(table[at : at + step].T)
+        top = by_class.max(0)
+        equal = by_class >= top - _TIE * (1 + np.abs(top))
+        tied = np.flatnonzero(np.count_nonzero(equal, axis=0) > 1)
+        if len(tied):
+            best[at + tied] = by_prior[equal[by_prior][:, tied].argmax(0)]
     return best
 
 

@@ -27,8 +27,8 @@ class FamilyNB(AbstractNB):
         what prediction uses; "predictive" integrates the parameters out
     fit_prior : bool, default True
         learn the class probabilities; False makes them equal
-    class_prior : (c,), optional
-        fixed class probabilities
+    class_prior, priors : (c,), optional
+        fixed class probabilities, under either name
     class_alpha : float or (c,), default 1
         Dirichlet concentration of the class probabilities, used while they are learnt
 
@@ -63,12 +63,14 @@ class FamilyNB(AbstractNB):
         estimate: str = "predictive",
         fit_prior: bool = True,
         class_prior: Any = None,
+        priors: Any = None,
         class_alpha: Any = 1.0,
     ) -> None:
         self.family = family
         self.estimate = estimate
         self.fit_prior = fit_prior
         self.class_prior = class_prior
+        self.priors = priors
         self.class_alpha = class_alpha
 
     @property

@@ -1,18 +1,21 @@
 """Class probabilities by one name on all estimators, and ties, which go to the larger of them."""
 
+import functools
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 import bayesnb
-from bayesnb import drop_in
+from bayesnb import drop_in, families
 from bayesnb._special import most_probable
 from bayesnb.estimators import (
     BernoulliNB,
     CategoricalNB,
     ComplementNB,
     ExponentialNB,
+    FamilyNB,
     GaussianDA,
     GaussianNB,
     GeometricNB,
@@ -24,7 +27,7 @@ from bayesnb.estimators import (
 
 ALL = [
     *(BernoulliNB, CategoricalNB, ComplementNB, ExponentialNB, GaussianDA, GaussianNB, GeometricNB, KernelNB, MixedNB),
-    *(MultinomialNB, PoissonNB),
+    *(MultinomialNB, PoissonNB, functools.partial(FamilyNB, families.GammaPoisson(1.0, 1.0))),
 ]
 PI = [0.2, 0.3, 0.5]
 
