@@ -54,7 +54,7 @@ def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     return add_up(r, table)
 
 
-def levels_by_class(r: Array | Sparse, x: Array, levels: int) -> Float[np.ndarray, "c d k"] | None:
+def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[np.ndarray, "c d k"] | None:
     """Σ_i r_ic [x_ij = k] of many dense rows with one class each, where a loop serves; other codes are missing."""
     if namespace(r, x) is not np or sparse.issparse(x) or not (worth(4 * x.size) and is_labelled(r)):
         return None
