@@ -20,7 +20,7 @@ from scipy import sparse
 
 from ._pytree import leaves, pytree
 from ._special import LOG_2PI, namespace
-from ._typing import Array, Float, Int, Shaped, Sparse, Value
+from ._typing import Array, Float, Int, Real, Shaped, Sparse, Value
 from .exact import EPS, ExactSum, Sums, add_up, is_whole, product
 from .loops import contiguous, worth
 
@@ -327,7 +327,7 @@ class Moments(_Centred):
     sums: Sums | None = None
 
     @classmethod
-    def of(cls, x: Float[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Self:
+    def of(cls, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Self:
         """Moments of rows x (NaN = missing) under weights r, in two passes and one correction of each.
 
         The second pass is about the first mean, and what is left of the mean there corrects both moments, which makes

@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.utils import Tags
 
 from .._support import as_numbers, shortened
+from .._typing import Scalar
 from ..families.bernoulli import BetaBernoulli
 from ..loops import contiguous, worth
 from ..naive_bayes import Rows, Statistics
@@ -132,7 +133,7 @@ class BernoulliNB(AbstractNB):
         return tags
 
 
-def binarized(estimator: AbstractNB, X: np.ndarray, threshold: float) -> np.ndarray:
+def binarized(estimator: AbstractNB, X: np.ndarray, threshold: Scalar) -> np.ndarray:
     """[x > threshold] of each cell, NaN where it is missing; of many rows without missing cells as bytes."""
     if worth(4 * X.size):
         from ..loops.counts import above
