@@ -12,7 +12,8 @@ from scipy import sparse
 
 from ._rows import over_classes
 from ._special import LOG_2PI, log_normal, log_rising, log_student_t, namespace
-from ._typing import Array, Float, Real, Sparse
+from ._typing import Array, Float, Int, Real, Sparse
+from .exact import EPS
 from .loops import contiguous, worth
 
 
@@ -45,14 +46,57 @@ def log_student_sum(
     with np.errstate(all="ignore"):
         level = log_rising(df / 2, 0.5) - 0.5 * np.log(df * np.pi) - np.log(scale)
         fields = loc, 1 / (np.sqrt(df) * scale), -0.5 * (df + 1), level
-    alike = bool((df == df[:, :1]).all())
-    return _with_far_rows(_summed(student, x, *fields, alike), cell, x, loc, scale, df)
+    return _with_far_rows(_summed(student, x, *fields, _alike(df), *_NOBODY), cell, x, loc, scale, df)
+
+
+def _alike(df: Array) -> bool:
+    """Whether the columns of each class have one number of degrees of freedom."""
+    return bool((df == df[:, :1]).all())
+
+
+_NOBODY = np.zeros(0, np.int32), np.zeros((0, 0)), 1.0  # no row leaves a variance that classes share
+
+
+def log_student_without(
+    x: Real[np.ndarray, "n d"],
+    y: Int[np.ndarray, " n"],
+    df: Float[np.ndarray, "c d"],
+    loc: Float[np.ndarray, "c d"],
+    scale: Float[np.ndarray, "c d"],
+    own: Float[np.ndarray, "c d"],
+) -> Float[np.ndarray, "n c"]:
+    """Σ_j log t(x_ij; ν_cj, m_cj, s_cj √r_ij) of rows that have left a scale, r_ij = 1 − ((x_ij − m_yj) o_yj)²."""
+    from .loops.gaussian import student
+
+    with np.errstate(all="ignore"):
+        level = log_rising(df / 2, 0.5) - 0.5 * np.log(df * np.pi) - np.log(scale)
+        fields = loc, 1 / (np.sqrt(df) * scale), -0.5 * (df + 1), level
+    return _summed(student, x, *fields, _alike(df), y, own, 1 - EPS)
+
+
+def put_log_ratios(
+    table: Float[np.ndarray, "n c"],
+    x: Real[np.ndarray, "n d"],
+    y: Int[np.ndarray, " n"],
+    loc: Float[np.ndarray, "c d"],
+    slope: Float[np.ndarray, "c d"],
+    weight: Float[np.ndarray, "c d"],
+    level: Float[np.ndarray, "c d"],
+) -> None:
+    """Σ_j l_cj + w_cj log(1 − v) over the observed cells, v = ((x_ij − m_cj) g_cj)², for the class of each row.
+
+    Rounding leaves ε at least of 1 − v. The sums are put in their places in a table of all classes.
+    """
+    from .loops.gaussian import student_without
+
+    fields = (contiguous(field) for field in (loc, slope, weight, level))
+    student_without(contiguous(x), y, *fields, 1 - EPS, table)
 
 
 def _summed(loop: Any, x: Array, loc: Array, *fields: Any) -> Float[Array, "n c"]:
     """The table that a loop makes of rows and of fields (c, d)."""
     table = np.empty((len(x), len(loc)))
-    given = [contiguous(field) if isinstance(field, np.ndarray) else field for field in (loc, *fields)]
+    given = [contiguous(one) if isinstance(one, np.ndarray) and one.ndim == 2 else one for one in (loc, *fields)]
     loop(contiguous(x), *given, table)
     return table
 

@@ -199,7 +199,7 @@ class NaiveBayes:
             w = _cut(r, part, r)
             total = self.classes.log_loo(w.toarray() if sparse.issparse(w) else w)
             for name, block in self.blocks.items():
-                total = total + block.log_loo(_cut(rows[name], part, w), w)
+                total = total + block.log_loo(_cut(rows[name], part, w, block.kept_types), w)
             return total
 
         return by_rows(table, rows, self.least_cells)
@@ -227,7 +227,8 @@ class NaiveBayes:
 
         def of_block(name: str, part: slice) -> Array:
             w = _cut(r, part, r)
-            return self.blocks[name].log_loo(_cut(rows[name], part, w), w)
+            block = self.blocks[name]
+            return block.log_loo(_cut(rows[name], part, w, block.kept_types), w)
 
         return self._stacked(of_block, rows, parts)
 

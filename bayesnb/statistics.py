@@ -20,7 +20,7 @@ from scipy import sparse
 
 from ._pytree import leaves, pytree
 from ._special import LOG_2PI, namespace
-from ._typing import Array, Float, Int, Shaped, Sparse, Value
+from ._typing import Array, Float, Int, Real, Shaped, Sparse, Value
 from .exact import EPS, ExactSum, Sums, is_whole, product
 from .loops import contiguous, worth
 
@@ -55,7 +55,7 @@ def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     return total.toarray() if sparse.issparse(total) else total
 
 
-def levels_by_class(r: Array | Sparse, x: Array, levels: int) -> Float[np.ndarray, "c d k"] | None:
+def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[np.ndarray, "c d k"] | None:
     """Σ_i r_ic [x_ij = k] of many dense rows with one class each, where a loop serves; other codes are missing."""
     if namespace(r, x) is not np or sparse.issparse(x) or not (worth(4 * x.size) and is_labelled(r)):
         return None
@@ -328,7 +328,7 @@ class Moments(_Centred):
     sums: Sums | None = None
 
     @classmethod
-    def of(cls, x: Float[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Self:
+    def of(cls, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Self:
         """Moments of rows x (NaN = missing) under weights r, in two passes and one correction of each.
 
         The second pass is about the first mean, and what is left of the mean there corrects both moments, which makes

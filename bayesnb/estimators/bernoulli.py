@@ -128,7 +128,7 @@ class BernoulliNB(AbstractNB):
         return tags
 
 
-def binarized(estimator: AbstractNB, X: np.ndarray, threshold: float) -> np.ndarray:
+def binarized(estimator: AbstractNB, X: np.ndarray, threshold: Any) -> np.ndarray:
     """[x > threshold] of each cell, NaN where it is missing; of many rows without missing cells as bytes."""
     if worth(4 * X.size):
         from ..loops.counts import above

@@ -203,3 +203,51 @@ def log_factorials(ends: Any, cells: Any, known: Any, length: Any, out: Any) -> 
                 spent += known[at]
         length[i], out[i] = total, spent
     return odd == 0
+
+
+@loop(FAST)
+def product_of_own(X: Any, y: Any, slope: Any, level: Any, out: Any) -> None:
+    """out_ik = Σ_j (x_ij slope_kj + level_kj) for the row's own class k, of rows without missing cells."""
+    n, d = X.shape
+    for i in range(n):
+        k = np.uint64(y[i])
+        total = 0.0
+        for j in range(d):
+            total += X[i, j] * slope[k, j] + level[k, j]
+        out[i, k] = total
+
+
+@loop(FAST)
+def look_up_own(X: Any, y: Any, tables: Any, out: Any) -> None:
+    """out_ik = Σ_j tables[k, j, x_ij] over the observed cells, for the row's own class k."""
+    n, d = X.shape
+    levels = tables.shape[2]
+    for i in range(n):
+        k = np.uint64(y[i])
+        total = 0.0
+        for j in range(d):
+            x = X[i, j]
+            if 0 <= x < levels:
+                total += tables[k, j, np.uint64(x)]
+        out[i, k] = total
+
+
+@loop(FAST)
+def rising_without(ends: Any, columns: Any, cells: Any, y: Any, alpha: Any, largest: float, out: Any) -> bool:
+    """`rising` for the row's own class k alone, from α_jk − x_ij on, of which rounding leaves ε α_jk at least."""
+    for i in range(len(ends) - 1):
+        k = np.uint64(y[i])
+        total, many = 0.0, 1.0
+        for p in range(ends[i], ends[i + 1]):
+            x = cells[p]
+            if x > largest or x != np.floor(x):
+                return False
+            whole = alpha[np.uint64(columns[p]), k]
+            left = max(whole - x, 2.220446049250313e-16 * whole)
+            for t in range(int(x)):
+                many *= left + t
+            if not 1e-100 < many < 1e100:
+                total += np.log(many)
+                many = 1.0
+        out[i, k] = total + np.log(many)
+    return True
