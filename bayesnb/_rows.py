@@ -141,7 +141,7 @@ def row_totals(x: Any) -> Array:
 
 def log_coefficient(x: Any) -> Array:
     """log L! / Π_j x_j!, the number of orders of the events of a row, (n,)."""
-    if namespace(x) is np and worth(4 * x.size) and (sums := _log_factorials_of_rows(x)) is not None:
+    if namespace(x) is np and worth(8 * x.size) and (sums := _log_factorials_of_rows(x)) is not None:
         length, spent = sums
         return log_factorial(length) - spent
     if sparse.issparse(x):
