@@ -13,6 +13,7 @@ from ._typing import Array, Float, Real, Scalar, Sparse, Value
 from .loops import contiguous, worth
 
 _LARGEST = 32  # counts above are rare in text, and go through log Γ
+_MULTIPLIED = 256  # counts above do not go through loops, which multiply all factors
 _MODEST = 1e9  # so many numbers up to here have a product that is a number
 _LEVELS = 8  # factors of a rising factorial that are multiplied before the logarithm
 _FACTORIALS = 1 << 10  # whole counts below have their log factorial looked up
@@ -207,8 +208,11 @@ def log_rising_sum(
 
         known = np.log(alpha) if log_alpha is None else log_alpha
         by_column = contiguous(alpha.T), contiguous(known.T)
-        if rising(x.indptr, x.indices, contiguous(x.data), *by_column, _LARGEST, table):
-            return table
+        cells = contiguous(x.data)
+        if not rising(x.indptr, x.indices, cells, *by_column, _MULTIPLIED, table):
+            odd = (cells > _MULTIPLIED) | (cells != np.floor(cells))
+            table += _rising_cells(_only(x, np.flatnonzero(odd)), alpha)
+        return table
     first = (np.log(alpha) if log_alpha is None else log_alpha).T
     for part in slices(x.shape[0], _STORED_SHARE * -(-x.nnz // max(x.shape[0], 1))):
         cells = csr_slice(x, part)
@@ -264,7 +268,7 @@ def put_log_rising_without(
     """
     from .loops.counts import rising_without
 
-    return bool(rising_without(x.indptr, x.indices, contiguous(x.data), y, contiguous(alpha.T), _LARGEST, table))
+    return bool(rising_without(x.indptr, x.indices, contiguous(x.data), y, contiguous(alpha.T), _MULTIPLIED, table))
 
 
 def log_rising_lengths(total: Float[Array, " c"], length: Float[Array, " n"]) -> Float[Array, "n c"]:

@@ -161,6 +161,7 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, log_alpha: Any, larg
     """out_ik = Σ_j log α_jk (α_jk + 1) … (α_jk + x_ij − 1), of whole counts up to `largest`; returns if all are."""
     c = alpha.shape[1]
     many = np.ones(c)
+    odd = False
     for i in range(len(ends) - 1):
         row = out[i]
         _sum_row(columns, cells, ends[i], ends[i + 1], 1.0, log_alpha, row)
@@ -168,7 +169,10 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, log_alpha: Any, larg
         for p in range(ends[i], ends[i + 1]):
             x = cells[p]
             if x > largest or x != np.floor(x):
-                return False
+                odd = True
+                for k in range(c):
+                    row[k] -= min(x, 1.0) * log_alpha[np.uint64(columns[p]), k]
+                continue
             if x <= 1.0:
                 continue
             own = alpha[np.uint64(columns[p])]
@@ -185,7 +189,7 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, log_alpha: Any, larg
             for k in range(c):
                 row[k] += log1p(many[k] - 1.0)
                 many[k] = 1.0
-    return True
+    return not odd
 
 
 @loop(FAST)
