@@ -1,7 +1,7 @@
 """Sums over the columns of normal and Student log densities, of many rows at once.
 
-Few rows are summed class by class by the formulas of `_special`, many by the loops of `loops.gaussian`. Rows so far
-away that a square overflows in a loop are summed by the formula again.
+Few rows are summed class by class in NumPy, many by the loops of `loops.gaussian`, which take the same terms. Rows so
+far away that a square overflows there are summed by the densities of `_special`, which keep them finite.
 """
 
 from collections.abc import Callable
@@ -10,24 +10,32 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ._rows import over_classes
+from ._rows import over_classes, slices
 from ._special import LOG_2PI, log_normal, log_rising, log_student_t, namespace
-from ._typing import Array, Float, Real, Sparse
+from ._typing import Array, Float, Int, Real, Sparse
+from .exact import EPS
 from .loops import contiguous, worth
+
+_CELLS = 1 << 15  # at a time: 256 KiB of float64, which stay in a core's cache
+_NOBODY = np.zeros(0, np.int32), np.zeros((0, 0)), 1.0  # no row leaves a variance that classes share
 
 
 def log_normal_sum(
     x: Real[Array, "n d"] | Sparse, mu: Float[Array, "*s c d"], sd: Float[Array, "*#s #c d"]
 ) -> Float[Array, "*s n c"]:
     """Σ_j log Normal(x_ij; μ_cj, s_cj²) over the observed cells in nats; leading axes are draws."""
-    if namespace(x, mu, sd) is not np or sparse.issparse(x) or mu.ndim > 2 or not worth(x.size * len(mu)):
+    if namespace(x, mu, sd) is not np or sparse.issparse(x) or mu.ndim > 2:
         return over_classes(log_normal, x, mu, sd)
-    from .loops.gaussian import normal
-
     sd = np.broadcast_to(sd, mu.shape)
     with np.errstate(all="ignore"):
         fields = mu, 1 / sd, -0.5 * LOG_2PI - np.log(sd)
-    return _with_far_rows(_summed(normal, x, *fields), log_normal, x, mu, sd)
+        if worth(x.size * len(mu)):
+            from .loops.gaussian import normal
+
+            table = _summed(normal, x, *fields)
+        else:
+            table = _by_class(lambda v: v, x, *fields[:2], np.full(mu.shape, -0.5), fields[2])
+    return _with_far_rows(table, log_normal, x, mu, sd)
 
 
 def log_student_sum(
@@ -38,21 +46,87 @@ def log_student_sum(
     def cell(x: Array, loc: Array, scale: Array, df: Array) -> Array:
         return log_student_t(x, df, loc, scale)
 
-    if namespace(x, df, loc, scale) is not np or sparse.issparse(x) or not worth(2 * x.size * len(loc)):
+    if namespace(x, df, loc, scale) is not np or sparse.issparse(x):
         return over_classes(cell, x, loc, scale, df)
+    with np.errstate(all="ignore"):
+        fields = _student_fields(df, loc, scale)
+        if worth(2 * x.size * len(loc)):
+            from .loops.gaussian import student
+
+            table = _summed(student, x, *fields, _alike(df), *_NOBODY)
+        else:
+            table = _by_class(np.log1p, x, *fields)
+    return _with_far_rows(table, cell, x, loc, scale, df)
+
+
+def log_student_without(
+    x: Real[np.ndarray, "n d"],
+    y: Int[np.ndarray, " n"],
+    df: Float[np.ndarray, "c d"],
+    loc: Float[np.ndarray, "c d"],
+    scale: Float[np.ndarray, "c d"],
+    own: Float[np.ndarray, "c d"],
+) -> Float[np.ndarray, "n c"]:
+    """Σ_j log t(x_ij; ν_cj, m_cj, s_cj √r_ij) of rows that have left a scale, r_ij = 1 − ((x_ij − m_yj) o_yj)²."""
     from .loops.gaussian import student
 
     with np.errstate(all="ignore"):
-        level = log_rising(df / 2, 0.5) - 0.5 * np.log(df * np.pi) - np.log(scale)
-        fields = loc, 1 / (np.sqrt(df) * scale), -0.5 * (df + 1), level
-    alike = bool((df == df[:, :1]).all())
-    return _with_far_rows(_summed(student, x, *fields, alike), cell, x, loc, scale, df)
+        return _summed(student, x, *_student_fields(df, loc, scale), _alike(df), y, own, 1 - EPS)
+
+
+def _student_fields(df: Array, loc: Array, scale: Array) -> tuple[Array, Array, Array, Array]:
+    """Centre, slope g, weight and level of log t = level + weight log(1 + ((x − centre) g)²)."""
+    level = log_rising(df / 2, 0.5) - 0.5 * np.log(df * np.pi) - np.log(scale)
+    return loc, 1 / (np.sqrt(df) * scale), -0.5 * (df + 1), level
+
+
+def _alike(df: Array) -> bool:
+    """Whether the columns of each class have one number of degrees of freedom."""
+    return bool((df == df[:, :1]).all())
+
+
+def _by_class(
+    f: Callable[[Array], Array], x: Array, loc: Array, slope: Array, weight: Array, level: Array
+) -> Float[Array, "n c"]:
+    """Σ_j level_cj + weight_cj f(((x_ij − loc_cj) slope_cj)²) over the observed cells."""
+    table = np.empty((len(x), len(loc)))
+    for part in slices(x.shape[0], x.shape[1], _CELLS):
+        rows = x[part]
+        missing = np.isnan(rows) if np.isnan(rows.min(initial=0)) else None
+        if missing is not None:
+            rows = np.where(missing, 0, rows)
+        table[part] = level.sum(1) if missing is None else (~missing).astype(float) @ level.T
+        for k in range(len(loc)):
+            v = np.square((rows - loc[k]) * slope[k])
+            if missing is not None:
+                v[missing] = 0
+            table[part, k] += f(v) @ weight[k]
+    return table
+
+
+def put_log_ratios(
+    table: Float[np.ndarray, "n c"],
+    x: Real[np.ndarray, "n d"],
+    y: Int[np.ndarray, " n"],
+    loc: Float[np.ndarray, "c d"],
+    slope: Float[np.ndarray, "c d"],
+    weight: Float[np.ndarray, "c d"],
+    level: Float[np.ndarray, "c d"],
+) -> None:
+    """Σ_j l_cj + w_cj log(1 − v) over the observed cells, v = ((x_ij − m_cj) g_cj)², for the class of each row.
+
+    Rounding leaves ε at least of 1 − v. The sums are put in their places in a table of all classes.
+    """
+    from .loops.gaussian import student_without
+
+    fields = (contiguous(field) for field in (loc, slope, weight, level))
+    student_without(contiguous(x), y, *fields, 1 - EPS, table)
 
 
 def _summed(loop: Any, x: Array, loc: Array, *fields: Any) -> Float[Array, "n c"]:
     """The table that a loop makes of rows and of fields (c, d)."""
     table = np.empty((len(x), len(loc)))
-    given = [contiguous(field) if isinstance(field, np.ndarray) else field for field in (loc, *fields)]
+    given = [contiguous(one) if isinstance(one, np.ndarray) and one.ndim == 2 else one for one in (loc, *fields)]
     loop(contiguous(x), *given, table)
     return table
 

@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
-from ._special import gammaln, in_chunks, log1p_square, log_rising, namespace
-from ._typing import Array, Float, Real, Sparse, Value
+from ._special import gammaln, in_chunks, log_rising, namespace
+from ._typing import Array, Float, Real, Scalar, Sparse, Value
 from .loops import contiguous, worth
 
 _LARGEST = 32  # counts above are rare in text, and go through log Γ
+_MULTIPLIED = 256  # counts above do not go through loops, which multiply all factors
 _MODEST = 1e9  # so many numbers up to here have a product that is a number
 _LEVELS = 8  # factors of a rising factorial that are multiplied before the logarithm
-_GROUPS = 4  # distinct weights of columns whose logarithms are taken together
 _FACTORIALS = 1 << 10  # whole counts below have their log factorial looked up
 _CELLS = 1 << 21  # cells of a temporary table
 _STORED_SHARE = 2  # stored cells of sparse rows are worked on in temporaries of half of that
@@ -135,52 +135,6 @@ def made_dense(method: Method) -> Method:
     return wrapped  # type: ignore[return-value]
 
 
-def sum_log1p(v: Float[Array, "n d"], weights: Float[Array, " d"]) -> Float[Array, " n"]:
-    """Σ_j w_j log(1 + v_ij), v > −1; on the host with one logarithm for up to eight columns of equal weight.
-
-    Two columns fold into one by (1 + v)(1 + v') = 1 + (v + v' + vv'), which for v ≥ 0 loses no digit however small v
-    is; above 1e35 the product of eight could overflow, below −½ it cancels. Fast where columns are contiguous.
-    """
-    if namespace(v, weights) is not np:
-        return namespace(v, weights).log1p(v) @ weights
-    if not (v.size and v.max() < 1e35 and v.min() >= -0.5):
-        return np.log1p(v) @ weights
-    return _fold(v, weights)
-
-
-def _fold(v: Float[np.ndarray, "n d"], weights: Float[np.ndarray, " d"]) -> Float[np.ndarray, " n"]:
-    """`sum_log1p` of values that are known to be within its range."""
-    levels = weights[:1] if (weights == weights[0]).all() else np.unique(weights)
-    if len(levels) > _GROUPS or v.dtype != np.float64:
-        return np.log1p(v) @ weights
-    total = np.zeros(len(v))
-    for level in levels:
-        part = v if len(levels) == 1 else v[:, weights == level]
-        for _ in range(3):
-            half = part.shape[1] // 2
-            if not half:
-                break
-            folded = product_less_one(part[:, :half], part[:, half : 2 * half])
-            part = np.concatenate([folded, part[:, 2 * half :]], 1) if part.shape[1] % 2 else folded
-        total += level * np.log1p(part).sum(1)
-    return total
-
-
-def product_less_one(v: Array, w: Array) -> Array:
-    """v + w + vw = (1 + v)(1 + w) − 1, whose log1p is the sum of theirs."""
-    folded = v * w
-    folded += v
-    folded += w
-    return folded
-
-
-def sum_log1p_square(u: Float[Array, "n d"], weights: Float[Array, " d"]) -> Float[Array, " n"]:
-    """Σ_j w_j log(1 + u_ij²), also where u² overflows."""
-    if namespace(u, weights) is not np or not u.size or max(u.max(), -u.min()) > 1e15:
-        return log1p_square(u) @ weights
-    return _fold(u * u, weights)
-
-
 def row_totals(x: Any) -> Array:
     """L_i = Σ_j x_ij, (n,)."""
     return np.asarray(x.sum(axis=1)).ravel() if sparse.issparse(x) else x.sum(1)
@@ -188,7 +142,7 @@ def row_totals(x: Any) -> Array:
 
 def log_coefficient(x: Any) -> Array:
     """log L! / Π_j x_j!, the number of orders of the events of a row, (n,)."""
-    if namespace(x) is np and worth(4 * x.size) and (sums := _log_factorials_of_rows(x)) is not None:
+    if namespace(x) is np and worth(8 * x.size) and (sums := _log_factorials_of_rows(x)) is not None:
         length, spent = sums
         return log_factorial(length) - spent
     if sparse.issparse(x):
@@ -254,8 +208,11 @@ def log_rising_sum(
 
         known = np.log(alpha) if log_alpha is None else log_alpha
         by_column = contiguous(alpha.T), contiguous(known.T)
-        if rising(x.indptr, x.indices, contiguous(x.data), *by_column, _LARGEST, table):
-            return table
+        cells = contiguous(x.data)
+        if not rising(x.indptr, x.indices, cells, *by_column, _MULTIPLIED, table):
+            odd = (cells > _MULTIPLIED) | (cells != np.floor(cells))
+            table += _rising_cells(_only(x, np.flatnonzero(odd)), alpha)
+        return table
     first = (np.log(alpha) if log_alpha is None else log_alpha).T
     for part in slices(x.shape[0], _STORED_SHARE * -(-x.nnz // max(x.shape[0], 1))):
         cells = csr_slice(x, part)
@@ -298,6 +255,20 @@ def _rising_on(x: Sparse, alpha: Array) -> Array:
         few, left = _squeezed(left)
         table += _rising_cells(left, alpha[:, here[few]] + _LARGEST)
     return table
+
+
+def put_log_rising_without(
+    table: Float[np.ndarray, "n c"], x: Sparse, y: np.ndarray, alpha: Float[np.ndarray, "c d"]
+) -> bool:
+    """Put Σ_j log (α_j − x_ij)^(x_ij), rising factorials, for the class y of each row in its place in a table.
+
+    Returns
+    -------
+    whether all counts are whole and small, without which there is nothing of use in these places
+    """
+    from .loops.counts import rising_without
+
+    return bool(rising_without(x.indptr, x.indices, contiguous(x.data), y, contiguous(alpha.T), _MULTIPLIED, table))
 
 
 def log_rising_lengths(total: Float[Array, " c"], length: Float[Array, " n"]) -> Float[Array, "n c"]:
@@ -395,7 +366,7 @@ def indicators(x: Real[Array, "n d"] | Sparse, k: int) -> Any:
 # --- leaving a row out ----------------------------------------------------------------------------------------------
 
 
-def rest(whole: Value, part: Value) -> Array:
+def rest(whole: Value, part: Value | Scalar) -> Array:
     """What is left of a hyperparameter without a row's share in it, at least the rounding of the whole.
 
     The floor is for a row that carries nearly all of it: what was there before the row is then lost in rounding.
@@ -408,6 +379,13 @@ def rest(whole: Value, part: Value) -> Array:
 def shared_weight(w: Array) -> Array:
     """Weights (n, 1) as (1, 1) where they are all equal, so that what depends on them alone is computed once."""
     return w[:1] if namespace(w) is np and len(w) and (w == w[0]).all() else w
+
+
+def unit_labels(r: Any, work: int) -> np.ndarray | None:
+    """The class of each row where each has one, with weight 1, and there is so much work that a loop serves."""
+    if not (sparse.issparse(r) and r.format == "csr" and worth(work) and (r.data == 1).all()):
+        return None
+    return r.indices if np.array_equal(r.indptr, np.arange(r.shape[0] + 1)) else None
 
 
 def without_own(

@@ -206,7 +206,7 @@ class NaiveBayes:
             w = _cut(r, part, r)
             total = self.classes.log_loo(w.toarray() if sparse.issparse(w) else w)
             for name, block in self.blocks.items():
-                total = total + block.log_loo(_cut(rows[name], part, w), w)
+                total = total + block.log_loo(_cut(rows[name], part, w, block.kept_types), w)
             return total
 
         return by_rows(table, rows, self.least_cells)
@@ -241,7 +241,7 @@ class NaiveBayes:
             w = _cut(r, part, r)
             block: Any = self.blocks[name]
             log_loo = getattr(block, "log_loo_score", block.log_loo) if scores else block.log_loo
-            return log_loo(_cut(rows[name], part, w), w)
+            return log_loo(_cut(rows[name], part, w, block.kept_types), w)
 
         return self._stacked(of_block, rows, parts)
 

@@ -41,7 +41,7 @@ def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndar
 
 def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     """rᵀ · table as a dense array: the sum of the rows of a table in each class, (c, …)."""
-    if namespace(r, table) is np and table.ndim == 2 and worth(4 * table.size) and is_labelled(r):
+    if namespace(r, table) is np and table.ndim == 2 and worth(8 * table.size) and is_labelled(r):
         from .loops import counts
 
         total = np.zeros((r.shape[1], table.shape[1]))
@@ -56,7 +56,7 @@ def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
 
 def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[np.ndarray, "c d k"] | None:
     """Σ_i r_ic [x_ij = k] of many dense rows with one class each, where a loop serves; other codes are missing."""
-    if namespace(r, x) is not np or sparse.issparse(x) or not (worth(4 * x.size) and is_labelled(r)):
+    if namespace(r, x) is not np or sparse.issparse(x) or not (worth(8 * x.size) and is_labelled(r)):
         return None
     from .loops.counts import levels_by_class as loop
 
@@ -338,7 +338,7 @@ class Moments(_Centred):
             return cls._of_sparse(x, r)
         xp = namespace(x, r)
         if is_labelled(r):
-            if xp is not np or not worth(4 * x.size):
+            if xp is not np or not worth(8 * x.size):
                 return cls._of_labelled(x, r)
             from .loops.moments import moments
 
@@ -511,7 +511,7 @@ def sums_whole_cells(stats: Any, x: Any) -> bool:
     if not isinstance(stats, Counts | Totals) or x.dtype.kind in "biu":
         return True
     cells = x.data if sparse.issparse(x) else x
-    if not worth(4 * cells.size):
+    if not worth(8 * cells.size):
         return is_whole(x)
     from .loops.counts import is_whole as loop
 

@@ -135,7 +135,7 @@ class BernoulliNB(AbstractNB):
 
 def binarized(estimator: AbstractNB, X: np.ndarray, threshold: Scalar) -> np.ndarray:
     """[x > threshold] of each cell, NaN where it is missing; of many rows without missing cells as bytes."""
-    if worth(4 * X.size):
+    if worth(8 * X.size):
         from ..loops.counts import above
 
         cells = np.empty(X.shape, np.uint8)

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
 from .._pytree import pytree
 from .._random import Key, log_dirichlet
-from .._rows import contract, own_cells, rest, without_own
+from .._rows import contract, own_cells, rest, unit_labels, without_own
 from .._special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
 from .._support import COUNT, Cells, Field, declare
 from .._typing import Array, Float, Real, Sparse, Theta
@@ -106,15 +105,15 @@ class BetaBernoulli(AbstractConjugate):
         def empty(w: Array, a: Array, b: Array) -> Array:
             return xp.log(rest(b, w)) - xp.log(rest(a + b, w))
 
-        def own(x: Any, w: Array, a: Array, b: Array) -> Array:
-            cells = x.data if sparse.issparse(x) else x
-            if xp is not np or len(w) > 1 or not ((cells == 0) | (cells == 1)).all():
-                return own_cells(cell, empty)(x, w, a, b)
-            p, q, whole = (xp.log(rest(value, w)) for value in (a, b, a + b))  # (1, d): nothing but yes and no
-            return contract(x, p - q, q - whole)[:, 0]
+        if x.dtype == np.uint8 and (y := unit_labels(r, x.size * len(self.a))) is not None:  # nothing but yes and no
+            from ..loops.counts import product_of_own
 
+            table = self.log_predictive(x)
+            p, q, whole = (np.log(rest(value, 1.0)) for value in (self.a, self.b, self.a + self.b))
+            product_of_own(x, y, p - q, q - whole, table)
+            return table
         xp = namespace(x, r, self.a)
-        return without_own(self.log_predictive, own, x, r, self.a, self.b)
+        return without_own(self.log_predictive, own_cells(cell, empty), x, r, self.a, self.b)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j x log θ + (1−x) log(1−θ)."""

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from .._pytree import pytree
 from .._random import Key, categorical, log_dirichlet
-from .._rows import indicators, made_dense, matmul, rest, without_own
+from .._rows import indicators, made_dense, matmul, rest, unit_labels, without_own
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from .._support import COUNT, Cells, Field, declare
 from .._typing import Array, Float, Real, Sparse, Theta
@@ -97,6 +97,12 @@ class DirichletCategorical(AbstractConjugate):
             level = alpha[np.arange(x.shape[1]), xp.where(seen, x, 0).astype(int)]
             return xp.where(seen, xp.log(rest(level, w)) - xp.log(rest(alpha.sum(-1), w)), 0).sum(1)
 
+        if (y := unit_labels(r, x.size * len(self.alpha))) is not None and namespace(x, self.alpha) is np:
+            from ..loops.counts import look_up_own
+
+            table, whole = self.log_predictive(x), self.alpha.sum(-1, keepdims=True)
+            look_up_own(contiguous(x), y, np.log(rest(self.alpha, 1.0)) - np.log(rest(whole, 1.0)), table)
+            return table
         xp = namespace(x, r, self.alpha)
         return without_own(self.log_predictive, own, x, r, self.alpha)
 

@@ -13,10 +13,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._gaussian_sums import log_normal_sum, log_student_sum
+from .._gaussian_sums import log_normal_sum, log_student_sum, put_log_ratios
 from .._pytree import pytree
 from .._random import Key, inverse_gamma, normal, split
-from .._rows import is_missing_free, made_dense, over_classes, own_cells, rest, sum_log1p, sum_log1p_square, without_own
+from .._rows import made_dense, over_classes, own_cells, rest, unit_labels, without_own
 from .._special import (
     LOG_2PI,
     digamma,
@@ -136,22 +136,15 @@ class NormalInverseGamma(AbstractConjugate):
             a, b = rest(a, w / 2), rest(b, 0.5 * w * kappa / left * square(delta))
             return log_student_t(kappa / left * delta, 2 * a, 0 * a, xp.sqrt(b / a * (1 + 1 / left)))
 
-        def own(x: Array, w: Array, m: Array, kappa: Array, a: Array, b: Array) -> Array:
-            if len(w) > 1 or not is_missing_free(x):
-                return own_cells(cell)(x, w, m, kappa, a, b)
-            left, fewer, delta = rest(kappa, w), rest(a, w / 2), x - m  # (1, d), all rows having the same weight
-            lost = delta * np.sqrt(0.5 * w * kappa / (left * b))
-            np.clip(lost, -1, 1, out=lost)
-            lost *= -lost
-            np.maximum(lost, np.finfo(x.dtype).eps - 1, out=lost)
-            level = log_rising(fewer, 0.5) - 0.5 * np.log(2 * np.pi * b * (1 + 1 / left))
-            if (w == 1).all():  # the evidence of all rows over that of the others: 1 + u² = 1/(1 + lost)
-                return level.sum() + sum_log1p(lost, fewer[0])
-            u = delta * (kappa / left / np.sqrt(2 * b * (1 + 1 / left))) / np.sqrt(1 + lost)
-            return level.sum() - sum_log1p(lost, 0.5 + 0 * a) - sum_log1p_square(u, fewer[0] + 0.5)
-
+        if (y := unit_labels(r, x.size * len(self.m))) is not None and namespace(x, self.a) is np:
+            table = self.log_predictive(x)  # but for the row's class: the evidence of all rows over that of the others
+            left, fewer = rest(self.kappa, 1.0), rest(self.a, 0.5)
+            level = log_rising(fewer, 0.5) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / left))
+            put_log_ratios(table, x, y, self.m, np.sqrt(0.5 * self.kappa / left / self.b), fewer, level)
+            if np.isfinite(table).all():
+                return table
         xp = namespace(x, r, self.a)
-        return without_own(self.log_predictive, own, x, r, self.m, self.kappa, self.a, self.b)
+        return without_own(self.log_predictive, own_cells(cell), x, r, self.m, self.kappa, self.a, self.b)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""

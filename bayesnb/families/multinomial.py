@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from .._long_rows import log_coefficient_of_short, log_polya, with_long_rows
+from .._long_rows import is_long, log_coefficient_of_short, log_polya, with_long_rows
 from .._pytree import pytree
 from .._random import Key, log_dirichlet
 from .._rows import (
@@ -26,8 +26,10 @@ from .._rows import (
     log_rising_cells,
     matmul,
     own_cells,
+    put_log_rising_without,
     rest,
     row_totals,
+    unit_labels,
     without_own,
 )
 from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
@@ -118,7 +120,14 @@ class DirichletMultinomial(AbstractConjugate):
                 found = rising(x, w, alpha)
             return found - log_rising(rest(alpha.sum(), w[:, 0] * length), length)
 
-        return without_own(self.log_score, with_long_rows(own), as_counts(x), r, self.alpha)
+        x = as_counts(x)
+        if sparse.issparse(x) and (y := unit_labels(r, x.nnz * len(self.alpha))) is not None:
+            table, length = self.log_score(x), row_totals(x)
+            if not is_long(x, length).any() and put_log_rising_without(table, x, y, self._alpha):
+                own_length = log_rising(rest(self.alpha.sum(-1)[y], length), length)
+                table[np.arange(len(y)), y] -= own_length
+                return table
+        return without_own(self.log_score, with_long_rows(own), x, r, self.alpha)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: α − wx for α in the classes where the row has weight w."""

@@ -14,10 +14,10 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from .._gaussian_sums import log_normal_sum, log_student_sum
+from .._gaussian_sums import log_normal_sum, log_student_sum, log_student_without, put_log_ratios
 from .._pytree import pytree
 from .._random import Key, inverse_gamma, normal, split
-from .._rows import is_missing_free, made_dense, over_classes, rest, shared_weight, sum_log1p_square, without_own
+from .._rows import made_dense, over_classes, rest, shared_weight, unit_labels, without_own
 from .._special import (
     LOG_2PI,
     digamma,
@@ -129,13 +129,17 @@ class PooledNormalInverseGamma(AbstractConjugate):
 
         κ_c' = κ_c − w_c,   m_c' = m_c − w_c δ_c/κ_c',   a' = a − ½ Σ_c w_c,   b' = b − ½ Σ_c w_c κ_c δ_c²/κ_c'
         """
+        if namespace(x, self.a) is np and (y := unit_labels(r, x.size * len(self.m))) is not None:
+            table = self._log_loo_of_units(x, y)
+            if np.isfinite(table).all():
+                return table
         xp = namespace(x, r, self.a)
         weights = r.toarray() if sparse.issparse(r) else r
 
         def energy(x: Array, w: Array, m: Array, kappa: Array) -> Array:
             return 0.5 * w * kappa / rest(kappa, w) * square(x - m)
 
-        taken: Any = 0 * x
+        taken: Any = 0.0 * x
         for k, w in enumerate(weights.T):
             rows = np.flatnonzero(w) if xp is np else np.arange(len(x))
             cells = energy(x[rows], w[rows, None], self.m[k], self.kappa[k])
@@ -145,14 +149,10 @@ class PooledNormalInverseGamma(AbstractConjugate):
                 taken = taken + cells
         a = rest(self.a, shared_weight(weights.sum(1, keepdims=True)) / 2)
         b = rest(self.b, taken)
-        equal = is_missing_free(x) and len(a) == 1  # one shape for all rows
 
         def own(rows: Array, w: Array, m: Array, kappa: Array) -> Array:
             x, a, b = xp.moveaxis(rows, 1, 0)
             left = rest(kappa, w)
-            if equal and len(w) == 1:
-                u = (x - m) * (kappa / left / xp.sqrt(2 * (1 + 1 / left)))
-                return -0.5 * xp.log1p(1 / left).sum() - sum_log1p_square(u / xp.sqrt(b), a[0] + 0.5)
             u = kappa / left * (x - m) / xp.sqrt(2 * b * (1 + 1 / left))
             return xp.where(xp.isnan(x), 0, -0.5 * xp.log1p(1 / left) - (a + 0.5) * log1p_square(u)).sum(1)
 
@@ -163,6 +163,16 @@ class PooledNormalInverseGamma(AbstractConjugate):
         shared = xp.where(xp.isnan(x), 0, log_rising(a, 0.5) - 0.5 * (LOG_2PI + xp.log(b))).sum(1, keepdims=True)
         rows = xp.stack([x, xp.broadcast_to(a, x.shape), b], 1)
         return shared + without_own(predictive, own, rows, weights, self.m, self.kappa)
+
+    def _log_loo_of_units(self, x: Real[np.ndarray, "n d"], y: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n c"]:
+        """`log_loo` of many rows with one class each and weight 1."""
+        left, fewer = rest(self.kappa, 1.0), np.broadcast_to(rest(self.a, 0.5), self.m.shape)
+        own = np.sqrt(0.5 * self.kappa / left / self.b)
+        scale = np.sqrt(self.b) * np.sqrt((1 + 1 / self.kappa) / fewer)
+        table = log_student_without(x, y, 2 * fewer, self.m, scale, own)
+        level = log_rising(fewer, 0.5) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / left))
+        put_log_ratios(table, x, y, self.m, own, fewer, level)  # the evidence of all rows over that of the others
+        return table
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""

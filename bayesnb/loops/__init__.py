@@ -11,7 +11,7 @@ import numpy as np
 
 from .._parallel import repeats
 
-WORTH = 1 << 22  # cells times classes from which on loops are loaded: NumPy takes them some 20 ms and more
+WORTH = 1 << 23  # cells times classes from which on loops are loaded, eight for a cell of a fit: NumPy takes some 20 ms
 _TYPES = {"float64", "float32", "int64", "uint8"}  # of cells; every other one would be compiled too
 
 

@@ -161,6 +161,7 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, log_alpha: Any, larg
     """out_ik = Σ_j log α_jk (α_jk + 1) … (α_jk + x_ij − 1), of whole counts up to `largest`; returns if all are."""
     c = alpha.shape[1]
     many = np.ones(c)
+    odd = False
     for i in range(len(ends) - 1):
         row = out[i]
         _sum_row(columns, cells, ends[i], ends[i + 1], 1.0, log_alpha, row)
@@ -168,7 +169,10 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, log_alpha: Any, larg
         for p in range(ends[i], ends[i + 1]):
             x = cells[p]
             if x > largest or x != np.floor(x):
-                return False
+                odd = True
+                for k in range(c):
+                    row[k] -= min(x, 1.0) * log_alpha[np.uint64(columns[p]), k]
+                continue
             if x <= 1.0:
                 continue
             own = alpha[np.uint64(columns[p])]
@@ -185,7 +189,7 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, log_alpha: Any, larg
             for k in range(c):
                 row[k] += log1p(many[k] - 1.0)
                 many[k] = 1.0
-    return True
+    return not odd
 
 
 @loop(FAST)
@@ -203,3 +207,51 @@ def log_factorials(ends: Any, cells: Any, known: Any, length: Any, out: Any) -> 
                 spent += known[at]
         length[i], out[i] = total, spent
     return odd == 0
+
+
+@loop(FAST)
+def product_of_own(X: Any, y: Any, slope: Any, level: Any, out: Any) -> None:
+    """out_ik = Σ_j (x_ij slope_kj + level_kj) for the row's own class k, of rows without missing cells."""
+    n, d = X.shape
+    for i in range(n):
+        k = np.uint64(y[i])
+        total = 0.0
+        for j in range(d):
+            total += X[i, j] * slope[k, j] + level[k, j]
+        out[i, k] = total
+
+
+@loop(FAST)
+def look_up_own(X: Any, y: Any, tables: Any, out: Any) -> None:
+    """out_ik = Σ_j tables[k, j, x_ij] over the observed cells, for the row's own class k."""
+    n, d = X.shape
+    levels = tables.shape[2]
+    for i in range(n):
+        k = np.uint64(y[i])
+        total = 0.0
+        for j in range(d):
+            x = X[i, j]
+            if 0 <= x < levels:
+                total += tables[k, j, np.uint64(x)]
+        out[i, k] = total
+
+
+@loop(FAST)
+def rising_without(ends: Any, columns: Any, cells: Any, y: Any, alpha: Any, largest: float, out: Any) -> bool:
+    """`rising` for the row's own class k alone, from α_jk − x_ij on, of which rounding leaves ε α_jk at least."""
+    for i in range(len(ends) - 1):
+        k = np.uint64(y[i])
+        total, many = 0.0, 1.0
+        for p in range(ends[i], ends[i + 1]):
+            x = cells[p]
+            if x > largest or x != np.floor(x):
+                return False
+            whole = alpha[np.uint64(columns[p]), k]
+            left = max(whole - x, 2.220446049250313e-16 * whole)
+            for t in range(int(x)):
+                many *= left + t
+            if not 1e-100 < many < 1e100:
+                total += np.log(many)
+                many = 1.0
+        out[i, k] = total + np.log(many)
+    return True

@@ -60,34 +60,47 @@ def normal(X: Any, mu: Any, slope: Any, level: Any, out: Any) -> None:
 
 
 @loop(FAST)
-def student(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, out: Any) -> None:
+def student(
+    X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, y: Any, own: Any, most: float, out: Any
+) -> None:
     """out_ik = Σ_j level_kj + weight_kj log(1 + v), v = ((x_ij − μ_kj) slope_kj)², over the observed cells.
 
     Where the columns of each class have one weight (`alike`), 32 factors are multiplied before a logarithm is taken.
     They are held less one, (1 + v)(1 + v') − 1 = v + v' + vv', so that small v keep all their digits.
+
+    With classes y and `own` (c, d), each row has left a variance that the classes share: v is divided by
+    s = 1 − min(((x_ij − μ_yj) own_yj)², most), and out_ik is less by ½ Σ_j log s.
     """
     n, d = X.shape
     c = len(mu)
-    total, product, column, seen = np.empty((c, TILE)), np.zeros((c, TILE)), np.zeros(TILE), np.empty(TILE)
+    total, product, column, seen = np.empty((c, TILE)), np.zeros((c, TILE)), np.zeros(TILE), np.zeros(TILE)
+    scale, shared = np.zeros(TILE), np.zeros(TILE)
     for at in range(0, n, TILE):
         rows = min(TILE, n - at)
         total[:] = 0.0
         for j in range(d):
             for i in range(rows):
                 x = np.float64(X[at + i, j])
-                seen[i] = 1.0 if x == x else 0.0
+                seen[i] = scale[i] = 1.0 if x == x else 0.0
                 column[i] = x if x == x else 0.0
+            if len(y) > 0:
+                for i in range(rows):
+                    mine = np.uint64(y[at + i])
+                    z = (column[i] - mu[mine, j]) * own[mine, j] * seen[i]
+                    lost = -min(z * z, most)
+                    scale[i] = seen[i] / np.sqrt(1.0 + lost)
+                    shared[i] -= 0.5 * log1p(lost)
             for k in range(c):
                 m, g, w, a, sums, p = mu[k, j], slope[k, j], weight[k, j], level[k, j], total[k], product[k]
                 if alike:
                     for i in range(TILE):
-                        z = (column[i] - m) * g * seen[i]
+                        z = (column[i] - m) * g * scale[i]
                         p[i] = p[i] * (1.0 + z * z) + z * z
                         sums[i] += seen[i] * a
                 else:
                     for i in range(TILE):
-                        z = (column[i] - m) * g
-                        sums[i] += seen[i] * (a + w * log1p(z * z))
+                        z = (column[i] - m) * g * scale[i]
+                        sums[i] += seen[i] * a + w * log1p(z * z)
             if alike and (j % _PRODUCT == _PRODUCT - 1 or j == d - 1):
                 for k in range(c):
                     w, sums, p = weight[k, j], total[k], product[k]
@@ -96,4 +109,20 @@ def student(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, o
                         p[i] = 0.0
         for i in range(rows):
             for k in range(c):
-                out[at + i, k] = total[k, i]
+                out[at + i, k] = total[k, i] + shared[i]
+            shared[i] = 0.0
+
+
+@loop(FAST)
+def student_without(X: Any, y: Any, mu: Any, slope: Any, weight: Any, level: Any, most: float, out: Any) -> None:
+    """out_ik = Σ_j level_kj + weight_kj log(1 − v), v = ((x_ij − μ_kj) slope_kj)² ≤ most, for the row's own class k."""
+    n, d = X.shape
+    for i in range(n):
+        k = np.uint64(y[i])
+        m, g, w, a = mu[k], slope[k], weight[k], level[k]
+        total = 0.0
+        for j in range(d):
+            x = np.float64(X[i, j])
+            z = (x - m[j]) * g[j] if x == x else 0.0
+            total += a[j] + w[j] * log1p(-min(z * z, most)) if x == x else 0.0
+        out[i, k] = total

@@ -91,4 +91,4 @@ def moments(X: np.ndarray, y: np.ndarray, w: np.ndarray, c: int) -> tuple[np.nda
             if not (s * drift > _FAR * ss).any():
                 break
             shift = shift + drift
-        return n, shift + drift, np.maximum(ss, 0)
+        return n, np.where(n > 0, shift + drift, 0), np.maximum(ss, 0)
