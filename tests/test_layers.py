@@ -34,7 +34,7 @@ FLOORS = [
     {"sampling"},
     {"datasets", "estimators"},
     {"analysis", "drop_in", "streaming"},
-    {"distributed", "persistence", "plots"},
+    {"distributed", "persistence", "plots", "testing"},
     {"cli"},
     {"__main__"},
 ]

@@ -17,7 +17,7 @@ of `AbstractIndependent` where features are independent given the class (the aut
 
 `pytree` above `@dataclass(frozen=True)` makes the class one that JAX can compile and that `save` can write. A file of
 such a model is loaded after the module that defines the family has been imported.
-`bayesnb.testing.check_family(family, rows)` checks every law on the family. `bayesnb.FamilyNB(family)` is its
+`bayesnb.testing.check_family(family)` checks every law on the family. `bayesnb.FamilyNB(family)` is its
 estimator: leave-one-out, intervals, evidence, comparison, prior fitting, MixedNB parts, ArviZ, `save` and `check` work
 for it. "How to add a family" in the documentation goes through an example.
 
@@ -33,6 +33,22 @@ from .._lazy import by_name
 
 if TYPE_CHECKING:
     from .._pytree import pytree as pytree
+    from .._random import inverse_gamma as inverse_gamma
+    from .._random import log_dirichlet as log_dirichlet
+    from .._random import log_gamma as log_gamma
+    from .._random import normal as normal
+    from .._random import split as split
+    from .._rows import contract as contract
+    from .._rows import log_rising_cells as log_rising_cells
+    from .._rows import over_classes as over_classes
+    from .._special import digamma as digamma
+    from .._special import gammaln as gammaln
+    from .._special import log_beta as log_beta
+    from .._special import log_floor as log_floor
+    from .._special import log_rising as log_rising
+    from .._special import namespace as namespace
+    from .._special import tetragamma as tetragamma
+    from .._special import trigamma as trigamma
     from .._support import AMOUNT as AMOUNT
     from .._support import COUNT as COUNT
     from .._support import POSITIVE_DEFINITE as POSITIVE_DEFINITE
@@ -44,6 +60,8 @@ if TYPE_CHECKING:
     from ..base import observed as observed
     from ..independent import AbstractIndependent as AbstractIndependent
     from ..independent import downdate as downdate
+    from ..statistics import Moments as Moments
+    from ..statistics import Totals as Totals
     from .bernoulli import BetaBernoulli as BetaBernoulli
     from .categorical import DirichletCategorical as DirichletCategorical
     from .classes import DirichletClasses as DirichletClasses
@@ -65,10 +83,18 @@ if TYPE_CHECKING:
 
 
 _CONTRACT = {
-    **dict.fromkeys(("AMOUNT", "COUNT", "POSITIVE_DEFINITE", "REAL", "Cells", "Field", "declare"), "._support"),
-    **dict.fromkeys(("AbstractConjugate", "observed"), ".base"),
-    **dict.fromkeys(("AbstractIndependent", "downdate"), ".independent"),
-    "pytree": "._pytree",
+    name: home
+    for home, names in {
+        "._pytree": "pytree",
+        "._random": "inverse_gamma log_dirichlet log_gamma normal split",
+        "._rows": "contract log_rising_cells over_classes",
+        "._special": "digamma gammaln log_beta log_floor log_rising namespace tetragamma trigamma",
+        "._support": "AMOUNT COUNT POSITIVE_DEFINITE REAL Cells Field declare",
+        ".base": "AbstractConjugate observed",
+        ".independent": "AbstractIndependent downdate",
+        ".statistics": "Moments Totals",
+    }.items()
+    for name in names.split()
 }
 
 

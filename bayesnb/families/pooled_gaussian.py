@@ -30,7 +30,7 @@ from .._special import (
     trigamma,
 )
 from .._support import AMOUNT, COUNT, REAL, Cells, Field, declare
-from .._typing import Array, Float, Real, Sparse, Theta
+from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
 from ..exact import ExactSum, moment_sums
 from ..statistics import Moments

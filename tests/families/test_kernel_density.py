@@ -16,8 +16,8 @@ from bayesnb.families import DirichletClasses, KernelDensity
 from bayesnb.naive_bayes import NaiveBayes
 from bayesnb.sampling.nuts import run_chains, start_points
 from bayesnb.statistics import Sample, one_hot
+from bayesnb.testing import laws, twin_laws
 
-from .. import test_laws
 from ..laws import C, Case, Family, assert_same, case, cast, jitted, log_joint, reals
 
 
@@ -30,28 +30,24 @@ def random_prior(rng: np.random.Generator, d: int) -> KernelDensity:
     return KernelDensity(log_h, nothing(C, d), log_h - rng.uniform(1.5, 3, (C, d)), log_h + rng.uniform(1.5, 3, (C, d)))
 
 
-def kde_log_pdf(sites: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
-    raise NotImplementedError("a kernel density has no likelihood of its own: see test_density_is_scipys")
-
-
-FAMILY = Family("kernel_density", random_prior, reals, kde_log_pdf)
+FAMILY = Family("kernel_density", random_prior, reals)  # its density: see test_density_is_scipys
 
 
 @pytest.mark.parametrize(
     "law",
     [
-        test_laws.test_statistics_are_a_commutative_monoid,
-        test_laws.test_split_anywhere_and_merge_in_any_order,
-        test_laws.test_forgetting_undoes_adding,
-        test_laws.test_updates_chain,
-        test_laws.test_soft_labels_dense_and_sparse,
-        test_laws.test_weights_are_repetitions,
-        test_laws.test_evidence_is_the_ratio_of_normalisers,
-        test_laws.test_bayes_identity,
-        test_laws.test_gradient_is_zero_at_an_interior_mode,
-        test_laws.test_pytrees_vmap_and_grad_over_hyperparameters,
+        laws.statistics_are_a_commutative_monoid,
+        laws.split_anywhere_and_merge_in_any_order,
+        laws.forgetting_undoes_adding,
+        laws.updates_chain,
+        laws.soft_labels_dense_and_sparse,
+        laws.weights_are_repetitions,
+        laws.evidence_is_the_ratio_of_normalisers,
+        twin_laws.bayes_identity,
+        twin_laws.gradient_is_zero_at_an_interior_mode,
+        twin_laws.pytrees_vmap_and_grad_over_hyperparameters,
     ],
-    ids=lambda law: law.__name__.removeprefix("test_"),
+    ids=lambda law: law.__name__,
 )
 @pytest.mark.usefixtures("x64")
 def test_law_of_all_families(law: Any) -> None:
@@ -91,10 +87,7 @@ def test_numpy_and_jax_agree_in_both_precisions(dtype: str) -> None:
 
 @pytest.mark.parametrize("source", ["numpy", "jax"])
 def test_draws_follow_their_marginals(source: str) -> None:
-    with jax.enable_x64(True):
-        test_laws.test_draws_follow_their_marginals(
-            FAMILY, np.random.default_rng(3) if source == "numpy" else jax.random.key(3)
-        )
+    twin_laws.draws_follow_their_marginals(FAMILY, source)
 
 
 # --- the density ----------------------------------------------------------------------------------------------------

@@ -69,28 +69,6 @@ def test_moments_of_several_blocks_add(names: tuple[str, ...], rng: np.random.Ge
         )
 
 
-SKEWED = [f for f in FAMILIES if f.prior(np.random.default_rng(0), D).log_third_cumulant(np.zeros((1, D))) is not None]
-
-
-@pytest.mark.parametrize("family", SKEWED, ids=lambda family: family.name)
-def test_third_cumulants_are_slopes_of_the_evidence(family: Family) -> None:
-    """log E p(x | θ)^t generates the cumulants, and is the evidence of a row of weight t.
-
-    Its third derivative at 0 by a polynomial through 13 Chebyshev nodes from 0 to below the radius of convergence.
-    """
-    this = case(family)
-    nodes = 0.5 + 0.5 * np.cos(np.pi * (np.arange(13) + 0.5) / 13)
-    third = this.block.log_third_cumulant(this.x[:3])
-    for i, k in np.ndindex(third.shape):
-        r = np.eye(C)[[(k + 1) % C if family.composite else k]]  # a complement learns from the other classes
-        reach = 0.4 / (1 + np.cbrt(abs(third[i, k])))
-        t = reach * nodes
-        evidence = [this.block.log_marginal(this.block.suffstats(this.x[i : i + 1], w * r))[k].sum() for w in t]
-        slope = np.polynomial.Chebyshev.fit(t, evidence, 12, domain=[0, reach]).deriv(3)(0.0)
-        slope = -slope if family.composite else slope  # −log Multinomial, up to what all classes share
-        assert third[i, k] == pytest.approx(slope, rel=1e-4, abs=1e-5)
-
-
 def test_tetragamma_is_the_slope_of_trigamma() -> None:
     """ψ₂(1) = −2ζ(3), ψ₂(x+1) = ψ₂(x) + 2/x³; and NumPy's precision stays."""
     assert tetragamma(1.0) == pytest.approx(-2 * 1.2020569031595942, rel=1e-14)
