@@ -202,6 +202,10 @@ class AbstractConjugate(AbstractBlock):
         x, r : rows among those that this posterior was updated with, and their weights then
         """
 
+    def log_loo_score(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """`log_loo` up to a term of the row that is the same in all classes."""
+        return self.log_loo(x, r)
+
     def exact_sums(
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Any
     ) -> dict[str, ExactSum]:

@@ -240,7 +240,7 @@ class NaiveBayes:
         def of_block(name: str, part: slice) -> Array:
             w = _cut(r, part, r)
             block: Any = self.blocks[name]
-            log_loo = getattr(block, "log_loo_score", block.log_loo) if scores else block.log_loo
+            log_loo = block.log_loo_score if scores else block.log_loo
             return log_loo(_cut(rows[name], part, w, block.kept_types), w)
 
         return self._stacked(of_block, rows, parts)
