@@ -53,7 +53,6 @@ class DirichletMultinomial(AbstractConjugate):
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
     parameters = ("log_theta",)
-    kept_types = frozenset({"int64"})
     blank = 0.0
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
