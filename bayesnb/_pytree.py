@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from ._registry import record
+from .core.registry import record
 
 Class = TypeVar("Class", bound=type)
 

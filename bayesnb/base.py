@@ -17,10 +17,10 @@ from scipy import sparse
 
 from ._pytree import leaves
 from ._random import Key
-from ._registry import record
 from ._special import log_floor, namespace
 from ._support import COMPOSITE, Cells, Field, declare, improper
 from ._typing import Array, Float, Int, Real, Sparse, Theta
+from .core.registry import record
 from .exact import ExactSum
 
 

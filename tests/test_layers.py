@@ -1,12 +1,15 @@
 """Imports point down only, stay cheap, and change nothing."""
 
 import ast
+import importlib
+import importlib.util
 import os
 import subprocess
 import sys
 import typing
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jax
 import jaxtyping
@@ -20,7 +23,7 @@ from bayesnb._special import log_normalize
 ROOT = Path(bayesnb.__file__).parent
 # ground floor first; a module imports from the floors below its own, or from its own package
 FLOORS = [
-    {"_interrupted", "_lazy", "_parallel", "_registry", "_typing"},
+    {"_interrupted", "_lazy", "_parallel", "_typing", "core"},
     {"_pytree"},
     {"_special", "_support", "exact", "loops"},
     {"_random", "_rows", "statistics"},
@@ -43,16 +46,66 @@ CORE = [name for name, floor in FLOOR.items() if floor <= FLOOR["naive_bayes"]]
 FILES = [path for path in sorted(ROOT.rglob("*.py")) if path != ROOT / "__init__.py"]
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Absolute names of all modules a file imports, wherever in the file."""
+def imports(path: Path, for_types: bool = True) -> Iterator[str]:
+    """Absolute names of all that a file imports, wherever in the file, by a call of `import_module` too."""
     package = ("bayesnb", *path.relative_to(ROOT).parent.parts)
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) + 1 - node.level] if node.level else ()
-            module = [*above, *filter(None, [node.module])]
-            yield from (".".join([*module, alias.name]) for alias in node.names)
+    nodes: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while nodes:
+        match node := nodes.pop():
+            case ast.Import():
+                yield from (alias.name for alias in node.names)
+            case ast.ImportFrom():
+                above = package[: len(package) + 1 - node.level] if node.level else ()
+                module = [*above, *filter(None, [node.module])]
+                yield from (".".join([*module, alias.name]) for alias in node.names)
+            case ast.Call(args=[ast.Constant(value=str(name)), *_]) if "import_module" in ast.unparse(node.func):
+                yield importlib.util.resolve_name(name, ".".join(package))
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")) if not for_types:
+                nodes += node.orelse
+                continue
+        nodes += ast.iter_child_nodes(node)
+
+
+MODULES = {".".join(("bayesnb", *path.relative_to(ROOT).with_suffix("").parts)): path for path in FILES}
+MODULES = {name.removesuffix(".__init__"): path for name, path in MODULES.items()}
+
+
+def table_of_names(module: Any) -> dict[str, str]:
+    """The module of each name that a package looks up when asked for."""
+    return module._home() if hasattr(module, "_home") else getattr(module, "_HOME", {})
+
+
+LOOKED_UP = {
+    name: found
+    for name in ("bayesnb", *(name for name, path in MODULES.items() if path.name == "__init__.py"))
+    if (found := table_of_names(importlib.import_module(name)))
+}
+
+
+def modules_of(name: str) -> Iterator[str]:
+    """The module that holds an imported name; all modules behind a package whose names are looked up when asked for."""
+    package, _, last = name.rpartition(".")
+    if name in MODULES:
+        yield name
+        for below in {*LOOKED_UP.get(name, {}).values()}:
+            yield from modules_of(importlib.util.resolve_name(f".{below}", name))
+    elif last in LOOKED_UP.get(package, {}):
+        yield from modules_of(importlib.util.resolve_name(f".{LOOKED_UP[package][last]}", package))
+    elif package in MODULES:
+        yield package
+
+
+def circles(graph: dict[str, set[str]]) -> set[tuple[str, ...]]:
+    """Modules that import each other, directly or through others."""
+    reached: dict[str, set[str]] = {}
+    for start in graph:
+        seen: set[str] = set()
+        waiting = [start]
+        while waiting:
+            waiting += (fresh := graph[waiting.pop()] - seen)
+            seen |= fresh
+        reached[start] = seen
+    return {tuple(sorted(name for name in reached[at] if at in reached[name])) for at in graph if at in reached[at]}
 
 
 def home(path: Path) -> str:
@@ -75,10 +128,32 @@ def test_imports_point_down(path: Path) -> None:
             assert there != here, "one variant, one file"
 
 
+def test_no_imports_run_in_a_circle() -> None:
+    """The types alone, which are never run, may name a class above."""
+    graph = {name: {m for one in imports(path, False) for m in modules_of(one)} for name, path in MODULES.items()}
+    assert circles(graph) == set()
+    assert "bayesnb.core.model_file" in graph["bayesnb.estimators._saving"]  # which a method imports
+
+
+def test_a_circle_is_found() -> None:
+    graph: dict[str, set[str]] = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set(), "e": {"e"}}
+    assert circles(graph) == {("b", "c"), ("e",)}
+
+
 @pytest.mark.parametrize("path", [f for f in FILES if home(f) in CORE], ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_core_needs_few_packages(path: Path) -> None:
     packages = {name.split(".")[0] for name in imports(path)} - sys.stdlib_module_names
-    assert packages <= {"bayesnb", "jax", "jaxtyping", "numpy", "numpyro", "scipy", "threadpoolctl", "numba"}
+    assert packages <= {
+        "bayesnb",
+        "jax",
+        "jaxtyping",
+        "numpy",
+        "numpyro",
+        "safetensors",
+        "scipy",
+        "threadpoolctl",
+        "numba",
+    }
 
 
 def test_the_tests_check_types_in_full() -> None:

@@ -25,6 +25,7 @@ from sklearn.exceptions import NotFittedError
 
 import bayesnb
 from bayesnb import drop_in, persistence
+from bayesnb.core import files, model_file, registry
 from bayesnb.estimators._base import AbstractNB
 from bayesnb.families import KnownVarianceNormal, NormalInverseGamma, NormalInverseWishart
 
@@ -274,7 +275,7 @@ def test_the_header_can_be_read(tmp_path: Path) -> None:
 def test_every_estimator_can_be_saved() -> None:
     public = {getattr(bayesnb, name) for name, home in bayesnb._HOME.items() if home == "estimators"}
     around = {bayesnb.CalibratedClassifierLOO}  # of one of the others; tests/analysis/test_calibration.py saves it
-    known = {kind for kind in persistence.ESTIMATORS.values() if kind.__module__.startswith("bayesnb.")}
+    known = {kind for kind in registry.ESTIMATORS.values() if kind.__module__.startswith("bayesnb.")}
     own = known - around
     assert own == public | {getattr(drop_in, name) for name in drop_in.__all__}
     assert own == {type(nb) for nb, _ in CASES.values()}
@@ -402,12 +403,12 @@ def test_forged_headers_are_refused(content: bytes, message: str, tmp_path: Path
 
 def forged(nb: Any, change: Any) -> bytes:
     """A file with a right digest, after its header and tensors were changed."""
-    text, tensors = persistence._document(nb)
+    text, tensors = model_file._document(nb)
     header = json.loads(text)
     tensors = {name: tensor.copy() for name, tensor in tensors.items()}
     ((_, model),) = header["model"].items()
     change(header, model, tensors)
-    header["sha256"] = persistence._digest(header, tensors)
+    header["sha256"] = model_file._digest(header, tensors)
     return to_bytes(tensors, metadata={"bayesnb": json.dumps(header)})
 
 
@@ -555,7 +556,7 @@ def test_a_save_that_fails_leaves_the_old_file(failing: str, error: type, tmp_pa
         raise error("no space left")
 
     with monkeypatch.context() as patch:
-        patch.setattr(persistence.os, failing, fail)
+        patch.setattr(files.os, failing, fail)
         with pytest.raises(error, match="no space left"):
             bayesnb.PoissonNB().fit(COUNTS, LABELS).save(path)
     assert os.listdir(tmp_path) == ["model"]
@@ -565,14 +566,14 @@ def test_a_save_that_fails_leaves_the_old_file(failing: str, error: type, tmp_pa
 # A process that stands still in `fsync`, with or without files that have no name (`O_TMPFILE`), until it is killed.
 STUCK = """
 import os, sys, bayesnb
-from bayesnb import persistence
+from bayesnb.core import files
 if sys.argv[2] == "named" and hasattr(os, "O_TMPFILE"):
     del os.O_TMPFILE
 nb = bayesnb.load(sys.argv[1]).set_params(estimate="mean")
 def wait(_):
     print("written", flush=True)
     sys.stdin.read()
-persistence.os.fsync = wait
+files.os.fsync = wait
 nb.save(sys.argv[1])
 """
 

@@ -38,8 +38,8 @@ from typing import Any
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from .._registry import record
 from .._typing import Float, Int
+from ..core.registry import record
 
 PRIOR_LOG_POWER = (0.0, 1.0)  # mean, standard deviation
 PRIOR_LOG_BEND = (math.log(3), 1.0)

@@ -18,9 +18,7 @@ Platt (1999); Zadrozny & Elkan (2002); Guo et al. (2017), for calibration on hel
 """
 
 import inspect
-import os
 from collections.abc import Iterable, Iterator
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -36,7 +34,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._random import generator
 from .._special import log_normalize
 from .._typing import Int, Scalar
+from ..core.registry import require
 from ..estimators._base import AbstractNB
+from ..estimators._saving import Saved, Take
 from ..estimators._state import all_or_nothing
 from ..naive_bayes import Rows
 from ..sampling.copies import copies
@@ -45,6 +45,7 @@ from ..sampling.known_rows import check_known
 from ..sampling.loo import leave_out
 from ..statistics import one_hot
 from . import _maps
+from ._loaded_maps import check_maps
 from ._maps import Tables
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ _SAME_BY_CHANCE = 0.01  # expected number of rows like this one, below which a s
 _SAME_LENGTH = 0.01  # difference of log lengths that is none
 
 
-class CalibratedClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class CalibratedClassifierLOO(Saved, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A naive Bayes classifier with calibrated class probabilities, learnt from its exact leave-one-out predictions.
 
     Parameters
@@ -90,6 +91,11 @@ class CalibratedClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
     >>> {name: round(loss, 2) for name, loss in nb.loo_log_loss_.items()}
     {'plain': 0.71, 'calibrated': 0.15}
     """
+
+    _learnt_names = frozenset(
+        {"estimator_", "maps_", "classes_", "n_features_in_", "feature_names_in_", "_mean_log_length", "loo_prior_"}
+        | {"loo_log_loss_", "label_changes_", "n_copies_"}
+    )
 
     def __init__(
         self,
@@ -387,12 +393,11 @@ class CalibratedClassifierLOO(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
 
         return check(self, X, y, seed=seed, progress_bar=progress_bar)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted classifier, its estimator and its maps, to a safetensors file, which `bayesnb.load` reads.
-
-        See `save` of the estimators for what a file holds and when it is refused.
-        """
-        import_module("bayesnb.persistence").save(self, path)  # it knows all estimators, and so stands above them
+    def _check_loaded(self, take: Take) -> None:
+        nb = self.estimator_
+        require(isinstance(nb, AbstractNB) and hasattr(nb, "statistics_"), "its estimator is not fitted")
+        check_maps(self)
+        nb._check_loaded(take)
 
     # --- scikit-learn -----------------------------------------------------------------------------------------------
 

@@ -1,12 +1,10 @@
 """The scikit-learn shell: validate, encode labels, call the core, return NumPy.
 
-What an estimator learns is `statistics_`; `prior_` and `posterior_` follow from it and are frozen. The shell has five
+What an estimator learns is `statistics_`; `prior_` and `posterior_` follow from it and are frozen. The shell has six
 files, each built on the one before: `_state` (how attributes are replaced), `_input` (checks), `_fitting`,
-`_prediction`, and this one: what the posterior says without rows, and what goes to NumPyro, ArviZ and files.
+`_prediction`, `_saving`, and this one: what the posterior says without rows, and what goes to NumPyro and ArviZ.
 """
 
-import os
-from importlib import import_module
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +15,7 @@ from .._pytree import kept_inside
 from .._random import categorical, generator
 from ..naive_bayes import NaiveBayes, Parameters
 from ._forgetting import digits_lost, with_digits
-from ._prediction import AbstractPredicting
+from ._saving import AbstractSaved
 from ._state import LazyPosterior, reads_one_state
 
 if TYPE_CHECKING:
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 _Conditioned = LazyPosterior  # its name in pickles of version 0.1
 
 
-class AbstractNB(AbstractPredicting):
+class AbstractNB(AbstractSaved):
     """What all naive Bayes estimators share."""
 
     @property
@@ -210,21 +208,3 @@ class AbstractNB(AbstractPredicting):
         return loo(self, X, y, sample_weight, prior=prior, groups=groups)
 
     _leave_out: Any = None  # a method for all rows at once, where there is a closed form: see GaussianNB
-
-    @reads_one_state
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator to a safetensors file, which `bayesnb.load` reads.
-
-        The file holds the hyperparameters, the sufficient statistics, labels and names, and no code. It is written all
-        at once: until it is complete, an older file of that name stays as it was.
-
-        Raises
-        ------
-        ValueError
-            if the estimator is not fitted, is of a class that no file can name because it was defined in a function,
-            or has hyperparameters that were set after the fit or that a file cannot hold, such as functions; the
-            message names them
-        OSError
-            if the file cannot be written
-        """
-        import_module("bayesnb.persistence").save(self, path)  # it knows all estimators, and so stands above them

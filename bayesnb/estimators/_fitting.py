@@ -8,7 +8,6 @@ from sklearn.utils import Tags, assert_all_finite
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .._pytree import kept_inside, leaves, map_leaves, tell_jax
-from .._registry import ESTIMATORS, register
 from .._rows import csr_slice
 from .._support import SIMPLEX, as_numbers, shortened
 from .._typing import Sparse
@@ -47,10 +46,6 @@ class AbstractFitted(JointClassifier):
     _conditioned: LazyPosterior
     _checks_slices = False  # whether an infinite cell shows in what is computed, so that nobody has to look for it
     _waits = False  # whether batches of sparse rows may wait: those of priors that do not depend on the rows
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        register(ESTIMATORS, cls)
 
     # --- what a subclass supplies -----------------------------------------------------------------------------------
 

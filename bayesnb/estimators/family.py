@@ -118,6 +118,13 @@ class FamilyNB(AbstractNB):
         sizes = {"class": len(self.classes_), "feature": self.n_features_in_}
         return {BLOCK: checked_prior("family", self._family, sizes)}
 
+    def _prior_cells(self) -> int:
+        square = any(field.axes.count("feature") > 1 for field in self._family.fields_.values())
+        return self.n_features_in_ * (self.n_features_in_ if square else self._n_levels or 1)
+
+    def _no_rows(self, cell: float = 0.0) -> dict[str, Any]:
+        return super()._no_rows(float(self._family.cells_.kind == "positive"))
+
     def _draw(self, model: NaiveBayes, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
         if self._family.cells_.measure == GIVEN_TOTALS:  # rows as long as those fitted are on average
             stats = self.statistics_

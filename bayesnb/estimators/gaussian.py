@@ -1,7 +1,7 @@
 """Gaussian naive Bayes for scikit-learn users."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import Tags
@@ -96,6 +96,13 @@ class GaussianNB(AbstractNB):
         self.estimate = estimate
 
     _checks_slices = True
+
+    @classmethod
+    def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
+        own, known = parameters.get("prior"), parameters.get("known_variance")
+        if isinstance(own, KnownVarianceNormal) and known is not None and np.any(own.variance != known):
+            parameters["known_variance"] = own.variance  # which older releases used where the two contradict each other
+        return super()._from_file(parameters, learnt)
 
     def _validate(self, X: Any, **checks: Any) -> Any:
         return numeric(self, X, sparse_ok=True, **checks)

@@ -164,6 +164,9 @@ class GaussianDA(AbstractNB):
     def _prior_follows_rows(self) -> bool:
         return self.prior is None
 
+    def _prior_cells(self) -> int:
+        return self.n_features_in_ * (1 if self.covariance == "identity" else self.n_features_in_)
+
     def _refuse_far_centres(self, prior: Any, stats: Any) -> None:
         """Raise a ValueError on a prior mean so far from the rows that S would lose all digits but its direction."""
         spread = np.diagonal(prior.S, axis1=-2, axis2=-1) + np.diagonal(stats.ss, axis1=-2, axis2=-1)

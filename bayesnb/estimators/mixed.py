@@ -1,9 +1,8 @@
 """Naive Bayes with a likelihood of its own for every group of columns, and if need be for every class."""
 
-import copy
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,49 +12,18 @@ from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils._indexing import _get_column_indices
 from sklearn.utils.validation import _get_feature_names
 
+from ..core.registry import require
 from ..families.one_class import OneClass
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
 from ._base import AbstractNB
 from ._input import of_any_type
+from ._part import _Part
+from ._saving import Take
 from ._state import all_or_nothing, reads_one_state
 from .bernoulli import BernoulliNB
 from .categorical import CategoricalNB
 from .complement import ComplementNB
 from .gaussian import GaussianNB
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Columns, and the estimator that encodes them and makes their prior; `k` where it speaks of one class only."""
-
-    name: str
-    estimator: AbstractNB
-    columns: np.ndarray
-    k: int | None = None
-
-    @property
-    def names(self) -> dict[str, str]:
-        """Names of its blocks among those of all parts, by their name in the estimator."""
-        inner = list(self.estimator._columns())
-        return {name: self.name if len(inner) == 1 else f"{self.name}.{name}" for name in inner}
-
-    def __str__(self) -> str:
-        return f"{self.name}: {type(self.estimator).__name__} of {self.columns.tolist()}"
-
-    def is_like(self, other: "_Part") -> bool:
-        """Whether the other part has the same name, columns and kind of estimator."""
-        return str(self) == str(other)
-
-    def view(self, stats: Statistics) -> Statistics:
-        """Its share in the statistics of all parts."""
-        n = stats.n if self.k is None else stats.n[self.k : self.k + 1]
-        return Statistics(n, {inner: stats.blocks[name] for inner, name in self.names.items()})
-
-    def fitted(self, stats: Statistics) -> AbstractNB:
-        """A copy of the estimator that holds its share of the statistics, as if it had been fitted alone."""
-        own = copy.copy(self.estimator)
-        own.statistics_ = self.view(stats)
-        return own
 
 
 class MixedNB(AbstractNB):
@@ -110,6 +78,8 @@ class MixedNB(AbstractNB):
         self.priors = priors
         self.class_alpha = class_alpha
         self.estimate = estimate
+
+    _learnt_names = AbstractNB._learnt_names | {"_parts"}
 
     # --- parameters of the parts, as in ColumnTransformer -----------------------------------------------------------
 
@@ -269,6 +239,33 @@ class MixedNB(AbstractNB):
             own = estimator._refined({CLASS: theta[CLASS], **{inner: theta[n] for inner, n in part.names.items()}})
             theta = theta | {name: own[inner] for inner, name in part.names.items()}
         return theta
+
+    # --- model files ------------------------------------------------------------------------------------------------
+
+    def _to_save(self) -> dict[str, Any]:
+        parts = [replace(part, estimator=part.unfitted()) for part in self._parts]
+        return super()._to_save() | {"_parts": parts}
+
+    def _check_encoding(self) -> None:
+        super()._check_encoding()
+        labels, d, parts = self.classes_, self.n_features_in_, self._parts
+        require(len({part.name for part in parts}) == len(parts), "two parts have one name")
+        for part in parts:
+            part.check_loaded(labels, d)
+
+    def _check_size(self, take: Take) -> None:
+        for part in self._parts:
+            part.estimator._check_size(take)
+
+    def _no_rows(self, cell: float = 0.0) -> dict[str, Any]:
+        return {
+            part.names[inner]: held
+            for part in self._parts
+            for inner, held in part.estimator._no_rows().items()
+            if inner in part.names
+        }
+
+    # --- draws and labels -------------------------------------------------------------------------------------------
 
     @reads_one_state
     def sample(

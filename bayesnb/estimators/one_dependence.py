@@ -16,6 +16,7 @@ from .._random import generator
 from .._rows import csr_slice
 from .._special import log_floor, log_normalize
 from .._typing import Scalar
+from ..core.registry import require
 from ..exact import ExactSum, holds_exactly, sums_of_weights
 from ..naive_bayes import Rows, Statistics, by_rows, fold_rows
 from ..one_dependence import BLOCK, OneDependence
@@ -128,6 +129,8 @@ class OneDependenceNB(AbstractLevels):
         "it as strings."
     )
 
+    _learnt_names = AbstractLevels._learnt_names | {"weights_"}
+
     def __init__(
         self,
         *,
@@ -224,6 +227,13 @@ class OneDependenceNB(AbstractLevels):
             self.weights_ = self.posterior_.stacked(self._rows(X), r)
             self._set_statistics(self.statistics_)
         return self
+
+    def _check_encoding(self) -> None:
+        super()._check_encoding()
+        v, d = self.weights_, self.n_features_in_
+        one_each = isinstance(v, np.ndarray) and v.dtype == np.float64 and v.shape == (d,)
+        require(one_each, "weights_ are not one a feature")
+        require((v >= 0).all() and abs(v.sum() - 1) < 1e-9, "weights_ do not sum to one")
 
     @available_if(_has_no_stacked_weights)
     @all_or_nothing

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.stats as st
 from scipy import sparse
 
-from .._registry import RECORDS
+from ..core.registry import RECORDS
 from ..naive_bayes import NaiveBayes
 from ..statistics import one_hot
 from .cases import C, Case, D, Family, assert_same, case, close, require

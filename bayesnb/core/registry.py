@@ -4,7 +4,8 @@ A file holds no code and names no module to import. A class of another module is
 has been imported.
 """
 
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 Class = TypeVar("Class", bound=type)
 
@@ -13,6 +14,9 @@ ESTIMATORS: dict[str, type] = {}
 
 RECORDS: dict[str, type] = {}
 """Families, statistics and other dataclasses by the name that files give them."""
+
+CODECS: dict[str, tuple[type, Callable[[Any], Any], Callable[..., Any]]] = {}
+"""Other types by the name that files give them: how a value is written as a text or a list, and read from it."""
 
 
 def register(table: dict[str, type], cls: Class) -> Class:
@@ -27,3 +31,9 @@ def register(table: dict[str, type], cls: Class) -> Class:
 def record(cls: Class) -> Class:
     """Class decorator: a dataclass of numbers, text and other such classes, which a file can hold."""
     return register(RECORDS, cls)
+
+
+def require(holds: Any, what: str) -> None:
+    """Refuse contents of a file that are no model's: a ValueError that says what they are."""
+    if not holds:
+        raise ValueError(what)
