@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.registry import ESTIMATORS, register, require
 from ..naive_bayes import Statistics
-from ._loaded_statistics import check_statistics
 from ._prediction import AbstractPredicting
 from ._state import reads_one_state
 
@@ -76,6 +75,8 @@ class AbstractSaved(Saved, AbstractPredicting):
     )
 
     def _check_loaded(self, take: Take) -> None:
+        from ._loaded_statistics import check_statistics  # which needs JAX
+
         self._check_encoding()
         self._check_size(take)
         check_statistics(self.statistics_, Statistics(np.zeros(len(self.classes_)), self._no_rows()))
