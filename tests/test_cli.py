@@ -15,15 +15,15 @@ import bayesnb
 from bayesnb import cli
 from bayesnb.cli._tables import MODELS, choose_model
 from bayesnb.datasets import load
-from bayesnb.sampling import check as checks
+from bayesnb.sampling import sampled_rows
 
 
 @pytest.fixture
 def quick(monkeypatch):
     """Short chains: what the sampling finds is tested elsewhere."""
-    monkeypatch.setattr(checks, "_SHORT_CHAINS", 50)
-    monkeypatch.setattr(checks, "_DRAWS", 200)
-    monkeypatch.setattr(checks, "_WARMUP", 100)
+    monkeypatch.setattr(sampled_rows, "_SHORT_CHAINS", 50)
+    monkeypatch.setattr(sampled_rows, "_DRAWS", 200)
+    monkeypatch.setattr(sampled_rows, "_WARMUP", 100)
 
 
 @pytest.fixture
