@@ -16,6 +16,7 @@ from bayesnb.estimators import ComplementNB, KernelNB
 from bayesnb.families import DirichletClasses, FixedClasses, OneClass
 from bayesnb.naive_bayes import NaiveBayes
 from bayesnb.sampling import intervals as page
+from bayesnb.sampling import points
 from bayesnb.sampling.log_joint_moments import LogJointMoments, pearson_iii
 from bayesnb.sampling.points import log_probability_draws
 
@@ -254,8 +255,8 @@ def test_a_row_alone_is_the_row_among_others(nb: Any, method: str, labels: int, 
     fitted = clone(nb).fit(X[keep], y[keep])
     settings = {"method": method, "n_draws": 32, "seed": 5}
     whole = fitted.predict_interval(X[:9], **settings), fitted.uncertainty(X[:9], **settings)
-    monkeypatch.setattr(page, "_KEPT", 1)  # one row at a time
-    monkeypatch.setattr(page, "_TABLE", 1)
+    monkeypatch.setattr(points, "_KEPT", 1)  # one row at a time
+    monkeypatch.setattr(points, "_TABLE", 1)
     parts = fitted.predict_interval(X[:9], **settings), fitted.uncertainty(X[:9], **settings)
     np.testing.assert_allclose(parts[0], whole[0], atol=1e-6)  # single precision
     np.testing.assert_allclose(parts[1], whole[1], atol=1e-12)
