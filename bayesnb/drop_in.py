@@ -24,22 +24,20 @@ Where scikit-learn 1.9 is wrong, these classes are right:
 - A `fit` or `partial_fit` that fails leaves the model as it was.
 """
 
-import warnings
 from dataclasses import replace
-from numbers import Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import sklearn.naive_bayes as peers
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, check_non_negative, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from . import estimators as ours
+from ._drop_in import TINY, AbstractDiscrete, AbstractDropIn, Assignable, hold_finite, log_share, log_shares, safe_log
 from ._gaussian_sums import log_normal_sum
 from ._rows import contract
-from .estimators._base import AbstractNB
 from .estimators._input import refuse
-from .estimators._state import BLOCK, all_or_nothing, reads_one_state
+from .estimators._state import BLOCK, reads_one_state
 from .exact import moment_sums, sums_of_cells
 from .families.classes import AbstractClasses, FixedClasses
 from .naive_bayes import CLASS, Parameters, Rows, Statistics, by_rows
@@ -47,70 +45,10 @@ from .statistics import Counts, Moments, by_class, with_sums
 
 __all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB"]
 
-_ALPHA_MIN = 1e-10  # scikit-learn's bound, and the least α of a posterior
-_TINY = np.finfo(float).tiny
 _ROWS, _EVENTS = "rows", "events"  # statistics beside those of the block, for attributes that it does not determine
 
 
-class _Fitted:
-    """A fitted attribute that can be assigned, in the place of an inherited property."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        if instance is None:
-            return self
-        raise AttributeError(f"{type(instance).__name__!r} object has no attribute {self.name!r}")
-
-
-class _DropIn(AbstractNB):
-    """scikit-learn's numbers in front of one of our estimators."""
-
-    estimate = "mean"
-    class_alpha = 1.0
-    class_count_ = _Fitted()
-    _waits = False  # attributes are there at once
-
-    @property
-    def decision_function(self) -> Any:
-        """Not there: `CalibratedClassifierCV` and scorers would take it instead of `predict_proba`."""
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute 'decision_function', as in scikit-learn")
-
-    def _validate(self, X: Any, **checks: Any) -> Any:
-        if "y" in checks:
-            self._validate_params()
-        return super()._validate(X, **checks)
-
-    def _set_statistics(self, stats: Statistics) -> Self:
-        super()._set_statistics(stats)
-        self.class_count_ = self.statistics_.n
-        self._learn(self.statistics_)
-        return self
-
-    def _learn(self, stats: Statistics) -> None:
-        """Set scikit-learn's attributes."""
-        raise NotImplementedError
-
-    def _class_frequencies(self) -> np.ndarray:
-        """π: as given, equal, or N_c / N; without any rows equal."""
-        given, c = getattr(self, self._prior_name), len(self.classes_)
-        if given is not None:
-            return np.array(given, float)
-        total = self.class_count_.sum()
-        if not getattr(self, "fit_prior", True) or not total > 0:
-            return np.full(c, 1 / c)
-        return self.class_count_ / total
-
-    def _tie_prior(self) -> np.ndarray:
-        return np.zeros(len(self.classes_))  # the first label, as in scikit-learn
-
-    def _without(self, stats: Statistics) -> Statistics:
-        aside = {name: held.zero() for name, held in self.statistics_.blocks.items() if name not in stats.blocks}
-        return super()._without(replace(stats, blocks={**stats.blocks, **aside}))
-
-
-class GaussianNB(_DropIn, ours.GaussianNB):
+class GaussianNB(AbstractDropIn, ours.GaussianNB):
     """`sklearn.naive_bayes.GaussianNB` with the posterior on top.
 
     Parameters
@@ -171,10 +109,10 @@ class GaussianNB(_DropIn, ours.GaussianNB):
     def _theta(self) -> Parameters:
         mu, variance = self.theta_[self.class_prior_ > 0], self.var_[self.class_prior_ > 0]
         # a column that is the same in all classes is left out by any variance that they share
-        constant = ((variance <= _TINY) & (mu == mu[0])).all(0)
+        constant = ((variance <= TINY) & (mu == mu[0])).all(0)
         return {
-            CLASS: {"log_pi": _log(self.class_prior_)},
-            BLOCK: {"mu": self.theta_, "variance": np.where(constant, 1, np.maximum(self.var_, _TINY))},
+            CLASS: {"log_pi": safe_log(self.class_prior_)},
+            BLOCK: {"mu": self.theta_, "variance": np.where(constant, 1, np.maximum(self.var_, TINY))},
         }
 
     @reads_one_state
@@ -185,59 +123,7 @@ class GaussianNB(_DropIn, ours.GaussianNB):
         return theta[CLASS]["log_pi"] + by_rows(lambda part: log_normal_sum(rows[part], mu, sd), {BLOCK: rows})
 
 
-class _Discrete(_DropIn):
-    """What the four classifiers with `alpha` share."""
-
-    class_log_prior_ = _Fitted()
-
-    @all_or_nothing
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows: batches in any order and grouping reach the numbers that `fit` reaches on all rows at once."""
-        if classes is not None:
-            labels, count = np.unique(column_or_1d(classes), return_counts=True)
-            if (count > 1).any():
-                known = getattr(self, "classes_", labels)
-                raise ValueError(
-                    f"`classes` has {labels[count > 1]} more than once, which is not the same as on last call to "
-                    f"partial_fit, {known}; pass every label once"
-                )
-        return super().partial_fit(X, y, classes, sample_weight)
-
-    def _check_alpha(self) -> np.ndarray:
-        """α with scikit-learn's checks, sentences and bound."""
-        alpha = np.asarray(self.alpha, float)
-        if not isinstance(self.alpha, Real):
-            if alpha.shape != (self.n_features_in_,):
-                raise ValueError(
-                    f"When alpha is an array, it should contains `n_features`, {self.n_features_in_}; its shape is "
-                    f"{alpha.shape}"
-                )
-            if not (alpha >= 0).all():
-                raise ValueError(f"All values in alpha must be greater than 0. `alpha` is {self.alpha!r}")
-        if not self.force_alpha and alpha.min() < _ALPHA_MIN:
-            warnings.warn(
-                f"alpha too small will result in numeric errors, setting alpha = {_ALPHA_MIN:.1e}. Use "
-                "`force_alpha=True` to keep alpha unchanged.",
-                stacklevel=2,
-            )
-        return self._smoothing()
-
-    def _smoothing(self) -> np.ndarray:
-        """α as the attributes take it."""
-        return np.asarray(self.alpha if self.force_alpha else np.maximum(self.alpha, _ALPHA_MIN), float)
-
-    def _concentration(self, shape: tuple[int, ...]) -> np.ndarray:
-        return np.broadcast_to(np.maximum(self._smoothing(), _ALPHA_MIN), shape)
-
-    def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
-        self._check_alpha()
-        return super()._gather(X, index, sample_weight)
-
-    def _learn(self, stats: Statistics) -> None:
-        self.class_log_prior_ = _log(self._class_frequencies())
-
-
-class MultinomialNB(_Discrete, ours.MultinomialNB):
+class MultinomialNB(AbstractDiscrete, ours.MultinomialNB):
     """`sklearn.naive_bayes.MultinomialNB` with the posterior on top.
 
     Parameters
@@ -262,21 +148,13 @@ class MultinomialNB(_Discrete, ours.MultinomialNB):
 
     _parameter_constraints = peers.MultinomialNB._parameter_constraints
 
-    def __init__(
-        self, *, alpha: Any = 1.0, force_alpha: Any = True, fit_prior: Any = True, class_prior: Any = None
-    ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-
     def _learn(self, stats: Statistics) -> None:
         super()._learn(stats)
         self.feature_count_ = stats.blocks[BLOCK].n
-        self.feature_log_prob_ = _log_shares(self.feature_count_ + self._smoothing())
+        self.feature_log_prob_ = log_shares(self.feature_count_ + self._smoothing())
 
     def _theta(self) -> Parameters:
-        return {CLASS: {"log_pi": self.class_log_prior_}, BLOCK: {"log_theta": _finite(self.feature_log_prob_)}}
+        return {CLASS: {"log_pi": self.class_log_prior_}, BLOCK: {"log_theta": hold_finite(self.feature_log_prob_)}}
 
     @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
@@ -286,10 +164,10 @@ class MultinomialNB(_Discrete, ours.MultinomialNB):
         """
         check_is_fitted(self)
         x = self._validate(X, reset=False)
-        return x @ _finite(self.feature_log_prob_).T + self.class_log_prior_
+        return x @ hold_finite(self.feature_log_prob_).T + self.class_log_prior_
 
 
-class ComplementNB(_Discrete, ours.ComplementNB):
+class ComplementNB(AbstractDiscrete, ours.ComplementNB):
     """`sklearn.naive_bayes.ComplementNB` with the posterior on top.
 
     Parameters
@@ -313,7 +191,7 @@ class ComplementNB(_Discrete, ours.ComplementNB):
     """
 
     _parameter_constraints = peers.ComplementNB._parameter_constraints
-    feature_log_prob_ = _Fitted()
+    feature_log_prob_ = Assignable()
 
     def __init__(
         self,
@@ -324,10 +202,7 @@ class ComplementNB(_Discrete, ours.ComplementNB):
         class_prior: Any = None,
         norm: Any = False,
     ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
+        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
         self.norm = norm
 
     def _class_prior(self) -> AbstractClasses:
@@ -347,23 +222,23 @@ class ComplementNB(_Discrete, ours.ComplementNB):
         self.feature_all_ = self.feature_count_.sum(0)
         weights = -self._log_complement()
         if self.norm:
-            total = np.minimum(weights, -np.log(_TINY)).sum(1, keepdims=True)
-            weights = np.minimum(weights, -np.log(_TINY)) / np.where(total > 0, total, 1)
+            total = np.minimum(weights, -np.log(TINY)).sum(1, keepdims=True)
+            weights = np.minimum(weights, -np.log(TINY)) / np.where(total > 0, total, 1)
         self.feature_log_prob_ = weights
 
     def _log_complement(self) -> np.ndarray:
-        return _log_shares(self.statistics_.blocks[BLOCK].n + self._smoothing())
+        return log_shares(self.statistics_.blocks[BLOCK].n + self._smoothing())
 
     def _theta(self) -> Parameters:
         c = len(self.classes_)
-        return {CLASS: {"log_pi": np.full(c, -np.log(c))}, BLOCK: {"log_theta": _finite(self._log_complement())}}
+        return {CLASS: {"log_pi": np.full(c, -np.log(c))}, BLOCK: {"log_theta": hold_finite(self._log_complement())}}
 
     @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """Σ_j x_ij w_cj, (n, c): the score of Rennie et al. (2003), without a class prior, as in scikit-learn."""
         check_is_fitted(self)
         x = self._validate(X, reset=False)
-        table = x @ np.minimum(self.feature_log_prob_, -np.log(_TINY)).T
+        table = x @ np.minimum(self.feature_log_prob_, -np.log(TINY)).T
         return table + self.class_log_prior_ if len(self.classes_) == 1 else table
 
     @reads_one_state
@@ -372,7 +247,7 @@ class ComplementNB(_Discrete, ours.ComplementNB):
         return {BLOCK: self.predict_joint_log_proba(X)}
 
 
-class BernoulliNB(_Discrete, ours.BernoulliNB):
+class BernoulliNB(AbstractDiscrete, ours.BernoulliNB):
     """`sklearn.naive_bayes.BernoulliNB` with the posterior on top.
 
     Parameters
@@ -405,11 +280,8 @@ class BernoulliNB(_Discrete, ours.BernoulliNB):
         fit_prior: Any = True,
         class_prior: Any = None,
     ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
+        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
         self.binarize = binarize
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
 
     def _rows(self, X: Any) -> Rows:
         if self.binarize is not None:
@@ -422,14 +294,14 @@ class BernoulliNB(_Discrete, ours.BernoulliNB):
         super()._learn(stats)
         zeros, ones = np.moveaxis(stats.blocks[BLOCK].n, -1, 0)
         self.feature_count_ = ones
-        self.feature_log_prob_ = _log_odds_to_log(ones + self._smoothing(), zeros + self._smoothing())
+        self.feature_log_prob_ = log_share(ones + self._smoothing(), zeros + self._smoothing())
 
     def _log_probabilities(self) -> tuple[np.ndarray, np.ndarray]:
         """log p and log(1 − p), (c, d), from log p: near p = 1 it holds 1 − p with all digits."""
         log_p = self.feature_log_prob_
         with np.errstate(divide="ignore"):
             log_q = np.where(log_p > -0.7, np.log(-np.expm1(log_p)), np.log1p(-np.exp(log_p)))
-        return _finite(log_p), _finite(log_q)
+        return hold_finite(log_p), hold_finite(log_q)
 
     def _theta(self) -> Parameters:
         log_p, log_q = self._log_probabilities()
@@ -443,7 +315,7 @@ class BernoulliNB(_Discrete, ours.BernoulliNB):
         return contract(x, log_p - log_q, log_q) + self.class_log_prior_
 
 
-class CategoricalNB(_Discrete, ours.CategoricalNB):
+class CategoricalNB(AbstractDiscrete, ours.CategoricalNB):
     """`sklearn.naive_bayes.CategoricalNB` with the posterior on top.
 
     Parameters
@@ -479,10 +351,7 @@ class CategoricalNB(_Discrete, ours.CategoricalNB):
         class_prior: Any = None,
         min_categories: Any = None,
     ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
+        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
         self.min_categories = min_categories
 
     def _validate(self, X: Any, **checks: Any) -> Any:
@@ -495,11 +364,11 @@ class CategoricalNB(_Discrete, ours.CategoricalNB):
     def _learn(self, stats: Statistics) -> None:
         super()._learn(stats)
         self.category_count_ = self._counts()
-        self.feature_log_prob_ = [_log_shares(count + self._smoothing()) for count in self.category_count_]
+        self.feature_log_prob_ = [log_shares(count + self._smoothing()) for count in self.category_count_]
 
     def _theta(self) -> Parameters:
         blocks = {
-            name: {"log_theta": _finite(np.stack([self.feature_log_prob_[j] for j in group], 1))}
+            name: {"log_theta": hold_finite(np.stack([self.feature_log_prob_[j] for j in group], 1))}
             for name, group in self._columns().items()
         }
         return {CLASS: {"log_pi": self.class_log_prior_}, **blocks}
@@ -512,7 +381,7 @@ class CategoricalNB(_Discrete, ours.CategoricalNB):
         table = np.tile(self.class_log_prior_, (len(x), 1))
         for codes, log_p in zip(x.T, self.feature_log_prob_, strict=True):
             unknown = log_p.shape[1]
-            table += np.pad(_finite(log_p), ((0, 0), (0, 1)))[:, np.minimum(codes, unknown)].T
+            table += np.pad(hold_finite(log_p), ((0, 0), (0, 1)))[:, np.minimum(codes, unknown)].T
         return table
 
     def __sklearn_tags__(self) -> Tags:
@@ -521,26 +390,3 @@ class CategoricalNB(_Discrete, ours.CategoricalNB):
         tags.input_tags.sparse = False
         tags.input_tags.allow_nan = False
         return tags
-
-
-def _log(p: np.ndarray) -> np.ndarray:
-    """log p, −∞ at 0."""
-    with np.errstate(divide="ignore"):
-        return np.log(p)
-
-
-def _finite(log_p: np.ndarray) -> np.ndarray:
-    """Logarithms of zero held at that of the smallest positive number."""
-    return np.maximum(log_p, np.log(_TINY))
-
-
-def _log_shares(count: np.ndarray) -> np.ndarray:
-    """log of counts over their sum along the last axis; equal shares where there is nothing."""
-    total = count.sum(-1, keepdims=True)
-    return np.where(total > 0, _log(count) - np.log(np.where(total > 0, total, 1)), -np.log(count.shape[-1]))
-
-
-def _log_odds_to_log(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """log p/(p+q) with all digits of q/p where that is small; log ½ where both are 0."""
-    p, q = np.where(p + q > 0, p, 1), np.where(p + q > 0, q, 1)
-    return np.where(p < q, _log(p) - np.log(p + q), -np.log1p(q / np.maximum(p, q)))

@@ -13,16 +13,17 @@ import pytest
 
 import bayesnb
 from bayesnb import cli
+from bayesnb.cli._tables import MODELS, choose_model
 from bayesnb.datasets import load
-from bayesnb.sampling import check as checks
+from bayesnb.sampling import sampled_rows
 
 
 @pytest.fixture
 def quick(monkeypatch):
     """Short chains: what the sampling finds is tested elsewhere."""
-    monkeypatch.setattr(checks, "_SHORT_CHAINS", 50)
-    monkeypatch.setattr(checks, "_DRAWS", 200)
-    monkeypatch.setattr(checks, "_WARMUP", 100)
+    monkeypatch.setattr(sampled_rows, "_SHORT_CHAINS", 50)
+    monkeypatch.setattr(sampled_rows, "_DRAWS", 200)
+    monkeypatch.setattr(sampled_rows, "_WARMUP", 100)
 
 
 @pytest.fixture
@@ -144,14 +145,14 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, message, table, tmp_pa
     ],
 )
 def test_the_variant_is_read_from_the_columns(columns, expected):
-    estimator, X = cli.choose_model(pd.DataFrame(columns), "auto")
+    estimator, X = choose_model(pd.DataFrame(columns), "auto")
     assert repr(estimator) == expected
     assert list(X.columns) == list(columns)
 
 
-@pytest.mark.parametrize("model", cli.MODELS)
+@pytest.mark.parametrize("model", MODELS)
 def test_every_model_fits_a_table_it_is_for(model):
-    estimator, X = cli.choose_model(pd.DataFrame({"x": [0, 1, 1, 0, 1], "z": [1, 1, 0, 1, 0]}), model)
+    estimator, X = choose_model(pd.DataFrame({"x": [0, 1, 1, 0, 1], "z": [1, 1, 0, 1, 0]}), model)
     assert estimator.fit(X, [0, 1, 0, 1, 0]).predict(X).shape == (5,)
 
 

@@ -15,6 +15,7 @@ import pytest
 
 import bayesnb
 from bayesnb import cli
+from bayesnb.cli import _commands
 from bayesnb.datasets import load
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and streams of POSIX")
@@ -47,6 +48,7 @@ def model(tmp_path: Path) -> Path:
 HIDDEN = """
 import sys, time, os, signal
 from bayesnb import cli
+from bayesnb.cli import _commands
 
 def swallow(options):
     try:
@@ -81,7 +83,7 @@ def unraisable(options):
     Weak()
     return 0
 
-cli._select = vars()[sys.argv.pop(1)]
+_commands.select = vars()[sys.argv.pop(1)]
 sys.exit(cli.main())
 """
 
@@ -288,7 +290,7 @@ def test_a_defect_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> N
     def broken(_: Any) -> int:
         raise KeyError("nowhere\nto be found")
 
-    monkeypatch.setattr(cli, "_select", broken)
+    monkeypatch.setattr(_commands, "select", broken)
     assert cli.main(["select", "iris"]) == cli.DEFECT == 70
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)

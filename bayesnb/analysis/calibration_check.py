@@ -17,7 +17,8 @@ from sklearn.base import clone
 
 from .._random import generator
 from .._special import log_floor
-from ..sampling.check import IDENTITY, _halves, _quality, _take
+from ..sampling.exact_rows import IDENTITY
+from ..sampling.held_out import quality, split_halves, take_rows
 from ..sampling.nuts import run_chains
 from ..sampling.report import CheckReport, CheckRow, Interval
 from . import _maps
@@ -43,10 +44,10 @@ def check(estimator: Any, X: Any, y: Any, *, seed: int = 0, progress_bar: bool =
     if len(y) < 2:
         raise ValueError(f"`y` has {len(y)} rows; the check fits on one half and predicts the other, so it needs two")
     rng = generator(seed)
-    train, test = _halves(y, seed)
-    fitted = clone(estimator).fit(_take(X, train), y[train])
+    train, test = split_halves(y, seed)
+    fitted = clone(estimator).fit(take_rows(X, train), y[train])
     test = test[np.isin(y[test], fitted.classes_)]
-    training = fitted._training(fitted.estimator_, _take(X, train), y[train], None, None)
+    training = fitted._training(fitted.estimator_, take_rows(X, train), y[train], None, None)
     few = np.sort(rng.permutation(len(training.weight))[:_MOST_ROWS])
     tables, index, weight = training.tables[few], training.y[few], training.weight[few]
     kind, c = fitted._parametric_kind(), len(fitted.classes_)
@@ -76,7 +77,7 @@ def check(estimator: Any, X: Any, y: Any, *, seed: int = 0, progress_bar: bool =
     by_nuts = np.mean([prepared.proba(theta) for theta in draws[:: len(draws) // 200]], 0)
     gap = float(np.mean(abs(by_nuts - _maps.average((nodes,), tables))))
 
-    held_out = _take(X, test)
+    held_out = take_rows(X, test)
     truth, p = np.searchsorted(fitted.classes_, y[test]), fitted.predict_proba(held_out)
     d = fitted.n_features_in_
     rows = (
@@ -89,8 +90,8 @@ def check(estimator: Any, X: Any, y: Any, *, seed: int = 0, progress_bar: bool =
         model=repr(estimator),
         rows=rows,
         quality=(
-            _quality("estimator, plain", d, fitted.estimator_.predict_log_proba(held_out), truth),
-            _quality("calibrated", d, log_floor(p), truth),
+            quality("estimator, plain", d, fitted.estimator_.predict_log_proba(held_out), truth),
+            quality("calibrated", d, log_floor(p), truth),
         ),
         widest=_widest(fitted, held_out, truth, test, p),
         level=_LEVEL,

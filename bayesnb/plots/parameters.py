@@ -2,16 +2,13 @@
 
 import copy
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 from scipy import stats
 from scipy.optimize import minimize_scalar
 
 from .._typing import Scalar
-from .._wishart import InverseWishartMarginal
 from ..base import to_sites
 from ..naive_bayes import NaiveBayes
 from ._common import (
@@ -19,7 +16,6 @@ from ._common import (
     check_level,
     colour,
     column,
-    feature_name,
     given_or_new,
     ink,
     intervals,
@@ -29,6 +25,7 @@ from ._common import (
     marker,
     named,
 )
+from ._parameter_cells import Cell, cells_of, column_places
 
 _TRIANGLE = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])  # corners of the simplex
 _DECADES = 1.5  # of parameters on one axis, from which on it is logarithmic
@@ -61,10 +58,10 @@ def prior_to_posterior(
     ValueError
         if there is no such feature, parameter or category
     """
-    cells = _cells(named(estimator, feature_names), feature, parameter, category)
-    samples = None if draws is None else [_drawn(draws, cell) for cell in cells]
+    cells = cells_of(named(estimator, feature_names), feature, parameter, category)
+    samples = None if draws is None else [_draws_of(draws, cell) for cell in cells]
     ax = given_or_new(ax)
-    low, high = _range(cells)
+    low, high = _axis_range(cells)
     grid = np.linspace(low, high, 301)[1:-1]  # without the ends, where a density may be infinite
     priors = [cell.prior.pdf(grid) for cell in cells]
     one_prior = all(np.array_equal(prior, priors[0]) for prior in priors)
@@ -125,7 +122,7 @@ def parameter_intervals(
     wanted = list(range(min(20, estimator.n_features_in_)) if features is None else features)
     if not wanted:
         raise ValueError("`features` is empty; name at least one")
-    rows = [_cells(estimator, feature, parameter, category) for feature in wanted]
+    rows = [cells_of(estimator, feature, parameter, category) for feature in wanted]
     ax, classes = given_or_new(ax), len(estimator.classes_)
     points: dict[int | None, list[tuple[float, ...]]] = {}
     for at, cells in enumerate(rows):
@@ -243,8 +240,8 @@ def smoothing_path(
     path = np.geomspace(1e-3, 1e3, 121) if alphas is None else np.asarray(alphas, float)
     if path.ndim != 1 or len(path) < 2 or not (np.isfinite(path).all() and path[0] > 0 and (np.diff(path) > 0).all()):
         raise ValueError(f"`alphas` is {alphas!r}; it needs at least two positive numbers in increasing order")
-    name, _ = _places(estimator, j)[0]
-    cell = _cells(estimator, j, None, category)[0]
+    name, _ = column_places(estimator, j)[0]
+    cell = cells_of(estimator, j, None, category)[0]
 
     def prior(alpha: float) -> NaiveBayes:
         other = copy.copy(estimator)
@@ -279,138 +276,7 @@ def smoothing_path(
     return ax
 
 
-# --- one parameter of one class -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Cell:
-    """One scalar parameter of a class, or of all classes together.
-
-    Fields
-    ------
-    k, label : the class, None and "all classes" where they share it
-    site, at : NumPyro site, and the place in it
-    prior, posterior : with the methods `pdf` and `ppf`
-    kind, event : what it is, and of what: "probability" of "island = Biscoe"
-    """
-
-    k: int | None
-    label: str
-    site: str
-    at: tuple[int, ...]
-    prior: Any
-    posterior: Any
-    kind: str
-    event: str
-
-    @property
-    def quantity(self) -> str:
-        return f"{self.kind} of {self.event}"
-
-    @property
-    def support(self) -> tuple[float, float]:
-        return self.posterior.support()
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """One entry of a distribution that gives the values of all, (c, d), at a time."""
-
-    whole: Any
-    at: tuple[int, ...]
-
-    def pdf(self, x: Any) -> np.ndarray:
-        return self.whole.pdf(np.asarray(x)[..., None, None])[(..., *self.at)]
-
-    def ppf(self, q: Any) -> np.ndarray:
-        return self.whole.ppf(np.asarray(q)[..., None, None])[(..., *self.at)]
-
-    def support(self) -> tuple[float, float]:
-        return 0.0, np.inf  # that of a length, such as a bandwidth
-
-
-def _cut(law: Any, at: tuple[int, ...]) -> Any:
-    """One entry of the distribution of a whole site."""
-    if isinstance(law, InverseWishartMarginal):  # Σ_jj ~ InverseGamma((ν − d + 1)/2, S_jj/2)
-        nu = np.broadcast_to(law.nu, law.scale.shape[:-2])[at[:-2]]
-        return stats.invgamma((nu - law.scale.shape[-1] + 1) / 2, scale=law.scale[at] / 2)
-    if not hasattr(law, "args"):
-        return _Entry(law, at)
-    shape = np.shape(law.mean())
-    args, named = jax.tree.map(lambda value: np.broadcast_to(value, shape)[at], (law.args, law.kwds))
-    return law.dist(*args, **named)
-
-
-def _cells(estimator: Any, feature: Any, parameter: str | None, category: Any) -> list[_Cell]:
-    """One parameter of one feature, in every class, or once where the classes share it."""
-    labels = [str(label) for label in estimator.classes_]
-    estimator.prior_.refuse_improper("densities of the prior to plot")
-    if feature is None:
-        if parameter not in (None, "pi"):
-            raise ValueError(f"`feature` is None, and {parameter!r} is a parameter of a feature; name one")
-        before, after = (nb.classes.marginals().get("pi") for nb in (estimator.prior_, estimator.posterior_))
-        if after is None:
-            raise ValueError("`feature` is None, but the class probabilities of this model are fixed; name a feature")
-        return [
-            _Cell(k, label, "pi", (k,), _cut(before, (k,)), _cut(after, (k,)), "probability", "the class")
-            for k, label in enumerate(labels)
-        ]
-    cells: list[_Cell] = []
-    j = column(estimator, feature)
-    for name, i in _places(estimator, j):
-        block = estimator.posterior_.blocks[name]
-        before, after = estimator.prior_.blocks[name].marginals(), block.marginals()
-        found = parameter or next(iter(after), "")
-        if found not in after:
-            known = f"has {', '.join(after)}" if after else "has no parameter that is learnt"
-            raise ValueError(f"`parameter` is {parameter!r}; {feature_name(estimator, j)!r} {known}")
-        inner = block.inner
-        where, event = _where(estimator, inner, name, found, i, j, category)
-        by_class = estimator._dims(name, found, np.ndim(after[found].mean()))[0].endswith("class")
-        whose: list[int | None] = [*range(inner.shape[0])] if by_class else [None]
-        for own in whose:
-            at = where if own is None else (own, *where)
-            k = own if block.only_class is None else block.only_class
-            label = "all classes" if k is None else labels[k]
-            if inner.is_composite:
-                label = f"not {label}"
-            laws = _cut(before[found], at), _cut(after[found], at)
-            site = estimator.posterior_.site(name, found)
-            cells.append(_Cell(k, label, site, at, *laws, inner.names_.get(found, found), event))
-    return cells
-
-
-def _places(estimator: Any, j: int) -> list[tuple[str, int]]:
-    """Blocks that hold a column, and its place in each; one a class where every class has a likelihood of its own."""
-    found = [(name, int(i)) for name, at in estimator._columns().items() for i in np.flatnonzero(at == j)]
-    if not found:
-        raise ValueError(f"`feature` {feature_name(estimator, j)!r} belongs to no part of the model; choose another")
-    return found
-
-
-def _where(
-    estimator: Any, family: Any, name: str, parameter: str, i: int, j: int, category: Any
-) -> tuple[tuple[int, ...], str]:
-    """Place of a feature's parameter after the axis of the classes, and what it is a parameter of."""
-    event = feature_name(estimator, j)
-    if parameter == "covariance":
-        return (i, i), event
-    if family.cells_.kind == "levels":
-        owner, own = estimator, j
-        if hasattr(estimator, "_part_of"):
-            part, _ = estimator._part_of(name)
-            owner, own = part.estimator, int(np.flatnonzero(part.columns == j)[0])
-        levels = owner.categories_[own]
-        at = np.flatnonzero(levels == category) if category is not None else np.arange(len(levels))[:1]
-        if len(at) != 1:
-            raise ValueError(f"`category` is {category!r}; {event!r} has the levels {levels.tolist()}")
-        return (i, int(at[0])), f"{event} = {levels[at[0]]}"
-    if category is not None:
-        raise ValueError(f"`category` is {category!r}, but {event!r} is not categorical; leave it out")
-    return (i,), f"{event} = 1" if family.cells_.kind == "yes/no" else event
-
-
-def _range(cells: list[_Cell]) -> tuple[float, float]:
+def _axis_range(cells: list[Cell]) -> tuple[float, float]:
     """Ends of an axis that shows all posteriors, and the middle of the priors as far as it is near them."""
     low, high = np.array([cell.posterior.ppf([0.001, 0.999]) for cell in cells]).T
     before = np.array([cell.prior.ppf([0.1, 0.9]) for cell in cells]).T
@@ -420,7 +286,7 @@ def _range(cells: list[_Cell]) -> tuple[float, float]:
     return float(max(start - margin, least)), float(min(end + margin, most))
 
 
-def _drawn(draws: Any, cell: _Cell) -> np.ndarray:
+def _draws_of(draws: Any, cell: Cell) -> np.ndarray:
     """Draws of one parameter, of all chains."""
     try:
         values = np.asarray(draws["posterior"][cell.site])

@@ -189,7 +189,7 @@ def _address(path: Path, parent: str) -> str:
 
 def write(app: Any) -> None:
     """Write the pages that are made into the folders where Sphinx looks for them."""
-    from bayesnb.cli import _parser
+    from bayesnb.cli._arguments import make_parser
 
     docs = Path(app.srcdir)
     sources = [path for pattern in THEORY for path in sorted(ROOT.glob(pattern)) if path.stem != "__init__"]
@@ -199,7 +199,7 @@ def write(app: Any) -> None:
     made = {
         docs / "theory" / "families.txt": theory_table(sources),
         docs / "notebooks" / "contents.txt": "\n".join(["```{toctree}", *notebooks, "```", ""]),
-        docs / "api" / "command_line.rst": command_line_page(_parser()),
+        docs / "api" / "command_line.rst": command_line_page(make_parser()),
         figures / "gallery.txt": gallery((figures / "gallery.py").read_text("utf-8"), figures / "gallery"),
     }
     for path in sources:

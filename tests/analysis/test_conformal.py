@@ -33,7 +33,7 @@ from bayesnb import (
     OneDependenceNB,
     PoissonNB,
 )
-from bayesnb.analysis import conformal
+from bayesnb.analysis import _conformal_scores, conformal
 from bayesnb.families import NormalInverseGamma
 
 PRIOR = NormalInverseGamma(*(np.full((1, 1), value) for value in (3.0, 0.5, 2.0, 1.0)))
@@ -145,11 +145,11 @@ def test_all_at_once_is_row_by_row(nb, method, table, monkeypatch):
     """Where only the class of a row changes, all rows left out are classes of one block; in pieces too."""
     X, y, new, _ = table
     classifier = ConformalClassifierLOO(nb, method=method).fit(X, y)
-    assert conformal._is_separable(classifier.estimator_)
+    assert _conformal_scores.is_separable(classifier.estimator_)
     fast = classifier.predict_p_values(new)
-    monkeypatch.setattr(conformal, "_NUMBERS", 100)
+    monkeypatch.setattr(_conformal_scores, "_NUMBERS", 100)
     np.testing.assert_array_equal(classifier.predict_p_values(new), fast)
-    monkeypatch.setattr(conformal, "_is_separable", lambda nb: False)
+    monkeypatch.setattr(_conformal_scores, "is_separable", lambda nb: False)
     np.testing.assert_array_equal(classifier.predict_p_values(new), fast)
 
 
@@ -157,7 +157,7 @@ def test_what_is_not_separable(table):
     X, y, _, _ = table
     for nb in ALL:
         if nb not in SEPARABLE:
-            assert not conformal._is_separable(clone(nb).fit(X, y)), nb
+            assert not _conformal_scores.is_separable(clone(nb).fit(X, y)), nb
 
 
 @pytest.mark.parametrize("method", ["cross", "full"])

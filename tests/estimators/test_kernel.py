@@ -280,11 +280,12 @@ def test_memory_stays_bounded():
 
 def mode_row(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[Any, Any]:
     """Row 2 of the check, and the block's posterior."""
-    from bayesnb.sampling.check import _mode, _Problem
+    from bayesnb.sampling import exact_rows
+    from bayesnb.sampling.problem import Problem
 
     nb = KernelNB().fit(X, y)
-    problem = _Problem.of(nb.prior_, {"x": X}, nb._class_index(y))
-    return _mode(problem, np.random.default_rng(seed)), nb.posterior_.blocks["x"]
+    problem = Problem.of(nb.prior_, {"x": X}, nb._class_index(y))
+    return exact_rows.mode_row(problem, np.random.default_rng(seed)), nb.posterior_.blocks["x"]
 
 
 @pytest.mark.slow

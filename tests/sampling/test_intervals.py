@@ -16,6 +16,9 @@ from bayesnb.estimators import ComplementNB, KernelNB
 from bayesnb.families import DirichletClasses, FixedClasses, OneClass
 from bayesnb.naive_bayes import NaiveBayes
 from bayesnb.sampling import intervals as page
+from bayesnb.sampling import points
+from bayesnb.sampling.log_joint_moments import LogJointMoments, pearson_iii
+from bayesnb.sampling.points import log_probability_draws
 
 from ..laws import FAMILIES, C, D, Family, case, positive
 
@@ -104,7 +107,7 @@ def test_log_odds_keep_the_digits_of_what_the_largest_leaves() -> None:
     table = np.array([[0.0, -30.0, -31.0], [0.0, 0.0, -40.0], [1.0, 2.0, 3.0]])
     want = [[-np.logaddexp.reduce(np.delete(row, k) - row[k]) for k in range(3)] for row in table]
     for dtype, tolerance in ((np.float64, 1e-14), (np.float32, 1e-6)):
-        got = page._log_odds(table.astype(dtype)[..., None])[..., 0]
+        got = page._to_log_odds(table.astype(dtype)[..., None])[..., 0]
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
 
 
@@ -225,10 +228,10 @@ def test_three_moments_of_the_pearson_variable() -> None:
     z, w = np.polynomial.hermite_e.hermegauss(60)
     w = w / w.sum()
     for skew in (-1.5, -0.5, 0.0, 0.5, 1.0):
-        t = page._pearson(z, np.array(skew / 6))
+        t = pearson_iii(z, np.array(skew / 6))
         assert (np.diff(t) >= 0).all()
         np.testing.assert_allclose([(w * t).sum(), (w * t**2).sum(), (w * t**3).sum()], [0, 1, skew], atol=0.04)
-    np.testing.assert_allclose(page._pearson(z, np.array(0.0)), z)
+    np.testing.assert_allclose(pearson_iii(z, np.array(0.0)), z)
 
 
 @every
@@ -252,8 +255,8 @@ def test_a_row_alone_is_the_row_among_others(nb: Any, method: str, labels: int, 
     fitted = clone(nb).fit(X[keep], y[keep])
     settings = {"method": method, "n_draws": 32, "seed": 5}
     whole = fitted.predict_interval(X[:9], **settings), fitted.uncertainty(X[:9], **settings)
-    monkeypatch.setattr(page, "_KEPT", 1)  # one row at a time
-    monkeypatch.setattr(page, "_TABLE", 1)
+    monkeypatch.setattr(points, "_KEPT", 1)  # one row at a time
+    monkeypatch.setattr(points, "_TABLE", 1)
     parts = fitted.predict_interval(X[:9], **settings), fitted.uncertainty(X[:9], **settings)
     np.testing.assert_allclose(parts[0], whole[0], atol=1e-6)  # single precision
     np.testing.assert_allclose(parts[1], whole[1], atol=1e-12)
@@ -285,7 +288,7 @@ def test_auto_draws_where_moments_are_no_guide(table: Any) -> None:
     X, y = table
 
     def method(nb: Any, rows: int) -> str:
-        return page._method(clone(nb).fit(X[:rows], y[:rows]).posterior_, "auto", None)[0]
+        return page._resolve_method(clone(nb).fit(X[:rows], y[:rows]).posterior_, "auto", None)[0]
 
     assert method(GaussianNB(), 10) == "analytic"
     assert method(GaussianNB(variance="pooled"), 150) == "analytic"
@@ -326,7 +329,7 @@ def test_total_is_aleatoric_and_epistemic(nb: Any, table: Any) -> None:
         assert (np.array(part) >= 0).all() and (part.total <= np.log(3) + 1e-12).all()
     for name in page.Uncertainty._fields:  # 4,000 draws leave an error of some 0.002 in each
         assert abs(getattr(found, name) - getattr(exact, name)).mean() < 0.004
-    ((_, log_p),) = page._draws(fitted.posterior_, fitted._encode(X), 4000, 1)  # the textbook's formulas
+    ((_, log_p),) = log_probability_draws(fitted.posterior_, fitted._encode(X), 4000, 1)  # the textbook's formulas
     entropies = -(np.exp(log_p) * log_p).sum(1)
     mean = np.exp(log_p).mean(-1)
     np.testing.assert_allclose(exact.aleatoric, entropies.mean(-1), atol=1e-9)
@@ -338,7 +341,7 @@ def test_two_class_entropies_by_quadrature() -> None:
     X = np.repeat([[-1.0], [0.0], [1.0], [2.0]], 100, 0)
     nb = GaussianNB(known_variance=1.0, priors=[0.5, 0.5]).fit(X, np.repeat([0, 1], 200)).posterior_
     x = np.array([[0.3]])
-    shapes = page._Shapes.of(nb, {"x": x})
+    shapes = LogJointMoments.of(nb, {"x": x})
     assert shapes.simple
     z, w = np.polynomial.hermite_e.hermegauss(80)
     p, w = expit(shapes.two_class_log_odds(z))[0], w / w.sum()

@@ -1,0 +1,225 @@
+"""Leave-one-out scores of training rows against those of new rows, for the label sets of `conformal`.
+
+Row by row for any classifier, and all at once where a row changes nothing but its own class.
+"""
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from .._pytree import leaves, map_leaves
+from .._typing import Bool, Float, Int
+from ..estimators._base import AbstractNB
+from ..naive_bayes import NaiveBayes, Rows
+from ..statistics import one_hot
+
+_TIE = 1e-9  # scores this close, relative to their size, count as equal: sets can only grow by it
+_NUMBERS = 1 << 21  # worked on at a time: 16 MiB
+
+
+def comparisons(fitted: Any, X: Any, index: Int[np.ndarray, " n"]) -> Iterator[tuple[int, Bool[np.ndarray, "m c"]]]:
+    """Row by row i: whether its score is smaller than that of each new row with each label.
+
+    `fitted` is a `ConformalClassifierLOO`, `index` the class of each training row.
+    """
+    stacked = fitted._groups.max() + 1 == len(index) and is_separable(fitted.estimator_)
+    if fitted.method == "full":
+        stacked = stacked and _knows(fitted.estimator_, X)
+        return _full_stacked(fitted, X, index) if stacked else _full(fitted, X, index)
+    return _cross_stacked(fitted, X, index) if stacked else _cross(fitted, X, index)
+
+
+def _log_odds_against(table: Float[np.ndarray, "*s c"]) -> Float[np.ndarray, "*s c"]:
+    """log((1 − p_c)/p_c) of each class, from a joint table in nats; it rises with the score 1 − p_c."""
+    c = table.shape[-1]
+    with np.errstate(invalid="ignore"):
+        parts = [np.logaddexp.reduce(np.delete(table, k, -1), axis=-1) - table[..., k] for k in range(c)]
+    return np.nan_to_num(np.stack(parts, -1), nan=np.inf, posinf=np.inf, neginf=-np.inf)
+
+
+def _is_smaller(one: Any, other: Float[np.ndarray, "*s"]) -> Bool[np.ndarray, "*s"]:
+    """Whether a score is smaller than others, by more than rounding."""
+    with np.errstate(invalid="ignore"):
+        room = _TIE * (1 + np.minimum(abs(one), abs(other)))
+        return one + np.where(np.isfinite(room), room, 0) < other
+
+
+def _cross(fitted: Any, X: Any, index: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """From the statistics without the group where they are all there is to know, else by `forget` or another fit."""
+    nb, without = fitted.estimator_, _without
+    rows, new = fitted._X, X
+    if isinstance(nb, AbstractNB) and _predicts_from_posterior(nb):
+        rows, new, without = nb._encode(fitted._X), nb._encode(X), _without_statistics
+    order = np.argsort(fitted._groups, kind="stable")
+    for out in np.split(order, np.flatnonzero(np.diff(fitted._groups[order])) + 1):
+        held_out = _rows_at(rows, out) if isinstance(rows, dict) else _safe_indexing(rows, out)
+        left = without(fitted, out, held_out, index)
+        scores = _log_odds_against(left(new))
+        own = _log_odds_against(left(held_out))
+        for i, row in zip(out, own, strict=True):
+            yield int(i), _is_smaller(row[index[i]], scores)
+
+
+def _without_statistics(fitted: Any, out: np.ndarray, held_out: Rows, index: np.ndarray) -> Callable[[Any], np.ndarray]:
+    """The table log p(x, y = c | D₋ᵢ) as a function of encoded rows; the prior is that of D₋ᵢ."""
+    nb = fitted.estimator_
+    stats = nb.statistics_ - nb.prior_.suffstats(held_out, one_hot(index[out], len(fitted.classes_)))
+    return NaiveBayes(nb._class_prior(), nb._blocks(stats)).update(stats).log_joint
+
+
+def _without(fitted: Any, out: np.ndarray, held_out: Any, index: np.ndarray) -> Callable[[Any], np.ndarray]:
+    """The table log p(y = c | x, D₋ᵢ), up to a term of the row, as a function of rows."""
+    if hasattr(fitted.estimator_, "forget"):
+        return copy.copy(fitted.estimator_).forget(held_out, fitted._y[out]).predict_log_proba
+    rest = np.setdiff1d(np.arange(len(fitted._y)), out)
+    y = fitted._y[rest]
+    if len(np.unique(y)) == 1:  # scikit-learn's classifiers refuse a single class
+        certain = np.where(fitted.classes_ == y[0], 0, -np.inf)
+        return lambda X: np.broadcast_to(certain, (X.shape[0], len(certain)))
+    again = clone(fitted.estimator).fit(_safe_indexing(fitted._X, rest), y)
+
+    def table(X: Any) -> np.ndarray:
+        full = np.full((X.shape[0], len(fitted.classes_)), -np.inf)
+        full[:, np.searchsorted(fitted.classes_, again.classes_)] = again.predict_log_proba(X)
+        return full
+
+    return table
+
+
+def _full(fitted: Any, X: Any, index: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """All leave-one-out scores of the training rows and one new row, new row by new row, label by label."""
+    m, c, n = X.shape[0], len(fitted.classes_), len(index)
+    smaller = np.zeros((n, m, c), bool)
+    every = np.arange(n)
+    for t in range(m):
+        row = _safe_indexing(X, [t])
+        for k, label in enumerate(fitted.classes_):
+            plus = copy.copy(fitted.estimator_).partial_fit(row, [label])
+            own = _log_odds_against(plus.loo(fitted._X, fitted._y).log_joint)[every, index]
+            new = _log_odds_against(plus.loo(row, [label]).log_joint)[0, k]
+            smaller[:, t, k] = _is_smaller(own, np.broadcast_to(new, n))
+    yield from enumerate(smaller)
+
+
+def is_separable(nb: Any) -> bool:
+    """Whether a row changes nothing but its own class.
+
+    It does where classes are independent given the data, the prior does not depend on the rows, and the prediction is
+    made from the posterior itself.
+    """
+    if not isinstance(nb, AbstractNB) or not _predicts_from_posterior(nb):
+        return False
+    c, prior = len(nb.classes_), nb.prior_
+    plain = nb._blocks(None)
+    for name, block in prior.blocks.items():
+        if block.no_evidence or block.couples_classes:
+            return False
+        if any(leaf.shape[:1] != (c,) for leaf in leaves(block)):
+            return False
+        if not all(np.array_equal(*pair) for pair in zip(leaves(block), leaves(plain[name]), strict=True)):
+            return False
+    return True
+
+
+def _predicts_from_posterior(nb: AbstractNB) -> bool:
+    """Whether the table of an estimator is `log_joint` of its posterior, with the parameters integrated out."""
+    kind = type(nb)
+    own = kind._table is AbstractNB._table and kind.predict_joint_log_proba is AbstractNB.predict_joint_log_proba
+    return own and nb.estimate == "predictive"
+
+
+def _knows(nb: AbstractNB, X: Any) -> bool:
+    """Whether new rows have no level that the training rows lack: with "full" they would add it to the model."""
+    wider = copy.copy(nb)
+    wider._learn_encoding(wider._validate(X, reset=False), reset=False)
+    shapes = [
+        {name: [leaf.shape for leaf in leaves(block)] for name, block in one._blocks(None).items()}
+        for one in (nb, wider)
+    ]
+    return shapes[0] == shapes[1]
+
+
+def _take_classes(tree: Any, index: np.ndarray) -> Any:
+    """A block, or its statistics, with the classes of that index along its first axis."""
+    return map_leaves(lambda leaf: leaf[index], tree)
+
+
+def _chunks(nb: AbstractNB, n: int, width: int) -> Iterator[np.ndarray]:
+    """Rows that stand for a class of their own at a time: bounded parameters, and a bounded table of that width."""
+    parameters = sum(leaf.size for leaf in leaves(nb.posterior_)) // len(nb.classes_)
+    step = max(1, _NUMBERS // max(parameters, width, 1))
+    for start in range(0, n, step):
+        yield np.arange(start, min(start + step, n))
+
+
+def _moved(
+    nb: AbstractNB, rows: Rows, index: np.ndarray, sign: int, use: Callable[[Any, str], np.ndarray]
+) -> np.ndarray:
+    """Σ_blocks of a table of the posteriors of class `index[t]` without (−1) or with (+1) row t, t = 0 … k − 1.
+
+    Every t is a class of its own in one block, so that one call serves all of them.
+    """
+    k = len(index)
+    own = one_hot(np.arange(k), k)
+    total: Any = 0.0
+    for name, block in nb.prior_.blocks.items():
+        wide = _take_classes(block, index)
+        held, moved = _take_classes(nb.statistics_.blocks[name], index), wide.suffstats(rows[name], own)
+        total = total + use(wide.update(held - moved if sign < 0 else held + moved), name)
+    return total
+
+
+def _likelihoods(posterior: NaiveBayes, rows: Rows) -> np.ndarray:
+    """log p(x_i | y = c, data), (n, c), without the class prior."""
+    return sum(block.log_predictive(rows[name]) for name, block in posterior.blocks.items())
+
+
+def _rows_at(rows: Rows, part: np.ndarray) -> dict[str, Any]:
+    return {name: x[part] for name, x in rows.items()}
+
+
+def _cross_stacked(fitted: Any, X: Any, index: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Without row i only column y_i of the table of the new rows changes, and the class prior."""
+    nb, c = fitted.estimator_, len(fitted.classes_)
+    rows, new, r = nb._encode(fitted._X), nb._encode(X), one_hot(index, c)
+    posterior = nb.posterior_
+    own = _log_odds_against(posterior.log_loo(rows, r))
+    table, log_pi = _likelihoods(posterior, new), posterior.classes.log_loo(r.toarray())
+    for part in _chunks(nb, len(index), len(table)):
+        column = _moved(nb, _rows_at(rows, part), index[part], -1, lambda block, name: block.log_predictive(new[name]))
+        for at, i in enumerate(part):
+            without = table + log_pi[i]
+            without[:, index[i]] = column[:, at] + log_pi[i, index[i]]
+            yield int(i), _is_smaller(own[i, index[i]], _log_odds_against(without))
+
+
+def _full_stacked(fitted: Any, X: Any, index: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """With (x, y) only column y of the table of the training rows changes, and the class prior."""
+    nb, c, n = fitted.estimator_, len(fitted.classes_), len(index)
+    rows, new, r = nb._encode(fitted._X), nb._encode(X), one_hot(index, c)
+    posterior, every = nb.posterior_, np.arange(n)
+    alone = _log_odds_against(posterior.log_joint(new))
+    table = posterior.log_loo(rows, r) - posterior.classes.log_loo(r.toarray())  # each row without itself
+    smaller = np.zeros((n, len(alone), c), bool)
+    for k in range(c):
+        log_pi = posterior.classes.update(np.eye(c)[k]).log_loo(r.toarray())
+        mine, others = np.flatnonzero(index == k), np.flatnonzero(index != k)
+        inside, outside = _rows_at(rows, mine), _rows_at(rows, others)
+        for part in _chunks(nb, len(alone), n * c):
+
+            def column(block: Any, name: str, inside: Rows = inside, outside: Rows = outside) -> np.ndarray:
+                x, width = inside[name], block.shape[0]
+                left = block.log_loo(x, np.ones((x.shape[0], width)))
+                return np.concatenate([left, block.log_predictive(outside[name])])
+
+            found = np.empty((n, len(part)))
+            found[np.concatenate([mine, others])] = _moved(nb, _rows_at(new, part), np.full(len(part), k), 1, column)
+            whole = np.repeat((table + log_pi)[:, None], len(part), 1)
+            whole[:, :, k] = found + log_pi[:, [k]]
+            own = _log_odds_against(whole)[every, :, index]
+            smaller[:, part, k] = _is_smaller(own, np.broadcast_to(alone[part, k], own.shape))
+    yield from enumerate(smaller)

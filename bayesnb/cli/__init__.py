@@ -1,0 +1,99 @@
+"""The command `bayesnb`: exit code 0 for a pass, 1 for a check that fails, 2 for input that cannot be used.
+
+An interrupt ends it with 130, a defect of the program with 70. This module imports only what Python has loaded anyway;
+the rest is imported in `main`, where an interrupt is caught.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ._interrupt import INTERRUPTED, Interrupt
+from ._output import complain, discard_output
+
+TYPE_CHECKING = False  # as in `typing`, which takes time to import
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DEFECT = 70  # exit code
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Without arguments it takes those of the process. An interrupt then ends the process here, without waiting for
+    threads.
+    """
+    interrupt = Interrupt()
+    try:
+        try:
+            interrupt.watch()
+            code = _run(arguments)
+            interrupt.over = True
+        except BaseException as error:  # also what compiled code makes of an interrupt
+            interrupt.over = True
+            interrupt.seen = interrupt.seen or isinstance(error, KeyboardInterrupt)
+            code = INTERRUPTED if interrupt.seen else _exit_code(error)
+        if interrupt.seen:
+            code = INTERRUPTED
+            complain("interrupted")
+            if arguments is None:
+                os._exit(code)
+    finally:
+        interrupt.forget(to_the_end=arguments is None)
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Parse the arguments and run the command."""
+    unread = sys.stdout is None
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # it is closed, and the next file to be opened would take its number
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+    errors, reconfigure = getattr(sys.stdout, "errors", None), getattr(sys.stdout, "reconfigure", None)
+    if reconfigure:  # a name that the encoding of the terminal does not have is no reason to fail
+        reconfigure(errors="backslashreplace")
+    try:
+        from . import _arguments, _commands
+
+        options = _arguments.make_parser().parse_args(arguments)
+        prints = options.run in (_commands.select, _commands.compare, _commands.predict)
+        if unread and prints and getattr(options, "output", None) is None:
+            raise ValueError("standard output is closed, so the result would be lost; redirect it to a file.")
+        code: int = options.run(options)
+        sys.stdout.flush()
+        return code
+    finally:
+        if reconfigure:
+            reconfigure(errors=errors)
+
+
+def _exit_code(error: BaseException) -> int:
+    """The exit code for an error, after one line about it; argparse has told of its own."""
+    if isinstance(error, SystemExit):
+        try:
+            sys.stdout.flush()
+        except OSError:
+            discard_output()
+        raise error
+    if isinstance(error, BrokenPipeError):  # whoever reads the output has seen enough
+        discard_output()
+        return 1
+    if os.environ.get("BAYESNB_DEBUG"):
+        raise error
+    if isinstance(error, MemoryError):
+        complain(f"there is not enough memory for this ({error or 'no details'}); use fewer rows or columns.")
+        return 2
+    if isinstance(error, (ValueError, OSError)):
+        complain(str(error))
+        try:
+            sys.stdout.flush()
+        except OSError:
+            discard_output()
+        return 2
+    complain(
+        f"unexpected {type(error).__name__}: {error} - this is a defect of bayesnb; please report it with the command "
+        "that you ran and what BAYESNB_DEBUG=1 before it prints."
+    )
+    return DEFECT

@@ -1,0 +1,169 @@
+"""The arguments of each command, with their help and their checks."""
+
+import argparse
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from ..datasets import NAMES
+from . import _commands
+from ._output import shorten
+from ._tables import MODELS
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line; `run` of what it returns is the command."""
+    parser = argparse.ArgumentParser(prog="bayesnb", description="Naive Bayes with the whole posterior.")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def command(name: str, run: Callable[[argparse.Namespace], int], help: str, description: str) -> Any:
+        one = commands.add_parser(
+            name, help=help, description=f"{description} Exit code 2 if the input cannot be used."
+        )
+        one.set_defaults(run=run)
+        return one
+
+    def data(one: Any, labelled: bool = True) -> None:
+        one.add_argument("data", metavar="NAME|FILE", help=f"{', '.join(NAMES)}, or a CSV, TSV or Parquet file")
+        if labelled:
+            one.add_argument("--target", metavar="COLUMN", help="column with the class labels; needed for a file")
+            one.add_argument("--json", action="store_true", help="print the report as JSON")
+
+    def model(one: Any) -> None:
+        text = f"the variant: {', '.join(MODELS)} (default: auto, read from the columns)"
+        one.add_argument("--model", choices=MODELS, default="auto", metavar="VARIANT", help=text)
+
+    check = command(
+        "check",
+        _commands.check,
+        "closed form against NumPyro on a data set",
+        "Fit on one half of the rows and check the closed form against NumPyro: Bayes' identity, mode, posterior, "
+        "prediction. Exit code 1 if a row of the report fails.",
+    )
+    data(check)
+    model(check)
+    check.add_argument(
+        "--level", type=_share, default=0.9, metavar="LEVEL", help="of the credible intervals shown (default 0.9)"
+    )
+    check.add_argument(
+        "--false-alarm",
+        type=_share,
+        default=0.01,
+        metavar="RATE",
+        help="probability that a correct model fails by chance (default 0.01)",
+    )
+    check.add_argument("--seed", type=int, default=0, help="of the split and of all draws (default 0)")
+
+    select = command(
+        "select",
+        _commands.select,
+        "forward selection of features for a categorical model",
+        "The naive Bayes procedure of SPSS. Add one feature after the other to a categorical naive Bayes model, each "
+        "time the one that raises the average log-likelihood of the classes most, and keep the best set of the "
+        "sequence. Numeric columns with more than "
+        "BINS different values are cut into bins of equal width; all other columns are categories as they stand.",
+    )
+    data(select)
+    select.add_argument("--bins", type=_count, default=10, help="bins of a numeric column (default 10)")
+    size = select.add_mutually_exclusive_group()
+    size.add_argument(
+        "--max", type=_count, metavar="N", help="features added at most (default: read from their number)"
+    )
+    size.add_argument("--exact", type=_count, metavar="N", help="features added, no more and no fewer")
+    select.add_argument(
+        "--criterion",
+        choices=("bic", "test"),
+        help="best set by pseudo-BIC or by log-likelihood on held-out rows (default: test with --test-share, else bic)",
+    )
+    select.add_argument(
+        "--test-share", type=_share, metavar="SHARE", help="of the rows held out (default 0.3 with --criterion test)"
+    )
+    select.add_argument(
+        "--force",
+        action="append",
+        default=[],
+        metavar="COLUMNS",
+        help="features in every set, separated by commas; may be repeated",
+    )
+    select.add_argument("--seed", type=int, default=0, help="of the held-out rows (default 0)")
+
+    compare = command(
+        "compare",
+        _commands.compare,
+        "evidence and exact leave-one-out of several models",
+        "Fit several models to the same rows and compare them: log evidence, Bayes factor against the best, "
+        "probability of the model, exact leave-one-out with the standard error of the paired difference to the best. "
+        "Columns that are not numbers are left out unless all models take them.",
+    )
+    data(compare)
+    compare.add_argument(
+        "--models", type=_models, required=True, metavar="MODELS", help=f"separated by commas: {', '.join(MODELS[1:])}"
+    )
+
+    fit = command(
+        "fit",
+        _commands.fit,
+        "fit a model and save it",
+        "Fit a model to all rows and save it as a safetensors file, for `bayesnb predict` and for bayesnb.load.",
+    )
+    data(fit)
+    model(fit)
+    fit.add_argument(
+        "--set",
+        action="append",
+        type=_setting,
+        default=[],
+        dest="settings",
+        metavar="NAME=VALUE",
+        help="a parameter of the estimator, such as alpha=0.5 or estimate=mean; may be repeated",
+    )
+    fit.add_argument("-o", "--output", required=True, metavar="MODEL", help="the file to save to")
+
+    predict = command(
+        "predict",
+        _commands.predict,
+        "classes of new rows, by a saved model",
+        "Print a CSV table with a line for each row: the class `predicted`, the probability p(CLASS) of every class "
+        "and, with --interval, the ends low(CLASS) and high(CLASS) of its credible interval. Columns are found by "
+        "name, in whatever order; others, such as the target, are not looked at.",
+    )
+    predict.add_argument("model", metavar="MODEL", help="file that `bayesnb fit` or an estimator's `save` wrote")
+    data(predict, labelled=False)
+    predict.add_argument("-o", "--output", metavar="FILE", help="CSV file to write (default: standard output)")
+    predict.add_argument(
+        "--interval", type=_share, metavar="LEVEL", help="posterior mass of the intervals, such as 0.9"
+    )
+    return parser
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """NAME=VALUE, the value as Python writes it, or else as text."""
+    name, sign, value = text.partition("=")
+    if not (name and sign):
+        raise argparse.ArgumentTypeError(f"{shorten(repr(text))} is not of the form NAME=VALUE")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return name, value
+
+
+def _models(text: str) -> list[str]:
+    names = list(dict.fromkeys(text.split(",")))
+    for name in names:
+        if name not in MODELS[1:]:
+            raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(MODELS[1:])}")
+    return names
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return value
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text} does not lie between 0 and 1")
+    return value

@@ -1,0 +1,82 @@
+"""What the command writes: reports and notes on standard output, one line on standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False  # as in `typing`, which takes time to import
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Sequence
+    from typing import Any, TextIO
+
+    import pandas as pd
+
+    from ..datasets import Dataset
+
+
+def complain(text: str) -> None:
+    """One line on standard error, if anybody reads it."""
+    try:
+        print(f"bayesnb: {shorten(' '.join(text.split()), 1000)}", file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        pass
+
+
+def discard_output() -> None:
+    """Let the interpreter flush what is left in the buffer of standard output to nowhere."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):  # standard output has no number
+        pass
+
+
+def announce(
+    options: argparse.Namespace, data: Dataset, X: pd.DataFrame, notes: Sequence[str], to: TextIO | None = None
+) -> None:
+    """Say what is worked on, before the work; in JSON it is part of the report."""
+    if not options.json:
+        echo(f"{data.name}: {len(X)} rows, {X.shape[1]} features, target {data.target!r} ({data.source})", to)
+        for text in notes:
+            echo(f"note: {text}", to)
+
+
+def print_outcome(
+    options: argparse.Namespace,
+    data: Dataset,
+    notes: Sequence[str],
+    outcome: Any,
+    fields: Callable[[], dict[str, Any]],
+    to: TextIO | None = None,
+) -> None:
+    """The outcome as text, or its fields as JSON."""
+    if options.json:
+        import json
+
+        echo(json.dumps({"data": data.name, "target": data.target, "notes": list(notes), **fields()}, indent=2), to)
+    else:
+        echo(str(outcome), to)
+
+
+def echo(text: str, to: TextIO | None = None, end: str = "\n") -> None:
+    """Print at once, on standard output unless told otherwise."""
+    try:
+        print(text, end=end, file=to or sys.stdout, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # a disk that is full
+        raise OSError(f"standard output cannot be written to ({error.strerror}).") from error
+
+
+def is_standard_output(path: str) -> bool:
+    """Whether a file to write, such as /dev/stdout, is where the report goes."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(sys.stdout.fileno()))
+    except (OSError, ValueError):
+        return False
+
+
+def shorten(text: str, most: int = 60) -> str:
+    """The text, or its beginning and length."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"

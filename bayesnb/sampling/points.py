@@ -1,0 +1,133 @@
+"""The log joint at quasi-random points of its moments, and the class probabilities at draws of all parameters."""
+
+import functools
+from collections.abc import Iterator
+
+import jax
+import numpy as np
+from scipy.special import ndtri
+
+from .._special import log_normalize
+from .._typing import Float, Int
+from ..naive_bayes import NaiveBayes, Rows, row_slices
+from .log_joint_moments import LogJointMoments
+
+_DRAWN = 1 << 22  # parameters drawn at a time
+_TABLE = 1 << 17  # numbers of a table of points worked on at a time: 1 MiB, inside a core's cache
+_KEPT = 1 << 24  # probabilities kept at a time for the quantiles of draws: 128 MiB
+_NEGLIGIBLE = 36.0  # nats: exp(−36) is below the rounding of 1
+_LIMIT = 1e15  # differences of logarithms beyond make no difference to a probability
+
+
+def row_groups(
+    nb: NaiveBayes, rows: Rows
+) -> Iterator[tuple[Int[np.ndarray, " m"], Int[np.ndarray, "m k"], LogJointMoments]]:
+    """Rows, the classes that matter to them, and their moments; rows with equally many such classes together.
+
+    A class matters unless even its upper bound is 36 nats below some class's lower bound: a probability below 1e-15,
+    which is given as 0. With two classes both always do: there the answer is as cheap.
+    """
+    parts = _parts(nb, rows)
+    for part in parts:
+        shapes = LogJointMoments.of(nb, rows if len(parts) == 1 else {name: x[part] for name, x in rows.items()})
+        n, c = shapes.mean.shape
+        if c == 2 and shapes.simple:
+            yield part.start + np.arange(n), np.broadcast_to([0, 1], (n, 2)), shapes
+            continue
+        if c == 2:
+            order, count = np.broadcast_to([0, 1], (n, 2)), np.full(n, 2)
+        else:
+            low, high = shapes.bounds()
+            order = np.argsort(-high, 1)
+            count = (high >= low.max(1, keepdims=True) - _NEGLIGIBLE).sum(1)
+        kind = 2 * count
+        for k in np.unique(count):
+            at = np.flatnonzero(count == k)
+            if k == 2:
+                kind[at] += ~shapes.take(at, order[at, :2]).single
+        for k in np.unique(kind):
+            at = np.flatnonzero(kind == k)
+            classes = order[at, : k // 2]
+            yield part.start + at, classes, shapes.take(at, classes)
+
+
+def _parts(nb: NaiveBayes, rows: Rows) -> list[slice]:
+    """Slices of rows; 32 times those that are good for a cache where no block has tables of (n, c, d)."""
+    parts = row_slices(rows)
+    wide = any(block.couples_classes for block in nb.blocks.values())
+    return (
+        parts
+        if wide
+        else [slice(p.start, q.stop) for p, q in zip(parts[::32], [*parts[31::32], parts[-1]], strict=False)]
+    )
+
+
+@functools.lru_cache(maxsize=8)
+def _normal_points(dimensions: int, power: int, seed: int) -> Float[np.ndarray, "k s"]:
+    """2^power scrambled Sobol points, as standard normal variables: more even than draws."""
+    from scipy.stats import qmc
+
+    points = qmc.Sobol(dimensions, seed=np.random.default_rng(seed)).random_base2(power)
+    z = ndtri(np.clip(points, 1e-10, 1 - 1e-10)).T.copy()
+    z.flags.writeable = False
+    return z
+
+
+def log_joint_points(
+    shapes: LogJointMoments, n_draws: int, seed: int, dtype: type = np.float64
+) -> Iterator[tuple[slice, Float[np.ndarray, "n c s"]]]:
+    """ℓ, up to what all classes share, at the same points for all rows.
+
+    Single precision costs a probability 1e-6 at most, where the points themselves cost 1e-3.
+    """
+    n, c = shapes.mean.shape
+    root, power = shapes.root, max(1, (n_draws - 1).bit_length())
+    z: np.ndarray = _normal_points(c if root is None else 2 * c, power, seed).astype(dtype)
+    mean = np.clip(shapes.mean - shapes.mean.max(1, keepdims=True), -_LIMIT, _LIMIT)
+    scale, e = np.clip(np.sqrt(shapes.variance), 0, _LIMIT), shapes.slant
+    # q (1 + eq + (eq)²/3) with q = z − e, in powers of z
+    cubic = -e * (1 - e**2 + e**4 / 3), (1 - e**2) ** 2, e * (1 - e**2), e**2 / 3
+    terms = np.stack([scale * factor for factor in cubic], -1)
+    terms[..., 0] += mean
+    terms = np.moveaxis(terms, 1, 0).astype(dtype)  # (c, n, 4)
+    powers = np.stack([np.ones_like(z[:c]), z[:c], z[:c] ** 2, z[:c] ** 3], 1)  # (c, 4, s)
+    bounds = None
+    if abs(e).max(initial=0) * (abs(z).max(initial=0) + abs(e).max(initial=0)) > 1:
+        with np.errstate(divide="ignore"):
+            end = (mean - scale / (3 * e)).T[..., None].astype(dtype)
+        slant = e.T[..., None]
+        bounds = np.where(slant > 0, end, -np.inf), np.where(slant < 0, end, np.inf)
+    root = None if root is None else np.moveaxis(np.clip(root, -_LIMIT, _LIMIT), 1, 0).astype(dtype)
+    step = max(1, _TABLE // (c << power))
+    for at in range(0, n, step):
+        part = slice(at, min(at + step, n))
+        table = terms[:, part] @ powers
+        if bounds is not None:
+            np.clip(table, *(bound[:, part] for bound in bounds), out=table)
+        if root is not None:
+            table += root[:, part] @ z[c:]
+        yield part, np.moveaxis(table, 0, 1)
+
+
+def log_probability_draws(
+    nb: NaiveBayes, rows: Rows, n_draws: int, seed: int
+) -> Iterator[tuple[slice, Float[np.ndarray, "n c s"]]]:
+    """Log class probabilities at draws of all parameters; blocks of rows see the same draws, made again for each."""
+    n, c = table_shape(nb, rows)
+    size = sum(leaf.size for leaf in jax.tree.leaves(nb))
+    step = max(1, _KEPT // (n_draws * c))
+    few = max(1, min(_DRAWN // size, 1 << 10))
+    for at in range(0, n, step):
+        part, rng = slice(at, min(at + step, n)), np.random.default_rng(seed)
+        cut = {name: x[part] for name, x in rows.items()}
+        log_p = np.empty((part.stop - at, c, n_draws))
+        for first in range(0, n_draws, few):
+            some = slice(first, min(first + few, n_draws))
+            table = nb.log_joint(cut, nb.sample(rng, (some.stop - first,)))
+            log_p[..., some] = np.moveaxis(log_normalize(table), 0, -1)
+        yield part, log_p
+
+
+def table_shape(nb: NaiveBayes, rows: Rows) -> tuple[int, int]:
+    """Rows and classes of a table of class probabilities."""
+    return next(iter(rows.values())).shape[0], len(nb.classes.log_predictive())
