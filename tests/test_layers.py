@@ -20,7 +20,7 @@ from bayesnb._special import log_normalize
 ROOT = Path(bayesnb.__file__).parent
 # ground floor first; a module imports from the floors below its own, or from its own package
 FLOORS = [
-    {"_interrupted", "_lazy", "_parallel", "_registry", "_typing"},
+    {"_deprecated", "_interrupted", "_lazy", "_parallel", "_registry", "_typing"},
     {"_pytree"},
     {"_special", "_support", "exact", "loops"},
     {"_random", "_rows", "statistics"},
