@@ -22,7 +22,7 @@ ROOT = Path(bayesnb.__file__).parent
 FLOORS = [
     {"_deprecated", "_interrupted", "_lazy", "_parallel", "_registry", "_typing"},
     {"_pytree"},
-    {"_special", "_support", "exact", "loops"},
+    {"_pair_table", "_special", "_stacking", "_support", "exact", "loops"},
     {"_random", "_rows", "statistics"},
     {"_kernel_sums", "_long_rows", "_wishart"},
     {"_gaussian_sums", "_long_counts"},
