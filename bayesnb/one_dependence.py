@@ -38,6 +38,7 @@ from ._random import categorical, log_dirichlet, log_gamma
 from ._rows import rest, slices
 from ._special import log_floor, log_normalize, log_rising
 from ._stacking import stacked_weights
+from ._support import Cells
 from ._typing import Array, Float, Int, Sparse
 from .base import as_jax
 from .families.categorical import DirichletCategorical
@@ -70,9 +71,8 @@ class OneDependence(PairTable):
     weights: Float[Array, " d"]
     sizes: tuple[int, ...] = field(metadata={"static": True})
 
-    blank: ClassVar[float] = float("nan")
-    """What a cell that is not there holds: NaN, left out."""
-
+    blank: ClassVar[float] = float("nan")  # what a cell that is not there holds: NaN, left out
+    cells_: ClassVar[Cells] = Cells("levels")
     is_improper: ClassVar[bool] = False
     fields_: ClassVar[dict[str, Any]] = {}
     """None that the user gives: `OneDependenceNB` checks the numbers that the table is made of."""
