@@ -23,8 +23,6 @@ References
 Webb, Boughton & Wang (2005), Not so naive Bayes: aggregating one-dependence estimators, Machine Learning 58, eq. (6):
 there with uniform weights, without parents that have less than m = 30 rows, and with m-estimates; here with Dirichlet
 priors, whose predictives are also right where a parent has few rows.
-Yao, Vehtari, Simpson & Gelman (2018), Using stacking to average Bayesian predictive distributions, Bayesian Analysis
-13, eq. (4): weights that maximise the leave-one-out score, `stacked_weights`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,13 +30,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 
+from ._pair_table import PairTable, diagonal
 from ._pytree import pytree
 from ._random import categorical, log_dirichlet, log_gamma
 from ._rows import rest, slices
 from ._special import log_floor, log_normalize, log_rising
-from ._typing import Array, Float, Int, Real, Sparse
+from ._stacking import stacked_weights
+from ._support import Cells
+from ._typing import Array, Float, Int, Sparse
 from .base import as_jax
 from .families.categorical import DirichletCategorical
 from .families.classes import DirichletClasses
@@ -47,13 +48,11 @@ from .statistics import Counts, class_totals
 
 BLOCK = "x"  # the name of the table among statistics, and of the levels among rows
 _CELLS = 1 << 20  # numbers of a temporary table
-_GAP = 1e-10  # nats a row by which stacked weights may miss the best score
-_STEPS = 200  # of Newton's method; some 20 are usual
 
 
 @pytree
 @dataclass(frozen=True)
-class OneDependence:
+class OneDependence(PairTable):
     """Dirichlet densities of all d models, prior or posterior, and the weights of their average.
 
     Rows are levels 0 … k_j − 1 of each feature by the name "x", NaN where a cell is missing.
@@ -72,9 +71,8 @@ class OneDependence:
     weights: Float[Array, " d"]
     sizes: tuple[int, ...] = field(metadata={"static": True})
 
-    blank: ClassVar[float] = float("nan")
-    """What a cell that is not there holds: NaN, left out."""
-
+    blank: ClassVar[float] = float("nan")  # what a cell that is not there holds: NaN, left out
+    cells_: ClassVar[Cells] = Cells("levels")
     is_improper: ClassVar[bool] = False
     fields_: ClassVar[dict[str, Any]] = {}
     """None that the user gives: `OneDependenceNB` checks the numbers that the table is made of."""
@@ -119,7 +117,7 @@ class OneDependence:
         ----------
         r : non-negative weights: one-hot label times sample weight
         """
-        z, r = self._indicators(rows[BLOCK]), sparse.csc_array(r)
+        z, r = self.indicators(rows[BLOCK]), sparse.csc_array(r)
         table = np.zeros(self.alpha.shape)
         for y, (start, end) in enumerate(zip(r.indptr[:-1], r.indptr[1:], strict=True)):
             own = z[r.indices[start:end]]
@@ -141,21 +139,21 @@ class OneDependence:
         n = stats.blocks[BLOCK].n
         cells, some = np.zeros(n.shape), n > 0
         cells[some] = log_rising(self.alpha[some], n[some])
-        pieces = self._by_feature(cells) - log_rising(self._by_feature(self.alpha), self._by_feature(n))
-        children = self._by_feature(pieces.sum(0).T)  # (child, parent)
-        pairs = self._by_feature(_diagonal(cells).sum(0))
-        held = self._by_feature(_diagonal(n).sum(0))
+        pieces = self.sum_over_levels(cells) - log_rising(self.sum_over_levels(self.alpha), self.sum_over_levels(n))
+        children = self.sum_over_levels(pieces.sum(0).T)  # (child, parent)
+        pairs = self.sum_over_levels(diagonal(cells).sum(0))
+        held = self.sum_over_levels(diagonal(n).sum(0))
         return children.sum(0) - np.diagonal(children) + pairs - log_rising(self._totals, held)
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
     def log_parents(self, rows: Rows) -> Iterator[tuple[slice, Float[np.ndarray, "n d c"]]]:
         """log p_j(y, x | data) of each model, some rows at a time; −∞ where x_j is missing."""
-        at = self._places(rows[BLOCK])
+        at = self.places(rows[BLOCK])
         used, place = np.unique(at, return_inverse=True)
         table, place = self._log_table(used), place.reshape(at.shape)
-        flat = table.reshape(-1, table.shape[-1])
-        for part in self._parts(len(at)):
+        flat, d = table.reshape(-1, table.shape[-1]), len(self.sizes)
+        for part in slices(len(at), d * max(d, len(self.alpha)), _CELLS):
             first = place[part] * len(used)
             total = np.zeros((*first.shape, table.shape[-1]))
             for i in range(first.shape[1]):
@@ -169,7 +167,7 @@ class OneDependence:
         With draws of `sample`, log p_j(y, x | θ_j) of the parent of each draw.
         """
         if theta is not None:
-            at, keys = self._places(rows[BLOCK]), theta[BLOCK]["key"]
+            at, keys = self.places(rows[BLOCK]), theta[BLOCK]["key"]
             drawn = np.array([self._draw(at, key) for key in keys.ravel().tolist()])
             return drawn.reshape(*keys.shape, len(at), len(self.alpha))
         table = np.empty((len(rows[BLOCK]), len(self.alpha)))
@@ -196,8 +194,8 @@ class OneDependence:
         ----------
         rows, r : rows that this posterior knows, and the weights that they came with
         """
-        r, at = sparse.csr_array(r), self._places(rows[BLOCK])
-        sums, totals, feature = self._by_feature(self.alpha), self._totals, np.arange(len(self.sizes))
+        r, at = sparse.csr_array(r), self.places(rows[BLOCK])
+        sums, totals, feature = self.sum_over_levels(self.alpha), self._totals, np.arange(len(self.sizes))
         for part, table in self.log_parents(rows):
             weight = np.asarray(r[part].sum(1)).reshape(-1, 1)
             left = np.log(rest(totals, weight))
@@ -224,8 +222,7 @@ class OneDependence:
         self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse, parts: Any = None
     ) -> Float[np.ndarray, "1 n c"]:
         """`log_loo` without the class probabilities, log p(x | y, data without row i)."""
-        r = sparse.csr_array(r)
-        return (self.log_loo(rows, r) - self.classes.log_loo(r.toarray()))[None]
+        return (self.log_loo(rows, r) - self.classes.log_loo(sparse.csr_array(r).toarray()))[None]
 
     def stacked(self, rows: Rows, r: Sparse) -> Float[np.ndarray, " d"]:
         """Weights v that maximise Σ_i w_i log Σ_j v_j p_j(y_i | x_i, D₋ᵢ) over rows that this posterior knows.
@@ -266,7 +263,7 @@ class OneDependence:
         `log_joint` draws it again: a draw is the same for all rows, in whatever blocks they come.
         """
         keys = key.integers(1 << 63, size=shape)
-        log_pi = [np.logaddexp.reduce(self._drawn_pairs(*self._drawn_parent(k))[1], 1) for k in keys.ravel().tolist()]
+        log_pi = [np.logaddexp.reduce(self._drawn_pairs(self._drawn_parent(k), k)[1], 1) for k in keys.ravel().tolist()]
         return {CLASS: {"log_pi": np.reshape(log_pi, (*shape, -1))}, BLOCK: {"key": keys}}
 
     def _draw(self, at: Int[np.ndarray, "n d"], key: int) -> Float[np.ndarray, "n c"]:
@@ -274,7 +271,7 @@ class OneDependence:
 
         A row without a single cell has the class probabilities of the draw.
         """
-        first, _ = self._drawn_parent(key)
+        first = self._drawn_parent(key)
         there = at >= 0
         some, parents = there.any(1), np.full(len(at), first)
         lost = some & ~there[:, first]
@@ -294,15 +291,15 @@ class OneDependence:
         """v, no weight of which is zero: of the parents that a row has, one is always possible."""
         return np.maximum(self.weights, np.finfo(float).tiny)
 
-    def _drawn_parent(self, key: int) -> tuple[int, int]:
-        """The parent of a draw, and the key again."""
+    def _drawn_parent(self, key: int) -> int:
+        """The parent of a draw."""
         v = self._floored.cumsum()
-        return int((np.random.default_rng(key).random() * v[-1] < v).argmax()), key
+        return int((np.random.default_rng(key).random() * v[-1] < v).argmax())
 
     def _drawn_pairs(self, j: int, key: int) -> tuple[np.random.Generator, Float[np.ndarray, "c kj"]]:
         """log p(y, x_j | θ_j) of a draw, and the generator that goes on with the children."""
         rng, own = np.random.default_rng([key, j]), self.levels(j)
-        pairs = log_dirichlet(rng, _diagonal(self.alpha[:, own, own]).reshape(-1))
+        pairs = log_dirichlet(rng, diagonal(self.alpha[:, own, own]).reshape(-1))
         return rng, pairs.reshape(len(self.alpha), -1)
 
     def _drawn(self, at: Int[np.ndarray, "n d"], j: int, key: int) -> Float[np.ndarray, "n c"]:
@@ -340,34 +337,15 @@ class OneDependence:
     def parent(self, j: int) -> NaiveBayes:
         """Model j: naive Bayes of the compound class (y, u), numbered y·k_j + u, a block for each number of levels."""
         own = self.levels(j)
-        pairs = _diagonal(self.alpha[:, own, own]).reshape(-1)
-        blocks = {name: DirichletCategorical(cells) for name, cells in self._children(j, self.alpha).items()}
+        pairs = diagonal(self.alpha[:, own, own]).reshape(-1)
+        blocks = {name: DirichletCategorical(cells) for name, cells in self.children(j, self.alpha).items()}
         return NaiveBayes(DirichletClasses(pairs), {**blocks})
 
     def parent_statistics(self, j: int, stats: Statistics) -> Statistics:
         """What the table says to model j."""
         n, own = stats.blocks[BLOCK].n, self.levels(j)
-        blocks = {name: Counts(cells, 0 * cells[..., 0]) for name, cells in self._children(j, n).items()}
-        return Statistics(_diagonal(n[:, own, own]).reshape(-1), blocks)
-
-    def parent_rows(self, j: int, rows: Rows) -> dict[str, np.ndarray]:
-        """The children's cells by block."""
-        return {name: rows[BLOCK][:, group] for name, group in self.groups(j).items()}
-
-    def _children(self, j: int, table: Array) -> dict[str, Array]:
-        """The cells of each block of model j, (c·k_j, children, levels)."""
-        own, found = self.levels(j), {}
-        for name, group in self.groups(j).items():
-            k = self.sizes[group[0]]
-            columns = self.offsets[group][:, None] + np.arange(k)
-            found[name] = table[:, own][:, :, columns].reshape(-1, len(group), k)
-        return found
-
-    def groups(self, j: int) -> dict[str, Int[np.ndarray, " m"]]:
-        """Children of parent j by block: those with the same number of levels."""
-        sizes = np.array(self.sizes)
-        sizes[j] = 0
-        return {f"levels_{k}": np.flatnonzero(sizes == k) for k in np.unique(sizes[sizes > 0])}
+        blocks = {name: Counts(cells, 0 * cells[..., 0]) for name, cells in self.children(j, n).items()}
+        return Statistics(diagonal(n[:, own, own]).reshape(-1), blocks)
 
     def model(self, rows: Rows, y: Any, j: int) -> None:
         """Model j in NumPyro: the pair of parent and label, then the children given both.
@@ -392,42 +370,10 @@ class OneDependence:
             with prior._scope(name):
                 block.model(x[:, self.groups(j)[name]], pair)
 
-    # --- places in the table ----------------------------------------------------------------------------------------
-
-    @property
-    def offsets(self) -> Int[np.ndarray, " m"]:
-        """Where the levels of each feature begin, and the number of all levels at the end."""
-        return np.concatenate([[0], np.cumsum(self.sizes)])
-
-    def levels(self, j: int) -> slice:
-        """The places of the levels of a feature."""
-        ends = self.offsets
-        return slice(int(ends[j]), int(ends[j + 1]))
-
-    def _places(self, x: Real[np.ndarray, "n d"]) -> Int[np.ndarray, "n d"]:
-        """The place of each cell's level; −1 where it is missing."""
-        known = (x >= 0) & (x < np.asarray(self.sizes))
-        return np.where(known, np.where(known, x, 0).astype(np.intp) + self.offsets[:-1], -1)
-
-    def _indicators(self, x: Real[np.ndarray, "n d"]) -> Sparse:
-        """Z: 1 at the place of each cell's level."""
-        at = self._places(x)
-        known = at >= 0
-        ends = np.concatenate([[0], np.cumsum(known.sum(1))])
-        return sparse.csr_array((np.ones(ends[-1]), at[known], ends), shape=(len(x), int(self.offsets[-1])))
-
-    def _by_feature(self, table: Array) -> Array:
-        """Sums over the levels of each feature, along the last axis."""
-        return np.add.reduceat(table, self.offsets[:-1], axis=-1)
-
     @property
     def _totals(self) -> Float[np.ndarray, " d"]:
         """Pseudo-rows and rows of each model."""
-        return self._by_feature(_diagonal(self.alpha).sum(0))
-
-    def _parts(self, n: int) -> list[slice]:
-        d = len(self.sizes)
-        return slices(n, d * max(d, len(self.alpha)), _CELLS)
+        return self.sum_over_levels(diagonal(self.alpha).sum(0))
 
     def _log_table(self, used: Int[np.ndarray, " m"]) -> Float[np.ndarray, "m m c"]:
         """log of the predictive [u, v, y]: of a child v given (y, u), on the diagonal of the pair itself.
@@ -442,67 +388,10 @@ class OneDependence:
         for y, alpha in enumerate(self.alpha):  # one class at a time: the table is large
             own = alpha[u]
             cells = np.log(own[:, u])
-            cells -= np.log(self._by_feature(own))[:, feature]
+            cells -= np.log(self.sum_over_levels(own))[:, feature]
             np.fill_diagonal(cells, pairs[y])
             table[:, :, y][places] = cells
         return table
-
-
-def stacked_weights(
-    log_p: Float[np.ndarray, "n d"], weight: Float[np.ndarray, " n"], gap: float = _GAP
-) -> Float[np.ndarray, " d"]:
-    """Weights v ≥ 0, Σ v_j = 1, that maximise the score Σ_i w_i log Σ_j v_j p_ij, which is concave in v.
-
-    With W = Σ w_i, the gradient of the mean score is g_j = (1/W) Σ_i w_i p_ij / Σ_k v_k p_ik. The weights are best
-    when g_j ≤ 1 for all j, with equality where v_j > 0 (Kuhn–Tucker). Any v with Σ v_j = 1 has a mean score of at most
-    max_j g_j − 1 nats below the best: the fit stops when that is no more than `gap`.
-
-    Newton's method for −(1/W) Σ_i w_i log (Pv)_i + Σ_j v_j over v ≥ 0, whose minimum has Σ_j v_j = 1 by itself. The
-    multipliers of v ≥ 0 are unknowns of their own (a primal-dual interior point method). The start is uniform, and
-    nothing is random.
-
-    Parameters
-    ----------
-    log_p : log p_ij, nats; finite
-    weight : w_i, non-negative
-
-    References
-    ----------
-    Kim, Carbonetto, Stephens & Anitescu (2020), A fast algorithm for maximum likelihood estimation of mixture
-    proportions using sequential quadratic programming, JCGS 29, §2 (the sum that takes the place of the constraint).
-    Nocedal & Wright (2006), Numerical Optimization, 2nd ed., §16.6 (the method).
-    """
-    d = log_p.shape[1]
-    if d == 1 or not weight.sum() > 0:
-        return np.full(d, 1 / d)
-    share, p = weight / weight.sum(), np.exp(log_p - log_p.max(1, keepdims=True))
-    v, s = np.full(d, 1 / d), np.ones(d)
-    for _ in range(_STEPS):
-        ratio = p / (p @ (v / v.sum()))[:, None]
-        g = share @ ratio
-        if g.max() - 1 <= gap:
-            break
-        ratio = p / (p @ v)[:, None]
-        g = share @ ratio
-        mu = 0.1 * (v @ s) / d
-        hessian = ratio.T @ (share[:, None] * ratio)
-        hessian[np.diag_indices(d)] += s / v
-        step = linalg.solve(hessian, g - 1 + mu / v, assume_a="pos")
-        of_s = (mu - s * step) / v - s
-        v = v + _length(v, step) * step
-        s = s + _length(s, of_s) * of_s
-    return v / v.sum()
-
-
-def _length(v: np.ndarray, step: np.ndarray) -> float:
-    """The longest part of a step that keeps all numbers positive, at most all of it."""
-    down = step < 0
-    return float(min(1.0, 0.995 * np.min(-v[down] / step[down], initial=np.inf)))
-
-
-def _diagonal(table: Array) -> Array:
-    """[y, u, u] of each class, (c, k)."""
-    return np.diagonal(table, axis1=1, axis2=2)
 
 
 def _log_sum(table: Float[np.ndarray, "n d *c"]) -> Float[np.ndarray, "n *c"]:

@@ -23,9 +23,9 @@ from bayesnb._special import log_normalize
 ROOT = Path(bayesnb.__file__).parent
 # ground floor first; a module imports from the floors below its own, or from its own package
 FLOORS = [
-    {"_interrupted", "_lazy", "_parallel", "_typing", "core"},
+    {"_deprecated", "_interrupted", "_lazy", "_parallel", "_typing", "core"},
     {"_pytree"},
-    {"_special", "_support", "exact", "loops"},
+    {"_pair_table", "_special", "_stacking", "_support", "exact", "loops"},
     {"_random", "_rows", "statistics"},
     {"_kernel_sums", "_long_rows", "_wishart"},
     {"_gaussian_sums", "_long_counts"},

@@ -29,6 +29,7 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from .._deprecated import warn_deprecated
 from ..base import as_jax
 from ..estimators._state import JointClassifier, all_or_nothing, reads_one_state
 
@@ -244,17 +245,17 @@ def _by_column(evidence: np.ndarray) -> np.ndarray:
 def average_over_features(
     estimator: Any, X: Any, y: Any, *, inclusion: Any = 0.5, sample_weight: Any = None
 ) -> FeatureAverage:
-    """Average a naive Bayes model over all 2^d subsets of its features, exactly. See `FeatureAverage`.
+    """Deprecated: `FeatureAverage(estimator, inclusion=…).fit(X, y)` is the same; bayesnb 0.4 removes this function.
 
     Parameters
     ----------
-    estimator : of which a clone is fitted, see `FeatureAverage`
+    estimator, inclusion : as in `FeatureAverage`
     X, y, sample_weight : rows, labels and weights
-    inclusion : prior probability that a feature depends on the class, one or one a feature
 
     Raises
     ------
     ValueError
         as `FeatureAverage.fit`
     """
+    warn_deprecated("average_over_features", "`FeatureAverage(estimator, inclusion=…).fit(X, y)`", "0.4")
     return FeatureAverage(estimator, inclusion=inclusion).fit(X, y, sample_weight)

@@ -8,8 +8,8 @@ to all rows.
 
     y_i | t_i, map ~ Categorical(p(t_i))        t_i = log p(x_i | y = c, D₋ᵢ), the leave-one-out table
 
-The maps, their priors and derivatives are in `_maps`. Every map gets a posterior (Laplace) and an evidence; the
-prediction averages over both.
+The maps, their priors and derivatives are in `_maps`, their fit in `_map_fitting`. Every map gets a posterior (Laplace)
+and an evidence; the prediction averages over both.
 
 References
 ----------
@@ -17,45 +17,39 @@ Vehtari, Gelman & Gabry (2017), Practical Bayesian model evaluation using leave-
 Platt (1999); Zadrozny & Elkan (2002); Guo et al. (2017), for calibration on held-out rows.
 """
 
-import inspect
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 from scipy.special import entr, expit
 from scipy.stats import norm
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._random import generator
 from .._special import log_normalize
-from .._typing import Int, Scalar
+from .._typing import Scalar
 from ..core.registry import require
 from ..estimators._base import AbstractNB
 from ..estimators._saving import Saved, Take
 from ..estimators._state import all_or_nothing
-from ..naive_bayes import Rows
-from ..sampling.copies import copies
 from ..sampling.intervals import Uncertainty
 from ..sampling.known_rows import check_known
-from ..sampling.loo import leave_out
 from ..statistics import one_hot
 from . import _maps
+from ._left_out_tables import TrainingTables, leave_out_rows
 from ._loaded_maps import check_maps
+from ._map_fitting import KEEPING, fit_family
 from ._maps import Tables
+from ._part_tables import blocks_of_parts, class_log_prior, encoded, log_lengths, part_tables, tables_of_draws
+from ._wrapper import AbstractWrapper
 
 if TYPE_CHECKING:
     from ..sampling.report import CheckReport
 
-_SAME_BY_CHANCE = 0.01  # expected number of rows like this one, below which a second one is a copy
-_SAME_LENGTH = 0.01  # difference of log lengths that is none
 
-
-class CalibratedClassifierLOO(Saved, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class CalibratedClassifierLOO(Saved, AbstractWrapper):
     """A naive Bayes classifier with calibrated class probabilities, learnt from its exact leave-one-out predictions.
 
     Parameters
@@ -143,15 +137,10 @@ class CalibratedClassifierLOO(Saved, MetaEstimatorMixin, ClassifierMixin, BaseEs
 
     def _calibrate(self, nb: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn the map of a fitted estimator from rows among those that it was fitted to."""
-        self.estimator_, self.classes_ = nb, nb.classes_
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(nb, name):
-                setattr(self, name, getattr(nb, name))
-            elif hasattr(self, name):
-                delattr(self, name)
+        self._take_over(nb)
         training = self._training(nb, X, np.asarray(y).ravel(), sample_weight, groups)
         tables, weight = training.tables, training.weight
-        self.maps_ = _maps.fit_family(tables, training.y, weight, keep_labels=self.keep_labels)
+        self.maps_ = fit_family(tables, training.y, weight, keep_labels=self.keep_labels)
         self.loo_prior_, self.n_copies_ = training.prior, training.n_copies
         self._mean_log_length = training.mean_log_length
         own = (training.y, np.arange(len(weight)))
@@ -185,36 +174,10 @@ class CalibratedClassifierLOO(Saved, MetaEstimatorMixin, ClassifierMixin, BaseEs
         if not self.max_rows >= 1:
             raise ValueError(f"`max_rows` is {self.max_rows!r}; it needs to be at least 1")
 
-    def _training(self, nb: Any, X: Any, y: np.ndarray, sample_weight: Any, groups: Any) -> "_Training":
+    def _training(self, nb: Any, X: Any, y: np.ndarray, sample_weight: Any, groups: Any) -> TrainingTables:
         """Leave-one-out tables of the rows fitted."""
-        n = len(y)
-        weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
-        rows = nb._encode(X) if isinstance(nb, AbstractNB) else {"x": X}
-        some, total, n_copies = np.arange(n), weight, 0
-        if groups is not None:
-            groups = _as_groups(groups, n)
-        elif self.copies == "group" and (owner := _copies(nb, rows, y)) is not None:
-            # copies that leave together are one row that leaves with the weight of all; they count as one row
-            first, owner, count = np.unique(owner, return_index=True, return_inverse=True, return_counts=True)[1:]
-            some, total = first, np.bincount(owner, weight)
-            weight = total / count
-            n_copies = n - len(first)
-        if len(some) > self.max_rows:
-            some, total, weight, groups = _drawn(self.max_rows, some, total, weight, groups)
-        if (used := weight > 0).any() and not used.all():
-            some, total, weight = some[used], total[used], weight[used]
-            groups = None if groups is None else groups[used]
-        if len(some) < n:
-            rows = {name: _take(x, some) for name, x in rows.items()}
-        table = _call_loo(nb, rows, y[some], total, self.prior, groups)
-        lengths, mean = _log_lengths(nb, rows, list(table.parts)), None
-        if lengths is not None:
-            mean = np.average(lengths, axis=1, weights=weight)
-            lengths = lengths - mean[:, None]
-            if abs(lengths).max() < _SAME_LENGTH:
-                lengths = mean = None
-        tables = Tables.of(table.parts.values(), table.log_prior, lengths)
-        return _Training(tables, table.y, weight, n_copies, table.prior, mean)
+        settings = {"prior": self.prior, "group_copies": self.copies == "group", "max_rows": self.max_rows}
+        return leave_out_rows(nb, X, y, sample_weight, groups, **settings)
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
@@ -241,16 +204,15 @@ class CalibratedClassifierLOO(Saved, MetaEstimatorMixin, ClassifierMixin, BaseEs
 
     def _tables(self, X: Any) -> Tables:
         """Tables of new rows."""
-        parts = _part_tables(self.estimator_, X)
+        parts = part_tables(self.estimator_, X)
         n, c = next(iter(parts.values())).shape
-        log_prior = np.broadcast_to(_class_log_prior(self.estimator_), (n, c))
+        log_prior = np.broadcast_to(class_log_prior(self.estimator_), (n, c))
         return Tables.of(parts.values(), log_prior, self._lengths(X, list(parts)))
 
     def _lengths(self, X: Any, parts: list[str]) -> np.ndarray | None:
         if self._mean_log_length is None:
             return None
-        rows = self.estimator_._encode(X) if isinstance(self.estimator_, AbstractNB) else {"x": X}
-        lengths = _log_lengths(self.estimator_, rows, parts)
+        lengths = log_lengths(self.estimator_, encoded(self.estimator_, X), parts)
         if lengths is None:  # rows without gaps among rows with some
             lengths = np.full((len(parts), X.shape[0]), np.log1p(X.shape[1]))
         return lengths - self._mean_log_length[:, None]
@@ -273,7 +235,7 @@ class CalibratedClassifierLOO(Saved, MetaEstimatorMixin, ClassifierMixin, BaseEs
         if not 0 < level < 1:
             raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
         reach = norm.isf((1 - level) / 2)
-        parts = list(_blocks_of_parts(self.estimator_, ["x"]))
+        parts = list(blocks_of_parts(self.estimator_, ["x"]))
         found = []
         for one in self.maps_:
             head = {"map": one.kind.name, "probability": one.weight}
@@ -303,7 +265,7 @@ class CalibratedClassifierLOO(Saved, MetaEstimatorMixin, ClassifierMixin, BaseEs
         nb = self.estimator_
         found: list[np.ndarray] = []
         lengths = None
-        for (kind, theta), (parts, t, log_pi) in zip(draws, _tables_of_draws(nb, X, n_draws, rng), strict=True):
+        for (kind, theta), (parts, t, log_pi) in zip(draws, tables_of_draws(nb, X, n_draws, rng), strict=True):
             lengths = self._lengths(X, parts) if not found else lengths
             found.append(kind.proba(Tables(t, np.broadcast_to(log_pi[:, None], t.shape[1:]), lengths), theta).T)
         return np.stack(found)
@@ -374,7 +336,7 @@ class CalibratedClassifierLOO(Saved, MetaEstimatorMixin, ClassifierMixin, BaseEs
             kind = getattr(one.kind, "base", one.kind)
             if not kind.identity:
                 return kind
-        return _maps.KEEPING[0]
+        return KEEPING[0]
 
     def check(self, X: Any, y: Any, seed: int = 0, *, progress_bar: bool = False) -> "CheckReport":
         """The posterior of the map against NumPyro: density, mode, draws of NUTS, prediction.
@@ -399,13 +361,6 @@ class CalibratedClassifierLOO(Saved, MetaEstimatorMixin, ClassifierMixin, BaseEs
         check_maps(self)
         nb._check_loaded(take)
 
-    # --- scikit-learn -----------------------------------------------------------------------------------------------
-
-    def __sklearn_tags__(self) -> Tags:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
-        tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
-        return tags
-
 
 def _draws(method: str, n_draws: int | None) -> int:
     """Number of draws; raises ValueError on a method that there is not, or no draws."""
@@ -414,183 +369,3 @@ def _draws(method: str, n_draws: int | None) -> int:
     if n_draws is not None and n_draws < 1:
         raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 1")
     return 1000 if n_draws is None else n_draws
-
-
-class _Training(NamedTuple):
-    """What the maps are fitted to: tables, class index and weight of each row; and where they come from."""
-
-    tables: Tables
-    y: np.ndarray
-    weight: np.ndarray
-    n_copies: int
-    prior: str
-    mean_log_length: np.ndarray | None
-
-
-class _Loo(NamedTuple):
-    """What leave-one-out gives the maps; rows first."""
-
-    parts: dict[str, np.ndarray]
-    log_prior: np.ndarray
-    y: np.ndarray
-    prior: str
-
-
-def _call_loo(nb: Any, rows: Rows, y: np.ndarray, weights: np.ndarray, prior: str, groups: np.ndarray | None) -> _Loo:
-    """Leave-one-out of any estimator that has it; `prior` and `groups` where its `loo` knows them.
-
-    `rows` are encoded rows by block, or the only block "x" of an estimator that is not bayesnb's.
-    """
-    if isinstance(nb, AbstractNB):
-        if groups is not None:
-            groups = np.unique(groups, return_inverse=True)[1]
-        found = leave_out(nb, rows, nb._class_index(y), weights, groups, prior, scores=True)
-        return _Loo(found.by_block, found.log_prior, found.index, prior)
-    known = inspect.signature(nb.loo).parameters
-    settings: dict[str, Any] = {"prior": prior} if "prior" in known else {}
-    if (weights != 1).any():
-        settings["sample_weight"] = weights
-    if groups is not None:
-        if "groups" not in known:
-            raise ValueError(f"`groups` are given, and {type(nb).__name__}.loo knows no groups")
-        settings["groups"] = groups
-    found = nb.loo(rows["x"], y, **settings)
-    log_prior = getattr(found, "log_prior", None)
-    if log_prior is None:
-        log_prior = np.broadcast_to(_class_log_prior(nb), found.log_joint.shape)
-    parts = getattr(found, "by_block", None) or {"x": found.log_joint - log_prior}
-    return _Loo(parts, log_prior, found.index, settings.get("prior", "kept"))
-
-
-def _copies(nb: Any, rows: Rows, y: np.ndarray) -> np.ndarray | None:
-    """Group of each row: rows that copy each other share one; None where there are no copies."""
-    owner = copies(rows, y)
-    count = np.bincount(owner)
-    if count.max() == 1:
-        return None
-    index = np.searchsorted(nb.classes_, y)
-    again = np.flatnonzero(count[owner] > 1)
-    chance = again[~np.any([_has_fractions(_take(x, again)) for x in rows.values()], axis=0)]
-    if len(chance):
-        # of a row of whole numbers: how many such rows the model expects in the class
-        some = {name: _take(x, chance) for name, x in rows.items()}
-        if isinstance(nb, AbstractNB):
-            own = nb.posterior_.log_parts(some, [list(some)])[0]
-        else:
-            own = _part_tables(nb, some["x"])["x"]
-        expected = np.log(np.bincount(index)[index[chance]]) + own[np.arange(len(chance)), index[chance]]
-        single = chance[expected > np.log(_SAME_BY_CHANCE)]
-        owner[single] = owner.max() + 1 + np.arange(len(single))
-    return owner if len(np.unique(owner)) < len(owner) else None
-
-
-def _as_groups(groups: Any, n: int) -> Int[np.ndarray, " n"]:
-    """Groups as 0 … g − 1."""
-    labels = np.asarray(groups)
-    if labels.shape != (n,):
-        raise ValueError(f"`groups` has shape {labels.shape}; it needs one label for each of the {n} rows")
-    return pd.factorize(labels)[0]
-
-
-def _drawn(
-    size: int, some: np.ndarray, total: np.ndarray, weight: np.ndarray, groups: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
-    """A random sample of the rows, of whole groups where there are groups."""
-    order = np.random.default_rng(0).permutation(len(some))
-    chosen = np.sort(order[:size])
-    if groups is not None:
-        keep = np.unique(groups[chosen])
-        chosen = np.flatnonzero(np.isin(groups, keep[: max(1, size * len(keep) // len(groups))]))
-        groups = groups[chosen]
-    return some[chosen], total[chosen], weight[chosen], groups
-
-
-def _part_tables(nb: Any, X: Any) -> dict[str, np.ndarray]:
-    """log p(x_i in a part | y = c), (n, c), by part."""
-    if hasattr(nb, "predict_part_log_likelihood"):
-        return nb.predict_part_log_likelihood(X)
-    return {"x": nb.predict_joint_log_proba(X) - _class_log_prior(nb)}
-
-
-def _class_log_prior(nb: Any) -> np.ndarray:
-    """log p(y = c), (c,)."""
-    if hasattr(nb, "class_log_prior_"):
-        return np.asarray(nb.class_log_prior_)
-    return np.log(np.asarray(nb.class_count_) / np.sum(nb.class_count_))
-
-
-def _blocks_of_parts(nb: Any, parts: Iterable[str]) -> dict[str, list[str]]:
-    """Names of the blocks of each part."""
-    return nb._blocks_of_parts() if isinstance(nb, AbstractNB) else {part: [part] for part in parts}
-
-
-def _log_lengths(nb: Any, rows: Rows, parts: list[str]) -> np.ndarray | None:
-    """log(1 + length of a row), (k, n) by part: the sum of counts that share a row, else the observed cells.
-
-    None where the rows of all parts are of one length. `rows` as in `_call_loo`.
-    """
-    if not isinstance(nb, AbstractNB):
-        X = rows["x"]
-        if sparse.issparse(X):
-            return None
-        missing = np.asarray(pd.isna(X)).reshape(len(X), -1)
-        lengths = np.log1p((~missing).sum(1))
-        return np.tile(lengths, (len(parts), 1)) if missing.any() else None
-    names = {block: part for part, blocks in _blocks_of_parts(nb, parts).items() for block in blocks}
-    total = {part: np.zeros(next(iter(rows.values())).shape[0]) for part in parts}
-    differs = False
-    for block, x in rows.items():
-        if nb.posterior_.blocks[block].blank == 0:
-            length = np.asarray(x.sum(1), float).ravel()
-            differs = True
-        elif sparse.issparse(x) or nb.posterior_.blocks[block].blank is None:
-            length = np.full(x.shape[0], float(x.shape[1]))
-        else:
-            seen = ~np.isnan(x)
-            length = seen.sum(1).astype(float)
-            differs = differs or not seen.all()
-        total[names[block]] += length
-    return np.log1p(np.stack([total[name] for name in parts])) if differs else None
-
-
-def _tables_of_draws(
-    nb: Any, X: Any, n_draws: int, rng: np.random.Generator
-) -> Iterator[tuple[list[str], np.ndarray, np.ndarray]]:
-    """Part names, log p(x_i in a part | y = c, θ) (k, c, n) and log π (c,) of each draw of θ."""
-    if isinstance(nb, AbstractNB):
-        rows, step = nb._encode(X), 16
-        for start in range(0, n_draws, step):
-            size = min(step, n_draws - start)
-            theta = nb.posterior_.sample(rng, (size,))
-            names = nb._blocks_of_parts()
-            log_pi = np.broadcast_to(theta["class"]["log_pi"], (size, len(nb.classes_)))
-            if len(names) == 1:
-                parts = (nb.posterior_.log_joint(rows, theta) - log_pi[:, None, :])[None]  # (part, draw, row, class)
-            else:
-                blocks = nb.posterior_.blocks
-                each = {name: block.log_likelihood(theta[name], rows[name]) for name, block in blocks.items()}
-                parts = np.stack([sum(each[block] for block in part) for part in names.values()])
-            for s in range(size):
-                yield list(names), parts[:, s].swapaxes(1, 2), log_pi[s]
-        return
-    log_pi = _class_log_prior(nb)
-    for p in nb.sample_proba(X, n_draws, rng):
-        yield ["x"], (np.log(np.maximum(p, np.finfo(float).tiny)) - log_pi).T[None], log_pi
-
-
-def _take(X: Any, rows: np.ndarray) -> Any:
-    """Some rows of any input."""
-    return _safe_indexing(X.tocsr() if sparse.issparse(X) else X, rows)
-
-
-def _has_fractions(X: Any) -> np.ndarray:
-    """Whether a row has a cell that is no whole number."""
-    if sparse.issparse(X):
-        rows = sparse.csr_array(X)
-        uneven = sparse.csr_array((rows.data % 1 != 0, rows.indices, rows.indptr), rows.shape)
-        return np.asarray(uneven.sum(1)).ravel() > 0
-    cells = np.asarray(X)
-    if cells.dtype.kind != "f":
-        return np.zeros(len(cells), bool)
-    with np.errstate(invalid="ignore"):
-        return (np.isfinite(cells) & (cells % 1 != 0)).any(1)

@@ -21,7 +21,7 @@ from ..sampling.exact_rows import IDENTITY
 from ..sampling.held_out import quality, split_halves, take_rows
 from ..sampling.nuts import run_chains
 from ..sampling.report import CheckReport, CheckRow, Interval
-from . import _maps
+from . import _map_fitting, _maps
 
 _GRADIENT = 1e-3  # nats a standard deviation: Newton ends where a step gains 1e-9 nats, √2e-9 ≈ 4e-5 of such units
 _MEAN = 0.5  # standard deviations: less than the posterior itself leaves open
@@ -52,7 +52,7 @@ def check(estimator: Any, X: Any, y: Any, *, seed: int = 0, progress_bar: bool =
     tables, index, weight = training.tables[few], training.y[few], training.weight[few]
     kind, c = fitted._parametric_kind(), len(fitted.classes_)
     prepared, one_hot = _maps.Prepared.of(kind, tables), _maps.one_hot_rows(index, c)
-    fit = _maps.fit_map(prepared, one_hot, weight)
+    fit = _map_fitting.fit_map(prepared, one_hot, weight)
     sites = partial(_sites, kind, len(prepared.m), c)
     model = partial(_maps.model, kind, tables, index, weight)
     sd = np.sqrt(np.diag(fit.covariance))
@@ -62,7 +62,7 @@ def check(estimator: Any, X: Any, y: Any, *, seed: int = 0, progress_bar: bool =
         joint = jax.jit(lambda theta: log_density(model, (), {}, sites(theta))[0])
         worst = 0.0
         for theta in fit.mode + 3 * rng.standard_normal((16, k)) @ spread.T:
-            ours, theirs = _maps.log_density(prepared, theta, one_hot, weight), float(joint(theta))
+            ours, theirs = _map_fitting.log_density(prepared, theta, one_hot, weight), float(joint(theta))
             worst = max(worst, abs(ours - theirs) / max(abs(ours), abs(theirs)))
         slope = float(np.max(abs(np.asarray(jax.grad(joint)(fit.mode))) * sd))
     names = list(sites(fit.mode))
@@ -73,7 +73,7 @@ def check(estimator: Any, X: Any, y: Any, *, seed: int = 0, progress_bar: bool =
     chains = run_chains(model, starts, metric, seed + 1, draws=_DRAWS, warmup=_WARMUP, progress_bar=progress_bar)
     draws = np.concatenate([chains[name].reshape(_CHAINS * _DRAWS, -1) for name in names], 1)
     apart = float(np.max(abs(draws.mean(0) - fit.mode) / sd))
-    nodes = _maps.with_nodes(fit, 1.0)
+    nodes = _map_fitting.with_nodes(fit, 1.0)
     by_nuts = np.mean([prepared.proba(theta) for theta in draws[:: len(draws) // 200]], 0)
     gap = float(np.mean(abs(by_nuts - _maps.average((nodes,), tables))))
 

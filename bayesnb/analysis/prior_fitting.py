@@ -19,115 +19,35 @@ Bishop (2006), Pattern Recognition and Machine Learning, §3.5: type-II maximum 
 """
 
 import copy
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, overload
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
-from scipy.optimize import minimize
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from .._special import log_normalize
-from .._support import AMOUNT, Field
 from .._typing import Scalar
 from ..base import as_jax
 from ..estimators._base import AbstractNB
 from ..estimators._state import BLOCK
-from ..estimators.gaussian import column_scale
 from ..estimators.mixed import MixedNB
-from ..statistics import Moments, Totals
+from ._prior_evidence import (
+    Coordinates,
+    EvidenceOfPrior,
+    declared_fields,
+    evidence_of_prior,
+    is_centre,
+    prior_on_host,
+    start_coordinates,
+)
+from ._prior_search import HYPERPRIOR_SD, draw_coordinates, minimise
 
-Coordinates = dict[str, Any]  # by hyperparameter: (), (d,) or (c, 1)
+_Problem = EvidenceOfPrior  # its name in pickles of version 0.1
 
 _OVER = {"scalar": "one value for all", "feature": "one value a feature", "class": "one value a class"}
-_WIDTH = 2.0  # standard deviation of the hyperprior of a coordinate
-_FIRST = np.log([1.0, 1e-2, 1e-1, 1e1, 1e2])  # multiples of the estimator's own pseudo-counts that are tried first
 _EDGE = 1e-3  # relative distance from a bound that counts as at it
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class _Problem:
-    """The evidence as a function of the coordinates of the hyperparameters.
-
-    Fields
-    ------
-    blocks, stats    the estimator's own prior and the statistics, by block
-    columns          positions among all features of the columns of each block
-    start : (c, d)   each hyperparameter as the estimator has it
-    unit : (c, d)    of each hyperparameter
-    centre : (c, d)  where the coordinate of m is 0
-    free : (d,)      columns whose prior is fitted; one that never varies keeps the firm prior that silences it
-    """
-
-    blocks: dict[str, Any]
-    stats: dict[str, Any]
-    columns: dict[str, Any]
-    start: dict[str, Any]
-    unit: dict[str, Any]
-    centre: Any
-    free: Any
-
-    def hyperparameters(self, z: Coordinates) -> dict[str, Any]:
-        """Every hyperparameter (c, d) at the coordinates; those without a coordinate as the estimator has them."""
-        found, declared = dict(self.start), _declared(self.blocks)
-        for name in sorted(z, key=lambda name: declared[name].per != ""):  # a shape comes before what is relative to it
-            if _is_centre(declared[name]):
-                value = self.centre + self.unit[name] * z[name]
-            else:
-                value = self.unit[name] * jnp.exp(z[name])
-                if declared[name].per in z:
-                    value = value * found[declared[name].per]
-            found[name] = jnp.where(self.free, value, self.start[name])
-        return found
-
-    def prior(self, z: Coordinates) -> dict[str, Any]:
-        """Prior blocks at the coordinates."""
-        values = self.hyperparameters(z)
-        return {name: _rebuilt(block, values, self.columns[name]) for name, block in self.blocks.items()}
-
-    def log_evidence(self, z: Coordinates) -> Any:
-        """log p(X | y, η), nats: all of the evidence that depends on η."""
-        return sum(block.log_marginal(self.stats[name]).sum() for name, block in self.prior(z).items())
-
-
-def _declared(blocks: dict[str, Any]) -> dict[str, Field]:
-    """What the families declare of each hyperparameter, by its public name."""
-    return {
-        name: block.fields_[fields[0]] for block in blocks.values() for name, fields in block.hyperparameters.items()
-    }
-
-
-def _is_centre(field: Field) -> bool:
-    """Whether a hyperparameter is the centre of a density: any real number, in the unit of the feature."""
-    return field.support.kind == "real"
-
-
-def _rebuilt(block: Any, values: dict[str, Any], columns: Any) -> Any:
-    """A block with hyperparameters (c, d) of all features in the place of its own."""
-    changes = {}
-    for name, fields in block.hyperparameters.items():
-        for field in fields:
-            own, value = getattr(block, field), values[name][:, columns]
-            if own.ndim == 1:  # shared by the classes
-                value = value[0]
-            changes[field] = jnp.broadcast_to(value[..., None] if own.ndim == 3 else value, own.shape)
-    return replace(block, **changes)
-
-
-@jax.jit
-def _objective(z: Coordinates, problem: _Problem, precision: Any) -> tuple[Any, Coordinates]:
-    """−log p(X | y, η) + ½ precision Σ z², and its gradient."""
-
-    def energy(z: Coordinates) -> Any:
-        return 0.5 * precision * sum((value**2).sum() for value in z.values()) - problem.log_evidence(z)
-
-    return jax.value_and_grad(energy)(z)
 
 
 @dataclass(frozen=True)
@@ -185,7 +105,7 @@ class PriorDraws:
     estimator: Any
     draws: Any
     over: str
-    _problem: _Problem
+    _problem: EvidenceOfPrior
     _coordinates: dict[str, np.ndarray]  # (draws of all chains, …)
 
     def predict_joint_log_proba(self, X: Any, n_draws: int = 100) -> np.ndarray:
@@ -201,7 +121,7 @@ class PriorDraws:
         chosen = np.unique(np.linspace(0, total - 1, min(n_draws, total)).astype(int))
         for s in chosen:
             z = {name: value[s] for name, value in self._coordinates.items()}
-            model = replace(nb.prior_, blocks=_on_host(self._problem, z)).update(nb.statistics_)
+            model = replace(nb.prior_, blocks=prior_on_host(self._problem, z)).update(nb.statistics_)
             one = model.log_joint(rows)
             table = one if table is None else np.logaddexp(table, one)
         return table - np.log(len(chosen))
@@ -326,7 +246,7 @@ def fit_prior(
     except AttributeError as error:
         raise ValueError(f"`estimator` has no evidence that could be maximised: {error}") from None
     names = _names(nb, over, parameters)
-    problem = _problem(nb)
+    problem = evidence_of_prior(nb)
     if collapsed:
         for name, value in (("draws", draws), ("chains", chains), ("warmup", warmup)):
             if value < 1:
@@ -335,9 +255,9 @@ def fit_prior(
         on_device = replace(
             problem, **{f: as_jax(getattr(problem, f)) for f in ("blocks", "stats", "start", "unit", "centre")}
         )
-        z, limits = _start(problem, names, over, (low, high))
-        z, evaluations = _minimise(z, limits, on_device, _WIDTH**-2 if collapsed else 0.0)
-        sampled = _nuts(z, on_device, draws, warmup, chains, seed) if collapsed else None
+        z, limits = start_coordinates(problem, names, over, (low, high))
+        z, evaluations = minimise(z, limits, on_device, HYPERPRIOR_SD**-2 if collapsed else 0.0)
+        sampled = draw_coordinates(z, on_device, draws, warmup, chains, seed) if collapsed else None
     fitted, found = _with_prior(nb, problem, z, over)
     if sampled is not None:
         flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in sampled.items()}
@@ -378,10 +298,10 @@ def _names(nb: Any, over: str, parameters: Sequence[str] | None) -> list[str]:
         raise ValueError(
             f"`estimator` is a {kind}, whose prior cannot be fitted; its family needs hyperparameters that are numbers"
         )
-    declared = _declared(nb.prior_.blocks)
+    declared = declared_fields(nb.prior_.blocks)
     known = list(declared)
     shared = [name for name, field in declared.items() if "class" not in field.axes]  # by the classes
-    wrong = [name for name in known if _is_centre(declared[name])] if over != "feature" else []
+    wrong = [name for name in known if is_centre(declared[name])] if over != "feature" else []
     if over == "class":
         if _whole_prior(nb) is None and any("level" in field.axes for field in declared.values()):
             raise ValueError(f"`over` is 'class', but {kind} has one alpha or one a feature, the same in all classes")
@@ -395,134 +315,9 @@ def _names(nb: Any, over: str, parameters: Sequence[str] | None) -> list[str]:
     return [name for name in known if name in wanted]
 
 
-def _problem(nb: Any) -> _Problem:
-    """The estimator's own prior, its statistics, and the units of its hyperparameters, on the host."""
-    blocks = nb.prior_.blocks
-    shape = len(nb.classes_), nb.n_features_in_
-    columns = nb._columns()
-    start: dict[str, np.ndarray] = {}
-    for block_name, block in blocks.items():
-        for name, fields in block.hyperparameters.items():
-            own = getattr(block, fields[0])
-            start.setdefault(name, np.empty(shape))[:, columns[block_name]] = own[..., 0] if own.ndim == 3 else own
-    unit = {name: np.ones(shape) for name in start}
-    free, centre = np.ones(shape[1], bool), np.zeros(shape)
-    for block_name, block in blocks.items():
-        held, at = nb.statistics_.blocks[block_name], columns[block_name]
-        declared = _declared({block_name: block})
-        amounts = [name for name, field in declared.items() if field.support is AMOUNT]
-        if isinstance(held, Moments):
-            mean, spread = column_scale(held)
-            free[at], centre[:, at] = spread > 0, mean
-            safe = np.where(spread > 0, spread, 1)
-            for name, field in declared.items():
-                if _is_centre(field):
-                    unit[name][:, at] = np.sqrt(safe)
-                elif name in amounts:
-                    unit[name][:, at] = safe
-        elif isinstance(held, Totals) and amounts:
-            free[at] = held.total.sum(0) > 0
-    if nb.get_params(deep=False).get("beta", 1) is None:
-        unit["beta"] = start["beta"] / start["alpha"]
-    if not free.any():
-        raise ValueError("`X` has no column that varies, so there is no prior to fit")
-    return _Problem(blocks, nb.statistics_.blocks, columns, start, unit, centre, free)
-
-
-def _start(
-    problem: _Problem, names: list[str], over: str, bounds: tuple[float, float]
-) -> tuple[Coordinates, dict[str, tuple[float, float]]]:
-    """Coordinates of the estimator's own prior, averaged where it has more of them than `over`, and their limits."""
-    z, limits, declared = {}, {}, _declared(problem.blocks)
-    for name in names:
-        value, per = problem.start[name], declared[name].per
-        if _is_centre(declared[name]):
-            value, limits[name] = (value - problem.centre) / problem.unit[name], (-np.inf, np.inf)
-        else:
-            value = np.log(value / problem.unit[name] / (problem.start[per] if per in names else 1))
-            limits[name] = np.log(bounds[0]), np.log(bounds[1])
-        if over == "feature":
-            value = np.where(problem.free, value.mean(0), 0)
-        else:
-            value = value[:, problem.free]
-            value = value.mean(1, keepdims=True) if over == "class" else np.asarray(value.mean())
-        z[name] = np.clip(value, *limits[name])
-    return z, limits
-
-
-def _minimise(
-    z: Coordinates, limits: dict[str, tuple[float, float]], problem: _Problem, precision: float
-) -> tuple[Coordinates, int]:
-    """Coordinates of least energy, and how many evaluations that took."""
-    _, unravel = ravel_pytree(as_jax(z))
-    evaluations, declared = 0, _declared(problem.blocks)
-
-    def energy(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        nonlocal evaluations
-        evaluations += 1
-        value, slope = _objective(unravel(jnp.asarray(flat)), problem, precision)
-        return float(value), np.asarray(ravel_pytree(slope)[0])
-
-    def moved(shift: float) -> np.ndarray:
-        counts = {name: shift * (not _is_centre(declared[name]) and declared[name].per not in z) for name in z}
-        return np.asarray(ravel_pytree({k: np.clip(v + counts[k], *limits[k]) for k, v in z.items()})[0])
-
-    begin = min((moved(shift) for shift in _FIRST), key=lambda flat: energy(flat)[0])
-    box = [pair for name in sorted(z) for pair in [limits[name]] * z[name].size]
-    result = minimize(
-        energy, begin, jac=True, method="L-BFGS-B", bounds=box, options={"ftol": 1e-14, "gtol": 1e-6, "maxiter": 1000}
-    )
-    if result.status == 1:  # out of iterations; a line search that ends in rounding (2) is at the maximum
-        warnings.warn(
-            f"the evidence was still growing after {evaluations} evaluations; fit fewer hyperparameters with "
-            "`parameters` or `over`",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    return {name: np.asarray(value) for name, value in unravel(jnp.asarray(result.x)).items()}, evaluations
-
-
-def _nuts(
-    mode: Coordinates, problem: _Problem, draws: int, warmup: int, chains: int, seed: int
-) -> dict[str, np.ndarray]:
-    """Draws (chains, draws, …) of the coordinates by NUTS, from around the mode, its curvature the metric."""
-    import numpyro
-    import numpyro.distributions as dist
-
-    from ..sampling.nuts import run_chains
-
-    def model() -> None:
-        z = {
-            name: numpyro.sample(name, dist.Normal(0.0, _WIDTH).expand(mode[name].shape).to_event(mode[name].ndim))
-            for name in sorted(mode)
-        }
-        numpyro.factor("data", problem.log_evidence(z))
-
-    flat, unravel = ravel_pytree(as_jax(mode))
-    curvature = (
-        jax.jit(jax.hessian(lambda at: -problem.log_evidence(unravel(at))))(flat) + np.eye(flat.size) / _WIDTH**2
-    )
-    values, vectors = np.linalg.eigh(np.asarray(curvature))
-    values = np.maximum(values, _WIDTH**-2)
-    noise = np.random.default_rng(seed).standard_normal((chains, flat.size))
-    starts = np.asarray(flat) + noise / np.sqrt(values) @ vectors.T
-    metric = {tuple(sorted(mode)): (vectors / values) @ vectors.T}
-    begin = jax.vmap(unravel)(jnp.asarray(starts))
-    found = run_chains(model, begin, metric, seed, draws=draws, warmup=warmup)
-    return {name: found[name].reshape(chains, draws, *mode[name].shape) for name in mode}
-
-
-def _on_host(problem: _Problem, z: Coordinates) -> dict[str, Any]:
-    """Prior blocks at the coordinates as NumPy arrays, whatever precision the session has."""
-    with jax.enable_x64(True):
-        return jax.tree.map(
-            lambda leaf: np.asarray(leaf, float), replace(problem, start=as_jax(problem.start)).prior(z)
-        )
-
-
-def _with_prior(nb: Any, problem: _Problem, z: Coordinates, over: str) -> tuple[Any, dict[str, Any]]:
+def _with_prior(nb: Any, problem: EvidenceOfPrior, z: Coordinates, over: str) -> tuple[Any, dict[str, Any]]:
     """The estimator with hyperparameters at the coordinates, fitted; and all of these in their shortest shapes."""
-    blocks = _on_host(problem, z)
+    blocks = prior_on_host(problem, z)
     with jax.enable_x64(True):
         values = replace(problem, start=as_jax(problem.start)).hyperparameters(as_jax(z))
     found = {name: _compact(np.asarray(value), over) for name, value in values.items()}
@@ -545,17 +340,17 @@ def _compact(full: np.ndarray, over: str) -> Any:
     return full[0] if (full == full[:1]).all() else full
 
 
-def _as_draws(nb: Any, problem: _Problem, sampled: dict[str, np.ndarray], over: str) -> Any:
+def _as_draws(nb: Any, problem: EvidenceOfPrior, sampled: dict[str, np.ndarray], over: str) -> Any:
     """Draws of the hyperparameters that have coordinates, as ArviZ data."""
     from ..sampling.to_arviz import as_arviz, dataset
 
     flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in sampled.items()}
     lead = next(iter(sampled.values())).shape[:2]
     full = problem.free.all()
-    shapes, declared = {}, _declared(problem.blocks)
+    shapes, declared = {}, declared_fields(problem.blocks)
     for name in sampled:
         relative = {name, declared[name].per or name} & set(sampled)
-        plain = full and not _is_centre(declared[name]) and all((problem.unit[k] == 1).all() for k in relative)
+        plain = full and not is_centre(declared[name]) and all((problem.unit[k] == 1).all() for k in relative)
         short = {"feature": "feature", "scalar": "", "class": "class"}
         wide = {"feature": "feature", "scalar": "feature", "class": "all"}
         shapes[name] = (short if plain else wide)[over]

@@ -19,8 +19,6 @@ the sum, so that only the divisor differs: `denominator="N′"` is the chapter's
 different rows.
 """
 
-import textwrap
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -29,20 +27,23 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, _safe_indexing
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from .._deprecated import warn_deprecated
 from .._random import generator
 from .._special import log_normalize, most_probable
-from .._typing import Bool, Float, Int
+from .._typing import Bool, Float
 from ..estimators import CategoricalNB
-from ..estimators._input import of_any_type, positive
+from ..estimators._input import of_any_type
 from ..estimators._state import all_or_nothing, reads_one_state
-from ..naive_bayes import NaiveBayes, Statistics
-from ..statistics import Counts, one_hot
+from ..naive_bayes import NaiveBayes
+from ..statistics import one_hot
+from ._selection_estimator import like, of_counts
+from ._selection_report import as_text, steps_table
+from ._selection_rows import category_codes, check_labels, check_weights, nothing_to_select, observed_levels, split_rows
+from ._selection_sets import add_one_by_one, held_out_fit, log_joint, simulate, smoothed
+from ._selection_settings import check_settings, count_steps, forced_columns, partition_column
 from .binning import _whole
-
-_CELLS = 1 << 16  # cells of a class table worked on at a time: half a MiB, inside a core's cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +91,7 @@ class SelectionReport:
 
     def __str__(self) -> str:
         """The sequence of sets, the one chosen and what was left out, at most 120 columns wide."""
-        return _as_text(self)
+        return as_text(self)
 
 
 class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
@@ -219,12 +220,12 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
             if a setting is out of range, no row or no predictor is left, `force` names an unknown column, or
             `exact_features` asks for more predictors than there are
         """
-        criterion = self._check_settings()
+        criterion = check_settings(self)
         rng = generator(self.seed)
-        X = self._validate(X, reset=True)
-        y, labelled = _labels(y)
+        X = of_any_type(self, X, reset=True)
+        y, labelled = check_labels(y)
         check_consistent_length(X, y)
-        weight = _weights(sample_weight, X)
+        weight = check_weights(sample_weight, X)
         weighted = weight > 0
         given = labelled & weighted
         if not given.any():
@@ -233,14 +234,16 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         label = np.zeros(len(y), int)
         label[given] = index
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_)).tolist()
-        column = self._partition_column(names)
+        column = partition_column(self.partition, names)
 
-        encoder, rows = self._encode(X)
+        encoder = like(CategoricalNB(), self)
+        encoder._learn_encoding(X, reset=True)
+        rows = dict(encoder._rows(X))
         if column is not None:  # it is no predictor
             for name, group in encoder._columns().items():
                 rows[name] = np.where(group == column, np.nan, rows[name])
         marked = self.partition if column is None else _safe_indexing(X, column, axis=1)
-        training, self.held_out_ = self._split(list(rows.values()), label, given, marked, rng)
+        training, self.held_out_ = split_rows(list(rows.values()), label, given, self.test_share, marked, rng)
 
         prior = NaiveBayes(encoder._class_prior(), encoder._blocks(None))
         r = one_hot(label, len(self.classes_), training * weight)
@@ -251,38 +254,36 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         cells = [n[:, levels] for n, levels in zip(cells, observed, strict=True)]
 
         dropped = {
-            names[j]: "tells training from test rows" if j == column else _reason(len(levels))
+            names[j]: "tells training from test rows"
+            if j == column
+            else ("one observed category" if len(levels) else "no observed value")
             for j, levels in enumerate(observed)
             if len(levels) < 2
         }
         usable = [j for j, levels in enumerate(observed) if len(levels) > 1]
         if not usable:
-            raise _nothing_to_select(int(training.sum()))
-        forced = [j for j in self._forced(names) if j in usable]
-        steps = self._steps(len(usable) - len(forced), len(usable))
+            raise nothing_to_select(int(training.sum()))
+        forced = [j for j in forced_columns(self.force, names) if j in usable]
+        steps = count_steps(self, len(usable) - len(forced), len(usable))
 
-        model = self._model(cells)
-        codes = _codes(rows, encoder, observed)
+        n = float(self.class_count_.sum())
+        smoothing = {
+            "alpha": 1 / n if self.alpha is None else self.alpha,
+            "class_alpha": 1 / n if self.class_alpha is None else self.class_alpha,
+        }
+        model = smoothed(self.class_count_, cells, **smoothing)
+        codes = category_codes(rows, encoder, observed)
         if self.normalizer == "exact":
             visited, counted = codes[:, training], weight[training]
         else:
             m = _whole("n_simulated", self.n_simulated)
-            visited, counted = _simulate(model, cells, self.class_count_, m, rng), np.ones(m)
+            visited, counted = simulate(model, cells, self.class_count_, m, rng), np.ones(m)
         joining = [j for j in usable if j not in forced]
-        order, fit = _sequence(model, visited, counted, forced, joining, steps, self.denominator == "N")
-        n = float(self.class_count_.sum())
-        size = len(forced) + np.arange(len(fit))
-        frame = pd.DataFrame(
-            {
-                "added": pd.Series([None, *(names[j] for j in order)], dtype=object),
-                "n_features": size,
-                "log_likelihood": fit,
-                "pseudo_bic": -fit + 0.5 * size * np.log(n) / n,
-            }
-        ).rename_axis("step")
+        order, fit = add_one_by_one(model, visited, counted, forced, joining, steps, self.denominator == "N")
+        frame = steps_table([names[j] for j in order], fit, len(forced), n)
         held_out = self.held_out_
         if held_out.any():
-            frame["test_log_likelihood"] = _test_fit(
+            frame["test_log_likelihood"] = held_out_fit(
                 model, codes[:, held_out], label[held_out], weight[held_out], forced, order
             )
         if self.exact_features is not None:
@@ -296,9 +297,17 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         entered = [*forced, *order[:best]]
         self.support_ = np.isin(np.arange(self.n_features_in_), entered)
         self._log_pi = model.log_pi
-        self._learn_estimator(encoder, cells, observed)
+        columns = np.flatnonzero(self.support_)
+        self.estimator_: CategoricalNB | None = None
+        if len(columns):
+            chosen = like(CategoricalNB(estimate="mean"), self, columns)
+            chosen.set_params(**smoothing)
+            if np.ndim(self.alpha):
+                chosen.alpha = np.asarray(self.alpha)[columns]
+            levels = [observed_levels(encoder.categories_[j], observed[j]) for j in columns]
+            self.estimator_ = of_counts(chosen, levels, [cells[j] for j in columns], self.class_count_)
         judged = held_out if held_out.any() else training
-        table = _joint(model, codes[:, judged], entered)
+        table = log_joint(model, codes[:, judged], entered)
         self.report_ = SelectionReport(
             steps=frame,
             selected=tuple(names[j] for j in entered),
@@ -318,8 +327,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
                 "features": self.n_features_in_,
                 "classes": len(self.classes_),
                 "criterion": "exact" if self.exact_features is not None else criterion,
-                "alpha": np.asarray(self._alpha(n)).tolist(),
-                "class_alpha": np.asarray(self._class_alpha(n)).tolist(),
+                **{name: np.asarray(value).tolist() for name, value in smoothing.items()},
                 "normalizer": self.normalizer,
                 "n_simulated": None if self.normalizer == "exact" else int(self.n_simulated),
                 "denominator": self.denominator,
@@ -343,153 +351,14 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         table = self._table(X)
         return self.classes_[most_probable(table, self._log_pi)]
 
-    # --- what the fit is made of ------------------------------------------------------------------------------------
-
-    def _check_settings(self) -> str:
-        """The criterion in force; raises ValueError on settings out of range."""
-        if self.max_features != "auto":
-            _whole("max_features", self.max_features)
-        if self.exact_features is not None:
-            _whole("exact_features", self.exact_features)
-            if self.max_features != "auto":
-                raise ValueError("`max_features` and `exact_features` are both given; leave one of them out")
-        if self.criterion not in ("auto", "bic", "test"):
-            raise ValueError(f"`criterion` is {self.criterion!r}; choose 'auto', 'bic' or 'test'")
-        if self.normalizer not in ("exact", "simulated"):
-            raise ValueError(f"`normalizer` is {self.normalizer!r}; choose 'exact' or 'simulated'")
-        if self.denominator not in ("N", "N'"):
-            raise ValueError(f"`denominator` is {self.denominator!r}; choose 'N' or \"N'\"")
-        if self.test_share is not None and self.partition is not None:
-            raise ValueError("`test_share` and `partition` are both given; leave one of them out")
-        holds_out = self.test_share is not None or self.partition is not None
-        if self.criterion == "test" and not holds_out:
-            raise ValueError(
-                "`criterion` is 'test', but no rows are held out; give `test_share`, such as 0.3, or `partition`"
-            )
-        if self.test_share is not None and not (np.isreal(self.test_share) and 0 < self.test_share < 1):
-            raise ValueError(f"`test_share` is {self.test_share!r}; it needs to lie between 0 and 1")
-        if self.criterion == "auto":
-            return "test" if holds_out else "bic"
-        return self.criterion
-
-    def _partition_column(self, names: list[Any]) -> int | None:
-        """Position of the column that says which rows train; None where there is none."""
-        given = self.partition
-        if given is None or np.ndim(given):
-            return None
-        if given not in (names if isinstance(given, str) else range(len(names))):
-            found = _listed(names, 8)
-            raise ValueError(f"`partition` is {given!r}, which is no column of `X`; the columns are {found}")
-        return names.index(given) if isinstance(given, str) else int(given)
-
-    def _split(
-        self,
-        tables: list[np.ndarray],
-        label: Int[np.ndarray, " n"],
-        given: Bool[np.ndarray, " n"],
-        marked: Any,
-        rng: np.random.Generator,
-    ) -> tuple[Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-        """Training rows and held-out ones, among the rows given, of tables of codes that are NaN where missing.
-
-        Parameters
-        ----------
-        marked : None, or an array whose 1s mark the training rows
-        """
-        seen = given & _has_predictor(tables, given)
-        if not seen.any():
-            held = sum((~np.isnan(table)).any(1) for table in tables) > 0
-            raise _nothing_to_select(int((given & held).sum()))
-        held_out = _held_out(label, seen, self.test_share, rng) if marked is None else _others(marked, seen)
-        seen &= _has_predictor(tables, seen & ~held_out)  # one that training does not drop
-        return seen & ~held_out, seen & held_out
-
-    def _forced(self, names: list[Any]) -> list[int]:
-        """Positions of the forced columns, in the order given."""
-        wanted = [self.force] if isinstance(self.force, str) else list(self.force)
-        positions = range(len(names))
-        for column in wanted:
-            if column not in (names if isinstance(column, str) else positions):
-                found = _listed(names, 8)
-                raise ValueError(f"`force` has {column!r}, which is no column of `X`; the columns are {found}")
-        return list(dict.fromkeys(names.index(c) if isinstance(c, str) else int(c) for c in wanted))
-
-    def _steps(self, candidates: int, usable: int) -> int:
-        """How many predictors are added to the forced ones: J_max less their number."""
-        if self.exact_features is not None:
-            if self.exact_features > candidates:
-                raise ValueError(
-                    f"`exact_features` is {self.exact_features}, but only {candidates} predictors with two observed "
-                    "categories can be added to the forced ones"
-                )
-            return int(self.exact_features)
-        if self.max_features != "auto":
-            return min(int(self.max_features), candidates)
-        return min(candidates, 100, max(20, usable // 5))
-
-    def _alpha(self, n: float) -> Any:
-        return 1 / n if self.alpha is None else self.alpha
-
-    def _class_alpha(self, n: float) -> Any:
-        return 1 / n if self.class_alpha is None else self.class_alpha
-
-    def _encode(self, X: Any) -> tuple[CategoricalNB, dict[str, np.ndarray]]:
-        """A `CategoricalNB` that knows the levels of X, and X as codes; NaN where a cell is missing."""
-        encoder = CategoricalNB()
-        encoder.classes_, encoder.n_features_in_ = self.classes_, self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            encoder.feature_names_in_ = self.feature_names_in_
-        encoder._learn_encoding(X, reset=True)
-        return encoder, dict(encoder._rows(X))
-
-    def _model(self, cells: list[np.ndarray]) -> "_Model":
-        """The probabilities of all classes and cells, smoothed."""
-        n = self.class_count_.sum()
-        lam = positive("class_alpha", self._class_alpha(n), (len(self.classes_),))
-        f = positive("alpha", self._alpha(n), (len(cells),))
-        log_pi = np.log(self.class_count_ + lam) - np.log(n + lam.sum())
-        p, weight = [], []
-        for counts, a in zip(cells, f, strict=True):
-            share = (counts + a) / (counts.sum(1, keepdims=True) + counts.shape[1] * a)
-            p.append(np.concatenate([share, np.ones((len(share), 1))], 1))
-            weight.append((counts * np.log(share)).sum() / n)
-        return _Model(log_pi, p, np.array(weight), float(self.class_count_ @ log_pi / n))
-
-    def _learn_estimator(self, encoder: CategoricalNB, cells: list[np.ndarray], observed: list[np.ndarray]) -> None:
-        """`estimator_` from the counts of the selected columns."""
-        columns = np.flatnonzero(self.support_)
-        self.estimator_: CategoricalNB | None = None
-        if not len(columns):
-            return
-        n = float(self.class_count_.sum())
-        alpha = self._alpha(n)
-        model = CategoricalNB(
-            alpha=np.asarray(alpha)[columns] if np.ndim(alpha) else alpha,
-            class_alpha=self._class_alpha(n),
-            estimate="mean",
-        )
-        model.classes_, model.n_features_in_ = self.classes_, len(columns)
-        if hasattr(self, "feature_names_in_"):
-            model.feature_names_in_ = self.feature_names_in_[columns]
-        model.categories_ = [_observed_levels(encoder.categories_[j], observed[j]) for j in columns]
-        model.n_categories_ = np.array([len(levels) for levels in model.categories_])
-        blocks = {
-            name: Counts(np.stack([cells[columns[i]] for i in group], 1), np.zeros((len(self.classes_), len(group))))
-            for name, group in model._columns().items()
-        }
-        self.estimator_ = model._set_statistics(Statistics(self.class_count_, blocks))
-
     def _table(self, X: Any) -> Float[np.ndarray, "n c"]:
         """log p(x_i, y = c) of the selected predictors, in nats."""
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
+        X = of_any_type(self, X, reset=False)
         if self.estimator_ is None:
             return np.tile(self._log_pi, (X.shape[0], 1))
         chosen = _safe_indexing(X, np.flatnonzero(self.support_), axis=1)
         return self.estimator_.posterior_.log_joint(self.estimator_._rows(chosen), self.estimator_._theta())
-
-    def _validate(self, X: Any, reset: bool) -> Any:
-        return of_any_type(self, X, reset=reset)
 
     def _get_support_mask(self) -> Bool[np.ndarray, " d"]:
         check_is_fitted(self)
@@ -507,7 +376,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
 
 
 def select_features(estimator: Any, X: Any, y: Any, **settings: Any) -> SelectionReport:
-    """Forward selection of features: the report of a `ForwardSelection` fitted to the rows.
+    """Deprecated: `ForwardSelection(...).fit(X, y).report_` says the same; bayesnb 0.4 removes this function.
 
     Parameters
     ----------
@@ -518,297 +387,11 @@ def select_features(estimator: Any, X: Any, y: Any, **settings: Any) -> Selectio
     Raises
     ------
     ValueError
-        for another estimator, for one with given or equal class probabilities, and wherever `ForwardSelection.fit` does
+        for an estimator that does not learn its class probabilities, and wherever `ForwardSelection.fit` does
     """
-    if estimator is None:
-        return ForwardSelection(**settings).fit(X, y).report_
-    if not isinstance(estimator, CategoricalNB):
-        raise ValueError(f"`estimator` is {estimator!r}; selection is for CategoricalNB, whose counts it uses, or None")
-    if not estimator.fit_prior or estimator.class_prior is not None:
-        raise ValueError(f"`estimator` is {estimator!r}; selection learns the class probabilities from the rows")
-    smoothing = {"alpha": estimator.alpha, "class_alpha": estimator.class_alpha}
-    if doubled := smoothing.keys() & settings.keys():
-        raise ValueError(f"`{min(doubled)}` is given and is a parameter of `estimator` too; pass one of them")
+    warn_deprecated("select_features", "`ForwardSelection(alpha=…, class_alpha=…).fit(X, y).report_`", "0.4")
+    learns = isinstance(estimator, CategoricalNB) and estimator.fit_prior and estimator.class_prior is None
+    if estimator is not None and not learns:
+        raise ValueError(f"`estimator` is {estimator!r}; give a CategoricalNB that learns its class prior, or None")
+    smoothing = {} if estimator is None else {name: getattr(estimator, name) for name in ("alpha", "class_alpha")}
     return ForwardSelection(**smoothing, **settings).fit(X, y).report_
-
-
-# --- rows ---------------------------------------------------------------------------------------------------------
-
-
-def _labels(y: Any) -> tuple[np.ndarray, Bool[np.ndarray, " n"]]:
-    """Labels as an array, and where they are there."""
-    if y is None:
-        raise ValueError("ForwardSelection requires y to be passed, but the target y is None")
-    y = column_or_1d(y, warn=True)
-    there = ~pd.isna(y)
-    if y.dtype.kind == "f" and np.isinf(y).any():
-        raise ValueError("`y` contains infinity; it needs labels, and None or NaN where they are missing")
-    if not there.any():
-        raise ValueError("`y` has no label at all; rows without one are ignored")
-    if y.dtype == object:  # numbers beside None
-        found = pd.Series(y[there]).infer_objects().to_numpy()
-        filled = np.full(len(y), found[0], dtype=found.dtype)
-        filled[there] = found
-        y = filled
-    check_classification_targets(y[there])
-    return y, there
-
-
-def _weights(given: Any, X: Any) -> Float[np.ndarray, " n"]:
-    """Weights of the rows, 1 where none are given."""
-    if given is None:
-        return np.ones(X.shape[0])
-    return _check_sample_weight(given, X, dtype=np.float64, ensure_non_negative=True)
-
-
-def _nothing_to_select(n: int) -> ValueError:
-    """What to say where no column can tell classes apart, in n rows with a target and a value."""
-    if not n:
-        return ValueError("`X`, `y` have no row with a target and a predictor; at least one is needed")
-    return ValueError(
-        f"`X` has no column with two observed categories in the {n} sample(s) that can be used; there is nothing to "
-        "select from"
-    )
-
-
-def _has_predictor(tables: list[np.ndarray], used: Bool[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
-    """Which rows have a value of some column that has two categories in the rows used."""
-    found = np.zeros(len(used), bool)
-    for table in tables:
-        for column in table.T:
-            held = column[used & ~np.isnan(column)]
-            if len(held) and held.min() < held.max():
-                found |= ~np.isnan(column)
-    return found
-
-
-def _others(partition: Any, used: Bool[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
-    """Rows of the test sample: those used whose value is not 1 (or True); ValueError where one sample is empty."""
-    value = pd.Series(np.asarray(partition, dtype=object))
-    if len(value) != len(used):
-        raise ValueError(f"`partition` has {len(value)} values for the {len(used)} rows of `X`; give one for each row")
-    held_out = used & ~(value == 1).to_numpy()
-    for rows, what in ((used & ~held_out, "training rows, which have 1"), (held_out, "rows to hold out")):
-        if not rows.any():
-            raise ValueError(f"`partition` leaves no {what}, among the {used.sum()} rows that can be used")
-    return held_out
-
-
-def _held_out(
-    label: Int[np.ndarray, " n"], used: Bool[np.ndarray, " n"], share: Any, rng: np.random.Generator
-) -> Bool[np.ndarray, " n"]:
-    """Rows of the test sample: a share of each class, but never all of it."""
-    held_out = np.zeros(len(label), bool)
-    if share is None:
-        return held_out
-    for k in np.unique(label[used]):
-        rows = np.flatnonzero(used & (label == k))
-        held_out[rng.choice(rows, min(round(share * len(rows)), len(rows) - 1), replace=False)] = True
-    if not held_out.any():
-        raise ValueError(f"`test_share` is {share}, which holds out none of {used.sum()} rows; give more")
-    return held_out
-
-
-def _codes(rows: dict[str, np.ndarray], encoder: CategoricalNB, observed: list[np.ndarray]) -> Int[np.ndarray, "d n"]:
-    """Category of each cell among the observed ones, 0 … M−1; M where it is missing or was not observed."""
-    d, n = len(observed), len(next(iter(rows.values())))
-    codes = np.empty((d, n), np.int32)
-    for name, group in encoder._columns().items():
-        for i, j in enumerate(group):
-            levels = len(encoder.categories_[j])
-            place = np.full(levels + 1, len(observed[j]), np.int32)
-            place[observed[j]] = np.arange(len(observed[j]))
-            cell = rows[name][:, i]
-            codes[j] = place[np.where(np.isnan(cell), levels, cell).astype(np.intp)]
-    return codes
-
-
-def _observed_levels(levels: np.ndarray, observed: Int[np.ndarray, " m"]) -> np.ndarray:
-    """The levels that rows have; other whole numbers than 0 … M−1 are labels rather than codes."""
-    kept = levels[observed]
-    return kept if np.array_equal(kept, np.arange(len(kept))) else kept.astype(object)
-
-
-# --- the sequence of sets -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Model:
-    """The model of all predictors, of which that of each set is a part.
-
-    Fields
-    ------
-    log_pi : (c,)
-    p : by predictor, (c, M_j + 1)     p_jmk, and 1 for a missing cell
-    weight : (d,)                      Σ_mk N_jmk log p_jmk / N, the predictor's part of A(J)
-    prior_weight                       Σ_k N_k log π_k / N, the part of the classes
-    """
-
-    log_pi: np.ndarray
-    p: list[np.ndarray]
-    weight: np.ndarray
-    prior_weight: float
-
-
-def _joint(model: _Model, codes: Int[np.ndarray, "d n"], columns: Sequence[int]) -> Float[np.ndarray, "c n"]:
-    """log π_k + Σ_j log p_{j x_ij k}, classes first."""
-    table = np.repeat(model.log_pi[:, None], codes.shape[1], 1)
-    for j in columns:
-        table += np.log(model.p[j])[:, codes[j]]
-    return table
-
-
-def _log_sum(table: Float[np.ndarray, "c n"]) -> Float[np.ndarray, " n"]:
-    """log Σ_k exp t_k: the logarithm of the normaliser."""
-    top = table.max(0)
-    return top + np.log(np.exp(table - top).sum(0))
-
-
-def _candidates(
-    model: _Model,
-    codes: Int[np.ndarray, "d n"],
-    weight: Float[np.ndarray, " n"],
-    table: Float[np.ndarray, "c n"],
-    columns: Sequence[int],
-) -> tuple[float, Float[np.ndarray, " m"]]:
-    """Σ_i w_i log Σ_k exp t_ik of the set behind the joint table, and how much each of the columns would raise it."""
-    c, n = table.shape
-    total, raised = 0.0, np.zeros(len(columns))
-    step = max(1, _CELLS // c)
-    for at in range(0, n, step):
-        part, w = table[:, at : at + step], weight[at : at + step]
-        norm = _log_sum(part)
-        total += w @ norm
-        q = np.exp(part - norm)
-        for i, j in enumerate(columns):
-            cell = codes[j, at : at + step]
-            mean = q[0] * model.p[j][0].take(cell)
-            for k in range(1, c):
-                mean += q[k] * model.p[j][k].take(cell)
-            raised[i] += w @ np.log(mean)
-    return total, raised
-
-
-def _sequence(
-    model: _Model,
-    codes: Int[np.ndarray, "d n"],
-    weight: Float[np.ndarray, " n"],
-    start: Sequence[int],
-    candidates: Sequence[int],
-    steps: int,
-    all_rows: bool,
-) -> tuple[list[int], Float[np.ndarray, " s"]]:
-    """Predictors in the order of their entry, and l̄(J) of the initial set and of each that follows.
-
-    Parameters
-    ----------
-    all_rows : whether N divides B(J); else N′, the weight of the rows with some predictor of J
-    """
-    held = [codes[j] < model.p[j].shape[1] - 1 for j in range(len(codes))]  # cells that are not missing
-    n, some = weight.sum(), np.zeros(codes.shape[1], bool)
-    for j in start:
-        some |= held[j]
-
-    def divisor(rows: Bool[np.ndarray, " n"]) -> float:
-        return float(n if all_rows else weight[rows].sum() or 1)  # of no row the sum is 0, whatever divides it
-
-    table = _joint(model, codes, start)
-    a = model.prior_weight + model.weight[list(start)].sum()
-    left, fit = list(candidates), []
-    order: list[int] = []
-    while True:
-        going = left if len(order) < steps else []
-        total, raised = _candidates(model, codes, weight, table, going)
-        fit.append(a - total / divisor(some))
-        if not going:
-            return order, np.array(fit)
-        b = (total + raised) / np.array([divisor(some | held[j]) for j in left])
-        j = left.pop(int(np.argmax(model.weight[left] - b)))
-        order.append(j)
-        a += model.weight[j]
-        some |= held[j]
-        table += np.log(model.p[j])[:, codes[j]]
-
-
-def _test_fit(
-    model: _Model,
-    codes: Int[np.ndarray, "d n"],
-    label: Int[np.ndarray, " n"],
-    weight: Float[np.ndarray, " n"],
-    start: Sequence[int],
-    order: list[int],
-) -> Float[np.ndarray, " s"]:
-    """l̄(J) of each set of the sequence on other rows."""
-    table = _joint(model, codes, start)
-    fit = []
-    for j in [None, *order]:
-        if j is not None:
-            table += np.log(model.p[j])[:, codes[j]]
-        fit.append(np.average(table[label, np.arange(len(label))] - _log_sum(table), weights=weight))
-    return np.array(fit)
-
-
-def _simulate(
-    model: _Model, cells: list[np.ndarray], class_count: Float[np.ndarray, " c"], m: int, rng: np.random.Generator
-) -> Int[np.ndarray, "d m"]:
-    """Codes of m rows drawn from the model of all predictors, cells missing as often as in the rows of the class."""
-    pi = np.exp(model.log_pi)
-    y = rng.choice(len(pi), size=m, p=pi / pi.sum())
-    codes = np.empty((len(cells), m), np.int32)
-    for j, counts in enumerate(cells):
-        share = counts.sum(1) / np.where(class_count > 0, class_count, 1)  # of observed cells, by class
-        p = np.concatenate([model.p[j][:, :-1] * share[:, None], (1 - share)[:, None]], 1)
-        codes[j] = (rng.random(m)[:, None] >= np.cumsum(p, 1)[y, :-1]).sum(1)
-    return codes
-
-
-# --- the report ---------------------------------------------------------------------------------------------------
-
-
-def _reason(levels: int) -> str:
-    return "one observed category" if levels else "no observed value"
-
-
-def _listed(names: Sequence[Any], most: int | None = None) -> str:
-    more = f" and {len(names) - most} more" if most and len(names) > most else ""
-    return (", ".join(map(repr, names[:most])) or "none") + more
-
-
-def _as_text(report: SelectionReport) -> str:
-    """The report as text of at most 120 columns."""
-    s, steps = report.settings, report.steps
-    rows = f"{s['rows_training']} training rows" + (f", {s['rows_test']} held out" if s["rows_test"] else "")
-    lines = [f"forward selection from {s['features']} predictors: {rows}, {s['classes']} classes", ""]
-    test = "test_log_likelihood" in steps
-    width = max([20, *(len(str(name)) for name in steps["added"].iloc[1:])])
-    width = min(width, 60)
-    title = f"  {'step':>4}  {'added':<{width}}{'J':>5}{'log-lik. a row':>16}{'pseudo-BIC':>12}"
-    lines.append(title + (f"{'log-lik. held out':>19}" if test else ""))
-    for step, row in steps.iterrows():
-        start = "(forced)" if report.forced else "(no predictor)"
-        added = textwrap.shorten(str(row["added"]), width, placeholder="…") if step else start
-        line = f"  {step:>4}  {added:<{width}}{row['n_features']:>5}{row['log_likelihood']:>16.6f}"
-        line += f"{row['pseudo_bic']:>12.6f}" + (f"{row['test_log_likelihood']:>19.6f}" if test else "")
-        lines.append(line + ("  best" if row["best"] else ""))
-    why = {
-        "bic": "smallest pseudo-BIC",
-        "test": "largest log-likelihood on the held-out rows",
-        "exact": "exact number asked for",
-    }
-    on = "held-out" if report.error_on == "test" else "training"
-    notes = [
-        f"selected ({why[s['criterion']]}): {_listed(report.selected)}",
-        f"classification error {report.error:.4f} on the {on} rows",
-    ]
-    if report.forced:
-        notes.append(f"forced: {_listed(report.forced)}")
-    if s["denominator"] == "N'":
-        notes.append("B(J) divided by N', the rows with some predictor of the set")
-    if s["normalizer"] == "simulated":
-        notes.append(f"log-likelihoods of training by {s['n_simulated']} simulated rows")
-    notes += [f"dropped: {name!r}, {reason}" for name, reason in report.dropped.items()]
-    notes += [f"ignored: {count} rows with {reason}" for reason, count in report.ignored.items() if count]
-    lines.append("")
-    for text in notes:
-        lines += textwrap.wrap(text, 118, initial_indent="  ", subsequent_indent="    ")
-    return "\n".join(lines)

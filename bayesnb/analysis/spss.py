@@ -18,8 +18,11 @@ from .._random import generator
 from .._typing import Bool, Float
 from ..estimators._input import of_any_type
 from ..estimators._state import all_or_nothing, reads_one_state
+from ._selection_report import listed
+from ._selection_rows import check_labels, check_weights, split_rows
+from ._selection_settings import check_settings, partition_column
 from .binning import EqualWidthBinner, _whole
-from .selection import ForwardSelection, SelectionReport, _labels, _listed, _weights
+from .selection import ForwardSelection, SelectionReport
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +55,7 @@ class SPSSReport:
         """The sequence, the set chosen and the classification table, at most 120 columns wide."""
         lines = [str(self.selection)]
         if self.scale:
-            text = f"cut into bins: {_listed(self.scale)}"
+            text = f"cut into bins: {listed(self.scale)}"
             lines += textwrap.wrap(text, 118, initial_indent="  ", subsequent_indent="    ")
         lines += ["", "  observed class by predicted class"]
         with pd.option_context("display.width", 116, "display.max_columns", 12, "display.max_rows", 60):
@@ -171,14 +174,14 @@ class SPSSNaiveBayes(ClassifierMixin, BaseEstimator):
         settings = self.get_params()
         n_bins, _ = _whole("n_bins", settings.pop("n_bins")), settings.pop("scale")
         selection = ForwardSelection(**settings)
-        selection._check_settings()
+        check_settings(selection)
         X = of_any_type(self, X, reset=True)
-        labels, labelled = _labels(y)
+        labels, labelled = check_labels(y)
         check_consistent_length(X, labels)
-        weight = _weights(sample_weight, X)
+        weight = check_weights(sample_weight, X)
         given = labelled & (weight > 0)
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_)).tolist()
-        column = selection._partition_column(names)
+        column = partition_column(selection.partition, names)
 
         columns = _columns(X, names)
         self._numbers = [values.dtype.kind == "f" for values in columns]
@@ -188,7 +191,7 @@ class SPSSNaiveBayes(ClassifierMixin, BaseEstimator):
             marked, raw[:, column] = _safe_indexing(X, column, axis=1), np.nan
         label = np.zeros(len(labels), int)
         label[given] = np.unique(labels[given], return_inverse=True)[1]
-        training, held_out = selection._split([raw], label, given, marked, generator(self.seed))
+        training, held_out = split_rows([raw], label, given, selection.test_share, marked, generator(self.seed))
 
         chosen = self._scale_columns([values[training] for values in columns], names, n_bins, column)
         self._scale = np.flatnonzero(chosen)
@@ -262,7 +265,7 @@ class SPSSNaiveBayes(ClassifierMixin, BaseEstimator):
         for one in [self.scale] if isinstance(self.scale, str) else self.scale:
             if one not in (names if isinstance(one, str) else range(len(names))):
                 raise ValueError(
-                    f"`scale` has {one!r}, which is no column of `X`; take 'auto', or of {_listed(names, 8)}"
+                    f"`scale` has {one!r}, which is no column of `X`; take 'auto', or of {listed(names, 8)}"
                 )
             j = names.index(one) if isinstance(one, str) else int(one)
             if columns[j].dtype.kind != "f":

@@ -1,41 +1,33 @@
 """Averaged one-dependence estimators for scikit-learn users."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
-from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._pytree import kept_inside, map_leaves
 from .._random import generator
 from .._rows import csr_slice
-from .._special import log_floor, log_normalize
-from .._typing import Scalar
+from .._special import log_normalize
 from ..core.registry import require
 from ..exact import ExactSum, holds_exactly, sums_of_weights
 from ..naive_bayes import Rows, Statistics, by_rows, fold_rows
 from ..one_dependence import BLOCK, OneDependence
 from ..statistics import Counts, class_totals, with_sums
 from ._input import concentration, cut_rows, of_any_type, positive
+from ._parent_draws import AbstractParentDraws
 from ._state import LazyPosterior, all_or_nothing, laid_out, reads_one_state
-from .categorical import AbstractLevels, CategoricalNB, _code, _code_table, _columns
-
-if TYPE_CHECKING:
-    from ..sampling.intervals import Uncertainty
-    from ..sampling.report import CheckReport
+from .categorical import _code, _code_table, _columns
 
 MAX_BYTES = 1 << 30
 """Largest table of counts that `OneDependenceNB` makes, in bytes of float64.
 
 Fitting holds two of that size, batches nearly four, prediction and `loo` up to five more than the fitted model.
 """
-
-_DRAWN = 1 << 22  # probabilities kept at a time for the quantiles of draws
 
 
 def _has_no_stacked_weights(nb: Any) -> bool:
@@ -48,7 +40,7 @@ def _has_no_stacked_weights(nb: Any) -> bool:
     return True
 
 
-class OneDependenceNB(AbstractLevels):
+class OneDependenceNB(AbstractParentDraws):
     """Averaged one-dependence estimators for features with levels: p(y, x) = Σ_j v_j p(y, x_j) Π_{i≠j} p(x_i | y, x_j).
 
     Naive Bayes takes features as independent given the class. Here all features may depend on the class and on one
@@ -129,7 +121,7 @@ class OneDependenceNB(AbstractLevels):
         "it as strings."
     )
 
-    _learnt_names = AbstractLevels._learnt_names | {"weights_"}
+    _learnt_names = AbstractParentDraws._learnt_names | {"weights_"}
 
     def __init__(
         self,
@@ -194,19 +186,6 @@ class OneDependenceNB(AbstractLevels):
     def _as_input(self, rows: dict[str, np.ndarray]) -> np.ndarray:
         x = rows[BLOCK].astype(int)
         return np.stack([levels[x[:, j]] for j, levels in enumerate(self.categories_)], 1)
-
-    @property
-    @reads_one_state
-    def prior_(self) -> OneDependence:  # type: ignore[override]
-        """The prior of all models that the rows fitted have conditioned, frozen."""
-        return self._fitted_state("prior_").prior
-
-    @property
-    @reads_one_state
-    def posterior_(self) -> OneDependence:  # type: ignore[override]
-        """The prior of all models conditioned on all rows fitted, frozen; derived when it is first asked for."""
-        check_is_fitted(self)
-        return self._fitted_state("posterior_").posterior
 
     # --- fitting ----------------------------------------------------------------------------------------------------
 
@@ -305,85 +284,6 @@ class OneDependenceNB(AbstractLevels):
                 found[part] = log_normalize(table)
         return found
 
-    @reads_one_state
-    def sample_proba(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
-        """Draws of the class probabilities p_j(y = c | x_i, θ_j), (s, n, c): of a parent j, and of its parameters.
-
-        A draw is one parent, with probability v_j, and one θ_j from the posterior of its model, for all rows; a row
-        whose x_j is missing takes another parent. The mean of the draws is Σ_j v_j E p_j(y | x, θ_j); with each draw
-        weighted by p_j(x | θ_j) it is `predict_proba`.
-        """
-        check_is_fitted(self)
-        drawn = (np.exp(np.moveaxis(log_p, -1, 0)) for _, log_p in self._draws(X, n_draws, seed))
-        return np.concatenate(list(drawn), 1)
-
-    def _draws(
-        self, X: Any, n_draws: int, seed: int | np.random.Generator | None
-    ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Log class probabilities (n, c, s) of some rows at a time, the same draws for all."""
-        rows, posterior = self._encode(X), self.posterior_
-        theta = posterior.sample(generator(seed), (n_draws,))
-        step = max(1, _DRAWN // (n_draws * len(self.classes_)))
-        for at in range(0, len(rows[BLOCK]), step):
-            part = slice(at, min(at + step, len(rows[BLOCK])))
-            table = posterior.log_joint({BLOCK: rows[BLOCK][part]}, theta)
-            yield part, np.moveaxis(log_normalize(table), 0, -1)
-
-    @reads_one_state
-    def predict_interval(
-        self,
-        X: Any,
-        level: Scalar = 0.9,
-        method: str = "auto",
-        n_draws: int | None = None,
-        seed: int | np.random.Generator | None = 0,
-    ) -> np.ndarray:
-        """Equal-tailed credible interval of p_j(y = c | x_i, θ_j) over parents j and parameters θ_j, (n, c, 2).
-
-        Parameters
-        ----------
-        level : posterior mass inside, between 0 and 1
-        method : "auto" and "draws" are the interval of `n_draws` draws as of `sample_proba`; there is no "analytic"
-        n_draws : by default 1,000
-        seed : of the draws; the same for all rows
-
-        Raises
-        ------
-        ValueError
-            if `level`, `method` or `n_draws` is out of range
-        """
-        n_draws = _checked_draws(method, n_draws)
-        if not 0 < level < 1:
-            raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
-        tails = [(1 - level) / 2, (1 + level) / 2]
-        parts = [np.quantile(np.exp(log_p), tails, -1) for _, log_p in self._draws(X, n_draws, seed)]
-        return np.moveaxis(np.concatenate(parts, 1), 0, -1)
-
-    @reads_one_state
-    def uncertainty(
-        self,
-        X: Any,
-        method: str = "auto",
-        n_draws: int | None = None,
-        seed: int | np.random.Generator | None = 0,
-    ) -> "Uncertainty":
-        """Entropy of the label of each row in nats, split: fields `total`, `aleatoric`, `epistemic`, (n,) each.
-
-        `total` is the entropy of the mean of `sample_proba`, `aleatoric` the mean of the entropies of the draws,
-        `epistemic` the difference: the mutual information of the label with the parent and its parameters.
-        """
-        from ..sampling.intervals import Uncertainty
-
-        parts = []
-        for _, log_p in self._draws(X, _checked_draws(method, n_draws), seed):
-            p = np.exp(log_p)
-            mean = p.mean(-1)
-            total = -(mean * log_floor(mean)).sum(1)
-            epistemic = (p * np.maximum(log_p - log_floor(mean)[..., None], -1e3)).mean(-1).sum(1)
-            parts.append((total, np.clip(epistemic, 0, total)))
-        total, epistemic = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return Uncertainty(total, total - epistemic, epistemic)
-
     def _sample(self, n_samples: int, seed: int | np.random.Generator | None, source: str, **given: Any) -> Any:
         check_is_fitted(self)
         if source not in ("posterior", "prior"):
@@ -440,133 +340,6 @@ class OneDependenceNB(AbstractLevels):
             "part of another model; use it by itself, or CategoricalNB there"
         )
 
-    # --- one parent, and the NumPyro side ---------------------------------------------------------------------------
-
-    @reads_one_state
-    def parent(self, feature: Any = 0) -> CategoricalNB:
-        """The model of one parent as a fitted `CategoricalNB` of the other features: all its methods are there.
-
-        Its classes are the pairs of class and parent level, numbered y·k_j + u; `pairs` gives those of rows.
-
-        Parameters
-        ----------
-        feature : name or number of the parent's column
-
-        Raises
-        ------
-        ValueError
-            if there is no such column, or no other
-        """
-        check_is_fitted(self)
-        j = self._position(feature)
-        rest = np.delete(np.arange(self.n_features_in_), j)
-        alpha = self.alpha if np.ndim(self.alpha) == 0 else np.asarray(self.alpha)[rest]
-        n_pairs = len(self.classes_) * int(self.n_categories_[j])
-        nb = CategoricalNB(alpha=alpha, class_alpha=self.pair_alpha / n_pairs)
-        nb.classes_, nb.n_features_in_ = np.arange(n_pairs), len(rest)
-        nb.categories_ = [self.categories_[i] for i in rest]
-        nb.n_categories_ = self.n_categories_[rest]
-        if hasattr(self, "feature_names_in_"):
-            nb.feature_names_in_ = self.feature_names_in_[rest]
-        with kept_inside():
-            return nb._set_statistics(self.posterior_.parent_statistics(j, self.statistics_))
-
-    @reads_one_state
-    def pairs(self, X: Any, y: Any, feature: Any = 0) -> np.ndarray:
-        """The compound class y·k_j + u of each row, (n,), as the model of one parent numbers it.
-
-        Raises
-        ------
-        ValueError
-            if a cell of the parent is missing, or a level that was not fitted
-        """
-        check_is_fitted(self)
-        j = self._position(feature)
-        u = self._encode(X)[BLOCK][:, j]
-        if np.isnan(u).any():
-            raise ValueError(f"`X` has missing cells or unknown levels in column {self._label(j)}, which is the parent")
-        return self._class_index(np.asarray(y)) * int(self.n_categories_[j]) + u.astype(int)
-
-    def _position(self, feature: Any) -> int:
-        """The number of a column that has at least one other beside it."""
-        names = list(getattr(self, "feature_names_in_", []))
-        known = names.index(feature) if feature in names else feature
-        if not isinstance(known, (int, np.integer)) or not 0 <= known < self.n_features_in_:
-            raise ValueError(
-                f"`feature` is {feature!r}; give the name or the number of one of the {self.n_features_in_}"
-            )
-        if self.n_features_in_ == 1:
-            raise ValueError("`X` has a single column: the model of its parent has no children; use CategoricalNB")
-        return int(known)
-
-    @reads_one_state
-    def numpyro_model(self, X: Any, y: Any = None, parent: Any = 0) -> None:
-        """The generative model of one parent in NumPyro, with this estimator's prior; the average is of these models.
-
-        The pairs (y, x_j) ~ Categorical(pi), then x_i ~ Categorical(theta[pair]) for all other features. The parameters
-        have the sites of `parent(j).numpyro_model`; the data are the sites `parent`, `y` and `x`.
-
-        Parameters
-        ----------
-        X : rows as in `predict`; a row whose parent is missing is no part of the model and left out
-        y : labels as in `fit`; None makes them a latent discrete site, given X
-        parent : name or number of the parent's column
-        """
-        check_is_fitted(self)
-        j, x = self._position(parent), self._encode(X)[BLOCK]
-        there = ~np.isnan(x[:, j])
-        index = None if y is None else self._class_index(np.asarray(y))[there]
-        self.prior_.model({BLOCK: x[there]}, index, j)
-
-    @reads_one_state
-    def sample_posterior(
-        self,
-        draws: int = 1000,
-        seed: int = 0,
-        method: str = "exact",
-        *,
-        X: Any = None,
-        y: Any = None,
-        chains: int = 4,
-        warmup: int = 1000,
-        progress_bar: bool = True,
-        parent: Any = 0,
-    ) -> Any:
-        """Posterior draws of the model of one parent as ArviZ data; see `AbstractNB.sample_posterior`.
-
-        Parameters
-        ----------
-        parent : name or number of the parent's column; the class of the draws is the pair of class and parent level
-        """
-        nb = self.parent(parent)
-        given: dict[str, Any] = {"X": None, "y": None}
-        if X is not None and y is not None:
-            given = {"X": self._children_of(X, self._position(parent)), "y": self.pairs(X, y, parent)}
-        elif X is not None or y is not None:
-            raise ValueError("`X` and `y` go together; one of them is missing")
-        return nb.sample_posterior(
-            draws, seed, method, **given, chains=chains, warmup=warmup, progress_bar=progress_bar
-        )
-
-    @reads_one_state
-    def check(self, X: Any, y: Any, seed: int = 0, *, parent: Any = 0, **settings: Any) -> "CheckReport":
-        """Closed form against NumPyro for the model of one parent, naive Bayes of pairs; see `AbstractNB.check`.
-
-        Parameters
-        ----------
-        parent : name or number of the parent's column; rows where it is missing are left out
-        """
-        fitted = clone(self).set_params(weights="uniform").fit(X, y)
-        j = fitted._position(parent)
-        there = np.flatnonzero(~np.isnan(fitted._encode(X)[BLOCK][:, j]))
-        X, y = _safe_indexing(X, there), np.asarray(y)[there]
-        return fitted.parent(j).check(fitted._children_of(X, j), fitted.pairs(X, y, j), seed, **settings)
-
-    def _children_of(self, X: Any, j: int) -> Any:
-        """The columns of X but one."""
-        rest = np.delete(np.arange(self.n_features_in_), j)
-        return _safe_indexing(X if hasattr(X, "columns") else np.asarray(X), rest, axis=1)
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # on the blobs of scikit-learn's checks, as CategoricalNB
@@ -574,11 +347,3 @@ class OneDependenceNB(AbstractLevels):
         tags.input_tags.string = True
         tags.input_tags.positive_only = True
         return tags
-
-
-def _checked_draws(method: str, n_draws: int | None) -> int:
-    if method not in ("auto", "draws"):
-        raise ValueError(f"`method` is {method!r}; OneDependenceNB has 'draws', which 'auto' takes")
-    if n_draws is not None and n_draws < 2:
-        raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 2, better 1,000")
-    return n_draws or 1000

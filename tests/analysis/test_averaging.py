@@ -87,7 +87,7 @@ def by_hand(nb, X, y, w):
 def test_it_is_the_sum_over_all_subsets(nb, weighted, table):
     X, y, w = table
     w = w if weighted else np.ones(len(y))
-    average = average_over_features(nb, X, y, inclusion=INCLUSION, sample_weight=w)
+    average = FeatureAverage(nb, inclusion=INCLUSION).fit(X, y, sample_weight=w)
     fitted = clone(nb).fit(X, y, w)
     features = by_hand(fitted, X, y, w)
     log_y = fitted.prior_.classes.log_marginal(fitted.statistics_.n)
@@ -113,10 +113,10 @@ def test_it_is_the_sum_over_all_subsets(nb, weighted, table):
 def test_all_features_in_is_the_estimator_and_none_is_the_class_prior(nb, table):
     X, y, _ = table
     fitted = clone(nb).fit(X, y)
-    everything = average_over_features(nb, X, y, inclusion=1)
+    everything = FeatureAverage(nb, inclusion=1).fit(X, y)
     np.testing.assert_allclose(everything.predict_log_proba(X), fitted.predict_log_proba(X), atol=1e-12)
     assert everything.log_evidence_ == pytest.approx(fitted.log_evidence_, rel=1e-12)
-    nothing = average_over_features(nb, X, y, inclusion=0)
+    nothing = FeatureAverage(nb, inclusion=0).fit(X, y)
     pi = np.exp(fitted.posterior_.classes.log_predictive())
     np.testing.assert_allclose(nothing.predict_proba(X), np.tile(pi, (len(y), 1)), rtol=1e-12)
 
@@ -126,7 +126,7 @@ def test_all_features_in_is_the_estimator_and_none_is_the_class_prior(nb, table)
 def test_the_numpyro_twin_has_the_same_posterior_of_every_subset(nb, table):
     """log p(s, θ, X, y) in NumPyro − log p(s, θ | X, y) in closed form = log evidence, at every s and any θ."""
     X, y, _ = table
-    average = average_over_features(nb, X, y, inclusion=INCLUSION)
+    average = FeatureAverage(nb, inclusion=INCLUSION).fit(X, y)
     rng = np.random.default_rng(1)
     pi = average.estimator_.prior_.classes.sample(rng)
     sites, density = {"pi": np.exp(pi["log_pi"])}, average.estimator_.posterior_.classes.log_prob(pi)
@@ -157,7 +157,7 @@ def test_the_numpyro_twin_has_the_same_posterior_of_every_subset(nb, table):
 def test_sparse_rows(nb):
     rng = np.random.default_rng(0)
     X, y = rng.negative_binomial(1, 0.6, (50, 5)).astype(float), rng.integers(0, 3, 50)
-    dense, thin = average_over_features(nb, X, y), average_over_features(nb, sparse.csr_matrix(X), y)
+    dense, thin = FeatureAverage(nb).fit(X, y), FeatureAverage(nb).fit(sparse.csr_matrix(X), y)
     np.testing.assert_allclose(thin.inclusion_, dense.inclusion_, rtol=1e-12)
     got = thin.predict_joint_log_proba(sparse.csr_matrix(X))
     np.testing.assert_allclose(got, dense.predict_joint_log_proba(X), rtol=1e-12)
@@ -167,11 +167,11 @@ def test_columns_that_say_nothing_get_low_inclusion():
     X, y = load_iris(return_X_y=True)
     rng = np.random.default_rng(0)
     wide = np.column_stack([X, rng.normal(size=(len(y), 30))])
-    average = average_over_features(GaussianNB(), wide, y)
+    average = FeatureAverage(GaussianNB()).fit(wide, y)
     assert (average.inclusion_[:4] > 0.999).all()
     assert (average.inclusion_[4:] < 0.3).all()
     assert average.inclusion_[4:].mean() < 0.05
-    firm = average_over_features(GaussianNB(), wide, y, inclusion=np.repeat([0.5, 0.999], [4, 30]))
+    firm = FeatureAverage(GaussianNB(), inclusion=np.repeat([0.5, 0.999], [4, 30])).fit(wide, y)
     assert (firm.inclusion_[4:] > average.inclusion_[4:]).all()
     few = wide[:, 3:]  # one feature that tells, thirty that do not
     averaged = cross_val_score(FeatureAverage(GaussianNB()), few, y, cv=5, scoring="neg_log_loss").mean()
@@ -180,7 +180,7 @@ def test_columns_that_say_nothing_get_low_inclusion():
 
 def test_a_constant_column_keeps_its_prior(table):
     X, y, _ = table
-    average = average_over_features(GaussianNB(), np.column_stack([X, np.ones(len(X))]), y, inclusion=0.3)
+    average = FeatureAverage(GaussianNB(), inclusion=0.3).fit(np.column_stack([X, np.ones(len(X))]), y)
     assert average.inclusion_[-1] == pytest.approx(0.3, abs=1e-4)
 
 
@@ -190,23 +190,30 @@ def test_a_constant_column_keeps_its_prior(table):
 def test_coupled_features_are_refused(nb, table):
     X, y, _ = table
     with pytest.raises(ValueError, match="independent given the class"):
-        average_over_features(nb, np.nan_to_num(X), y)
+        FeatureAverage(nb).fit(np.nan_to_num(X), y)
 
 
 def test_other_settings_that_make_no_sense_are_refused(table):
     X, y, _ = table
     with pytest.raises(ValueError, match="estimate='mle'"):
-        average_over_features(GaussianNB(estimate="mle"), X, y)
+        FeatureAverage(GaussianNB(estimate="mle")).fit(X, y)
     for bad in (1.5, [0.5, 0.5], [0.1, 0.1, 0.1, np.nan]):
         with pytest.raises(ValueError, match="`inclusion` is"):
-            average_over_features(GaussianNB(), X, y, inclusion=bad)
+            FeatureAverage(GaussianNB(), inclusion=bad).fit(X, y)
     with pytest.raises(ValueError, match="differs between classes"):
-        average_over_features(GaussianNB(known_variance=[[1.0], [2.0], [3.0]]), X, y)
+        FeatureAverage(GaussianNB(known_variance=[[1.0], [2.0], [3.0]])).fit(X, y)
     per_class = {"a": GaussianNB(), "b": GaussianNB(), "c": ExponentialNB()}
     with pytest.raises(ValueError, match="OneClass"):
-        average_over_features(MixedNB([("x", per_class, slice(None))]), X, y)
+        FeatureAverage(MixedNB([("x", per_class, slice(None))])).fit(X, y)
 
 
 @parametrize_with_checks([FeatureAverage(GaussianNB()), FeatureAverage(BernoulliNB())])
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
+
+
+def test_the_function_is_deprecated():
+    X, y, w = np.array([[0.0], [1.0], [0.5], [2.0]]), np.array([0, 1, 0, 1]), np.array([1.0, 2.0, 1.0, 1.0])
+    with pytest.warns(FutureWarning, match=r"`average_over_features` is deprecated and bayesnb 0\.4 removes it"):
+        found = average_over_features(GaussianNB(), X, y, inclusion=0.3, sample_weight=w)
+    assert found.log_evidence_ == FeatureAverage(GaussianNB(), inclusion=0.3).fit(X, y, w).log_evidence_

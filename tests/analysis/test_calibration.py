@@ -18,8 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bayesnb
 from bayesnb import BernoulliNB, CalibratedClassifierLOO, CategoricalNB, GaussianNB, MixedNB, MultinomialNB
-from bayesnb.analysis import _maps
-from bayesnb.analysis._maps import Isotonic, Kind, Prepared, Tables
+from bayesnb.analysis import _map_fitting, _maps
+from bayesnb.analysis._maps import Kind, Prepared, Tables
 
 COPIES = "repeats rows: copies of a row are one row for the map; `test_a_weight_is_as_many_rows_of_a_group` has the law"
 
@@ -116,9 +116,9 @@ def test_a_map_and_its_derivatives(kind, k, c):
 def test_newton_ends_at_the_mode(kind):
     tables, index, weight = drawn_tables(np.random.default_rng(1), 1, 3, 80)
     prepared, y = Prepared.of(kind, tables), _maps.one_hot_rows(index, 3)
-    fit = _maps.fit_map(prepared, y, weight)
-    found = minimize(lambda theta: -_maps.log_density(prepared, theta, y, weight), fit.mode + 0.1)
-    assert _maps.log_density(prepared, fit.mode, y, weight) >= -found.fun - 1e-6
+    fit = _map_fitting.fit_map(prepared, y, weight)
+    found = minimize(lambda theta: -_map_fitting.log_density(prepared, theta, y, weight), fit.mode + 0.1)
+    assert _map_fitting.log_density(prepared, fit.mode, y, weight) >= -found.fun - 1e-6
     np.testing.assert_allclose(fit.mode, found.x, atol=2e-3)  # BFGS with differences ends that far from the optimum
 
 
@@ -126,9 +126,9 @@ def test_evidence_is_the_integral():
     """One parameter: Laplace against quadrature. The posterior of 80 rows is close to a Gaussian, not equal to it."""
     tables, index, weight = drawn_tables(np.random.default_rng(2), 1, 3, 80)
     prepared, y = Prepared.of(Kind(), tables), _maps.one_hot_rows(index, 3)
-    fit = _maps.fit_map(prepared, y, weight)
+    fit = _map_fitting.fit_map(prepared, y, weight)
     grid = np.linspace(fit.mode[0] - 2, fit.mode[0] + 2, 2001)
-    density = [_maps.log_density(prepared, np.array([u]), y, weight) for u in grid]
+    density = [_map_fitting.log_density(prepared, np.array([u]), y, weight) for u in grid]
     exact = np.logaddexp.reduce(density) + np.log(grid[1] - grid[0])
     assert fit.log_evidence == pytest.approx(exact, abs=0.02)
 
@@ -146,8 +146,8 @@ def test_isotonic_steps_rise_and_stay_inside():
     rng = np.random.default_rng(4)
     tables, index, weight = drawn_tables(rng, 1, 3, 400)
     y = _maps.one_hot_rows(index, 3)
-    fit = _maps.fit_map(Prepared.of(Kind(shifts=True), tables), y, weight)
-    found = Isotonic.fitted(fit, fit.kind.proba(tables, fit.mode), y, weight)
+    fit = _map_fitting.fit_map(Prepared.of(Kind(shifts=True), tables), y, weight)
+    found = _map_fitting.fit_isotonic(fit, fit.kind.proba(tables, fit.mode), y, weight)
     for at, share in zip(found.log_odds, found.share, strict=True):
         assert (np.diff(at) > 0).all()
         assert share.min() > 0
@@ -187,7 +187,7 @@ def test_the_maps_are_those_of_the_table(cancer):
     fitted = CalibratedClassifierLOO(GaussianNB()).fit(X, y)
     nb = GaussianNB().fit(X, y)
     table = nb.loo(X, y)
-    again = _maps.fit_family(Tables.of([table.by_block["x"]], table.log_prior), table.index, np.ones(len(y)))
+    again = _map_fitting.fit_family(Tables.of([table.by_block["x"]], table.log_prior), table.index, np.ones(len(y)))
     assert [one.kind for one in again] == [one.kind for one in fitted.maps_]
     t, log_prior = nb.predict_part_log_likelihood(X_new)["x"], nb.class_log_prior_
     mean = 0
@@ -249,7 +249,7 @@ def test_copies_leave_together_and_count_once():
     assert fitted.n_copies_ == 200
     table = fitted.estimator_.loo(*five, groups=np.tile(np.arange(50), 5))
     tables = Tables.of([table.by_block["x"][:50]], table.log_prior[:50])
-    again = _maps.fit_family(tables, table.index[:50], np.ones(50))
+    again = _map_fitting.fit_family(tables, table.index[:50], np.ones(50))
     assert [one.kind for one in again] == [one.kind for one in fitted.maps_]
     np.testing.assert_allclose(again[0].mode, fitted.maps_[0].mode, rtol=1e-5)
     _, _, alone = losses(GaussianNB(), five[0], X_new, five[1], y_new, copies="keep")
@@ -503,7 +503,7 @@ def test_numpyro_has_the_same_density(kind):
     with jax.enable_x64(True):
         for theta in mean + sd * rng.normal(size=(3, len(mean))):
             theirs, _ = log_density(_maps.model, (kind, tables, index, weight), {}, _sites(kind, k, 3, theta))
-            assert _maps.log_density(prepared, theta, y, weight) == pytest.approx(float(theirs), rel=1e-10)
+            assert _map_fitting.log_density(prepared, theta, y, weight) == pytest.approx(float(theirs), rel=1e-10)
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bayesnb import CategoricalNB, datasets
 from bayesnb._special import most_probable
-from bayesnb.analysis import selection
+from bayesnb.analysis import _selection_rows, _selection_sets
 from bayesnb.analysis.binning import EqualWidthBinner
 from bayesnb.analysis.selection import ForwardSelection, select_features
 
@@ -127,9 +127,9 @@ def test_a_thousand_columns_stay_in_logarithms(rng):
 
 def test_blocks_of_rows_change_nothing(monkeypatch):
     X, y = draw(np.random.default_rng(6))
-    whole = select_features(None, X, y).steps
-    monkeypatch.setattr(selection, "_CELLS", 10)
-    pd.testing.assert_frame_equal(whole, select_features(None, X, y).steps, rtol=1e-12)
+    whole = ForwardSelection().fit(X, y).report_.steps
+    monkeypatch.setattr(_selection_sets, "_CELLS", 10)
+    pd.testing.assert_frame_equal(whole, ForwardSelection().fit(X, y).report_.steps, rtol=1e-12)
 
 
 # --- numbers by hand ---
@@ -138,7 +138,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
 def test_pseudo_bic_by_hand():
     """Four rows, λ = f = 1: π = ½; column 0 splits the classes, p = (3/4, 1/4); column 1 says nothing, p = ½."""
     X = np.array([["a", "u"], ["a", "v"], ["b", "u"], ["b", "v"]], dtype=object)
-    steps = select_features(None, X, [0, 0, 1, 1], alpha=1.0, class_alpha=1.0).steps
+    steps = ForwardSelection(alpha=1.0, class_alpha=1.0).fit(X, [0, 0, 1, 1]).report_.steps
     fit = [math.log(1 / 2), math.log(3 / 4), math.log(3 / 4)]
     np.testing.assert_allclose(steps["log_likelihood"], fit, rtol=1e-14)
     np.testing.assert_allclose(steps["pseudo_bic"], [-l_j + j * math.log(4) / 8 for j, l_j in enumerate(fit)])
@@ -179,10 +179,10 @@ def test_simulated_rows_have_the_models_normaliser():
         )
         value = math.log(sum(slow_joint(row, range(3), pi, p).values()))
         expected, second = expected + mass * value, second + mass * value**2
-    exact = select_features(None, X, y, force=[0, 1], exact_features=1).steps["log_likelihood"].iloc[-1]
+    exact = ForwardSelection(force=[0, 1], exact_features=1).fit(X, y).report_.steps["log_likelihood"].iloc[-1]
     b_exact = np.mean([math.log(sum(slow_joint(row, range(3), pi, p).values())) for row in X.tolist()])
     m = 200_000
-    report = select_features(None, X, y, force=[0, 1], exact_features=1, normalizer="simulated", n_simulated=m)
+    report = ForwardSelection(force=[0, 1], exact_features=1, normalizer="simulated", n_simulated=m).fit(X, y).report_
     b_simulated = exact + b_exact - report.steps["log_likelihood"].iloc[-1]  # l̄ = A − B, and A is the same
     error = math.sqrt((second - expected**2) / m)
     assert abs(b_simulated - expected) < 4 * error  # 6 in 100,000 seeds are farther off
@@ -358,7 +358,7 @@ def test_weights_of_held_out_rows_count():
 
 def test_rows_held_out_by_a_mask_or_a_column():
     X, y = draw(np.random.default_rng(22), n=120)
-    held_out = selection._held_out(y, np.ones(120, bool), 0.25, np.random.default_rng(3))
+    held_out = _selection_rows.draw_held_out(y, np.ones(120, bool), 0.25, np.random.default_rng(3))
     frame = pd.DataFrame(X, columns=list("abcde"))
     drawn = ForwardSelection(test_share=0.25, seed=3, max_features=5).fit(frame, y)
     np.testing.assert_array_equal(drawn.held_out_, held_out)
@@ -470,7 +470,7 @@ def test_the_test_criterion_is_the_held_out_fit():
     X, y = draw(np.random.default_rng(12), n=120)
     report = ForwardSelection(test_share=0.25, max_features=5, seed=3).fit(X, y).report_
     used = np.ones(120, bool)
-    held_out = selection._held_out(y, used, 0.25, np.random.default_rng(3))
+    held_out = _selection_rows.draw_held_out(y, used, 0.25, np.random.default_rng(3))
     train = ~held_out
     n = int(train.sum())
     assert report.settings["rows_training"] == n
@@ -492,7 +492,7 @@ def test_the_test_criterion_is_the_held_out_fit():
 
 def test_every_class_stays_in_training(rng):
     label = np.repeat([0, 1, 2], [100, 5, 1])
-    held_out = selection._held_out(label, np.ones(106, bool), 0.9, rng)
+    held_out = _selection_rows.draw_held_out(label, np.ones(106, bool), 0.9, rng)
     assert np.bincount(label[held_out], minlength=3).tolist() == [90, 4, 0]
     with pytest.raises(ValueError, match="holds out none of 2 rows"):
         ForwardSelection(test_share=0.1).fit([["a"], ["b"]], [0, 1])
@@ -535,7 +535,7 @@ def test_search_clone_and_pickle():
 def test_equal_seeds_give_equal_sequences():
     X, y = draw(np.random.default_rng(13))
     settings = {"test_share": 0.3, "normalizer": "simulated", "n_simulated": 50}
-    one, two, other = (select_features(None, X, y, seed=seed, **settings).steps for seed in (1, 1, 2))
+    one, two, other = (ForwardSelection(seed=seed, **settings).fit(X, y).report_.steps for seed in (1, 1, 2))
     pd.testing.assert_frame_equal(one, two)
     assert not one["log_likelihood"].equals(other["log_likelihood"])
 
@@ -550,16 +550,15 @@ def test_polars_frames():
     )
 
 
-def test_the_function_takes_the_smoothing_of_an_estimator():
+def test_the_function_is_deprecated():
     X, y = draw(np.random.default_rng(15))
-    ours = select_features(CategoricalNB(alpha=0.3, class_alpha=2.0), X, y)
-    pd.testing.assert_frame_equal(ours.steps, select_features(None, X, y, alpha=0.3, class_alpha=2.0).steps)
-    with pytest.raises(ValueError, match="for CategoricalNB"):
-        select_features(EqualWidthBinner(), X, y)
-    with pytest.raises(ValueError, match="learns the class probabilities"):
-        select_features(CategoricalNB(fit_prior=False), X, y)
-    with pytest.raises(ValueError, match="`alpha` is given and is a parameter of `estimator` too"):
-        select_features(CategoricalNB(), X, y, alpha=1.0)
+    with pytest.warns(FutureWarning, match=r"`select_features` is deprecated and bayesnb 0\.4 removes it"):
+        ours = select_features(CategoricalNB(alpha=0.3, class_alpha=2.0), X, y)
+    theirs = ForwardSelection(alpha=0.3, class_alpha=2.0).fit(X, y).report_
+    pd.testing.assert_frame_equal(ours.steps, theirs.steps)
+    for wrong in (EqualWidthBinner(), CategoricalNB(fit_prior=False)):
+        with pytest.warns(FutureWarning), pytest.raises(ValueError, match="learns its class prior"):
+            select_features(wrong, X, y)
 
 
 def test_smoothing_by_predictor_and_class():

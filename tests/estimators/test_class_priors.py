@@ -120,7 +120,7 @@ def test_the_larger_prior_of_the_current_estimate():
 
 
 def test_averages_and_one_dependence_follow_too(iris):
-    average = bayesnb.average_over_features(BernoulliNB(), [[0], [1], [0]], [0, 1, 1])
+    average = bayesnb.FeatureAverage(BernoulliNB()).fit([[0], [1], [0]], [0, 1, 1])
     np.testing.assert_allclose(np.exp(average._tie_prior()), [0.4, 0.6])
     X, y = np.array([["a", "a"]] * 2 + [["a", "a"]] * 2 + [["b", "b"]] * 2, dtype=object), [0, 0, 1, 1, 1, 1]
     assert bayesnb.OneDependenceNB().fit(X, y)._tie_prior().argmax() == 1

@@ -13,7 +13,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bayesnb
 from bayesnb import CategoricalNB, EqualWidthBinner, OneDependenceNB
-from bayesnb.one_dependence import BLOCK, OneDependence, stacked_weights
+from bayesnb._stacking import stacked_weights
+from bayesnb.one_dependence import BLOCK, OneDependence
 from bayesnb.statistics import one_hot
 
 from ..laws import jitted, log_joint
@@ -99,7 +100,8 @@ def test_each_model_is_naive_bayes_of_pairs(j):
     stats = prior.suffstats({BLOCK: x}, one_hot(y, C, w))
     posterior, there = prior.update(stats), ~np.isnan(x[:, j])
     pair = y[there] * SIZES[j] + x[there, j].astype(int)
-    rows, r = prior.parent_rows(j, {BLOCK: x[there]}), one_hot(pair, C * SIZES[j], w[there])
+    rows = {name: x[there][:, group] for name, group in prior.groups(j).items()}
+    r = one_hot(pair, C * SIZES[j], w[there])
     own, model = prior.parent(j).suffstats(rows, r), posterior.parent(j)
     jax.tree.map(np.testing.assert_array_equal, prior.parent_statistics(j, stats), own)
     jax.tree.map(np.testing.assert_allclose, prior.parent(j).update(own), model)
@@ -404,7 +406,7 @@ def test_blocks_of_rows_change_nothing(weights, monkeypatch):
     ]
     want = [call() for call in calls]
     monkeypatch.setattr("bayesnb.one_dependence._CELLS", 64)
-    monkeypatch.setattr("bayesnb.estimators.one_dependence._DRAWN", 64)
+    monkeypatch.setattr("bayesnb.estimators._parent_draws._DRAWN", 64)
     for call, whole in zip(calls, want, strict=True):
         np.testing.assert_allclose(call(), whole, atol=1e-12)
 

@@ -1,0 +1,31 @@
+"""The `CategoricalNB` of forward selection: one that reads the levels of X, and one of the columns chosen."""
+
+from typing import Any
+
+import numpy as np
+
+from .._typing import Float
+from ..estimators import CategoricalNB
+from ..naive_bayes import Statistics
+from ..statistics import Counts
+
+
+def like(nb: CategoricalNB, selection: Any, columns: Any = slice(None)) -> CategoricalNB:
+    """An estimator with the classes of a selection, and the names of the columns given."""
+    nb.classes_ = selection.classes_
+    nb.n_features_in_ = len(np.arange(selection.n_features_in_)[columns])
+    if hasattr(selection, "feature_names_in_"):
+        nb.feature_names_in_ = selection.feature_names_in_[columns]
+    return nb
+
+
+def of_counts(
+    nb: CategoricalNB, levels: list[np.ndarray], cells: list[np.ndarray], class_count: Float[np.ndarray, " c"]
+) -> CategoricalNB:
+    """An estimator with these levels of each column, and their counts (c, levels)."""
+    nb.categories_, nb.n_categories_ = levels, np.array([len(one) for one in levels])
+    blocks = {
+        name: Counts(np.stack([cells[j] for j in group], 1), np.zeros((len(class_count), len(group))))
+        for name, group in nb._columns().items()
+    }
+    return nb._set_statistics(Statistics(class_count, blocks))

@@ -1,0 +1,68 @@
+"""The settings of forward selection: which are in range, which columns they name, how many steps they allow."""
+
+from typing import Any
+
+import numpy as np
+
+from ._selection_report import listed
+from .binning import _whole
+
+
+def check_settings(settings: Any) -> str:
+    """The criterion in force; raises ValueError on settings out of range."""
+    if settings.max_features != "auto":
+        _whole("max_features", settings.max_features)
+    if settings.exact_features is not None:
+        _whole("exact_features", settings.exact_features)
+        if settings.max_features != "auto":
+            raise ValueError("`max_features` and `exact_features` are both given; leave one of them out")
+    if settings.criterion not in ("auto", "bic", "test"):
+        raise ValueError(f"`criterion` is {settings.criterion!r}; choose 'auto', 'bic' or 'test'")
+    if settings.normalizer not in ("exact", "simulated"):
+        raise ValueError(f"`normalizer` is {settings.normalizer!r}; choose 'exact' or 'simulated'")
+    if settings.denominator not in ("N", "N'"):
+        raise ValueError(f"`denominator` is {settings.denominator!r}; choose 'N' or \"N'\"")
+    if settings.test_share is not None and settings.partition is not None:
+        raise ValueError("`test_share` and `partition` are both given; leave one of them out")
+    holds_out = settings.test_share is not None or settings.partition is not None
+    if settings.criterion == "test" and not holds_out:
+        raise ValueError(
+            "`criterion` is 'test', but no rows are held out; give `test_share`, such as 0.3, or `partition`"
+        )
+    if settings.test_share is not None and not (np.isreal(settings.test_share) and 0 < settings.test_share < 1):
+        raise ValueError(f"`test_share` is {settings.test_share!r}; it needs to lie between 0 and 1")
+    if settings.criterion == "auto":
+        return "test" if holds_out else "bic"
+    return settings.criterion
+
+
+def partition_column(partition: Any, names: list[Any]) -> int | None:
+    """Position of the column that says which rows train; None where there is none."""
+    return None if partition is None or np.ndim(partition) else _position("`partition` is", partition, names)
+
+
+def forced_columns(force: Any, names: list[Any]) -> list[int]:
+    """Positions of the forced columns, in the order given."""
+    wanted = [force] if isinstance(force, str) else list(force)
+    return list(dict.fromkeys(_position("`force` has", column, names) for column in wanted))
+
+
+def _position(found: str, column: Any, names: list[Any]) -> int:
+    """The number of a column given by name or number; ValueError where there is no such column."""
+    if column not in (names if isinstance(column, str) else range(len(names))):
+        raise ValueError(f"{found} {column!r}, which is no column of `X`; the columns are {listed(names, 8)}")
+    return names.index(column) if isinstance(column, str) else int(column)
+
+
+def count_steps(settings: Any, candidates: int, usable: int) -> int:
+    """How many predictors are added to the forced ones: J_max less their number."""
+    if settings.exact_features is not None:
+        if settings.exact_features > candidates:
+            raise ValueError(
+                f"`exact_features` is {settings.exact_features}, but only {candidates} predictors with two observed "
+                "categories can be added to the forced ones"
+            )
+        return int(settings.exact_features)
+    if settings.max_features != "auto":
+        return min(int(settings.max_features), candidates)
+    return min(candidates, 100, max(20, usable // 5))

@@ -1,0 +1,161 @@
+"""The model of one parent of `OneDependenceNB`: as an estimator of its own, in NumPyro, as draws, in the check."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
+
+from .._pytree import kept_inside
+from ..one_dependence import BLOCK, OneDependence
+from ._state import reads_one_state
+from .categorical import AbstractLevels, CategoricalNB
+
+if TYPE_CHECKING:
+    from ..sampling.report import CheckReport
+
+
+class AbstractOneParent(AbstractLevels):
+    """An average of one-dependence models: its prior and posterior, and the model of a single parent."""
+
+    alpha: Any
+    pair_alpha: float
+
+    @property
+    @reads_one_state
+    def prior_(self) -> OneDependence:  # type: ignore[override]
+        """The prior of all models that the rows fitted have conditioned, frozen."""
+        return self._fitted_state("prior_").prior
+
+    @property
+    @reads_one_state
+    def posterior_(self) -> OneDependence:  # type: ignore[override]
+        """The prior of all models conditioned on all rows fitted, frozen; derived when it is first asked for."""
+        check_is_fitted(self)
+        return self._fitted_state("posterior_").posterior
+
+    @reads_one_state
+    def parent(self, feature: Any = 0) -> CategoricalNB:
+        """The model of one parent as a fitted `CategoricalNB` of the other features: all its methods are there.
+
+        Its classes are the pairs of class and parent level, numbered y·k_j + u; `pairs` gives those of rows.
+
+        Parameters
+        ----------
+        feature : name or number of the parent's column
+
+        Raises
+        ------
+        ValueError
+            if there is no such column, or no other
+        """
+        check_is_fitted(self)
+        j = self._position(feature)
+        others = np.delete(np.arange(self.n_features_in_), j)
+        alpha = self.alpha if np.ndim(self.alpha) == 0 else np.asarray(self.alpha)[others]
+        n_pairs = len(self.classes_) * int(self.n_categories_[j])
+        nb = CategoricalNB(alpha=alpha, class_alpha=self.pair_alpha / n_pairs)
+        nb.classes_, nb.n_features_in_ = np.arange(n_pairs), len(others)
+        nb.categories_ = [self.categories_[i] for i in others]
+        nb.n_categories_ = self.n_categories_[others]
+        if hasattr(self, "feature_names_in_"):
+            nb.feature_names_in_ = self.feature_names_in_[others]
+        with kept_inside():
+            return nb._set_statistics(self.posterior_.parent_statistics(j, self.statistics_))
+
+    @reads_one_state
+    def pairs(self, X: Any, y: Any, feature: Any = 0) -> np.ndarray:
+        """The compound class y·k_j + u of each row, (n,), as the model of one parent numbers it.
+
+        Raises
+        ------
+        ValueError
+            if a cell of the parent is missing, or a level that was not fitted
+        """
+        check_is_fitted(self)
+        j = self._position(feature)
+        u = self._encode(X)[BLOCK][:, j]
+        if np.isnan(u).any():
+            raise ValueError(f"`X` has missing cells or unknown levels in column {self._label(j)}, which is the parent")
+        return self._class_index(np.asarray(y)) * int(self.n_categories_[j]) + u.astype(int)
+
+    def _position(self, feature: Any) -> int:
+        """The number of a column that has at least one other beside it."""
+        names = list(getattr(self, "feature_names_in_", []))
+        known = names.index(feature) if feature in names else feature
+        if not isinstance(known, (int, np.integer)) or not 0 <= known < self.n_features_in_:
+            raise ValueError(
+                f"`feature` is {feature!r}; give the name or the number of one of the {self.n_features_in_}"
+            )
+        if self.n_features_in_ == 1:
+            raise ValueError("`X` has a single column: the model of its parent has no children; use CategoricalNB")
+        return int(known)
+
+    @reads_one_state
+    def numpyro_model(self, X: Any, y: Any = None, parent: Any = 0) -> None:
+        """The generative model of one parent in NumPyro, with this estimator's prior; the average is of these models.
+
+        The pairs (y, x_j) ~ Categorical(pi), then x_i ~ Categorical(theta[pair]) for all other features. The parameters
+        have the sites of `parent(j).numpyro_model`; the data are the sites `parent`, `y` and `x`.
+
+        Parameters
+        ----------
+        X : rows as in `predict`; a row whose parent is missing is no part of the model and left out
+        y : labels as in `fit`; None makes them a latent discrete site, given X
+        parent : name or number of the parent's column
+        """
+        check_is_fitted(self)
+        j, x = self._position(parent), self._encode(X)[BLOCK]
+        there = ~np.isnan(x[:, j])
+        index = None if y is None else self._class_index(np.asarray(y))[there]
+        self.prior_.model({BLOCK: x[there]}, index, j)
+
+    @reads_one_state
+    def sample_posterior(
+        self,
+        draws: int = 1000,
+        seed: int = 0,
+        method: str = "exact",
+        *,
+        X: Any = None,
+        y: Any = None,
+        chains: int = 4,
+        warmup: int = 1000,
+        progress_bar: bool = True,
+        parent: Any = 0,
+    ) -> Any:
+        """Posterior draws of the model of one parent as ArviZ data; see `AbstractNB.sample_posterior`.
+
+        Parameters
+        ----------
+        parent : name or number of the parent's column; the class of the draws is the pair of class and parent level
+        """
+        nb = self.parent(parent)
+        given: dict[str, Any] = {"X": None, "y": None}
+        if X is not None and y is not None:
+            given = {"X": self._children_of(X, self._position(parent)), "y": self.pairs(X, y, parent)}
+        elif X is not None or y is not None:
+            raise ValueError("`X` and `y` go together; one of them is missing")
+        return nb.sample_posterior(
+            draws, seed, method, **given, chains=chains, warmup=warmup, progress_bar=progress_bar
+        )
+
+    @reads_one_state
+    def check(self, X: Any, y: Any, seed: int = 0, *, parent: Any = 0, **settings: Any) -> "CheckReport":
+        """Closed form against NumPyro for the model of one parent, naive Bayes of pairs; see `AbstractNB.check`.
+
+        Parameters
+        ----------
+        parent : name or number of the parent's column; rows where it is missing are left out
+        """
+        fitted = clone(self).set_params(weights="uniform").fit(X, y)
+        j = fitted._position(parent)
+        there = np.flatnonzero(~np.isnan(fitted._encode(X)[BLOCK][:, j]))
+        X, y = _safe_indexing(X, there), np.asarray(y)[there]
+        return fitted.parent(j).check(fitted._children_of(X, j), fitted.pairs(X, y, j), seed, **settings)
+
+    def _children_of(self, X: Any, j: int) -> Any:
+        """The columns of X but one."""
+        others = np.delete(np.arange(self.n_features_in_), j)
+        return _safe_indexing(X if hasattr(X, "columns") else np.asarray(X), others, axis=1)
