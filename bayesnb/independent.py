@@ -33,14 +33,12 @@ class Cell(NamedTuple):
     total : w t(x)
     mean : t(x)
     ss : 0
-    log_h : w log h(x)
     """
 
     n: Array
     total: Array
     mean: Array
-    ss: Array
-    log_h: Array
+    ss: float = 0.0
 
 
 class AbstractIndependent(AbstractConjugate):
@@ -99,10 +97,12 @@ class AbstractIndependent(AbstractConjugate):
     def _sum(self, f: Callable[..., Array], x: Any, *fields: Array) -> Float[Array, "*s n c"]:
         return over_classes(lambda x, *own: f(self._filled(x), *own), x, *fields)
 
-    def _known(self, f: Callable[[Array], Array], x: Any) -> Any:
-        """f of every cell, 0 in a missing one."""
+    def _known(self, f: Callable[[Array], Array], x: Any, complete: bool = False) -> Any:
+        """f of every cell, 0 in a missing one; `complete` says that there is none."""
         if sparse.issparse(x):
             return each(x, f)
+        if complete:
+            return f(x)
         xp = namespace(x)
         seen = ~xp.isnan(x)
         return xp.where(seen, f(self._filled(xp.where(seen, x, 0))), 0)
@@ -111,9 +111,10 @@ class AbstractIndependent(AbstractConjugate):
         """n_cj = Σ_i r_ic, Σ_i r_ic t(x_ij) and Σ_i r_ic log h(x_ij) over the observed cells; or moments of t(x)."""
         if issubclass(self.monoid, Moments):
             return self.monoid.of(self.statistic(x), r)
-        total = by_class(r, self._known(self.statistic, x))
-        log_h = 0 * total if self.log_base(np.ones(1)) is None else by_class(r, self._known(self._log_base, x))
-        if is_missing_free(x):
+        complete, plain = is_missing_free(x), self.log_base(np.ones(1)) is None
+        total = by_class(r, self._known(self.statistic, x, complete))
+        log_h = 0 * total if plain else by_class(r, self._known(self._log_base, x, complete))
+        if complete:
             return Totals(np.repeat(class_totals(r)[:, None], x.shape[1], axis=1), total, log_h)
         xp = namespace(x, r)
         return Totals(by_class(r, (~xp.isnan(x)).astype(x.dtype)), total, log_h)
@@ -174,8 +175,8 @@ class AbstractIndependent(AbstractConjugate):
 
     def _without(self, x: Array, w: Array, *fields: Array) -> list[Array]:
         """The fields without a cell of weight w; a positive one stays at least the rounding of what it was."""
-        t, log_h = self.statistic(x), self.log_base(x)
-        left = self.updated(Cell(-w, -w * t, t, 0 * t, 0 * t if log_h is None else -w * log_h), *fields)
+        t = self.statistic(x)
+        left = self.updated(Cell(-w, -w * t, t), *fields)
         xp = namespace(x, w, *fields)
         return [
             xp.maximum(new, xp.finfo(old.dtype).eps * abs(old)) if field.support.kind == "positive" else new

@@ -36,6 +36,7 @@ from . import __version__, drop_in, estimators, families, statistics
 from ._registry import ESTIMATORS, RECORDS, register
 from .analysis import _maps
 from .analysis.calibration import CalibratedClassifierLOO
+from .base import AbstractConjugate
 from .estimators._forgetting import is_negative
 from .estimators.mixed import _Part
 from .exact import ExactSum, Sums
@@ -571,8 +572,9 @@ class _Reader:
         kind = ESTIMATORS[name]
         parameters = {key: self.value(one) for key, one in given["parameters"].items()}
         own, known = parameters.get("prior"), parameters.get("known_variance")
-        if isinstance(own, families.KnownVarianceNormal) and known is not None and np.any(own.variance != known):
-            parameters["known_variance"] = own.variance  # which older releases used where the two contradict each other
+        held = {name: getattr(own, name) for name in own.fields_} if isinstance(own, AbstractConjugate) else {}
+        if known is not None and np.any(held.get("variance", known) != known):
+            parameters["known_variance"] = held["variance"]  # which older releases used where the two contradict
         nb = kind(**parameters)
         for key, one in given["learnt"].items():
             if key not in _learnt(kind):

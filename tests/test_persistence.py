@@ -95,7 +95,7 @@ CASES = {
     "drop-in-gaussian": (drop_in.GaussianNB(priors=[0.2, 0.3, 0.5]), pd.DataFrame(REAL, columns=list("abcd"))),
     "drop-in-multinomial": (drop_in.MultinomialNB(fit_prior=False), COUNTS),
     "exponential": (bayesnb.ExponentialNB(beta=(1.0, 2, 3, 4)), abs(REAL)),
-    "family": (bayesnb.FamilyNB(bayesnb.families.BetaNegativeBinomial(1.0, np.ones(4), 2.5)), COUNTS),
+    "family": (bayesnb.FamilyNB(bayesnb.families.GammaPoisson(1.0, np.ones((1, 4)))), COUNTS),
     "family-covariance": (
         bayesnb.FamilyNB(NormalInverseWishart(0.0, 1.0, np.full(3, 6.0), np.eye(4)), class_prior=[0.2, 0.3, 0.5]),
         REAL,

@@ -49,6 +49,9 @@ def refuse(estimator: Any, X: Any, bad: Any, what: str, advice: str) -> None:
 
 def check_nonnegative(estimator: Any, X: Any, advice: str) -> None:
     """Raise a ValueError on cells below zero, and on those whose sums and factorials would overflow."""
+    cells = X.data if sparse.issparse(X) else X
+    if not cells.size or (cells.min() >= 0 and cells.max() <= _MOST_AMOUNT):  # without a table of which are not
+        return
     refuse(estimator, X, lambda v: v < 0, "Negative values", advice)
     large = f"rescale it: sums and factorials of numbers beyond {_MOST_AMOUNT:g} overflow."
     refuse(estimator, X, lambda v: v > _MOST_AMOUNT, "Values too large", large)
@@ -101,7 +104,8 @@ def _validated(estimator: Any, X: Any, **checks: Any) -> Any:
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()
-        if checks["ensure_all_finite"] and not np.isfinite(rows.data).all():  # of a sparse data frame, or a sum
+        finite = np.isfinite(rows.data.sum()) or np.isfinite(rows.data).all()
+        if checks["ensure_all_finite"] and not finite:  # of a sparse data frame, or a sum
             raise ValueError("`X` is sparse and has cells that are NaN or infinite; pass dense rows with NaN, or 0")
     return (rows, *y) if y else rows
 

@@ -201,10 +201,9 @@ def log_factorials(ends: Any, cells: Any, known: Any, length: Any, out: Any) -> 
         for p in range(ends[i], ends[i + 1]):
             x = cells[p]
             total += x
-            if x != 1.0:
-                at = int(x) if 0 <= x < len(known) else 0
-                odd |= x != at
-                spent += known[at]
+            at = np.uint64(x) if 0 <= x < len(known) else np.uint64(0)  # no branch: which count comes next is chance
+            odd |= x != at
+            spent += known[at]
         length[i], out[i] = total, spent
     return odd == 0
 

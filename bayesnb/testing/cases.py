@@ -10,6 +10,7 @@ import jax
 import numpy as np
 from numpyro.infer.util import log_density
 
+from .._typing import Scalar
 from ..base import AbstractConjugate
 from ..families import DirichletClasses
 from ..naive_bayes import NaiveBayes, Statistics
@@ -156,7 +157,7 @@ def close(got: Any, want: Any, *, rel: float, abs: float = 1e-12) -> None:
     require(np.abs(got - want) <= size, f"{got!r} differs from {want!r} by {got - want:.1e}, more than {size:.1e}")
 
 
-def assert_same(got: Any, want: Any, *, rtol: float = 1e-12, atol: float = 1e-12) -> None:
+def assert_same(got: Any, want: Any, *, rtol: Scalar = 1e-12, atol: Scalar = 1e-12) -> None:
     """Leaf by leaf equality up to rounding: the default allows some thousand roundings of numbers of order one."""
     got, want = floats_alone(got), floats_alone(want)
     alike: Any = jax.tree.structure(got)

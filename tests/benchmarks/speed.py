@@ -2,11 +2,12 @@
 
     python -m tests.benchmarks.speed [--scale 1] [--repeats 5] [--only gaussian …] [--counts X.npz] [--json FILE]
 
-Every line is measured in turns (`timing.medians`): seconds of ours and of theirs, their ratio, and the most memory that
-NumPy held for a call of ours beyond its input and what it returns or keeps. `--scale` shrinks the numbers of rows. The
-first line is one read of X, the floor of any fit. Two groups come on request: `--only newsgroups --counts X.npz`, the
-file that examples/twenty_newsgroups.py describes, and `--only peers`, those that are installed of river,
-mixed-naive-bayes, pomegranate and dask-ml in place of scikit-learn.
+Every line is measured in turns (`timing.medians`): seconds of ours and of theirs, their ratio beside its bar, and the
+most memory that NumPy held for a call of ours beyond its input and what it returns or keeps. With a bar "≥" the ratio
+is theirs over ours; with "≤" it is ours over another call of ours. `--scale` shrinks the numbers of rows. `--formulas`
+does without compiled loops, as where numba does not import. The first line is one read of X, the floor of any fit. Two
+groups come on request: `--only newsgroups --counts X.npz`, the file that examples/twenty_newsgroups.py describes, and
+`--only peers`, those that are installed of river, mixed-naive-bayes, pomegranate and dask-ml in place of scikit-learn.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -26,15 +28,27 @@ from scipy import sparse
 from sklearn.datasets import load_iris
 
 import bayesnb as ours
+from bayesnb import loops
 
 from .timing import medians
 
-Line = tuple[str, Callable[[], Any], Callable[[], Any] | None]
+Line = tuple[str, Callable[[], Any], Callable[[], Any] | None, str]  # name, ours, theirs, bar
 Record = dict[str, Any]
 
 _FRESH = (
     "import {0}; from sklearn.datasets import load_iris; X, y = load_iris(return_X_y=True); {1}().fit(X, y).predict(X)"
 )
+
+
+def left_out(nb: Any, X: Any, y: np.ndarray) -> Line:
+    """Leave-one-out of the rows fitted, over their prediction."""
+    nb.fit(X, y)
+    return (
+        "  leave-one-out, over predict_log_proba",
+        lambda: nb.loo(X, y).log_proba,
+        lambda: nb.predict_log_proba(X),
+        "≤ 1.3",
+    )
 
 
 def gaussian(scale: float) -> Iterator[Line]:
@@ -44,16 +58,21 @@ def gaussian(scale: float) -> Iterator[Line]:
     X = rng.normal(size=(n, 100)) + 0.1 * y[:, None]
     a, b = ours.GaussianNB(), theirs.GaussianNB()
     size = f"{n:,} × 100, 10 classes"
-    yield f"one read of X, {size}", X.sum, None
-    yield f"GaussianNB fit, {size}", lambda: a.fit(X, y), lambda: b.fit(X, y)
-    yield "  predict_log_proba, predictive", lambda: a.predict_log_proba(X), lambda: b.predict_log_proba(X)
+    yield f"one read of X, {size}", X.sum, None, ""
+    yield f"GaussianNB fit, {size}", lambda: a.fit(X, y), lambda: b.fit(X, y), "≥ 15"
+    yield "  predict_log_proba, predictive", lambda: a.predict_log_proba(X), lambda: b.predict_log_proba(X), "≥ 16"
+    yield left_out(a, X, y)
     a.set_params(estimate="mean")
-    yield "  predict_log_proba, plug-in", lambda: a.predict_log_proba(X), lambda: b.predict_log_proba(X)
+    yield "  predict_log_proba, plug-in", lambda: a.predict_log_proba(X), lambda: b.predict_log_proba(X), "≥ 30"
+    whole = X.copy()
     X[rng.random(X.shape) < 0.1] = np.nan
-    yield "  fit, 10 % of the cells missing", lambda: a.fit(X, y), None
-    yield "  predict_log_proba, plug-in, missing", lambda: a.predict_log_proba(X), None
-    a.set_params(estimate="predictive")
-    yield "  predict_log_proba, predictive, missing", lambda: a.predict_log_proba(X), None
+    twin = ours.GaussianNB().fit(whole, y)
+    yield "  fit, 10 % of the cells missing, over none", lambda: a.fit(X, y), lambda: twin.fit(whole, y), "≤ 1.7"
+    for estimate, bar in (("mean", "≤ 1.7"), ("predictive", "≤ 6")):
+        a.set_params(estimate=estimate)
+        twin.set_params(estimate=estimate)
+        name = f"  predict_log_proba, {estimate}, missing, over none"
+        yield name, lambda: a.predict_log_proba(X), lambda: twin.predict_log_proba(whole), bar
 
 
 def bernoulli(scale: float) -> Iterator[Line]:
@@ -61,8 +80,9 @@ def bernoulli(scale: float) -> Iterator[Line]:
     n = int(200_000 * scale)
     X, y = (rng.random((n, 500)) < 0.3).astype(float), rng.integers(2, size=n)
     a, b = ours.BernoulliNB(), theirs.BernoulliNB()
-    yield f"BernoulliNB fit, {n:,} × 500", lambda: a.fit(X, y), lambda: b.fit(X, y)
-    yield "  predict_log_proba", lambda: a.predict_log_proba(X), lambda: b.predict_log_proba(X)
+    yield f"BernoulliNB fit, {n:,} × 500", lambda: a.fit(X, y), lambda: b.fit(X, y), "≥ 20"
+    yield "  predict_log_proba", lambda: a.predict_log_proba(X), lambda: b.predict_log_proba(X), "≥ 12"
+    yield left_out(a, X, y)
 
 
 def categorical(scale: float) -> Iterator[Line]:
@@ -70,8 +90,9 @@ def categorical(scale: float) -> Iterator[Line]:
     n = int(500_000 * scale)
     X, y = rng.integers(12, size=(n, 50)), rng.integers(10, size=n)
     a, b = ours.CategoricalNB(), theirs.CategoricalNB()
-    yield f"CategoricalNB fit, {n:,} × 50, 12 levels", lambda: a.fit(X, y), lambda: b.fit(X, y)
-    yield "  predict_log_proba", lambda: a.predict_log_proba(X), lambda: b.predict_log_proba(X)
+    yield f"CategoricalNB fit, {n:,} × 50, 12 levels", lambda: a.fit(X, y), lambda: b.fit(X, y), "≥ 30"
+    yield "  predict_log_proba", lambda: a.predict_log_proba(X), lambda: b.predict_log_proba(X), "≥ 7"
+    yield left_out(a, X, y)
 
 
 def text(scale: float) -> Iterator[Line]:
@@ -83,10 +104,12 @@ def text(scale: float) -> Iterator[Line]:
     X.sum_duplicates()
     y = rng.integers(20, size=n)
     a, b = ours.MultinomialNB(), theirs.MultinomialNB()
-    yield f"MultinomialNB fit, {n:,} × {d:,}, {X.nnz:,} stored", lambda: a.fit(X, y), lambda: b.fit(X, y)
-    yield "  predict_log_proba, predictive", lambda: a.predict_log_proba(X), lambda: b.predict_log_proba(X)
-    a.set_params(estimate="mean")
-    yield "  predict_log_proba, plug-in", lambda: a.predict_log_proba(X), lambda: b.predict_log_proba(X)
+    yield f"MultinomialNB fit, {n:,} × {d:,}, {X.nnz:,} stored", lambda: a.fit(X, y), lambda: b.fit(X, y), "≥ 5"
+    mean = ours.MultinomialNB(estimate="mean").fit(X, y)
+    yield "  predict_log_proba, plug-in", lambda: mean.predict_log_proba(X), lambda: b.predict_log_proba(X), "≥ 3.5"
+    name = "  predict_log_proba, predictive, over the plug-in"
+    yield name, lambda: a.predict_log_proba(X), lambda: mean.predict_log_proba(X), "≤ 2.2"
+    yield left_out(a, X, y)
 
 
 def count_rows(n: int, d: int, length: int, rng: np.random.Generator) -> sparse.csr_array:
@@ -104,10 +127,11 @@ def counts(scale: float) -> Iterator[Line]:
     X = count_rows(n, 2000, 100, rng)
     y = rng.integers(1000, size=n)
     a, b = ours.MultinomialNB(), theirs.MultinomialNB()
-    yield f"MultinomialNB fit, {n:,} × 2,000, 1,000 classes", lambda: a.fit(X, y), lambda: b.fit(X, y)
+    yield f"MultinomialNB fit, {n:,} × 2,000, 1,000 classes", lambda: a.fit(X, y), lambda: b.fit(X, y), "≥ 50"
     n = int(200_000 * scale)
     whole, label = rng.integers(9, size=(n, 50)), rng.integers(10, size=n)
-    yield f"MultinomialNB fit, dense int64 {n:,} × 50", lambda: a.fit(whole, label), lambda: b.fit(whole, label)
+    name = f"MultinomialNB fit, dense int64 {n:,} × 50"
+    yield name, lambda: a.fit(whole, label), lambda: b.fit(whole, label), "≥ 25"
     few = count_rows(100, 1 << 20, 100, rng)
     two = rng.integers(2, size=100)
 
@@ -120,7 +144,7 @@ def counts(scale: float) -> Iterator[Line]:
         return call
 
     name = "MultinomialNB, 100 times partial_fit of 100 rows, 2^20 features"
-    yield name, batches(ours.MultinomialNB()), batches(theirs.MultinomialNB())
+    yield name, batches(ours.MultinomialNB()), batches(theirs.MultinomialNB()), "≥ 20"
 
 
 def small(scale: float) -> Iterator[Line]:
@@ -129,6 +153,7 @@ def small(scale: float) -> Iterator[Line]:
         "GaussianNB fit + predict, iris, warm",
         lambda: ours.GaussianNB().fit(X, y).predict(X),
         lambda: theirs.GaussianNB().fit(X, y).predict(X),
+        "≥ 0.7",
     )
 
     def fresh(package: str) -> Callable[[], Any]:
@@ -137,7 +162,32 @@ def small(scale: float) -> Iterator[Line]:
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         return lambda: subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
-    yield "  the same, fresh process", fresh("bayesnb"), fresh("sklearn.naive_bayes")
+    yield "  the same, fresh process", fresh("bayesnb"), fresh("sklearn.naive_bayes"), "≥ 1"
+    row, label = X[:1], y[:1]
+    a, b = ours.GaussianNB().fit(X, y), theirs.GaussianNB().fit(X, y)
+    yield "  one row predicted", lambda: a.predict_proba(row), lambda: b.predict_proba(row), "≥ 1"
+    yield "  one row learnt", lambda: a.partial_fit(row, label), lambda: b.partial_fit(row, label), "≥ 1"
+
+
+def first(scale: float) -> Iterator[Line]:
+    """What loops cost before they save anything, each in a fresh process: the loops against the formulas."""
+    code = (
+        "import numpy as np, bayesnb; from bayesnb import loops; loops.WORTH = {}; "
+        f"X = np.random.default_rng(0).normal(size=({int(200_000 * scale)}, 20)); y = np.arange(len(X)) % 3; "
+        "bayesnb.GaussianNB().fit(X, y).predict(X)"
+    )
+
+    def fresh(worth: int, empty: bool) -> Callable[[], Any]:
+        def call() -> Any:
+            with TemporaryDirectory() as folder:
+                own = {"NUMBA_CACHE_DIR": folder} if empty else {}
+                subprocess.run([sys.executable, "-c", code.format(worth)], check=True, env={**os.environ, **own})
+
+        return call
+
+    formulas = fresh(1 << 60, False)
+    yield "loops compiled: GaussianNB fit + predict, fresh process, over formulas", fresh(1, True), formulas, "≤"
+    yield "  fresh process, compiled before", fresh(1, False), formulas, "≤"
 
 
 def newsgroups(path: Path) -> Iterator[Line]:
@@ -149,6 +199,7 @@ def newsgroups(path: Path) -> Iterator[Line]:
         f"MultinomialNB fit + predict, 20 Newsgroups, {X.shape[0]:,} × {X.shape[1]:,}",
         lambda: ours.MultinomialNB().fit(train, y[:n]).predict(test),
         lambda: theirs.MultinomialNB().fit(train, y[:n]).predict(test),
+        "≥ 1.8",
     )
 
 
@@ -160,7 +211,7 @@ def peers(scale: float) -> Iterator[Line]:
     for name, pair in PEERS.items():
         rows = n // 25 if name == "river" else n  # which takes them one by one
         if find_spec(name):
-            yield f"Gaussian fit + predict_proba, {rows:,} × 20, {name}", *pair(X[:rows], y[:rows])
+            yield f"Gaussian fit + predict_proba, {rows:,} × 20, {name}", *pair(X[:rows], y[:rows]), ""
         else:
             print(f"{name} is not installed")
 
@@ -212,7 +263,7 @@ def _river(X: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
 
 
 PEERS = {"mixed_naive_bayes": _mixed, "pomegranate": _pomegranate, "dask_ml": _dask_ml, "river": _river}
-WORK = {f.__name__: f for f in (gaussian, bernoulli, categorical, text, counts, small, peers)}
+WORK = {f.__name__: f for f in (gaussian, bernoulli, categorical, text, counts, small, first, peers)}
 
 
 def extra_memory(call: Callable[[], Any]) -> int:
@@ -229,20 +280,21 @@ def extra_memory(call: Callable[[], Any]) -> int:
 
 def measure(line: Line, repeats: int) -> Record:
     """One line of the table."""
-    name, mine, other = line
+    name, mine, other, bar = line
     if other is None:
         (a,), b = medians(mine, repeats=repeats), None
     else:
         a, b = medians(mine, other, repeats=repeats)
     memory = None if "fresh" in name else extra_memory(mine)
-    return {"work": name, "ours": a, "theirs": b, "ratio": None if b is None else b / a, "memory": memory}
+    ratio = None if b is None else a / b if bar.startswith("≤") else b / a
+    return {"work": name, "ours": a, "theirs": b, "ratio": ratio, "bar": bar, "memory": memory}
 
 
 def show(record: Record) -> str:
     """A line of the table as text."""
     theirs = "" if record["theirs"] is None else f"{record['theirs']:9.4f} {record['ratio']:7.2f}"
     memory = "" if record["memory"] is None else f"{record['memory'] / 2**20:7.1f}"
-    return f"{record['work']:<66} {record['ours']:9.4f} {theirs:>17} {memory:>8}"
+    return f"{record['work']:<72} {record['ours']:9.4f} {theirs:>17} {record['bar']:>6} {memory:>8}"
 
 
 def main(argv: list[str] | None = None) -> list[Record]:
@@ -253,11 +305,14 @@ def main(argv: list[str] | None = None) -> list[Record]:
     default = [name for name in WORK if name != "peers"]
     parser.add_argument("--only", nargs="+", choices=[*WORK, "newsgroups"], default=default)
     parser.add_argument("--counts", type=Path, help="word counts for --only newsgroups")
+    parser.add_argument("--formulas", action="store_true", help="without compiled loops")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args(argv)
+    if given.formulas:
+        loops.WORTH = 1 << 60
     if "newsgroups" in given.only and not given.counts:
         parser.error("--only newsgroups needs --counts X.npz")
-    print(f"{'work':<66} {'ours s':>9} {'theirs s':>9} {'ratio':>7} {'MiB':>8}", flush=True)
+    print(f"{'work':<72} {'ours s':>9} {'theirs s':>9} {'ratio':>7} {'bar':>6} {'MiB':>8}", flush=True)
     records = []
     for name in given.only:
         for line in newsgroups(given.counts) if name == "newsgroups" else WORK[name](given.scale):

@@ -34,7 +34,6 @@ ALL = [
     KernelNB(bandwidth="nrd0"),
     FamilyNB(families.GammaPoisson(1.0, 1.0)),
     FamilyNB(families.NormalInverseGamma(0.0, 0.1, 1.0, 1.0), estimate="mean"),
-    FamilyNB(families.LogNormal(0.0, 0.1, 1.0, 1.0)),
     FamilyNB(families.DirichletCategorical(np.ones((1, 1, 20)))),
 ]
 

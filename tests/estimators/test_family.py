@@ -1,0 +1,149 @@
+"""`FamilyNB`: any family has an estimator, also one that is defined in a file of the user's own, such as this."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import bayesnb
+from bayesnb import FamilyNB, GeometricNB, MixedNB, PoissonNB, families
+from bayesnb.families import GammaPoisson, pytree
+from bayesnb.testing import BrokenLaw, check_family
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytree
+@dataclass(frozen=True)
+class Outside(GammaPoisson):
+    """A count family that no file of bayesnb names."""
+
+
+@pytree
+@dataclass(frozen=True)
+class Spoilt(GammaPoisson):
+    """One whose update is off by a thousandth."""
+
+    def updated(self, stats, a, b):
+        return a + stats.total, b + 1.001 * stats.n
+
+
+@pytest.fixture
+def counts():
+    rng = np.random.default_rng(0)
+    y = np.array(["a", "b", "c"])[rng.integers(0, 3, 80)]
+    return rng.poisson(np.where(y == "a", 1.0, 3.0)[:, None] * [1.0, 2.0, 0.5]).astype(float), y
+
+
+def test_it_is_the_estimator_of_the_family(counts):
+    """Numbers are broadcast to classes and features; dense, sparse and with gaps."""
+    X, y = counts
+    gaps = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
+    for rows in (X, sparse.csr_array(X), gaps):
+        ours, theirs = FamilyNB(Outside(2.0, 0.5)).fit(rows, y), PoissonNB(alpha=2.0, beta=0.5).fit(rows, y)
+        assert ours.log_evidence_ == theirs.log_evidence_
+        np.testing.assert_array_equal(ours.predict_proba(rows), theirs.predict_proba(rows))
+        np.testing.assert_array_equal(ours.loo(rows, y).log_joint, theirs.loo(rows, y).log_joint)
+        np.testing.assert_array_equal(ours.predict_interval(rows), theirs.predict_interval(rows))
+    np.testing.assert_array_equal(ours.coef_, theirs.coef_)
+    ours.forget(rows[:5], y[:5])
+    theirs.forget(rows[:5], y[:5])
+    np.testing.assert_array_equal(ours.posterior_.blocks["x"].a, theirs.posterior_.blocks["x"].a)
+
+
+def test_count_models_compare_wherever_they_come_from(counts):
+    X, y = counts
+    models = {"outside": FamilyNB(Outside(1.0, 1.0)), "geometric": GeometricNB(), "normal": bayesnb.GaussianNB()}
+    assert bayesnb.compare({k: models[k] for k in ("outside", "geometric")}, X, y).notes == ()
+    assert "likelihoods of different kinds" in bayesnb.compare(models, X, y).notes[0]
+
+
+def test_priors_are_fitted_and_features_averaged(counts):
+    X, y = counts
+    ours = bayesnb.fit_prior(FamilyNB(Outside(1.0, 1.0)), X, y, over="feature")
+    theirs = bayesnb.fit_prior(PoissonNB(beta=1.0), X, y, over="feature")
+    assert ours.log_evidence == pytest.approx(theirs.log_evidence, rel=1e-12)
+    np.testing.assert_allclose(ours.estimator.family.a[0], theirs.estimator.alpha, rtol=1e-9)
+    averages = [
+        bayesnb.FeatureAverage(nb).fit(X, y).inclusion_ for nb in (FamilyNB(Outside(1.0, 1.0)), PoissonNB(beta=1))
+    ]
+    np.testing.assert_array_equal(*averages)
+
+
+def test_a_part_of_a_mixed_table(counts):
+    X, y = counts
+    own = {"a": FamilyNB(Outside(1.0, 1.0)), "b": PoissonNB(), "c": FamilyNB(families.LogNormal(0.0, 0.1, 1.0, 1.0))}
+    X[:, 1] += 1  # the logarithm of 0 is none
+    mixed = MixedNB([("few", FamilyNB(Outside(1.0, 1.0)), [0, 2]), ("own", own, [1])]).fit(X, y)
+    plain = MixedNB([("few", PoissonNB(beta=1.0), [0, 2]), ("own", own, [1])]).fit(X, y)
+    np.testing.assert_allclose(mixed.predict_log_proba(X), plain.predict_log_proba(X), rtol=1e-12, atol=1e-12)
+    assert mixed.loo(X, y).elpd == pytest.approx(plain.loo(X, y).elpd, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("family", "dims"),
+    [
+        (families.DirichletCategorical(np.ones((1, 1, 20))), {"theta": ("class", "feature", "level")}),
+        (families.DirichletMultinomial(1.0), {"theta": ("class", "feature")}),
+        (
+            families.TiedNormalInverseWishart(0.0, 1.0, 9.0, np.eye(3)),
+            {"mu": ("class", "feature"), "covariance": ("feature", "feature_")},
+        ),
+        (families.PooledNormalInverseGamma(0.0, 1.0, 1.0, 1.0), {"mu": ("class", "feature"), "variance": ("feature",)}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_draws_have_the_axes_of_the_numpyro_sites(family, dims, counts):
+    X, y = counts
+    nb = FamilyNB(family).fit(X, y)
+    drawn = nb.sample_posterior(10)["posterior"]
+    assert {name: values.dims[2:] for name, values in drawn.data_vars.items()} == {"pi": ("class",), **dims}
+    rows, labels = nb.sample(20, seed=0)
+    assert rows.shape == (20, 3) and set(labels) <= set(y)
+
+
+def test_a_model_of_ones_own_is_loaded_after_its_module_was_imported(counts, tmp_path):
+    X, y = counts
+    nb = FamilyNB(Outside(1.0, 1.0)).fit(X, y)
+    nb.save(tmp_path / "model")
+    loaded = bayesnb.load(tmp_path / "model")
+    assert type(loaded.family) is Outside
+    np.testing.assert_array_equal(loaded.predict_proba(X), nb.predict_proba(X))
+    code = (
+        "import sys, bayesnb\n"
+        "try:\n    bayesnb.load(sys.argv[1])\nexcept ValueError as error:\n    print(error)\n"
+        "import tests.estimators.test_family\nprint(bayesnb.load(sys.argv[1]))\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "model")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "test_family.Outside'; import the module that defines it first" in done.stdout
+    assert "FamilyNB(family=Outside(a=1.0, b=1.0))" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("family", "X", "message"),
+    [
+        ("poisson", [[1.0]], "`family` is 'poisson'; it needs an instance"),
+        (families.DirichletComplement(1.0), [[1.0]], "DirichletComplement, which has a composite likelihood"),
+        (Outside(-1.0, 1.0), [[1.0]], r"`family\.a` has -1"),
+        (Outside(1.0, 1.0), [[-1.0]], "Negative values in data passed to FamilyNB.* a cell of Outside is a count"),
+        (families.BetaGeometric(1.0, 1.0), [[0.5]], "not whole numbers.*a cell of BetaGeometric is a whole count"),
+        (families.BetaBernoulli(1.0, 1.0), [[2.0]], "has 2 in column 0; a cell of BetaBernoulli is 0 or 1"),
+        (families.DirichletCategorical(np.ones((1, 1, 2))), [[2.0]], "is the number of a level"),
+        (families.LogNormal(0.0, 1.0, 1.0, 1.0), [[0.0]], "a cell of LogNormal is a number above 0"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_wrong_is_named(family, X, message):
+    with pytest.raises(ValueError, match=message):
+        FamilyNB(family).fit(X * 2, [0, 1])
+
+
+def test_the_law_that_fails_is_named():
+    """Those of the table run over sound families in tests/test_laws.py."""
+    with pytest.raises(BrokenLaw, match="Spoilt breaks the law 'updates chain': "):
+        check_family(Spoilt(1.0, 1.0))

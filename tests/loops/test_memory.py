@@ -1,0 +1,65 @@
+"""The memory that a fit and a prediction of a million rows take, by the peak of a fresh process."""
+
+import sys
+
+import pytest
+
+from .test_processes import result, start
+
+CODE = """
+import numpy as np
+from scipy import sparse
+import bayesnb
+from bayesnb import loops
+
+def status(name):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) / 1024 for line in file if line.startswith(name))
+
+def table(n):
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=n)
+    if KIND == "text":
+        place = rng.integers(1000, size=(n, 10)).astype(np.int32)
+        X = sparse.csr_array((np.ones(10 * n), np.sort(place, 1).ravel(), np.arange(0, 10 * n + 1, 10, dtype=np.int32)))
+        X.sum_duplicates()
+        return X, y
+    X = rng.normal(size=(n, 10)) if KIND in ("real", "gaps") else rng.integers(4, size=(n, 10)).astype(float)
+    if KIND == "gaps":
+        X[rng.random(X.shape) < 0.1] = np.nan
+    return X, y
+
+KIND, nb = {kind!r}, bayesnb.{estimator}
+calls = dict(
+    fit=lambda X, y: nb.fit(X, y), predict=lambda X, y: nb.predict_log_proba(X), loo=lambda X, y: nb.loo(X, y).log_proba
+)
+small, large = table(3000), table(1_000_000)
+loops.WORTH = 1
+nb.fit(*small)
+for call in calls.values():  # imports and compilers are not counted
+    call(*small)
+nb.fit(*large)
+for name, call in calls.items():
+    before = status("VmRSS")
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # the peak is what there is now
+    found = call(*large)
+    extra = status("VmHWM") - before - (found.nbytes / 2**20 if isinstance(found, np.ndarray) else 0)
+    assert extra <= (200 if name == "loo" else 100), (name, extra)
+    del found
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@pytest.mark.parametrize(
+    ("estimator", "kind"),
+    [
+        ("GaussianNB()", "gaps"),
+        ("CategoricalNB()", "levels"),
+        ("MultinomialNB()", "text"),
+    ],
+)
+def test_a_million_rows_of_ten_cells(estimator, kind):
+    """At most 100 MiB beyond input and output for a fit and a prediction, 200 for leave-one-out."""
+    result(start(CODE.replace("{kind!r}", repr(kind)).replace("{estimator}", estimator)))
