@@ -18,6 +18,8 @@ from bayesnb import cli
 from bayesnb.cli import _commands
 from bayesnb.datasets import load
 
+from .estimators_table import mostly_slow, these
+
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and streams of POSIX")
 
 COMMAND = [sys.executable, "-m", "bayesnb"]
@@ -88,7 +90,7 @@ sys.exit(cli.main())
 """
 
 
-@pytest.mark.parametrize("way", ["swallow", "replace", "ignore", "unraisable"])
+@pytest.mark.parametrize("way", mostly_slow(["swallow", "replace", "ignore", "unraisable"], these("swallow", "ignore")))
 def test_an_interrupt_that_is_hidden_ends_the_process(way: str) -> None:
     begun = time.monotonic()
     done = run(way, "select", "iris", command=[sys.executable, "-c", HIDDEN])
@@ -138,7 +140,10 @@ sys.exit(main())
 """
 
 
-@pytest.mark.parametrize("module", ["bayesnb.cli", "argparse", "numpy", "scipy", "pandas"])
+@pytest.mark.parametrize(
+    "module",
+    mostly_slow(["bayesnb.cli", "argparse", "numpy", "scipy", "pandas"], these("bayesnb.cli", "numpy")),
+)
 def test_an_interrupt_during_an_import_ends_the_process(module: str) -> None:
     done = run(module, "select", "iris", command=[sys.executable, "-c", IMPORTING])
     assert (done.returncode, done.stdout) == (130, "")
@@ -228,7 +233,8 @@ def test_help_that_nobody_reads() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("encoding", ["ascii", pytest.param("latin-1", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_an_encoding_without_the_letters(encoding: str, tmp_path: Path) -> None:
     table, path = tmp_path / "tähti.csv", tmp_path / "modèle"
     table.write_text("sörte,x\nä,1\nß☃,20\nä,2\nß☃,21\n", encoding="utf-8")
@@ -257,6 +263,7 @@ def test_output_to_standard_output(model: Path, tmp_path: Path) -> None:
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 
+@pytest.mark.slow
 def test_a_home_folder_that_takes_no_files(tmp_path: Path) -> None:
     """ArviZ and Matplotlib want to keep caches there; they are imported before the chains, and find another folder."""
     (tmp_path / "home").write_text("a file")

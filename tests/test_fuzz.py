@@ -21,6 +21,8 @@ from bayesnb import cli, drop_in
 from bayesnb.cli import _tables
 from bayesnb.core import model_file, registry
 
+from .estimators_table import mostly_slow, these
+
 N_DAMAGED, N_EDITED, N_TABLES = 100, 40, 120
 
 RNG = np.random.default_rng(3)
@@ -170,7 +172,7 @@ def edited(tree: Any, rng: np.random.Generator) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore:X has feature names:UserWarning")  # where the edit took them out
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", mostly_slow(MODELS, these("gaussian", "mixed")))
 def test_an_edited_file_is_a_model_or_none(name: str, tmp_path: Path) -> None:
     """With a right digest, that is, by someone who means it: what is accepted predicts, or says why not."""
     nb, X = MODELS[name]
@@ -279,7 +281,7 @@ def run(arguments: list[str], capsys: Any) -> tuple[int, str]:
     return code, out
 
 
-@pytest.mark.parametrize("chunk", range(8))
+@pytest.mark.parametrize("chunk", mostly_slow(range(8), lambda chunk: chunk < 2))
 def test_no_table_makes_a_traceback(chunk: int, tmp_path: Path, capsys: Any) -> None:
     data, other, model = (str(tmp_path / name) for name in ("data.csv", "other.csv", "model"))
     for seed in range(chunk, N_TABLES, 8):

@@ -12,8 +12,21 @@ from bayesnb.testing.checking import laws_of
 
 from .laws import FAMILIES, C, D, Family, assert_same, case
 
+# Compiling these takes seconds a family: by default one family of each kind of parameter, and of JAX's own draws.
+COMPILED = {
+    "numpy_and_jax_agree_in_both_precisions (float32)": {"poisson", "gaussian"},
+    "numpy_and_jax_agree_in_both_precisions (float64)": {"bernoulli", "categorical", "poisson", "gaussian"},
+    "pytrees_vmap_and_grad_over_hyperparameters": {"exponential", "gaussian", "pooled_gaussian"},
+    "draws_follow_their_marginals (jax)": {"multinomial", "poisson", "known_gaussian"},
+}
+
+
+def marks(name: str, family: Family) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.slow] if family.name not in COMPILED.get(name, {family.name}) else []
+
+
 CASES = [
-    pytest.param(family, law, id=f"{name}-{family.name}")
+    pytest.param(family, law, id=f"{name}-{family.name}", marks=marks(name, family))
     for family in FAMILIES
     for name, law in laws_of(family).items()
 ]

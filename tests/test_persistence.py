@@ -29,6 +29,8 @@ from bayesnb.core import files, model_file, registry
 from bayesnb.estimators._base import AbstractNB
 from bayesnb.families import KnownVarianceNormal, NormalInverseGamma, NormalInverseWishart
 
+from .estimators_table import mostly_slow, these
+
 RNG = np.random.default_rng(7)
 N = 60
 REAL = RNG.normal(size=(N, 4)) * [1, 10, 0.1, 1e4]
@@ -171,7 +173,11 @@ def test_what_was_saved_comes_back_bit_for_bit(name: str, tmp_path: Path) -> Non
         ]
 
 
-@pytest.mark.parametrize("name", CASES)
+# sums of each kind, sparse and of frames, parts of both kinds
+GOES_ON = ("bernoulli-sparse", "categorical-frame", "drop-in-gaussian", "family", "da", "kernel", "mixed-classes")
+
+
+@pytest.mark.parametrize("name", mostly_slow(CASES, these(*GOES_ON)))
 def test_learning_goes_on_where_it_was_saved(name: str, tmp_path: Path) -> None:
     nb, X = copy.deepcopy(CASES[name])
     X = sparse.csr_array(X) if sparse.issparse(X) else X
@@ -579,7 +585,7 @@ nb.save(sys.argv[1])
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-@pytest.mark.parametrize("way", ["nameless", "named"])
+@pytest.mark.parametrize("way", ["named", pytest.param("nameless", marks=pytest.mark.slow)])
 def test_a_process_killed_while_it_saves_leaves_the_old_file(way: str, tmp_path: Path) -> None:
     path = tmp_path / "model"
     nb = bayesnb.GaussianNB().fit(REAL, LABELS)

@@ -26,6 +26,8 @@ from bayesnb import (
     predict_batches,
 )
 
+from .estimators_table import mostly_slow, these
+
 CLASSES = np.array(["ant", "bee", "cow"])
 
 
@@ -145,7 +147,9 @@ def test_arrays_memory_maps_sparse_rows_and_data_frames(rows, frame, tmp_path):
     assert_same(fit_batches(parts(), features, y, w, batch_size=30), want, features)
 
 
-@pytest.mark.parametrize("form", ["parquet", "folder", "dictionary", "csv", "tsv", "gz"])
+@pytest.mark.parametrize(
+    "form", mostly_slow(["parquet", "folder", "dictionary", "csv", "tsv", "gz"], these("parquet", "csv"))
+)
 def test_files(form, frame, tmp_path):
     features = frame[["word", "size", "number"]]
     path = tmp_path / {"csv": "t.csv", "tsv": "t.TSV.tsv", "gz": "t.csv.gz"}.get(form, "t.parquet")
@@ -186,6 +190,7 @@ def test_files(form, frame, tmp_path):
             np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_memory_is_that_of_a_row_group(tmp_path, monkeypatch):
     n, d = 100_000, 24
     rng = np.random.default_rng(0)

@@ -36,6 +36,8 @@ from bayesnb import (
 from bayesnb.analysis import _conformal_scores, conformal
 from bayesnb.families import NormalInverseGamma
 
+from ..estimators_table import mostly_slow
+
 PRIOR = NormalInverseGamma(*(np.full((1, 1), value) for value in (3.0, 0.5, 2.0, 1.0)))
 ALL = [
     BernoulliNB(binarize=3),
@@ -66,6 +68,7 @@ BY_REFITS = [  # something in them is fitted to all rows at once
     OneDependenceNB(min_categories=9, weights="loo"),
 ]
 SEPARABLE = [ALL[k] for k in (0, 1, 2, 6, 8, 9, 17)]
+SOME = [ALL[k] for k in (1, 3, 7, 9, 10, 15, 18)] + BY_REFITS[:1]  # by default, where all are refitted
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
@@ -121,7 +124,7 @@ def full_by_leaving_out(nb, X, y, new):
     return smaller
 
 
-@pytest.mark.parametrize("nb", ALL + BY_REFITS, ids=repr)
+@pytest.mark.parametrize("nb", mostly_slow(ALL + BY_REFITS, lambda nb: nb in SOME), ids=repr)
 def test_cross_is_n_refits(nb, table):
     X, y, new, _ = table
     classifier = ConformalClassifierLOO(nb).fit(X, y)
@@ -130,7 +133,9 @@ def test_cross_is_n_refits(nb, table):
     np.testing.assert_array_equal(classifier.predict_set(new, 0.8), smaller < 12)
 
 
-@pytest.mark.parametrize("nb", [nb for nb in ALL if not isinstance(nb, KernelNB)], ids=repr)
+@pytest.mark.parametrize(
+    "nb", mostly_slow([nb for nb in ALL if not isinstance(nb, KernelNB)], lambda nb: nb in SOME), ids=repr
+)
 def test_full_is_leave_one_out_of_all_rows_and_the_new_one(nb, table):
     X, y, new, _ = table
     if isinstance(nb, GaussianNB) and nb.estimate == "mean":

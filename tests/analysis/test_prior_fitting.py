@@ -1,5 +1,7 @@
 """Fitted priors: the grid's optimum, zero slope, and the draws against quadrature of the collapsed density."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.special as sp
@@ -23,6 +25,8 @@ from bayesnb.estimators import (
     PoissonNB,
 )
 from bayesnb.families import NormalInverseGamma
+
+from ..estimators_table import mostly_slow, these
 
 ALPHA = [BernoulliNB(binarize=3), CategoricalNB(), MultinomialNB(), ComplementNB()]
 PAIR = [PoissonNB(), PoissonNB(beta=0.5), ExponentialNB(), GeometricNB()]
@@ -59,7 +63,7 @@ def with_values(fit, name, factor, at=...):
     return nb
 
 
-@pytest.mark.parametrize("nb", ALPHA, ids=repr)
+@pytest.mark.parametrize("nb", mostly_slow(ALPHA, these("BernoulliNB(binarize=3)", "MultinomialNB()")), ids=repr)
 def test_alpha_is_the_optimum_of_a_fine_grid(nb, table):
     X, y = table
     fit = fit_prior(nb, X, y)
@@ -77,7 +81,9 @@ def test_alpha_is_the_optimum_of_a_fine_grid(nb, table):
     assert fit.at_bound["alpha"] == 0
 
 
-@pytest.mark.parametrize("settings", [{}, {"variance": "pooled"}, {"known_variance": 0.3}], ids=repr)
+@pytest.mark.parametrize(
+    "settings", mostly_slow([{}, {"variance": "pooled"}, {"known_variance": 0.3}], these("{}")), ids=repr
+)
 def test_kappa_is_the_optimum_of_a_fine_grid(settings, table):
     X, y = table
     fit = fit_prior(GaussianNB(**settings), X, y, parameters=["kappa"])
@@ -93,8 +99,14 @@ def test_kappa_is_the_optimum_of_a_fine_grid(settings, table):
     assert max(wide) <= fit.log_evidence + 1e-9
 
 
-@pytest.mark.parametrize("over", ["scalar", "feature", "class"])
-@pytest.mark.parametrize("nb", [ALPHA[0], MultinomialNB(), PoissonNB(), GaussianNB()], ids=repr)
+@pytest.mark.parametrize(
+    ("nb", "over"),
+    mostly_slow(
+        itertools.product([ALPHA[0], MultinomialNB(), PoissonNB(), GaussianNB()], ["scalar", "feature", "class"]),
+        these("(MultinomialNB(), 'feature')", "(PoissonNB(), 'class')", "(GaussianNB(), 'scalar')"),
+    ),
+    ids=repr,
+)
 def test_no_slope_is_left_inside_the_bounds(nb, over, table):
     """Central differences of the evidence by refits, of each hyperparameter alone, through the public parameters."""
     X, y = cells(nb, table[0]), table[1]
@@ -115,11 +127,14 @@ def moves(name):
 
 @pytest.mark.parametrize(
     ("nb", "over"),
-    [
-        *((nb, "scalar") for nb in [*ALPHA, *PAIR, *GAUSSIAN]),
-        *((nb, "feature") for nb in [CategoricalNB(), GaussianNB(), GAUSSIAN[1]]),
-        *((nb, "class") for nb in [ComplementNB(), ExponentialNB(), GaussianNB(), GAUSSIAN[1]]),
-    ],
+    mostly_slow(
+        [
+            *((nb, "scalar") for nb in [*ALPHA, *PAIR, *GAUSSIAN]),
+            *((nb, "feature") for nb in [CategoricalNB(), GaussianNB(), GAUSSIAN[1]]),
+            *((nb, "class") for nb in [ComplementNB(), ExponentialNB(), GaussianNB(), GAUSSIAN[1]]),
+        ],
+        lambda case: repr(case[0]) in ("MultinomialNB()", "ComplementNB()", "PoissonNB()", "GaussianNB()"),
+    ),
     ids=repr,
 )
 def test_the_fitted_estimator_has_the_reported_evidence_and_it_has_grown(nb, over, table):
@@ -154,6 +169,7 @@ def test_a_weight_of_two_is_a_row_twice(nb, table):
         np.testing.assert_allclose(value, repeated.hyperparameters[name], rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_it_recovers_the_prior_that_the_data_were_drawn_from():
     """400 features × 3 classes: the standard error of log α is about 0.05 for each."""
     rng = np.random.default_rng(2)

@@ -14,6 +14,8 @@ from sklearn.model_selection import GridSearchCV
 
 from bayesnb import datasets, drop_in
 
+from ..estimators_table import mostly_slow
+
 NAMES = drop_in.__all__
 DISCRETE = [name for name in NAMES if name != "GaussianNB"]
 
@@ -131,8 +133,12 @@ def test_fit_with_the_defaults(name, data, load):
     assert_same(ours.fit(X, y), theirs.fit(X, y), X)
 
 
-@every
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("name", "data", "weighted"),
+    mostly_slow(
+        [(*pair, weighted) for pair in PAIRS for weighted in (False, True)], lambda case: case[2] or case[1] == "iris"
+    ),
+)
 def test_partial_fit(name, data, weighted, load):
     X, y = load(data)
     rng = np.random.default_rng(len(data))

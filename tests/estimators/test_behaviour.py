@@ -8,30 +8,10 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, MultinomialNB, PoissonNB
-from bayesnb.estimators import ComplementNB, ExponentialNB, GeometricNB, KernelNB
+from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB
+from bayesnb.estimators import ComplementNB, ExponentialNB, GeometricNB
 
-ALL = [
-    BernoulliNB(binarize=3),
-    CategoricalNB(),
-    MultinomialNB(),
-    ComplementNB(),
-    PoissonNB(),
-    ExponentialNB(),
-    GeometricNB(),
-    GaussianNB(),
-    GaussianNB(variance="pooled"),
-    GaussianNB(known_variance=2.0),
-    GaussianDA(),
-    GaussianDA(covariance="shared"),
-    GaussianDA(covariance="identity"),
-    KernelNB(),
-    KernelNB(bandwidth="nrd0"),
-    KernelNB(bandwidth=0.5),
-]
-TAKES_MISSING = [nb for nb in ALL if not isinstance(nb, MultinomialNB | ComplementNB | GaussianDA)]
-GENERATES = [nb for nb in ALL if not isinstance(nb, ComplementNB)]  # a composite likelihood draws no rows
-FORETELLS = [nb for nb in ALL if not isinstance(nb, KernelNB)]  # a leave-one-out product is no density of the data
+from ..estimators_table import ALL, FORETELLS, GENERATES, TAKES_MISSING
 
 every = pytest.mark.parametrize("nb", ALL, ids=repr)
 

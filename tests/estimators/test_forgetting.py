@@ -33,6 +33,8 @@ from bayesnb.exact import ExactSum, moment_sums, product_sums
 from bayesnb.naive_bayes import Statistics
 from bayesnb.statistics import one_hot
 
+from ..estimators_table import mostly_slow
+
 GAUSSIAN = {
     "class": GaussianNB(),
     "pooled": GaussianNB(variance="pooled"),
@@ -147,7 +149,14 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("nb", "kind"), CASES, ids=lambda one: repr(one) if not isinstance(one, str) else one)
+FEW = [GAUSSIAN[k] for k in ("class", "shared", "mixed")] + [AMOUNTS[k] for k in ("poisson", "complement")]
+
+
+@pytest.mark.parametrize(
+    ("nb", "kind"),
+    mostly_slow(CASES, lambda case: case[0] in FEW or case[1] == "levels"),
+    ids=lambda one: repr(one) if not isinstance(one, str) else one,
+)
 def test_forgetting_is_refitting(nb, kind):
     check_windows(nb, kind, 8, seed=0)
 

@@ -29,12 +29,10 @@ from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MixedNB
 
-from .test_behaviour import ALL, TAKES_MISSING
+from ..estimators_table import ONE_OF_EACH, TAKES_MISSING, mostly_slow, these
 
 PARTS = [("counts", BernoulliNB(binarize=1), [0, 1]), ("reals", GaussianNB(), slice(2, None))]
-# one of each way in; what a bandwidth costs is of no interest here
-EVERY = [nb for nb in ALL if getattr(nb, "bandwidth", 0.5) == 0.5 and getattr(nb, "covariance", "class") == "class"]
-EVERY.append(MixedNB(PARTS))
+EVERY = [*ONE_OF_EACH, MixedNB(PARTS)]
 MISSING = [nb for nb in EVERY if nb in TAKES_MISSING or isinstance(nb, MixedNB)]
 SPARSE = [nb for nb in EVERY if nb.__sklearn_tags__().input_tags.sparse]
 NAMES = ["id", "age", "word", "x 4"]
@@ -231,7 +229,8 @@ def compare(nb: Any, forms: dict[str, Callable[..., Any]], X: np.ndarray, table:
 every = pytest.mark.parametrize("nb", EVERY, ids=repr)
 
 
-@every
+# one that reads numbers, one that reads levels, and one that cuts columns
+@pytest.mark.parametrize("nb", mostly_slow(EVERY, these("GaussianNB()", "CategoricalNB()", repr(EVERY[-1]))), ids=repr)
 def test_numbers_in_any_form(nb, table):
     compare(nb, DENSE, table.X, table)
 
@@ -411,7 +410,7 @@ LABELS: dict[str, Callable[[np.ndarray], Any]] = {
 
 
 @pytest.mark.parametrize("form", list(LABELS))
-@pytest.mark.parametrize("nb", [GaussianNB(), CategoricalNB(), EVERY[-1]], ids=repr)
+@pytest.mark.parametrize("nb", mostly_slow([GaussianNB(), CategoricalNB(), EVERY[-1]], these("GaussianNB()")), ids=repr)
 def test_labels_in_any_form(nb, form, table):
     k = np.unique(table.y, return_inverse=True)[1]
     y, codes = LABELS[form](k), np.minimum(k, 1) if "bool" in form.lower() else k

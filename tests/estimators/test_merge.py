@@ -13,14 +13,12 @@ from bayesnb import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MixedN
 from bayesnb.estimators._base import AbstractNB
 from bayesnb.families import NormalInverseGamma
 
-from .test_behaviour import ALL
+from ..estimators_table import GIVEN_BANDWIDTH
 
 PARTS = [("counts", PoissonNB(), [0, 1]), ("levels", CategoricalNB(), [2]), ("reals", GaussianNB(), [3])]
 BY_CLASS = [("each", {k: GaussianNB() for k in "abc"}, [0, 1]), ("rest", CategoricalNB(alpha=0.5), [2, 3])]
 DROP_IN = [getattr(drop_in, name)() for name in drop_in.__all__]
-# what a bandwidth costs is of no interest here
-EVERY = [nb for nb in ALL if getattr(nb, "bandwidth", 0.5) == 0.5]
-EVERY += [MixedNB(PARTS), MixedNB(BY_CLASS), *DROP_IN]
+EVERY = [*GIVEN_BANDWIDTH, MixedNB(PARTS), MixedNB(BY_CLASS), *DROP_IN]
 every = pytest.mark.parametrize("nb", EVERY, ids=[f"{i}-{type(nb).__name__}" for i, nb in enumerate(EVERY)])
 CLASSES = np.array(list("abc"))
 

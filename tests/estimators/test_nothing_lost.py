@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MixedNB, MultinomialNB, PoissonNB
 
-from .test_behaviour import ALL
+from ..estimators_table import ALL, ONE_OF_EACH, mostly_slow, these
 
 MIXED = MixedNB(
     [
@@ -25,10 +25,16 @@ MIXED = MixedNB(
         ("classes", {"ant": GaussianNB(), "bee": BernoulliNB(binarize=1), "cow": GaussianNB()}, [2, 3]),
     ]
 )
-# one of each kind of statistics; what a bandwidth costs is of no interest here
-EVERY = [nb for nb in ALL if getattr(nb, "bandwidth", 0.5) == 0.5 and getattr(nb, "covariance", "class") == "class"]
-EVERY.append(MIXED)
-every = pytest.mark.parametrize("nb", EVERY, ids=lambda nb: "MixedNB" if isinstance(nb, MixedNB) else repr(nb))
+EVERY = [*ONE_OF_EACH, MIXED]
+
+
+def name_of(nb: Any) -> str:
+    return "MixedNB" if isinstance(nb, MixedNB) else repr(nb)
+
+
+every = pytest.mark.parametrize("nb", EVERY, ids=name_of)
+# the guard is one for all estimators: one with levels to learn, one without
+two = pytest.mark.parametrize("nb", mostly_slow(EVERY, these("CategoricalNB()", "GaussianNB()")), ids=name_of)
 method = pytest.mark.parametrize("method", ["fit", "partial_fit", "forget"])
 
 
@@ -74,7 +80,7 @@ def table() -> tuple[np.ndarray, np.ndarray]:
     return rng.integers(0, 5, (24, 4)).astype(float), np.array(["ant", "bee", "cow"])[np.arange(24) % 3]
 
 
-@every
+@two
 @method
 def test_a_fault_in_any_step_leaves_the_model_as_it_was(nb, method):
     """Every function of the library that takes part throws once, as it begins or as it ends: errors and Ctrl-C."""
@@ -108,7 +114,7 @@ def test_a_fault_in_any_step_leaves_the_model_as_it_was(nb, method):
         np.testing.assert_array_equal(fitted.predict_log_proba(X), expected)
 
 
-@every
+@two
 def test_a_first_fit_that_fails_leaves_nothing_behind(nb):
     X, y = table()
     for first in ("fit", "partial_fit"):
@@ -204,7 +210,7 @@ def test_cells_that_no_kernel_sits_on(nb):
 @pytest.mark.parametrize(
     "nb",
     [nb for nb in EVERY if "Gaussian" in repr(nb)],
-    ids=lambda nb: "MixedNB" if isinstance(nb, MixedNB) else repr(nb),
+    ids=name_of,
 )
 def test_squares_that_would_turn_negative(nb):
     """Rows further out than all the squares of their class: no row of that class can have been there."""

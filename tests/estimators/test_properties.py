@@ -31,6 +31,7 @@ from bayesnb.naive_bayes import NaiveBayes
 from bayesnb.statistics import one_hot
 
 from .. import laws
+from ..estimators_table import mostly_slow, these
 
 COUNTS = [
     BernoulliNB(binarize=1),
@@ -54,6 +55,9 @@ REALS = [
 EVERY = [*COUNTS, *REALS]
 SHAPES = [(1, 1), (2, 3), (7, 2), (12, 1)]  # few, so that what is compiled is compiled once
 every = pytest.mark.parametrize("nb", EVERY, ids=repr)
+# levels, totals, variances, matrices, kernels
+FEW = these("CategoricalNB()", "MultinomialNB()", "GaussianNB()", "GaussianDA()", "KernelNB(bandwidth=0.5)")
+few = pytest.mark.parametrize("nb", mostly_slow(EVERY, FEW), ids=repr)
 
 
 def law(examples: int) -> Any:
@@ -97,7 +101,7 @@ def same(got: np.ndarray, want: np.ndarray, atol: float = 1e-9) -> None:
     np.testing.assert_allclose(got, want, rtol=1e-9, atol=atol)
 
 
-@every
+@few
 @law(6)
 @given(data=st.data())
 def test_the_order_of_rows_features_and_labels_is_nothing(nb, data):
@@ -110,7 +114,7 @@ def test_the_order_of_rows_features_and_labels_is_nothing(nb, data):
     same(renamed.predict_log_proba(t.X)[:, ::-1], expected)
 
 
-@every
+@few
 @law(6)
 @given(data=st.data())
 def test_batches_merge_and_split_again(nb, data):
@@ -174,7 +178,7 @@ TOO_LARGE = "Values too large to be squared"
 HAS_NO_MLE = "is singular under estimate='mle'"
 
 
-@every
+@few
 @law(12)
 @given(data=st.data())
 def test_any_finite_input_has_finite_probabilities(nb, data):

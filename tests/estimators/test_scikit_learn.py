@@ -52,9 +52,19 @@ def expected_failures(estimator):
     return expected
 
 
+FIRST = list({type(nb): nb for nb in reversed(ALL)}.values())  # of each class
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(ALL, expected_failed_checks=expected_failures)
+@parametrize_with_checks(FIRST, expected_failed_checks=expected_failures)
 def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([nb for nb in ALL if nb not in FIRST], expected_failed_checks=expected_failures)
+def test_scikit_learns_checks_with_other_parameters(estimator, check):
     check(estimator)
 
 

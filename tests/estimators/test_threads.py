@@ -42,6 +42,8 @@ from bayesnb.analysis.selection import ForwardSelection
 from bayesnb.estimators._state import JointClassifier
 from bayesnb.naive_bayes import NaiveBayes
 
+from ..estimators_table import mostly_slow
+
 EVERY = [
     BernoulliNB(binarize=3),
     CategoricalNB(),
@@ -207,7 +209,22 @@ LEARNERS = [
     PoissonNB(),
     *(getattr(drop_in, name)() for name in drop_in.__all__),
 ]
-learner = pytest.mark.parametrize("nb", LEARNERS, ids=lambda nb: f"{type(nb).__module__}.{type(nb).__name__}")
+
+
+def home(nb):
+    return f"{type(nb).__module__}.{type(nb).__name__}"
+
+
+learner = pytest.mark.parametrize("nb", LEARNERS, ids=home)
+# levels that grow, means that are cached, parts of their own, attributes as scikit-learn has them
+few = {"CategoricalNB()", "GaussianDA()", repr(EVERY[-1])}
+some_learners = pytest.mark.parametrize(
+    "nb",
+    mostly_slow(
+        LEARNERS, lambda nb: (repr(nb) in few and "drop_in" not in home(nb)) or isinstance(nb, drop_in.GaussianNB)
+    ),
+    ids=home,
+)
 
 
 def through_a_file(nb):
@@ -319,7 +336,7 @@ def teach_while_others_ask(nb, steps, asked, rounds, readers=8):
     return max(map(len, met.values()))
 
 
-@learner
+@some_learners
 def test_a_model_learns_while_eight_threads_ask_it(nb, table):
     """Each answer is that of one state the writer went through, to 1e-12, and never a mixture of two."""
     X = table[0][::5]

@@ -59,6 +59,7 @@ def exact_chains(this, rng, chains=4, draws=1000):
     return this.posterior.to_sites(this.posterior.sample(rng, (chains, draws)))
 
 
+@pytest.mark.parametrize("sound", ["yes_no", pytest.param("real", marks=pytest.mark.slow)], indirect=True)
 def test_a_sound_model_passes_the_exact_rows(sound, rng):
     assert exact_rows.identity_row(sound, rng).figure < 1e-12
     assert exact_rows.mode_row(sound, rng).passed
@@ -135,6 +136,7 @@ def test_averages_that_few_draws_carry_are_left_out_of_row_4(real, rng):
     assert row.passed, row
 
 
+@pytest.mark.slow
 def test_report():
     X, y = load_iris(return_X_y=True, as_frame=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]

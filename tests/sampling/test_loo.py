@@ -30,6 +30,8 @@ from bayesnb.sampling.loo import copies, loo
 from bayesnb.sampling.to_arviz import import_arviz
 from bayesnb.statistics import one_hot
 
+from ..estimators_table import mostly_slow
+
 ALL = [
     BernoulliNB(binarize=3),
     BernoulliNB(binarize=3, alpha="clop"),
@@ -70,8 +72,11 @@ def refits(nb, X, y, w):
     return np.stack(tables)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("nb", ALL, ids=repr)
+@pytest.mark.parametrize(
+    ("nb", "weighted"),
+    mostly_slow(itertools.product(ALL, [False, True]), lambda case: case[1] or repr(case[0]) == "GaussianNB()"),
+    ids=repr,
+)
 def test_leave_one_out_is_n_refits(nb, weighted, table):
     X, y, w = table
     fitted = clone(nb).fit(X, y, w if weighted else None)
