@@ -79,6 +79,11 @@ class OneDependence:
     fields_: ClassVar[dict[str, Any]] = {}
     """None that the user gives: `OneDependenceNB` checks the numbers that the table is made of."""
 
+    @property
+    def inner(self) -> Self:
+        """The block that has the fields: itself."""
+        return self
+
     @classmethod
     def prior(
         cls,
