@@ -5,7 +5,6 @@ The format is in `core.model_file`. Each class enters itself in `core.registry` 
 
 from . import drop_in, estimators, families
 from .analysis import calibration as calibration
-from .core.files import check_target, replace_file
 from .core.model_file import FORMAT, load, save
 from .estimators import _codecs as _codecs
 
@@ -13,4 +12,4 @@ for _package in (estimators, families, drop_in):
     for _name in _package.__all__:
         getattr(_package, _name)  # imports the module, in which the class enters itself
 
-__all__ = ["FORMAT", "check_target", "load", "replace_file", "save"]
+__all__ = ["FORMAT", "load", "save"]

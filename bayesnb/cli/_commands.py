@@ -126,7 +126,7 @@ def compare(options: argparse.Namespace) -> int:
 
 def fit(options: argparse.Namespace) -> int:
     """Fit a model to all rows and save it."""
-    from ..persistence import check_target
+    from ..core.files import check_target
 
     check_target(options.output)
     data = load_table(options.data, options.target)
@@ -153,7 +153,7 @@ def predict(options: argparse.Namespace) -> int:
     """Classes, probabilities and intervals of new rows, as CSV."""
     import pandas as pd
 
-    from ..persistence import check_target, replace_file
+    from ..core.files import check_target, replace_file
     from ..persistence import load as load_model
 
     if options.output is not None:
