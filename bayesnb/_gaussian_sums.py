@@ -91,7 +91,7 @@ def _by_class(
     """Σ_j level_cj + weight_cj f(((x_ij − loc_cj) slope_cj)²) over the observed cells."""
     table = np.empty((len(x), len(loc)))
     for part in slices(x.shape[0], x.shape[1], _CELLS):
-        rows = x[part]
+        rows = np.ascontiguousarray(x[part])  # one layout: the last bits of a sum depend on it
         missing = np.isnan(rows) if np.isnan(rows.min(initial=0)) else None
         if missing is not None:
             rows = np.where(missing, 0, rows)

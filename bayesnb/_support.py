@@ -11,7 +11,7 @@ infinite one. A hyperparameter with a unit may be as small or large as a varianc
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -129,8 +129,11 @@ class Field:
         return f"{text}, or {'0' if least == 0 else f'from {least:g} to 0'} (improper: no evidence)"
 
 
-def declare(**fields: Field) -> Mapping[str, Field]:
-    """The fields of a family by name, frozen."""
+Declared = TypeVar("Declared", Field, Support)
+
+
+def declare(**fields: Declared) -> Mapping[str, Declared]:
+    """Fields of a family, or its constants, by name."""
     return MappingProxyType(fields)
 
 
@@ -267,6 +270,10 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int]) -> Any:
         names the field, the value and what is permitted
     """
     c, d, found = sizes["class"], sizes["feature"], {}
+    for key, support in prior.constants_.items():
+        number = as_numbers(f"{name}.{key}", getattr(prior, key), f"one number: {support.describe()}")
+        if number.ndim or not support.holds(number):
+            raise ValueError(f"`{name}.{key}` is {shortened(number.tolist())}; it needs to be {support.describe()}")
     for key, field in prior.fields_.items():
         value, label, needed = getattr(prior, key), f"{name}.{key}", field.describe(c, d)
         if value is None and field.optional:

@@ -9,7 +9,6 @@ evidence, comparison, prior fitting, parts of MixedNB, ArviZ, files and the chec
 
 import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,7 @@ class GammaWeibull(AbstractIndependent):
     k: float = field(default=1.0, metadata={"static": True})
 
     fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(AMOUNT, ("class", "feature"), per="a"))
+    constants_ = declare(k=COUNT)
     cells_ = Cells("positive")
     parameters = ("log_rate",)
 
@@ -141,8 +141,8 @@ def main() -> None:
     print(f"one of two parts: accuracy {bayesnb.MixedNB(parts).fit(X, y).loo(X, y).accuracy:.2f}")
     print(f"dimensions of ArviZ's draws: {nb.sample_posterior(100)['posterior']['rate'].dims}")
     with tempfile.TemporaryDirectory() as folder:
-        nb.save(Path(folder) / "model")
-        assert (bayesnb.load(Path(folder) / "model").predict(X) == nb.predict(X)).all()
+        nb.save(f"{folder}/model")
+        assert (bayesnb.load(f"{folder}/model").predict(X) == nb.predict(X)).all()
     print(nb.check(X, y))
 
 

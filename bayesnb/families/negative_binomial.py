@@ -41,6 +41,7 @@ class BetaNegativeBinomial(AbstractIndependent):
     r: float = field(default=1.0, metadata={"static": True})
 
     fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(COUNT, ("class", "feature")))
+    constants_ = declare(r=COUNT)
     cells_ = Cells("counts", whole=True, sparse=True)
     parameters = ("logit_theta",)
 

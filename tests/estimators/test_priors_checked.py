@@ -17,6 +17,7 @@ from bayesnb import (
     CategoricalNB,
     ComplementNB,
     ExponentialNB,
+    FamilyNB,
     GaussianDA,
     GaussianNB,
     GeometricNB,
@@ -505,8 +506,15 @@ def test_every_field_of_every_family_declares_its_support(family):
         pytest.skip("it has the fields of the block inside")
     if not dataclasses.is_dataclass(family):
         pytest.skip("an abstract class")
-    assert [field.name for field in dataclasses.fields(family)] == list(family.fields_)
+    assert [field.name for field in dataclasses.fields(family)] == [*family.fields_, *getattr(family, "constants_", ())]
     assert all(declared.axes and declared.support.kind for declared in family.fields_.values())
+
+
+@pytest.mark.parametrize("r", [0, -1.0, np.nan, np.inf, "two", [1.0, 2.0]])
+def test_a_constant_of_a_family_is_checked(r):
+    nb = FamilyNB(fam.BetaNegativeBinomial(1.0, 1.0, r=r))
+    with pytest.raises(ValueError, match=r"`family\.r` "):
+        nb.fit([[1.0], [2.0]], [0, 1])
 
 
 def test_a_declaration_serves_other_families_too():
