@@ -18,7 +18,7 @@ from scipy import sparse
 from ._pytree import leaves
 from ._random import Key
 from ._special import log_floor, namespace
-from ._support import COMPOSITE, Cells, Field, Support, improper
+from ._support import COMPOSITE, Cells, Field, Support, declare, improper
 from ._typing import Array, Float, Int, Real, Sparse, Theta
 from .core.registry import record
 from .exact import ExactSum
@@ -77,11 +77,11 @@ class AbstractConjugate(AbstractBlock):
     blank: ClassVar[float | None] = float("nan")
     """What a cell that is not there holds: NaN, left out; 0 where counts share a row; None where rows are complete."""
 
-    fields_: ClassVar[Mapping[str, Field]] = MappingProxyType({})
+    fields_: ClassVar[Mapping[str, Field]] = declare()
     """Support and axes of every field of the dataclass, by name: what validation, prior fitting and files read. A
     family without declarations has no field checked."""
 
-    constants_: ClassVar[Mapping[str, Support]] = MappingProxyType({})
+    constants_: ClassVar[Mapping[str, Support]] = declare()
     """Support of each number that is one for all cells and is never learnt, a static field of the dataclass."""
 
     cells_: ClassVar[Cells] = Cells("real")

@@ -104,7 +104,8 @@ def _validated(estimator: Any, X: Any, **checks: Any) -> Any:
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()
-        finite = np.isfinite(rows.data.sum()) or np.isfinite(rows.data).all()
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite = np.isfinite(rows.data.sum()) or np.isfinite(rows.data).all()
         if checks["ensure_all_finite"] and not finite:  # of a sparse data frame, or a sum
             raise ValueError("`X` is sparse and has cells that are NaN or infinite; pass dense rows with NaN, or 0")
     return (rows, *y) if y else rows

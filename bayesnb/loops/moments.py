@@ -7,6 +7,7 @@ import numpy as np
 from ._compile import FAST, loop
 
 _FIRST = 16  # rows for each class whose means are the provisional ones
+_TOGETHER = 1 << 12  # rows whose sums are added to those of the others: a sum of millions of terms loses digits
 _FAR = 16.0  # squares of the correction over what it leaves, from where on it would cost digits
 
 
@@ -58,18 +59,22 @@ def moments(X: np.ndarray, y: np.ndarray, w: np.ndarray, c: int) -> tuple[np.nda
     Sums are taken about the mean of the first rows of each class, which is that of equal cells without rounding. Where
     it lies so far from the mean found that squares about it would lose digits, they are taken once more about that.
     """
-    d = X.shape[1]
+    d, step = X.shape[1], max(_TOGETHER, _FIRST * c)
 
     def sums(X: np.ndarray, y: np.ndarray, w: np.ndarray, missing: bool) -> tuple[np.ndarray, ...]:
-        n, s, q = np.zeros((3, c, d))
-        if not missing:
-            add_up(X, y, w, shift, s, q)
-            n += np.bincount(y, w, c)[:, None]
-            if not np.isnan(s).any():
-                return n, s, q
-            n, s, q = np.zeros((3, c, d))
-        add_up_observed(X, y, w, shift, n, s, q)
-        return n, s, q
+        total = np.zeros((3, c, d))
+        for at in range(0, len(y), step):
+            part = slice(at, at + step)
+            n, s, q = some = np.zeros((3, c, d))
+            if missing:
+                add_up_observed(X[part], y[part], w[part], shift, n, s, q)
+            else:
+                add_up(X[part], y[part], w[part], shift, s, q)
+            total += some
+        if missing:
+            return tuple(total)
+        total[0] += np.bincount(y, w, c)[:, None]
+        return sums(X, y, w, True) if np.isnan(total[1]).any() else tuple(total)
 
     def divided(s: np.ndarray, n: np.ndarray) -> np.ndarray:
         return s / np.where(n > 0, n, 1)
