@@ -3,7 +3,7 @@
 Names are looked up on first use, so that importing the package loads neither JAX nor scikit-learn nor ArviZ.
 """
 
-from ._lazy import by_name
+from .core.lazy import by_name
 
 TYPE_CHECKING = False  # as in `typing`, which takes time to import
 if TYPE_CHECKING:

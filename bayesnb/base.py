@@ -15,13 +15,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
-from ._pytree import leaves
-from ._random import Key
-from ._special import log_floor, namespace
-from ._support import COMPOSITE, Cells, Field, Support, declare, improper
-from ._typing import Array, Float, Int, Real, Sparse, Theta
+from .core.arrays import Array, Float, Int, Real, Sparse, Theta
+from .core.exact import ExactSum
+from .core.pytrees import leaves
+from .core.random import Key
 from .core.registry import record
-from .exact import ExactSum
+from .core.special import log_floor, namespace
+from .core.supports import COMPOSITE, Cells, Field, Support, declare, improper
 
 
 class AbstractBlock(abc.ABC):
@@ -74,7 +74,7 @@ class AbstractConjugate(AbstractBlock):
     kept_types: ClassVar[frozenset[str]] = frozenset()
     """Types of cells besides float64 of which rows on the host are used as they are."""
 
-    blank: ClassVar[float | None] = float("nan")
+    missing_value: ClassVar[float | None] = float("nan")
     """What a cell that is not there holds: NaN, left out; 0 where counts share a row; None where rows are complete."""
 
     fields_: ClassVar[Mapping[str, Field]] = declare()
@@ -105,7 +105,7 @@ class AbstractConjugate(AbstractBlock):
     @property
     def gaps(self) -> bool:
         """Whether a cell may be missing, NaN, and is then left out."""
-        return self.blank is not None and self.blank != self.blank
+        return self.missing_value is not None and self.missing_value != self.missing_value
 
     @property
     def is_composite(self) -> bool:

@@ -17,10 +17,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from ._random import generator
-from ._special import log_normalize
-from ._typing import Scalar
 from .analysis.calibration import CalibratedClassifierLOO
+from .core.arrays import Scalar
+from .core.random import generator
+from .core.special import log_normalize
 from .estimators._base import AbstractNB
 from .estimators._state import reads_one_state
 from .statistics import Moments

@@ -34,14 +34,14 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from . import estimators as ours
 from ._drop_in import TINY, AbstractDiscrete, AbstractDropIn, Assignable, hold_finite, log_share, log_shares, safe_log
-from ._gaussian_sums import log_normal_sum
-from ._rows import contract
+from .core.exact import moment_sums, sums_of_cells
 from .estimators._input import refuse
 from .estimators._state import BLOCK, reads_one_state
-from .exact import moment_sums, sums_of_cells
 from .families.classes import AbstractClasses, FixedClasses
 from .naive_bayes import CLASS, Parameters, Rows, Statistics, by_rows
 from .statistics import Counts, Moments, by_class, with_sums
+from .sums.gaussian import log_normal_sum
+from .sums.rows import contract
 
 __all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB"]
 

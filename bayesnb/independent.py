@@ -13,13 +13,21 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from ._rows import as_counts, each, is_missing_free, made_dense, over_classes, own_cells, without_own
-from ._rows import rest as downdate
-from ._special import namespace
-from ._typing import Array, Float, Real, Sparse, Theta
 from .base import AbstractConjugate
-from .exact import ExactSum, moment_sums, sums_of_cells, total_sums
+from .core.arrays import Array, Float, Real, Sparse, Theta
+from .core.exact import ExactSum, moment_sums, sums_of_cells, total_sums
+from .core.special import namespace
 from .statistics import Moments, Totals, by_class, class_totals
+from .sums.rows import (
+    as_counts,
+    downdate,
+    is_missing_free,
+    leave_one_out_table,
+    made_dense,
+    map_cells,
+    sum_over_cells,
+    sum_over_features,
+)
 
 __all__ = ["AbstractIndependent", "Cell", "downdate"]
 
@@ -95,12 +103,12 @@ class AbstractIndependent(AbstractConjugate):
         return namespace(x).where(x > 0, x, 1) if self.cells_.kind == "positive" else x
 
     def _sum(self, f: Callable[..., Array], x: Any, *fields: Array) -> Float[Array, "*s n c"]:
-        return over_classes(lambda x, *own: f(self._filled(x), *own), x, *fields)
+        return sum_over_features(lambda x, *own: f(self._filled(x), *own), x, *fields)
 
     def _known(self, f: Callable[[Array], Array], x: Any, complete: bool = False) -> Any:
         """f of every cell, 0 in a missing one; `complete` says that there is none."""
         if sparse.issparse(x):
-            return each(x, f)
+            return map_cells(x, f)
         if complete:
             return f(x)
         xp = namespace(x)
@@ -171,7 +179,7 @@ class AbstractIndependent(AbstractConjugate):
         def empty(w: Array, *fields: Array) -> Array:
             return left_out(np.zeros((1, 1), w.dtype), w, *fields)
 
-        return without_own(self.log_predictive, own_cells(left_out, empty), x, r, *self._arrays())
+        return leave_one_out_table(self.log_predictive, sum_over_cells(left_out, empty), x, r, *self._arrays())
 
     def _without(self, x: Array, w: Array, *fields: Array) -> list[Array]:
         """The fields without a cell of weight w; a positive one stays at least the rounding of what it was."""

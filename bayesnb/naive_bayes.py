@@ -16,17 +16,17 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from ._parallel import in_order, repeats
-from ._pytree import leaves, pytree
-from ._random import Key, split
-from ._rows import csr_slice, slices
-from ._special import namespace
-from ._support import improper
-from ._typing import Array, Float, Sparse, Theta, Value
 from .base import AbstractConjugate, as_jax, from_sites, to_sites
-from .exact import ExactSum, is_whole, sums_of_weights
+from .core.arrays import Array, Float, Sparse, Theta, Value
+from .core.exact import ExactSum, is_whole, sums_of_weights
+from .core.pytrees import leaves, pytree
+from .core.random import Key, split
+from .core.special import namespace
+from .core.supports import improper
+from .core.threads import in_order, n_sibling_tasks
 from .families.classes import AbstractClasses
 from .statistics import class_totals, sums_whole_cells, with_bounds, with_sums
+from .sums.rows import csr_slice, slices
 
 Rows: TypeAlias = Mapping[str, Any]
 Parameters: TypeAlias = dict[str, Theta]
@@ -110,7 +110,7 @@ class NaiveBayes:
         def gather(part: slice) -> Statistics:
             return self.statistics({name: _part(x, part) for name, x in rows.items()}, _cut(r, part, r))
 
-        return fold_rows(gather, rows, self.least_cells)
+        return fold_rows(gather, rows, self.min_chunk_cells)
 
     def statistics(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
         """`suffstats` of so few rows that they are gathered at once."""
@@ -147,7 +147,7 @@ class NaiveBayes:
         return Statistics(stats.n, blocks, sums_of_weights(class_totals, r, stats.n.shape))
 
     @property
-    def least_cells(self) -> int:
+    def min_chunk_cells(self) -> int:
         """Cells of X that are worth a pass over all parameters: adding statistics up, taking logarithms."""
         return 2 * sum(leaf.size for leaf in leaves(self))
 
@@ -189,7 +189,7 @@ class NaiveBayes:
             xp = namespace(total)
             return xp.maximum(total, xp.finfo(total.dtype).min)
 
-        return by_rows(table, rows, self.least_cells // 4)  # parameters are only read
+        return by_rows(table, rows, self.min_chunk_cells // 4)  # parameters are only read
 
     def log_loo(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log p(x_i, y = c | data without row i): the joint table of a posterior that knows the rows, each left out.
@@ -209,7 +209,7 @@ class NaiveBayes:
                 total = total + block.log_loo(_cut(rows[name], part, w, block.kept_types), w)
             return total
 
-        return by_rows(table, rows, self.least_cells)
+        return by_rows(table, rows, self.min_chunk_cells)
 
     def log_parts(
         self, rows: Rows, parts: Sequence[Sequence[str]], theta: Parameters | None = None
@@ -252,7 +252,7 @@ class NaiveBayes:
             with np.errstate(over="ignore"):
                 return np.stack([sum(of_block(name, part) for name in names) for names in parts])
 
-        return by_rows(tables, rows, self.least_cells)
+        return by_rows(tables, rows, self.min_chunk_cells)
 
     def log_moments(self, rows: Rows) -> tuple[Float[Array, "n c"], Float[Array, "n c c"]]:
         """Mean and covariance over θ of the joint table log p(x_i, y = c | θ), up to what all classes share.
@@ -333,7 +333,7 @@ class NaiveBayes:
     @property
     def coupled(self) -> bool:
         """Whether some block's features depend on each other given the class, so that its rows have to be complete."""
-        return any(block.blank is None for block in self.blocks.values())
+        return any(block.missing_value is None for block in self.blocks.values())
 
     def marginals(self) -> dict[str, Any]:
         """Marginal distributions of the parameters by NumPyro site, as frozen `scipy.stats` objects."""
@@ -471,7 +471,7 @@ def row_slices(rows: Rows, least: int = 0) -> list[slice]:
     n = next(iter(rows.values())).shape[0]
     width = max(-(-x.nnz // max(n, 1)) if sparse.issparse(x) else x.shape[1] for x in rows.values())
     parts = slices(n, width, max(_CELLS, least), 1024)
-    if len(parts) == repeats() == 1 and n * width >= 2 * max(_HALF, least):
+    if len(parts) == n_sibling_tasks() == 1 and n * width >= 2 * max(_HALF, least):
         half = 1024 * -(-n // 2048)
         return [slice(0, half), slice(half, 2 * half)]
     return parts

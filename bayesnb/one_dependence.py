@@ -32,19 +32,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
-from ._pair_table import PairTable, diagonal
-from ._pytree import pytree
-from ._random import categorical, log_dirichlet, log_gamma
-from ._rows import rest, slices
-from ._special import log_floor, log_normalize, log_rising
-from ._stacking import stacked_weights
-from ._support import Cells
-from ._typing import Array, Float, Int, Sparse
 from .base import as_jax
+from .core.arrays import Array, Float, Int, Sparse
+from .core.pytrees import pytree
+from .core.random import categorical, log_dirichlet, log_gamma
+from .core.special import log_floor, log_normalize, log_rising
+from .core.stacking import stacked_weights
+from .core.supports import Cells
 from .families.categorical import DirichletCategorical
 from .families.classes import DirichletClasses
 from .naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
 from .statistics import Counts, class_totals
+from .sums.pair_table import PairTable, diagonal
+from .sums.rows import downdate, slices
 
 BLOCK = "x"  # the name of the table among statistics, and of the levels among rows
 _CELLS = 1 << 20  # numbers of a temporary table
@@ -71,7 +71,7 @@ class OneDependence(PairTable):
     weights: Float[Array, " d"]
     sizes: tuple[int, ...] = field(metadata={"static": True})
 
-    blank: ClassVar[float] = float("nan")  # what a cell that is not there holds: NaN, left out
+    missing_value: ClassVar[float] = float("nan")  # what a cell that is not there holds: NaN, left out
     cells_: ClassVar[Cells] = Cells("levels")
     is_improper: ClassVar[bool] = False
     fields_: ClassVar[dict[str, Any]] = {}
@@ -104,7 +104,7 @@ class OneDependence(PairTable):
         return {BLOCK: self}
 
     @property
-    def least_cells(self) -> int:
+    def min_chunk_cells(self) -> int:
         """Cells of rows that are worth a pass over the table."""
         return 2 * int(np.prod(self.alpha.shape))
 
@@ -198,15 +198,15 @@ class OneDependence(PairTable):
         sums, totals, feature = self.sum_over_levels(self.alpha), self._totals, np.arange(len(self.sizes))
         for part, table in self.log_parents(rows):
             weight = np.asarray(r[part].sum(1)).reshape(-1, 1)
-            left = np.log(rest(totals, weight))
+            left = np.log(downdate(totals, weight))
             table += (np.log(totals) - left)[..., None]
             stored = r[part].tocoo()
             i, y, w = stored.coords[0], stored.coords[1], stored.data[:, None]
             seen = at[part][i] >= 0
             u = np.where(seen, at[part][i], 0)
-            cells = np.log(rest(self.alpha[y[:, None, None], u[:, :, None], u[:, None, :]], w[..., None]))
-            cells -= np.log(rest(sums[y[:, None], u], w[..., None]))
-            cells[:, feature, feature] = np.log(rest(self.alpha[y[:, None], u, u], w)) - left[i]
+            cells = np.log(downdate(self.alpha[y[:, None, None], u[:, :, None], u[:, None, :]], w[..., None]))
+            cells -= np.log(downdate(sums[y[:, None], u], w[..., None]))
+            cells[:, feature, feature] = np.log(downdate(self.alpha[y[:, None], u, u], w)) - left[i]
             table[i, :, y] = np.where(seen, np.where(seen[:, None, :], cells, 0).sum(2), -np.inf)
             yield part, table
 

@@ -18,10 +18,10 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from ._pytree import leaves, pytree
-from ._special import LOG_2PI, namespace
-from ._typing import Array, Float, Int, Real, Shaped, Sparse, Value
-from .exact import EPS, ExactSum, Sums, add_up, is_whole, product
+from .core.arrays import Array, Float, Int, Real, Shaped, Sparse, Value
+from .core.exact import EPS, ExactSum, Sums, add_up, is_whole, product
+from .core.pytrees import leaves, pytree
+from .core.special import LOG_2PI, namespace
 from .loops import contiguous, worth
 
 _EXACT = 1 << 16  # cells that are summed exactly, which takes twenty times as long
@@ -41,7 +41,7 @@ def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndar
 
 def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     """rᵀ · table as a dense array: the sum of the rows of a table in each class, (c, …)."""
-    if namespace(r, table) is np and table.ndim == 2 and worth(8 * table.size) and is_labelled(r):
+    if namespace(r, table) is np and table.ndim == 2 and worth(8 * table.size) and is_one_hot(r):
         from .loops import counts
 
         total = np.zeros((r.shape[1], table.shape[1]))
@@ -56,7 +56,7 @@ def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
 
 def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[np.ndarray, "c d k"] | None:
     """Σ_i r_ic [x_ij = k] of many dense rows with one class each, where a loop serves; other codes are missing."""
-    if namespace(r, x) is not np or sparse.issparse(x) or not (worth(8 * x.size) and is_labelled(r)):
+    if namespace(r, x) is not np or sparse.issparse(x) or not (worth(8 * x.size) and is_one_hot(r)):
         return None
     from .loops.counts import levels_by_class as loop
 
@@ -65,7 +65,7 @@ def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[
     return total
 
 
-def is_labelled(r: Array | Sparse) -> bool:
+def is_one_hot(r: Array | Sparse) -> bool:
     """Whether each row has one class, in weights as `one_hot` makes them."""
     return sparse.issparse(r) and r.format == "csr" and np.array_equal(np.diff(r.indptr), np.ones(r.shape[0]))
 
@@ -78,7 +78,7 @@ def class_totals(r: Array | Sparse) -> Array:
     return np.bincount(r.indices, r.data, r.shape[1]).astype(r.dtype)  # whole numbers where there are no rows
 
 
-def remainder(total: Value, part: Array) -> Array:
+def subtract_weight(total: Value, part: Array) -> Array:
     """What is left of a weight without a part of it: exactly 0 where the difference is no more than rounding."""
     left = total - part
     return namespace(left).where(left > _rounding(left) * total, left, 0)
@@ -337,7 +337,7 @@ class Moments(_Centred):
         if sparse.issparse(x):
             return cls._of_sparse(x, r)
         xp = namespace(x, r)
-        if is_labelled(r):
+        if is_one_hot(r):
             if xp is not np or not worth(8 * x.size):
                 return cls._of_labelled(x, r)
             from .loops.moments import moments
@@ -387,7 +387,7 @@ class Moments(_Centred):
             shift = np.bincount(column, weight * rest, d) / safe
             ss = np.bincount(column, weight * rest * rest, d) - n * shift * shift
             full = np.bincount(column, minlength=d) == len(w)  # where nothing is empty, no rounding may seem to be
-            classes.append((n, mean + shift, np.maximum(ss, 0), np.where(full, 0, remainder(w.sum(), n))))
+            classes.append((n, mean + shift, np.maximum(ss, 0), np.where(full, 0, subtract_weight(w.sum(), n))))
         dtype = np.result_type(x.dtype, r.dtype)
         n, mean, ss, empty = (np.stack(leaf).astype(dtype) for leaf in zip(*classes, strict=True))
         return cls(n, mean, ss) + cls(empty, 0 * mean, 0 * ss)

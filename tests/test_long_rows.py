@@ -6,8 +6,8 @@ import pytest
 from scipy import sparse
 
 from bayesnb import ComplementNB, MultinomialNB
-from bayesnb._rows import log_rising_lengths, log_rising_sum
 from bayesnb.families import DirichletComplement, DirichletMultinomial
+from bayesnb.sums.rows import log_rising_lengths, log_rising_sum
 
 
 def reference(x, alpha):

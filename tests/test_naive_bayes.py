@@ -10,8 +10,8 @@ from numpyro.infer import Predictive
 from numpyro.infer.util import log_density
 from scipy import sparse
 
-from bayesnb._parallel import in_order
-from bayesnb._pytree import leaves, map_leaves
+from bayesnb.core.pytrees import leaves, map_leaves
+from bayesnb.core.threads import in_order
 from bayesnb.families import DirichletClasses, FixedClasses, OneClass
 from bayesnb.naive_bayes import CLASS, NaiveBayes, row_slices
 from bayesnb.statistics import one_hot

@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 from scipy.special import gammaln
 
-from bayesnb._rows import each, log_factorial, log_rising_cells, matmul, own_cells
-from bayesnb._special import log_rising
+from bayesnb.core.special import log_rising
+from bayesnb.sums.rows import log_factorial, log_rising_cells, map_cells, matmul, sum_over_cells
 
 
 @pytest.mark.parametrize("top", [1, 7, 8, 9, 31, 32, 33, 90])
@@ -27,7 +27,7 @@ def test_cells_looked_up_are_cells_computed(rng, fraction):
     counts = np.where(rng.random((500, 3)) < 0.1, 40, rng.poisson(1.5, (500, 3))) + 0.0
     counts[7, 1] += fraction
     w, a = np.full((1, 1), 0.25), np.array([0.3, 20.0, 4e3])
-    own = own_cells(lambda x, w, a: log_rising(a - 0.01 * w, x) * (1 + x))
+    own = sum_over_cells(lambda x, w, a: log_rising(a - 0.01 * w, x) * (1 + x))
     together = own(sparse.csr_array(counts), w, a)
     alone = np.concatenate([own(sparse.csr_array(counts[[i]]), w, a) for i in range(500)])
     np.testing.assert_allclose(together, alone, rtol=1e-13)
@@ -39,7 +39,7 @@ def test_log_factorials_of_many_counts(rng):
     count = rng.integers(0, 2000, 5000)
     for x in (count, count + 0.0, count + 0.5):
         np.testing.assert_allclose(log_factorial(x), gammaln(x + 1.0), rtol=1e-14)
-    thin = each(sparse.csr_array(count.reshape(50, 100)), log_factorial)
+    thin = map_cells(sparse.csr_array(count.reshape(50, 100)), log_factorial)
     np.testing.assert_allclose(thin.toarray(), gammaln(count + 1.0).reshape(50, 100), rtol=1e-14)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import scipy.stats as st
 
-from bayesnb import _special as special
+from bayesnb.core import special as special
 
 BOTH = [pytest.param(xp, dtype, id=f"{xp.__name__}-{dtype}") for xp in (np, jnp) for dtype in ("float64", "float32")]
 everywhere = pytest.mark.parametrize(("xp", "dtype"), BOTH)

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from .._pytree import leaves, map_leaves
-from .._typing import Bool, Float, Int
+from ..core.arrays import Bool, Float, Int
+from ..core.pytrees import leaves, map_leaves
 from ..estimators._base import AbstractNB
 from ..naive_bayes import NaiveBayes, Rows
 from ..statistics import one_hot

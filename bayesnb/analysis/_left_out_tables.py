@@ -8,7 +8,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils import _safe_indexing
 
-from .._typing import Int
+from ..core.arrays import Int
 from ..estimators._base import AbstractNB
 from ..naive_bayes import Rows
 from ..sampling.copies import copies

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from .._typing import Float, Int
+from ..core.arrays import Float, Int
 from ._maps import CalibrationMap, Isotonic, Kind, Prepared, Tables, logit, one_hot_rows, softmax
 
 KEEPING = (Kind(joint=True), Kind(joint=True, squashed=True), Kind(joint=True, contaminated=True))

@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import Float, Int
+from ..core.arrays import Float, Int
 from ..core.registry import record
 
 PRIOR_LOG_POWER = (0.0, 1.0)  # mean, standard deviation

@@ -52,10 +52,10 @@ def log_lengths(nb: Any, rows: Rows, parts: list[str]) -> np.ndarray | None:
     total = {part: np.zeros(next(iter(rows.values())).shape[0]) for part in parts}
     differs = False
     for block, x in rows.items():
-        if nb.posterior_.blocks[block].blank == 0:
+        if nb.posterior_.blocks[block].missing_value == 0:
             length = np.asarray(x.sum(1), float).ravel()
             differs = True
-        elif sparse.issparse(x) or nb.posterior_.blocks[block].blank is None:
+        elif sparse.issparse(x) or nb.posterior_.blocks[block].missing_value is None:
             length = np.full(x.shape[0], float(x.shape[1]))
         else:
             seen = ~np.isnan(x)

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._support import AMOUNT, Field
 from ..base import as_jax
+from ..core.supports import AMOUNT, Field
 from ..estimators.gaussian import column_scale
 from ..statistics import Moments, Totals
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import Float
+from ..core.arrays import Float
 from ..estimators import CategoricalNB
 from ..naive_bayes import Statistics
 from ..statistics import Counts

@@ -7,7 +7,7 @@ import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
-from .._typing import Bool, Float, Int
+from ..core.arrays import Bool, Float, Int
 from ..estimators import CategoricalNB
 
 

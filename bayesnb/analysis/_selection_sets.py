@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import Bool, Float, Int
+from ..core.arrays import Bool, Float, Int
 from ..estimators._input import positive
 
 _CELLS = 1 << 16  # cells of a class table worked on at a time: half a MiB, inside a core's cache

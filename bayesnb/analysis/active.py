@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from .._typing import Float, Int
+from ..core.arrays import Float, Int
 from ..sampling.intervals import Uncertainty
 
 

@@ -29,8 +29,8 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._deprecated import warn_deprecated
 from ..base import as_jax
+from ..core.deprecated import warn_deprecated
 from ..estimators._state import JointClassifier, all_or_nothing, reads_one_state
 
 

@@ -10,7 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._typing import Float, Int
+from ..core.arrays import Float, Int
 
 
 class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

@@ -27,10 +27,10 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._random import generator
-from .._special import log_normalize
-from .._typing import Scalar
+from ..core.arrays import Scalar
+from ..core.random import generator
 from ..core.registry import require
+from ..core.special import log_normalize
 from ..estimators._base import AbstractNB
 from ..estimators._saving import Saved, Take
 from ..estimators._state import all_or_nothing

@@ -15,8 +15,8 @@ import jax
 import numpy as np
 from sklearn.base import clone
 
-from .._random import generator
-from .._special import log_floor
+from ..core.random import generator
+from ..core.special import log_floor
 from ..sampling.exact_rows import IDENTITY
 from ..sampling.held_out import quality, split_halves, take_rows
 from ..sampling.nuts import run_chains

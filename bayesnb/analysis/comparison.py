@@ -23,9 +23,9 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._special import log_normalize
-from .._support import COMPOSITE, MEASURES
-from .._typing import Scalar
+from ..core.arrays import Scalar
+from ..core.special import log_normalize
+from ..core.supports import COMPOSITE, MEASURES
 from ..sampling.loo import LooResult
 
 

@@ -45,7 +45,7 @@ from sklearn.base import clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from .._typing import Bool, Float
+from ..core.arrays import Bool, Float
 from ..estimators._state import all_or_nothing
 from ._conformal_scores import comparisons
 from ._wrapper import AbstractWrapper

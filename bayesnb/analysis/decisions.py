@@ -24,7 +24,7 @@ from sklearn.metrics import confusion_matrix, make_scorer
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Bool, Float, Int, Real, Scalar
+from ..core.arrays import Bool, Float, Int, Real, Scalar
 from ..estimators._state import all_or_nothing, reads_one_state
 from ..families import FixedClasses
 from .active import split_uncertainty

@@ -44,8 +44,8 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
 
-from .._special import log_normalize
-from .._typing import Bool, Float
+from ..core.arrays import Bool, Float
+from ..core.special import log_normalize
 from ..estimators._base import AbstractNB
 from ..estimators._state import all_or_nothing
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows

@@ -27,9 +27,9 @@ import jax
 import numpy as np
 from sklearn.base import clone
 
-from .._special import log_normalize
-from .._typing import Scalar
 from ..base import as_jax
+from ..core.arrays import Scalar
+from ..core.special import log_normalize
 from ..estimators._base import AbstractNB
 from ..estimators._state import BLOCK
 from ..estimators.mixed import MixedNB

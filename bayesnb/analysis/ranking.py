@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._random import generator
-from .._typing import Scalar
+from ..core.arrays import Scalar
+from ..core.random import generator
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -29,10 +29,10 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from .._deprecated import warn_deprecated
-from .._random import generator
-from .._special import log_normalize, most_probable
-from .._typing import Bool, Float
+from ..core.arrays import Bool, Float
+from ..core.deprecated import warn_deprecated
+from ..core.random import generator
+from ..core.special import log_normalize, most_probable
 from ..estimators import CategoricalNB
 from ..estimators._input import of_any_type
 from ..estimators._state import all_or_nothing, reads_one_state

@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from .._random import generator
-from .._typing import Bool, Float
+from ..core.arrays import Bool, Float
+from ..core.random import generator
 from ..estimators._input import of_any_type
 from ..estimators._state import all_or_nothing, reads_one_state
 from ._selection_report import listed

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from .._lazy import by_name
+from ..core.lazy import by_name
 
 if TYPE_CHECKING:
     from .bernoulli import BernoulliNB as BernoulliNB

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._pytree import kept_inside
-from .._random import categorical, generator
+from ..core.pytrees import defer_jax_import
+from ..core.random import categorical, generator
 from ..naive_bayes import NaiveBayes, Parameters
 from ._forgetting import digits_lost, with_digits
 from ._saving import AbstractSaved
@@ -30,7 +30,7 @@ class AbstractNB(AbstractSaved):
 
     @property
     @reads_one_state
-    @kept_inside()
+    @defer_jax_import()
     def log_evidence_(self) -> float:
         """log p(X, y) of all rows fitted, constants included, in nats."""
         for block in self.prior_.blocks.values():
@@ -41,7 +41,7 @@ class AbstractNB(AbstractSaved):
 
     @property
     @reads_one_state
-    @kept_inside()
+    @defer_jax_import()
     def digits_lost_(self) -> float:
         """Decimal digits, of sixteen, that rounding may have taken from the least certain sum of `statistics_`.
 
@@ -51,7 +51,7 @@ class AbstractNB(AbstractSaved):
         return digits_lost(self.statistics_)
 
     @property
-    @kept_inside()
+    @defer_jax_import()
     def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, c) and intercepts (c,) of the discriminant under the current estimate."""
         check_is_fitted(self)

@@ -7,12 +7,12 @@ from scipy import sparse
 from sklearn.utils import Tags, assert_all_finite
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from .._pytree import kept_inside, leaves, map_leaves, tell_jax
-from .._rows import csr_slice
-from .._support import SIMPLEX, as_numbers, shortened
-from .._typing import Sparse
+from ..core.arrays import Sparse
+from ..core.pytrees import defer_jax_import, leaves, map_leaves, register_pytrees
+from ..core.supports import SIMPLEX, as_numbers, shortened
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
+from ..sums.rows import csr_slice
 from ._forgetting import without
 from ._input import (
     MOST_WEIGHT,
@@ -35,7 +35,7 @@ _MOST_TOTAL = 1e304  # of a statistic: x log x is a number
 class AbstractFitted(JointClassifier):
     """What an estimator learns: its encoding, its statistics, and the prior and posterior that follow from them.
 
-    A subclass says how its input becomes rows (`_rows`), which prior belongs to the statistics (`_blocks`), and how
+    A subclass says how its input becomes rows (`sums.rows`), which prior belongs to the statistics (`_blocks`), and how
     drawn rows become input again (`_as_input`). The parameters of the class prior are read from attributes.
     """
 
@@ -163,7 +163,7 @@ class AbstractFitted(JointClassifier):
         """What the rows have taught, of which JAX has to know the classes before an attribute shows it."""
         if "_conditioned" not in vars(self):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r} yet: call `fit` first")
-        tell_jax()
+        register_pytrees()
         return self._conditioned
 
     @property
@@ -261,7 +261,7 @@ class AbstractFitted(JointClassifier):
         """Statistics of validated rows with class indices."""
         r = self._weights(X, index, sample_weight)
         prior = NaiveBayes(self._class_prior(), self._blocks(None))
-        parts = row_slices({BLOCK: X}, prior.least_cells)
+        parts = row_slices({BLOCK: X}, prior.min_chunk_cells)
         fractional: set[str] = set()  # blocks with cells that are no whole numbers
 
         def gather(part: slice) -> Statistics:
@@ -275,7 +275,7 @@ class AbstractFitted(JointClassifier):
             return stats
 
         with np.errstate(over="ignore", invalid="ignore"):
-            stats = fold_rows(gather, {BLOCK: X}, prior.least_cells)
+            stats = fold_rows(gather, {BLOCK: X}, prior.min_chunk_cells)
             if len(parts) > 1:
                 stats = prior.with_bounds(stats, r, parts[0].stop + len(parts), fractional)
         sums = (getattr(block, name, 0) for block in stats.blocks.values() for name in ("n", "total"))
@@ -354,7 +354,7 @@ class AbstractFitted(JointClassifier):
 
     @property
     @reads_one_state
-    @kept_inside()
+    @defer_jax_import()
     def class_count_(self) -> np.ndarray:
         """Weight of each class, (c,)."""
         return self.statistics_.n

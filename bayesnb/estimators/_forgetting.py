@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..exact import EPS, is_whole, least_variance
+from ..core.exact import EPS, is_whole, least_variance
 from ..naive_bayes import Statistics
 from ..statistics import Counts, Moments, Scatter, Totals
 

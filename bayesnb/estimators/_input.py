@@ -15,10 +15,10 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length, validate_data
 
-from .._rows import csr_slice, distinct
-from .._support import COUNT, Support, as_numbers, checked_numbers, shortened
-from .._typing import Sparse
+from ..core.arrays import Sparse
+from ..core.supports import COUNT, Support, as_numbers, checked_numbers, shortened
 from ..statistics import one_hot
+from ..sums.rows import csr_slice, distinct
 
 _NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
 MOST_WEIGHT = 1e100  # of a row; sums of larger ones could overflow

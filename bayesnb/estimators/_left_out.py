@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._pytree import map_leaves
+from ..core.pytrees import map_leaves
 from ..naive_bayes import Statistics
 from ._state import BLOCK
 

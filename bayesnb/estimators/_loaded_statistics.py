@@ -6,8 +6,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..core.exact import ExactSum, Sums
 from ..core.registry import require
-from ..exact import ExactSum, Sums
 from ..naive_bayes import Statistics
 from ..statistics import Moments, Sample, Scatter
 from ._forgetting import is_negative

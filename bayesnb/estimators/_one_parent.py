@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from .._pytree import kept_inside
+from ..core.pytrees import defer_jax_import
 from ..one_dependence import BLOCK, OneDependence
 from ._state import reads_one_state
 from .categorical import AbstractLevels, CategoricalNB
@@ -61,7 +61,7 @@ class AbstractOneParent(AbstractLevels):
         nb.n_categories_ = self.n_categories_[others]
         if hasattr(self, "feature_names_in_"):
             nb.feature_names_in_ = self.feature_names_in_[others]
-        with kept_inside():
+        with defer_jax_import():
             return nb._set_statistics(self.posterior_.parent_statistics(j, self.statistics_))
 
     @reads_one_state

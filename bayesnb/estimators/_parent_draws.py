@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._random import generator
-from .._special import log_floor, log_normalize
-from .._typing import Scalar
+from ..core.arrays import Scalar
+from ..core.random import generator
+from ..core.special import log_floor, log_normalize
 from ..one_dependence import BLOCK
 from ._one_parent import AbstractOneParent
 from ._state import reads_one_state

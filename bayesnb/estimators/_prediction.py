@@ -9,10 +9,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from .._pytree import kept_inside, leaves, map_leaves
-from .._random import generator
-from .._special import log_normalize
-from .._typing import Scalar
+from ..core.arrays import Scalar
+from ..core.pytrees import defer_jax_import, leaves, map_leaves
+from ..core.random import generator
+from ..core.special import log_normalize
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, by_rows
 from ._fitting import AbstractFitted
 from ._input import cut_rows
@@ -61,7 +61,7 @@ class AbstractPredicting(AbstractFitted):
             found.setdefault(name, []).extend(blocks.values())
         return found
 
-    @kept_inside()
+    @defer_jax_import()
     def _tie_prior(self) -> np.ndarray:
         classes = self.posterior_.classes
         return classes.mle(self.class_count_)["log_pi"] if self.estimate == "mle" else classes.log_predictive()
@@ -79,7 +79,7 @@ class AbstractPredicting(AbstractFitted):
             return self.predict_joint_log_proba(X)  # another table
         return self._table(X, NaiveBayes.log_scores)
 
-    @kept_inside()
+    @defer_jax_import()
     def _table(self, X: Any, method: Callable[..., np.ndarray]) -> np.ndarray:
         check_is_fitted(self)
         X, theta, posterior = self._validate_for_slices(X, reset=False), self._theta(), self.posterior_
@@ -92,7 +92,7 @@ class AbstractPredicting(AbstractFitted):
             self._refuse_infinite(piece, found)
             return found
 
-        return by_rows(table, {BLOCK: X}, posterior.least_cells)
+        return by_rows(table, {BLOCK: X}, posterior.min_chunk_cells)
 
     @reads_one_state
     def decision_function(self, X: Any) -> np.ndarray:

@@ -16,10 +16,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from .._pytree import kept_inside, map_leaves
-from .._special import log_normalize, most_probable
-from .._support import undefined
-from .._typing import Sparse
+from ..core.arrays import Sparse
+from ..core.pytrees import defer_jax_import, map_leaves
+from ..core.special import log_normalize, most_probable
+from ..core.supports import undefined
 from ..naive_bayes import NaiveBayes, Statistics, by_rows
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -34,7 +34,7 @@ def all_or_nothing(method: Method) -> Method:
     @functools.wraps(method)
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
         learner = _with_state(self, dict(vars(self)))
-        with kept_inside():
+        with defer_jax_import():
             method(learner, *args, **kwargs)
         self.__dict__ = vars(learner)
         return self
@@ -128,7 +128,7 @@ class LazyPosterior:
         return self._counted if self.waiting else self.held
 
     @functools.cached_property
-    @kept_inside()
+    @defer_jax_import()
     def _counted(self) -> Statistics:
         X, r = (sparse.vstack(parts, "csr") for parts in zip(*self.waiting, strict=True))
         rows = {BLOCK: X}
@@ -136,7 +136,7 @@ class LazyPosterior:
         return laid_out((late if self.held is None else self.held + late).settled())
 
     @functools.cached_property
-    @kept_inside()
+    @defer_jax_import()
     def posterior(self) -> Any:
         with np.errstate(divide="ignore", invalid="ignore"):  # of an improper prior, where `refuse_undefined` looks
             posterior = self.prior.update(self.statistics)

@@ -7,8 +7,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Tags
 
-from .._support import as_numbers, shortened
-from .._typing import Scalar
+from ..core.arrays import Scalar
+from ..core.supports import as_numbers, shortened
 from ..families.bernoulli import BetaBernoulli
 from ..loops import contiguous, worth
 from ..naive_bayes import Rows, Statistics

@@ -14,12 +14,12 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils import Tags
 
-from .._pytree import map_leaves
-from .._rows import slices
-from ..exact import EPS, ExactSum, Sums
+from ..core.exact import EPS, ExactSum, Sums
+from ..core.pytrees import map_leaves
 from ..families.categorical import DirichletCategorical
 from ..naive_bayes import Rows, Statistics
 from ..statistics import Counts
+from ..sums.rows import slices
 from ._base import AbstractNB
 from ._input import of_any_type
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Tags
 
-from .._support import AMOUNT
+from ..core.supports import AMOUNT
 from ..families.exponential import GammaExponential
 from ..naive_bayes import Rows, Statistics
 from ._base import AbstractNB

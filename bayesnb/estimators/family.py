@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Tags
 
-from .._support import GIVEN_TOTALS, checked_prior, shortened
 from ..base import AbstractConjugate
+from ..core.supports import GIVEN_TOTALS, checked_prior, shortened
 from ..naive_bayes import NaiveBayes, Rows, Statistics
 from ..statistics import Moments
 from ._base import AbstractNB

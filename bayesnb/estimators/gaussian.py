@@ -6,9 +6,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import Tags
 
-from .._pytree import map_leaves
-from .._support import AMOUNT, as_numbers, checked_prior
-from ..exact import least_variance
+from ..core.exact import least_variance
+from ..core.pytrees import map_leaves
+from ..core.supports import AMOUNT, as_numbers, checked_prior
 from ..families.gaussian import NormalInverseGamma
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.pooled_gaussian import PooledNormalInverseGamma

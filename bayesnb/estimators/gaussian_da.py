@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._pytree import map_leaves
-from .._support import checked_prior
+from ..core.pytrees import map_leaves
+from ..core.supports import checked_prior
 from ..families.full_gaussian import NormalInverseWishart
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.tied_gaussian import TiedNormalInverseWishart

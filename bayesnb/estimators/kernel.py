@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from .._support import LENGTH, shortened
-from .._typing import Float
+from ..core.arrays import Float
+from ..core.supports import LENGTH, shortened
 from ..families.kernel_density import KernelDensity
 from ..naive_bayes import Rows, Statistics
 from ..statistics import Sample

@@ -223,7 +223,7 @@ class MixedNB(AbstractNB):
         for part in self._parts:
             for inner, block in part.estimator._blocks(None if stats is None else part.view(stats)).items():
                 if part.k is not None:
-                    if block.blank is None:
+                    if block.missing_value is None:
                         raise ValueError(
                             f"`parts` has {part.estimator!r} for one class in {part.name!r}; a likelihood of complete "
                             "rows speaks of all classes"

@@ -9,15 +9,15 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._pytree import kept_inside, map_leaves
-from .._random import generator
-from .._rows import csr_slice
-from .._special import log_normalize
+from ..core.exact import ExactSum, holds_exactly, sums_of_weights
+from ..core.pytrees import defer_jax_import, map_leaves
+from ..core.random import generator
 from ..core.registry import require
-from ..exact import ExactSum, holds_exactly, sums_of_weights
+from ..core.special import log_normalize
 from ..naive_bayes import Rows, Statistics, by_rows, fold_rows
 from ..one_dependence import BLOCK, OneDependence
 from ..statistics import Counts, class_totals, with_sums
+from ..sums.rows import csr_slice
 from ._input import concentration, cut_rows, of_any_type, positive
 from ._parent_draws import AbstractParentDraws
 from ._state import LazyPosterior, all_or_nothing, laid_out, reads_one_state
@@ -254,7 +254,7 @@ class OneDependenceNB(AbstractParentDraws):
             counts = with_sums(stats.blocks[BLOCK], rows[BLOCK], w, exact)
             return replace(stats, blocks={BLOCK: counts}, weight=sums_of_weights(class_totals, w, stats.n.shape))
 
-        return fold_rows(gather, {BLOCK: X}, prior.least_cells)
+        return fold_rows(gather, {BLOCK: X}, prior.min_chunk_cells)
 
     def _set_statistics(self, stats: Statistics) -> Self:
         self._conditioned = LazyPosterior(self._model(), laid_out(stats))
@@ -263,17 +263,17 @@ class OneDependenceNB(AbstractParentDraws):
     # --- prediction -------------------------------------------------------------------------------------------------
 
     @reads_one_state
-    @kept_inside()
+    @defer_jax_import()
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c) in nats, (n, c): log Σ_j v_j p_j(x_i, y = c | data)."""
         check_is_fitted(self)
         X, posterior = self._validate(X, reset=False), self.posterior_
         return by_rows(
-            lambda part: posterior.log_joint(self._rows(cut_rows(X, part))), {BLOCK: X}, posterior.least_cells
+            lambda part: posterior.log_joint(self._rows(cut_rows(X, part))), {BLOCK: X}, posterior.min_chunk_cells
         )
 
     @reads_one_state
-    @kept_inside()
+    @defer_jax_import()
     def predict_parents_log_proba(self, X: Any) -> np.ndarray:
         """log p_j(y = c | x_i) of the model of each parent in nats, (n, d, c); NaN where x_ij is missing."""
         check_is_fitted(self)
@@ -296,7 +296,7 @@ class OneDependenceNB(AbstractParentDraws):
 
     @property
     @reads_one_state
-    @kept_inside()
+    @defer_jax_import()
     def parent_log_evidence_(self) -> np.ndarray:
         """log p(X, y | parent j) of the rows whose x_j is not missing, (d,), in nats."""
         check_is_fitted(self)
@@ -304,7 +304,7 @@ class OneDependenceNB(AbstractParentDraws):
 
     @property
     @reads_one_state
-    @kept_inside()
+    @defer_jax_import()
     def log_evidence_(self) -> float:
         """log (1/d) Σ_j p(X, y | parent j), in nats: of one parent for all rows, each as probable as any other."""
         evidence, n = self.parent_log_evidence_, self.statistics_.n.sum()

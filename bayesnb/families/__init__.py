@@ -29,39 +29,39 @@ import re
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from .._lazy import by_name
+from ..core.lazy import by_name
 
 if TYPE_CHECKING:
-    from .._pytree import pytree as pytree
-    from .._random import inverse_gamma as inverse_gamma
-    from .._random import log_dirichlet as log_dirichlet
-    from .._random import log_gamma as log_gamma
-    from .._random import normal as normal
-    from .._random import split as split
-    from .._rows import contract as contract
-    from .._rows import log_rising_cells as log_rising_cells
-    from .._rows import over_classes as over_classes
-    from .._special import digamma as digamma
-    from .._special import gammaln as gammaln
-    from .._special import log_beta as log_beta
-    from .._special import log_floor as log_floor
-    from .._special import log_rising as log_rising
-    from .._special import namespace as namespace
-    from .._special import tetragamma as tetragamma
-    from .._special import trigamma as trigamma
-    from .._support import AMOUNT as AMOUNT
-    from .._support import COUNT as COUNT
-    from .._support import POSITIVE_DEFINITE as POSITIVE_DEFINITE
-    from .._support import REAL as REAL
-    from .._support import Cells as Cells
-    from .._support import Field as Field
-    from .._support import declare as declare
     from ..base import AbstractConjugate as AbstractConjugate
     from ..base import observed as observed
+    from ..core.pytrees import pytree as pytree
+    from ..core.random import inverse_gamma as inverse_gamma
+    from ..core.random import log_dirichlet as log_dirichlet
+    from ..core.random import log_gamma as log_gamma
+    from ..core.random import normal as normal
+    from ..core.random import split as split
+    from ..core.special import digamma as digamma
+    from ..core.special import gammaln as gammaln
+    from ..core.special import log_beta as log_beta
+    from ..core.special import log_floor as log_floor
+    from ..core.special import log_rising as log_rising
+    from ..core.special import namespace as namespace
+    from ..core.special import tetragamma as tetragamma
+    from ..core.special import trigamma as trigamma
+    from ..core.supports import AMOUNT as AMOUNT
+    from ..core.supports import COUNT as COUNT
+    from ..core.supports import POSITIVE_DEFINITE as POSITIVE_DEFINITE
+    from ..core.supports import REAL as REAL
+    from ..core.supports import Cells as Cells
+    from ..core.supports import Field as Field
+    from ..core.supports import declare as declare
     from ..independent import AbstractIndependent as AbstractIndependent
     from ..independent import downdate as downdate
     from ..statistics import Moments as Moments
     from ..statistics import Totals as Totals
+    from ..sums.rows import contract as contract
+    from ..sums.rows import log_rising_cells as log_rising_cells
+    from ..sums.rows import sum_over_features as sum_over_features
     from .bernoulli import BetaBernoulli as BetaBernoulli
     from .categorical import DirichletCategorical as DirichletCategorical
     from .classes import DirichletClasses as DirichletClasses
@@ -85,11 +85,11 @@ if TYPE_CHECKING:
 _CONTRACT = {
     name: home
     for home, names in {
-        "._pytree": "pytree",
-        "._random": "inverse_gamma log_dirichlet log_gamma normal split",
-        "._rows": "contract log_rising_cells over_classes",
-        "._special": "digamma gammaln log_beta log_floor log_rising namespace tetragamma trigamma",
-        "._support": "AMOUNT COUNT POSITIVE_DEFINITE REAL Cells Field declare",
+        ".core.pytrees": "pytree",
+        ".core.random": "inverse_gamma log_dirichlet log_gamma normal split",
+        ".sums.rows": "contract log_rising_cells sum_over_features",
+        ".core.special": "digamma gammaln log_beta log_floor log_rising namespace tetragamma trigamma",
+        ".core.supports": "AMOUNT COUNT POSITIVE_DEFINITE REAL Cells Field declare",
         ".base": "AbstractConjugate observed",
         ".independent": "AbstractIndependent downdate",
         ".statistics": "Moments Totals",

@@ -11,15 +11,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._pytree import pytree
-from .._random import Key, log_dirichlet
-from .._rows import contract, own_cells, rest, unit_labels, without_own
-from .._special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
-from .._support import COUNT, Cells, Field, declare
-from .._typing import Array, Float, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed, to_sites
-from ..exact import ExactSum, holds_exactly, total_sums
-from ..statistics import Counts, by_class, class_totals, remainder
+from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..core.exact import ExactSum, holds_exactly, total_sums
+from ..core.pytrees import pytree
+from ..core.random import Key, log_dirichlet
+from ..core.special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
+from ..core.supports import COUNT, Cells, Field, declare
+from ..statistics import Counts, by_class, class_totals, subtract_weight
+from ..sums.rows import contract, downdate, leave_one_out_table, sum_over_cells, unit_labels
 
 
 @pytree
@@ -49,7 +49,7 @@ class BetaBernoulli(AbstractConjugate):
         with np.errstate(invalid="ignore"):
             ones = by_class(r, x) if xp is np else None
         if ones is not None and not np.isnan(ones).any():  # no cell is missing
-            zeros = remainder(class_totals(r)[:, None], ones)
+            zeros = subtract_weight(class_totals(r)[:, None], ones)
         else:
             seen = ~xp.isnan(x)
             ones = by_class(r, xp.where(seen, x, 0))
@@ -99,21 +99,21 @@ class BetaBernoulli(AbstractConjugate):
         """log_predictive without row i: a − wx for a and b − w(1−x) for b in the classes where the row has weight w."""
 
         def cell(x: Array, w: Array, a: Array, b: Array) -> Array:
-            p, q = rest(a, w * x), rest(b, w * (1 - x))
-            return x * xp.log(p) + (1 - x) * xp.log(q) - xp.log(rest(a + b, w))
+            p, q = downdate(a, w * x), downdate(b, w * (1 - x))
+            return x * xp.log(p) + (1 - x) * xp.log(q) - xp.log(downdate(a + b, w))
 
         def empty(w: Array, a: Array, b: Array) -> Array:
-            return xp.log(rest(b, w)) - xp.log(rest(a + b, w))
+            return xp.log(downdate(b, w)) - xp.log(downdate(a + b, w))
 
         if x.dtype == np.uint8 and (y := unit_labels(r, x.size * len(self.a))) is not None:  # nothing but yes and no
             from ..loops.counts import product_of_own
 
             table = self.log_predictive(x)
-            p, q, whole = (np.log(rest(value, 1.0)) for value in (self.a, self.b, self.a + self.b))
+            p, q, whole = (np.log(downdate(value, 1.0)) for value in (self.a, self.b, self.a + self.b))
             product_of_own(x, y, p - q, q - whole, table)
             return table
         xp = namespace(x, r, self.a)
-        return without_own(self.log_predictive, own_cells(cell, empty), x, r, self.a, self.b)
+        return leave_one_out_table(self.log_predictive, sum_over_cells(cell, empty), x, r, self.a, self.b)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j x log θ + (1−x) log(1−θ)."""

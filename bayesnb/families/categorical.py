@@ -13,16 +13,16 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from .._pytree import pytree
-from .._random import Key, categorical, log_dirichlet
-from .._rows import indicators, made_dense, matmul, rest, unit_labels, without_own
-from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
-from .._support import COUNT, Cells, Field, declare
-from .._typing import Array, Float, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
-from ..exact import ExactSum, holds_exactly, sums_of_weights
+from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..core.exact import ExactSum, holds_exactly, sums_of_weights
+from ..core.pytrees import pytree
+from ..core.random import Key, categorical, log_dirichlet
+from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
+from ..core.supports import COUNT, Cells, Field, declare
 from ..loops import contiguous, worth
-from ..statistics import Counts, by_class, class_totals, levels_by_class, remainder
+from ..statistics import Counts, by_class, class_totals, levels_by_class, subtract_weight
+from ..sums.rows import downdate, indicators, leave_one_out_table, made_dense, matmul, unit_labels
 
 
 @pytree
@@ -49,7 +49,7 @@ class DirichletCategorical(AbstractConjugate):
             return Counts(counts, 0 * counts[..., 0])
         n = by_class(r, indicators(x, self.alpha.shape[-1])).reshape(self.alpha.shape)
         if sparse.issparse(x):
-            n[..., 0] = remainder(class_totals(r)[:, None], -n[..., 0])
+            n[..., 0] = subtract_weight(class_totals(r)[:, None], -n[..., 0])
         return Counts(n, 0 * n[..., 0])
 
     def exact_sums(
@@ -95,16 +95,16 @@ class DirichletCategorical(AbstractConjugate):
         def own(x: Array, w: Array, alpha: Array) -> Array:
             seen = (x >= 0) & (x < alpha.shape[-1])
             level = alpha[np.arange(x.shape[1]), xp.where(seen, x, 0).astype(int)]
-            return xp.where(seen, xp.log(rest(level, w)) - xp.log(rest(alpha.sum(-1), w)), 0).sum(1)
+            return xp.where(seen, xp.log(downdate(level, w)) - xp.log(downdate(alpha.sum(-1), w)), 0).sum(1)
 
         if (y := unit_labels(r, x.size * len(self.alpha))) is not None and namespace(x, self.alpha) is np:
             from ..loops.counts import look_up_own
 
             table, whole = self.log_predictive(x), self.alpha.sum(-1, keepdims=True)
-            look_up_own(contiguous(x), y, np.log(rest(self.alpha, 1.0)) - np.log(rest(whole, 1.0)), table)
+            look_up_own(contiguous(x), y, np.log(downdate(self.alpha, 1.0)) - np.log(downdate(whole, 1.0)), table)
             return table
         xp = namespace(x, r, self.alpha)
-        return without_own(self.log_predictive, own, x, r, self.alpha)
+        return leave_one_out_table(self.log_predictive, own, x, r, self.alpha)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j log θ_jx over the observed cells."""

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from .._pytree import pytree
-from .._random import Key, log_dirichlet
-from .._rows import rest
-from .._special import digamma, gammaln, log_floor, log_rising, log_shares, namespace, tetragamma, trigamma
-from .._support import COUNT, SIMPLEX, Field, declare
-from .._typing import Array, Float, Theta, Value
+from ..core.arrays import Array, Float, Theta, Value
+from ..core.pytrees import pytree
+from ..core.random import Key, log_dirichlet
+from ..core.special import digamma, gammaln, log_floor, log_rising, log_shares, namespace, tetragamma, trigamma
+from ..core.supports import COUNT, SIMPLEX, Field, declare
+from ..sums.rows import downdate
 
 
 class AbstractClasses(abc.ABC):
@@ -110,7 +110,7 @@ class DirichletClasses(AbstractClasses):
     def log_loo(self, r: Float[Array, "n c"]) -> Float[Array, "n c"]:
         """log (α_c − r_ic) / (Σα − Σ_c r_ic)."""
         xp = namespace(self.alpha, r)
-        return xp.log(rest(self.alpha, r)) - xp.log(rest(self.alpha.sum(), r.sum(1, keepdims=True)))
+        return xp.log(downdate(self.alpha, r)) - xp.log(downdate(self.alpha.sum(), r.sum(1, keepdims=True)))
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of log π by normalised log-gammas."""

@@ -26,26 +26,26 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from .._long_rows import log_coefficient_of_short, log_polya, with_long_rows
-from .._pytree import pytree
-from .._random import Key, log_dirichlet
-from .._rows import (
+from ..base import AbstractConjugate, as_jax
+from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..core.exact import ExactSum, sums_of_cells
+from ..core.pytrees import pytree
+from ..core.random import Key, log_dirichlet
+from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
+from ..core.supports import COMPOSITE, COUNT, Cells, Field, declare
+from ..statistics import Counts, by_class
+from ..sums.long_rows import log_coefficient_of_short, log_polya, with_long_rows
+from ..sums.rows import (
     as_counts,
-    each,
+    downdate,
+    leave_one_out_table,
     log_coefficient,
     log_rising_cells,
+    map_cells,
     matmul,
-    own_cells,
-    rest,
     row_totals,
-    without_own,
+    sum_over_cells,
 )
-from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
-from .._support import COMPOSITE, COUNT, Cells, Field, declare
-from .._typing import Array, Float, Real, Sparse, Theta
-from ..base import AbstractConjugate, as_jax
-from ..exact import ExactSum, sums_of_cells
-from ..statistics import Counts, by_class
 
 
 @pytree
@@ -64,7 +64,7 @@ class DirichletComplement(AbstractConjugate):
     cells_ = Cells("counts", sparse=True, measure=COMPOSITE)
     couples_classes = True
     parameters = ("log_theta",)
-    blank = 0.0
+    missing_value = 0.0
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_{k≠c} Σ_i r_ik x_ij: events outside class c; the log multinomial coefficients likewise."""
@@ -108,13 +108,13 @@ class DirichletComplement(AbstractConjugate):
 
     def _log_polya_without(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """The same with α − wx for α in the classes where the row has weight w."""
-        rising = own_cells(lambda x, w, alpha: log_rising_cells(rest(alpha, w * x), x))
+        rising = sum_over_cells(lambda x, w, alpha: log_rising_cells(downdate(alpha, w * x), x))
 
         def own(x: Any, w: Array, alpha: Array) -> Array:
             length = row_totals(x)
-            return rising(x, w, alpha) - log_rising(rest(alpha.sum(), w[:, 0] * length), length)
+            return rising(x, w, alpha) - log_rising(downdate(alpha.sum(), w[:, 0] * length), length)
 
-        return without_own(self._log_polya, with_long_rows(own), as_counts(x), r, self.alpha)
+        return leave_one_out_table(self._log_polya, with_long_rows(own), as_counts(x), r, self.alpha)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i, which leaves every complement that it has weight in: those of other classes."""
@@ -138,7 +138,7 @@ class DirichletComplement(AbstractConjugate):
         """
         whole, length = self.alpha.sum(-1), row_totals(x)[:, None]
         mean = matmul(x, digamma(self.alpha)) - length * digamma(whole)
-        squares = each(x, lambda count: count * count)
+        squares = map_cells(x, lambda count: count * count)
         variance = matmul(squares, trigamma(self.alpha)) - length * length * trigamma(whole)
         return _others(log_coefficient(x)[:, None] + mean, -1), _others(variance, -1)
 
@@ -149,13 +149,13 @@ class DirichletComplement(AbstractConjugate):
         of class probabilities.
         """
         length = row_totals(x)[:, None]
-        squares = each(x, lambda count: count * count)
+        squares = map_cells(x, lambda count: count * count)
         own = matmul(squares, trigamma(self.alpha)) - length * length * trigamma(self.alpha.sum(-1))
         return own[..., None] * np.eye(own.shape[-1], dtype=own.dtype)
 
     def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """−Σ_j x_j³ ψ₂(α_j) + L³ ψ₂(A), that of −log Multinomial(x; θ_c): up to what all classes share."""
-        cubes = each(x, lambda count: count * count * count)
+        cubes = map_cells(x, lambda count: count * count * count)
         return row_totals(x)[:, None] ** 3 * tetragamma(self.alpha.sum(-1)) - matmul(cubes, tetragamma(self.alpha))
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from .._pytree import pytree
-from .._random import Key, log_gamma
-from .._rows import contract
-from .._special import digamma, gammaln, log_floor, log_rising, namespace, tetragamma, trigamma
-from .._support import AMOUNT, COUNT, Cells, Field, declare
-from .._typing import Array, Float, Real, Theta
 from ..base import observed
+from ..core.arrays import Array, Float, Real, Theta
+from ..core.pytrees import pytree
+from ..core.random import Key, log_gamma
+from ..core.special import digamma, gammaln, log_floor, log_rising, namespace, tetragamma, trigamma
+from ..core.supports import AMOUNT, COUNT, Cells, Field, declare
 from ..independent import AbstractIndependent
 from ..statistics import Totals
+from ..sums.rows import contract
 
 
 @pytree

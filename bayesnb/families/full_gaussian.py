@@ -14,13 +14,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._pytree import pytree
-from .._random import Key, normal, split
-from .._rows import rest, without_own
-from .._special import LOG_2PI, digamma, log1p_square, log_rising, namespace, square, tetragamma, trigamma
-from .._support import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare
-from .._typing import Array, Float, Int, Real, Sparse, Theta, Value
-from .._wishart import (
+from ..base import AbstractConjugate, as_jax
+from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, Value
+from ..core.exact import ExactSum, product_sums
+from ..core.pytrees import pytree
+from ..core.random import Key, normal, split
+from ..core.special import LOG_2PI, digamma, log1p_square, log_rising, namespace, square, tetragamma, trigamma
+from ..core.supports import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare
+from ..core.wishart import (
     LOG_PI,
     InverseWishartMarginal,
     distances,
@@ -34,9 +35,8 @@ from .._wishart import (
     log_multigamma_ratio,
     log_multivariate_t,
 )
-from ..base import AbstractConjugate, as_jax
-from ..exact import ExactSum, product_sums
 from ..statistics import Scatter
+from ..sums.rows import downdate, leave_one_out_table
 
 
 @pytree
@@ -64,7 +64,7 @@ class NormalInverseWishart(AbstractConjugate):
         S=Field(POSITIVE_DEFINITE, ("class", "feature", "feature")),
     )
     parameters = ("mu", "covariance")
-    blank = None
+    missing_value = None
 
     def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Scatter:
         """Weight, mean and centred cross products."""
@@ -142,15 +142,15 @@ class NormalInverseWishart(AbstractConjugate):
 
         def own(x: Array, w: Array, m: Array, kappa: Value, nu: Value, factor: Array) -> Array:
             w, tau = w[:, 0], distances(x, m[None], factor[None])[:, 0]
-            left, nu = rest(kappa, w), nu - w
+            left, nu = downdate(kappa, w), nu - w
             g = w * kappa / left
-            shrunk = rest(xp.ones_like(tau), g * square(tau))
+            shrunk = downdate(xp.ones_like(tau), g * square(tau))
             top = log_rising(0.5 * (nu - d + 1), 0.5 * d) - 0.5 * d * (LOG_PI + xp.log1p(1 / left))
             tail = log1p_square(kappa / left * tau / xp.sqrt(shrunk * (1 + 1 / left)))
             return top - 0.5 * (log_det_of_factor(factor) + xp.log(shrunk)) - 0.5 * (nu + 1) * tail
 
         fields = self.m, self.kappa, self.nu, xp.linalg.cholesky(self.S)
-        return without_own(self.log_predictive, own, x, r, *fields)
+        return leave_one_out_table(self.log_predictive, own, x, r, *fields)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """−½ [d log 2π + log |Σ| + (x − μ)ᵀΣ⁻¹(x − μ)]."""

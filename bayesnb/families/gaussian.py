@@ -13,11 +13,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._gaussian_sums import log_normal_sum, log_student_sum, put_log_ratios
-from .._pytree import pytree
-from .._random import Key, inverse_gamma, normal, split
-from .._rows import made_dense, over_classes, own_cells, rest, unit_labels, without_own
-from .._special import (
+from ..base import AbstractConjugate, observed
+from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..core.exact import ExactSum, moment_sums
+from ..core.pytrees import pytree
+from ..core.random import Key, inverse_gamma, normal, split
+from ..core.special import (
     LOG_2PI,
     digamma,
     gammaln,
@@ -28,11 +29,10 @@ from .._special import (
     tetragamma,
     trigamma,
 )
-from .._support import AMOUNT, COUNT, REAL, Cells, Field, declare
-from .._typing import Array, Float, Real, Sparse, Theta
-from ..base import AbstractConjugate, observed
-from ..exact import ExactSum, moment_sums
+from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
 from ..statistics import Moments
+from ..sums.gaussian import log_normal_sum, log_student_sum, put_log_ratios
+from ..sums.rows import downdate, leave_one_out_table, made_dense, sum_over_cells, sum_over_features, unit_labels
 
 
 @pytree
@@ -132,19 +132,19 @@ class NormalInverseGamma(AbstractConjugate):
         """
 
         def cell(x: Array, w: Array, m: Array, kappa: Array, a: Array, b: Array) -> Array:
-            left, delta = rest(kappa, w), x - m
-            a, b = rest(a, w / 2), rest(b, 0.5 * w * kappa / left * square(delta))
+            left, delta = downdate(kappa, w), x - m
+            a, b = downdate(a, w / 2), downdate(b, 0.5 * w * kappa / left * square(delta))
             return log_student_t(kappa / left * delta, 2 * a, 0 * a, xp.sqrt(b / a * (1 + 1 / left)))
 
         if (y := unit_labels(r, x.size * len(self.m))) is not None and namespace(x, self.a) is np:
             table = self.log_predictive(x)  # but for the row's class: the evidence of all rows over that of the others
-            left, fewer = rest(self.kappa, 1.0), rest(self.a, 0.5)
+            left, fewer = downdate(self.kappa, 1.0), downdate(self.a, 0.5)
             level = log_rising(fewer, 0.5) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / left))
             put_log_ratios(table, x, y, self.m, np.sqrt(0.5 * self.kappa / left / self.b), fewer, level)
             if np.isfinite(table).all():
                 return table
         xp = namespace(x, r, self.a)
-        return without_own(self.log_predictive, own_cells(cell), x, r, self.m, self.kappa, self.a, self.b)
+        return leave_one_out_table(self.log_predictive, sum_over_cells(cell), x, r, self.m, self.kappa, self.a, self.b)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
@@ -166,7 +166,7 @@ class NormalInverseGamma(AbstractConjugate):
             return 0.25 * (trigamma(a) + a * square(u) - 2 * u + 2 / kappa**2 + 4 * a * u / kappa)
 
         fields = self.m, self.kappa, self.a, self.b
-        return over_classes(mean, x, *fields), over_classes(variance, x, *fields)
+        return sum_over_features(mean, x, *fields), sum_over_features(variance, x, *fields)
 
     def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Third cumulant over θ of log p(x_i | θ_c), summed over j, with δ = x − m and u = δ²/b.
@@ -184,7 +184,7 @@ class NormalInverseGamma(AbstractConjugate):
             loss = a * u * (3 / kappa**2 + u * (1.5 / kappa + 0.25 * u))
             return tetragamma(a) / 8 - 1 / kappa**3 + gain - loss
 
-        return over_classes(third, x, self.m, self.kappa, self.a, self.b)
+        return sum_over_features(third, x, self.m, self.kappa, self.a, self.b)
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """σ² = b / G(a), then μ = m + z √(σ²/κ)."""

@@ -15,7 +15,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._long_counts import (
+from ..base import observed
+from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..core.pytrees import pytree
+from ..core.random import Key, log_dirichlet
+from ..core.special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
+from ..core.supports import COUNT, Cells, Field, declare
+from ..independent import AbstractIndependent
+from ..statistics import Totals
+from ..sums.long_counts import (
     cumulants_by_row,
     geometric_cumulants,
     log_beta_geometric,
@@ -23,20 +31,7 @@ from .._long_counts import (
     where_long,
     with_long_cells,
 )
-from .._pytree import pytree
-from .._random import Key, log_dirichlet
-from .._rows import (
-    contract,
-    each,
-    log_rising_cells,
-    log_rising_sum,
-)
-from .._special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
-from .._support import COUNT, Cells, Field, declare
-from .._typing import Array, Float, Real, Sparse, Theta
-from ..base import observed
-from ..independent import AbstractIndependent
-from ..statistics import Totals
+from ..sums.rows import contract, log_rising_cells, log_rising_sum, map_cells
 
 
 @pytree
@@ -113,7 +108,7 @@ class BetaGeometric(AbstractIndependent):
             return contract(x, digamma(self.b) - digamma(whole), digamma(self.a) - digamma(whole))
 
         def variance(x: Any) -> Array:
-            squares = each(x, lambda count: count * count)
+            squares = map_cells(x, lambda count: count * count)
             line = contract(x, -2 * trigamma(whole), trigamma(self.a) - trigamma(whole))
             return line + contract(squares, trigamma(self.b) - trigamma(whole), 0 * self.a)
 
@@ -129,8 +124,10 @@ class BetaGeometric(AbstractIndependent):
 
         def third(x: Any) -> Array:
             line = contract(x, -3 * whole, tetragamma(self.a) - whole)
-            squares = contract(each(x, lambda count: count * count), -3 * whole, 0 * whole)
-            return line + squares + contract(each(x, lambda count: count * count * count), third_b - whole, 0 * whole)
+            squares = contract(map_cells(x, lambda count: count * count), -3 * whole, 0 * whole)
+            return (
+                line + squares + contract(map_cells(x, lambda count: count * count * count), third_b - whole, 0 * whole)
+            )
 
         return self._cumulant(third, 3, x)
 

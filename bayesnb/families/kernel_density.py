@@ -46,7 +46,14 @@ import numpy as np
 import scipy.special as sp
 from scipy import sparse
 
-from .._kernel_sums import (
+from ..base import AbstractConjugate
+from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
+from ..core.pytrees import pytree
+from ..core.random import Key
+from ..core.special import LOG_2PI, namespace, square
+from ..core.supports import CELLS, REAL, Field, declare
+from ..statistics import Sample, one_hot
+from ..sums.kernels import (
     MESH,
     NODES,
     blockwise,
@@ -65,13 +72,6 @@ from .._kernel_sums import (
     traced_product,
     traced_products,
 )
-from .._pytree import pytree
-from .._random import Key
-from .._special import LOG_2PI, namespace, square
-from .._support import CELLS, REAL, Field, declare
-from .._typing import Array, Float, Int, Real, Sparse, Theta
-from ..base import AbstractConjugate
-from ..statistics import Sample, one_hot
 
 
 class _Grid(NamedTuple):

@@ -12,16 +12,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._gaussian_sums import log_normal_sum
-from .._pytree import pytree
-from .._random import Key, normal
-from .._rows import made_dense, over_classes, own_cells, rest, without_own
-from .._special import LOG_2PI, log_normal, namespace, square
-from .._support import AMOUNT, COUNT, REAL, Cells, Field, declare
-from .._typing import Array, Float, Real, Sparse, Theta
 from ..base import AbstractConjugate, observed
-from ..exact import ExactSum, moment_sums
+from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..core.exact import ExactSum, moment_sums
+from ..core.pytrees import pytree
+from ..core.random import Key, normal
+from ..core.special import LOG_2PI, log_normal, namespace, square
+from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
 from ..statistics import Moments
+from ..sums.gaussian import log_normal_sum
+from ..sums.rows import downdate, leave_one_out_table, made_dense, sum_over_cells, sum_over_features
 
 
 @pytree
@@ -105,11 +105,11 @@ class KnownVarianceNormal(AbstractConjugate):
         """log_predictive without row i: κ' = κ − w and m' = m − w(x − m)/κ' in the classes where it has weight w."""
 
         def cell(x: Array, w: Array, m: Array, kappa: Array, variance: Array) -> Array:
-            left = rest(kappa, w)
+            left = downdate(kappa, w)
             return log_normal(kappa / left * (x - m), 0 * m, xp.sqrt(variance * (1 + 1 / left)))
 
         xp = namespace(x, r, self.m)
-        return without_own(self.log_predictive, own_cells(cell), x, r, self.m, self.kappa, self.variance)
+        return leave_one_out_table(self.log_predictive, sum_over_cells(cell), x, r, self.m, self.kappa, self.variance)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
@@ -136,7 +136,7 @@ class KnownVarianceNormal(AbstractConjugate):
             return 0.5 / kappa**2 + square((x - m) / namespace(variance).sqrt(variance)) / kappa
 
         fields = self.m, self.kappa, self.variance
-        return over_classes(mean, x, *fields), over_classes(spread, x, *fields)
+        return sum_over_features(mean, x, *fields), sum_over_features(spread, x, *fields)
 
     def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """−Σ_j 1/κ³ + 3δ²/(κ²σ²), δ = x − m: κ(x − μ)²/σ² is a noncentral χ² with one degree of freedom."""
@@ -144,7 +144,7 @@ class KnownVarianceNormal(AbstractConjugate):
         def third(x: Array, m: Array, kappa: Array, variance: Array) -> Array:
             return -(1 / kappa**3) - 3 * square((x - m) / namespace(variance).sqrt(variance)) / kappa**2
 
-        return over_classes(third, x, self.m, self.kappa, self.variance)
+        return sum_over_features(third, x, self.m, self.kappa, self.variance)
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """μ = m + z √(σ²/κ)."""

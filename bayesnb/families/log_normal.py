@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from .._pytree import pytree
-from .._random import Key, inverse_gamma, normal, split
-from .._special import LOG_2PI, digamma, gammaln, log_normal, log_rising, log_student_t, namespace, square, trigamma
-from .._support import AMOUNT, COUNT, REAL, Cells, Field, declare
-from .._typing import Array, Float, Real, Theta
 from ..base import observed
+from ..core.arrays import Array, Float, Real, Theta
+from ..core.pytrees import pytree
+from ..core.random import Key, inverse_gamma, normal, split
+from ..core.special import LOG_2PI, digamma, gammaln, log_normal, log_rising, log_student_t, namespace, square, trigamma
+from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
 from ..independent import AbstractIndependent, downdate
 from ..statistics import Moments
 

@@ -15,29 +15,29 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from .._long_rows import is_long, log_coefficient_of_short, log_polya, with_long_rows
-from .._pytree import pytree
-from .._random import Key, log_dirichlet
-from .._rows import (
+from ..base import AbstractConjugate, as_jax
+from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..core.exact import ExactSum, sums_of_cells
+from ..core.pytrees import pytree
+from ..core.random import Key, log_dirichlet
+from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
+from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
+from ..statistics import Counts, by_class
+from ..sums.long_rows import is_long, log_coefficient_of_short, log_polya, with_long_rows
+from ..sums.rows import (
     as_counts,
-    each,
+    downdate,
+    leave_one_out_table,
     log_coefficient,
     log_falling_sum,
     log_rising_cells,
+    map_cells,
     matmul,
-    own_cells,
     put_log_rising_without,
-    rest,
     row_totals,
+    sum_over_cells,
     unit_labels,
-    without_own,
 )
-from .._special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
-from .._support import COUNT, GIVEN_TOTALS, Cells, Field, declare
-from .._typing import Array, Float, Real, Sparse, Theta
-from ..base import AbstractConjugate, as_jax
-from ..exact import ExactSum, sums_of_cells
-from ..statistics import Counts, by_class
 
 
 @pytree
@@ -55,7 +55,7 @@ class DirichletMultinomial(AbstractConjugate):
     fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
     cells_ = Cells("counts", sparse=True, measure=GIVEN_TOTALS)
     parameters = ("log_theta",)
-    blank = 0.0
+    missing_value = 0.0
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
@@ -110,7 +110,7 @@ class DirichletMultinomial(AbstractConjugate):
 
     def log_loo_score(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """`log_score` with α − wx for α in the classes where the row has weight w."""
-        rising = own_cells(lambda x, w, alpha: log_rising_cells(rest(alpha, w * x), x))
+        rising = sum_over_cells(lambda x, w, alpha: log_rising_cells(downdate(alpha, w * x), x))
 
         def own(x: Any, w: Array, alpha: Array) -> Array:
             length, found = row_totals(x), None
@@ -118,16 +118,16 @@ class DirichletMultinomial(AbstractConjugate):
                 found = log_falling_sum(x, alpha)
             if found is None:
                 found = rising(x, w, alpha)
-            return found - log_rising(rest(alpha.sum(), w[:, 0] * length), length)
+            return found - log_rising(downdate(alpha.sum(), w[:, 0] * length), length)
 
         x = as_counts(x)
         if sparse.issparse(x) and (y := unit_labels(r, x.nnz * len(self.alpha))) is not None:
             table, length = self.log_score(x), row_totals(x)
             if not is_long(x, length).any() and put_log_rising_without(table, x, y, self._alpha):
-                own_length = log_rising(rest(self.alpha.sum(-1)[y], length), length)
+                own_length = log_rising(downdate(self.alpha.sum(-1)[y], length), length)
                 table[np.arange(len(y)), y] -= own_length
                 return table
-        return without_own(self.log_score, with_long_rows(own), x, r, self.alpha)
+        return leave_one_out_table(self.log_score, with_long_rows(own), x, r, self.alpha)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: α − wx for α in the classes where the row has weight w."""
@@ -160,7 +160,7 @@ class DirichletMultinomial(AbstractConjugate):
         """Σ_j x_j^k ψ_{k−1}(α_j) − L^k ψ_{k−1}(A)."""
         polygamma = (digamma, trigamma, tetragamma)[order - 1]
         power = (lambda count: count, lambda count: count * count, lambda count: count * count * count)[order - 1]
-        powers = x if order == 1 else each(x, power)
+        powers = x if order == 1 else map_cells(x, power)
         return matmul(powers, polygamma(self.alpha)) - power(length) * polygamma(self.alpha.sum(-1))
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:

@@ -12,11 +12,11 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from .._pytree import pytree
-from .._special import namespace
-from .._typing import Array, Float, Int, Real, Sparse, Theta
 from ..base import AbstractConjugate, as_jax
-from ..exact import ExactSum
+from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
+from ..core.exact import ExactSum
+from ..core.pytrees import pytree
+from ..core.special import namespace
 
 
 def _of_inner(name: str) -> Any:
@@ -43,7 +43,7 @@ class OneClass(AbstractConjugate):
     inner = _of_inner("inner")
     only_class = property(lambda self: self.k, doc="k.")
     parameters = _of_inner("parameters")
-    blank = _of_inner("blank")
+    missing_value = _of_inner("missing_value")
     fields_ = _of_inner("fields_")
     cells_ = _of_inner("cells_")
     names_ = _of_inner("names_")
@@ -118,5 +118,5 @@ class OneClass(AbstractConjugate):
         y = jnp.asarray(y)
         if x is not None:
             x = as_jax(x.toarray() if sparse.issparse(x) else x)
-            x = namespace(x).where((y == self.k)[:, None], x, self.block.blank)
+            x = namespace(x).where((y == self.k)[:, None], x, self.block.missing_value)
         self.block.model(x, jnp.zeros_like(y))

@@ -12,22 +12,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._long_counts import cumulants_by_row, log_negative_binomial, poisson_cumulants, where_long, with_long_cells
-from .._pytree import pytree
-from .._random import Key, log_gamma
-from .._rows import (
-    contract,
-    each,
-    log_rising_cells,
-    log_rising_sum,
-    row_totals,
-)
-from .._special import digamma, gammaln, log_floor, log_rising, namespace, tetragamma, trigamma
-from .._support import COUNT, Cells, Field, declare
-from .._typing import Array, Float, Real, Sparse, Theta
 from ..base import observed
+from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..core.pytrees import pytree
+from ..core.random import Key, log_gamma
+from ..core.special import digamma, gammaln, log_floor, log_rising, namespace, tetragamma, trigamma
+from ..core.supports import COUNT, Cells, Field, declare
 from ..independent import AbstractIndependent
 from ..statistics import Totals
+from ..sums.long_counts import cumulants_by_row, log_negative_binomial, poisson_cumulants, where_long, with_long_cells
+from ..sums.rows import contract, log_rising_cells, log_rising_sum, map_cells, row_totals
 
 
 @pytree
@@ -124,7 +118,7 @@ class GammaPoisson(AbstractIndependent):
             return contract(x, digamma(self.a) - xp.log(self.b), -rate) + _log_base(x)[:, None]
 
         def variance(x: Any) -> Array:
-            squares = each(x, lambda count: count * count)
+            squares = map_cells(x, lambda count: count * count)
             return contract(x, -2 / self.b, rate / self.b) + contract(squares, trigamma(self.a), 0 * self.a)
 
         return self._cumulant(mean, 1, x), self._cumulant(variance, 2, x)
@@ -137,7 +131,7 @@ class GammaPoisson(AbstractIndependent):
         """Σ_j x³ ψ₂(a) − 2a/b³ + 3x/b²."""
 
         def third(x: Any) -> Array:
-            cubes = each(x, lambda count: count * count * count)
+            cubes = map_cells(x, lambda count: count * count * count)
             line = contract(x, 3 / self.b / self.b, -2 * self.a / self.b / self.b / self.b)
             return line + contract(cubes, tetragamma(self.a), 0 * self.a)
 
@@ -193,6 +187,6 @@ class GammaPoisson(AbstractIndependent):
 def _log_base(x: Any) -> Array:
     """−Σ_j log x_ij! over the observed cells, (n,)."""
     if sparse.issparse(x):
-        return -row_totals(each(x, lambda count: gammaln(count + 1.0)))
+        return -row_totals(map_cells(x, lambda count: gammaln(count + 1.0)))
     xp = namespace(x)
     return -gammaln(xp.where(xp.isnan(x), 0, x) + 1).sum(1)

@@ -14,11 +14,12 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from .._gaussian_sums import log_normal_sum, log_student_sum, log_student_without, put_log_ratios
-from .._pytree import pytree
-from .._random import Key, inverse_gamma, normal, split
-from .._rows import made_dense, over_classes, rest, shared_weight, unit_labels, without_own
-from .._special import (
+from ..base import AbstractConjugate, observed
+from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
+from ..core.exact import ExactSum, moment_sums
+from ..core.pytrees import pytree
+from ..core.random import Key, inverse_gamma, normal, split
+from ..core.special import (
     LOG_2PI,
     digamma,
     gammaln,
@@ -29,11 +30,10 @@ from .._special import (
     square,
     trigamma,
 )
-from .._support import AMOUNT, COUNT, REAL, Cells, Field, declare
-from .._typing import Array, Float, Int, Real, Sparse, Theta
-from ..base import AbstractConjugate, observed
-from ..exact import ExactSum, moment_sums
+from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
 from ..statistics import Moments
+from ..sums.gaussian import log_normal_sum, log_student_sum, log_student_without, put_log_ratios
+from ..sums.rows import downdate, leave_one_out_table, made_dense, shared_weight, sum_over_features, unit_labels
 
 
 @pytree
@@ -137,7 +137,7 @@ class PooledNormalInverseGamma(AbstractConjugate):
         weights = r.toarray() if sparse.issparse(r) else r
 
         def energy(x: Array, w: Array, m: Array, kappa: Array) -> Array:
-            return 0.5 * w * kappa / rest(kappa, w) * square(x - m)
+            return 0.5 * w * kappa / downdate(kappa, w) * square(x - m)
 
         taken: Any = 0.0 * x
         for k, w in enumerate(weights.T):
@@ -147,12 +147,12 @@ class PooledNormalInverseGamma(AbstractConjugate):
                 taken[rows] += cells
             else:
                 taken = taken + cells
-        a = rest(self.a, shared_weight(weights.sum(1, keepdims=True)) / 2)
-        b = rest(self.b, taken)
+        a = downdate(self.a, shared_weight(weights.sum(1, keepdims=True)) / 2)
+        b = downdate(self.b, taken)
 
         def own(rows: Array, w: Array, m: Array, kappa: Array) -> Array:
             x, a, b = xp.moveaxis(rows, 1, 0)
-            left = rest(kappa, w)
+            left = downdate(kappa, w)
             u = kappa / left * (x - m) / xp.sqrt(2 * b * (1 + 1 / left))
             return xp.where(xp.isnan(x), 0, -0.5 * xp.log1p(1 / left) - (a + 0.5) * log1p_square(u)).sum(1)
 
@@ -162,11 +162,11 @@ class PooledNormalInverseGamma(AbstractConjugate):
 
         shared = xp.where(xp.isnan(x), 0, log_rising(a, 0.5) - 0.5 * (LOG_2PI + xp.log(b))).sum(1, keepdims=True)
         rows = xp.stack([x, xp.broadcast_to(a, x.shape), b], 1)
-        return shared + without_own(predictive, own, rows, weights, self.m, self.kappa)
+        return shared + leave_one_out_table(predictive, own, rows, weights, self.m, self.kappa)
 
     def _log_loo_of_units(self, x: Real[np.ndarray, "n d"], y: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n c"]:
         """`log_loo` of many rows with one class each and weight 1."""
-        left, fewer = rest(self.kappa, 1.0), np.broadcast_to(rest(self.a, 0.5), self.m.shape)
+        left, fewer = downdate(self.kappa, 1.0), np.broadcast_to(downdate(self.a, 0.5), self.m.shape)
         own = np.sqrt(0.5 * self.kappa / left / self.b)
         scale = np.sqrt(self.b) * np.sqrt((1 + 1 / self.kappa) / fewer)
         table = log_student_without(x, y, 2 * fewer, self.m, scale, own)
@@ -203,7 +203,7 @@ class PooledNormalInverseGamma(AbstractConjugate):
             return 0.25 * (trigamma(a) + a * square(u) - 2 * u + 2 / kappa**2 + 4 * a * u / kappa)
 
         fields = self.m, self.kappa, self.a, self.b
-        return over_classes(mean, x, *fields), over_classes(variance, x, *fields)
+        return sum_over_features(mean, x, *fields), sum_over_features(variance, x, *fields)
 
     def degrees_of_freedom(self) -> float:
         """2a, the least of all features: pseudo-rows behind the parameter that the classes share."""

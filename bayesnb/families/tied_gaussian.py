@@ -15,13 +15,14 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from .._pytree import pytree
-from .._random import Key, normal, split
-from .._rows import rest
-from .._special import LOG_2PI, digamma, log_rising, namespace, square, trigamma
-from .._support import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare
-from .._typing import Array, Float, Int, Real, Sparse, Theta
-from .._wishart import (
+from ..base import AbstractConjugate, as_jax
+from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
+from ..core.exact import ExactSum, product_sums
+from ..core.pytrees import pytree
+from ..core.random import Key, normal, split
+from ..core.special import LOG_2PI, digamma, log_rising, namespace, square, trigamma
+from ..core.supports import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare
+from ..core.wishart import (
     LOG_PI,
     InverseWishartMarginal,
     distances,
@@ -35,9 +36,8 @@ from .._wishart import (
     log_multigamma_ratio,
     log_multivariate_t,
 )
-from ..base import AbstractConjugate, as_jax
-from ..exact import ExactSum, product_sums
 from ..statistics import Scatter
+from ..sums.rows import downdate
 
 
 @pytree
@@ -65,7 +65,7 @@ class TiedNormalInverseWishart(AbstractConjugate):
         S=Field(POSITIVE_DEFINITE, ("feature", "feature")),
     )
     parameters = ("mu", "covariance")
-    blank = None
+    missing_value = None
     couples_classes = True
 
     def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Scatter:
@@ -134,13 +134,13 @@ class TiedNormalInverseWishart(AbstractConjugate):
         c, d = self.m.shape
         xp = namespace(x, r, self.m)
         w = r.toarray() if sparse.issparse(r) else r
-        left = rest(self.kappa, w)
+        left = downdate(self.kappa, w)
         factor = xp.linalg.cholesky(self.S)
         z = (x[:, None] - self.m) @ xp.linalg.inv(factor).T  # (n, c, d)
         table, shrunk = z @ z.swapaxes(-1, -2), xp.ones_like(z[:, 0, 0])
         for k in range(c):
             g, column = w[:, k] * self.kappa[k] / left[:, k], table[:, :, k]
-            kept = rest(xp.ones_like(g), g * column[:, k])
+            kept = downdate(xp.ones_like(g), g * column[:, k])
             table = table + (g / kept)[:, None, None] * column[:, :, None] * column[:, None, :]
             shrunk = shrunk * kept
         nu = (self.nu - w.sum(1))[:, None]

@@ -1,7 +1,7 @@
 """The sums over many rows as plain loops, compiled by numba when there is so much work that NumPy would take longer.
 
 Each loop stands for a formula elsewhere in the package, which is its slow twin in the tests: the function that a page
-calls decides between the two by the work at hand. Loops release Python's lock and run in the threads of `_parallel`,
+calls decides between the two by the work at hand. Loops release Python's lock and run in the threads of `core.threads`,
 a slice of rows each. A module of loops imports numba, and is imported where it is used.
 """
 
@@ -9,7 +9,7 @@ import functools
 
 import numpy as np
 
-from .._parallel import repeats
+from ..core.threads import n_sibling_tasks
 
 WORTH = 1 << 23  # cells times classes from which on loops are loaded, eight for a cell of a fit: NumPy takes some 20 ms
 _TYPES = {"float64", "float32", "int64", "uint8"}  # of cells; every other one would be compiled too
@@ -27,7 +27,7 @@ def available() -> bool:
 
 def worth(work: int) -> bool:
     """Whether compiled loops should do some work, in cells times classes, of which this is one of several pieces."""
-    return repeats() * work >= WORTH and available()
+    return n_sibling_tasks() * work >= WORTH and available()
 
 
 def contiguous(x: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Scalar
+from ..core.arrays import Scalar
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from scipy import stats
 
-from .._wishart import InverseWishartMarginal
+from ..core.wishart import InverseWishartMarginal
 from ._common import column, feature_name
 
 

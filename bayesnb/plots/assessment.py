@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import signal, stats
 
-from .._typing import Scalar
+from ..core.arrays import Scalar
 from ._common import (
     Drawn,
     check_level,

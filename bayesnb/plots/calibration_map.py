@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Scalar
 from ..analysis import _maps
+from ..core.arrays import Scalar
 from ._common import check_level, colour, ink, intervals, line, list_down, new_axes
 
 

@@ -7,8 +7,8 @@ import jax
 import numpy as np
 from scipy import sparse
 
-from .._random import generator
-from .._typing import Scalar
+from ..core.arrays import Scalar
+from ..core.random import generator
 from ..naive_bayes import CLASS
 from ._common import (
     Drawn,
@@ -175,13 +175,13 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
 
 def _there(block: Any, x: np.ndarray) -> np.ndarray:
     """Places of a row (1, d) that hold something."""
-    blank = block.blank
+    blank = block.missing_value
     return np.arange(x.shape[1]) if blank is None else np.flatnonzero(~np.isnan(x[0]) & (x[0] != blank))
 
 
 def _alone(block: Any, theta: Any, x: np.ndarray, at: np.ndarray) -> np.ndarray:
     """log p(x_j | c), or log p(x_j | c, θ), of single features of a row (1, d): (…, m, c)."""
-    if block.blank is None:  # rows are complete: the marginal of each feature
+    if block.missing_value is None:  # rows are complete: the marginal of each feature
         tables = []
         for j in at:
             own = np.array([j])
@@ -193,7 +193,7 @@ def _alone(block: Any, theta: Any, x: np.ndarray, at: np.ndarray) -> np.ndarray:
     tables = []
     for start in range(0, max(len(at), 1), step):
         some = at[start : start + step]
-        rows = np.full((len(some), x.shape[1]), block.blank)
+        rows = np.full((len(some), x.shape[1]), block.missing_value)
         rows[np.arange(len(some)), some] = x[0, some]
         tables.append(block.log_predictive(rows) if theta is None else block.log_likelihood(theta, rows))
     return np.concatenate(tables, -2)

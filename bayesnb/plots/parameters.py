@@ -8,8 +8,8 @@ import numpy as np
 from scipy import stats
 from scipy.optimize import minimize_scalar
 
-from .._typing import Scalar
 from ..base import to_sites
+from ..core.arrays import Scalar
 from ..naive_bayes import NaiveBayes
 from ._common import (
     Drawn,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Scalar
+from ..core.arrays import Scalar
 from ._common import (
     Drawn,
     class_index,

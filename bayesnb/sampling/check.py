@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from .._random import generator
+from ..core.random import generator
 from .exact_rows import identity_row, mode_row
 from .held_out import average_joint, quality, split_halves, take_rows, widest_intervals
 from .problem import Problem, choose, count_features, rows_at, sub_problem

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._pytree import leaves, map_leaves
+from ..core.pytrees import leaves, map_leaves
 from ..naive_bayes import Statistics
 
 _ROUNDING = 1e-13  # of a weight, a total or a square, below which nothing is left of it

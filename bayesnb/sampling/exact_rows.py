@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import optimize
 
-from .._typing import Theta
+from ..core.arrays import Theta
 from ..naive_bayes import NaiveBayes
 from .nuts import Model, unconstrained
 from .problem import Problem

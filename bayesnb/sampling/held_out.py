@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
-from .._special import log_normalize
+from ..core.special import log_normalize
 from ..naive_bayes import NaiveBayes, Rows
 from .report import Interval, Quality
 

@@ -25,10 +25,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, ndtri
 
-from .._random import generator
-from .._special import log_floor
-from .._typing import Bool, Float, Scalar
 from ..base import AbstractConjugate
+from ..core.arrays import Bool, Float, Scalar
+from ..core.random import generator
+from ..core.special import log_floor
 from ..naive_bayes import NaiveBayes, Rows
 from .log_joint_moments import pearson_iii, sixth_of_skewness
 from .points import log_joint_points, log_probability_draws, row_groups, table_shape

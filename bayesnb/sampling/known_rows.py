@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from .._rows import is_missing_free
-from .._typing import Sparse
+from ..core.arrays import Sparse
 from ..naive_bayes import Rows, Statistics
 from ..statistics import Moments, class_totals
+from ..sums.rows import is_missing_free
 
 
 def check_known(estimator: Any, rows: Rows, r: Sparse) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, ndtri
 
-from .._typing import Bool, Float, Int
+from ..core.arrays import Bool, Float, Int
 from ..naive_bayes import NaiveBayes, Rows
 
 _TAILS = 0.2  # excess kurtosis of ℓ_1 − ℓ_0 beyond that of its Pearson III variable: two dimensions from there on

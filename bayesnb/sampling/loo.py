@@ -33,13 +33,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from .._parallel import in_order
-from .._pytree import leaves
-from .._rows import slices
-from .._support import AMOUNT, COUNT, undefined
-from .._typing import Sparse
+from ..core.arrays import Sparse
+from ..core.pytrees import leaves
+from ..core.supports import AMOUNT, COUNT, undefined
+from ..core.threads import in_order
 from ..naive_bayes import NaiveBayes, Rows, Statistics
 from ..statistics import Scatter, one_hot
+from ..sums.rows import slices
 from .complements import complements, remaining, stack, take
 from .copies import copies as copies
 from .known_rows import check_known

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._special import log_normalize
-from .._typing import Float, Shaped
+from ..core.arrays import Float, Shaped
+from ..core.special import log_normalize
 from ..naive_bayes import Rows
 
 

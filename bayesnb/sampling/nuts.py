@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._typing import Theta
+from ..core.arrays import Theta
 from ..naive_bayes import NaiveBayes
 
 Model = Callable[[], None]

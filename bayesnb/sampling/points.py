@@ -7,8 +7,8 @@ import jax
 import numpy as np
 from scipy.special import ndtri
 
-from .._special import log_normalize
-from .._typing import Float, Int
+from ..core.arrays import Float, Int
+from ..core.special import log_normalize
 from ..naive_bayes import NaiveBayes, Rows, row_slices
 from .log_joint_moments import LogJointMoments
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from .._random import categorical, generator
-from .._special import log_normalize
+from ..core.random import categorical, generator
+from ..core.special import log_normalize
 from ..naive_bayes import NaiveBayes, Parameters, Rows
 from .nuts import pilot_draws, run_chains, start_points
 from .to_arviz import as_arviz, dataset

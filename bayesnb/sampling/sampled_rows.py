@@ -4,8 +4,8 @@ import numpy as np
 from scipy import stats
 from scipy.special import logsumexp
 
-from .._special import log_normalize
-from .._typing import Theta
+from ..core.arrays import Theta
+from ..core.special import log_normalize
 from ..naive_bayes import NaiveBayes, Rows
 from .nuts import last_states, pilot_draws, run_chains, start_points
 from .problem import Problem, count_features, size_text
@@ -117,7 +117,7 @@ def thin(problem: Problem, rows: Rows, rng: np.random.Generator) -> Rows:
     for name, x in rows.items():
         out = rng.random(x.shape) >= 5 / total
         out[::2] = False
-        blank = problem.prior.blocks[name].blank
+        blank = problem.prior.blocks[name].missing_value
         thinned[name] = x if blank is None else np.where(out, blank, x)
     return thinned
 

@@ -5,7 +5,7 @@ Provisional: a later release may change names and signatures.
 
 from typing import TYPE_CHECKING
 
-from .._lazy import by_name
+from ..core.lazy import by_name
 
 if TYPE_CHECKING:
     from .checking import BrokenLaw as BrokenLaw

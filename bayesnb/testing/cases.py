@@ -10,8 +10,8 @@ import jax
 import numpy as np
 from numpyro.infer.util import log_density
 
-from .._typing import Scalar
 from ..base import AbstractConjugate
+from ..core.arrays import Scalar
 from ..families import DirichletClasses
 from ..naive_bayes import NaiveBayes, Statistics
 from ..statistics import one_hot

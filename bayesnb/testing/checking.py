@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._support import GIVEN_TOTALS, Field
 from ..base import AbstractConjugate
+from ..core.supports import GIVEN_TOTALS, Field
 from . import laws, twin_laws
 from .cases import C, Family, counts, positive, reals, spread
 

@@ -182,7 +182,7 @@ def a_row_of_no_weight_is_predicted_by_all_others(family: Family) -> None:
 def a_row_that_is_nearly_all_there_is_leaves_finite_numbers(family: Family) -> None:
     """Its class has a prior that is lost in rounding beside it; a covariance has to stay one."""
     this = case(family)
-    tiny = jax.tree.map(lambda leaf: (1e-25 if this.block.blank is not None else 1e-14) * leaf, this.prior)
+    tiny = jax.tree.map(lambda leaf: (1e-25 if this.block.missing_value is not None else 1e-14) * leaf, this.prior)
     low = {name: getattr(this.block, name) for name in ("kappa", "nu") if name in this.block.fields_}
     prior = NaiveBayes(this.prior.classes, {"x": replace(tiny.blocks["x"], **low)})
     if not all(field.fitted for field in this.block.fields_.values()):  # constants stay what they are

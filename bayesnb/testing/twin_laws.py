@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.stats as st
 
-from .._special import namespace
 from ..base import as_jax, from_sites, to_sites
+from ..core.special import namespace
 from ..families import DirichletClasses
 from ..naive_bayes import NaiveBayes
 from .cases import C, Family, assert_same, case, cast, close, jitted, log_joint, require

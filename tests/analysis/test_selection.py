@@ -16,10 +16,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bayesnb import CategoricalNB, datasets
-from bayesnb._special import most_probable
 from bayesnb.analysis import _selection_rows, _selection_sets
 from bayesnb.analysis.binning import EqualWidthBinner
 from bayesnb.analysis.selection import ForwardSelection, select_features
+from bayesnb.core.special import most_probable
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 
 import bayesnb
 from bayesnb import drop_in, families
-from bayesnb._special import most_probable
+from bayesnb.core.special import most_probable
 from bayesnb.estimators import (
     BernoulliNB,
     CategoricalNB,

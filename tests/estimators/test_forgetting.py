@@ -28,8 +28,8 @@ from bayesnb import (
     PoissonNB,
     drop_in,
 )
-from bayesnb._pytree import leaves
-from bayesnb.exact import ExactSum, moment_sums, product_sums
+from bayesnb.core.exact import ExactSum, moment_sums, product_sums
+from bayesnb.core.pytrees import leaves
 from bayesnb.naive_bayes import Statistics
 from bayesnb.statistics import one_hot
 

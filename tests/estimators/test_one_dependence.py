@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bayesnb
 from bayesnb import CategoricalNB, EqualWidthBinner, OneDependenceNB
-from bayesnb._stacking import stacked_weights
+from bayesnb.core.stacking import stacked_weights
 from bayesnb.one_dependence import BLOCK, OneDependence
 from bayesnb.statistics import one_hot
 

@@ -28,7 +28,7 @@ from bayesnb import (
     count_parameters,
 )
 from bayesnb import families as fam
-from bayesnb._support import checked_prior
+from bayesnb.core.supports import checked_prior
 from bayesnb.families.classes import DirichletClasses, FixedClasses
 
 from ..estimators_table import mostly_slow

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats as st
 
-from bayesnb._wishart import InverseWishartMarginal, inverse_wishart, log_det_gain
+from bayesnb.core.wishart import InverseWishartMarginal, inverse_wishart, log_det_gain
 from bayesnb.families import (
     NormalInverseGamma,
     NormalInverseWishart,

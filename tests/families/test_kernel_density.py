@@ -11,11 +11,11 @@ import scipy.stats as st
 from numpyro.infer.util import log_density
 from scipy.special import logsumexp
 
-from bayesnb import _kernel_sums
 from bayesnb.families import DirichletClasses, KernelDensity
 from bayesnb.naive_bayes import NaiveBayes
 from bayesnb.sampling.nuts import run_chains, start_points
 from bayesnb.statistics import Sample, one_hot
+from bayesnb.sums import kernels as _kernel_sums
 from bayesnb.testing import laws, twin_laws
 
 from ..laws import C, Case, Family, assert_same, case, cast, jitted, log_joint, reals
@@ -93,7 +93,7 @@ def test_draws_follow_their_marginals(source: str) -> None:
 # --- the density ----------------------------------------------------------------------------------------------------
 
 
-def own_cells(this: Case, k: int, j: int) -> np.ndarray:
+def sum_over_cells(this: Case, k: int, j: int) -> np.ndarray:
     """Observed cells of a class in a feature, as they come."""
     x = this.x[this.y == k, j]
     return x[~np.isnan(x)]
@@ -107,7 +107,7 @@ def test_density_is_scipys() -> None:
     for s, k, j in np.ndindex(2, *block.shape):
         x = np.full((15, block.shape[1]), np.nan)  # one feature alone
         x[:, j] = grid
-        cells, h = own_cells(this, k, j), np.exp(theta["log_bandwidth"][s, k, j])
+        cells, h = sum_over_cells(this, k, j), np.exp(theta["log_bandwidth"][s, k, j])
         want = st.gaussian_kde(cells, h / cells.std(ddof=1)).logpdf(grid)
         np.testing.assert_allclose(block.log_likelihood(theta, x)[s, :, k], want, rtol=1e-10, atol=1e-10)
 

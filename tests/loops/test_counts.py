@@ -6,12 +6,12 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from bayesnb import BernoulliNB, loops
-from bayesnb._rows import contract, log_coefficient, log_rising_sum, matmul
 from bayesnb.estimators.bernoulli import binarized
 from bayesnb.families.bernoulli import BetaBernoulli
 from bayesnb.families.categorical import DirichletCategorical
 from bayesnb.families.multinomial import DirichletMultinomial
 from bayesnb.statistics import by_class, one_hot, sums_whole_cells
+from bayesnb.sums.rows import contract, log_coefficient, log_rising_sum, matmul
 
 
 @pytest.fixture

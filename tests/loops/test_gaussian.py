@@ -4,10 +4,10 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from bayesnb import _gaussian_sums as sums
 from bayesnb import loops, naive_bayes
-from bayesnb._rows import over_classes
-from bayesnb._special import log_normal, log_student_t
+from bayesnb.core.special import log_normal, log_student_t
+from bayesnb.sums import gaussian as sums
+from bayesnb.sums.rows import sum_over_features
 
 C, D = 3, 37  # one product of 32 factors and a rest
 
@@ -39,8 +39,8 @@ def a_case(seed, *, df, missing, far=0.0, unit=1.0):
 @pytest.mark.parametrize("df", ["equal", "by class", "single", "firm", "firm and single"])
 def test_student(df, missing, far, form):
     x, freedom, loc, scale = a_case(1, df=df, missing=missing, far=far)
-    direct = over_classes(lambda x, loc, scale, df: log_student_t(x, df, loc, scale), x, loc, scale, freedom)
-    size = over_classes(lambda x, loc, scale, df: abs(log_student_t(x, df, loc, scale)), x, loc, scale, freedom)
+    direct = sum_over_features(lambda x, loc, scale, df: log_student_t(x, df, loc, scale), x, loc, scale, freedom)
+    size = sum_over_features(lambda x, loc, scale, df: abs(log_student_t(x, df, loc, scale)), x, loc, scale, freedom)
     found = sums.log_student_sum(x, freedom, loc, scale)
     assert found.shape == (150, C)
     assert (abs(found - direct) <= 1e-14 * size).all()
@@ -54,8 +54,8 @@ def test_normal(missing, unit, far, form):
     x, _, loc, scale = a_case(2, df="equal", missing=missing, unit=unit)
     x[:3] += far
     with np.errstate(over="ignore"):  # as `NaiveBayes` has it
-        direct = over_classes(log_normal, x, loc, scale)
-        size = over_classes(lambda *cell: abs(log_normal(*cell)), x, loc, scale)
+        direct = sum_over_features(log_normal, x, loc, scale)
+        size = sum_over_features(lambda *cell: abs(log_normal(*cell)), x, loc, scale)
         found = sums.log_normal_sum(x, loc, scale)
     assert np.isfinite(found).all()
     assert (abs(found - direct) <= 1e-14 * size).all()
@@ -64,7 +64,7 @@ def test_normal(missing, unit, far, form):
 @pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e308])
 def test_scales_at_the_ends_of_the_range(scale, form):
     x, loc = np.array([[0.0, scale], [scale, -0.0], [np.nan, scale]]), np.zeros((2, 2))
-    direct = over_classes(log_normal, x, loc, np.full((2, 2), scale))
+    direct = sum_over_features(log_normal, x, loc, np.full((2, 2), scale))
     np.testing.assert_allclose(sums.log_normal_sum(x, loc, np.full((2, 2), scale)), direct, rtol=1e-14)
 
 
@@ -74,7 +74,7 @@ def test_any_type_and_layout_of_rows(dtype, layout, form):
     rng = np.random.default_rng(3)
     x = np.repeat(rng.integers(-9, 9, size=(40, 5)), 2, axis=0).astype(dtype)
     loc, scale = rng.normal(size=(C, 5)), rng.gamma(3, size=(C, 5))
-    direct = over_classes(log_normal, x.astype(float), loc, scale)
+    direct = sum_over_features(log_normal, x.astype(float), loc, scale)
     if layout == "F":
         x = np.asfortranarray(x)
     elif layout == "every other row":

@@ -10,7 +10,7 @@ import scipy.stats as st
 from sklearn.datasets import load_iris
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianNB
-from bayesnb._pytree import pytree
+from bayesnb.core.pytrees import pytree
 from bayesnb.families import (
     BetaBernoulli,
     DirichletClasses,

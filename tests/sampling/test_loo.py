@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.metrics import accuracy_score, log_loss
 
-from bayesnb import _kernel_sums, drop_in
+from bayesnb import drop_in
 from bayesnb.estimators import (
     BernoulliNB,
     CategoricalNB,
@@ -29,6 +29,7 @@ from bayesnb.sampling import loo as loo_module
 from bayesnb.sampling.loo import copies, loo
 from bayesnb.sampling.to_arviz import import_arviz
 from bayesnb.statistics import one_hot
+from bayesnb.sums import kernels as _kernel_sums
 
 from ..estimators_table import mostly_slow
 

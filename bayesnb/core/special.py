@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
-from ._typing import Array, Scalar
+from .arrays import Array, Scalar
 
 LOG_2PI = float(np.log(2 * np.pi))
 _TIE = 1e-10  # of the size of a log-probability: what rounding may leave between two that are equal

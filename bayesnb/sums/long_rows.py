@@ -22,18 +22,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ._rows import (
-    _only,
-    as_csr,
-    log_coefficient,
-    log_rising_lengths,
-    log_rising_sum,
-    rest,
-    row_totals,
-    slices,
-)
-from ._special import gammaln, namespace
-from ._typing import Array, Float, Real, Sparse
+from ..core.arrays import Array, Float, Real, Sparse
+from ..core.special import gammaln, namespace
+from .rows import _only, as_csr, downdate, log_coefficient, log_rising_lengths, log_rising_sum, row_totals, slices
 
 _LONG = 1 << 8  # events of a row from which digits are lost, where its cells have _FULL events and more on average
 _FULL = 64
@@ -106,7 +97,7 @@ def log_polya_without(x: Any, w: Array, alpha: Float[Array, " d"]) -> Float[Arra
     """
     rows = _stored(as_csr(x))
     weight = np.broadcast_to(w[:, 0], x.shape[0])
-    own = rest(alpha[rows.indices], np.repeat(weight, np.diff(rows.indptr)) * rows.data)
+    own = downdate(alpha[rows.indices], np.repeat(weight, np.diff(rows.indptr)) * rows.data)
     unseen = _unseen(rows, alpha)
     parts = [np.add.reduceat(np.append(piece, 0.0), rows.indptr[:-1]) for piece in _slices_of(own)]
     return _Cells(rows).log_rows(
@@ -258,7 +249,7 @@ Own = Callable[[Any, Array, Array], Array]
 
 
 def with_long_rows(own: Own) -> Own:
-    """The `own` of `without_own` for short rows, with `log_polya_without` for the long ones."""
+    """The `own` of `leave_one_out_table` for short rows, with `log_polya_without` for the long ones."""
 
     def wrapped(x: Any, w: Array, alpha: Array) -> Array:
         length = row_totals(x)

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from ._typing import Array, Int, Real, Sparse
+from ..core.arrays import Array, Int, Real, Sparse
 
 
 class PairTable:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ._random import Key, log_gamma, normal, split
-from ._special import gammaln, log1p_square, log_rising, namespace
-from ._typing import Array, Float, Value
+from .arrays import Array, Float, Value
+from .random import Key, log_gamma, normal, split
+from .special import gammaln, log1p_square, log_rising, namespace
 
 LOG_PI = float(np.log(np.pi))
 

@@ -3,7 +3,7 @@
 JAX takes longer to import than most models to fit, and fitting and predicting on the host needs none of it. But whoever
 hands one of our objects to `jax.jit` or `jax.tree.map` has to find its class registered, whichever package was imported
 first. So JAX is imported and told of all classes before such an object is in anybody's hands: when it is made, copied
-or unpickled, and when an estimator shows it. Only what is `kept_inside` an estimator is made without.
+or unpickled, and when an estimator shows it. Only what is `defer_jax_import` an estimator is made without.
 """
 
 import sys
@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from .core.registry import record
+from .registry import record
 
 Class = TypeVar("Class", bound=type)
 
@@ -30,18 +30,18 @@ def pytree(cls: Class) -> Class:
     """
 
     def new(cls: type, *args: Any, **kwargs: Any) -> Any:
-        tell_jax()
+        register_pytrees()
         return object.__new__(cls)
 
     cls.__new__ = new  # type: ignore[assignment]
     record(cls)
     _waiting.append(cls)
     if "jax" in sys.modules:
-        tell_jax()
+        register_pytrees()
     return cls
 
 
-def tell_jax() -> None:
+def register_pytrees() -> None:
     """Have JAX know all pytrees, for one is about to leave our hands; inside an estimator only if JAX is there."""
     if not _waiting or (_inside.get() and "jax" not in sys.modules):
         return
@@ -54,7 +54,7 @@ def tell_jax() -> None:
 
 
 @contextmanager
-def kept_inside() -> Iterator[None]:
+def defer_jax_import() -> Iterator[None]:
     """A stretch, or as a decorator a method, that gives no pytree away: JAX need not be there for those it makes."""
     token = _inside.set(True)
     try:

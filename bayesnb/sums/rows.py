@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
-from ._special import gammaln, in_chunks, log_rising, namespace
-from ._typing import Array, Float, Real, Scalar, Sparse, Value
-from .loops import contiguous, worth
+from ..core.arrays import Array, Float, Real, Scalar, Sparse, Value
+from ..core.special import gammaln, in_chunks, log_rising, namespace
+from ..loops import contiguous, worth
 
 _LARGEST = 32  # counts above are rare in text, and go through log Γ
 _MULTIPLIED = 256  # counts above do not go through loops, which multiply all factors
@@ -35,7 +35,7 @@ def matmul(x: Any, weights: Float[Array, "*s c d"]) -> Float[Array, "*s n c"]:
         return x @ weights.swapaxes(-1, -2)
     flat = weights.reshape(-1, weights.shape[-1])  # (s·c, d): one sparse product for all draws
     if x.format == "csr" and worth(x.nnz * len(flat)):
-        from .loops.counts import stored_product
+        from ..loops.counts import stored_product
 
         table = np.empty((x.shape[0], len(flat)))
         stored_product(x.indptr, x.indices, contiguous(x.data), contiguous(flat.T), table)
@@ -49,7 +49,7 @@ def contract(x: Any, slope: Float[Array, "*s c d"], level: Float[Array, "*s c d"
     """Σ_j over the observed cells of (x_ij · slope_cj + level_cj), for dense or sparse rows."""
     xp = namespace(x)
     if xp is np and not sparse.issparse(x) and slope.ndim == 2 and worth(x.size * len(slope)):
-        from .loops.counts import product
+        from ..loops.counts import product
 
         table = np.empty((len(x), len(slope)))
         product(contiguous(x), contiguous(slope), contiguous(np.broadcast_to(level, slope.shape)), table)
@@ -63,7 +63,9 @@ def contract(x: Any, slope: Float[Array, "*s c d"], level: Float[Array, "*s c d"
     return matmul(xp.where(seen, x, 0), slope) + matmul(seen.astype(level.dtype), level)
 
 
-def over_classes(f: Callable[..., Array], x: Real[Array, "n d"] | Sparse, *fields: Array) -> Float[Array, "*s n c"]:
+def sum_over_features(
+    f: Callable[..., Array], x: Real[Array, "n d"] | Sparse, *fields: Array
+) -> Float[Array, "*s n c"]:
     """Σ_j f(x_ij, *fields_cj) over the observed cells; fields are (…, c, d), their leading axes lead the result.
 
     On the host one class at a time, so that the temporaries stay as large as x.
@@ -93,7 +95,7 @@ def over_classes(f: Callable[..., Array], x: Real[Array, "n d"] | Sparse, *field
 
 
 def _over_stored(f: Callable[..., Array], x: Sparse, *fields: Array) -> Float[Array, "*s n c"]:
-    """`over_classes` of sparse rows: Σ_j f(0, …), once for all rows, and f(x_ij, …) − f(0, …) of the stored cells.
+    """`sum_over_features` of sparse rows: Σ_j f(0, …), once for all rows, and f(x_ij, …) − f(0, …) of the stored cells.
 
     Columns whose f(0, …) would not cancel are made dense, some rows at a time.
     """
@@ -111,7 +113,7 @@ def _over_stored(f: Callable[..., Array], x: Sparse, *fields: Array) -> Float[Ar
     if steep.any():
         thick, own = x.tocsr()[:, steep], [v[:, steep] for v in flat]
         for part in slices(n, thick.shape[1]):
-            table[part] += over_classes(f, thick[part].toarray(), *own)
+            table[part] += sum_over_features(f, thick[part].toarray(), *own)
     return np.moveaxis(table.reshape(n, *lead), 0, -2)
 
 
@@ -156,7 +158,7 @@ def log_coefficient(x: Any) -> Array:
 
 def _log_factorials_of_rows(x: Any) -> tuple[np.ndarray, np.ndarray] | None:
     """Σ_j x_ij and Σ_j log x_ij! of many rows, where all counts are whole and small."""
-    from .loops.counts import log_factorials
+    from ..loops.counts import log_factorials
 
     n, d = x.shape
     ends, cells = (x.indptr, x.data) if sparse.issparse(x) else (np.arange(0, n * d + 1, d), x.ravel())
@@ -180,7 +182,7 @@ def log_factorial(count: Array) -> Array:
     return gammaln(count + 1)
 
 
-def each(x: Any, f: Callable[[Array], Array]) -> Any:
+def map_cells(x: Any, f: Callable[[Array], Array]) -> Any:
     """f of every cell, for f(0) = 0, dense or sparse."""
     if not sparse.issparse(x):
         return f(x)
@@ -204,7 +206,7 @@ def log_rising_sum(
     modest = alpha.max(initial=0) < _MODEST
     table = np.zeros((x.shape[0], len(alpha)))
     if modest and worth(2 * x.nnz * len(alpha)):
-        from .loops.counts import rising
+        from ..loops.counts import rising
 
         known = np.log(alpha) if log_alpha is None else log_alpha
         by_column = contiguous(alpha.T), contiguous(known.T)
@@ -266,7 +268,7 @@ def put_log_rising_without(
     -------
     whether all counts are whole and small, without which there is nothing of use in these places
     """
-    from .loops.counts import rising_without
+    from ..loops.counts import rising_without
 
     return bool(rising_without(x.indptr, x.indices, contiguous(x.data), y, contiguous(alpha.T), _MULTIPLIED, table))
 
@@ -366,7 +368,7 @@ def indicators(x: Real[Array, "n d"] | Sparse, k: int) -> Any:
 # --- leaving a row out ----------------------------------------------------------------------------------------------
 
 
-def rest(whole: Value, part: Value | Scalar) -> Array:
+def downdate(whole: Value, part: Value | Scalar) -> Array:
     """What is left of a hyperparameter without a row's share in it, at least the rounding of the whole.
 
     The floor is for a row that carries nearly all of it: what was there before the row is then lost in rounding.
@@ -388,7 +390,7 @@ def unit_labels(r: Any, work: int) -> np.ndarray | None:
     return r.indices if np.array_equal(r.indptr, np.arange(r.shape[0] + 1)) else None
 
 
-def without_own(
+def leave_one_out_table(
     predictive: Callable[[Any], Array], own: Callable[..., Array], x: Any, r: Float[Array, "n c"] | Any, *fields: Array
 ) -> Float[Array, "n c"]:
     """Table of predictives in which the classes that a row has weight in do without that row.
@@ -414,8 +416,8 @@ def without_own(
     return table
 
 
-def own_cells(f: Callable[..., Array], zero: Callable[..., Array] | None = None) -> Callable[..., Array]:
-    """The `own` of `without_own` for rows whose observed cells are independent: Σ_j f(x_ij, w_i, *fields_j).
+def sum_over_cells(f: Callable[..., Array], zero: Callable[..., Array] | None = None) -> Callable[..., Array]:
+    """The `own` of `leave_one_out_table` for rows whose observed cells are independent: Σ_j f(x_ij, w_i, *fields_j).
 
     Parameters
     ----------
@@ -471,13 +473,13 @@ def log_falling_sum(x: Sparse, alpha: Float[Array, " d"]) -> Float[Array, " n"] 
     if top < 1 or x.data.min() < 1:
         return None
     count = np.minimum(x.data, top).astype(np.int32)
-    falling = np.cumsum(np.log(rest(alpha, np.arange(1, top + 1)[:, None])), 0)
+    falling = np.cumsum(np.log(downdate(alpha, np.arange(1, top + 1)[:, None])), 0)
     cells = falling.ravel().take((count - 1) * d + x.indices)
     others = np.flatnonzero(count != x.data)
     if len(others):
         if (x.data[others] % 1 != 0).any():
             return None
-        cells[others] = log_rising(rest(alpha[x.indices[others]], x.data[others]), x.data[others])
+        cells[others] = log_rising(downdate(alpha[x.indices[others]], x.data[others]), x.data[others])
     return _sums_between(cells, x.indptr)
 
 

@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._special import LOG_2PI, namespace, square
-from ._typing import Array, Float, Value
+from ..core.arrays import Array, Float, Value
+from ..core.special import LOG_2PI, namespace, square
 
 SEARCH = 17  # nodes of each of the two searches for the range of a posterior
 NODES = 33  # nodes of the grid itself

@@ -1,7 +1,7 @@
 """Sums over the columns of normal and Student log densities, of many rows at once.
 
 Few rows are summed class by class in NumPy, many by the loops of `loops.gaussian`, which take the same terms. Rows so
-far away that a square overflows there are summed by the densities of `_special`, which keep them finite.
+far away that a square overflows there are summed by the densities of `core.special`, which keep them finite.
 """
 
 from collections.abc import Callable
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ._rows import over_classes, slices
-from ._special import LOG_2PI, log_normal, log_rising, log_student_t, namespace
-from ._typing import Array, Float, Int, Real, Sparse
-from .exact import EPS
-from .loops import contiguous, worth
+from ..core.arrays import Array, Float, Int, Real, Sparse
+from ..core.exact import EPS
+from ..core.special import LOG_2PI, log_normal, log_rising, log_student_t, namespace
+from ..loops import contiguous, worth
+from .rows import slices, sum_over_features
 
 _CELLS = 1 << 15  # at a time: 256 KiB of float64, which stay in a core's cache
 _NOBODY = np.zeros(0, np.int32), np.zeros((0, 0)), 1.0  # no row leaves a variance that classes share
@@ -25,12 +25,12 @@ def log_normal_sum(
 ) -> Float[Array, "*s n c"]:
     """Σ_j log Normal(x_ij; μ_cj, s_cj²) over the observed cells in nats; leading axes are draws."""
     if namespace(x, mu, sd) is not np or sparse.issparse(x) or mu.ndim > 2:
-        return over_classes(log_normal, x, mu, sd)
+        return sum_over_features(log_normal, x, mu, sd)
     sd = np.broadcast_to(sd, mu.shape)
     with np.errstate(all="ignore"):
         fields = mu, 1 / sd, -0.5 * LOG_2PI - np.log(sd)
         if worth(x.size * len(mu)):
-            from .loops.gaussian import normal
+            from ..loops.gaussian import normal
 
             table = _summed(normal, x, *fields)
         else:
@@ -47,11 +47,11 @@ def log_student_sum(
         return log_student_t(x, df, loc, scale)
 
     if namespace(x, df, loc, scale) is not np or sparse.issparse(x):
-        return over_classes(cell, x, loc, scale, df)
+        return sum_over_features(cell, x, loc, scale, df)
     with np.errstate(all="ignore"):
         fields = _student_fields(df, loc, scale)
         if worth(2 * x.size * len(loc)):
-            from .loops.gaussian import student
+            from ..loops.gaussian import student
 
             table = _summed(student, x, *fields, _alike(df), *_NOBODY)
         else:
@@ -68,7 +68,7 @@ def log_student_without(
     own: Float[np.ndarray, "c d"],
 ) -> Float[np.ndarray, "n c"]:
     """Σ_j log t(x_ij; ν_cj, m_cj, s_cj √r_ij) of rows that have left a scale, r_ij = 1 − ((x_ij − m_yj) o_yj)²."""
-    from .loops.gaussian import student
+    from ..loops.gaussian import student
 
     with np.errstate(all="ignore"):
         return _summed(student, x, *_student_fields(df, loc, scale), _alike(df), y, own, 1 - EPS)
@@ -117,7 +117,7 @@ def put_log_ratios(
 
     Rounding leaves ε at least of 1 − v. The sums are put in their places in a table of all classes.
     """
-    from .loops.gaussian import student_without
+    from ..loops.gaussian import student_without
 
     fields = (contiguous(field) for field in (loc, slope, weight, level))
     student_without(contiguous(x), y, *fields, 1 - EPS, table)
@@ -137,5 +137,5 @@ def _with_far_rows(
     """A table whose rows that are not finite have been summed by the formula of a cell."""
     far = ~np.isfinite(table).all(1)
     if far.any():
-        table[far] = over_classes(cell, x[far], *fields)
+        table[far] = sum_over_features(cell, x[far], *fields)
     return table

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ._special import log_floor, log_normalize, namespace
-from ._typing import Array, JaxArray
+from .arrays import Array, JaxArray
+from .special import log_floor, log_normalize, namespace
 
 Key: TypeAlias = np.random.Generator | JaxArray
 

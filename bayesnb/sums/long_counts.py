@@ -1,7 +1,7 @@
 """Cells with many events, of the Poisson and the geometric model: predictive and moments that keep their digits.
 
 The plain sums are differences of numbers as large as x log x: at 1e15 events they are some nats off. Here the large
-parts are cancelled on paper, as in `_long_rows`. With log Γ(z) = z log z − z + ρ(z), s = a + x and the deviance
+parts are cancelled on paper, as in `sums.long_rows`. With log Γ(z) = z log z − z + ρ(z), s = a + x and the deviance
 D(x, m) = x log(x/m) + m − x ≥ 0,
 
     Poisson     log p(x) = ρ(s) − ρ(a) − ρ(x) − log x − D(x, s/(b+1)) − D(a, s b/(b+1))
@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ._long_rows import _deviance as _deviance_of_cells
-from ._long_rows import _product, _rho
-from ._rows import as_csr, slices
-from ._special import digamma, namespace, tetragamma, trigamma
-from ._typing import Array
+from ..core.arrays import Array
+from ..core.special import digamma, namespace, tetragamma, trigamma
+from .long_rows import _deviance as _deviance_of_cells
+from .long_rows import _product, _rho
+from .rows import as_csr, slices
 
 LONG = 256  # events of a cell, beyond which the plain sums lose digits
 _CELLS = 1 << 16  # of rows that are made dense at a time

@@ -9,7 +9,7 @@ Yao, Vehtari, Simpson & Gelman (2018), Using stacking to average Bayesian predic
 import numpy as np
 from scipy import linalg
 
-from ._typing import Float
+from .arrays import Float
 
 _GAP = 1e-10  # nats a row by which stacked weights may miss the best score
 _STEPS = 200  # of Newton's method; some 20 are usual

@@ -20,8 +20,8 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from ._pytree import pytree
-from ._typing import Array, Float, Sparse
+from .arrays import Array, Float, Sparse
+from .pytrees import pytree
 
 EPS = float(np.finfo(float).eps)
 _WIDTH = 40  # bits of a level of a sum: 2^12 pieces of a level add up without rounding

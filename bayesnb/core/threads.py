@@ -58,7 +58,7 @@ def in_order(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[
                 future.cancel()
 
 
-def repeats() -> int:
+def n_sibling_tasks() -> int:
     """How many pieces the work at hand is one of: what is worth compiling. It does not depend on the threads."""
     return _pieces.get() or 1
 
