@@ -250,7 +250,8 @@ class NaiveBayes:
     ) -> Float[Array, "p n c"]:
         def tables(part: slice) -> Array:
             with np.errstate(over="ignore"):
-                return np.stack([sum(of_block(name, part) for name in names) for names in parts])
+                found = [functools.reduce(operator.add, (of_block(k, part) for k in names)) for names in parts]
+            return found[0][None] if len(found) == 1 else np.stack(found)
 
         return by_rows(tables, rows, self.min_chunk_cells)
 

@@ -326,6 +326,9 @@ class AbstractFitted(JointClassifier):
 
     def _class_index(self, y: np.ndarray) -> np.ndarray:
         """Labels as 0 … c−1; raises ValueError on a label that was not there at the fit."""
+        if y.dtype.kind == self.classes_.dtype.kind == "i" and len(self.classes_) == self.classes_[-1] + 1 <= len(y):
+            if self.classes_[0] == 0 <= y.min() and y.max() < len(self.classes_):
+                return y.astype(np.intp, copy=False)  # they are their own places
         try:
             index = np.searchsorted(self.classes_, y).clip(0, len(self.classes_) - 1)
         except TypeError:  # dates among numbers
