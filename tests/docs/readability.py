@@ -2,9 +2,9 @@
 
     python -m tests.docs.readability [PAGE …]
 
-It prints the words in a sentence (median and most), Flesch's reading ease and the longest sentences. Code, tables, formulas
-and link targets are left out. pyphen's hyphenation finds the syllables and misses some. A package that counts them with a
-dictionary would download it.
+It prints the words in a sentence (median and most), Flesch's reading ease and the longest sentences. Code, tables,
+formulas and link targets are left out. pyphen's hyphenation finds the syllables and misses some. A package that counts
+them with a dictionary would download it.
 
 Flesch (1948), A new readability yardstick, Journal of Applied Psychology 32.
 """
