@@ -49,6 +49,17 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     What an estimator reads off its rows before it counts has to be the same in all chunks: list the parts of a
     `MixedNB` whose "auto" may see a column of zeros and ones in one chunk and other numbers in the next.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from bayesnb import DistributedNB, GaussianNB
+    >>> X = da.from_array(np.array([[0.0], [1.0], [5.0], [6.0]]), chunks=(2, 1))
+    >>> y = da.from_array(np.array([0, 0, 1, 1]), chunks=2)
+    >>> nb = DistributedNB(GaussianNB()).fit(X, y)
+    >>> nb.predict(X).compute()
+    array([0, 0, 1, 1])
     """
 
     estimator_: Any
@@ -258,6 +269,17 @@ class DistributedLoo:
     elpd_joint, se_joint, p_loo_joint : the same of log p(x_i, y_i | D₋ᵢ)
     accuracy, log_loss : weighted share of rows that all others classify correctly; −elpd for each unit of weight
     log_joint : Dask array (n, c) of log p(x_i, y = c | D₋ᵢ), nats
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from bayesnb import DistributedNB, GaussianNB
+    >>> X = da.from_array(np.array([[0.0], [1.0], [5.0], [6.0]]), chunks=(2, 1))
+    >>> y = da.from_array(np.array([0, 0, 1, 1]), chunks=2)
+    >>> loo = DistributedNB(GaussianNB()).fit(X, y).loo(X, y)
+    >>> loo.accuracy
+    1.0
     """
 
     elpd: float

@@ -93,6 +93,17 @@ class NaiveBayes:
     ------
     classes   prior of the labels: Dirichlet or fixed
     blocks    conjugate blocks by name; every block has the classes along its first axis
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb import NaiveBayes, families
+    >>> ones = np.ones((2, 1))  # for two classes and one feature
+    >>> prior = NaiveBayes(families.DirichletClasses(np.ones(2)), {"x": families.BetaBernoulli(ones, ones)})
+    >>> rows, labels = {"x": np.array([[1.0], [0.0], [0.0]])}, np.eye(2)[[0, 1, 1]]
+    >>> posterior = prior.update(prior.suffstats(rows, labels))
+    >>> np.exp(posterior.log_joint({"x": np.array([[1.0]])})).round(3)  # p(x, y)
+    array([[0.267, 0.15 ]])
     """
 
     classes: AbstractClasses
