@@ -25,7 +25,8 @@ ROOT = Path(bayesnb.__file__).parent
 FLOORS = [
     {"_interrupted", "core"},
     {"loops"},
-    {"statistics", "sums"},
+    {"sums"},
+    {"statistics"},
     {"base"},
     {"independent"},
     {"families"},

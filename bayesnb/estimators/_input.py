@@ -50,11 +50,21 @@ def refuse(estimator: Any, X: Any, bad: Any, what: str, advice: str) -> None:
 def check_nonnegative(estimator: Any, X: Any, advice: str) -> None:
     """Raise a ValueError on cells below zero, and on those whose sums and factorials would overflow."""
     cells = X.data if sparse.issparse(X) else X
-    if not cells.size or (cells.min() >= 0 and cells.max() <= _MOST_AMOUNT):  # without a table of which are not
+    if not cells.size or _in_range(cells):  # without a table of which are not
         return
     refuse(estimator, X, lambda v: v < 0, "Negative values", advice)
     large = f"rescale it: sums and factorials of numbers beyond {_MOST_AMOUNT:g} overflow."
     refuse(estimator, X, lambda v: v > _MOST_AMOUNT, "Values too large", large)
+
+
+def _in_range(cells: np.ndarray) -> bool:
+    """Whether cells are from 0 to the largest amount, none missing: floats of one sign are in the order of their bits.
+
+    A sign, NaN and infinity all are bits beyond, so that one pass sees them all.
+    """
+    if cells.dtype == np.float64 and cells.flags.forc:
+        return bool(cells.view(np.uint64).max() <= _MOST_AMOUNT.view(np.uint64))
+    return bool(cells.min() >= 0 and cells.max() <= _MOST_AMOUNT)
 
 
 def of_any_type(estimator: Any, X: Any, **checks: Any) -> Any:

@@ -23,6 +23,7 @@ from ..core.special import digamma, log_beta, log_floor, log_rising, namespace, 
 from ..core.supports import COUNT, Cells, Field, declare
 from ..independent import AbstractIndependent
 from ..statistics import Totals
+from ..sums.events import log_rising_cells, log_rising_sum
 from ..sums.long_counts import (
     cumulants_by_row,
     geometric_cumulants,
@@ -31,7 +32,7 @@ from ..sums.long_counts import (
     where_long,
     with_long_cells,
 )
-from ..sums.rows import contract, log_rising_cells, log_rising_sum, map_cells
+from ..sums.rows import contract, map_cells
 
 
 @pytree

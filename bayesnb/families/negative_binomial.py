@@ -22,7 +22,7 @@ from ..core.special import digamma, gammaln, log_beta, log_floor, log_rising, na
 from ..core.supports import COUNT, Cells, Field, declare
 from ..independent import AbstractIndependent
 from ..statistics import Totals
-from ..sums.rows import log_rising_cells
+from ..sums.events import log_rising_cells
 
 
 @pytree

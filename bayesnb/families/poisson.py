@@ -20,8 +20,9 @@ from ..core.special import digamma, gammaln, log_floor, log_rising, namespace, t
 from ..core.supports import COUNT, Cells, Field, declare
 from ..independent import AbstractIndependent
 from ..statistics import Totals
+from ..sums.events import log_rising_cells, log_rising_sum
 from ..sums.long_counts import cumulants_by_row, log_negative_binomial, poisson_cumulants, where_long, with_long_cells
-from ..sums.rows import contract, log_rising_cells, log_rising_sum, map_cells, row_totals
+from ..sums.rows import contract, map_cells, row_totals
 
 
 @pytree
