@@ -152,7 +152,7 @@ def checked_labels(y: np.ndarray, name: str = "y", of_classes: bool = False) -> 
             f"Unknown label type: `{name}` has objects of type {kinds}; make them all strings, or integers"
         )
     dense = y.dtype.kind in "iu" and y.size > 0 and int(y.max()) - int(y.min()) < y.size // 2  # several rows a label
-    if name == "y" and not dense and not (y.dtype.kind in ("biuUS" if of_classes else "US")):
+    if name == "y" and not dense and y.dtype.kind not in ("biuUS" if of_classes else "US"):
         with np.errstate(invalid="ignore"):  # it casts numbers to int64, however large
             check_classification_targets(y)
     return y
