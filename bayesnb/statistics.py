@@ -21,12 +21,10 @@ from .core.arrays import Array, Float, Real, Sparse
 from .core.exact import EPS, ExactSum, Sums, is_whole, product
 from .core.pytrees import leaves, pytree
 from .core.special import LOG_2PI, namespace
-from .loops import contiguous, worth
 from .sums.by_class import by_class as by_class
 from .sums.by_class import class_totals as class_totals
-from .sums.by_class import levels_by_class as levels_by_class
 from .sums.by_class import one_hot as one_hot
-from .sums.by_class import rounding
+from .sums.by_class import rounding, whole_cells
 from .sums.by_class import subtract_weight as subtract_weight
 from .sums.moments import moments_by_class
 from .sums.sample import Sample as Sample
@@ -400,9 +398,4 @@ def sums_whole_cells(stats: Any, x: Any) -> bool:
     """Whether the fields that are sums of cells are sums of integers; moments have none but their weights."""
     if not isinstance(stats, Counts | Totals) or x.dtype.kind in "biu":
         return True
-    cells = x.data if sparse.issparse(x) else x
-    if not worth(8 * cells.size):
-        return is_whole(x)
-    from .loops.counts import is_whole as loop
-
-    return bool(loop(contiguous(cells).ravel()))
+    return whole_cells(x.data if sparse.issparse(x) else x)

@@ -11,13 +11,13 @@ from .gaussian import log1p
 _FACTORS = 32  # of rising factorials, of up to 1e9 each, that are multiplied before a logarithm
 
 
-@loop()
+@loop(FAST)
 def is_whole(cells: Any) -> bool:
     """Whether all cells that are not missing are whole numbers."""
-    fractional = 0
+    fractions = 0.0
     for x in cells:
-        fractional += (x == x) & (x != np.floor(x))
-    return fractional == 0
+        fractions += x - np.floor(x) if x == x else 0.0
+    return fractions == 0
 
 
 @loop()

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import Array, Float, Shaped, Sparse, Value
-from ..core.exact import add_up
+from ..core.exact import add_up, is_whole
 from ..core.special import namespace
 from ..loops import contiguous, worth
 
@@ -57,6 +57,11 @@ def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[
     total = np.zeros((r.shape[1], x.shape[1], levels))
     _loops().levels_by_class(contiguous(x), r.indices, r.data, total)
     return total
+
+
+def whole_cells(cells: Array) -> bool:
+    """Whether all cells that are not missing are whole numbers."""
+    return bool(_loops().is_whole(contiguous(cells).ravel())) if worth(8 * cells.size) else is_whole(cells)
 
 
 def is_one_hot(r: Array | Sparse) -> bool:
