@@ -26,7 +26,7 @@ from .sums.by_class import class_totals as class_totals
 from .sums.by_class import one_hot as one_hot
 from .sums.by_class import rounding, whole_cells
 from .sums.by_class import subtract_weight as subtract_weight
-from .sums.moments import moments_by_class
+from .sums.moments import moments_by_class, scatter_by_class
 from .sums.sample import Sample as Sample
 
 _EXACT = 1 << 16  # cells that are summed exactly, which takes twenty times as long
@@ -329,22 +329,7 @@ class Scatter(_Centred):
     @classmethod
     def of(cls, x: Float[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Self:
         """Scatter of complete rows x under weights r, in two passes as in `Moments.of`."""
-        xp = namespace(x, r)
-        n = class_totals(r)
-        safe = xp.where(n > 0, n, 1)
-        mean = by_class(r, x) / safe[:, None]
-        shift, ss = [], []
-        for k, centre in enumerate(mean):
-            if sparse.issparse(r):
-                column = r[:, [k]].tocoo()  # the rows of this class
-                weight, rest = column.data, x[column.coords[0]] - centre
-            else:
-                weight, rest = r[:, k], x - centre
-            shift.append(weight @ rest)
-            ss.append(rest.T @ (weight[:, None] * rest))
-        drift = xp.stack(shift) / safe[:, None]
-        squares = xp.stack(ss) - n[:, None, None] * drift[:, :, None] * drift[:, None, :]
-        return cls(n, mean + drift, (squares + squares.swapaxes(-1, -2)) / 2)
+        return cls(*scatter_by_class(x, r))
 
     @property
     def log_h(self) -> Float[Array, " c"]:

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..base import observed, to_sites
+from ..beta import AbstractBeta, log_probabilities
 from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.exact import ExactSum, holds_exactly, total_sums
 from ..core.pytrees import pytree
@@ -19,7 +20,6 @@ from ..core.special import digamma, log_rising, namespace, tetragamma, trigamma
 from ..core.supports import COUNT, Cells, Field, declare
 from ..statistics import Counts, by_class, class_totals, subtract_weight
 from ..sums.rows import contract, downdate, leave_one_out_table, sum_over_cells, unit_labels
-from .beta import AbstractBeta, log_probabilities
 
 
 @pytree

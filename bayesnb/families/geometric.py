@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from ..base import observed
+from ..beta import AbstractBeta, log_probabilities
 from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.pytrees import pytree
 from ..core.random import log_dirichlet
@@ -27,7 +28,6 @@ from ..statistics import Totals
 from ..sums.events import log_rising_cells, log_rising_sum
 from ..sums.long_counts import geometric_cumulants, log_beta_geometric, log_beta_ratio, where_long
 from ..sums.rows import contract
-from .beta import AbstractBeta, log_probabilities
 
 
 @pytree

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..base import observed
+from ..beta import AbstractBeta, log_probabilities
 from ..core.arrays import Array, Float, Real, Theta
 from ..core.pytrees import pytree
 from ..core.random import log_dirichlet
@@ -23,7 +24,6 @@ from ..core.supports import COUNT, Cells, Field, declare
 from ..independent import AbstractIndependent
 from ..statistics import Totals
 from ..sums.events import log_rising_cells
-from .beta import AbstractBeta, log_probabilities
 
 
 @pytree

@@ -26,6 +26,24 @@ def moments_by_class(x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sp
     return _stacked([_moments(x[rows], w) for rows, w in _classes(r)])
 
 
+def scatter_by_class(x: Float[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> list[Array]:
+    """Weight (c,), mean (c, d) and centred cross products (c, d, d) of complete rows; see `Scatter.of`."""
+    if namespace(x, r) is not np:
+        return _stacked([_scatter(x, w) for w in r.T])
+    return _stacked([_scatter(x[rows], w) for rows, w in _classes(r)])
+
+
+def _scatter(x: Float[Array, "m d"], w: Float[Array, " m"]) -> tuple[Array, Array, Array]:
+    """Of the rows of one class, in two passes and one correction of each."""
+    xp, n = namespace(x, w), w.sum()
+    safe = xp.where(n > 0, n, 1)
+    mean = w @ x / safe
+    rest = x - mean
+    shift = w @ rest / safe
+    squares = rest.T @ (w[:, None] * rest) - n * shift[:, None] * shift
+    return n, mean + shift, (squares + squares.T) / 2
+
+
 def _classes(r: Array | Sparse) -> list[tuple[np.ndarray, np.ndarray]]:
     """The rows of each class and their weights."""
     r = sparse.csc_array(r)

@@ -8,10 +8,10 @@ pages of the Bernoulli, the geometric and the negative binomial model add the li
 
 from typing import Any
 
-from ..base import AbstractConjugate
-from ..core.arrays import Array, Float, Theta
-from ..core.random import Key, log_dirichlet
-from ..core.special import log_beta, log_floor, namespace
+from .base import AbstractConjugate
+from .core.arrays import Array, Float, Theta
+from .core.random import Key, log_dirichlet
+from .core.special import log_beta, log_floor, namespace
 
 
 class AbstractBeta(AbstractConjugate):
