@@ -473,7 +473,7 @@ def row_slices(rows: Rows, least: int = 0) -> list[slice]:
     n = next(iter(rows.values())).shape[0]
     width = max(-(-x.nnz // max(n, 1)) if sparse.issparse(x) else x.shape[1] for x in rows.values())
     parts = slices(n, width, max(_CELLS, least), 1024)
-    if n_sibling_tasks() > 1 or n * width < 2 * max(_HALF, least):
+    if n_sibling_tasks() > 1 or (len(parts) == 1 and n * width < 2 * max(_HALF, least)):
         return parts
     pairs = max(math.ceil(n / parts[0].stop / 2 - 0.25), 1)  # a few more rows a slice rather than a slice of few rows
     step = 1024 * -(-n // (2048 * pairs))

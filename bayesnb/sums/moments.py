@@ -35,7 +35,8 @@ def scatter_by_class(x: Float[Array, "n d"], r: Float[Array, "n c"] | Sparse) ->
 
 def _scatter(x: Float[Array, "m d"], w: Float[Array, " m"]) -> tuple[Array, Array, Array]:
     """Of the rows of one class, in two passes and one correction of each."""
-    xp, n = namespace(x, w), w.sum()
+    xp = namespace(x, w)
+    n = xp.asarray(w.sum())
     safe = xp.where(n > 0, n, 1)
     mean = w @ x / safe
     rest = x - mean
