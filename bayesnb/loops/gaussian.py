@@ -132,9 +132,9 @@ def student_without(
     """
     n, d = X.shape
     whole, kept, least = np.zeros(len(mu)), np.ones(d + _FACTORS), 1.0 - most
-    for k in range(len(mu)):
+    for one in range(len(mu)):
         for j in range(d):
-            whole[k] += level[k, j]
+            whole[one] += level[one, j]
     for i in range(n):
         k = np.uint64(y[i])
         m, g, w, a = mu[k], slope[k], weight[k], level[k]
