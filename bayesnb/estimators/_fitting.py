@@ -1,5 +1,6 @@
 """Fitting: rows become statistics, and statistics condition the prior."""
 
+import functools
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..core.pytrees import defer_jax_import, leaves, map_leaves, register_pytree
 from ..core.supports import SIMPLEX, as_numbers, shortened
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
-from ..statistics import Moments
+from ..statistics import Moments, one_hot
 from ..sums.rows import csr_slice
 from ._forgetting import without
 from ._input import (
@@ -33,6 +34,12 @@ from ._state import BLOCK, JointClassifier, LazyPosterior, all_or_nothing, laid_
 
 _EXTREME = 1e280  # of a sum: what an infinite cell makes of it is beyond
 _MOST_TOTAL = 1e304  # of a statistic: x log x is a number
+
+
+@functools.lru_cache(maxsize=1024)
+def _unit_row(k: int, n_classes: int) -> Sparse:
+    """Weights (1, c) of one row of class k, which nobody changes: SciPy takes longer to make them than to use them."""
+    return one_hot(np.array([k]), n_classes)
 
 
 class AbstractFitted(JointClassifier):
@@ -169,7 +176,8 @@ class AbstractFitted(JointClassifier):
         if not plain or before.prior is None or type(X) is not np.ndarray or X.size > FEW:
             return False
         self._check_estimate()
-        rows, r = self._rows(X), self._weights(X, index, None)
+        rows = self._rows(X)
+        r = _unit_row(int(index[0]), len(self.classes_)) if len(index) == 1 else self._weights(X, index, None)
         if list(rows) != [BLOCK] or type(rows[BLOCK]) is not np.ndarray or self._waits:
             return False
         held = before.statistics if before.floats is None else before.floats
@@ -177,7 +185,7 @@ class AbstractFitted(JointClassifier):
             return False
         stats = held + before.prior.statistics(rows, r)
         moments = stats.blocks[BLOCK]
-        if not is_whole(stats.n) or moments.lies_far_out or not all((abs(v) < _EXTREME).all() for v in leaves(stats)):
+        if not is_whole(stats.n) or moments.lies_far_out or not moments.ss.max() < _EXTREME:
             return False
         prior = NaiveBayes(self._class_prior(), self._blocks(stats))
         self._conditioned = before.with_few(prior, rows[BLOCK], r, stats)
