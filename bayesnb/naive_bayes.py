@@ -25,7 +25,7 @@ from .core.special import namespace
 from .core.supports import improper
 from .core.threads import in_order, n_sibling_tasks
 from .families.classes import AbstractClasses
-from .statistics import class_totals, sums_whole_cells, with_bounds, with_sums
+from .statistics import class_totals, one_hot, sums_whole_cells, with_bounds, with_sums
 from .sums.rows import csr_slice, slices
 
 Rows: TypeAlias = Mapping[str, Any]
@@ -155,6 +155,49 @@ class NaiveBayes:
         """Condition on statistics."""
         blocks = {name: block.update(stats.blocks[name]) for name, block in self.blocks.items()}
         return type(self)(self.classes.update(stats.n), blocks)
+
+    def condition(self, rows: Rows, y: Any, weights: Any = None) -> Self:
+        """The posterior given rows and integer labels: `update` of their statistics, also under `jit`, `vmap`, `grad`.
+
+        Parameters
+        ----------
+        rows : mapping from block name to that block's columns (n, d_block); NaN where a cell is missing
+        y : (n,) class index 0 … c−1. Traced labels cannot be checked: a row whose label is outside counts nowhere
+        weights : (n,) non-negative, 1 unless given; for example counts of a bootstrap sample
+
+        Raises
+        ------
+        ValueError
+            if labels on the host are not class indices
+
+        Examples
+        --------
+        The MAP as one compiled function of the data, and of 100 bootstrap samples at once:
+
+        >>> import jax, numpy as np
+        >>> from bayesnb.families import BetaBernoulli, DirichletClasses
+        >>> prior = NaiveBayes(DirichletClasses(np.full(2, 2.0)), {"x": BetaBernoulli(*np.full((2, 2, 3), 2.0))})
+        >>> X, y = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0.0]]), np.array([0, 0, 1])
+        >>> fit = jax.jit(lambda X, y, w: prior.condition({"x": X}, y, w).mode())
+        >>> fit(X, y, np.ones(3))["x"]["logit_theta"].shape
+        (2, 3)
+        >>> w = np.random.default_rng(0).multinomial(3, np.full(3, 1 / 3), 100)
+        >>> jax.vmap(fit, (None, None, 0))(X, y, w)["x"]["logit_theta"].shape
+        (100, 2, 3)
+        """
+        c = self.classes.log_predictive().shape[-1]
+        if namespace(*leaves(self), *rows.values(), y, weights) is np:
+            y = np.asarray(y)
+            if y.dtype.kind not in "iu" or ((y < 0) | (y >= c)).any():
+                raise ValueError(f"`y` needs class indices, whole numbers from 0 to {c - 1}; encode the labels first")
+            return self.update(self.suffstats(rows, one_hot(y, c, weights)))
+        import jax.nn
+        import jax.numpy as jnp
+
+        r = jax.nn.one_hot(jnp.asarray(y), c, dtype=jnp.result_type(float))
+        cells = {name: as_jax(x.toarray() if sparse.issparse(x) else x) for name, x in rows.items()}
+        prior = as_jax(self)
+        return prior.update(prior.suffstats(cells, r if weights is None else r * as_jax(weights)[:, None]))
 
     def log_marginal(self, stats: Statistics) -> Float[Value, ""]:
         """Log evidence log p(X, y) of the data behind the statistics, constants included, in nats."""
