@@ -68,6 +68,24 @@ class Statistics:
         n = self.n if self.weight is None or is_whole(self.n) else self.weight.value()
         return type(self)(n, blocks, self.weight)
 
+    def scaled(self, factor: float) -> Self:
+        """Statistics of the same rows, their weights multiplied by a number above 0: classes and all blocks.
+
+        Raises
+        ------
+        TypeError
+            if the statistics of a family of one's own have no `scaled(factor)`
+        """
+        blocks = {}
+        for name, stats in self.blocks.items():
+            if not hasattr(stats, "scaled"):
+                raise TypeError(
+                    f"the statistics of {name!r} are {type(stats).__name__}, which has no method `scaled(factor)`; "
+                    "let it return the statistics of rows whose weights are multiplied by a number"
+                )
+            blocks[name] = stats.scaled(factor)
+        return type(self)(factor * self.n, blocks, None if self.weight is None else self.weight.scaled(factor))
+
     def _joined(self, op: Callable[[Any, Any], Any], other: Self) -> Self:
         blocks = {name: op(stats, other.blocks[name]) for name, stats in self.blocks.items()}
         known = self.weight is not None and other.weight is not None
