@@ -21,8 +21,9 @@ from .core.arrays import Array, Float, Sparse, Theta, Value
 from .core.exact import ExactSum, is_whole, sums_of_weights
 from .core.pytrees import leaves, pytree
 from .core.random import Key, split
+from .core.scope import block_scope
 from .core.special import namespace
-from .core.supports import improper
+from .core.supports import GIVEN_TOTALS, improper
 from .core.threads import in_order, n_sibling_tasks
 from .families.classes import AbstractClasses
 from .statistics import class_totals, one_hot, sums_whole_cells, with_bounds, with_sums
@@ -31,6 +32,7 @@ from .sums.rows import csr_slice, slices
 Rows: TypeAlias = Mapping[str, Any]
 Parameters: TypeAlias = dict[str, Theta]
 
+ENUMERATED = {"enumerate": "parallel"}  # of a latent label: NumPyro sums it out
 CLASS = "class"  # the key of π among the parameters of the blocks
 _CELLS = 1 << 20  # cells of X worked on at a time: 8 MiB of float64; with fewer Python would take longer than NumPy
 _HALF = 1 << 18  # cells that are worth a second core
@@ -409,9 +411,7 @@ class NaiveBayes:
 
     def _scope(self, block: str) -> AbstractContextManager[Any]:
         """NumPyro's scope that gives a block's sites the names of `site`."""
-        import numpyro
-
-        return nullcontext() if len(self.blocks) == 1 else numpyro.handlers.scope(prefix=block, divider=".")
+        return nullcontext() if len(self.blocks) == 1 else block_scope(block)
 
     def to_sites(self, theta: Parameters) -> Theta:
         """Parameters as one flat mapping of NumPyro sites; a fixed π is no site."""
@@ -431,14 +431,15 @@ class NaiveBayes:
             theta[name] = from_sites(block.parameters, {key: sites[self.site(name, key)] for key in plain})
         return theta
 
-    def model(self, rows: Rows | None, y: Any = None, n: int | None = None) -> None:
+    def model(self, rows: Rows | None, y: Any = None, n: int | None = None, length: Any = None) -> None:
         """The same model in NumPyro: π, the labels, then each block's own statements.
 
         Parameters
         ----------
-        rows : columns by block; None draws them too (not for multinomial blocks, whose row lengths are data)
-        y : (n,) class index; None makes it a latent site, for prior simulation and enumeration, not for NUTS
+        rows : columns by block; None draws them too
+        y : (n,) class index; None makes it a latent site that is enumerated in parallel, where the inference can
         n : number of rows, needed when neither rows nor y tell it
+        length : events of each row, one number or (n,), where rows of multinomial counts are drawn: they are data
         """
         import numpyro
         import numpyro.distributions as dist
@@ -448,12 +449,16 @@ class NaiveBayes:
             n = next(iter(rows.values())).shape[0]
         elif y is not None:
             n = len(y)
+        if n is None:
+            raise ValueError("`n` is None, and there are neither rows nor labels that tell the number of rows")
         pi = prior.classes.model()
         with numpyro.plate("row", n, dim=-1):
-            y = numpyro.sample("y", dist.Categorical(pi), obs=y)
+            y = numpyro.sample("y", dist.Categorical(pi), obs=y, infer=None if y is not None else ENUMERATED)
         for name, block in prior.blocks.items():
+            given = {"length": length} if rows is None and block.cells_.measure == GIVEN_TOTALS else {}
+            x: Any = None if rows is None else rows[name]
             with self._scope(name):
-                block.model(None if rows is None else rows[name], y)
+                block.model(x.toarray() if sparse.issparse(x) else x, y, **given)
 
     def model_from_statistics(self, stats: Statistics) -> None:
         """The same model in NumPyro, its likelihood taken from sufficient statistics: the cost does not depend on n.
