@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import is_dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -230,6 +230,15 @@ def boolean(name: str, value: Any) -> bool:
     if isinstance(value, bool | np.bool_ | Integral):
         return bool(value)
     raise ValueError(f"`{name}` is {shortened(value)}; it needs to be True or False")
+
+
+def check_decay(decay: Any) -> None:
+    """Raise a ValueError unless `decay` is above 0 and at most 1."""
+    if isinstance(decay, bool | np.bool_) or not isinstance(decay, Real) or not 0 < float(decay) <= 1:
+        raise ValueError(
+            f"`decay` is {shortened(decay)}; it needs a number above 0 and at most 1: the weight of all earlier rows "
+            "is multiplied by it"
+        )
 
 
 def concentration(alpha: Any, force_alpha: Any, shape: tuple[int, ...]) -> np.ndarray:
