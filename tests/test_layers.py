@@ -32,6 +32,7 @@ FLOORS = [
     {"naive_bayes"},
     {"one_dependence"},
     {"sampling"},
+    {"columns"},
     {"datasets", "estimators"},
     {"_drop_in"},
     {"analysis", "drop_in", "streaming"},
