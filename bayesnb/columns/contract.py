@@ -24,7 +24,7 @@ class Column:
     name : as in the table
     role : "numbers", "counts" (whole, not negative), "yes/no" (0 and 1), "levels", "dropped" or "target"
     why : what the role follows from
-    distinct : different values; of numbers in long tables those of the first 100,000 rows
+    distinct : different values; of numbers in long tables those of the first 50,000 rows
     missing : share of the cells without a value
     example : the first value
     warning : what to look at; "" where there is nothing

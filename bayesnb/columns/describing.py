@@ -16,7 +16,7 @@ from .contract import Column, ColumnContract, requested_roles, to_days
 from .number_text import AmbiguousNumbers, NumberFormat, looks_like_number, number_format
 
 FEW_ROWS = 20  # below, no column is taken for an identifier
-_LOOKED_AT = 100_000  # rows in which the values of a column of numbers are counted
+_LOOKED_AT = 50_000  # rows in which the values of a column of numbers are counted
 _MANY_CLASSES = 20
 _LISTED = 100  # levels that a contract keeps
 _MONTH = r"(jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zä]*\.?"
@@ -187,10 +187,10 @@ def _numeric(base: Column, known: pd.Series, looked_at: pd.Series, wish: str | N
     low, high = float(known.min()), float(known.max())
     base = replace(base, low=low, high=high)
     values = looked_at.to_numpy(float)
-    whole = bool((values % 1 == 0).all()) if np.isfinite([low, high]).all() else False
+    whole = np.isfinite([low, high]).all() and _is_whole(values)
     if wish == "levels":
         return _as_levels(base, known, wish, "")
-    if wish == "counts" and (low < 0 or not bool((known.to_numpy(float) % 1 == 0).all())):
+    if wish == "counts" and (low < 0 or not _is_whole(known.to_numpy(float))):
         raise ValueError(f"column {base.name!r} holds {low if low < 0 else 'fractions'}; counts are whole, from 0")
     if wish == "yes/no" and not known.isin([0, 1]).all():
         raise ValueError(f"column {base.name!r} holds other values than 0 and 1; take numbers or levels")
@@ -204,6 +204,11 @@ def _numeric(base: Column, known: pd.Series, looked_at: pd.Series, wish: str | N
     if whole and _POSTAL.search(base.name):
         warning = f"a postal code? {base.name}=levels makes it levels"
     return replace(base, role="numbers", why="whole numbers" if whole else "numbers", warning=warning)
+
+
+def _is_whole(values: np.ndarray) -> bool:
+    """Whether all are whole numbers; the first ones mostly tell."""
+    return all(bool((part == np.floor(part)).all()) for part in (values[:1000], values))
 
 
 def _names_rows(base: Column, values: np.ndarray) -> str:
