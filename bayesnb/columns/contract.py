@@ -10,6 +10,7 @@ import pandas as pd
 from ..core.registry import record
 from .number_text import NumberFormat, looks_like_number
 
+FEW_ROWS = 20  # below, no column is taken for an identifier, and no share for a difference
 ROLES = ("numbers", "counts", "yes/no", "levels")
 """What a column that is used can be."""
 
@@ -125,12 +126,13 @@ class ColumnContract:
         known = {column.name for column in self.columns} | {self.target}
         found = []
         if new := [repr(name) for name in table.columns if name not in known and name != "Unnamed: 0"]:
-            found.append(f"not used, as the model was fitted without: {', '.join(new[:8])}{' …' * (len(new) > 8)}.")
+            what = ", ".join(new[:8]) + " …" * (len(new) > 8)
+            found.append(f"columns that were not there when the model was fitted are not used: {what}.")
         applied = self.apply(table)
         for column in self.used:
             cells = applied[column.name]
             gaps = float(cells.isna().mean())
-            if gaps > column.missing + 0.2:
+            if gaps > column.missing + 0.2 and len(table) >= FEW_ROWS:
                 found.append(f"column {column.name!r}: {gaps:.0%} of the cells are missing, {column.missing:.0%} then.")
             if column.levels:
                 new_cells = cells[cells.notna() & ~cells.astype(str).isin(column.levels)]
@@ -180,7 +182,7 @@ class ColumnContract:
 
 def needs_numbers(column: Column, cells: pd.Series) -> bool:
     """Whether the cells of a column have to be made numbers."""
-    if column.role == "levels":
+    if column.role == "levels" or (column.role == "yes/no" and column.written is None):
         return False
     return not pd.api.types.is_numeric_dtype(cells)
 

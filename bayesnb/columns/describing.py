@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .contract import Column, ColumnContract, requested_roles, to_days
+from .contract import FEW_ROWS, Column, ColumnContract, requested_roles, to_days
 from .number_text import AmbiguousNumbers, NumberFormat, looks_like_number, number_format
 
-FEW_ROWS = 20  # below, no column is taken for an identifier
 _LOOKED_AT = 50_000  # rows in which the values of a column of numbers are counted
 _MANY_CLASSES = 20
 _LISTED = 100  # levels that a contract keeps
@@ -284,10 +283,13 @@ def _numbers_in_text(
             f"column {base.name!r} holds {word!r}, which is no number with the separators given "
             f"({form or 'decimal point'}); write all alike, or leave it out with --drop {base.name}"
         )
+    if np.isinf(values).any():
+        word = numbers[int(np.isinf(values).argmax())]
+        raise ValueError(f"column {base.name!r} holds {word[:20]}…, which is too large for a float")
     how = str(form)
     base = replace(base, written=form, words=tuple(others), low=float(values.min()), high=float(values.max()))
     why = f"numbers written as text ({how})" if how else "numbers among text" if others else "numbers written as text"
-    whole = bool((values % 1 == 0).all())
+    whole = _is_whole(values)
     warning = ""
     if others:
         listed = ", ".join(map(repr, others))

@@ -183,11 +183,11 @@ class TextFile:
         """Whether each fraction may be a number of thousands, as 15.018 may be; the text then decides."""
         if self.points_decide:
             return False
-        parts = values[np.isfinite(values) & (values % 1 != 0)]
+        parts = values[np.isfinite(values) & (values != np.floor(values))]
         if not len(parts) or self.points_group:
             return bool(len(parts))
         size = abs(parts)
-        return bool(((size >= 1) & (size < 1000) & (abs(parts * 1000 - np.round(parts * 1000)) < 1e-6)).all())
+        return bool(((size >= 1) & (size < 1000)).all() and (abs(size * 1000 - np.round(size * 1000)) < 1e-6).all())
 
     def _no_table(self, error: Exception) -> TableError:
         """What is wrong with a file that the parser does not take."""
@@ -228,7 +228,7 @@ def _is_rounded(cells: "pd.Series") -> bool:
     if not 2**53 <= most < 2**63:
         return False
     known = values[~np.isnan(values)]
-    return bool((known % 1 == 0).all())
+    return bool((known == np.floor(known)).all())
 
 
 def refuse_doubled(path: Path, names: list[str]) -> None:
