@@ -99,8 +99,8 @@ def describe_cells(
     for name in [*wishes.roles, *([] if target is None else [target])]:
         if name not in table.columns:
             raise ValueError(f"there is no column {name!r}; the columns are {', '.join(map(str, table.columns))}")
-    if clear is None:
-        wishes = replace(wishes, clear=_shown_decimal(table, target))
+    shown = _shown_decimals(table, target) | ({clear} - {None})
+    wishes = replace(wishes, clear=shown.pop() if len(shown) == 1 else None)
     found = tuple(
         _target(table[name]) if name == target else _column(table[name], name, wishes) for name in table.columns
     )
@@ -114,9 +114,9 @@ def _as_frame(table: Any) -> pd.DataFrame:
     return table.to_pandas() if hasattr(table, "to_pandas") else pd.DataFrame(table)
 
 
-def _shown_decimal(table: pd.DataFrame, target: Any) -> str | None:
-    """The decimal separator of the columns of text that settle it themselves."""
-    found = set()
+def _shown_decimals(table: pd.DataFrame, target: Any) -> set[str | None]:
+    """The decimal separators of the columns of text that settle it themselves."""
+    found: set[str | None] = set()
     for name in table.columns:
         if name == target or not _is_text(table[name]):
             continue
@@ -130,7 +130,7 @@ def _shown_decimal(table: pd.DataFrame, target: Any) -> str | None:
             continue
         if form and any(form.decimal in cell for cell in numbers):
             found.add(form.decimal)
-    return found.pop() if len(found) == 1 else None
+    return found
 
 
 def _is_text(cells: pd.Series) -> bool:

@@ -13,7 +13,7 @@ from ..core.registry import record
 
 _CURRENCY = r"[$€£¥₹]|CHF|EUR|USD|GBP"
 _CELL = re.compile(
-    rf"(?P<sign>[+\-\u2212]?)\s*(?P<before>{_CURRENCY})?\s*(?P<minus>-?)"
+    rf"(?P<sign>[+\-\u2212]?)\s*(?:(?P<before>{_CURRENCY})\s*(?P<minus>-?))?"
     r"(?P<body>(?:\d[\d.,'\u2019 \u00a0\u202f]*|[.,]\d+))(?P<power>[eE][+-]?\d+)?\s*"
     rf"(?P<after>%|{_CURRENCY})?"
 )
@@ -102,7 +102,9 @@ def number_format(
         kinds = list(dict.fromkeys(used))
         if not used:
             continue
-        if len(kinds) > 2 or (len(kinds) == 2 and used.count(kinds[1]) > 1):
+        whole = body.rpartition(kinds[-1])[0] if len(kinds) == 2 else body
+        grouped = re.fullmatch(rf"\d{{1,3}}(?:{re.escape(kinds[0])}\d{{3}})+", whole)
+        if len(kinds) > 2 or ((len(kinds) == 2 or kinds[0] not in ".," or len(used) > 1) and not grouped):
             return None
         if len(kinds) == 2:
             groups.add(kinds[0])
@@ -137,4 +139,4 @@ def number_format(
             raise AmbiguousNumbers(cell, separator)
     if points & groups or len(points) > 1 or len(groups) > 1:
         return None
-    return NumberFormat(next(iter(points), "."), next(iter(groups), ""), sign)
+    return NumberFormat(next(iter(points), "," if "." in groups else "."), next(iter(groups), ""), sign)
