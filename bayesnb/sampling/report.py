@@ -98,8 +98,8 @@ def _as_text(report: CheckReport) -> str:
     lines += [
         "",
         f"  widest {report.level:.0%} intervals of the class probability (over the posterior of the parameters)",
-        "    The mean averages the class probability over the parameters, as the interval does. The prediction averages",
-        "    the joint p(x, y) first, where parameters count more that make the row likely: it may lie outside.",
+        "    Mean and interval are those of the class probability over the posterior. The prediction averages the joint",
+        "    p(x, y) first, so that parameters under which the row is likely count more: it may lie outside.",
     ]
     for i in report.widest:
         interval = f"{i.low:.3f} … {i.high:.3f}"
