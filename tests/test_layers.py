@@ -34,7 +34,7 @@ FLOORS = [
     {"sampling"},
     {"columns"},
     {"datasets", "estimators"},
-    {"_drop_in"},
+    {"_dask_chunks", "_drop_in"},
     {"analysis", "drop_in", "streaming"},
     {"distributed", "persistence", "plots", "testing"},
     {"cli"},
