@@ -106,13 +106,12 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract | None = 
 
     from ..estimators.mixed import parts_of_roles, role_of_type
 
-    by_type = [role_of_type(X, j) for j in range(X.shape[1])]
-    roles = [contract[name].role for name in X.columns] if contract else by_type
+    roles = [contract[X.columns[j]].role if contract else role_of_type(X, j) for j in range(X.shape[1])]
     if model == "auto":
         model = _OF_ROLE[roles[0]] if len(set(roles)) == 1 else "mixed"
     if model == "mixed":
         asked = contract is not None and any(column.why.endswith("as asked") for column in contract.used)
-        if not asked and roles == by_type:
+        if not asked and roles == [role_of_type(X, j) for j in range(X.shape[1])]:
             return _made(model), X
         named = [(name, nb, [str(X.columns[j]) for j in at]) for name, nb, at in parts_of_roles(roles)]
         return _made(model).set_params(parts=named), X

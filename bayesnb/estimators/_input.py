@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from pandas import DataFrame, isna
+from pandas import DataFrame, factorize, isna
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
@@ -129,6 +129,8 @@ def checked_labels(y: np.ndarray, name: str = "y", of_classes: bool = False) -> 
         raise ValueError(
             f"Unknown label type: `{name}` has objects of type {kinds}; make them all strings, or integers"
         )
+    if y.dtype == object:
+        return y  # text, of which every value is a class
     dense = y.dtype.kind in "iu" and y.size > 0 and int(y.max()) - int(y.min()) < y.size // 2  # several rows a label
     if name == "y" and not dense and not (of_classes and y.dtype.kind in "biuUS"):
         with np.errstate(invalid="ignore"):  # it casts numbers to int64, however large
@@ -154,6 +156,12 @@ def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if max(abs(low), abs(high)) < 1 << 62 and high - low < len(y):
             classes, index = distinct(y.astype(np.int64) - low, high - low + 1)
             return (classes + low).astype(y.dtype), index
+    if y.dtype == object:  # text: found by hashing, without sorting the rows
+        index, found = factorize(y)
+        order = np.argsort(found)
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        return found[order], place[index]
     return np.unique(y, return_inverse=True)
 
 

@@ -430,4 +430,5 @@ def role_of_type(X: Any, j: int) -> str:
         )
     if isinstance(column.dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(column):
         return "levels"
-    return "yes/no" if column.dropna().isin([0, 1]).all() else "numbers"
+    yes_no = all(part.dropna().isin([0, 1]).all() for part in (column.iloc[:1000], column))  # few rows mostly tell
+    return "yes/no" if yes_no else "numbers"

@@ -98,7 +98,7 @@ def _as_text(report: CheckReport) -> str:
     lines += [
         "",
         f"  widest {report.level:.0%} intervals of the class probability (over the posterior of the parameters)",
-        "    Mean and interval are those of the class probability over the posterior. The prediction averages the joint",
+        "    Mean and interval are of the class probability over the posterior. The prediction averages the joint",
         "    p(x, y) first, so that parameters under which the row is likely count more: it may lie outside.",
     ]
     for i in report.widest:
