@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from importlib.resources import files
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from .columns.batches import pieces_of
 from .columns.contract import ColumnContract
 from .columns.describing import describe_cells, suggestion
 from .columns.reading import PARQUET, TextFile, listed, read_parquet
@@ -172,6 +173,54 @@ def labelled_table(frame: "pd.DataFrame", target: str, path: Path, notes: Iterab
     return Dataset(path.stem, x, y, target, str(path), tuple(notes), contract)
 
 
+@dataclass(frozen=True)
+class LargeTable:
+    """A user's file that is read in batches.
+
+    Fields
+    ------
+    first : the first batch, whose column contract is that of all
+    labels : all labels, (c,)
+    batches : function that reads the features and labels of the file, batch by batch
+    """
+
+    first: Dataset
+    labels: np.ndarray
+    batches: Callable[[], Iterator[tuple["pd.DataFrame", np.ndarray]]]
+
+
+def read_large(path: str | Path, target: str, **wishes: Any) -> LargeTable:
+    """A file that does not fit into memory; parameters and errors as in `read_table`.
+
+    The file is read twice: once for its labels, and once for its rows.
+    """
+    import pandas as pd
+
+    path, of_file = Path(path), ("decimal", "thousands", "encoding", "sep")
+    pieces, clear = pieces_of(path, [target], {key: wishes.get(key) for key in of_file})
+    described = {key: value for key, value in wishes.items() if key not in ("encoding", "sep")}
+    first = labelled_table(next(pieces()), target, path, clear=clear, **described)
+    spelled = dict.fromkeys(cell for piece in pieces([target]) for cell in piece[target].dropna().unique().tolist())
+    cells = pd.Series(list(spelled), dtype=None if path.suffix in PARQUET else object)
+    read = _typed_labels if path.suffix in PARQUET else _written_labels
+    labels = pd.Series(read(cells, f"{path}: column {target!r}"), list(spelled))
+    contract = first.contract
+    assert contract is not None
+
+    def batches() -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
+        for piece in pieces():
+            labelled = piece[piece[target].notna()]
+            if len(labelled):
+                try:
+                    X = contract.apply(labelled)
+                except ValueError as error:
+                    raise TableError(f"{path}: {str(error).rstrip('.')}.") from error
+                refuse_infinity(X, path)
+                yield X, labels[labelled[target]].to_numpy()
+
+    return LargeTable(first, np.unique(labels.to_numpy()), batches)
+
+
 def read_rows(path: str | Path, text: Iterable[str] = (), **given: Any) -> "pd.DataFrame":
     """All rows and columns of a user's file, whatever they are for.
 
@@ -275,7 +324,8 @@ def _typed_labels(y: "pd.Series", where: str, hint: str = "") -> np.ndarray:
         return values.astype(np.int64) if abs(values).max() <= 2**53 else y.map(repr).to_numpy(object)
     if kind in "iub":
         return y.to_numpy(y.dtype.numpy_dtype if isinstance(y.dtype, pd.api.extensions.ExtensionDtype) else None)
-    return y.to_numpy(object) if all(isinstance(cell, str) for cell in y) else y.astype(str).to_numpy(object)
+    cells = y.to_numpy(object)
+    return cells if set(map(type, cells)) == {str} else y.astype(str).to_numpy(object)
 
 
 def _read(path: Path, text: Iterable[str], given: Mapping[str, Any]) -> "tuple[pd.DataFrame, str | None]":

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..datasets import TableError
 from ._output import announce, echo, is_standard_output, print_outcome, shorten
-from ._tables import MODELS, choose_model, describe_table, load_table, new_rows, stem
+from ._tables import MODELS, choose_model, describe_table, load_large, load_table, new_rows, stem
 
 _KERNEL_ROWS = 20_000  # beyond, `compare` tries kernel densities only if asked: their time grows with its square
 
@@ -168,14 +168,23 @@ def _models_to_try(X: Any) -> list[str]:
 def fit(options: argparse.Namespace) -> int:
     """Fit a model to all rows and save it."""
     from ..core.files import check_target
+    from ..streaming import fit_batches
 
     check_target(options.output)
-    data = load_table(options)
+    large = load_large(options)
+    data = large.first if large else load_table(options)
     estimator, X = choose_model(data.X, options.model, data.contract)
     report = sys.stderr if is_standard_output(options.output) else sys.stdout
-    announce(options, data, X, data.notes, report)
+    notes = [*data.notes, *([f"Read in batches; the columns are those of the first {len(X)} rows."] if large else [])]
+    announce(options, data, X, notes, report)
     try:
-        estimator.set_params(**dict(options.settings)).fit(X, data.y)
+        estimator.set_params(**dict(options.settings))
+        if large:
+            text, batches = estimator.__sklearn_tags__().input_tags.string, large.batches
+            read = lambda: ((x if text else x.astype(float), y) for x, y in batches())  # noqa: E731
+            fit_batches(estimator, read, classes=large.labels)
+        else:
+            estimator.fit(X, data.y)
     except (TypeError, OverflowError, MemoryError) as error:  # a value that the parameter cannot have
         if not options.settings:
             raise
@@ -187,7 +196,7 @@ def fit(options: argparse.Namespace) -> int:
     rows = {str(label): float(n) for label, n in zip(estimator.classes_, estimator.class_count_, strict=True)}
     text = f"{model}, rows a class: {', '.join(f'{n:g} {label!r}' for label, n in rows.items())}"
     fields = {"model": model, "rows": rows, "file": options.output}
-    print_outcome(options, data, data.notes, f"{text}\nsaved as {options.output}", lambda: fields, report)
+    print_outcome(options, data, notes, f"{text}\nsaved as {options.output}", lambda: fields, report)
     return 0
 
 

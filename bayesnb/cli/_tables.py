@@ -9,10 +9,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import estimators
+from ..columns.batches import is_large
 from ..columns.contract import ColumnContract
 from ..columns.describing import describe_cells
 from ..columns.number_text import NumberFormat
-from ..datasets import NAMES, Dataset, TableError, load, read_rows, read_table, refuse_infinity, refuse_nested
+from ..datasets import (
+    NAMES,
+    Dataset,
+    LargeTable,
+    TableError,
+    load,
+    read_large,
+    read_rows,
+    read_table,
+    refuse_infinity,
+    refuse_nested,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -60,6 +72,15 @@ def load_table(options: argparse.Namespace) -> Dataset:
     left = [f"{column.name!r} ({column.why})" for column in contract.dropped]
     notes = (*data.notes, *([f"Left out: {', '.join(left)}."] if left else []))
     return replace(data, X=contract.apply(data.X), contract=contract, notes=notes)
+
+
+def load_large(options: argparse.Namespace) -> LargeTable | None:
+    """A file that is fitted in batches; None for all others."""
+    if options.data in NAMES or options.target is None or not is_large(Path(options.data)):
+        return None
+    return read_large(
+        options.data, options.target, **wishes_of(options), **{key: getattr(options, key) for key in _OF_FILES}
+    )
 
 
 def describe_table(options: argparse.Namespace) -> tuple[pd.DataFrame, ColumnContract]:

@@ -10,7 +10,7 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,10 +144,11 @@ class TextFile:
         except (csv.Error, ValueError) as error:
             raise self._no_table(error) from error
 
-    def pieces(self, rows: int) -> Any:
-        """The rows, some at a time; every column has the type of the first piece."""
-        types = self.types
-        with self._parsed(dtype=types, chunksize=rows) as found:
+    def pieces(self, rows: int, columns: list[str] | None = None) -> "Iterator[pd.DataFrame]":
+        """The rows, or some columns of them, so many at a time."""
+        wanted = None if columns is None else [name for name in self.names if name.strip() in columns]
+        types = {name: kind for name, kind in self.types.items() if wanted is None or name in wanted}
+        with self._parsed(dtype=types, usecols=wanted, chunksize=rows) as found:
             while True:
                 try:
                     yield next(found).rename(columns=str.strip)
@@ -155,6 +156,15 @@ class TextFile:
                     return
                 except (csv.Error, ValueError) as error:
                     raise self._no_table(error) from error
+
+    def unsettled(self, piece: "pd.DataFrame") -> str:
+        """The first column whose fractions may all be thousands; "" where there is none."""
+        settled = {name.strip() for name in self.settled}
+        for name in piece.columns:
+            cells = piece[name]
+            if cells.dtype.kind == "f" and name not in settled and self._may_be_grouped(cells.to_numpy()):
+                return str(name)
+        return ""
 
     def _finished(self, frame: "pd.DataFrame") -> "pd.DataFrame":
         """The table with those columns read again as text of which the parser has lost something."""

@@ -124,8 +124,9 @@ def checked_labels(y: np.ndarray, name: str = "y", of_classes: bool = False) -> 
     """
     if y.dtype.kind in "fOmM" and isna(y).any():
         raise ValueError(f"`{name}` has missing labels (None, NaN or NA); leave them out, and their rows")
-    if y.dtype == object and not all(isinstance(label, str) for label in y):
-        kinds = ", ".join(sorted({type(label).__name__ for label in y}))
+    types = set(map(type, y)) if y.dtype == object else set()
+    if not all(issubclass(kind, str) for kind in types):
+        kinds = ", ".join(sorted(kind.__name__ for kind in types))
         raise ValueError(
             f"Unknown label type: `{name}` has objects of type {kinds}; make them all strings, or integers"
         )
