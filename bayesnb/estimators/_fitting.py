@@ -101,6 +101,7 @@ class AbstractFitted(JointClassifier):
             if X or y are empty, of unequal length or hold values outside the likelihood's range, or a parameter is out
             of range; the message names it
         """
+        self.__dict__.pop("contract_", None)  # of other rows
         X, y = self._validate_for_slices(X, y=y, reset=True)
         y = checked_labels(y)
         self.classes_, index = classes_of(y)
