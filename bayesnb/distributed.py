@@ -23,6 +23,7 @@ from .core.arrays import Scalar
 from .core.random import generator
 from .core.special import log_normalize
 from .estimators._base import AbstractNB
+from .estimators._input import check_decay
 from .estimators._state import reads_one_state
 from .statistics import Moments
 from .streaming import united_labels
@@ -118,8 +119,12 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             nb, _stacked(rows), np.concatenate(labels), None if sample_weight is None else np.concatenate(weights)
         )
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows; `classes`, all labels that will ever occur, are needed at the first call."""
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, decay: Any = 1.0) -> Self:
+        """Add rows; `classes`, all labels that will ever occur, are needed at the first call.
+
+        `decay` multiplies the weight of all earlier rows first, as in `GaussianNB.partial_fit`.
+        """
+        check_decay(decay)
         if isinstance(self.estimator, CalibratedClassifierLOO):
             raise ValueError("`estimator` is calibrated on leave-one-out of all rows, which come at once: use `fit`")
         if not hasattr(self, "estimator_"):
@@ -128,7 +133,10 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return self.fit(X, y, sample_weight, classes=classes)
         if classes is not None and not np.array_equal(labels := united_labels([classes]), self.classes_):
             raise ValueError(f"`classes` is {labels}, which is not what it was at first, {self.classes_}")
-        self.estimator_ = copy.copy(self.estimator_).merge(self._learnt(X, y, sample_weight, self.classes_))
+        before = copy.copy(self.estimator_)
+        if decay != 1:
+            before._set_statistics(before._decayed(decay))
+        self.estimator_ = before.merge(self._learnt(X, y, sample_weight, self.classes_))
         return self
 
     def _learnt(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> AbstractNB:

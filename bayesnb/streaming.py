@@ -34,6 +34,7 @@ def fit_batches(
     *,
     classes: Any = None,
     batch_size: int = _ROWS,
+    decay: Any = 1.0,
     progress_bar: bool = False,
 ) -> Any:
     """Fit an estimator to rows that are read batch by batch: `fit` of all rows, in the memory of one batch.
@@ -52,6 +53,8 @@ def fit_batches(
     classes : all labels that will occur. If None they are read from y first; batches that can be read only once are
         not read twice: a label that was not there before is taken in as it comes
     batch_size : rows of a batch of a file or array
+    decay : above 0 and at most 1; the weight of all earlier rows is multiplied by it before each batch but the first,
+        as in `partial_fit`. The rows of the last batch have their full weight
     progress_bar : show the rows read with tqdm
 
     Returns
@@ -88,7 +91,7 @@ def fit_batches(
                 classes = united_labels([_needed(labels)] if classes is None else [classes, _needed(labels)])
             if hasattr(fresh, "classes_") and len(classes) > len(fresh.classes_):
                 fresh._widen(classes)
-            fresh.partial_fit(X, _needed(labels), classes=classes, sample_weight=weights)
+            fresh.partial_fit(X, _needed(labels), classes=classes, sample_weight=weights, decay=decay)
             advance(_length(X))
     if not hasattr(fresh, "classes_"):
         raise ValueError("`source` has no rows")

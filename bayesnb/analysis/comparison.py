@@ -139,6 +139,8 @@ def compare(
         listed = "; ".join(f"{name}: {kind}" for name, kind in kinds.items())
         notes.append(f"evidence does not compare between likelihoods of different kinds ({listed})")
 
+    notes += _identical({name: results[name].pointwise for name in names}, evidence)
+
     log_evidence = np.array([evidence[name] for name in names])
     known = np.isfinite(log_evidence)
     log_posterior = (log_evidence + np.log([weights[name] for name in names]))[known]
@@ -161,6 +163,23 @@ def compare(
         "elpd", ascending=False, kind="stable"
     )
     return Comparison(table, results, models, tuple(notes))
+
+
+def _identical(pointwise: Mapping[str, np.ndarray], evidence: Mapping[str, float]) -> list[str]:
+    """A sentence for each set of models that say the same of every row, and of all rows together."""
+    groups: list[list[str]] = []
+    for name, values in pointwise.items():
+        for group in groups:
+            first = group[0]
+            same = np.allclose([evidence[name]], [evidence[first]], rtol=1e-9, equal_nan=True)
+            if same and np.allclose(values, pointwise[first], rtol=1e-9, atol=1e-12):
+                group.append(name)
+                break
+        else:
+            groups.append([name])
+    return [
+        f"{' and '.join(group)} come out identical: they are one model of this table" for group in groups if group[1:]
+    ]
 
 
 def _evidence(estimator: Any) -> tuple[float, str]:

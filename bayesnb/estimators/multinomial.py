@@ -107,8 +107,7 @@ class MultinomialNB(AbstractNB):
 
     def _draw(self, model: NaiveBayes, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
         if given.get("length") is None:
-            stats = self.statistics_
-            given["length"] = round(stats.blocks[BLOCK].n.sum() / max(stats.n.sum(), 1))
+            given["length"] = self._average_length()
         return super()._draw(model, rng, y, **given)
 
     def __sklearn_tags__(self) -> Tags:

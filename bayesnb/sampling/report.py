@@ -45,6 +45,7 @@ class Interval:
     probability: float  # posterior predictive
     low: float
     high: float
+    mean: float  # posterior mean of the probability, which the interval belongs to
 
 
 @dataclass(frozen=True)
@@ -107,10 +108,15 @@ def _as_text(report: CheckReport) -> str:
     lines += [
         "",
         f"  widest {report.level:.0%} intervals of the class probability (over the posterior of the parameters)",
+        "    Mean and interval are of the class probability over the posterior. The prediction averages the joint",
+        "    p(x, y) first, so that parameters under which the row is likely count more: it may lie outside.",
     ]
     for i in report.widest:
         interval = f"{i.low:.3f} … {i.high:.3f}"
-        lines.append(f"    row {i.row:>6}: p({i.label}) = {i.probability:.3f}, interval {interval}; truth {i.truth}")
+        lines.append(
+            f"    row {i.row:>6}: p({i.label}) mean {i.mean:.3f}, interval {interval}; "
+            f"prediction {i.probability:.3f}; truth {i.truth}"
+        )
     count = sum(row.passed for row in report.rows)
     lines += ["", f"  {count} of {len(report.rows)} rows pass: the check {'passes' if report.passed else 'FAILS'}"]
     return "\n".join(lines)
