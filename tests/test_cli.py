@@ -37,15 +37,16 @@ def table(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_file_is_checked(table, quick, capfd, monkeypatch):
-    for switch in ("CI", "PYTEST_XDIST_WORKER"):  # NumPyro shows no progress bar where they are set
-        monkeypatch.delenv(switch, raising=False)
-    assert cli.main(["check", str(table), "--target", "kind"]) in (0, 1)  # 200 draws are too few to promise row 3b
-    out, err = capfd.readouterr()
+def test_a_file_is_checked(table, quick, capfd):
+    assert cli.main(["check", str(table), "--target", "kind", "--verbose"]) in (
+        0,
+        1,
+    )  # 200 draws are too few to promise row 3b
+    out, _ = capfd.readouterr()
     assert "40 rows, 2 features" in out
     assert "MixedNB()" in out
     assert "1  Bayes' identity" in out
-    assert "it/s" in err  # NumPyro's progress bar
+    assert "rounding leaves some 1e-12" in out  # what --verbose adds
 
 
 @pytest.mark.slow

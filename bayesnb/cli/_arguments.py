@@ -66,8 +66,8 @@ def make_parser() -> argparse.ArgumentParser:
         "check",
         _commands.check,
         "closed form against NumPyro on a data set",
-        "Fit on one half of the rows and check the closed form against NumPyro: Bayes' identity, mode, posterior, "
-        "prediction. Exit code 1 if a row of the report fails.",
+        "Fit on one half of the rows and check all formulas against NumPyro and against each other: from Bayes' "
+        "identity to leave-one-out and intervals. Exit code 1 if a row of the report fails.",
     )
     data(check)
     model(check)
@@ -82,6 +82,7 @@ def make_parser() -> argparse.ArgumentParser:
         help="probability that a correct model fails by chance (default 0.01)",
     )
     check.add_argument("--seed", type=int, default=0, help="of the split and of all draws (default 0)")
+    check.add_argument("--verbose", action="store_true", help="print figure, threshold and reason of every row")
 
     select = command(
         "select",

@@ -1,11 +1,7 @@
 """The commands describe, check, select, compare, fit and predict: each reads its data, works and reports."""
 
 import argparse
-import atexit
-import os
-import shutil
 import sys
-import tempfile
 from dataclasses import replace
 from typing import Any
 
@@ -43,17 +39,15 @@ def check(options: argparse.Namespace) -> int:
     data = load_table(options)
     estimator, X = choose_model(data.X, options.model, data.contract)
     announce(options, data, X, data.notes)
-    _prepare_arviz()
     report = estimator.check(
         X,
         data.y,
         seed=options.seed,
         false_alarm=options.false_alarm,
         level=options.level,
-        progress_bar=not options.json,
     )
     loss = CalibratedClassifierLOO(estimator).fit(X, data.y).loo_log_loss_
-    text = f"{report}\n\n{_calibration_gain(loss, estimator)}"
+    text = f"{report.explain(options.verbose)}\n\n{_calibration_gain(loss, estimator)}"
     print_outcome(options, data, data.notes, text, lambda: {**report.to_dict(), "loo_log_loss": loss})
     return 0 if report.passed else 1
 
@@ -71,33 +65,6 @@ def _calibration_gain(loss: dict[str, float], estimator: Any) -> str:
         meaning = "Calibration changes little: it is not needed for this model."
     figures = f"leave-one-out log loss of all rows: {plain:.4f} plain, {calibrated:.4f} calibrated nats a row"
     return f"  {figures}\n  {meaning}"
-
-
-def _prepare_arviz() -> None:
-    """Import ArviZ before the long run that ends in it; it and Matplotlib need a folder for their caches.
-
-    Where the home folder cannot hold one, a temporary folder does, to the end of the process.
-    """
-    from ..sampling.to_arviz import import_arviz
-
-    caches = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    try:
-        os.makedirs(os.path.join(caches, "arviz"), exist_ok=True)
-        usable = os.access(os.path.join(caches, "arviz"), os.W_OK)
-    except OSError:
-        usable = False
-    if not usable:
-        folder = tempfile.mkdtemp(prefix="bayesnb-caches-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        os.environ["XDG_CACHE_HOME"] = folder
-        os.environ.setdefault("MPLCONFIGDIR", folder)
-    try:
-        import_arviz()
-    except OSError as error:
-        raise OSError(
-            f"ArviZ, which the check needs, finds no folder for its cache ({error}); set HOME to a folder that can be "
-            "written to."
-        ) from error
 
 
 def select(options: argparse.Namespace) -> int:
