@@ -359,6 +359,17 @@ def target_notes(cells: pd.Series, columns: Iterable[Column]) -> tuple[str, ...]
     return (f"target {cells.name!r} has {len(counts)} classes{single}{suggestion(columns)}",)
 
 
+def measures(cells: pd.Series) -> str:
+    """Why a target of whole numbers is a measurement and no class; "" where it may be a class."""
+    known = cells.dropna()
+    distinct = known.unique()
+    if len(known) < FEW_ROWS or len(distinct) <= max(len(known) / 2, _MANY_CLASSES):
+        return ""
+    if not pd.to_numeric(pd.Series(distinct), errors="coerce").notna().all():
+        return ""
+    return f"holds {len(distinct)} different numbers in {len(known)} rows, measurements and not classes"
+
+
 def suggestion(columns: Iterable[Column]) -> str:
     """': did you mean …?', with the columns that have few levels."""
     names = [repr(c.name) for c in columns if c.role in ("levels", "yes/no") and 2 <= c.distinct <= _MANY_CLASSES]
