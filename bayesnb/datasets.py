@@ -304,7 +304,8 @@ def _written_labels(y: "pd.Series", where: str, hint: str = "") -> np.ndarray:
 def _measurements(where: str, example: Any, hint: str) -> TableError:
     """What is wrong with a target of real numbers."""
     return TableError(
-        f"{where} holds measurements such as {example}, not classes; bin it or name another{hint and f' -{hint}?' or '.'}"
+        f"{where} holds measurements such as {example}, not classes; bin it or name another"
+        f"{hint and f' -{hint}?' or '.'}"
     )
 
 
