@@ -25,9 +25,10 @@ ROOT = Path(bayesnb.__file__).parent
 FLOORS = [
     {"_interrupted", "core"},
     {"loops"},
-    {"statistics", "sums"},
+    {"sums"},
+    {"statistics"},
     {"base"},
-    {"independent"},
+    {"beta", "independent"},
     {"families"},
     {"naive_bayes"},
     {"one_dependence"},

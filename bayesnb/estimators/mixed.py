@@ -67,6 +67,16 @@ class MixedNB(AbstractNB):
     -----
     A missing cell is left out by the parts whose likelihood can. Features are independent given the class between
     parts; within a part as its variant has it, so that GaussianDA on two columns lets these two depend on each other.
+
+    Examples
+    --------
+    >>> import bayesnb
+    >>> penguins = bayesnb.datasets.load("penguins")
+    >>> nb = bayesnb.MixedNB().fit(penguins.X, penguins.y)
+    >>> nb.predict(penguins.X[:2])
+    array(['Adelie', 'Adelie'], dtype=object)
+    >>> [(name, type(part).__name__) for name, part, columns in nb.parts_]
+    [('numbers', 'GaussianNB'), ('levels', 'CategoricalNB')]
     """
 
     def __init__(

@@ -50,7 +50,17 @@ class Interval:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What the check found; `passed` says whether every row kept its threshold, `str()` is a table to read."""
+    """What the check found; `passed` says whether every row kept its threshold, `str()` is a table to read.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from bayesnb import GaussianNB
+    >>> report = GaussianNB().check(X, y, seed=0)
+    >>> report.passed
+    True
+    """
 
     model: str
     rows: tuple[CheckRow, ...]
