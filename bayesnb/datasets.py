@@ -152,7 +152,7 @@ def labelled_table(frame: "pd.DataFrame", target: str, path: Path, notes: Iterab
         contract = describe_cells(labelled, target, **wishes)
         hint = suggestion(contract.columns).lstrip(":.").removesuffix("?")
         if why := measures(labelled[target]):
-            raise TableError(f"{where} {why}; bin it or name another{hint and f' -{hint}?' or '.'}")
+            raise TableError(f"{where} {why}; bin it or name another{(hint and f' -{hint}?') or '.'}")
         y = _typed_labels(y, where, hint) if path.suffix in PARQUET else _written_labels(y, where, hint)
         if endless := [c.name for c in contract.used if np.inf in (c.high, -(c.low or 0))]:
             refuse_infinity(labelled[endless], path)
@@ -305,7 +305,7 @@ def _measurements(where: str, example: Any, hint: str) -> TableError:
     """What is wrong with a target of real numbers."""
     return TableError(
         f"{where} holds measurements such as {example}, not classes; bin it or name another"
-        f"{hint and f' -{hint}?' or '.'}"
+        f"{(hint and f' -{hint}?') or '.'}"
     )
 
 
