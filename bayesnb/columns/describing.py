@@ -365,7 +365,8 @@ def measures(cells: pd.Series) -> str:
     distinct = known.unique()
     if len(known) < FEW_ROWS or len(distinct) <= max(len(known) / 2, _MANY_CLASSES):
         return ""
-    if not pd.to_numeric(pd.Series(distinct), errors="coerce").notna().all():
+    numbers = pd.to_numeric(pd.Series(distinct), errors="coerce").to_numpy(float)
+    if not (np.isfinite(numbers).all() and _is_whole(numbers)):  # fractions are refused in any number
         return ""
     return f"holds {len(distinct)} different numbers in {len(known)} rows, measurements and not classes"
 
