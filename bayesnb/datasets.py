@@ -14,7 +14,7 @@ from scipy import sparse
 
 from .columns.batches import pieces_of
 from .columns.contract import ColumnContract
-from .columns.describing import describe_cells, suggestion
+from .columns.describing import describe_cells, measures, suggestion
 from .columns.reading import PARQUET, TextFile, listed, read_parquet
 from .columns.reading import TableError as TableError
 
@@ -150,7 +150,9 @@ def labelled_table(frame: "pd.DataFrame", target: str, path: Path, notes: Iterab
         raise TableError(f"{where} holds {y.iloc[0]!s} in every row; a classifier needs at least two classes.")
     try:
         contract = describe_cells(labelled, target, **wishes)
-        hint = suggestion(contract.columns).lstrip(":.")
+        hint = suggestion(contract.columns).lstrip(":.").removesuffix("?")
+        if why := measures(labelled[target]):
+            raise TableError(f"{where} {why}; bin it or name another{(hint and f' -{hint}?') or '.'}")
         y = _typed_labels(y, where, hint) if path.suffix in PARQUET else _written_labels(y, where, hint)
         if endless := [c.name for c in contract.used if np.inf in (c.high, -(c.low or 0))]:
             refuse_infinity(labelled[endless], path)
@@ -302,7 +304,8 @@ def _written_labels(y: "pd.Series", where: str, hint: str = "") -> np.ndarray:
 def _measurements(where: str, example: Any, hint: str) -> TableError:
     """What is wrong with a target of real numbers."""
     return TableError(
-        f"{where} holds measurements such as {example}, not classes; bin it or name another{hint and f' -{hint}'}."
+        f"{where} holds measurements such as {example}, not classes; bin it or name another"
+        f"{(hint and f' -{hint}?') or '.'}"
     )
 
 

@@ -414,3 +414,83 @@ def test_a_reader_that_stops_reading_is_no_error(tmp_path):
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, env=environment)
     os.close(write)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+# --- the column contract --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def orders(tmp_path):
+    """A table with a customer number, a decimal comma and a percent sign."""
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["a", "b"], 60)
+    size = [f"{x:.1f}".replace(".", ",") for x in rng.normal(3, 1, 60) + 2 * (kind == "b")]
+    share = [f"{x} %" for x in rng.integers(0, 50, 60)]
+    frame = pd.DataFrame({"customer_no": 7001 + 13 * np.arange(60), "size": size, "share": share, "kind": kind})
+    frame.to_csv(path := tmp_path / "orders.csv", index=False, sep=";")
+    return path
+
+
+def test_describe_as_text_and_json(orders, capsys):
+    assert cli.main(["describe", str(orders), "--target", "kind"]) == 0
+    out, err = capsys.readouterr()
+    assert "60 rows, 4 columns" in out
+    assert "! customer_no  dropped" in out
+    assert "model that the columns suggest: GaussianNB()" in out
+    assert err == ""
+    assert cli.main(["describe", str(orders), "--json", "--columns", "share=levels,size=drop"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert [column["role"] for column in report["columns"]] == ["dropped", "dropped", "levels", "levels"]
+    with pytest.raises(SystemExit):
+        cli.main(["describe", str(orders), "--columns", "share=words"])
+    assert "is not NAME=ROLE with a role of numbers, counts" in capsys.readouterr().err
+
+
+def test_new_rows_are_read_by_the_contract_of_the_model(orders, tmp_path, capsys):
+    model, rows = str(tmp_path / "model"), tmp_path / "rows.csv"
+    assert cli.main(["fit", str(orders), "--target", "kind", "-o", model]) == 0
+    capsys.readouterr()
+    assert [column.role for column in bayesnb.load(model).contract_.columns] == [
+        "dropped", "numbers", "numbers", "target",
+    ]  # fmt: skip
+    rows.write_text("size;share;customer_no;more\n5,0;10 %;007;1\n900;11 %;008;2\n")
+    assert cli.main(["predict", model, str(rows), "--id", "customer_no"]) == 0
+    out, err = capsys.readouterr()
+    found = pd.read_csv(io.StringIO(out), dtype={"customer_no": str})
+    assert list(found) == ["customer_no", "predicted", "probability", "p(a)", "p(b)"]
+    assert found["customer_no"].tolist() == ["007", "008"]
+    assert "columns that were not there when the model was fitted are not used: 'more'." in err
+    assert "column 'size': 1 rows lie far outside of" in err
+    rows.write_text("size,share\n5.5,10 %\n")
+    assert cli.main(["predict", model, str(rows)]) == 2
+    assert "column 'size' holds '5.5', which is no number as the others are written" in capsys.readouterr().err
+    assert cli.main(["predict", model, str(rows), "--decimal", "."]) == 0
+    capsys.readouterr()
+    assert cli.main(["predict", model, str(rows), "--decimal", ".", "--id", "nr"]) == 2
+    assert "no column 'nr' for --id" in capsys.readouterr().err
+
+
+def test_probabilities_are_rounded_to_what_they_say():
+    from bayesnb.cli._commands import _rounded
+
+    p = np.array([0.0, 1.0, 0.123456, 1.23456e-9, 1 - 1.23456e-9, 0.99994567])
+    assert _rounded(p, 4).tolist() == [0.0, 1.0, 0.1235, 1.235e-09, 1 - 1.235e-09, 0.99994567]
+
+
+def test_all_models_that_fit_are_tried(capsys):
+    assert cli.main(["compare", "penguins", "--drop", "year", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert set(report["models"]) == {"mixed", "mixed:pooled", "mixed:kernel"}
+    notes = "\n".join(report["notes"])
+    assert re.search(r"bernoulli, .*shared-da cannot take this table: column 'island' holds text", notes)
+    assert "mixed:gaussian-da, mixed:shared-da cannot take this table: Input X contains NaN" in notes
+
+
+def test_version_and_module(capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"bayesnb {bayesnb.__version__}\n"
+    environment = os.environ | {"PYTHONPATH": str(Path(bayesnb.__file__).parents[1])}
+    command = [sys.executable, "-m", "bayesnb.cli", "--version"]
+    assert subprocess.run(command, capture_output=True, text=True, env=environment).stdout.startswith("bayesnb ")

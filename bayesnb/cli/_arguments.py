@@ -10,7 +10,7 @@ from ..columns.contract import ROLES
 from ..datasets import NAMES
 from . import _commands
 from ._output import shorten
-from ._tables import MODELS
+from ._tables import MIXED, MODELS
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -49,8 +49,8 @@ def make_parser() -> argparse.ArgumentParser:
         reading.add_argument("--sep", metavar="CHAR", help="between the cells: such as ; or tab")
 
     def model(one: Any) -> None:
-        text = f"the variant: {', '.join(MODELS)} (default: auto, read from the columns)"
-        one.add_argument("--model", choices=MODELS, default="auto", metavar="VARIANT", help=text)
+        text = f"the variant: {', '.join((*MODELS, *MIXED))} (default: auto, read from the columns)"
+        one.add_argument("--model", choices=(*MODELS, *MIXED), default="auto", metavar="VARIANT", help=text)
 
     describe = command(
         "describe",
@@ -130,7 +130,7 @@ def make_parser() -> argparse.ArgumentParser:
         "--models",
         type=_models,
         metavar="MODELS",
-        help=f"separated by commas: {', '.join(MODELS[1:])} (default: all that fit the table)",
+        help=f"separated by commas: {', '.join((*MODELS[1:], *MIXED))} (default: all that fit the table)",
     )
 
     fit = command(
@@ -201,7 +201,7 @@ def _roles(text: str) -> dict[str, str]:
 def _models(text: str) -> list[str]:
     names = list(dict.fromkeys(text.split(",")))
     for name in names:
-        if name not in MODELS[1:]:
+        if name not in (*MODELS[1:], *MIXED):
             raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(MODELS[1:])}")
     return names
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from ..datasets import TableError
 from ._output import announce, echo, is_standard_output, print_outcome, shorten
-from ._tables import MODELS, choose_model, describe_table, load_large, load_table, new_rows, stem
+from ._tables import MIXED, MODELS, choose_model, describe_table, load_large, load_table, new_rows, stem
 
+_CLASSES = 12  # of which `fit` prints the rows
 _KERNEL_ROWS = 20_000  # beyond, `compare` tries kernel densities only if asked: their time grows with its square
 
 
@@ -105,7 +106,7 @@ def compare(options: argparse.Namespace) -> int:
             estimator, X = choose_model(data.X, name, data.contract)
             models[name] = estimator.fit(X, data.y), X
         except ValueError as error:  # the table is not for this model
-            reasons[name] = " ".join(str(error).split()).replace(f"--model {name} needs", "they need")
+            reasons[name] = str(error).splitlines()[0].replace(f"--model {name} needs", "they need")
     if not models:
         raise TableError("; ".join(f"{name}: {why}" for name, why in reasons.items()))
     found = compare_models(models, data.X, data.y, fitted=True)
@@ -127,9 +128,9 @@ def _models_to_try(X: Any) -> list[str]:
     names = list(MODELS[1:])
     if any(X[name].nunique() > 20 for name in numbers):
         names.remove("categorical")
-    if len(X) > _KERNEL_ROWS:
-        names.remove("kernel")
-    return names
+    if 0 < len(numbers) < X.shape[1]:
+        names += MIXED
+    return [name for name in names if not (name.endswith("kernel") and len(X) > _KERNEL_ROWS)]
 
 
 def fit(options: argparse.Namespace) -> int:
@@ -161,7 +162,9 @@ def fit(options: argparse.Namespace) -> int:
     estimator.save(options.output)
     model = " ".join(repr(estimator).split())
     rows = {str(label): float(n) for label, n in zip(estimator.classes_, estimator.class_count_, strict=True)}
-    text = f"{model}, rows a class: {', '.join(f'{n:g} {label!r}' for label, n in rows.items())}"
+    counted = [f"{n:g} {label!r}" for label, n in rows.items()]
+    more = f" and {len(counted) - _CLASSES} more classes" if len(counted) > _CLASSES else ""
+    text = f"{model}, rows a class: {', '.join(counted[:_CLASSES])}{more}"
     fields = {"model": model, "rows": rows, "file": options.output}
     print_outcome(options, data, notes, f"{text}\nsaved as {options.output}", lambda: fields, report)
     return 0

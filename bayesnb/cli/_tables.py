@@ -43,6 +43,8 @@ _VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "shared-da": ("GaussianDA", {"covariance": "shared"}),
 }
 MODELS = ("auto", *sorted(_VARIANTS))
+MIXED = tuple(f"mixed:{name}" for name in ("gaussian-da", "kernel", "pooled", "shared-da"))
+"""A variant for the columns of numbers of a table that has others, too."""
 _OF_ROLE = {"yes/no": "bernoulli", "numbers": "gaussian", "counts": "poisson", "levels": "categorical"}
 _OF_FILES = ("encoding", "sep")
 
@@ -115,8 +117,9 @@ def _made(model: str) -> Any:
 def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract | None = None) -> tuple[Any, pd.DataFrame]:
     """Estimator for a table, and the table as it takes it.
 
-    "auto": the family of the columns where all have one role (yes/no, numbers, counts or levels), else each kind of
-    column with its own.
+    "mixed:kernel" and the like: that variant for the columns of numbers, for the others what "mixed" takes. "auto": the
+    family of the columns where all have one role (yes/no, numbers, counts or levels), else each kind of column with
+    its own.
 
     Raises
     ------
@@ -130,6 +133,12 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract | None = 
     roles = [contract[X.columns[j]].role if contract else role_of_type(X, j) for j in range(X.shape[1])]
     if model == "auto":
         model = _OF_ROLE[roles[0]] if len(set(roles)) == 1 else "mixed"
+    if model.startswith("mixed:"):  # that variant for the numbers, the usual ones for the rest
+        parts = [
+            (name, _made(model[6:]) if name == "numbers" else nb, [str(X.columns[j]) for j in at])
+            for name, nb, at in parts_of_roles(roles)
+        ]
+        return _made("mixed").set_params(parts=parts), X
     if model == "mixed":
         asked = contract is not None and any(column.why.endswith("as asked") for column in contract.used)
         if not asked and roles == [role_of_type(X, j) for j in range(X.shape[1])]:

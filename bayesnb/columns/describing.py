@@ -359,6 +359,18 @@ def target_notes(cells: pd.Series, columns: Iterable[Column]) -> tuple[str, ...]
     return (f"target {cells.name!r} has {len(counts)} classes{single}{suggestion(columns)}",)
 
 
+def measures(cells: pd.Series) -> str:
+    """Why a target of whole numbers is a measurement and no class; "" where it may be a class."""
+    known = cells.dropna()
+    distinct = known.unique()
+    if len(known) < FEW_ROWS or len(distinct) <= max(len(known) / 2, _MANY_CLASSES):
+        return ""
+    numbers = pd.to_numeric(pd.Series(distinct), errors="coerce").to_numpy(float)
+    if not (np.isfinite(numbers).all() and _is_whole(numbers)):  # fractions are refused in any number
+        return ""
+    return f"holds {len(distinct)} different numbers in {len(known)} rows, measurements and not classes"
+
+
 def suggestion(columns: Iterable[Column]) -> str:
     """': did you mean …?', with the columns that have few levels."""
     names = [repr(c.name) for c in columns if c.role in ("levels", "yes/no") and 2 <= c.distinct <= _MANY_CLASSES]
