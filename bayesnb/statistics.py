@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from .core.arrays import Array, Float, Real, Sparse
+from .core.arrays import Array, Float, Real, Scalar, Sparse
 from .core.exact import EPS, ExactSum, Sums, is_whole, product
 from .core.pytrees import leaves, pytree
 from .core.special import LOG_2PI, namespace
@@ -59,6 +59,15 @@ class _Additive:
     def zero(self) -> Self:
         """Statistics of no rows at all, of the same shape."""
         return type(self)(**{name: 0 * leaf for name, leaf in self._values().items()})
+
+    def scaled(self, factor: Scalar) -> Self:
+        """Statistics of the same rows, their weights multiplied by a positive number."""
+        values = {name: factor * leaf for name, leaf in self._values().items()}
+        sums = None if self.sums is None else self.sums.scaled(float(factor))
+        for name, leaf in values.items():
+            if sums is not None and name not in sums.exact and leaf.any():
+                sums = sums.also(name, EPS * abs(leaf))
+        return type(self)(**values, sums=sums)  # type: ignore[call-arg]
 
     def _joined(self, op: Callable[[Any, Any], Any], other: Self) -> Self:
         mine, theirs = self._values(), other._values()
@@ -157,6 +166,14 @@ class _Centred:
     def zero(self) -> Self:
         """Statistics of no rows at all, of the same shape."""
         return type(self)(0 * self.n, 0 * self.mean, 0 * self.ss)
+
+    def scaled(self, factor: Scalar) -> Self:
+        """Statistics of the same rows, their weights multiplied by a positive number; weights that vanish are none."""
+        xp = namespace(self.n, factor)
+        n = factor * self.n
+        held = n > xp.finfo(n.dtype).tiny / xp.finfo(n.dtype).eps
+        n, mean, ss = (xp.where(_along(held, one), one, 0) for one in (n, self.mean, factor * self.ss))
+        return type(self)(n, mean, ss, None if self.sums is None else self.sums.scaled(float(factor)).where(held))
 
     @property
     def is_far(self) -> bool:

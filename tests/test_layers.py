@@ -33,6 +33,7 @@ FLOORS = [
     {"naive_bayes"},
     {"one_dependence"},
     {"sampling"},
+    {"columns"},
     {"datasets", "estimators"},
     {"_dask_chunks", "_drop_in"},
     {"analysis", "drop_in", "streaming"},

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import is_dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from pandas import DataFrame, isna
+from pandas import DataFrame, factorize, isna
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, assert_all_finite
@@ -146,11 +146,14 @@ def checked_labels(y: np.ndarray, name: str = "y", of_classes: bool = False) -> 
     """
     if y.dtype.kind in "fOmM" and isna(y).any():
         raise ValueError(f"`{name}` has missing labels (None, NaN or NA); leave them out, and their rows")
-    if y.dtype == object and not all(isinstance(label, str) for label in y):
-        kinds = ", ".join(sorted({type(label).__name__ for label in y}))
+    types = set(map(type, y)) if y.dtype == object else set()
+    if not all(issubclass(kind, str) for kind in types):
+        kinds = ", ".join(sorted(kind.__name__ for kind in types))
         raise ValueError(
             f"Unknown label type: `{name}` has objects of type {kinds}; make them all strings, or integers"
         )
+    if y.dtype == object:
+        return y  # text, of which every value is a class
     dense = y.dtype.kind in "iu" and y.size > 0 and int(y.max()) - int(y.min()) < y.size // 2  # several rows a label
     if name == "y" and not dense and y.dtype.kind not in ("biuUS" if of_classes else "US"):
         with np.errstate(invalid="ignore"):  # it casts numbers to int64, however large
@@ -176,6 +179,12 @@ def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if max(abs(low), abs(high)) < 1 << 62 and high - low < len(y):
             classes, index = distinct(y.astype(np.int64) - low, high - low + 1)
             return (classes + low).astype(y.dtype), index
+    if y.dtype == object:  # text: found by hashing, without sorting the rows
+        index, found = factorize(y)
+        order = np.argsort(found)
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        return found[order], place[index]
     classes, index = np.unique(y, return_inverse=True)
     if y.dtype.kind in "US" and 2 * len(classes) > len(y):
         check_classification_targets(y)  # which warns of so many classes
@@ -230,6 +239,15 @@ def boolean(name: str, value: Any) -> bool:
     if isinstance(value, bool | np.bool_ | Integral):
         return bool(value)
     raise ValueError(f"`{name}` is {shortened(value)}; it needs to be True or False")
+
+
+def check_decay(decay: Any) -> None:
+    """Raise a ValueError unless `decay` is above 0 and at most 1."""
+    if isinstance(decay, bool | np.bool_) or not isinstance(decay, Real) or not 0 < float(decay) <= 1:
+        raise ValueError(
+            f"`decay` is {shortened(decay)}; it needs a number above 0 and at most 1: the weight of all earlier rows "
+            "is multiplied by it"
+        )
 
 
 def concentration(alpha: Any, force_alpha: Any, shape: tuple[int, ...]) -> np.ndarray:

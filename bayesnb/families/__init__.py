@@ -33,6 +33,7 @@ from ..core.lazy import by_name
 
 if TYPE_CHECKING:
     from ..base import AbstractConjugate as AbstractConjugate
+    from ..base import n_rows as n_rows
     from ..base import observed as observed
     from ..core.pytrees import pytree as pytree
     from ..core.random import inverse_gamma as inverse_gamma
@@ -91,7 +92,7 @@ _CONTRACT = {
         ".sums.rows": "contract sum_over_features",
         ".core.special": "digamma gammaln log_beta log_floor log_rising namespace tetragamma trigamma",
         ".core.supports": "AMOUNT COUNT POSITIVE_DEFINITE REAL Cells Field declare",
-        ".base": "AbstractConjugate observed",
+        ".base": "AbstractConjugate n_rows observed",
         ".independent": "AbstractIndependent downdate",
         ".statistics": "Moments Totals",
     }.items()

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..base import observed, to_sites
+from ..base import n_rows, observed, to_sites
 from ..beta import AbstractBeta, log_probabilities
 from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.exact import ExactSum, holds_exactly, total_sums
@@ -137,7 +137,7 @@ class BetaBernoulli(AbstractBeta):
         p = to_sites(self.mean())["theta"]
         return (rng.random((len(y), p.shape[1])) < p[y]).astype(float)
 
-    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
         """The same model in NumPyro, plates written out."""
         import numpyro
         import numpyro.distributions as dist
@@ -146,5 +146,5 @@ class BetaBernoulli(AbstractBeta):
         with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
             theta = numpyro.sample("theta", dist.Beta(self.a, self.b))
         seen, x = observed(x)
-        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", d, dim=-1):
-            numpyro.sample("x", dist.Bernoulli(theta[y]).mask(seen), obs=x)
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            numpyro.sample("x", dist.Bernoulli(theta[y]).mask(seen).to_event(1), obs=x)

@@ -182,7 +182,7 @@ class DirichletComplement(AbstractConjugate):
             "one inside it; use the multinomial model to draw new rows"
         )
 
-    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
         """The same model in NumPyro, plates written out; the row lengths L are data, so x has to be given."""
         import jax.numpy as jnp
         import numpyro
@@ -191,10 +191,12 @@ class DirichletComplement(AbstractConjugate):
         c = self.alpha.shape[0]
         with numpyro.plate("class", c, dim=-1):
             theta = numpyro.sample("theta", dist.Dirichlet(self.alpha))
+        if x is None:
+            raise ValueError("`x` is None, but a composite likelihood is no density of rows that could be drawn")
         x = as_jax(x)[:, None]
-        outside = jnp.asarray(y)[:, None] != jnp.arange(c)
-        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("class", c, dim=-1):
-            numpyro.sample("x", dist.Multinomial(x.sum(-1), theta).mask(outside), obs=x)
+        outside = jnp.asarray(y)[..., None] != jnp.arange(c)
+        with numpyro.plate("row", len(x), dim=-1):
+            numpyro.sample("x", dist.Multinomial(x.sum(-1), theta).mask(outside).to_event(1), obs=x)
 
 
 def _others(table: Array, axis: int = 0) -> Array:

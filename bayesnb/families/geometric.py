@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..base import observed
+from ..base import n_rows, observed
 from ..beta import AbstractBeta, log_probabilities
 from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.pytrees import pytree
@@ -103,7 +103,7 @@ class BetaGeometric(AbstractBeta, AbstractIndependent):
         decay = -log_probabilities(draws[..., 0] - draws[..., 1])[1]
         return np.floor(rng.standard_exponential(decay.shape) / np.maximum(decay, 1e-300))
 
-    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
         """The same model in NumPyro, plates written out."""
         import jax.numpy as jnp
         import numpyro
@@ -114,5 +114,5 @@ class BetaGeometric(AbstractBeta, AbstractIndependent):
             theta = numpyro.sample("theta", dist.Beta(self.a, self.b))
         theta = jnp.minimum(theta, 1 - jnp.finfo(theta.dtype).eps)  # NumPyro 0.22 has p(x = 0 | θ = 1) = 0, not 1
         seen, x = observed(x)
-        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", d, dim=-1):
-            numpyro.sample("x", dist.GeometricProbs(theta[y]).mask(seen), obs=x)
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            numpyro.sample("x", dist.GeometricProbs(theta[y]).mask(seen).to_event(1), obs=x)

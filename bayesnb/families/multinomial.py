@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from ..base import AbstractConjugate, as_jax
+from ..base import AbstractConjugate, as_jax, n_rows
 from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.exact import ExactSum, sums_of_cells
 from ..core.pytrees import pytree
@@ -174,14 +174,22 @@ class DirichletMultinomial(AbstractConjugate):
         theta = np.exp(log_dirichlet(rng, self.alpha[y]))
         return rng.multinomial(length, theta / theta.sum(-1, keepdims=True)).astype(float)
 
-    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
-        """The same model in NumPyro, plates written out; the row lengths L are data, so x has to be given."""
+    def model(self, x: Real[Array, "n d"] | None, y: Any, length: Any = None) -> None:
+        """The same model in NumPyro, plates written out; where x is drawn, `length` gives the row lengths L.
+
+        Raises
+        ------
+        ValueError
+            if neither x nor `length` is given: row lengths are data, the model has no distribution of them
+        """
         import numpyro
         import numpyro.distributions as dist
 
         c = self.alpha.shape[0]
         with numpyro.plate("class", c, dim=-1):
             theta = numpyro.sample("theta", dist.Dirichlet(self.alpha))
-        x = as_jax(x)
-        with numpyro.plate("row", len(y), dim=-1):
-            numpyro.sample("x", dist.Multinomial(x.sum(-1), theta[y]), obs=x)
+        x = None if x is None else as_jax(x)
+        if x is None and length is None:
+            raise ValueError("`x` is None, and the lengths of the rows are data here; give `length`, or rows")
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            numpyro.sample("x", dist.Multinomial(length if x is None else x.sum(-1), theta[y]), obs=x)

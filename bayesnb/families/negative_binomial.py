@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import observed
+from ..base import n_rows, observed
 from ..beta import AbstractBeta, log_probabilities
 from ..core.arrays import Array, Float, Real, Theta
 from ..core.pytrees import pytree
@@ -93,7 +93,7 @@ class BetaNegativeBinomial(AbstractBeta, AbstractIndependent):
         odds = np.exp(np.minimum(draws[..., 0] - draws[..., 1], 40.0))  # a count of 1e17, near the most that is drawn
         return rng.poisson(rng.standard_gamma(self.r, odds.shape) * odds).astype(float)
 
-    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
         """The same model in NumPyro; by logits, for `NegativeBinomialProbs` is 1e-6 off in its log Γ ratio."""
         import jax.numpy as jnp
         import numpyro
@@ -104,5 +104,5 @@ class BetaNegativeBinomial(AbstractBeta, AbstractIndependent):
             theta = numpyro.sample("theta", dist.Beta(self.a, self.b))
         logits = jnp.log(theta) - jnp.log1p(-theta)
         seen, x = observed(x)
-        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", d, dim=-1):
-            numpyro.sample("x", dist.NegativeBinomialLogits(self.r, logits[y]).mask(seen), obs=x)
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            numpyro.sample("x", dist.NegativeBinomialLogits(self.r, logits[y]).mask(seen).to_event(1), obs=x)

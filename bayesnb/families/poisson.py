@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..base import observed
+from ..base import n_rows, observed
 from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.pytrees import pytree
 from ..core.random import Key, log_gamma
@@ -148,7 +148,7 @@ class GammaPoisson(AbstractIndependent):
         """x_ij ~ Poisson(λ) with λ ~ Gamma(a, rate b) drawn afresh for every cell."""
         return rng.poisson(rng.standard_gamma(self.a[y]) / self.b[y]).astype(float)
 
-    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
         """The same model in NumPyro, plates written out."""
         import numpyro
         import numpyro.distributions as dist
@@ -157,5 +157,5 @@ class GammaPoisson(AbstractIndependent):
         with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
             rate = numpyro.sample("rate", dist.Gamma(self.a, self.b))
         seen, x = observed(x)
-        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", d, dim=-1):
-            numpyro.sample("x", dist.Poisson(rate[y]).mask(seen), obs=x)
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            numpyro.sample("x", dist.Poisson(rate[y]).mask(seen).to_event(1), obs=x)

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Float, Int, Shaped, Sparse
+from ..core.arrays import Array, Float, Int, Scalar, Shaped, Sparse
 from ..core.pytrees import pytree
 from ..core.special import namespace
 from .by_class import rounding
@@ -74,6 +74,10 @@ class Sample:
     def zero(self) -> Self:
         """No cells at all, for the same classes and features."""
         return type(self)(self.value[..., :0], self.weight[..., :0])
+
+    def scaled(self, factor: Scalar) -> Self:
+        """The same cells, their weights multiplied by a positive number; weights that vanish are none."""
+        return type(self)(*_canonical(self.value, factor * self.weight))
 
     def __add__(self, other: Self) -> Self:
         xp = namespace(self.value, other.value)
