@@ -10,7 +10,8 @@ from bayesnb.estimators.bernoulli import binarized
 from bayesnb.families.bernoulli import BetaBernoulli
 from bayesnb.families.categorical import DirichletCategorical
 from bayesnb.families.multinomial import DirichletMultinomial
-from bayesnb.statistics import by_class, one_hot, sums_whole_cells
+from bayesnb.statistics import one_hot, sums_whole_cells
+from bayesnb.sums.by_class import by_class
 from bayesnb.sums.events import log_coefficient, log_rising_sum
 from bayesnb.sums.rows import contract, matmul
 
