@@ -17,7 +17,8 @@ from .base import AbstractConjugate
 from .core.arrays import Array, Float, Real, Sparse, Theta
 from .core.exact import ExactSum, moment_sums, sums_of_cells, total_sums
 from .core.special import namespace
-from .statistics import Moments, Totals, by_class, class_totals
+from .statistics import Moments, Totals
+from .sums.by_class import by_class, class_totals
 from .sums.long_counts import where_long, with_long_cells
 from .sums.rows import (
     as_counts,

@@ -11,6 +11,7 @@ to be summed exactly come with a bound on their rounding. Statistics without `su
 
 import operator
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
@@ -21,11 +22,9 @@ from .core.arrays import Array, Float, Real, Scalar, Sparse
 from .core.exact import EPS, ExactSum, Sums, is_whole, product
 from .core.pytrees import leaves, pytree
 from .core.special import LOG_2PI, namespace
-from .sums.by_class import by_class as by_class
 from .sums.by_class import class_totals as class_totals
 from .sums.by_class import one_hot as one_hot
 from .sums.by_class import rounding, whole_cells
-from .sums.by_class import subtract_weight as subtract_weight
 from .sums.moments import moments_by_class, scatter_by_class
 from .sums.sample import Sample as Sample
 
@@ -35,12 +34,9 @@ _FAR = 1e3  # spreads between a mean and 0, from where on its rounding is worth 
 
 def _both(op: Callable[[Sums, Sums], Sums], one: Sums | None, other: Sums | None) -> Sums | None:
     """Exact sums of the result, where both sides have them and they are not too large."""
-    if one is None or other is None:
-        return None
-    try:
-        return op(one, other)
-    except OverflowError:
-        return None
+    with suppress(OverflowError):
+        return None if one is None or other is None else op(one, other)
+    return None
 
 
 class _Additive:

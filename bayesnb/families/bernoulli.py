@@ -18,7 +18,8 @@ from ..core.exact import ExactSum, holds_exactly, total_sums
 from ..core.pytrees import pytree
 from ..core.special import digamma, log_rising, namespace, tetragamma, trigamma
 from ..core.supports import COUNT, Cells, Field, declare
-from ..statistics import Counts, by_class, class_totals, subtract_weight
+from ..statistics import Counts
+from ..sums.by_class import by_class, class_totals, subtract_weight
 from ..sums.rows import contract, downdate, leave_one_out_table, sum_over_cells, unit_labels
 
 

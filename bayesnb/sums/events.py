@@ -9,9 +9,11 @@ from ..core.arrays import Array, Float, Real, Sparse
 from ..core.special import gammaln, log_rising, namespace
 from ..loops import contiguous, worth
 from .by_class import by_class, is_one_hot
-from .rows import CELLS, as_csr, csr_slice, only, row_totals, slices
+from .rows import as_csr, csr_slice, distinct, only, row_totals, slices
 
+_CELLS = 1 << 21  # cells of a temporary table
 _MULTIPLIED = 256  # counts above do not go through loops, which multiply all factors
+_LARGEST = 32  # counts above are rare in text, and go through log Γ
 _MODEST = 1e9  # so many numbers up to here have a product that is a number
 _LEVELS = 8  # factors of a rising factorial that are multiplied before the logarithm
 _FACTORIALS = 1 << 10  # whole counts below have their log factorial looked up
@@ -83,8 +85,9 @@ def log_rising_sum(
 ) -> Float[Array, "n c"]:
     """Σ_j log α_cj^(x_ij), where a^(x) = Γ(a+x)/Γ(a); dense or sparse rows.
 
-    For whole counts a^(x) = Π_{t<x} (a+t). Cells of 1 are a sparse product with log α; all others are computed once for
-    every pair of a column and a count.
+    For whole counts a^(x) = Π_{t<x} (a+t): the sparse product of [x > 0] with log α, of [x > 1] with log(α + 1), and so
+    on, each sparser than the last. Fractional counts, and what is left of counts above 32, are computed once for every
+    pair of a column and a count.
     """
     if namespace(x, alpha) is not np:
         return log_rising(alpha[None], x[:, None, :]).sum(-1)
@@ -101,9 +104,21 @@ def log_rising_sum(
         return table
     for part in slices(x.shape[0], _STORED_SHARE * -(-x.nnz // max(x.shape[0], 1))):
         cells = csr_slice(x, part)
-        table[part] = only(cells, np.flatnonzero(cells.data == 1)) @ known.T
-        if len(many := np.flatnonzero((cells.data != 1) & (cells.data != 0))):
-            table[part] += _rising_cells(only(cells, many), alpha)
+        if not (cells.data == np.floor(cells.data)).all():
+            table[part] = _rising_cells(cells, alpha)
+            continue
+        for t in range(_LARGEST):
+            cells = only(cells, np.flatnonzero(cells.data > t))
+            if not cells.nnz:
+                break
+            here, place = distinct(cells.indices, x.shape[1]) if t else (slice(None), cells.indices)
+            factors = np.log(alpha.T[here] + t) if t else known.T
+            pattern = sparse.csr_array((np.ones(cells.nnz), place, cells.indptr), (cells.shape[0], len(factors)))
+            table[part] += pattern @ factors
+        if (cells.data > _LARGEST).any():
+            cells = only(cells, np.flatnonzero(cells.data > _LARGEST))
+            cells.data = cells.data - _LARGEST
+            table[part] += _rising_cells(cells, alpha + _LARGEST)
     return table
 
 
@@ -137,7 +152,7 @@ def _rising_cells(x: Sparse, alpha: Array) -> Array:
     pairs, place = np.unique(x.indices + 1j * x.data, return_inverse=True)  # complex numbers are sorted as pairs
     chosen = sparse.csr_array((np.ones(x.nnz), place, x.indptr), shape=(x.shape[0], len(pairs)))
     table = np.zeros((x.shape[0], len(alpha)))
-    step = max(1, CELLS // len(alpha))
+    step = max(1, _CELLS // len(alpha))
     for at in range(0, len(pairs), step):
         column, count = pairs.real[at : at + step].astype(np.intp), pairs.imag[at : at + step]
         table += chosen[:, at : at + step] @ log_rising_cells(alpha[:, column].T, count[:, None])

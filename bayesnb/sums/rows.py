@@ -14,7 +14,7 @@ from ..loops import contiguous, worth
 from .by_class import is_one_hot
 
 _LEVELS = 8  # counts up to here may be looked up
-CELLS = 1 << 21  # cells of a temporary table
+_CELLS = 1 << 21  # cells of a temporary table
 _STEEP = 100.0  # nats: where an empty cell is as improbable as that, its term would not cancel to the last digit
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -113,7 +113,7 @@ def _over_stored(f: Callable[..., Array], x: Sparse, *fields: Array) -> Float[Ar
     return np.moveaxis(table.reshape(n, *lead), 0, -2)
 
 
-def slices(n: int, d: int, cells: int = CELLS, least: int = 1) -> list[slice]:
+def slices(n: int, d: int, cells: int = _CELLS, least: int = 1) -> list[slice]:
     """Slices of n rows, a power of two, whose d columns have a bounded number of cells; of `least` rows and more."""
     step = 1 << max(least, cells // max(d, 1), 1).bit_length() - 1
     return [slice(at, at + step) for at in range(0, max(n, 1), step)]
@@ -191,13 +191,9 @@ def indicators(x: Real[Array, "n d"] | Sparse, k: int) -> Any:
         return (x[..., None] == np.arange(k)).astype(float).reshape(n, d * k)
     index = np.int32 if max(n * d, d * k) < 1 << 31 else np.int64  # what SciPy would make of it
     known = (x >= 0) & (x < k)  # False for NaN
-    columns = (x if known.all() else np.where(known, x, 0)).astype(index)
-    columns += np.arange(d, dtype=index) * k
-    if known.all():
-        cells, ends = columns.ravel(), np.arange(0, n * d + 1, d, dtype=index)
-    else:
-        cells, ends = columns[known], np.concatenate([[0], np.cumsum(known.sum(1))])
-    return sparse.csr_array((np.ones(len(cells)), cells, ends), shape=(n, d * k))
+    columns = np.where(known, x, 0).astype(index) + np.arange(d, dtype=index) * k
+    ends = np.concatenate([[0], np.cumsum(known.sum(1))])
+    return sparse.csr_array((np.ones(ends[-1]), columns[known], ends), shape=(n, d * k))
 
 
 # --- leaving a row out ----------------------------------------------------------------------------------------------
@@ -267,7 +263,7 @@ def sum_over_cells(f: Callable[..., Array], zero: Callable[..., Array] | None = 
             return xp.where(seen, f(xp.where(seen, x, 0), w, *fields), 0).sum(1)
         n, d = x.shape
         levels, place = np.unique(w[:, 0], return_inverse=True)
-        if zero is not None and len(levels) > 1 and len(levels) * d > CELLS:
+        if zero is not None and len(levels) > 1 and len(levels) * d > _CELLS:
             return np.concatenate([own(x[half], w[half], *fields) for half in (slice(n // 2), slice(n // 2, n))])
         row = np.repeat(np.arange(n), np.diff(x.indptr))
         level = np.broadcast_to(place, n)

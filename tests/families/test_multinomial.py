@@ -80,7 +80,7 @@ def test_rising_factorials_in_bounded_blocks(rng: np.random.Generator, monkeypat
     """Blocks of a few cells give what one block gives, wherever a row is cut."""
     x, alpha = rng.gamma(0.5, 4, (13, 5)) * rng.integers(0, 2, (13, 5)), rng.gamma(2, 1, (3, 5))
     whole = log_rising_sum(x, alpha)
-    monkeypatch.setattr("bayesnb.sums.rows._CELLS", 12)
+    monkeypatch.setattr("bayesnb.sums.events._CELLS", 12)
     np.testing.assert_allclose(log_rising_sum(x, alpha), whole, rtol=1e-13)
 
 
