@@ -1,5 +1,6 @@
 """NumPyro's samplers on the twin, in float64, with NumPy arrays at both ends."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -58,6 +59,8 @@ def run_chains(
         kernel.init = _jitted(kernel.init)
         # a new object each time: one rerun with other arguments and vectorized chains crashes (NumPyro 0.22)
         mcmc = MCMC(kernel, num_warmup=warmup, num_samples=draws, num_chains=chains, chain_method="vectorized")
+        # NumPyro's bar names the phases that follow, "warmup" and "sample"
+        print("compiling the sampler, before warm-up and sampling", file=sys.stderr, flush=True)
         begin = starts if chains > 1 else {name: value[0] for name, value in starts.items()}
         mcmc.run(jax.random.key(seed), init_params=begin)
         return {name: np.asarray(value) for name, value in mcmc.get_samples(group_by_chain=True).items()}
