@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .analysis.decisions import moved_prior as moved_prior
     from .analysis.decisions import with_class_prior as with_class_prior
     from .analysis.half_labelled import HalfLabelledClassifier as HalfLabelledClassifier
+    from .analysis.importance import importance as importance
     from .analysis.prior_fitting import PriorDraws as PriorDraws
     from .analysis.prior_fitting import PriorFit as PriorFit
     from .analysis.prior_fitting import fit_prior as fit_prior
@@ -113,6 +114,7 @@ _HOME = {
     "families": "families",
     "fit_batches": "streaming",
     "fit_prior": "analysis.prior_fitting",
+    "importance": "analysis.importance",
     "load": "persistence",
     "most_informative": "analysis.active",
     "moved_prior": "analysis.decisions",

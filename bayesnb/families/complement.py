@@ -27,7 +27,7 @@ import numpy as np
 from scipy import sparse
 
 from ..base import AbstractConjugate, as_jax
-from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
 from ..core.exact import ExactSum, sums_of_cells
 from ..core.pytrees import pytree
 from ..core.random import Key, log_dirichlet
@@ -37,12 +37,15 @@ from ..statistics import Counts, by_class
 from ..sums.long_rows import log_coefficient_of_short, log_polya, with_long_rows
 from ..sums.rows import (
     as_counts,
+    chosen_cells,
     downdate,
+    event_shares,
     leave_one_out_table,
     log_coefficient,
     log_rising_cells,
     map_cells,
     matmul,
+    merge_others,
     row_totals,
     sum_over_cells,
 )
@@ -124,6 +127,29 @@ class DirichletComplement(AbstractConjugate):
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_{k≠c} log L!/Πx! + Σ_j x_j log θ_kj."""
         return _others(log_coefficient(x)[:, None] + matmul(x, theta["log_theta"]), -1)
+
+    def log_alone(
+        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
+    ) -> Any:
+        """log p of one event being of kind j (x = 1) or of another (x = 0) in a class, from its complements.
+
+        With classes of equal size the share of kind j in class c is Σ_k θ_kj − (C − 1) θ_cj, at least 0.
+        """
+        theta_j = np.exp((self.mean() if theta is None else theta)["log_theta"][..., columns].swapaxes(-1, -2))
+        c = theta_j.shape[-1]
+        p = np.clip(theta_j.sum(-1, keepdims=True) - (c - 1) * theta_j, np.finfo(float).tiny, 1 - 1e-16)
+        x = chosen_cells(x, columns)[..., None]
+        return x * np.log(p)[..., None, :, :] + (1 - x) * np.log1p(-p)[..., None, :, :]
+
+    def log_contributions(
+        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
+    ) -> Any:
+        """−[log α_j^(x_j) − (x_j/L) log A^(L)] or −x_j log θ_j, of the complement: as in the multinomial."""
+        return -event_shares(x, columns, self.alpha, None if theta is None else theta["log_theta"])
+
+    def merged(self, columns: Int[np.ndarray, " k"]) -> "DirichletComplement":
+        """As in the multinomial."""
+        return type(self)(merge_others(self.alpha, columns))
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Rennie's weights −log θ and intercept 0 of log p(x | θ), up to terms that are the same in all classes."""
