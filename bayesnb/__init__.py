@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from .estimators import PoissonNB as PoissonNB
     from .naive_bayes import NaiveBayes as NaiveBayes
     from .persistence import load as load
+    from .reporting.report import Report as Report
+    from .reporting.report import report as report
     from .sampling.intervals import Uncertainty as Uncertainty
     from .sampling.loo import LooResult as LooResult
     from .sampling.report import CheckReport as CheckReport
@@ -96,6 +98,7 @@ _HOME = {
     "PoissonNB": "estimators",
     "PriorDraws": "analysis.prior_fitting",
     "PriorFit": "analysis.prior_fitting",
+    "Report": "reporting.report",
     "SPSSNaiveBayes": "analysis.spss",
     "SPSSReport": "analysis.spss",
     "SelectionReport": "analysis.selection",
@@ -121,6 +124,7 @@ _HOME = {
     "plots": "plots",
     "predict_batches": "streaming",
     "rank_features": "analysis.ranking",
+    "report": "reporting.report",
     "select_features": "analysis.selection",
     "with_class_prior": "analysis.decisions",
 }

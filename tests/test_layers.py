@@ -36,6 +36,7 @@ FLOORS = [
     {"_drop_in"},
     {"analysis", "drop_in", "streaming"},
     {"distributed", "persistence", "plots", "testing"},
+    {"reporting"},
     {"cli"},
     {"__main__"},
 ]

@@ -149,6 +149,31 @@ def fit(options: argparse.Namespace) -> int:
     return 0
 
 
+def report(options: argparse.Namespace) -> int:
+    """One page about a model and its rows."""
+    from ..core.files import check_target
+    from ..reporting.report import report as make_report
+
+    check_target(options.output)
+    data = load_table(options.data, options.target)
+    estimator, X = choose_model(data.X, options.model)
+    announce(options, data, X, data.notes)
+    read = f"bayesnb.datasets.{'load' if options.data in NAMES else 'read_table'}({options.data!r}"
+    read += ")" if options.data in NAMES else f", {options.target!r})"
+    name, model = type(estimator).__name__, " ".join(repr(estimator).split())
+    code = (
+        f"import bayesnb\nfrom bayesnb import {name}\n\ndata = {read}\nX, y = data.X, data.y\nnb = {model}.fit(X, y)\n"
+        "print(nb.loo(X, y))\nprint(bayesnb.importance(nb))\nprint(nb.explain(X[:1]))\n"
+        'bayesnb.report(nb, X, y).save("report.html")'
+    )
+    made = make_report(estimator, X, data.y, title=f"{options.data}: {data.target}", code=code)
+    made.save(options.output)
+    figures = f"leave-one-out accuracy {made.accuracy:.4f}, log loss {made.log_loss:.4f}"
+    fields = {"accuracy": made.accuracy, "log_loss": made.log_loss, "warnings": made.warnings, "file": options.output}
+    print_outcome(options, data, data.notes, f"{figures}\nsaved as {options.output}", lambda: fields)
+    return 0
+
+
 def predict(options: argparse.Namespace) -> int:
     """Classes, probabilities and intervals of new rows, as CSV."""
     import pandas as pd
