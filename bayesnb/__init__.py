@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from .sampling.intervals import Uncertainty as Uncertainty
     from .sampling.loo import LooResult as LooResult
     from .sampling.report import CheckReport as CheckReport
+    from .sampling.summary import Summary as Summary
     from .sampling.to_arviz import as_arviz as as_arviz
     from .streaming import fit_batches as fit_batches
     from .streaming import predict_batches as predict_batches
@@ -102,6 +103,7 @@ _HOME = {
     "SPSSNaiveBayes": "analysis.spss",
     "SPSSReport": "analysis.spss",
     "SelectionReport": "analysis.selection",
+    "Summary": "sampling.summary",
     "Uncertainty": "sampling.intervals",
     "as_arviz": "sampling.to_arviz",
     "average_over_features": "analysis.averaging",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..sampling.explanation import Contributions
+    from ..sampling.summary import Summary
     from ..sampling.tables import Fit
 
 
@@ -223,6 +224,24 @@ class AbstractExplaining(AbstractPredicting):
         """Labels of the levels of a feature, where it has some."""
         levels = getattr(self, "categories_", None)
         return None if levels is None else levels[j]
+
+    @reads_one_state
+    def summary(self, level: Scalar = 0.9) -> "Summary":
+        """The fitted model in a few lines: rows, features, evidence, likelihood, AIC, BIC and the class probabilities.
+
+        `print` shows it as text, a notebook as tables.
+
+        Parameters
+        ----------
+        level : posterior mass inside the intervals of the class probabilities
+        """
+        from ..sampling.summary import summarise
+
+        check_is_fitted(self)
+        if not 0 < level < 1:
+            raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
+        with defer_jax_import():
+            return summarise(self, level)
 
     # --- how well they fit ------------------------------------------------------------------------------------------
 

@@ -342,7 +342,7 @@ class OneDependenceNB(AbstractParentDraws):
         nb = CategoricalNB()
         nb.__dict__ |= {name: value for name, value in vars(self).items() if name in _SHARED}
         for name, at in nb._columns().items():
-            own = [diagonal(posterior.alpha[:, posterior.levels(j), posterior.levels(j)]) for j in at]
+            own = [diagonal(posterior.alpha[:, posterior.levels(j), posterior.levels(j)]) for j in at.tolist()]
             blocks[name] = DirichletCategorical(np.stack(own, 1))
         held = Statistics(
             np.zeros(len(self.classes_)), {k: Counts(0 * b.alpha, 0 * b.alpha[..., 0]) for k, b in blocks.items()}

@@ -183,7 +183,7 @@ def cautions(known: Material) -> list[str]:
         word = "too sure of itself" if gap > 0 else "not sure enough"
         said.append(
             f"The model is {word}: its labels have the mean probability {p.mean():.2f}, and {right.mean():.0%} are "
-            "right. Features that depend on each other are counted twice. CalibratedClassifierLOO mends the probabilities."
+            "right. Features that depend on each other are counted twice. `CalibratedClassifierLOO` mends that."
         )
     if loo.accuracy > 0.995 and n >= 50:
         said.append("Almost every row is predicted correctly. Does a column hold the answer in another form?")

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base import to_sites
 from ..core.arrays import Scalar
+from ..core.supports import DENSITIES, LEAST_AMOUNT
 from ..naive_bayes import NaiveBayes
 
 if TYPE_CHECKING:
@@ -86,12 +87,32 @@ def fit_of(estimator: Any) -> Fit:
             except np.linalg.LinAlgError:
                 gain = np.full(1, np.nan)
             total += (block.log_marginal(stats.blocks[key]) + gain).sum()
+        if not all(_is_inside(block, theta[key]) for key, block in prior.blocks.items()):
+            total = np.nan
     if not np.isfinite(total):
         raise AttributeError(
             f"{name} has no largest likelihood: a variance of zero makes it infinite (a feature does not vary within "
             "a class, or a covariance has fewer rows than features). Compare models by log_evidence_ or `loo`"
         )
     return Fit(float(total), count_free(prior), float(stats.n.sum()))
+
+
+def _is_inside(block: Any, theta: Any) -> bool:
+    """Whether the likelihood has a largest value: no variance is 0, and no correlation matrix is singular."""
+    from numpyro.distributions import constraints
+
+    if block.inner.cells_.measure != DENSITIES:
+        return True
+    sites = block.inner.sites()
+    for name, value in to_sites(theta).items():
+        if sites[name].support is constraints.positive and (value < LEAST_AMOUNT).any():
+            return False
+        if sites[name].support is constraints.positive_definite:
+            sd = np.sqrt(np.diagonal(value, axis1=-2, axis2=-1))
+            scaled = value / sd[..., :, None] / sd[..., None, :]
+            if not np.isfinite(scaled).all() or np.linalg.matrix_rank(scaled, hermitian=True).min() < value.shape[-1]:
+                return False
+    return True
 
 
 def tables(estimator: Any, features: list[int], level: Scalar) -> "list[pd.DataFrame]":
