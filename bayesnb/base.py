@@ -18,7 +18,7 @@ from scipy import sparse
 from .core.arrays import Array, Float, Int, Real, Sparse, Theta
 from .core.exact import ExactSum
 from .core.orders import shapley, shapley_of_cells
-from .core.pytrees import leaves
+from .core.pytrees import leaves, register_pytrees
 from .core.random import Key
 from .core.registry import record
 from .core.special import log_floor, namespace
@@ -394,6 +394,7 @@ def as_jax(tree: Any) -> Any:
     import jax
     import jax.numpy as jnp
 
+    register_pytrees()
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(float)), tree)
 
 

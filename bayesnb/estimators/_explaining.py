@@ -55,7 +55,7 @@ class AbstractExplaining(AbstractPredicting):
         pandas.DataFrame
             columns row (0 … n−1), class_, feature, value, contribution, low and high. The first feature of each row is
             "(class prior)"; "(other features)" stands for all that are not listed, and is left out where it is nothing.
-            Features come by size of their contribution
+            Features come by the size of their contribution to the class
         xarray.Dataset
             with output="xarray": contribution, low and high with the dimensions row, class_ and feature, NaN where a
             feature is not listed
@@ -143,11 +143,13 @@ class AbstractExplaining(AbstractPredicting):
     def _frame(self, found: "Contributions", X: Any, b: int | None) -> "pd.DataFrame":
         import pandas as pd
 
+        from ..sampling.explanation import OTHERS, PRIOR
+
         classes = [k for k in range(len(self.classes_)) if k != b]
         names = np.array([*self._feature_names(), "(other features)", "(class prior)"], object)
         t, feature = len(found.row), found.feature
         order = np.lexsort([np.arange(t), found.row])
-        values = np.full(t, None, object)
+        values = np.full(t, "", object)
         listed = np.flatnonzero(feature >= 0)
         values[listed] = _cells(X, found.row[listed], feature[listed])
         columns = {
@@ -160,8 +162,10 @@ class AbstractExplaining(AbstractPredicting):
             table = getattr(found, name)[order][:, classes].ravel()
             columns["contribution" if name == "value" else name] = table
         frame = pd.DataFrame(columns)
-        frame = frame.sort_values(["row", "class_"], kind="stable", ignore_index=True)
-        return frame
+        ends = {PRIOR: 0, OTHERS: 2}  # the class prior comes first, all other features last
+        place = np.repeat([ends.get(j, 1) for j in feature[order].tolist()], len(classes))
+        keys = [-abs(frame["contribution"]), place, np.tile(np.arange(len(classes)), t), frame["row"]]
+        return frame.iloc[np.lexsort(keys)].reset_index(drop=True)
 
     def _feature_names(self) -> list[Any]:
         """Names of the features, or their numbers."""

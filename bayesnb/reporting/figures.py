@@ -3,6 +3,7 @@
 import io
 import re
 import textwrap
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -51,6 +52,8 @@ def inline_svg(
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
+    own = f"f{zlib.crc32(title.encode()):x}-"  # a name is used once on a page
+    svg = re.sub(r'(\bid="|url\(#|href="#)', lambda found: found[1] + own, svg)
     name = _escaped(title)
     svg = svg.replace("<svg", f'<svg role="img" aria-label="{name}" style="max-width: {width * 96:.0f}px"', 1)
     return svg.replace(_INK, "currentColor")

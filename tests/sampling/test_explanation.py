@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -182,6 +184,15 @@ def test_the_interval_of_the_sum_covers_as_it_says() -> None:
     table = nb.explain(COUNTS[[5]], against="b", level=0.8, n_draws=4000)
     line = table[(table.class_ == "a") & (table.feature == 2)].iloc[0]
     np.testing.assert_allclose([line.low, line.high], np.quantile(ratio, [0.1, 0.9]), atol=0.1 * ratio.std())
+
+
+def test_it_works_where_jax_was_not_imported_before() -> None:
+    code = (
+        "import sys, numpy as np, bayesnb; X = np.eye(4); nb = bayesnb.BernoulliNB().fit(X, [0, 1, 0, 1]); "
+        "assert 'jax' not in sys.modules; print(len(nb.explain(X, n_draws=5)), len(nb.tables()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["40", "4"]
 
 
 def test_settings_out_of_range_are_named() -> None:
