@@ -17,7 +17,7 @@ from scipy import sparse
 
 from .core.arrays import Array, Float, Int, Real, Sparse, Theta
 from .core.exact import ExactSum
-from .core.orders import shapley, shapley_of_cells
+from .core.orders import MANY_PAIRS, PAIRS, shapley, shapley_of_cells
 from .core.pytrees import leaves, register_pytrees
 from .core.random import Key
 from .core.registry import record
@@ -314,7 +314,9 @@ class AbstractConjugate(AbstractBlock):
         if self.gaps:
             given = (lambda rows: self.log_likelihood(theta, rows)) if theta else self.log_predictive
             return shapley_of_cells(given, x)[..., columns, :]
-        return shapley(lambda order: self.log_prefixes(x, order, theta), x.shape[1])[..., columns, :]
+        drawn = theta and any(np.ndim(theta[name]) > np.ndim(value) for name, value in self.mean().items())
+        pairs = PAIRS if drawn else MANY_PAIRS
+        return shapley(lambda order: self.log_prefixes(x, order, theta), x.shape[1], pairs)[..., columns, :]
 
     def merged(self, columns: Int[np.ndarray, " k"]) -> "AbstractConjugate | None":
         """The block of these columns and of one more that stands for all others, where that is a block of the family.

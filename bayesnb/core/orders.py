@@ -8,26 +8,27 @@ import numpy as np
 from .arrays import Array, Float, Int
 
 _ALL = 5  # features of which all orders are taken: 120
-_PAIRS = 32  # pairs of orders of more features
+PAIRS, MANY_PAIRS = 32, 512  # pairs of orders of more features: for draws, and for one table
 
 
-def orders(d: int) -> Int[np.ndarray, "o d"]:
-    """Orders of d features: all of up to five, else 32 random ones, always the same, and the reverse of each.
+def orders(d: int, pairs: int = PAIRS) -> Int[np.ndarray, "o d"]:
+    """Orders of d features: all of up to five, else random ones, always the same, and the reverse of each.
 
     With an order and its reverse, an effect of two features together is shared equally, whatever the order is.
     """
     if d <= _ALL:
         return np.array(list(itertools.permutations(range(d))), int).reshape(-1, d)
     rng = np.random.default_rng(0)
-    some = np.array([rng.permutation(d) for _ in range(_PAIRS)])
+    some = np.array([rng.permutation(d) for _ in range(pairs)])
     return np.concatenate([some, some[:, ::-1]])
 
 
-def shapley(value: Callable[[Int[np.ndarray, " d"]], Array], d: int) -> Float[Array, "*s n d c"]:
+def shapley(value: Callable[[Int[np.ndarray, " d"]], Array], d: int, pairs: int = PAIRS) -> Float[Array, "*s n d c"]:
     """Shapley values φ_j, which add up to the value of all features whatever the orders: Σ_j φ_j = v(1 … d) − v(∅).
 
     φ_j is what feature j adds to the value of the features before it, on average over orders. Exact for up to five
-    features, and for effects of at most two features together; else the error is that of 64 orders.
+    features, and for effects of at most two features together; else the error is that of twice so many `pairs` of
+    orders.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ def shapley(value: Callable[[Int[np.ndarray, " d"]], Array], d: int) -> Float[Ar
     Shapley (1953), A value for n-person games. Castro, Gómez & Tejada (2009), Comput. Oper. Res. 36 (random orders).
     """
     total: Array = 0.0
-    some = orders(d)
+    some = orders(d, pairs)
     for order in some:
         found = value(order)
         gain = np.diff(found, axis=-2, prepend=np.zeros_like(found[..., :1, :]))

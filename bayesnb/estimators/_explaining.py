@@ -79,8 +79,8 @@ class AbstractExplaining(AbstractPredicting):
 
         *Features that depend on each other* (GaussianDA, OneDependenceNB, families of your own). The contribution is
         the Shapley value of log p(x_S | c) over the sets S of features. It is exact for up to five features, and beyond
-        that wherever effects are of at most two features together; else it is an average over 64 orders of the
-        features, which still adds up exactly.
+        that wherever effects are of at most two features together. Else it is an average over 1,024 orders of the
+        features, and over 64 for draws and for OneDependenceNB. It still adds up exactly.
 
         References
         ----------

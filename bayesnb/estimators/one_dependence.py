@@ -355,6 +355,7 @@ class OneDependenceNB(AbstractParentDraws):
         raise AttributeError("OneDependenceNB is an average of models and has no likelihood to maximise; see parent()")
 
     @property
+    @reads_one_state
     def n_parameters_(self) -> int:
         """There is none: the model is an average of models."""
         raise AttributeError("OneDependenceNB is an average of models and has no number of parameters; see parent()")
