@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -121,7 +122,7 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, message, table, tmp_pa
         "INFINITE": b"kind,n\na,inf\nb,1\na,2\nb,3\n",
         "BOTH": b"kind,n\na,inf\nb,1\na,-inf\nb,3\n",
         "HUGE": b"kind,n\na," + b"1" * 400 + b"\nb,1\na,2\nb,3\n",
-        "NEGATIVE": b"kind,n\na,-1\nb,-1\na,-1\nb,-1\n",
+        "NEGATIVE": b"kind,n\na,-1\nb,-2\na,-1\nb,-2\n",
     }
     if arguments[0] in files:
         path = tmp_path / "data.csv"
@@ -186,7 +187,8 @@ def test_only_numbers_of_many_values_are_cut(table, capsys):
     assert cli.main(["select", str(table), "--target", "kind", "--bins", "4"]) == 0
     out = capsys.readouterr().out
     assert "cut into at most 4 bins: 'size'." in out
-    assert "dropped: 'same', one observed category" in out
+    assert "! same" not in out
+    assert re.search(r"same +dropped +1 +0% +4.25 +the same value in every row", out)
 
 
 @pytest.mark.parametrize(
@@ -219,11 +221,16 @@ def test_models_are_compared(capsys):
 
 
 def test_a_comparison_as_json_tells_what_is_missing(capsys):
-    assert cli.main(["compare", "penguins", "--models", "gaussian,mixed", "--json"]) == 0
+    arguments = ["compare", "penguins", "--models", "gaussian,mixed", "--json"]
+    assert cli.main(arguments) == 0
     report = json.loads(capsys.readouterr().out)
-    assert set(report["models"]) == {"gaussian", "mixed"}
+    assert set(report["models"]) == {"mixed"}
+    assert report["notes"][-1].startswith("gaussian cannot take this table: column 'island' holds text such as")
+    alone = [*arguments[:-1], "--drop", "island,sex", "--json"]
+    assert cli.main(alone) == 0
+    report = json.loads(capsys.readouterr().out)
     assert report["models"]["mixed"]["probability"] == pytest.approx(0.5)  # of numbers alone they are the same
-    assert "left out: 'island', 'sex'" in report["notes"][-1]
+    assert "gaussian and mixed come out identical" in report["notes"][-1]
     assert cli.main(["compare", "votes", "--models", "categorical", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["models"]["categorical"]["probability"] == 1
 
@@ -231,9 +238,9 @@ def test_a_comparison_as_json_tells_what_is_missing(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["votes", "--models", "gaussian"], "no column holds numbers"),
+        (["votes", "--models", "gaussian"], "gaussian: column 'handicapped_infants' holds text"),
         (["nothing.csv", "--target", "kind", "--models", "gaussian"], "there is no file"),
-        (["iris", "--models", "gaussian,bernoulli"], "Values other than 0 and 1"),
+        (["iris", "--models", "bernoulli,geometric"], "Values other than 0 and 1"),
     ],
 )
 def test_a_comparison_that_cannot_be_made_is_one_line_and_exit_code_2(arguments, message, capsys):
@@ -284,9 +291,15 @@ def test_a_model_is_fitted_and_predicts(table, tmp_path, capsys):
     assert err == ""
     frame = pd.read_csv(table)
     nb = bayesnb.MixedNB().fit(frame[["size", "colour"]], frame["kind"])
-    assert cli.main(["predict", path, str(table), "--interval", "0.8"]) == 0
+    assert cli.main(["predict", path, str(table), "--interval", "0.8", "--digits", "17"]) == 0
     found = predictions(capsys.readouterr().out)
-    assert list(found) == ["predicted", "p(a)", "low(a)", "high(a)", "p(b)", "low(b)", "high(b)"]
+    names = ["mean", "low", "high"]
+    assert list(found) == ["predicted", "probability", *names, *(f"{n}({c})" for c in "ab" for n in ("p", *names))]
+    top = found["predicted"]
+    for name, of_top in {"p": "probability", **dict(zip(names, names, strict=True))}.items():
+        assert (found[of_top] == np.where(top == "a", found[f"{name}(a)"], found[f"{name}(b)"])).all()
+    mean = nb.sample_proba(frame[["size", "colour"]], 4000, seed=0).mean(0)
+    np.testing.assert_allclose(found[["mean(a)", "mean(b)"]], mean, atol=0.01)  # 4 standard errors
     assert (found["predicted"] == nb.predict(frame[["size", "colour"]])).all()
     assert (found[["p(a)", "p(b)"]] == nb.predict_proba(frame[["size", "colour"]])).all(axis=None)
     ends = nb.predict_interval(frame[["size", "colour"]], 0.8)
@@ -330,13 +343,14 @@ def test_cells_are_read_as_they_were_fitted(tmp_path, capsys):
     rows.write_text("level,flag,code \n1,True,007\n,,\n")
     assert cli.main(["predict", path, str(rows)]) == 0
     found = predictions(capsys.readouterr().out)
-    assert found["p(a)"][0] == pytest.approx(0.5 * (10 / 11) ** 3 / (0.5 * (10 / 11) ** 3 + 0.5 * (1 / 11) ** 3))
+    exact = 0.5 * (10 / 11) ** 3 / (0.5 * (10 / 11) ** 3 + 0.5 * (1 / 11) ** 3)
+    assert found["p(a)"][0] == pytest.approx(exact, abs=1e-6)  # 1 - p has four digits
     assert found["p(a)"][1] == pytest.approx(0.5)
     pytest.importorskip("pyarrow")
     pd.DataFrame({"level": [1], "flag": [True], "code": [7]}).to_parquet(tmp_path / "rows.parquet")
     assert cli.main(["predict", path, str(tmp_path / "rows.parquet")]) == 0
     seven = predictions(capsys.readouterr().out)["p(a)"][0]  # "7" is not "007": a level never seen tells nothing
-    assert seven == pytest.approx(10**2 / (10**2 + 1))
+    assert seven == pytest.approx(10**2 / (10**2 + 1), abs=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -394,5 +394,5 @@ def test_predictions_hold_the_labels_of_the_file(cells: list[str], tmp_path: Pat
     assert json.loads(capsys.readouterr().out)["rows"] == dict.fromkeys(known, 4)
     assert cli.main(["predict", model, str(table), "-o", str(tmp_path / "p.csv")]) == 0
     found = pd.read_csv(tmp_path / "p.csv", dtype={"predicted": str})
-    assert list(found) == ["predicted", *(f"p({cell})" for cell in sorted(known))]
+    assert list(found) == ["predicted", "probability", *(f"p({cell})" for cell in sorted(known))]
     assert found["predicted"][: len(known)].tolist() == known

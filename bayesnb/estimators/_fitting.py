@@ -18,6 +18,7 @@ from ._input import (
     MOST_WEIGHT,
     alike,
     boolean,
+    check_decay,
     checked_labels,
     classes_of,
     concentration,
@@ -100,6 +101,7 @@ class AbstractFitted(JointClassifier):
             if X or y are empty, of unequal length or hold values outside the likelihood's range, or a parameter is out
             of range; the message names it
         """
+        self.__dict__.pop("contract_", None)  # of other rows
         X, y = self._validate_for_slices(X, y=y, reset=True)
         y = checked_labels(y)
         self.classes_, index = classes_of(y)
@@ -110,18 +112,23 @@ class AbstractFitted(JointClassifier):
         return self
 
     @all_or_nothing
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, decay: Any = 1.0) -> Self:
         """Add rows: batches in any order and grouping reach the posterior that `fit` reaches on all rows at once.
 
         Parameters
         ----------
         X, y, sample_weight : as in `fit`
         classes : all labels that will ever occur; needed at the first call
+        decay : above 0 and at most 1, default 1
+            the weight of all earlier rows is multiplied by it first. A row that came k calls ago then has the weight
+            decayᵏ, so old rows fade and the posterior follows a drift. With one row a call 0.99 remembers about 100
+            rows, 1/(1 − decay)
 
         Raises
         ------
         ValueError
-            at the first call without `classes`, if later `classes` differ, or if y has a label outside them
+            at the first call without `classes`, if later `classes` differ, if y has a label outside them, or if `decay`
+            is outside its range
 
         Notes
         -----
@@ -129,7 +136,16 @@ class AbstractFitted(JointClassifier):
         predict, sample, save or pickle. There are no locks. Each call reads one state from beginning to end: the one
         before the batch, or the one after it. Several calls that have to speak of one state take it from
         `copy.copy(estimator)`. Two threads that both learn need a lock of their own, else the rows of one may be lost.
+
+        Multiplying the statistics is exact: the result is `fit` of all rows with `sample_weight` decayᵏ, which raises
+        their likelihoods to that power. `forget(X, y, sample_weight)` with the weights decay**k removes rows that came
+        k calls ago.
+
+        References
+        ----------
+        Ibrahim & Chen (2000), Power prior distributions for regression models, Statistical Science 15, 46-60.
         """
+        check_decay(decay)
         first = "_conditioned" not in vars(self)
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit: all labels that will ever occur")
@@ -145,12 +161,16 @@ class AbstractFitted(JointClassifier):
             self.classes_ = labels
         self._learn_encoding(X, reset=first)
         index = self._class_index(y)
-        if self._waits and sparse.issparse(X) and X.nnz < len(self.classes_) * X.shape[1]:
+        if self._waits and decay == 1 and sparse.issparse(X) and X.nnz < len(self.classes_) * X.shape[1]:
             r = self._weights(X, index, sample_weight)
             if max(abs(X.data).max(initial=0), r.data.max()) <= MOST_WEIGHT**0.5:  # no sum of such cells overflows
                 return self._later(self._rows(X.copy())[BLOCK], r)
         stats = self._gather(X, index, sample_weight)
-        return self._set_statistics(stats if first else self.statistics_ + stats)
+        return self._set_statistics(stats if first else self._decayed(decay) + stats)
+
+    def _decayed(self, decay: float) -> Statistics:
+        """Statistics of the rows so far, the weight of each multiplied by `decay`."""
+        return self.statistics_ if decay == 1 else self.statistics_.scaled(decay)
 
     def _later(self, X: Sparse, r: Sparse) -> Self:
         """Add encoded rows whose statistics are gathered when somebody asks: O(rows), however many parameters."""

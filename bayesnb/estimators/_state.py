@@ -114,11 +114,13 @@ class LazyPosterior:
     prior : None where there are only statistics
     held : statistics of earlier rows, None where there are none
     waiting : sparse rows, and weights (n, c), whose statistics nobody has asked for yet
+    cells : number of their stored cells
     """
 
     prior: Any
     held: Any
     waiting: tuple[tuple[Sparse, Sparse], ...] = ()
+    cells: int = 0
 
     def __getstate__(self) -> dict[str, Any]:
         return dict(vars(self))  # at once: another thread may be about to keep a posterior here
@@ -145,8 +147,9 @@ class LazyPosterior:
     def later(self, prior: NaiveBayes, X: Sparse, r: Sparse) -> "LazyPosterior":
         """The same with more rows, which wait while all that wait are few, and have fewer cells than the statistics."""
         held, waiting = (self._counted, ()) if "_counted" in vars(self) else (self.held, self.waiting)
-        more = LazyPosterior(prior, held, (*waiting, (X, r)))
-        if len(more.waiting) < _MOST_WAITING and sum(rows.nnz for rows, _ in more.waiting) < r.shape[1] * X.shape[1]:
+        cells = X.nnz + (self.cells if waiting else 0)
+        more = LazyPosterior(prior, held, (*waiting, (X, r)), cells)
+        if len(more.waiting) < _MOST_WAITING and cells < r.shape[1] * X.shape[1]:
             return more
         return LazyPosterior(prior, more.statistics)
 

@@ -57,6 +57,14 @@ class KernelNB(AbstractNB):
 
     Time grows with the squared number of distinct values of a class and feature: a tenth of a second at 500, some ten
     seconds at 5,000. Rounding a feature first merges values, and the limit of the bandwidth follows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from bayesnb import KernelNB
+    >>> KernelNB(bandwidth="nrd0").fit(X, y).predict_proba(X[70:71]).round(2)
+    array([[0.  , 0.19, 0.81]])
     """
 
     def __init__(

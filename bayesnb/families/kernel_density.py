@@ -497,7 +497,7 @@ class KernelDensity(AbstractConjugate):
                 new[rows, j] = centre + np.exp(t) * rng.standard_normal(len(rows))
         return new
 
-    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
         """The same prior of the bandwidth in NumPyro, and the leave-one-out product of the rows as a factor.
 
         With data behind it already, the block is no standard distribution: the product of those cells is a factor too.
@@ -505,7 +505,8 @@ class KernelDensity(AbstractConjugate):
         Raises
         ------
         ValueError
-            if x is None: a kernel density has no rows to draw before it has seen some
+            if x is None: a kernel density has no rows to draw before it has seen some; or if y is enumerated: rows of a
+            class depend on each other, so the labels cannot be summed out row by row
         """
         import numpyro
         import numpyro.distributions as dist
@@ -513,6 +514,8 @@ class KernelDensity(AbstractConjugate):
 
         if x is None:
             raise ValueError("`x` is None, but a kernel density cannot draw rows: what it foretells are rows seen")
+        if np.ndim(y) != 1:
+            raise ValueError("`y` is None, but labels of a kernel density cannot be summed out row by row; give them")
         c, d = self.log_h.shape
         both = self.update(_cells_of(x, y, c))
         if self.low is None or self.high is None:

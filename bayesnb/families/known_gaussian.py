@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..base import AbstractConjugate, observed
+from ..base import AbstractConjugate, n_rows, observed
 from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.exact import ExactSum, moment_sums
 from ..core.pytrees import pytree
@@ -174,7 +174,7 @@ class KnownVarianceNormal(AbstractConjugate):
         scale = np.sqrt(self.variance * (1 + 1 / self.kappa))
         return self.m[y] + scale[y] * rng.standard_normal((len(y), self.m.shape[1]))
 
-    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
         """The same model in NumPyro, plates written out."""
         import jax.numpy as jnp
         import numpyro
@@ -185,5 +185,5 @@ class KnownVarianceNormal(AbstractConjugate):
             mu = numpyro.sample("mu", dist.Normal(self.m, jnp.sqrt(self.variance / self.kappa)))
         sd = jnp.sqrt(jnp.asarray(self.variance))
         seen, x = observed(x)
-        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", d, dim=-1):
-            numpyro.sample("x", dist.Normal(mu[y], sd[y]).mask(seen), obs=x)
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            numpyro.sample("x", dist.Normal(mu[y], sd[y]).mask(seen).to_event(1), obs=x)

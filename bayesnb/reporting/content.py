@@ -67,7 +67,8 @@ class Material:
         """All that the sections show."""
         loo = estimator.loo(X, y)
         ranked = importance(estimator, level, n_draws=200, seed=seed)
-        columns = contract.to_frame() if contract is not None else column_table(estimator, X)
+        contract = getattr(estimator, "contract_", None) if contract is None else contract
+        columns = column_table(estimator, X) if contract is None else contract.to_frame()
         compared = None if others is None else _compared(estimator, X, y, others)
         found = cls(estimator, X, y, estimator.classes_.tolist(), columns, loo, ranked, compared, [], level, seed)
         found.cautions.extend(cautions(found))
@@ -205,7 +206,7 @@ def cautions(known: Material) -> list[str]:
             )
     for name, warning in known.columns["warning"].items():
         if warning:
-            said.append(f"Column {name}: {warning}.")
+            said.append(f"Column {name}: {warning.rstrip('.')}.")
     said.append(
         "Leave-one-out takes the rows as independent. Rows of one person or one day belong together: `loo(groups=…)`."
     )

@@ -57,11 +57,18 @@ def widest_intervals(
         table = fitted.posterior_.log_joint(rows, fitted.posterior_.sample(rng))
         draws.append(np.exp(log_normalize(table))[np.arange(len(top)), top])
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    mean = np.mean(draws, axis=0)
     order = np.argsort(low - high, kind="stable")[:5]
     labels = [str(label) for label in fitted.classes_]
     return tuple(
         Interval(
-            int(positions[i]), labels[top[i]], labels[truth[i]], float(p[i, top[i]]), float(low[i]), float(high[i])
+            int(positions[i]),
+            labels[top[i]],
+            labels[truth[i]],
+            float(p[i, top[i]]),
+            float(low[i]),
+            float(high[i]),
+            float(mean[i]),
         )
         for i in order
     )

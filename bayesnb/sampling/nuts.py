@@ -1,5 +1,6 @@
 """NumPyro's samplers on the twin, in float64, with NumPy arrays at both ends."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -61,6 +62,8 @@ def run_chains(
             chain_method="vectorized",
             progress_bar=progress_bar,
         )
+        if progress_bar:  # NumPyro's bar names the phases that follow, "warmup" and "sample"
+            print("compiling the sampler, before warm-up and sampling", file=sys.stderr, flush=True)
         begin = starts if chains > 1 else {name: value[0] for name, value in starts.items()}
         mcmc.run(jax.random.key(seed), init_params=begin)
         return {name: np.asarray(value) for name, value in mcmc.get_samples(group_by_chain=True).items()}

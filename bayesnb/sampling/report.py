@@ -45,11 +45,22 @@ class Interval:
     probability: float  # posterior predictive
     low: float
     high: float
+    mean: float  # posterior mean of the probability, which the interval belongs to
 
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What the check found; `passed` says whether every row kept its threshold, `str()` is a table to read."""
+    """What the check found; `passed` says whether every row kept its threshold, `str()` is a table to read.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from bayesnb import GaussianNB
+    >>> report = GaussianNB().check(X, y, seed=0)
+    >>> report.passed
+    True
+    """
 
     model: str
     rows: tuple[CheckRow, ...]
@@ -97,10 +108,15 @@ def _as_text(report: CheckReport) -> str:
     lines += [
         "",
         f"  widest {report.level:.0%} intervals of the class probability (over the posterior of the parameters)",
+        "    Mean and interval are of the class probability over the posterior. The prediction averages the joint",
+        "    p(x, y) first, so that parameters under which the row is likely count more: it may lie outside.",
     ]
     for i in report.widest:
         interval = f"{i.low:.3f} … {i.high:.3f}"
-        lines.append(f"    row {i.row:>6}: p({i.label}) = {i.probability:.3f}, interval {interval}; truth {i.truth}")
+        lines.append(
+            f"    row {i.row:>6}: p({i.label}) mean {i.mean:.3f}, interval {interval}; "
+            f"prediction {i.probability:.3f}; truth {i.truth}"
+        )
     count = sum(row.passed for row in report.rows)
     lines += ["", f"  {count} of {len(report.rows)} rows pass: the check {'passes' if report.passed else 'FAILS'}"]
     return "\n".join(lines)

@@ -10,7 +10,7 @@ from scipy import sparse
 from bayesnb.base import to_sites
 from bayesnb.families import DirichletMultinomial
 from bayesnb.statistics import Counts, one_hot
-from bayesnb.sums.rows import log_rising_sum
+from bayesnb.sums.events import log_rising_sum
 
 from ..laws import FAMILIES, case
 from .twin import ATOL, EXTREMES, log_beta

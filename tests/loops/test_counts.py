@@ -11,7 +11,8 @@ from bayesnb.families.bernoulli import BetaBernoulli
 from bayesnb.families.categorical import DirichletCategorical
 from bayesnb.families.multinomial import DirichletMultinomial
 from bayesnb.statistics import by_class, one_hot, sums_whole_cells
-from bayesnb.sums.rows import contract, log_coefficient, log_rising_sum, matmul
+from bayesnb.sums.events import log_coefficient, log_rising_sum
+from bayesnb.sums.rows import contract, matmul
 
 
 @pytest.fixture

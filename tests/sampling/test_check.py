@@ -150,7 +150,8 @@ def test_report():
     assert again["passed"] is True
     assert {q["name"] for q in again["quality"]} == {"MAP", "predictive", "NUTS average"}
     widest = report.widest[0]
-    assert widest.low <= widest.probability <= widest.high
+    assert widest.low < widest.mean < widest.high
+    assert f"mean {widest.mean:.3f}, interval {widest.low:.3f}" in str(report)
     assert not replace(report, rows=(replace(report.rows[0], passed=False),)).passed
 
 
