@@ -211,7 +211,8 @@ def report(options: argparse.Namespace) -> int:
     announce(options, data, X, data.notes)
     name, model = type(estimator).__name__, " ".join(repr(estimator).split())
     code = (
-        f"import bayesnb\nfrom bayesnb import {name}\n\ndata = {python_of(options)}\nX, y = data.X, data.y\nnb = {model}.fit(X, y)\n"
+        f"import bayesnb\nfrom bayesnb import {name}\n\ndata = {python_of(options)}\n"
+        f"X, y = data.X, data.y\nnb = {model}.fit(X, y)\n"
         "print(nb.loo(X, y))\nprint(bayesnb.importance(nb))\nprint(nb.explain(X[:1]))\n"
         'bayesnb.report(nb, X, y).save("report.html")'
     )
