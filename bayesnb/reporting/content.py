@@ -103,8 +103,6 @@ def column_table(estimator: Any, X: Any) -> pd.DataFrame:
             notes.append("never varies")
         if distinct > 0.9 * n > 18 and role[j] == "levels":
             notes.append("almost every row has a value of its own: is it a name or a number of the row?")
-        if missing > 0.2:
-            notes.append(f"{missing:.0%} of the cells are missing")
         example = known.iloc[0] if len(known) else ""
         lines.append((name, _ROLES.get(role[j], role[j]), distinct, missing, example, "; ".join(notes)))
     head = ["column", "role", "distinct", "missing", "example", "warning"]
@@ -204,6 +202,9 @@ def cautions(known: Material) -> list[str]:
             said.append(
                 f"The model “{best}” predicts the labels better than this one, by more than two standard errors."
             )
+    for name, missing in known.columns["missing"].items():
+        if missing > 0.2:
+            said.append(f"Column {name}: {missing:.0%} of the cells are missing.")
     for name, warning in known.columns["warning"].items():
         if warning:
             said.append(f"Column {name}: {warning.rstrip('.')}.")

@@ -33,6 +33,7 @@ th, td { padding: 0.3rem 0.7rem 0.3rem 0; text-align: left; border-bottom: 1px s
 th { font-weight: 600; }
 td.number, th.number { text-align: right; white-space: nowrap; }
 td.long { min-width: 12rem; }
+td:first-child { min-width: 7rem; }
 .warn { color: var(--warn); }
 .bar { display: block; height: 0.8rem; background: var(--bar); border-radius: 0.2rem; min-width: 1px; }
 .confusion td { text-align: right; padding: 0.4rem 0.7rem; border: 1px solid var(--line); min-width: 3.2rem; }
