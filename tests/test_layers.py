@@ -38,6 +38,7 @@ FLOORS = [
     {"_dask_chunks", "_drop_in"},
     {"analysis", "drop_in", "streaming"},
     {"distributed", "persistence", "plots", "testing"},
+    {"reporting"},
     {"cli"},
     {"__main__"},
 ]

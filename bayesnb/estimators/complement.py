@@ -133,6 +133,17 @@ class ComplementNB(AbstractNB):
         return weights, intercept
 
     @property
+    def _refine(self) -> Any:
+        return self._normed if self.norm else None
+
+    def _normed(self, theta: Any) -> Any:
+        """Parameters whose weights −log θ are divided by their sum."""
+        theta = theta or self.posterior_.mean()
+        weights = theta[BLOCK]["log_theta"]
+        total = -weights.sum(-1, keepdims=True)
+        return {**theta, BLOCK: {"log_theta": weights / np.where(total > 0, total, 1)}}
+
+    @property
     @reads_one_state
     def feature_log_prob_(self) -> np.ndarray:
         """Weights (c, d) of the current estimate, −log θ, divided by their sum with `norm`: as in scikit-learn."""

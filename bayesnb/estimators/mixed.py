@@ -332,6 +332,10 @@ class MixedNB(AbstractNB):
         names = super()._weight_labels(names)
         return np.concatenate([part.estimator._weight_labels(names[part.columns]) for part in self._parts])
 
+    def _levels_of(self, j: int) -> Any:
+        part = next(part for part in self._parts if j in part.columns)
+        return part.estimator._levels_of(int(np.flatnonzero(part.columns == j)[0]))
+
     def _part_of(self, block: str) -> tuple[_Part, str]:
         """The part that a block belongs to, and the block's name there."""
         return next((part, inner) for part in self._parts for inner, name in part.names.items() if name == block)
