@@ -26,6 +26,7 @@ from ._input import (
     positive,
     weights_of,
 )
+from ._priors import leaves_default, with_own_prior
 from ._state import BLOCK, JointClassifier, LazyPosterior, all_or_nothing, laid_out, reads_one_state
 
 _EXTREME = 1e280  # of a sum: what an infinite cell makes of it is beyond
@@ -43,6 +44,7 @@ class AbstractFitted(JointClassifier):
     class_alpha: Any
     alpha: Any
     force_alpha: bool
+    prior: Any = None
     _conditioned: LazyPosterior
     _checks_slices = False  # whether an infinite cell shows in what is computed, so that nobody has to look for it
     _waits = False  # whether batches of sparse rows may wait: those of priors that do not depend on the rows
@@ -67,9 +69,14 @@ class AbstractFitted(JointClassifier):
         """Validated input as columns by block; raises ValueError on values the likelihood does not know."""
         raise NotImplementedError
 
-    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
-        """Prior blocks; with statistics at hand those of the data's scale, else any that can gather statistics."""
+    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        """Prior blocks where no `prior` is given; with statistics at hand those of the data's scale."""
         raise NotImplementedError
+
+    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        """Prior blocks; without statistics any that can gather them."""
+        default = self._default_blocks(stats)
+        return default if self.prior is None else with_own_prior(self, default)
 
     def _columns(self) -> dict[str, np.ndarray]:
         """Positions of the columns of each block, by block."""
@@ -145,7 +152,8 @@ class AbstractFitted(JointClassifier):
             self.classes_ = labels
         self._learn_encoding(X, reset=first)
         index = self._class_index(y)
-        if self._waits and sparse.issparse(X) and X.nnz < len(self.classes_) * X.shape[1]:
+        few = sparse.issparse(X) and X.nnz < len(self.classes_) * X.shape[1]
+        if few and self._waits and not self._prior_follows_rows:
             r = self._weights(X, index, sample_weight)
             if max(abs(X.data).max(initial=0), r.data.max()) <= MOST_WEIGHT**0.5:  # no sum of such cells overflows
                 return self._later(self._rows(X.copy())[BLOCK], r)
@@ -359,10 +367,12 @@ class AbstractFitted(JointClassifier):
         """Weight of each class, (c,)."""
         return self.statistics_.n
 
+    _default_follows_rows: Any = False  # whether the rows scale the default prior
+
     @property
     def _prior_follows_rows(self) -> bool:
         """Whether the rows scale the prior, so that `loo` has something to take out of it."""
-        return False
+        return self._default_follows_rows and leaves_default(self)
 
     def _feature_labels(self, block: str) -> dict[str, np.ndarray]:
         """Coordinates of a block's own dimensions, in the order of its axes after the class."""

@@ -28,6 +28,10 @@ class ExponentialNB(AbstractNB):
     beta : float, (d,) or None, default None
         rate of the gamma prior, a pseudo-sum in the unit of the feature, positive. None sets β_j = α_j x̄_j, x̄_j the
         (weighted) mean of feature j over all rows, see the Notes
+    prior : optional
+        a prior of your own: `dist.Gamma(2, 1)` of NumPyro, shape and rate, a mapping of fields such as `{"a":
+        2, "b": 1}`, a family, or a mapping from column (name or position) to one of these; columns that are not
+        named keep the default. See the guide "Which prior?"
     fit_prior : bool, default True
         learn the class probabilities; False makes them equal
     class_prior, priors : (c,), optional
@@ -58,6 +62,7 @@ class ExponentialNB(AbstractNB):
         *,
         alpha: Any = 1.0,
         beta: Any = None,
+        prior: Any = None,
         fit_prior: bool = True,
         class_prior: Any = None,
         priors: Any = None,
@@ -66,6 +71,7 @@ class ExponentialNB(AbstractNB):
     ) -> None:
         self.alpha = alpha
         self.beta = beta
+        self.prior = prior
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.priors = priors
@@ -79,7 +85,7 @@ class ExponentialNB(AbstractNB):
         check_nonnegative(self, X, "it models amounts from zero. Shift it or use GaussianNB.")
         return {BLOCK: X}
 
-    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
         alpha = positive("alpha", self.alpha, shape)
         if self.beta is not None:
@@ -93,7 +99,7 @@ class ExponentialNB(AbstractNB):
         return {BLOCK: GammaExponential(np.where(mean > 0, alpha, firm), np.where(mean > 0, alpha * mean, firm))}
 
     @property
-    def _prior_follows_rows(self) -> bool:
+    def _default_follows_rows(self) -> bool:
         return self.beta is None
 
     def _leave_out(self, left: Any, total: np.ndarray, prior: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:

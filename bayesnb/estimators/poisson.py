@@ -24,6 +24,10 @@ class PoissonNB(AbstractNB):
     beta : float, (d,) or None, default None
         rate of the gamma prior, a pseudo-number of rows, positive. None sets β_j = α_j (n_j + 1)/(Σ_i x_ij + ½): the
         prior mean is then the overall mean count of the feature, half an event kept so that it is never zero
+    prior : optional
+        a prior of your own: `dist.Gamma(2, 1)` of NumPyro, shape and rate, a mapping of fields such as `{"a":
+        2, "b": 1}`, a family, or a mapping from column (name or position) to one of these; columns that are not
+        named keep the default. See the guide "Which prior?"
     fit_prior : bool, default True
         learn the class probabilities; False makes them equal
     class_prior, priors : (c,), optional
@@ -50,6 +54,7 @@ class PoissonNB(AbstractNB):
         *,
         alpha: Any = 1.0,
         beta: Any = None,
+        prior: Any = None,
         fit_prior: bool = True,
         class_prior: Any = None,
         priors: Any = None,
@@ -58,6 +63,7 @@ class PoissonNB(AbstractNB):
     ) -> None:
         self.alpha = alpha
         self.beta = beta
+        self.prior = prior
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.priors = priors
@@ -71,7 +77,7 @@ class PoissonNB(AbstractNB):
         check_nonnegative(self, X, "it models counts. Bin the column or use GaussianNB.")
         return {BLOCK: X}
 
-    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
         alpha = positive("alpha", self.alpha, shape)
         if self.beta is not None:
@@ -84,7 +90,7 @@ class PoissonNB(AbstractNB):
         return {BLOCK: GammaPoisson(alpha, beta)}
 
     @property
-    def _prior_follows_rows(self) -> bool:
+    def _default_follows_rows(self) -> bool:
         return self.beta is None
 
     def _leave_out(self, left: Any, total: np.ndarray, prior: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:

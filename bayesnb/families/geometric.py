@@ -52,6 +52,7 @@ class BetaGeometric(AbstractIndependent):
         b=Field(COUNT, ("class", "feature"), public="beta", per="alpha"),
     )
     cells_ = Cells("counts", whole=True, sparse=True)
+    distribution_ = "Beta", MappingProxyType({"a": "concentration1", "b": "concentration0"})
     names_ = MappingProxyType({"theta": "stopping probability"})
     parameters = ("logit_theta",)
 
