@@ -124,6 +124,13 @@ class InverseWishartMarginal:
         excess = np.asarray(self.nu - d - 1)[..., None, None]
         return np.where(excess > 0, self.scale / np.where(excess > 0, excess, 1), np.inf)
 
+    def diagonal(self) -> Any:
+        """The variances: Σ_jj ~ InverseGamma((ν − d + 1)/2, scale S_jj/2), a frozen `scipy.stats` object (…, d)."""
+        from scipy import stats
+
+        shape = np.asarray(self.nu - self.scale.shape[-1] + 1)[..., None] / 2
+        return stats.invgamma(shape, scale=np.diagonal(self.scale, axis1=-2, axis2=-1) / 2)
+
     def cdf(self, matrix: Array) -> np.ndarray:
         """χ² probabilities of A_ii² and normal probabilities of A_ij, i > j, where AAᵀ = CᵀΣ⁻¹C and S = CCᵀ."""
         from scipy import stats

@@ -15,6 +15,7 @@ from ..core.pytrees import defer_jax_import
 from ..core.random import categorical, generator
 from ..naive_bayes import NaiveBayes, Parameters
 from ._forgetting import digits_lost, with_digits
+from ._prior_summary import PriorSummary, prior_summary
 from ._saving import AbstractSaved
 from ._state import LazyPosterior, reads_one_state
 
@@ -124,6 +125,33 @@ class AbstractNB(AbstractSaved):
     def _draw(self, model: NaiveBayes, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
         """New rows by block for class indices y."""
         return {name: block.sample_predictive(rng, y, **given) for name, block in model.blocks.items()}
+
+    @reads_one_state
+    @defer_jax_import()
+    def prior_summary(self, columns: int = 20) -> PriorSummary:
+        """The prior in words: each density, where its parameters lie under it, and what the rows alone say of them.
+
+        Parameters
+        ----------
+        columns : how many priors are listed; columns with one prior stand together
+
+        Returns
+        -------
+        a text. For every parameter its prior median and the range of 90 % of the prior, over all classes, and the
+        range of the maximum likelihood estimates of the classes, in the unit of the column
+
+        Examples
+        --------
+        >>> from bayesnb import BernoulliNB
+        >>> nb = BernoulliNB(prior={"a": 2, "b": 8}).fit([[0], [0], [1], [1], [0]], [0, 0, 0, 1, 1])
+        >>> nb.prior_summary()
+        Prior of BernoulliNB, beside 5 rows of 2 classes
+        classes ~ Dirichlet(1): 2 pseudo-rows
+        column 0 ~ Beta(2, 8)
+            probability: 0.1796, 90 % in 0.041 to 0.429; the rows alone: 0.333 to 0.5
+        """
+        check_is_fitted(self)
+        return prior_summary(self, columns)
 
     # --- the NumPyro side -------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
 import pytest
-from scipy import sparse
+from scipy import sparse, stats
 from sklearn.base import clone
 
 import bayesnb
@@ -30,6 +30,8 @@ from bayesnb import (
     fit_prior,
 )
 from bayesnb.core.distributions import alike, describe
+
+from ..estimators_table import ALL
 
 RNG = np.random.default_rng(1)
 YES = (RNG.random((24, 3)) > 0.5).astype(float)
@@ -206,3 +208,28 @@ def test_a_prior_is_known_without_importing_numpyro() -> None:
     code = "import sys, bayesnb; bayesnb.BernoulliNB(prior={0: {'a': 1, 'b': 2}}).fit([[0], [1]], [0, 1]); "
     code += "assert not {'jax', 'numpyro'} & sys.modules.keys(), sys.modules.keys() & {'jax', 'numpyro'}"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_summary_says_the_prior_in_words() -> None:
+    frame = pd.DataFrame(YES, columns=["a1", "b1", "c1"])
+    text = BernoulliNB(prior={"b1": dist.Beta(2, 8)}).fit(frame, LABELS).prior_summary()
+    rows = YES[:, 1].reshape(-1, 2).mean(0)
+    assert repr(text) == str(text) and "a1, c1 ~ Beta(1, 1)" in text and "24 rows of 2 classes" in text
+    low, middle, high = stats.beta(2, 8).ppf([0.05, 0.5, 0.95])
+    alone = f"{rows.min():.3g}" + (f" to {rows.max():.3g}" if rows[0] != rows[1] else "")
+    assert (
+        f"b1 ~ Beta(2, 8)\n    probability: {middle:.4g}, 90 % in {low:.3g} to {high:.3g}; the rows alone: {alone}"
+        in text
+    )
+    levels = pd.DataFrame({"sky": list("abcabc") * 4, "x": REALS[:, 0]})
+    mixed = MixedNB().fit(levels, LABELS).prior_summary()
+    assert "probability of c: 0.2929" in mixed and "x ~ NormalInverseGamma(m=" in mixed
+    improper = GaussianNB(prior={"m": 0, "kappa": 0, "a": -0.5, "b": 0}).fit(REALS, LABELS).prior_summary()
+    assert "improper" in improper
+    assert "… and 2 more" in GaussianNB().fit(REALS, LABELS).prior_summary(columns=1)
+
+
+@pytest.mark.parametrize("nb", ALL, ids=repr)
+def test_every_estimator_has_a_summary(nb: Any) -> None:
+    found = clone(nb).fit(COUNTS, LABELS).prior_summary()
+    assert found.startswith(f"Prior of {type(nb).__name__}, beside 24 rows") and "nan" not in found
