@@ -30,7 +30,7 @@ FLOORS = [
     {"independent"},
     {"families"},
     {"naive_bayes"},
-    {"one_dependence"},
+    {"one_dependence", "weighted"},
     {"sampling"},
     {"datasets", "estimators"},
     {"_drop_in"},

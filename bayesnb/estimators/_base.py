@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.pytrees import defer_jax_import
 from ..core.random import categorical, generator
-from ..naive_bayes import NaiveBayes, Parameters
+from ..naive_bayes import Parameters
+from ..weighted import WeightedNaiveBayes
 from ._forgetting import digits_lost, with_digits
 from ._prior_summary import PriorSummary, prior_summary
 from ._saving import AbstractSaved
@@ -122,8 +123,13 @@ class AbstractNB(AbstractSaved):
         y = categorical(rng, log_pi)
         return self._as_input(self._draw(model, rng, y, **given)), self.classes_[y]
 
-    def _draw(self, model: NaiveBayes, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
+    def _draw(self, model: Any, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
         """New rows by block for class indices y."""
+        if isinstance(model, WeightedNaiveBayes):
+            drawn = [(at, self._draw(own, rng, y[at], **given)) for at, own in model.by_component(rng, y)]
+            places = np.argsort(np.concatenate([at for at, _ in drawn])) if drawn else slice(0)
+            names = model.blocks
+            return {name: np.concatenate([rows[name] for _, rows in drawn])[places] for name in names}
         return {name: block.sample_predictive(rng, y, **given) for name, block in model.blocks.items()}
 
     @reads_one_state

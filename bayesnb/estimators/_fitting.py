@@ -14,6 +14,7 @@ from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
 from ..sums.rows import csr_slice
 from ._forgetting import without
+from ._hyperpriors import hyperprior_of, prior_of
 from ._input import (
     MOST_WEIGHT,
     alike,
@@ -77,6 +78,10 @@ class AbstractFitted(JointClassifier):
         """Prior blocks; without statistics any that can gather them."""
         default = self._default_blocks(stats)
         return default if self.prior is None else with_own_prior(self, default)
+
+    def _prior(self, stats: Statistics | None) -> Any:
+        """Class prior and blocks; a weighted set of them where a hyperparameter is a distribution."""
+        return prior_of(self, stats)
 
     def _columns(self) -> dict[str, np.ndarray]:
         """Positions of the columns of each block, by block."""
@@ -153,7 +158,7 @@ class AbstractFitted(JointClassifier):
         self._learn_encoding(X, reset=first)
         index = self._class_index(y)
         few = sparse.issparse(X) and X.nnz < len(self.classes_) * X.shape[1]
-        if few and self._waits and not self._prior_follows_rows:
+        if few and self._waits and not (self._prior_follows_rows or hyperprior_of(self)):
             r = self._weights(X, index, sample_weight)
             if max(abs(X.data).max(initial=0), r.data.max()) <= MOST_WEIGHT**0.5:  # no sum of such cells overflows
                 return self._later(self._rows(X.copy())[BLOCK], r)
@@ -176,7 +181,7 @@ class AbstractFitted(JointClassifier):
 
     @property
     @reads_one_state
-    def prior_(self) -> NaiveBayes:
+    def prior_(self) -> Any:
         """The prior that the rows fitted have conditioned, frozen."""
         return self._fitted_state("prior_").prior
 
@@ -268,7 +273,7 @@ class AbstractFitted(JointClassifier):
     def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
         """Statistics of validated rows with class indices."""
         r = self._weights(X, index, sample_weight)
-        prior = NaiveBayes(self._class_prior(), self._blocks(None))
+        prior = self._prior(None)
         parts = row_slices({BLOCK: X}, prior.min_chunk_cells)
         fractional: set[str] = set()  # blocks with cells that are no whole numbers
 
@@ -298,7 +303,7 @@ class AbstractFitted(JointClassifier):
     def _set_statistics(self, stats: Statistics) -> Self:
         self._check_estimate()
         stats = laid_out(stats.settled())
-        self._conditioned = LazyPosterior(NaiveBayes(self._class_prior(), self._blocks(stats)), stats)
+        self._conditioned = LazyPosterior(self._prior(stats), stats)
         return self
 
     def _class_index(self, y: np.ndarray) -> np.ndarray:
@@ -355,7 +360,7 @@ class AbstractFitted(JointClassifier):
 
     @property
     @reads_one_state
-    def posterior_(self) -> NaiveBayes:
+    def posterior_(self) -> Any:
         """The prior conditioned on all rows fitted, frozen; derived when it is first asked for."""
         check_is_fitted(self)
         return self._fitted_state("posterior_").posterior

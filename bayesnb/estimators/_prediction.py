@@ -13,7 +13,7 @@ from ..core.arrays import Scalar
 from ..core.pytrees import defer_jax_import, leaves, map_leaves
 from ..core.random import generator
 from ..core.special import log_normalize
-from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, by_rows
+from ..naive_bayes import CLASS, Parameters, Rows, by_rows
 from ._fitting import AbstractFitted
 from ._input import cut_rows
 from ._state import BLOCK, reads_one_state
@@ -30,7 +30,7 @@ class AbstractPredicting(AbstractFitted):
     @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c) in nats, (n, c), under the current `estimate`."""
-        return self._table(X, NaiveBayes.log_joint)
+        return self._table(X, lambda nb, rows, theta: nb.log_joint(rows, theta))
 
     @reads_one_state
     def predict_part_log_likelihood(self, X: Any) -> dict[str, np.ndarray]:
@@ -77,7 +77,7 @@ class AbstractPredicting(AbstractFitted):
     def _scores(self, X: Any) -> np.ndarray:
         if type(self).predict_joint_log_proba is not AbstractPredicting.predict_joint_log_proba:
             return self.predict_joint_log_proba(X)  # another table
-        return self._table(X, NaiveBayes.log_scores)
+        return self._table(X, lambda nb, rows, theta: nb.log_scores(rows, theta))
 
     @defer_jax_import()
     def _table(self, X: Any, method: Callable[..., np.ndarray]) -> np.ndarray:

@@ -110,7 +110,8 @@ class CategoricalNB(AbstractLevels):
         a prior of your own: `dist.Dirichlet([5, 1, 1])` of NumPyro, one pseudo-count a level, a mapping of
         fields such as `{"alpha": [5, 1, 1]}`, a family, or a mapping from column (name or position), or of
         (column, level), to one of these; columns that are not named keep the default. See the guide "Which
-        prior?"
+        prior?". One of `alpha` and
+        `class_alpha` may itself be a distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature
     fit_prior : bool, default True
         learn the class probabilities; False makes them equal
     class_prior, priors : (c,), optional

@@ -31,7 +31,8 @@ class ComplementNB(AbstractNB):
     prior : optional
         a prior of your own: `dist.Dirichlet(…)` of NumPyro with one pseudo-count a feature, a mapping of fields
         such as `{"alpha": 0.5}`, a family, or a mapping from column (name or position) to one of these; columns
-        that are not named keep the default. See the guide "Which prior?"
+        that are not named keep the default. See the guide "Which prior?". `alpha`
+        may itself be a distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature
     fit_prior : bool, default True
         accepted for scikit-learn's sake, and without effect there and here: see class_prior
     class_prior, priors : (c,), optional

@@ -31,7 +31,8 @@ class ExponentialNB(AbstractNB):
     prior : optional
         a prior of your own: `dist.Gamma(2, 1)` of NumPyro, shape and rate, a mapping of fields such as `{"a":
         2, "b": 1}`, a family, or a mapping from column (name or position) to one of these; columns that are not
-        named keep the default. See the guide "Which prior?"
+        named keep the default. See the guide "Which prior?". One of `alpha`, `beta` and
+        `class_alpha` may itself be a distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature
     fit_prior : bool, default True
         learn the class probabilities; False makes them equal
     class_prior, priors : (c,), optional

@@ -23,7 +23,8 @@ class GeometricNB(AbstractNB):
     prior : optional
         a prior of your own: `dist.Beta(2, 8)` of NumPyro, for the probability of success, a mapping of fields
         such as `{"a": 2, "b": 8}`, a family, or a mapping from column (name or position) to one of these;
-        columns that are not named keep the default. See the guide "Which prior?"
+        columns that are not named keep the default. See the guide "Which prior?". One of `alpha`, `beta` and
+        `class_alpha` may itself be a distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature
     fit_prior : bool, default True
         learn the class probabilities; False makes them equal
     class_prior, priors : (c,), optional

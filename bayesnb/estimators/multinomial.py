@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import Tags
 
 from ..families.multinomial import DirichletMultinomial
-from ..naive_bayes import NaiveBayes, Rows, Statistics
+from ..naive_bayes import Rows, Statistics
 from ._base import AbstractNB
 from ._input import check_nonnegative, numeric
 from ._state import BLOCK, reads_one_state
@@ -24,7 +24,8 @@ class MultinomialNB(AbstractNB):
     prior : optional
         a prior of your own: `dist.Dirichlet(…)` of NumPyro with one pseudo-count a feature, a mapping of fields
         such as `{"alpha": 0.5}`, a family, or a mapping from column (name or position) to one of these; columns
-        that are not named keep the default. See the guide "Which prior?"
+        that are not named keep the default. See the guide "Which prior?". One of `alpha` and
+        `class_alpha` may itself be a distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature
     fit_prior : bool, default True
         learn the class probabilities; False makes them equal
     class_prior, priors : (c,), optional
@@ -100,7 +101,7 @@ class MultinomialNB(AbstractNB):
         """
         return self._sample(n_samples, seed, source, length=length)
 
-    def _draw(self, model: NaiveBayes, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
+    def _draw(self, model: Any, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
         if given.get("length") is None:
             stats = self.statistics_
             given["length"] = round(stats.blocks[BLOCK].n.sum() / max(stats.n.sum(), 1))

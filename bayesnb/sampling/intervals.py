@@ -20,7 +20,7 @@ Wilson & Hilferty (1931), The distribution of chi-square, PNAS 17. Kirby (1972),
 transformation that preserves the first three moments, Water Resources Research 8 (its use for skewed variables).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, ndtri
@@ -56,7 +56,7 @@ class Uncertainty(NamedTuple):
 
 
 def intervals(
-    nb: NaiveBayes,
+    nb: Any,
     rows: Rows,
     level: Scalar = 0.9,
     method: str = "auto",
@@ -108,7 +108,7 @@ def intervals(
 
 
 def uncertainty(
-    nb: NaiveBayes,
+    nb: Any,
     rows: Rows,
     method: str = "auto",
     n_draws: int | None = None,
@@ -145,10 +145,14 @@ def uncertainty(
     return Uncertainty(total, total - epistemic, epistemic)
 
 
-def _resolve_method(nb: NaiveBayes, method: str, n_draws: int | None) -> tuple[str, int]:
+def _resolve_method(nb: Any, method: str, n_draws: int | None) -> tuple[str, int]:
     """Method and number of draws or points that will be used; raises ValueError where they are none."""
     if method not in METHODS:
         raise ValueError(f"`method` is {method!r}; choose 'auto', 'analytic' or 'draws'")
+    if not isinstance(nb, NaiveBayes):
+        if method == "analytic":
+            raise ValueError("`method` is 'analytic'; under a distribution over a hyperparameter choose 'draws'")
+        method = "draws"
     if n_draws is not None and n_draws < 2:
         raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 2, better 1,000")
     if method == "auto":

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Iterator
+from typing import Any
 
 import jax
 import numpy as np
@@ -110,7 +111,7 @@ def log_joint_points(
 
 
 def log_probability_draws(
-    nb: NaiveBayes, rows: Rows, n_draws: int, seed: int
+    nb: Any, rows: Rows, n_draws: int, seed: int
 ) -> Iterator[tuple[slice, Float[np.ndarray, "n c s"]]]:
     """Log class probabilities at draws of all parameters; blocks of rows see the same draws, made again for each."""
     n, c = table_shape(nb, rows)
@@ -128,6 +129,6 @@ def log_probability_draws(
         yield part, log_p
 
 
-def table_shape(nb: NaiveBayes, rows: Rows) -> tuple[int, int]:
+def table_shape(nb: Any, rows: Rows) -> tuple[int, int]:
     """Rows and classes of a table of class probabilities."""
     return next(iter(rows.values())).shape[0], len(nb.classes.log_predictive())
