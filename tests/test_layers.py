@@ -33,7 +33,7 @@ FLOORS = [
     {"one_dependence", "weighted"},
     {"sampling"},
     {"datasets", "estimators"},
-    {"_drop_in"},
+    {"_dask_chunks", "_drop_in"},
     {"analysis", "drop_in", "streaming"},
     {"distributed", "persistence", "plots", "testing"},
     {"cli"},
