@@ -275,6 +275,13 @@ class AbstractConjugate(AbstractBlock):
         variance = self.log_moments(x)[1]
         return variance[..., None] * np.eye(variance.shape[-1], dtype=variance.dtype)
 
+    def shared_quadratic(self, x: Real[Array, "n d"] | Sparse) -> Any:
+        """log p(x_i | θ_c) as quadratic forms, independent given a variance that classes share: `core.quadratics`.
+
+        None where classes share no variance.
+        """
+        return None
+
     def degrees_of_freedom(self) -> float:
         """Pseudo-rows behind the parameters that classes share; infinity where they share none."""
         return float("inf")

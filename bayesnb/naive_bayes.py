@@ -146,7 +146,7 @@ class NaiveBayes:
         blocks = {name: with_bounds(one, rows, whole and name not in fractional) for name, one in stats.blocks.items()}
         return Statistics(stats.n, blocks, sums_of_weights(class_totals, r, stats.n.shape))
 
-    @property
+    @functools.cached_property
     def min_chunk_cells(self) -> int:
         """Cells of X that are worth a pass over all parameters: adding statistics up, taking logarithms."""
         return 2 * sum(leaf.size for leaf in leaves(self))

@@ -25,6 +25,7 @@ from .core.special import LOG_2PI, namespace
 from .loops import contiguous, worth
 
 _EXACT = 1 << 16  # cells that are summed exactly, which takes twenty times as long
+_SMALL = 1 << 8  # cells of weights that are written out
 _FAR = 1e3  # spreads between a mean and 0, from where on its rounding is worth avoiding
 
 
@@ -68,6 +69,13 @@ def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[
 def is_one_hot(r: Array | Sparse) -> bool:
     """Whether each row has one class, in weights as `one_hot` makes them."""
     return sparse.issparse(r) and r.format == "csr" and np.array_equal(np.diff(r.indptr), np.ones(r.shape[0]))
+
+
+def _written_out(r: Sparse) -> np.ndarray:
+    """Weights with one class each as a dense table: SciPy takes longer to multiply a small one."""
+    table = np.zeros(r.shape)
+    table[np.arange(r.shape[0]), r.indices] = r.data
+    return table
 
 
 def class_totals(r: Array | Sparse) -> Array:
@@ -217,8 +225,11 @@ class _Centred:
     @property
     def is_far(self) -> bool:
         """Whether some mean lies so far out, in units of its spread, that rounding it shows; known exactly as a sum."""
-        if self.sums is None or self.sums.error:
-            return False
+        return self.sums is not None and not self.sums.error and self.lies_far_out
+
+    @property
+    def lies_far_out(self) -> bool:
+        """Whether some mean is more than a thousand spreads from 0."""
         weight = _along(self.n, self.mean)
         return bool((weight * self.mean**2 > _FAR**2 * self._own(self.ss)).any())
 
@@ -356,7 +367,7 @@ class Moments(_Centred):
     @classmethod
     def _of_labelled(cls, x: np.ndarray, r: Sparse) -> Self:
         """The same of rows with one class each, whatever the number of classes; NaN in a sum tells of missing cells."""
-        by_class, seen = r.T, None
+        by_class, seen = r.T if r.shape[0] * r.shape[1] > _SMALL else _written_out(r).T, None
         total = by_class @ x
         n = np.broadcast_to(class_totals(r)[:, None], total.shape)
         if np.isnan(total).any():

@@ -119,7 +119,7 @@ class TiedQuadratic:
         root = np.linalg.cholesky(scale)
         delta = np.linalg.solve(root, (x[:, None] - m).reshape(-1, d).T).T.reshape(n, c, d)
         if c < d:  # ΔᵀS⁻¹Δ = RᵀR, so that v_c is row c of Rᵀ
-            delta = np.linalg.qr(delta.swapaxes(-1, -2), mode="r").swapaxes(-1, -2)
+            delta = np.asarray(np.linalg.qr(delta.swapaxes(-1, -2), mode="r")).swapaxes(-1, -2)
         shape = n, c
         weight = np.broadcast_to(1 / kappa, shape)
         return cls(float(nu), min(c, d), delta, weight, np.full(shape, d), np.zeros(shape))
@@ -165,7 +165,9 @@ def quadratic_points(one: Any, u: np.ndarray, c: int) -> tuple[np.ndarray, np.nd
 def quadratic_table(one: Any, points: tuple[np.ndarray, np.ndarray, np.ndarray], part: slice) -> np.ndarray:
     """−½ q of some rows, (n, c, s)."""
     shared, z, g = points
-    rows = one.take(np.arange(part.start, part.stop), np.broadcast_to(np.arange(len(z)), (part.stop - part.start, len(z))))
+    rows = one.take(
+        np.arange(part.start, part.stop), np.broadcast_to(np.arange(len(z)), (part.stop - part.start, len(z)))
+    )
     level, slope = rows.terms(shared)
     weight, freedom = rows.weight[..., None], max(int(one.degrees.max(initial=1)) - 1, 0)
     lost = freedom - np.maximum(rows.degrees - 1, 0)  # degrees of missing cells: their mean is put back

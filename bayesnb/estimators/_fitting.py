@@ -8,14 +8,17 @@ from sklearn.utils import Tags, assert_all_finite
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..core.arrays import Sparse
+from ..core.exact import is_whole
 from ..core.pytrees import defer_jax_import, leaves, map_leaves, register_pytrees
 from ..core.supports import SIMPLEX, as_numbers, shortened
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
+from ..statistics import Moments
 from ..sums.rows import csr_slice
 from ._forgetting import without
 from ._hyperpriors import hyperprior_of, prior_of
 from ._input import (
+    FEW,
     MOST_WEIGHT,
     alike,
     boolean,
@@ -162,8 +165,36 @@ class AbstractFitted(JointClassifier):
             r = self._weights(X, index, sample_weight)
             if max(abs(X.data).max(initial=0), r.data.max()) <= MOST_WEIGHT**0.5:  # no sum of such cells overflows
                 return self._later(self._rows(X.copy())[BLOCK], r)
+        if not first and sample_weight is None and self._learn_few(X, index):
+            return self
         stats = self._gather(X, index, sample_weight)
         return self._set_statistics(stats if first else self.statistics_ + stats)
+
+    def _learn_few(self, X: Any, index: np.ndarray) -> bool:
+        """Add a few dense rows whose moments in floats are those of their exact sums, which are made later.
+
+        Returns
+        -------
+        whether that could be done
+        """
+        before, own = self._conditioned, type(self)
+        plain = own._gather is AbstractFitted._gather and own._set_statistics is AbstractFitted._set_statistics
+        if not plain or before.prior is None or type(X) is not np.ndarray or X.size > FEW:
+            return False
+        self._check_estimate()
+        rows, r = self._rows(X), self._weights(X, index, None)
+        if list(rows) != [BLOCK] or type(rows[BLOCK]) is not np.ndarray or self._waits:
+            return False
+        held = before.statistics if before.floats is None else before.floats
+        if not isinstance(held.blocks[BLOCK], Moments):
+            return False
+        stats = held + before.prior.statistics(rows, r)
+        moments = stats.blocks[BLOCK]
+        if not is_whole(stats.n) or moments.lies_far_out or not all((abs(v) < _EXTREME).all() for v in leaves(stats)):
+            return False
+        prior = NaiveBayes(self._class_prior(), self._blocks(stats))
+        self._conditioned = before.with_few(prior, rows[BLOCK], r, stats)
+        return True
 
     def _later(self, X: Sparse, r: Sparse) -> Self:
         """Add encoded rows whose statistics are gathered when somebody asks: O(rows), however many parameters."""

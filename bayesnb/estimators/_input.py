@@ -23,7 +23,7 @@ from ..sums.rows import csr_slice, distinct
 
 _NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
 MOST_WEIGHT = 1e100  # of a row; sums of larger ones could overflow
-_LARGE = 1 << 20  # cells
+FEW, _LARGE = 1 << 10, 1 << 20  # cells
 _MOST_AMOUNT = np.float64(1e300)  # of a cell, of which float32 would make infinity
 
 
@@ -84,10 +84,30 @@ def numeric(
     Integers and float32 stay as they are: what is computed of them is float64, some rows at a time. With `by_slices`
     nobody looks for infinite cells of a large array here.
     """
+    if (found := _as_they_are(estimator, X, **checks)) is not None:
+        return found
     missing_ok = missing_ok and not sparse.issparse(X)
     finite = not (by_slices and _is_large(X)) and ("allow-nan" if missing_ok else True)
     checks |= {"dtype": _NUMBERS, "ensure_all_finite": finite}
     return _validated(estimator, X, accept_sparse="csr" if sparse_ok else False, **checks)
+
+
+def _as_they_are(estimator: Any, X: Any, reset: bool, **checks: Any) -> Any:
+    """X, or X and y, of a few rows in which `validate_data` would find nothing to change or to refuse; else None.
+
+    It takes longer than to learn a row. Here only float64 arrays of finite cells count, and labels that are whole
+    numbers or strings.
+    """
+    if reset or type(X) is not np.ndarray or X.dtype != np.float64 or not 0 < X.size <= FEW or X.ndim != 2:
+        return None
+    learnt = vars(estimator)
+    if X.shape[1] != learnt.get("n_features_in_") or "feature_names_in_" in learnt or not np.isfinite(X).all():
+        return None
+    if "y" not in checks:
+        return X if not checks else None
+    y = checks.pop("y")
+    plain = type(y) is np.ndarray and y.dtype.kind in "biuU" and y.shape == X.shape[:1] and not checks
+    return (X, y) if plain else None
 
 
 def _is_large(X: Any) -> bool:
@@ -123,6 +143,8 @@ def checked_labels(y: np.ndarray, name: str = "y", of_classes: bool = False) -> 
 
     Where classes are given, labels other than floats are not asked whether they might be a regression's.
     """
+    if of_classes and y.dtype.kind in "biuU":
+        return y
     if y.dtype.kind in "fOmM" and isna(y).any():
         raise ValueError(f"`{name}` has missing labels (None, NaN or NA); leave them out, and their rows")
     if y.dtype == object and not all(isinstance(label, str) for label in y):
@@ -131,7 +153,7 @@ def checked_labels(y: np.ndarray, name: str = "y", of_classes: bool = False) -> 
             f"Unknown label type: `{name}` has objects of type {kinds}; make them all strings, or integers"
         )
     dense = y.dtype.kind in "iu" and y.size > 0 and int(y.max()) - int(y.min()) < y.size // 2  # several rows a label
-    if name == "y" and not dense and not (of_classes and y.dtype.kind in "biuUS"):
+    if name == "y" and not dense and not (of_classes and y.dtype.kind == "S"):
         with np.errstate(invalid="ignore"):  # it casts numbers to int64, however large
             check_classification_targets(y)
     return y

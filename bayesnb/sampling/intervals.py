@@ -30,6 +30,7 @@ from ..core.arrays import Bool, Float, Scalar
 from ..core.random import generator
 from ..core.special import log_floor
 from ..naive_bayes import NaiveBayes, Rows
+from ..sums.rows import slices
 from .log_joint_moments import pearson_iii, sixth_of_skewness
 from .points import log_joint_points, log_probability_draws, row_groups, table_shape
 
@@ -80,7 +81,7 @@ def intervals(
     method, n_draws = _resolve_method(nb, method, n_draws)
     if not 0 < level < 1:
         raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
-    seed, tail = _fix_seed(seed), (1 - level) / 2
+    seed, tail = fix_seed(seed), (1 - level) / 2
     tails = np.array([tail, 1 - tail])
     n, c = table_shape(nb, rows)
     found = np.zeros((n, c, 2))
@@ -94,6 +95,9 @@ def intervals(
             found[where] = 1
         elif shapes.simple:
             found[where] = shapes.two_class_quantiles(tails)
+        elif shapes.quadratics:  # whose tails three moments do not tell
+            for part, table in log_joint_points(shapes, 2 * n_draws, seed, np.float32):
+                found[at[part, None], classes[part]] = _quantiles(_to_log_probabilities(table), tails)
         else:
             left = []
             for part, table in log_joint_points(shapes, max(n_draws // 4, 2), seed, np.float32):
@@ -116,16 +120,20 @@ def uncertainty(
 ) -> Uncertainty:
     """Total, aleatoric and epistemic entropy of the label of each row; parameters as in `intervals`."""
     method, n_draws = _resolve_method(nb, method, n_draws)
-    seed, (n, _) = _fix_seed(seed), table_shape(nb, rows)
+    seed, (n, _) = fix_seed(seed), table_shape(nb, rows)
     total, epistemic = np.zeros(n), np.zeros(n)
 
     def split(log_p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        p = np.exp(log_p)
-        mean = p.mean(-1)
-        log_mean = log_floor(mean)
-        # Σ_c p log(p/p̄) − p + p̄ is the mutual information in terms that are not negative: no digits cancel
-        gain = p * np.maximum(log_p - log_mean[..., None], -1e3) - p + mean[..., None]
-        return -(mean * log_mean).sum(-1), np.maximum(gain.mean(-1), 0).sum(-1)
+        total, epistemic = np.zeros((2, len(log_p)))
+        for some in _classes(log_p):
+            p = np.exp(log_p[:, some])
+            mean = p.mean(-1)
+            log_mean = log_floor(mean)
+            total -= (mean * log_mean).sum(-1)
+            # Σ_c p log(p/p̄) − p + p̄ is the mutual information in terms that are not negative: no digits cancel
+            gain = p * np.maximum(log_p[:, some] - log_mean[..., None], -1e3) - p + mean[..., None]
+            epistemic += np.maximum(gain.mean(-1), 0).sum(-1)
+        return total, epistemic
 
     if method == "draws":
         for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
@@ -167,12 +175,14 @@ def _moments_suffice(block: AbstractConjugate) -> bool:
     function of its bandwidth that no few moments describe.
     """
     no_rows = np.zeros((0, block.shape[1]))
+    if block.shared_quadratic(no_rows) is not None:
+        return True
     return block.degrees_of_freedom() >= _FREEDOM and (
         block.couples_classes or block.log_third_cumulant(no_rows) is not None
     )
 
 
-def _fix_seed(seed: int | np.random.Generator | None) -> int:
+def fix_seed(seed: int | np.random.Generator | None) -> int:
     """A number that every block of rows starts from."""
     return seed if isinstance(seed, int) else int(generator(seed).integers(1 << 32))
 
@@ -214,8 +224,14 @@ def _pearson_quantiles(
 def _to_log_probabilities(table: Float[np.ndarray, "n c s"]) -> Float[np.ndarray, "n c s"]:
     """`log_normalize` along the middle axis, in place."""
     table -= table.max(1, keepdims=True)
-    table -= np.log(np.exp(table).sum(1, keepdims=True))
+    table -= np.log(sum(np.exp(table[:, some]).sum(1, keepdims=True) for some in _classes(table)))
     return table
+
+
+def _classes(table: Float[np.ndarray, "n c s"]) -> list[slice]:
+    """So many classes at a time that temporaries take some MiB."""
+    n, c, s = table.shape
+    return slices(c, n * s)
 
 
 def _to_log_odds(table: Float[np.ndarray, "n c s"]) -> Float[np.ndarray, "n c s"]:
