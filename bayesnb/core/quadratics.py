@@ -15,31 +15,10 @@ c ≤ d columns is W_c(ν, ΔᵀS⁻¹Δ) (Muirhead 1982, Theorem 3.2.5); drawn 
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import chdtri, gammaincinv, ndtri
-
-
-class SharedQuadratic(Protocol):
-    """q of rows and classes; see the head of this page."""
-
-    weight: Any
-    degrees: Any
-    offset: Any
-
-    @property
-    def dimensions(self) -> int:
-        """Uniform numbers that make the shared part."""
-
-    def shared(self, u: np.ndarray) -> np.ndarray:
-        """The shared part at uniform numbers (dimensions, s)."""
-
-    def take(self, at: np.ndarray, classes: np.ndarray) -> "SharedQuadratic":
-        """Those of some rows (m,), and of each of them some classes (m, k)."""
-
-    def terms(self, shared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """λ and s², (n, c, s)."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +130,10 @@ class TiedQuadratic:
         return square, square * self.weight[..., None]
 
 
-def quadratic_points(one: Any, u: np.ndarray, c: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+SharedQuadratic: TypeAlias = PooledQuadratic | TiedQuadratic
+
+
+def quadratic_points(one: SharedQuadratic, u: np.ndarray, c: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The shared part, z and G at uniform numbers (dimensions + 2c, s): what all rows have in common.
 
     G is (c, s) with the degrees of freedom of a row without missing cells.
@@ -162,7 +144,7 @@ def quadratic_points(one: Any, u: np.ndarray, c: int) -> tuple[np.ndarray, np.nd
     return one.shared(u[:k]), ndtri(u[k : k + c]), g
 
 
-def quadratic_table(one: Any, points: tuple[np.ndarray, np.ndarray, np.ndarray], part: slice) -> np.ndarray:
+def quadratic_table(one: SharedQuadratic, points: tuple[np.ndarray, np.ndarray, np.ndarray], part: slice) -> np.ndarray:
     """−½ q of some rows, (n, c, s)."""
     shared, z, g = points
     rows = one.take(

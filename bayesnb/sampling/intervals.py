@@ -14,6 +14,9 @@ T is a standardised Pearson III variable (a shifted gamma), in the normal's term
 The log of a small count's probability is far from normal, but close to that; `bayesnb.families` says where the moments
 come from. For two classes only ℓ_1 − ℓ_0 matters: one dimension, and quantiles in closed form.
 
+Where classes share a variance or a covariance, the shared part is drawn at quasi-random points. Given it the classes
+are independent, and ℓ_c is a quadratic form whose distribution is exact: `core.quadratics`.
+
 References
 ----------
 Wilson & Hilferty (1931), The distribution of chi-square, PNAS 17. Kirby (1972), Computer-oriented Wilson–Hilferty
@@ -69,8 +72,8 @@ def intervals(
     Parameters
     ----------
     level : posterior mass inside, between 0 and 1
-    method : "analytic" (this page), "draws" of all parameters, or "auto": draws where the moments are no guide, for
-        kernel densities and for a parameter that the classes share with less than 30 degrees of freedom, else analytic
+    method : "analytic" (this page), "draws" of all parameters, or "auto": draws for kernel densities and under a
+        distribution over a hyperparameter, else analytic
     n_draws : draws, by default 1,000; or points, rounded up to a power of two, by default 1,024
     seed : of either; all rows share one set of points
 
@@ -164,22 +167,21 @@ def _resolve_method(nb: Any, method: str, n_draws: int | None) -> tuple[str, int
     if n_draws is not None and n_draws < 2:
         raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 2, better 1,000")
     if method == "auto":
-        method = "analytic" if all(_moments_suffice(block.inner) for block in nb.blocks.values()) else "draws"
+        method = "analytic" if all(_moments_suffice(block) for block in nb.blocks.values()) else "draws"
     return method, n_draws or (_DRAWS if method == "draws" else _POINTS)
 
 
 def _moments_suffice(block: AbstractConjugate) -> bool:
-    """Whether three moments of log p(x | θ), or two where a parameter is shared, say how it is distributed.
+    """Whether closed forms say how log p(x | θ) is distributed: three moments, or quadratic forms given what is shared.
 
-    A shared variance adds a term without its skewness, which has to be small; the logarithm of a kernel density is a
-    function of its bandwidth that no few moments describe.
+    The logarithm of a kernel density is a function of its bandwidth that no few moments describe.
     """
-    no_rows = np.zeros((0, block.shape[1]))
+    no_rows = np.zeros((0, block.inner.shape[1]))
     if block.shared_quadratic(no_rows) is not None:
         return True
-    return block.degrees_of_freedom() >= _FREEDOM and (
-        block.couples_classes or block.log_third_cumulant(no_rows) is not None
-    )
+    inner = block.inner
+    known = inner.couples_classes or inner.log_third_cumulant(no_rows) is not None
+    return inner.degrees_of_freedom() >= _FREEDOM and known
 
 
 def fix_seed(seed: int | np.random.Generator | None) -> int:
