@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from .analysis.selection import select_features as select_features
     from .analysis.spss import SPSSNaiveBayes as SPSSNaiveBayes
     from .analysis.spss import SPSSReport as SPSSReport
+    from .columns import ColumnContract as ColumnContract
+    from .columns import describe as describe
     from .distributed import DistributedLoo as DistributedLoo
     from .distributed import DistributedNB as DistributedNB
     from .estimators import BernoulliNB as BernoulliNB
@@ -70,6 +72,7 @@ _HOME = {
     "CalibratedClassifierLOO": "analysis.calibration",
     "CategoricalNB": "estimators",
     "CheckReport": "sampling.report",
+    "ColumnContract": "columns",
     "Comparison": "analysis.comparison",
     "ComplementNB": "estimators",
     "ConformalClassifierLOO": "analysis.conformal",
@@ -107,6 +110,7 @@ _HOME = {
     "count_parameters": "analysis.counting",
     "datasets": "datasets",
     "decide": "analysis.decisions",
+    "describe": "columns",
     "drop_in": "drop_in",
     "expected_costs": "analysis.decisions",
     "expected_information": "analysis.active",

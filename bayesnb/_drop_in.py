@@ -88,8 +88,11 @@ class AbstractDiscrete(AbstractDropIn):
         self.class_prior = class_prior
 
     @all_or_nothing
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows: batches in any order and grouping reach the numbers that `fit` reaches on all rows at once."""
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, decay: Any = 1.0) -> Self:
+        """Add rows: batches in any order and grouping reach the numbers that `fit` reaches on all rows at once.
+
+        With `decay` the weight of all earlier rows is multiplied by it first; see `bayesnb.GaussianNB.partial_fit`.
+        """
         if classes is not None:
             labels, count = np.unique(column_or_1d(classes), return_counts=True)
             if (count > 1).any():
@@ -98,7 +101,7 @@ class AbstractDiscrete(AbstractDropIn):
                     f"`classes` has {labels[count > 1]} more than once, which is not the same as on last call to "
                     f"partial_fit, {known}; pass every label once"
                 )
-        return super().partial_fit(X, y, classes, sample_weight)
+        return super().partial_fit(X, y, classes, sample_weight, decay=decay)
 
     def _check_alpha(self) -> np.ndarray:
         """α with scikit-learn's checks, sentences and bound."""

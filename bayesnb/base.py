@@ -322,8 +322,14 @@ class AbstractConjugate(AbstractBlock):
         """One new row for each label in y (n,), from the posterior predictive."""
 
     @abc.abstractmethod
-    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
-        """The same prior and likelihood as NumPyro statements; the labels y (n,) are drawn or given by the caller."""
+    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
+        """The same prior and likelihood as NumPyro statements; the caller draws or gives the labels y.
+
+        Parameters
+        ----------
+        x : rows; None draws them
+        y : (n,) class index; (c, 1, 1) while NumPyro sums latent labels out: a row is one event, so that all broadcasts
+        """
 
 
 def to_sites(theta: Theta) -> Theta:
@@ -365,6 +371,14 @@ def as_jax(tree: Any) -> Any:
     import jax.numpy as jnp
 
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(float)), tree)
+
+
+def n_rows(x: Any, y: Any) -> int:
+    """Size of the plate "row" of a NumPyro model: rows of x, or as many as there are labels y where rows are drawn.
+
+    Labels that are enumerated have other axes than those of the rows, so their length says nothing.
+    """
+    return len(y) if x is None else x.shape[-2]
 
 
 def observed(x: Any, fill: float = 0.0) -> tuple[Any, Any]:

@@ -23,6 +23,7 @@ from .core.arrays import Scalar
 from .core.random import generator
 from .core.special import log_normalize
 from .estimators._base import AbstractNB
+from .estimators._input import check_decay
 from .estimators._state import reads_one_state
 from .statistics import Moments
 from .streaming import united_labels
@@ -49,6 +50,17 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     What an estimator reads off its rows before it counts has to be the same in all chunks: list the parts of a
     `MixedNB` whose "auto" may see a column of zeros and ones in one chunk and other numbers in the next.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from bayesnb import DistributedNB, GaussianNB
+    >>> X = da.from_array(np.array([[0.0], [1.0], [5.0], [6.0]]), chunks=(2, 1))
+    >>> y = da.from_array(np.array([0, 0, 1, 1]), chunks=2)
+    >>> nb = DistributedNB(GaussianNB()).fit(X, y)
+    >>> nb.predict(X).compute()
+    array([0, 0, 1, 1])
     """
 
     estimator_: Any
@@ -107,8 +119,12 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             nb, _stacked(rows), np.concatenate(labels), None if sample_weight is None else np.concatenate(weights)
         )
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows; `classes`, all labels that will ever occur, are needed at the first call."""
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, decay: Any = 1.0) -> Self:
+        """Add rows; `classes`, all labels that will ever occur, are needed at the first call.
+
+        `decay` multiplies the weight of all earlier rows first, as in `GaussianNB.partial_fit`.
+        """
+        check_decay(decay)
         if isinstance(self.estimator, CalibratedClassifierLOO):
             raise ValueError("`estimator` is calibrated on leave-one-out of all rows, which come at once: use `fit`")
         if not hasattr(self, "estimator_"):
@@ -117,7 +133,10 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return self.fit(X, y, sample_weight, classes=classes)
         if classes is not None and not np.array_equal(labels := united_labels([classes]), self.classes_):
             raise ValueError(f"`classes` is {labels}, which is not what it was at first, {self.classes_}")
-        self.estimator_ = copy.copy(self.estimator_).merge(self._learnt(X, y, sample_weight, self.classes_))
+        before = copy.copy(self.estimator_)
+        if decay != 1:
+            before._set_statistics(before._decayed(decay))
+        self.estimator_ = before.merge(self._learnt(X, y, sample_weight, self.classes_))
         return self
 
     def _learnt(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> AbstractNB:
@@ -258,6 +277,17 @@ class DistributedLoo:
     elpd_joint, se_joint, p_loo_joint : the same of log p(x_i, y_i | D₋ᵢ)
     accuracy, log_loss : weighted share of rows that all others classify correctly; −elpd for each unit of weight
     log_joint : Dask array (n, c) of log p(x_i, y = c | D₋ᵢ), nats
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from bayesnb import DistributedNB, GaussianNB
+    >>> X = da.from_array(np.array([[0.0], [1.0], [5.0], [6.0]]), chunks=(2, 1))
+    >>> y = da.from_array(np.array([0, 0, 1, 1]), chunks=2)
+    >>> loo = DistributedNB(GaussianNB()).fit(X, y).loo(X, y)
+    >>> loo.accuracy
+    1.0
     """
 
     elpd: float

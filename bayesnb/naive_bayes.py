@@ -7,6 +7,7 @@ mapping from block name to that block's columns.
 """
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -21,16 +22,18 @@ from .core.arrays import Array, Float, Sparse, Theta, Value
 from .core.exact import ExactSum, is_whole, sums_of_weights
 from .core.pytrees import leaves, pytree
 from .core.random import Key, split
+from .core.scope import block_scope
 from .core.special import namespace
-from .core.supports import improper
+from .core.supports import GIVEN_TOTALS, improper
 from .core.threads import in_order, n_sibling_tasks
 from .families.classes import AbstractClasses
-from .statistics import class_totals, sums_whole_cells, with_bounds, with_sums
+from .statistics import class_totals, one_hot, sums_whole_cells, with_bounds, with_sums
 from .sums.rows import csr_slice, slices
 
 Rows: TypeAlias = Mapping[str, Any]
 Parameters: TypeAlias = dict[str, Theta]
 
+ENUMERATED = {"enumerate": "parallel"}  # of a latent label: NumPyro sums it out
 CLASS = "class"  # the key of π among the parameters of the blocks
 _CELLS = 1 << 20  # cells of X worked on at a time: 8 MiB of float64; with fewer Python would take longer than NumPy
 _HALF = 1 << 18  # cells that are worth a second core
@@ -68,6 +71,24 @@ class Statistics:
         n = self.n if self.weight is None or is_whole(self.n) else self.weight.value()
         return type(self)(n, blocks, self.weight)
 
+    def scaled(self, factor: float) -> Self:
+        """Statistics of the same rows, their weights multiplied by a number above 0: classes and all blocks.
+
+        Raises
+        ------
+        TypeError
+            if the statistics of a family of one's own have no `scaled(factor)`
+        """
+        blocks = {}
+        for name, stats in self.blocks.items():
+            if not hasattr(stats, "scaled"):
+                raise TypeError(
+                    f"the statistics of {name!r} are {type(stats).__name__}, which has no method `scaled(factor)`; "
+                    "let it return the statistics of rows whose weights are multiplied by a number"
+                )
+            blocks[name] = stats.scaled(factor)
+        return type(self)(factor * self.n, blocks, None if self.weight is None else self.weight.scaled(factor))
+
     def _joined(self, op: Callable[[Any, Any], Any], other: Self) -> Self:
         blocks = {name: op(stats, other.blocks[name]) for name, stats in self.blocks.items()}
         known = self.weight is not None and other.weight is not None
@@ -93,6 +114,17 @@ class NaiveBayes:
     ------
     classes   prior of the labels: Dirichlet or fixed
     blocks    conjugate blocks by name; every block has the classes along its first axis
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb import NaiveBayes, families
+    >>> ones = np.ones((2, 1))  # for two classes and one feature
+    >>> prior = NaiveBayes(families.DirichletClasses(np.ones(2)), {"x": families.BetaBernoulli(ones, ones)})
+    >>> rows, labels = {"x": np.array([[1.0], [0.0], [0.0]])}, np.eye(2)[[0, 1, 1]]
+    >>> posterior = prior.update(prior.suffstats(rows, labels))
+    >>> np.exp(posterior.log_joint({"x": np.array([[1.0]])})).round(3)  # p(x, y)
+    array([[0.267, 0.15 ]])
     """
 
     classes: AbstractClasses
@@ -155,6 +187,49 @@ class NaiveBayes:
         """Condition on statistics."""
         blocks = {name: block.update(stats.blocks[name]) for name, block in self.blocks.items()}
         return type(self)(self.classes.update(stats.n), blocks)
+
+    def condition(self, rows: Rows, y: Any, weights: Any = None) -> Self:
+        """The posterior given rows and integer labels: `update` of their statistics, also under `jit`, `vmap`, `grad`.
+
+        Parameters
+        ----------
+        rows : mapping from block name to that block's columns (n, d_block); NaN where a cell is missing
+        y : (n,) class index 0 … c−1. Traced labels cannot be checked: a row whose label is outside counts nowhere
+        weights : (n,) non-negative, 1 unless given; for example counts of a bootstrap sample
+
+        Raises
+        ------
+        ValueError
+            if labels on the host are not class indices
+
+        Examples
+        --------
+        The MAP as one compiled function of the data, and of 100 bootstrap samples at once:
+
+        >>> import jax, numpy as np
+        >>> from bayesnb.families import BetaBernoulli, DirichletClasses
+        >>> prior = NaiveBayes(DirichletClasses(np.full(2, 2.0)), {"x": BetaBernoulli(*np.full((2, 2, 3), 2.0))})
+        >>> X, y = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0.0]]), np.array([0, 0, 1])
+        >>> fit = jax.jit(lambda X, y, w: prior.condition({"x": X}, y, w).mode())
+        >>> fit(X, y, np.ones(3))["x"]["logit_theta"].shape
+        (2, 3)
+        >>> w = np.random.default_rng(0).multinomial(3, np.full(3, 1 / 3), 100)
+        >>> jax.vmap(fit, (None, None, 0))(X, y, w)["x"]["logit_theta"].shape
+        (100, 2, 3)
+        """
+        c = self.classes.log_predictive().shape[-1]
+        if namespace(*leaves(self), *rows.values(), y, weights) is np:
+            y = np.asarray(y)
+            if y.dtype.kind not in "iu" or ((y < 0) | (y >= c)).any():
+                raise ValueError(f"`y` needs class indices, whole numbers from 0 to {c - 1}; encode the labels first")
+            return self.update(self.suffstats(rows, one_hot(y, c, weights)))
+        import jax.nn
+        import jax.numpy as jnp
+
+        r = jax.nn.one_hot(jnp.asarray(y), c, dtype=jnp.result_type(float))
+        cells = {name: as_jax(x.toarray() if sparse.issparse(x) else x) for name, x in rows.items()}
+        prior = as_jax(self)
+        return prior.update(prior.suffstats(cells, r if weights is None else r * as_jax(weights)[:, None]))
 
     def log_marginal(self, stats: Statistics) -> Float[Value, ""]:
         """Log evidence log p(X, y) of the data behind the statistics, constants included, in nats."""
@@ -250,7 +325,8 @@ class NaiveBayes:
     ) -> Float[Array, "p n c"]:
         def tables(part: slice) -> Array:
             with np.errstate(over="ignore"):
-                return np.stack([sum(of_block(name, part) for name in names) for names in parts])
+                found = [functools.reduce(operator.add, (of_block(k, part) for k in names)) for names in parts]
+            return found[0][None] if len(found) == 1 else np.stack(found)
 
         return by_rows(tables, rows, self.min_chunk_cells)
 
@@ -348,9 +424,7 @@ class NaiveBayes:
 
     def _scope(self, block: str) -> AbstractContextManager[Any]:
         """NumPyro's scope that gives a block's sites the names of `site`."""
-        import numpyro
-
-        return nullcontext() if len(self.blocks) == 1 else numpyro.handlers.scope(prefix=block, divider=".")
+        return nullcontext() if len(self.blocks) == 1 else block_scope(block)
 
     def to_sites(self, theta: Parameters) -> Theta:
         """Parameters as one flat mapping of NumPyro sites; a fixed π is no site."""
@@ -370,14 +444,15 @@ class NaiveBayes:
             theta[name] = from_sites(block.parameters, {key: sites[self.site(name, key)] for key in plain})
         return theta
 
-    def model(self, rows: Rows | None, y: Any = None, n: int | None = None) -> None:
+    def model(self, rows: Rows | None, y: Any = None, n: int | None = None, length: Any = None) -> None:
         """The same model in NumPyro: π, the labels, then each block's own statements.
 
         Parameters
         ----------
-        rows : columns by block; None draws them too (not for multinomial blocks, whose row lengths are data)
-        y : (n,) class index; None makes it a latent site, for prior simulation and enumeration, not for NUTS
+        rows : columns by block; None draws them too
+        y : (n,) class index; None makes it a latent site that is enumerated in parallel, where the inference can
         n : number of rows, needed when neither rows nor y tell it
+        length : events of each row, one number or (n,), where rows of multinomial counts are drawn: they are data
         """
         import numpyro
         import numpyro.distributions as dist
@@ -387,12 +462,16 @@ class NaiveBayes:
             n = next(iter(rows.values())).shape[0]
         elif y is not None:
             n = len(y)
+        if n is None:
+            raise ValueError("`n` is None, and there are neither rows nor labels that tell the number of rows")
         pi = prior.classes.model()
         with numpyro.plate("row", n, dim=-1):
-            y = numpyro.sample("y", dist.Categorical(pi), obs=y)
+            y = numpyro.sample("y", dist.Categorical(pi), obs=y, infer=None if y is not None else ENUMERATED)
         for name, block in prior.blocks.items():
+            given = {"length": length} if rows is None and block.cells_.measure == GIVEN_TOTALS else {}
+            x: Any = None if rows is None else rows[name]
             with self._scope(name):
-                block.model(None if rows is None else rows[name], y)
+                block.model(x.toarray() if sparse.issparse(x) else x, y, **given)
 
     def model_from_statistics(self, stats: Statistics) -> None:
         """The same model in NumPyro, its likelihood taken from sufficient statistics: the cost does not depend on n.
@@ -464,14 +543,16 @@ def _cut(x: Any, part: slice, like: Array | Sparse, kept: frozenset[str] = froze
 def row_slices(rows: Rows, least: int = 0) -> list[slice]:
     """Slices of rows that keep every block's part within the working size, at least `least`; JAX arrays stay whole.
 
-    There are two where half of the rows is work enough for a core and nothing else is done beside it.
+    Where nothing else is done beside it, their number is even and they are of one length, which keeps two cores at
+    work; there are two as soon as half of the rows is work enough for a core.
     """
     if namespace(*rows.values()) is not np:
         return [slice(None)]
     n = next(iter(rows.values())).shape[0]
     width = max(-(-x.nnz // max(n, 1)) if sparse.issparse(x) else x.shape[1] for x in rows.values())
     parts = slices(n, width, max(_CELLS, least), 1024)
-    if len(parts) == n_sibling_tasks() == 1 and n * width >= 2 * max(_HALF, least):
-        half = 1024 * -(-n // 2048)
-        return [slice(0, half), slice(half, 2 * half)]
-    return parts
+    if n_sibling_tasks() > 1 or (len(parts) == 1 and n * width < 2 * max(_HALF, least)):
+        return parts
+    pairs = max(math.ceil(n / parts[0].stop / 2 - 0.25), 1)  # a few more rows a slice rather than a slice of few rows
+    step = 1024 * -(-n // (2048 * pairs))
+    return [slice(at, at + step) for at in range(0, n, step)]

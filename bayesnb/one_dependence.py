@@ -41,7 +41,7 @@ from .core.stacking import stacked_weights
 from .core.supports import Cells
 from .families.categorical import DirichletCategorical
 from .families.classes import DirichletClasses
-from .naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
+from .naive_bayes import CLASS, ENUMERATED, NaiveBayes, Parameters, Rows, Statistics
 from .statistics import Counts, class_totals
 from .sums.pair_table import PairTable, diagonal
 from .sums.rows import downdate, slices
@@ -360,11 +360,12 @@ class OneDependence(PairTable):
         import numpyro.distributions as dist
 
         prior: NaiveBayes = as_jax(self.parent(j))
+        latent = None if y is not None else ENUMERATED
         x, k = np.asarray(rows[BLOCK]), self.sizes[j]
         pairs = prior.classes.model().reshape(-1, k)
         with numpyro.plate("row", len(x), dim=-1):
             u = numpyro.sample("parent", dist.Categorical(pairs.sum(0)), obs=jnp.asarray(x[:, j].astype(int)))
-            y = numpyro.sample("y", dist.Categorical(logits=log_floor(pairs).T[u]), obs=y)
+            y = numpyro.sample("y", dist.Categorical(logits=log_floor(pairs).T[u]), obs=y, infer=latent)
         pair = jnp.asarray(y) * k + u
         for name, block in prior.blocks.items():
             with prior._scope(name):

@@ -34,6 +34,7 @@ def fit_batches(
     *,
     classes: Any = None,
     batch_size: int = _ROWS,
+    decay: Any = 1.0,
     progress_bar: bool = False,
 ) -> Any:
     """Fit an estimator to rows that are read batch by batch: `fit` of all rows, in the memory of one batch.
@@ -52,6 +53,8 @@ def fit_batches(
     classes : all labels that will occur. If None they are read from y first; batches that can be read only once are
         not read twice: a label that was not there before is taken in as it comes
     batch_size : rows of a batch of a file or array
+    decay : above 0 and at most 1; the weight of all earlier rows is multiplied by it before each batch but the first,
+        as in `partial_fit`. The rows of the last batch have their full weight
     progress_bar : show the rows read with tqdm
 
     Returns
@@ -68,6 +71,14 @@ def fit_batches(
     -----
     What an estimator reads off the rows before it counts, `MixedNB("auto")` its parts, it reads off the first batch.
     Levels of `CategoricalNB` are in the order in which they come, but for declared ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb import GaussianNB, fit_batches
+    >>> batches = [(np.array([[0.0], [5.0]]), [0, 1]), (np.array([[1.0], [6.0]]), [0, 1])]
+    >>> fit_batches(GaussianNB(), batches).predict([[5.5]])
+    array([1])
     """
     _check_size(batch_size)
     fresh = clone(estimator)
@@ -80,7 +91,7 @@ def fit_batches(
                 classes = united_labels([_needed(labels)] if classes is None else [classes, _needed(labels)])
             if hasattr(fresh, "classes_") and len(classes) > len(fresh.classes_):
                 fresh._widen(classes)
-            fresh.partial_fit(X, _needed(labels), classes=classes, sample_weight=weights)
+            fresh.partial_fit(X, _needed(labels), classes=classes, sample_weight=weights, decay=decay)
             advance(_length(X))
     if not hasattr(fresh, "classes_"):
         raise ValueError("`source` has no rows")
@@ -110,6 +121,14 @@ def predict_batches(
     ------
     ValueError
         if the estimator is not fitted or has no such method, or a batch has what the method refuses
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb import GaussianNB, predict_batches
+    >>> nb = GaussianNB().fit([[0.0], [1.0], [5.0], [6.0]], [0, 0, 1, 1])
+    >>> list(predict_batches(nb, np.array([[0.5], [5.5]]), batch_size=1))
+    [array([[0.87058176, 0.12941824]]), array([[0.12941824, 0.87058176]])]
     """
     check_is_fitted(estimator)
     _check_size(batch_size)

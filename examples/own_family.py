@@ -17,7 +17,7 @@ from scipy import stats
 import bayesnb
 
 # isort: off
-from bayesnb.families import AMOUNT, COUNT, AbstractIndependent, Cells, Field, declare, observed, pytree
+from bayesnb.families import AMOUNT, COUNT, AbstractIndependent, Cells, Field, declare, n_rows, observed, pytree
 from bayesnb.families import digamma, gammaln, log_floor, log_gamma, log_rising, namespace, trigamma
 
 # isort: on
@@ -121,8 +121,8 @@ class GammaWeibull(AbstractIndependent):
         with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
             rate = numpyro.sample("rate", dist.Gamma(self.a, self.b))
         seen, x = observed(x, fill=1.0)
-        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", d, dim=-1):
-            numpyro.sample("x", dist.Weibull(rate[y] ** (-1 / self.k), self.k).mask(seen), obs=x)
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            numpyro.sample("x", dist.Weibull(rate[y] ** (-1 / self.k), self.k).mask(seen).to_event(1), obs=x)
 
 
 def main() -> None:

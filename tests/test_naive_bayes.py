@@ -239,3 +239,30 @@ def test_model_draws_rows_for_given_labels(name: str) -> None:
     predictive = Predictive(this.prior.model, num_samples=2)
     drawn = jax.eval_shape(lambda key: predictive(key, None, this.y), jax.random.key(0))
     assert {site: value.shape[1:] for site, value in drawn.items()}["x"] == this.x.shape
+
+
+@pytest.mark.parametrize("name", ["bernoulli", "gaussian", pytest.param("full_gaussian", marks=pytest.mark.slow)])
+def test_labels_condition_under_jit_and_vmap(name: str) -> None:
+    """One line is the compiled MAP; batches of weights, and of priors, each give what they give alone."""
+    this, w = CASES[name], np.random.default_rng(0).integers(0, 3, (4, len(Y)))
+    expected = this.prior.update(this.prior.suffstats({"x": this.x}, one_hot(this.y, C)))
+    assert_same(this.prior.condition({"x": this.x}, this.y), expected, rtol=0.0, atol=0.0)
+    with jax.enable_x64(True):
+        mode = jitted(lambda X, y: this.prior.condition({"x": X}, y).mode())(this.x, this.y)
+        assert_same(jax.tree.map(np.asarray, mode), expected.mode())
+
+        def fit(w: Any, k: Any) -> list[Any]:
+            return jax.tree.leaves(map_leaves(lambda leaf: k * leaf, this.prior).condition({"x": this.x}, this.y, w))
+
+        found = [np.asarray(leaf) for leaf in jitted(jax.vmap(fit))(w, np.arange(1.0, 5))]
+    for i in range(4):
+        prior = map_leaves(lambda leaf, k=i + 1: k * leaf, this.prior)
+        alone = prior.update(prior.suffstats({"x": this.x}, one_hot(this.y, C, w[i])))
+        assert_same([leaf[i] for leaf in found], jax.tree.leaves(alone))
+
+
+@pytest.mark.parametrize("y", [Y + 1, Y - 1, Y.astype(float), Y.astype(str)])
+def test_condition_refuses_what_is_no_class_index(y: np.ndarray) -> None:
+    this = CASES["bernoulli"]
+    with pytest.raises(ValueError, match="`y` needs class indices, whole numbers from 0 to 2"):
+        this.prior.condition({"x": this.x}, y)

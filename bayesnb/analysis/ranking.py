@@ -53,6 +53,13 @@ def rank_features(
     References
     ----------
     Guyon (2005), Naive Bayes algorithms in CLOP: features ranked by |w|, for two classes.
+
+    Examples
+    --------
+    >>> from bayesnb import BernoulliNB, rank_features
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 1]], ["a", "a", "b", "b"]
+    >>> rank_features(BernoulliNB().fit(X, y), feature_names=["first", "second"]).shape
+    (2, 4)
     """
     import pandas as pd
 

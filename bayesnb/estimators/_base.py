@@ -9,10 +9,12 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.pytrees import defer_jax_import
 from ..core.random import categorical, generator
+from ..core.supports import GIVEN_TOTALS
 from ..naive_bayes import Parameters
 from ..weighted import WeightedNaiveBayes
 from ._forgetting import digits_lost, with_digits
@@ -162,16 +164,54 @@ class AbstractNB(AbstractSaved):
     # --- the NumPyro side -------------------------------------------------------------------------------------------
 
     @reads_one_state
-    def numpyro_model(self, X: Any, y: Any = None) -> None:
+    def numpyro_model(self, X: Any = None, y: Any = None, *, n: int | None = None, length: Any = None) -> None:
         """The generative model in NumPyro with this estimator's prior: `MCMC(NUTS(nb.numpyro_model)).run(key, X, y)`.
 
         Parameters
         ----------
-        X : rows as in `predict`
-        y : labels as in `fit`; None makes them a latent discrete site, for enumeration or prior simulation
+        X : rows as in `predict`; None draws them: prior simulation
+        y : labels as in `fit`; None makes them a latent discrete site that is enumerated in parallel. NUTS and
+            `TraceEnum_ELBO` then sum them out, and `Predictive(…, infer_discrete=True)` draws them given X. NumPyro
+            needs the package funsor for that: `pip install 'bayesnb[enumerate]'`. A plain `Predictive` draws labels
+            from their prior, as if X were not there
+        n : number of rows, where X and y are None
+        length : events of a row, one number or (n,), where X is None and rows are counts with given totals
+            (`MultinomialNB`); by default the rounded average of the rows fitted
+
+        Raises
+        ------
+        ValueError
+            if the estimator is not fitted and X or y is missing. With both it has the prior that `fit(X, y)` gives it;
+            without, neither the classes nor the scale of the data are known
+
+        Examples
+        --------
+        >>> import jax, numpyro
+        >>> nb = GaussianNB().fit([[1.0], [2.0], [4.0], [5.0]], [0, 0, 1, 1])
+        >>> simulated = numpyro.infer.Predictive(nb.numpyro_model, num_samples=3)(jax.random.key(0), n=7)
+        >>> simulated["x"].shape, simulated["y"].shape
+        ((3, 7, 1), (3, 7))
         """
+        if "_conditioned" not in vars(self):
+            if X is None or y is None:
+                raise ValueError(
+                    f"This {type(self).__name__} instance is not fitted yet, so its classes and the scale of its prior "
+                    "are not known: call `fit` first, or give both `X` and `y`"
+                )
+            self = clone(self).fit(X, y)
         self.prior_.refuse_improper("draws from its generative model")
-        self.prior_.model(self._encode(X), None if y is None else self._class_index(np.asarray(y)))
+        index = None if y is None else self._class_index(np.asarray(y))
+        if X is None and length is None:
+            length = self._average_length()
+        self.prior_.model(None if X is None else self._encode(X), index, n, length)
+
+    def _average_length(self) -> int | None:
+        """Rounded average of the events of a row of counts whose totals are given; None where there are no such."""
+        stats = self.statistics_
+        for name, block in self.prior_.blocks.items():
+            if block.cells_.measure == GIVEN_TOTALS:
+                return round(stats.blocks[name].n.sum() / max(stats.n.sum(), 1))
+        return None
 
     @reads_one_state
     def sample_posterior(

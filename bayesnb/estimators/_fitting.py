@@ -1,5 +1,6 @@
 """Fitting: rows become statistics, and statistics condition the prior."""
 
+import functools
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..core.pytrees import defer_jax_import, leaves, map_leaves, register_pytree
 from ..core.supports import SIMPLEX, as_numbers, shortened
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
-from ..statistics import Moments
+from ..statistics import Moments, one_hot
 from ..sums.rows import csr_slice
 from ._forgetting import without
 from ._hyperpriors import hyperprior_of, prior_of
@@ -22,6 +23,7 @@ from ._input import (
     MOST_WEIGHT,
     alike,
     boolean,
+    check_decay,
     checked_labels,
     classes_of,
     concentration,
@@ -35,6 +37,12 @@ from ._state import BLOCK, JointClassifier, LazyPosterior, all_or_nothing, laid_
 
 _EXTREME = 1e280  # of a sum: what an infinite cell makes of it is beyond
 _MOST_TOTAL = 1e304  # of a statistic: x log x is a number
+
+
+@functools.lru_cache(maxsize=1024)
+def _unit_row(k: int, n_classes: int) -> Sparse:
+    """Weights (1, c) of one row of class k, which nobody changes: SciPy takes longer to make them than to use them."""
+    return one_hot(np.array([k]), n_classes)
 
 
 class AbstractFitted(JointClassifier):
@@ -115,6 +123,7 @@ class AbstractFitted(JointClassifier):
             if X or y are empty, of unequal length or hold values outside the likelihood's range, or a parameter is out
             of range; the message names it
         """
+        self.__dict__.pop("contract_", None)  # of other rows
         X, y = self._validate_for_slices(X, y=y, reset=True)
         y = checked_labels(y)
         self.classes_, index = classes_of(y)
@@ -125,18 +134,23 @@ class AbstractFitted(JointClassifier):
         return self
 
     @all_or_nothing
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, decay: Any = 1.0) -> Self:
         """Add rows: batches in any order and grouping reach the posterior that `fit` reaches on all rows at once.
 
         Parameters
         ----------
         X, y, sample_weight : as in `fit`
         classes : all labels that will ever occur; needed at the first call
+        decay : above 0 and at most 1, default 1
+            the weight of all earlier rows is multiplied by it first. A row that came k calls ago then has the weight
+            decayᵏ, so old rows fade and the posterior follows a drift. With one row a call 0.99 remembers about 100
+            rows, 1/(1 − decay)
 
         Raises
         ------
         ValueError
-            at the first call without `classes`, if later `classes` differ, or if y has a label outside them
+            at the first call without `classes`, if later `classes` differ, if y has a label outside them, or if `decay`
+            is outside its range
 
         Notes
         -----
@@ -144,7 +158,16 @@ class AbstractFitted(JointClassifier):
         predict, sample, save or pickle. There are no locks. Each call reads one state from beginning to end: the one
         before the batch, or the one after it. Several calls that have to speak of one state take it from
         `copy.copy(estimator)`. Two threads that both learn need a lock of their own, else the rows of one may be lost.
+
+        Multiplying the statistics is exact: the result is `fit` of all rows with `sample_weight` decayᵏ, which raises
+        their likelihoods to that power. `forget(X, y, sample_weight)` with the weights decay**k removes rows that came
+        k calls ago.
+
+        References
+        ----------
+        Ibrahim & Chen (2000), Power prior distributions for regression models, Statistical Science 15, 46-60.
         """
+        check_decay(decay)
         first = "_conditioned" not in vars(self)
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit: all labels that will ever occur")
@@ -161,14 +184,18 @@ class AbstractFitted(JointClassifier):
         self._learn_encoding(X, reset=first)
         index = self._class_index(y)
         few = sparse.issparse(X) and X.nnz < len(self.classes_) * X.shape[1]
-        if few and self._waits and not (self._prior_follows_rows or hyperprior_of(self)):
+        if few and decay == 1 and self._waits and not (self._prior_follows_rows or hyperprior_of(self)):
             r = self._weights(X, index, sample_weight)
             if max(abs(X.data).max(initial=0), r.data.max()) <= MOST_WEIGHT**0.5:  # no sum of such cells overflows
                 return self._later(self._rows(X.copy())[BLOCK], r)
         if not first and sample_weight is None and self._learn_few(X, index):
             return self
         stats = self._gather(X, index, sample_weight)
-        return self._set_statistics(stats if first else self.statistics_ + stats)
+        return self._set_statistics(stats if first else self._decayed(decay) + stats)
+
+    def _decayed(self, decay: float) -> Statistics:
+        """Statistics of the rows so far, the weight of each multiplied by `decay`."""
+        return self.statistics_ if decay == 1 else self.statistics_.scaled(decay)
 
     def _learn_few(self, X: Any, index: np.ndarray) -> bool:
         """Add a few dense rows whose moments in floats are those of their exact sums, which are made later.
@@ -179,10 +206,11 @@ class AbstractFitted(JointClassifier):
         """
         before, own = self._conditioned, type(self)
         plain = own._gather is AbstractFitted._gather and own._set_statistics is AbstractFitted._set_statistics
-        if not plain or before.prior is None or type(X) is not np.ndarray or X.size > FEW:
+        if not plain or not isinstance(before.prior, NaiveBayes) or type(X) is not np.ndarray or X.size > FEW:
             return False
         self._check_estimate()
-        rows, r = self._rows(X), self._weights(X, index, None)
+        rows = self._rows(X)
+        r = _unit_row(int(index[0]), len(self.classes_)) if len(index) == 1 else self._weights(X, index, None)
         if list(rows) != [BLOCK] or type(rows[BLOCK]) is not np.ndarray or self._waits:
             return False
         held = before.statistics if before.floats is None else before.floats
@@ -190,7 +218,7 @@ class AbstractFitted(JointClassifier):
             return False
         stats = held + before.prior.statistics(rows, r)
         moments = stats.blocks[BLOCK]
-        if not is_whole(stats.n) or moments.lies_far_out or not all((abs(v) < _EXTREME).all() for v in leaves(stats)):
+        if not is_whole(stats.n) or moments.lies_far_out or not moments.ss.max() < _EXTREME:
             return False
         prior = NaiveBayes(self._class_prior(), self._blocks(stats))
         self._conditioned = before.with_few(prior, rows[BLOCK], r, stats)
@@ -339,6 +367,9 @@ class AbstractFitted(JointClassifier):
 
     def _class_index(self, y: np.ndarray) -> np.ndarray:
         """Labels as 0 … c−1; raises ValueError on a label that was not there at the fit."""
+        if y.dtype.kind == self.classes_.dtype.kind == "i" and len(self.classes_) == self.classes_[-1] + 1 <= len(y):
+            if self.classes_[0] == 0 <= y.min() and y.max() < len(self.classes_):
+                return y.astype(np.intp, copy=False)  # they are their own places
         try:
             index = np.searchsorted(self.classes_, y).clip(0, len(self.classes_) - 1)
         except TypeError:  # dates among numbers

@@ -93,7 +93,7 @@ class AbstractOneParent(AbstractLevels):
         return int(known)
 
     @reads_one_state
-    def numpyro_model(self, X: Any, y: Any = None, parent: Any = 0) -> None:
+    def numpyro_model(self, X: Any, y: Any = None, parent: Any = 0) -> None:  # type: ignore[override]
         """The generative model of one parent in NumPyro, with this estimator's prior; the average is of these models.
 
         The pairs (y, x_j) ~ Categorical(pi), then x_i ~ Categorical(theta[pair]) for all other features. The parameters

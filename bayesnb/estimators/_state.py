@@ -114,6 +114,7 @@ class LazyPosterior:
     prior : None where there are only statistics
     held : statistics of earlier rows, None where there are none
     waiting : encoded rows, and weights (n, c), whose statistics nobody has asked for yet
+    cells : number of stored cells of the sparse ones
     floats : where it is only the exact sums of the rows waiting that are not made yet, the statistics of all rows
         without them
     """
@@ -121,6 +122,7 @@ class LazyPosterior:
     prior: Any
     held: Any
     waiting: tuple[tuple[Any, Sparse], ...] = ()
+    cells: int = 0
     floats: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -154,8 +156,9 @@ class LazyPosterior:
         """The same with more rows, which wait while all that wait are few, and have fewer cells than the statistics."""
         counted = "_counted" in vars(self) or self.floats is not None
         held, waiting = (self.statistics, ()) if counted else (self.held, self.waiting)
-        more = LazyPosterior(prior, held, (*waiting, (X, r)))
-        if len(more.waiting) < _MOST_WAITING and sum(rows.nnz for rows, _ in more.waiting) < r.shape[1] * X.shape[1]:
+        cells = X.nnz + (self.cells if waiting else 0)
+        more = LazyPosterior(prior, held, (*waiting, (X, r)), cells)
+        if len(more.waiting) < _MOST_WAITING and cells < r.shape[1] * X.shape[1]:
             return more
         return LazyPosterior(prior, more.statistics)
 
@@ -168,7 +171,7 @@ class LazyPosterior:
         if len(waiting) == _MOST_FEW:
             waiting = ()
         held = self.held if waiting else self.statistics
-        return LazyPosterior(prior, held, (*waiting, (X.astype(float), r)), floats)
+        return LazyPosterior(prior, held, (*waiting, (X.astype(float), r)), floats=floats)
 
 
 def laid_out(stats: Statistics) -> Statistics:

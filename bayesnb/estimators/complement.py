@@ -59,6 +59,14 @@ class ComplementNB(AbstractNB):
     -----
     Dense and scipy.sparse rows; fractional counts are accepted. A missing cell has no meaning, NaN is refused. `sample`
     raises: what a class looks like is not in this model, only what its complement does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb import ComplementNB
+    >>> counts = np.array([[2, 1, 0], [1, 2, 0], [0, 1, 3]])
+    >>> ComplementNB().fit(counts, ["ham", "ham", "spam"]).predict([[0, 0, 2]])
+    array(['spam'], dtype='<U4')
     """
 
     _waits = True
@@ -85,7 +93,7 @@ class ComplementNB(AbstractNB):
         self.estimate = estimate
 
     def _validate(self, X: Any, **checks: Any) -> Any:
-        return numeric(self, X, sparse_ok=True, missing_ok=False, **checks)
+        return numeric(self, X, sparse_ok=True, missing_ok=False, counts=True, **checks)
 
     def _rows(self, X: Any) -> Rows:
         check_nonnegative(self, X, "it models counts. Bin the column or use GaussianNB.")

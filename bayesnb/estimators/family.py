@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import Tags
 
 from ..base import AbstractConjugate
-from ..core.supports import GIVEN_TOTALS, checked_prior, shortened
+from ..core.supports import checked_prior, shortened
 from ..naive_bayes import NaiveBayes, Rows, Statistics
 from ..statistics import Moments
 from ._base import AbstractNB
@@ -131,9 +131,8 @@ class FamilyNB(AbstractNB):
         return super()._no_rows(float(self._family.cells_.kind == "positive"))
 
     def _draw(self, model: NaiveBayes, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
-        if self._family.cells_.measure == GIVEN_TOTALS:  # rows as long as those fitted are on average
-            stats = self.statistics_
-            given["length"] = round(stats.blocks[BLOCK].n.sum() / max(stats.n.sum(), 1))
+        if (length := self._average_length()) is not None:  # rows as long as those fitted are on average
+            given["length"] = length
         return super()._draw(model, rng, y, **given)
 
     def _feature_labels(self, block: str) -> dict[str, np.ndarray]:

@@ -74,6 +74,19 @@ class GaussianNB(AbstractNB):
     tell nothing about the class: its prior, as wide as its value is large (1 where that is 0), is so firm (100,000
     pseudo-rows for every row) that the classes cannot differ in it by more than 2.5e-6 nats at that value. NaN is a
     missing cell and left out; an empty cell of sparse rows is a 0.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from bayesnb import GaussianNB
+    >>> nb = GaussianNB().fit(X, y)
+    >>> nb.predict_proba(X[70:71]).round(3)
+    array([[0.   , 0.295, 0.705]])
+    >>> nb.predict_interval(X[70:71], level=0.9).round(2)[0, 1]
+    array([0.13, 0.5 ])
+    >>> round(float(nb.log_evidence_), 1)  # log p(X, y), nats
+    -484.1
     """
 
     def __init__(

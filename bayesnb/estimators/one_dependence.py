@@ -216,9 +216,9 @@ class OneDependenceNB(AbstractParentDraws):
 
     @available_if(_has_no_stacked_weights)
     @all_or_nothing
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, decay: Any = 1.0) -> Self:
         """Add rows; see `AbstractNB.partial_fit`. Not with weights="loo", which needs all rows at once."""
-        return super().partial_fit(X, y, classes, sample_weight)
+        return super().partial_fit(X, y, classes, sample_weight, decay=decay)
 
     @available_if(_has_no_stacked_weights)
     @all_or_nothing

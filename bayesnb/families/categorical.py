@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from ..base import AbstractConjugate, observed
+from ..base import AbstractConjugate, n_rows, observed
 from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.exact import ExactSum, holds_exactly, sums_of_weights
 from ..core.pytrees import pytree
@@ -22,7 +22,8 @@ from ..core.random import Key, categorical, log_dirichlet
 from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from ..core.supports import COUNT, Cells, Field, declare
 from ..loops import contiguous, worth
-from ..statistics import Counts, by_class, class_totals, levels_by_class, subtract_weight
+from ..statistics import Counts
+from ..sums.by_class import by_class, class_totals, levels_by_class, subtract_weight
 from ..sums.rows import downdate, indicators, leave_one_out_table, made_dense, matmul, unit_labels
 
 
@@ -161,7 +162,7 @@ class DirichletCategorical(AbstractConjugate):
         """x_ij = k with probability α_k / Σα."""
         return categorical(rng, self.mean()["log_theta"][y]).astype(float)
 
-    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
         """The same model in NumPyro, plates written out."""
         import numpyro
         import numpyro.distributions as dist
@@ -172,8 +173,8 @@ class DirichletCategorical(AbstractConjugate):
         seen, x = observed(x)
         if x is not None:
             seen, x = seen & (x >= 0) & (x < k), x.clip(0, k - 1).astype(int)
-        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", d, dim=-1):
-            numpyro.sample("x", dist.Categorical(theta[y]).mask(seen), obs=x)
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            numpyro.sample("x", dist.Categorical(theta[y]).mask(seen).to_event(1), obs=x)
 
 
 def _look_up(x: Real[Array, "n d"] | Sparse, table: Float[Array, "*s c d k"]) -> Float[Array, "*s n c"]:

@@ -34,19 +34,10 @@ from ..core.pytrees import pytree
 from ..core.random import Key, log_dirichlet
 from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from ..core.supports import COMPOSITE, COUNT, Cells, Field, declare
-from ..statistics import Counts, by_class
-from ..sums.long_rows import log_coefficient_of_short, log_polya, with_long_rows
-from ..sums.rows import (
-    as_counts,
-    downdate,
-    leave_one_out_table,
-    log_coefficient,
-    log_rising_cells,
-    map_cells,
-    matmul,
-    row_totals,
-    sum_over_cells,
-)
+from ..statistics import Counts
+from ..sums.events import events_by_class, log_coefficient
+from ..sums.long_rows import log_coefficient_of_short, log_polya, log_polya_without
+from ..sums.rows import as_counts, leave_one_out_table, map_cells, matmul, row_totals
 
 
 @pytree
@@ -70,7 +61,7 @@ class DirichletComplement(AbstractConjugate):
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_{k≠c} Σ_i r_ik x_ij: events outside class c; the log multinomial coefficients likewise."""
-        return Counts(_others(by_class(r, x)), _others(by_class(r, log_coefficient(x))))
+        return Counts(*map(_others, events_by_class(x, r)))
 
     def exact_sums(
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
@@ -110,13 +101,7 @@ class DirichletComplement(AbstractConjugate):
 
     def _log_polya_without(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """The same with α − wx for α in the classes where the row has weight w."""
-        rising = sum_over_cells(lambda x, w, alpha: log_rising_cells(downdate(alpha, w * x), x))
-
-        def own(x: Any, w: Array, alpha: Array) -> Array:
-            length = row_totals(x)
-            return rising(x, w, alpha) - log_rising(downdate(alpha.sum(), w[:, 0] * length), length)
-
-        return leave_one_out_table(self._log_polya, with_long_rows(own), as_counts(x), r, self.alpha)
+        return leave_one_out_table(self._log_polya, log_polya_without, as_counts(x), r, self.alpha)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i, which leaves every complement that it has weight in: those of other classes."""
@@ -199,7 +184,7 @@ class DirichletComplement(AbstractConjugate):
             "one inside it; use the multinomial model to draw new rows"
         )
 
-    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
         """The same model in NumPyro, plates written out; the row lengths L are data, so x has to be given."""
         import jax.numpy as jnp
         import numpyro
@@ -208,10 +193,12 @@ class DirichletComplement(AbstractConjugate):
         c = self.alpha.shape[0]
         with numpyro.plate("class", c, dim=-1):
             theta = numpyro.sample("theta", dist.Dirichlet(self.alpha))
+        if x is None:
+            raise ValueError("`x` is None, but a composite likelihood is no density of rows that could be drawn")
         x = as_jax(x)[:, None]
-        outside = jnp.asarray(y)[:, None] != jnp.arange(c)
-        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("class", c, dim=-1):
-            numpyro.sample("x", dist.Multinomial(x.sum(-1), theta).mask(outside), obs=x)
+        outside = jnp.asarray(y)[..., None] != jnp.arange(c)
+        with numpyro.plate("row", len(x), dim=-1):
+            numpyro.sample("x", dist.Multinomial(x.sum(-1), theta).mask(outside).to_event(1), obs=x)
 
 
 def _others(table: Array, axis: int = 0) -> Array:

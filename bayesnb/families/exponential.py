@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import observed
+from ..base import n_rows, observed
 from ..core.arrays import Array, Float, Real, Theta
 from ..core.pytrees import pytree
 from ..core.random import Key, log_gamma
@@ -132,7 +132,7 @@ class GammaExponential(AbstractIndependent):
         log_rate = log_gamma(rng, self.a[y]) - np.log(self.b[y])
         return rng.standard_exponential(log_rate.shape) * np.exp(np.minimum(-log_rate, -log_floor(0.0) - 5))
 
-    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
         """The same model in NumPyro, plates written out."""
         import numpyro
         import numpyro.distributions as dist
@@ -141,5 +141,5 @@ class GammaExponential(AbstractIndependent):
         with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
             rate = numpyro.sample("rate", dist.Gamma(self.a, self.b))
         seen, x = observed(x)
-        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", d, dim=-1):
-            numpyro.sample("x", dist.Exponential(rate[y]).mask(seen), obs=x)
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            numpyro.sample("x", dist.Exponential(rate[y]).mask(seen).to_event(1), obs=x)

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..base import AbstractConjugate, as_jax
+from ..base import AbstractConjugate, as_jax, n_rows
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, Value
 from ..core.exact import ExactSum, product_sums
 from ..core.pytrees import pytree
@@ -246,7 +246,7 @@ class NormalInverseWishart(AbstractConjugate):
         z = (factor[y] @ rng.standard_normal((len(y), d, 1)))[..., 0]
         return self.m[y] + z * np.sqrt((1 + 1 / self.kappa[y]) / rng.chisquare(self.nu[y] - d + 1))[:, None]
 
-    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
         """The same model in NumPyro, plates written out."""
         import jax.numpy as jnp
         import numpyro
@@ -256,10 +256,11 @@ class NormalInverseWishart(AbstractConjugate):
             sigma = numpyro.sample("covariance", inverse_wishart(self.nu, self.S))
             mu = numpyro.sample("mu", dist.MultivariateNormal(self.m, sigma / self.kappa[:, None, None]))
         factor = jnp.linalg.cholesky(sigma)
-        rows = numpyro.plate("row", len(y), dim=-1)
-        if x is None:
+        rows = numpyro.plate("row", n_rows(x, y), dim=-1)
+        if x is None or jnp.ndim(y) != 1:  # rows to draw, or labels that are enumerated
             with rows:
-                numpyro.sample("x", dist.MultivariateNormal(mu[y], scale_tril=factor[y]))
+                x = None if x is None else as_jax(x)
+                numpyro.sample("x", dist.MultivariateNormal(mu[y], scale_tril=factor[y]), obs=x)
             return
         # every class looks at all rows and counts its own: c factors to solve with, not one a row
         own = jnp.arange(len(self.m))[:, None] == jnp.asarray(y)

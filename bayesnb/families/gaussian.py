@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..base import AbstractConjugate, observed
+from ..base import AbstractConjugate, n_rows, observed
 from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.exact import ExactSum, moment_sums
 from ..core.pytrees import pytree
@@ -222,7 +222,7 @@ class NormalInverseGamma(AbstractConjugate):
         scale = self._scale()
         return self.m[y] + scale[y] * rng.standard_t(2 * self.a[y])
 
-    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
         """The same model in NumPyro, plates written out."""
         import jax.numpy as jnp
         import numpyro
@@ -233,5 +233,5 @@ class NormalInverseGamma(AbstractConjugate):
             variance = numpyro.sample("variance", dist.InverseGamma(self.a, self.b))
             mu = numpyro.sample("mu", dist.Normal(self.m, jnp.sqrt(variance / self.kappa)))
         seen, x = observed(x)
-        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", d, dim=-1):
-            numpyro.sample("x", dist.Normal(mu[y], jnp.sqrt(variance[y])).mask(seen), obs=x)
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            numpyro.sample("x", dist.Normal(mu[y], jnp.sqrt(variance[y])).mask(seen).to_event(1), obs=x)

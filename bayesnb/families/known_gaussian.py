@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..base import AbstractConjugate, observed
+from ..base import AbstractConjugate, n_rows, observed
 from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.exact import ExactSum, moment_sums
 from ..core.pytrees import pytree
@@ -22,8 +22,8 @@ from ..core.random import Key, normal
 from ..core.special import LOG_2PI, log_normal, namespace, square
 from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
 from ..statistics import Moments
-from ..sums.gaussian import log_normal_sum
-from ..sums.rows import downdate, leave_one_out_table, made_dense, sum_over_cells, sum_over_features
+from ..sums.gaussian import log_normal_sum, put_log_normal
+from ..sums.rows import downdate, leave_one_out_table, made_dense, sum_over_cells, sum_over_features, unit_labels
 
 
 @pytree
@@ -116,6 +116,12 @@ class KnownVarianceNormal(AbstractConjugate):
             left = downdate(kappa, w)
             return log_normal(kappa / left * (x - m), 0 * m, xp.sqrt(variance * (1 + 1 / left)))
 
+        if (y := unit_labels(r, x.size * len(self.m))) is not None and namespace(x, self.m) is np:
+            table, left = self.log_predictive(x), downdate(self.kappa, 1.0)
+            sd = np.sqrt(self.variance * (1 + 1 / left))
+            put_log_normal(table, x, y, self.m, left / self.kappa * sd, -0.5 * LOG_2PI - np.log(sd))
+            if np.isfinite(table).all():
+                return table
         xp = namespace(x, r, self.m)
         return leave_one_out_table(self.log_predictive, sum_over_cells(cell), x, r, self.m, self.kappa, self.variance)
 
@@ -182,7 +188,7 @@ class KnownVarianceNormal(AbstractConjugate):
         scale = np.sqrt(self.variance * (1 + 1 / self.kappa))
         return self.m[y] + scale[y] * rng.standard_normal((len(y), self.m.shape[1]))
 
-    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
         """The same model in NumPyro, plates written out."""
         import jax.numpy as jnp
         import numpyro
@@ -193,5 +199,5 @@ class KnownVarianceNormal(AbstractConjugate):
             mu = numpyro.sample("mu", dist.Normal(self.m, jnp.sqrt(self.variance / self.kappa)))
         sd = jnp.sqrt(jnp.asarray(self.variance))
         seen, x = observed(x)
-        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", d, dim=-1):
-            numpyro.sample("x", dist.Normal(mu[y], sd[y]).mask(seen), obs=x)
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            numpyro.sample("x", dist.Normal(mu[y], sd[y]).mask(seen).to_event(1), obs=x)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import observed
+from ..base import n_rows, observed
 from ..core.arrays import Array, Float, Real, Theta
 from ..core.pytrees import pytree
 from ..core.random import Key, inverse_gamma, normal, split
@@ -136,7 +136,7 @@ class LogNormal(AbstractIndependent):
         """log x_ij = m + t √(b(κ+1)/(aκ)), t with 2a degrees of freedom."""
         return np.exp(self.m[y] + np.sqrt(self.b / self.a * (1 + 1 / self.kappa))[y] * rng.standard_t(2 * self.a[y]))
 
-    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
         """The same model in NumPyro, plates written out."""
         import numpyro
         import numpyro.distributions as dist
@@ -146,5 +146,5 @@ class LogNormal(AbstractIndependent):
             variance = numpyro.sample("variance", dist.InverseGamma(self.a, self.b))
             mu = numpyro.sample("mu", dist.Normal(self.m, (variance / self.kappa) ** 0.5))
         seen, x = observed(x, fill=1.0)
-        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", d, dim=-1):
-            numpyro.sample("x", dist.LogNormal(mu[y], variance[y] ** 0.5).mask(seen), obs=x)
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            numpyro.sample("x", dist.LogNormal(mu[y], variance[y] ** 0.5).mask(seen).to_event(1), obs=x)

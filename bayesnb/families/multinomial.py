@@ -16,29 +16,17 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from ..base import AbstractConjugate, as_jax
+from ..base import AbstractConjugate, as_jax, n_rows
 from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.exact import ExactSum, sums_of_cells
 from ..core.pytrees import pytree
 from ..core.random import Key, log_dirichlet
 from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
-from ..statistics import Counts, by_class
-from ..sums.long_rows import is_long, log_coefficient_of_short, log_polya, with_long_rows
-from ..sums.rows import (
-    as_counts,
-    downdate,
-    leave_one_out_table,
-    log_coefficient,
-    log_falling_sum,
-    log_rising_cells,
-    map_cells,
-    matmul,
-    put_log_rising_without,
-    row_totals,
-    sum_over_cells,
-    unit_labels,
-)
+from ..statistics import Counts
+from ..sums.events import events_by_class, log_coefficient, put_log_rising_without
+from ..sums.long_rows import is_long, log_coefficient_of_short, log_polya, log_polya_without
+from ..sums.rows import as_counts, downdate, leave_one_out_table, map_cells, matmul, row_totals, unit_labels
 
 
 @pytree
@@ -61,7 +49,7 @@ class DirichletMultinomial(AbstractConjugate):
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
-        return Counts(by_class(r, x), by_class(r, log_coefficient(x)))
+        return Counts(*events_by_class(x, r))
 
     def exact_sums(
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
@@ -112,16 +100,6 @@ class DirichletMultinomial(AbstractConjugate):
 
     def log_loo_score(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """`log_score` with α − wx for α in the classes where the row has weight w."""
-        rising = sum_over_cells(lambda x, w, alpha: log_rising_cells(downdate(alpha, w * x), x))
-
-        def own(x: Any, w: Array, alpha: Array) -> Array:
-            length, found = row_totals(x), None
-            if sparse.issparse(x) and w.size == 1 and w[0, 0] == 1:
-                found = log_falling_sum(x, alpha)
-            if found is None:
-                found = rising(x, w, alpha)
-            return found - log_rising(downdate(alpha.sum(), w[:, 0] * length), length)
-
         x = as_counts(x)
         if sparse.issparse(x) and (y := unit_labels(r, x.nnz * len(self.alpha))) is not None:
             table, length = self.log_score(x), row_totals(x)
@@ -129,7 +107,7 @@ class DirichletMultinomial(AbstractConjugate):
                 own_length = log_rising(downdate(self.alpha.sum(-1)[y], length), length)
                 table[np.arange(len(y)), y] -= own_length
                 return table
-        return leave_one_out_table(self.log_score, with_long_rows(own), x, r, self.alpha)
+        return leave_one_out_table(self.log_score, log_polya_without, x, r, self.alpha)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: α − wx for α in the classes where the row has weight w."""
@@ -198,14 +176,22 @@ class DirichletMultinomial(AbstractConjugate):
         theta = np.exp(log_dirichlet(rng, self.alpha[y]))
         return rng.multinomial(length, theta / theta.sum(-1, keepdims=True)).astype(float)
 
-    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
-        """The same model in NumPyro, plates written out; the row lengths L are data, so x has to be given."""
+    def model(self, x: Real[Array, "n d"] | None, y: Any, length: Any = None) -> None:
+        """The same model in NumPyro, plates written out; where x is drawn, `length` gives the row lengths L.
+
+        Raises
+        ------
+        ValueError
+            if neither x nor `length` is given: row lengths are data, the model has no distribution of them
+        """
         import numpyro
         import numpyro.distributions as dist
 
         c = self.alpha.shape[0]
         with numpyro.plate("class", c, dim=-1):
             theta = numpyro.sample("theta", dist.Dirichlet(self.alpha))
-        x = as_jax(x)
-        with numpyro.plate("row", len(y), dim=-1):
-            numpyro.sample("x", dist.Multinomial(x.sum(-1), theta[y]), obs=x)
+        x = None if x is None else as_jax(x)
+        if x is None and length is None:
+            raise ValueError("`x` is None, and the lengths of the rows are data here; give `length`, or rows")
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            numpyro.sample("x", dist.Multinomial(length if x is None else x.sum(-1), theta[y]), obs=x)

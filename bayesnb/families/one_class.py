@@ -111,12 +111,12 @@ class OneClass(AbstractConjugate):
         rows[own] = self.block.sample_predictive(rng, np.zeros(own.sum(), int), **given)
         return rows
 
-    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
         """The inner block's statements; the cells of other classes are blank."""
         import jax.numpy as jnp
 
         y = jnp.asarray(y)
         if x is not None:
             x = as_jax(x.toarray() if sparse.issparse(x) else x)
-            x = namespace(x).where((y == self.k)[:, None], x, self.block.missing_value)
+            x = namespace(x).where((y == self.k)[..., None], x, self.block.missing_value)
         self.block.model(x, jnp.zeros_like(y))

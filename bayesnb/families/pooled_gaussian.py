@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from ..base import AbstractConjugate, observed
+from ..base import AbstractConjugate, n_rows, observed
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
 from ..core.exact import ExactSum, moment_sums
 from ..core.pytrees import pytree
@@ -276,7 +276,7 @@ class PooledNormalInverseGamma(AbstractConjugate):
         scale = np.sqrt(self.b / self.a * (1 + 1 / self.kappa))
         return self.m[y] + scale[y] * rng.standard_t(2 * self.a, (len(y), len(self.a)))
 
-    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
         """The same model in NumPyro, plates written out."""
         import jax.numpy as jnp
         import numpyro
@@ -288,5 +288,5 @@ class PooledNormalInverseGamma(AbstractConjugate):
             with numpyro.plate("class", c, dim=-2):
                 mu = numpyro.sample("mu", dist.Normal(self.m, jnp.sqrt(variance / self.kappa)))
         seen, x = observed(x)
-        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", d, dim=-1):
-            numpyro.sample("x", dist.Normal(mu[y], jnp.sqrt(variance)).mask(seen), obs=x)
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            numpyro.sample("x", dist.Normal(mu[y], jnp.sqrt(variance)).mask(seen).to_event(1), obs=x)

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from ..base import AbstractConjugate, as_jax
+from ..base import AbstractConjugate, as_jax, n_rows
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
 from ..core.exact import ExactSum, product_sums
 from ..core.pytrees import pytree
@@ -252,7 +252,7 @@ class TiedNormalInverseWishart(AbstractConjugate):
         z = rng.standard_normal((len(y), d)) @ np.linalg.cholesky(self.S).T
         return self.m[y] + z * np.sqrt((1 + 1 / self.kappa[y]) / rng.chisquare(self.nu - d + 1, len(y)))[:, None]
 
-    def model(self, x: Real[Array, "n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
         """The same model in NumPyro, plates written out."""
         import jax.numpy as jnp
         import numpyro
@@ -261,6 +261,6 @@ class TiedNormalInverseWishart(AbstractConjugate):
         sigma = numpyro.sample("covariance", inverse_wishart(self.nu[0], self.S))
         with numpyro.plate("class", len(self.m), dim=-1):
             mu = numpyro.sample("mu", dist.MultivariateNormal(self.m, sigma / self.kappa[:, None, None]))
-        with numpyro.plate("row", len(y), dim=-1):
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
             x = None if x is None else as_jax(x)
             numpyro.sample("x", dist.MultivariateNormal(mu[y], scale_tril=jnp.linalg.cholesky(sigma)), obs=x)

@@ -73,6 +73,13 @@ def nomogram(
     References
     ----------
     Možina, Demšar, Kattan & Zupan (2004), Nomograms for visualization of naive Bayesian classifier, PKDD.
+
+    Examples
+    --------
+    >>> import bayesnb
+    >>> votes = bayesnb.datasets.load("votes")
+    >>> nb = bayesnb.CategoricalNB().fit(votes.X, votes.y)
+    >>> ax = bayesnb.plots.nomogram(nb, votes.X[:1])
     """
     check_level(level)
     check_positive("n", n)
@@ -142,6 +149,12 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     ------
     ValueError
         if a column is missing, the table is empty, or `n` or `classes` is out of range
+
+    Examples
+    --------
+    >>> from bayesnb import BernoulliNB, plots, rank_features
+    >>> nb = BernoulliNB().fit([[1, 0], [1, 1], [0, 1], [0, 1]], ["a", "a", "b", "b"])
+    >>> ax = plots.feature_weights(rank_features(nb), classes=nb.classes_)
     """
     missing = [name for name in ("feature", "weight", "low", "high") if name not in getattr(table, "columns", ())]
     if missing or not len(table):

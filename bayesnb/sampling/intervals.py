@@ -52,6 +52,15 @@ class Uncertainty(NamedTuple):
     total : (n,)       entropy of the posterior mean of the class probabilities
     aleatoric : (n,)   posterior mean of their entropy: what would be left if the parameters were known
     epistemic : (n,)   the difference, the mutual information of label and parameters: what data could still teach
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from bayesnb import GaussianNB
+    >>> found = GaussianNB().fit(X, y).uncertainty(X[[0, 70]])
+    >>> found.total.round(2), found.epistemic.round(2)  # nats
+    (array([0.  , 0.61]), array([0.  , 0.03]))
     """
 
     total: Float[np.ndarray, " n"]

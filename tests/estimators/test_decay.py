@@ -1,0 +1,154 @@
+"""Decay: the weight of earlier rows is multiplied before new ones are added, which is a fit with weights decay^age."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from bayesnb import (
+    BernoulliNB,
+    FamilyNB,
+    GaussianDA,
+    GaussianNB,
+    KernelNB,
+    MixedNB,
+    MultinomialNB,
+    OneDependenceNB,
+    drop_in,
+    families,
+    fit_batches,
+)
+from bayesnb.core.exact import ExactSum
+from bayesnb.core.pytrees import leaves
+from bayesnb.statistics import Totals
+
+from ..estimators_table import ALL, mostly_slow
+
+DECAY, BATCHES, SIZE = 0.9, 5, 12
+MIXED = MixedNB([("one", GaussianNB(), [0, 1]), ("other", {0: GaussianNB(), 1: KernelNB()}, [2])])
+EVERY = [
+    *ALL,
+    MIXED,
+    OneDependenceNB(),
+    FamilyNB(families.GammaExponential(1.0, 1.0)),
+    drop_in.GaussianNB(),
+    drop_in.MultinomialNB(),
+]
+QUICK = [repr(nb) for nb in (GaussianNB(), GaussianDA(), MultinomialNB(), MIXED, OneDependenceNB())]
+WEIGHTS = DECAY ** np.repeat(np.arange(BATCHES)[::-1], SIZE)  # of the rows, by how many calls ago they came
+
+
+@pytest.fixture(scope="module")
+def rows() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    return rng.integers(1, 5, (BATCHES * SIZE, 3)).astype(float), rng.integers(0, 2, BATCHES * SIZE)
+
+
+def streamed(nb: Any, X: Any, y: Any, **settings: Any) -> Any:
+    for part in np.split(np.arange(len(y)), BATCHES):
+        nb.partial_fit(X[part], y[part], classes=[0, 1], **settings)
+    return nb
+
+
+def assert_same_model(got: Any, want: Any, rtol: float = 1e-11) -> None:
+    for a, b in zip(leaves(got.posterior_), leaves(want.posterior_), strict=True):
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("nb", mostly_slow(EVERY, lambda nb: repr(nb) in QUICK), ids=repr)
+def test_decayed_batches_are_a_weighted_fit(nb: Any, rows: Any) -> None:
+    X, y = rows
+    nb = clone(nb)
+    got = streamed(clone(nb), X, y, decay=DECAY)
+    want = clone(nb).partial_fit(X, y, classes=[0, 1], sample_weight=WEIGHTS)
+    assert_same_model(got, want)
+    np.testing.assert_allclose(got.class_count_, np.bincount(y, WEIGHTS), rtol=1e-13)
+    np.testing.assert_allclose(got.predict_log_proba(X), want.predict_log_proba(X), rtol=1e-9, atol=1e-10)
+    # a row that came k calls ago leaves at the weight that is left of it
+    first = slice(0, SIZE)
+    got.forget(X[first], y[first], sample_weight=WEIGHTS[first])
+    left = clone(nb).partial_fit(X[SIZE:], y[SIZE:], classes=[0, 1], sample_weight=WEIGHTS[SIZE:])
+    assert_same_model(got, left, rtol=1e-9)
+
+
+@pytest.mark.parametrize("sparse_rows", [False, True], ids=["dense", "sparse"])
+def test_fit_batches_decays_and_waiting_rows_are_counted_first(rows: Any, sparse_rows: bool) -> None:
+    X, y = rows
+    X = sparse.csr_array(X) if sparse_rows else X
+    want = MultinomialNB().fit(X, y, WEIGHTS)
+    assert_same_model(fit_batches(MultinomialNB(), X, y, batch_size=SIZE, decay=DECAY), want)
+    waiting = MultinomialNB().partial_fit(X[:SIZE], y[:SIZE], classes=[0, 1])  # sparse rows wait until somebody asks
+    waiting.partial_fit(X[SIZE:], y[SIZE:], decay=0.5)
+    assert_same_model(waiting, MultinomialNB().fit(X, y, np.where(np.arange(len(y)) < SIZE, 0.5, 1)))
+
+
+def test_forty_decays_keep_the_digits_of_a_column_far_from_zero(rows: Any) -> None:
+    """Exact sums decay with the floats and stay small: three floats a cell. What is forgotten leaves no rounding."""
+    y = rows[1]
+    X = 1e8 + rows[0]
+    nb = GaussianNB().fit(X, y)
+    for _ in range(40):
+        nb.partial_fit(X[:2], [0, 1], decay=0.99)
+    weight = 0.99 ** np.arange(40)[::-1]
+    age = np.concatenate([np.full(len(y), 0.99**40), np.repeat(weight, 2)])
+    every = np.concatenate([X, np.tile(X[:2], (40, 1))]), np.concatenate([y, np.tile([0, 1], 40)])
+    assert_same_model(nb, GaussianNB().fit(*every, age), rtol=1e-10)
+    sums = nb.statistics_.blocks["x"].sums
+    assert max(one.parts.shape[-1] for one in sums.exact.values()) < 12 and not sums.error
+    nb.forget(*(one[:-2] for one in every), sample_weight=age[:-2])  # all but the last batch
+    assert_same_model(nb, GaussianNB().fit(X[:2], [0, 1]), rtol=1e-7)
+
+
+def test_a_class_that_fades_away_is_as_if_it_had_never_been_there() -> None:
+    for nb in (GaussianNB(), GaussianDA(), KernelNB(bandwidth=1.0), BernoulliNB()):
+        nb.partial_fit([[1.0, 2.0], [3.0, 5.0]], [0, 0], classes=[0, 1])
+        for _ in range(4):
+            nb.partial_fit([[1.0, 2.0]], [1], decay=1e-100)
+        assert nb.statistics_.n[0] == 0
+        assert np.isfinite(nb.predict_log_proba([[1.0, 2.0]])).all()
+        assert nb.predict([[1.0, 2.0]]) == [1]
+
+
+def test_sums_in_three_floats_are_exact_to_their_last_digits() -> None:
+    from fractions import Fraction
+
+    x = np.array([1e16, 1.0, 1e-20]), np.array([-1e16, 1e-9, 3.0])
+    found = ExactSum.of(x, (3,)).scaled(0.1).scaled(0.7)
+    for i in range(3):
+        want = (Fraction(x[0][i]) + Fraction(x[1][i])) * Fraction(0.1) * Fraction(0.7)
+        got = sum(map(Fraction, found.parts[i]), Fraction(0))
+        assert abs(got - want) <= abs(want) / 2**150
+
+
+def test_many_rows_keep_bounds_on_their_rounding(rows: Any) -> None:
+    """Rows too many for exact sums: the product with the decay is rounding too, of whole counts as of others."""
+    stats = Totals(np.full((1, 1), 7.0), np.full((1, 1), 9.0), np.zeros((1, 1)))
+    stats = type(stats)(stats.n, stats.total, stats.log_h, stats.rounded_sums(5, whole=True))
+    assert stats.sums is not None and not stats.sums.error
+    scaled = stats.scaled(0.1)
+    assert scaled.sums is not None and scaled.sums.error["n"] > 0 and scaled.sums.error["total"] > 0
+
+
+@pytest.mark.parametrize("decay", [0, -0.5, 1.01, float("nan"), "0.9", None, True, [0.9]])
+def test_bad_decay_changes_nothing(rows: Any, decay: Any) -> None:
+    X, y = rows
+    nb = GaussianNB().fit(X, y)
+    before = vars(nb).copy()
+    with pytest.raises(ValueError, match=r"`decay` is .*above 0 and at most 1"):
+        nb.partial_fit(X, y, decay=decay)
+    with pytest.raises(ValueError, match="`decay` is"):
+        GaussianNB().partial_fit(X, y, classes=[0, 1], decay=decay)
+    with pytest.raises(ValueError, match="`decay` is"):
+        fit_batches(GaussianNB(), X, y, decay=decay)
+    with pytest.raises(ValueError, match="do not exist"):  # after the decay is checked, before it is applied
+        nb.partial_fit(X, y + 5, decay=0.5)
+    assert vars(nb) == before
+
+
+def test_statistics_of_ones_own_say_what_they_lack(rows: Any) -> None:
+    nb = GaussianNB().fit(*rows)
+    held = nb.statistics_
+    with pytest.raises(TypeError, match=r"'x' are float, which has no method `scaled\(factor\)`"):
+        type(held)(held.n, {"x": 1.0}).scaled(0.5)

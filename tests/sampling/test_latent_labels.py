@@ -1,0 +1,242 @@
+"""Labels that are not given: NumPyro sums them out, as the closed form does with logsumexp over the classes."""
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from numpyro import handlers
+from numpyro.infer import MCMC, NUTS, SVI, Predictive
+from numpyro.infer.autoguide import AutoDelta, AutoNormal
+from scipy.special import logsumexp
+from sklearn.base import clone
+
+from bayesnb import (
+    ComplementNB,
+    FamilyNB,
+    GaussianDA,
+    GaussianNB,
+    KernelNB,
+    MixedNB,
+    MultinomialNB,
+    OneDependenceNB,
+    PoissonNB,
+    families,
+)
+from bayesnb.naive_bayes import NaiveBayes
+
+from ..laws import FAMILIES, C, case, jitted
+
+CASES = {family.name: case(family) for family in FAMILIES}
+QUICK = ("gaussian",)
+BY_FAMILY = pytest.mark.parametrize(
+    "name", [pytest.param(k, marks=[pytest.mark.slow][: k not in QUICK]) for k in CASES]
+)
+
+
+@pytest.fixture(scope="module")
+def mixed() -> tuple[MixedNB, np.ndarray, np.ndarray]:
+    """Blocks of several families and widths, and a likelihood for each class."""
+    rng = np.random.default_rng(5)
+    X, y = rng.integers(1, 4, (12, 5)).astype(float), np.arange(12) % 2
+    X[2, 0] = X[5, 4] = np.nan
+    each = {0: PoissonNB(), 1: FamilyNB(families.GammaExponential(1.0, 1.0))}
+    parts = [("numbers", GaussianNB(), [0]), ("words", MultinomialNB(), [1, 2]), ("each", each, [3, 4])]
+    return MixedNB(parts).fit(X, y), X, y
+
+
+def closed_form(nb: NaiveBayes, rows: Any, theta: Any) -> float:
+    """log p(θ) + Σ_i log Σ_c p(x_i, y = c | θ)."""
+    return float(nb.log_prob(theta) + logsumexp(nb.log_joint(rows, theta), axis=-1).sum())
+
+
+def by_hand(model: Any, sites: Any, c: int, *args: Any) -> float:
+    """The same from NumPyro's statements, all labels of a row side by side, without the package funsor."""
+
+    def log_density(given: Any) -> Any:
+        with handlers.trace() as trace, handlers.substitute(data=given | {"y": np.arange(c)[:, None, None]}):
+            model(*args)
+        total, table = 0.0, 0.0
+        for name, site in trace.items():
+            if site["type"] == "sample":
+                log_p = site["fn"].log_prob(site["value"])
+                table, total = (table, total + log_p.sum()) if name in sites else (table + log_p, total)
+        assert table.shape[:2] == (c, 1)
+        return total + jax.scipy.special.logsumexp(table[:, 0], axis=0).sum()
+
+    return float(jitted(log_density)(sites))
+
+
+@BY_FAMILY
+@pytest.mark.usefixtures("x64")
+def test_every_label_of_a_row_side_by_side(name: str, rng: np.random.Generator) -> None:
+    this = CASES[name]
+    theta = this.prior.sample(rng)
+    got = by_hand(this.prior.model, this.prior.to_sites(theta), C, {"x": this.x})
+    assert got == pytest.approx(closed_form(this.prior, {"x": this.x}, theta), rel=1e-9)
+
+
+@pytest.mark.usefixtures("x64")
+def test_every_label_of_mixed_blocks_side_by_side(mixed: Any, rng: np.random.Generator) -> None:
+    nb, X, _ = mixed
+    theta = nb.prior_.sample(rng)
+    want = closed_form(nb.prior_, nb._encode(X), theta)
+    assert by_hand(nb.numpyro_model, nb.prior_.to_sites(theta), 2, X) == pytest.approx(want, rel=1e-9)
+
+
+class TestFunsor:
+    """What NumPyro does with the package funsor, in all its ways."""
+
+    @pytest.fixture(autouse=True)
+    def _funsor(self) -> None:
+        pytest.importorskip("funsor", reason="an extra of bayesnb: pip install 'bayesnb[enumerate]'")
+
+    @staticmethod
+    def log_density(model: Any, rows: Any, sites: Any) -> float:
+        from numpyro.contrib.funsor import config_enumerate, enum, log_density
+
+        enumerated = enum(config_enumerate(model), -3)
+        return float(jitted(lambda sites: log_density(enumerated, (rows,), {}, sites)[0])(sites))
+
+    @BY_FAMILY
+    @pytest.mark.usefixtures("x64")
+    def test_enumerated_log_density_and_elbo_are_the_closed_form(self, name: str, rng: np.random.Generator) -> None:
+        this = CASES[name]
+        self.compare(this.prior.model, this.prior, {"x": this.x}, {"x": this.x}, rng)
+
+    @pytest.mark.slow
+    @pytest.mark.usefixtures("x64")
+    def test_enumerated_log_density_and_elbo_of_mixed_blocks(self, mixed: Any, rng: np.random.Generator) -> None:
+        nb, X, _ = mixed
+        self.compare(nb.numpyro_model, nb.prior_, X, nb._encode(X), rng)
+
+    def compare(self, model: Any, prior: NaiveBayes, X: Any, rows: Any, rng: np.random.Generator) -> None:
+        from numpyro.infer import TraceEnum_ELBO
+
+        theta = prior.sample(rng)
+        assert self.log_density(model, X, prior.to_sites(theta)) == pytest.approx(
+            closed_form(prior, rows, theta), rel=1e-9
+        )
+        # under a guide of a single point the bound is the log density there
+        guide = AutoDelta(handlers.block(model, hide=["y"]))
+        with handlers.seed(rng_seed=0):
+            guide(X)
+        params = handlers.trace(handlers.seed(guide, 0)).get_trace(X)
+        point = {name: site["value"] for name, site in params.items() if site["type"] == "param"}
+        elbo = -float(jitted(lambda p: TraceEnum_ELBO().loss(jax.random.key(0), p, model, guide, X))(point))
+        at = prior.from_sites({name.removesuffix("_auto_loc"): np.asarray(value) for name, value in point.items()})
+        assert elbo == pytest.approx(closed_form(prior, rows, at), rel=1e-9)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", ["gaussian", "multinomial", "mixed"])
+    def test_nuts_and_svi_run_and_labels_are_drawn_given_the_rows(self, name: str, mixed: Any) -> None:
+        from numpyro.infer import TraceEnum_ELBO
+        from numpyro.optim import Adam
+
+        if name == "mixed":
+            nb, X, _ = mixed
+            model, prior, posterior, rows = nb.numpyro_model, nb.prior_, nb.posterior_, nb._encode(X)
+        else:
+            this = CASES[name]
+            prior, posterior = this.prior, this.posterior
+            model, X = prior.model, {"x": this.x}
+            rows = X
+        with jax.enable_x64(True):
+            mcmc = MCMC(NUTS(model), num_warmup=5, num_samples=5, progress_bar=False)
+            mcmc.run(jax.random.key(0), X)
+            assert all(np.isfinite(value).all() for value in mcmc.get_samples().values())
+            guide = AutoNormal(handlers.block(model, hide=["y"]))
+            fit = SVI(model, guide, Adam(0.01), TraceEnum_ELBO()).run(jax.random.key(0), 5, X, progress_bar=False)
+            assert np.isfinite(fit.losses).all()
+            # one θ many times over: labels with the frequencies of p(y | x, θ)
+            theta, draws = posterior.sample(np.random.default_rng(0)), 400
+            many = {k: np.broadcast_to(v, (draws, *v.shape)) for k, v in prior.to_sites(theta).items()}
+            drawn = Predictive(model, many, infer_discrete=True)(jax.random.key(1), X)["y"]
+        table = posterior.log_joint(rows, theta)
+        p = np.exp(table - logsumexp(table, axis=1, keepdims=True))
+        share = (np.asarray(drawn)[..., None] == np.arange(p.shape[1])).mean(0)
+        # some 60 shares; six standard errors and a row of 1/draws are passed by chance once in a million runs
+        assert (abs(share - p) <= 6 * np.sqrt(p * (1 - p) / draws) + 1 / draws).all()
+
+    @pytest.mark.slow
+    @pytest.mark.usefixtures("x64")
+    def test_one_dependence_sums_labels_out_too(self, rng: np.random.Generator) -> None:
+        X, y = rng.integers(0, 2, (8, 3)), np.arange(8) % 2
+        nb = OneDependenceNB().fit(X, y)
+        theta = nb.parent(0).prior_.sample(rng)
+        sites = nb.parent(0).prior_.to_sites(theta)
+        got = self.log_density(nb.numpyro_model, X, sites)
+        pairs = np.stack(
+            [
+                nb.parent(0).prior_.log_joint(
+                    {n: nb._encode(X)["x"][:, g] for n, g in nb.prior_.groups(0).items()}, theta
+                )[np.arange(8), c * 2 + X[:, 0]]
+                for c in (0, 1)
+            ]
+        )
+        want = float(nb.parent(0).prior_.log_prob(theta) + logsumexp(pairs, axis=0).sum())
+        assert got == pytest.approx(want, rel=1e-9)
+
+
+# --- drawing rows ---------------------------------------------------------------------------------------------------
+
+
+def test_plain_predictive_draws_labels_from_their_prior(mixed: Any) -> None:
+    """It does not look at X: the frequencies are those of π."""
+    nb, X, _ = mixed
+    many = {k: np.broadcast_to(v, (300, *v.shape)) for k, v in nb.prior_.to_sites(nb.posterior_.mean()).items()}
+    drawn = Predictive(nb.numpyro_model, many, return_sites=["y"])(jax.random.key(0), X)["y"]
+    assert abs(drawn.mean() - many["pi"][0, 1]) < 5 * 0.5 / np.sqrt(drawn.size)
+
+
+@pytest.mark.parametrize("name", [pytest.param(k, marks=[pytest.mark.slow][: k != "multinomial"]) for k in CASES])
+def test_rows_are_drawn_where_there_are_none(name: str) -> None:
+    this = CASES[name]
+    if this.block.is_composite:
+        with pytest.raises(ValueError, match="no density of rows"):
+            handlers.seed(this.prior.model, 0)(None, n=7)
+        return
+    simulated = Predictive(this.prior.model, num_samples=3)(jax.random.key(0), None, n=7, length=5)
+    assert simulated["x"].shape == (3, 7, this.x.shape[1]) and simulated["y"].shape == (3, 7)
+    labelled = Predictive(this.prior.model, num_samples=3)(jax.random.key(0), None, np.zeros(4, int), length=5)
+    assert labelled["x"].shape == (3, 4, this.x.shape[1])
+
+
+@pytest.mark.slow
+def test_estimators_simulate_rows(mixed: Any) -> None:
+    nb = mixed[0]
+    simulated = Predictive(nb.numpyro_model, num_samples=2)(jax.random.key(0), n=7)
+    assert simulated["numbers.x"].shape == (2, 7, 1)
+    assert (simulated["words.x"].sum(-1) == nb._average_length()).all()
+    longer = handlers.trace(handlers.seed(nb.numpyro_model, 0)).get_trace(n=7, length=np.arange(7))
+    assert (longer["words.x"]["value"].sum(-1) == np.arange(7)).all()
+    with pytest.raises(ValueError, match="`n` is None"):
+        nb.numpyro_model()
+    with pytest.raises(ValueError, match="give `length`, or rows"):
+        handlers.seed(CASES["multinomial"].prior.model, 0)(None, n=7)
+    with pytest.raises(ValueError, match="cannot draw rows"):
+        handlers.seed(KernelNB().fit([[1.0], [2.0]], [0, 1]).numpyro_model, 0)(n=7)
+
+
+@pytest.mark.parametrize("nb", [GaussianNB(), GaussianDA(), MixedNB()], ids=repr)
+@pytest.mark.usefixtures("x64")
+def test_before_fit_the_prior_is_that_of_a_fit(nb: Any, rng: np.random.Generator) -> None:
+    from numpyro.infer.util import log_density
+
+    X, y = rng.normal(size=(10, 2)), np.array(["a", "b"] * 5)
+    fitted = clone(nb).fit(X, y)
+    theta = fitted.posterior_.sample(rng)
+    joint, _ = log_density(nb.numpyro_model, (X, y), {}, fitted.prior_.to_sites(theta))
+    assert float(joint) - fitted.posterior_.log_prob(theta) == pytest.approx(fitted.log_evidence_, rel=1e-9)
+    assert not hasattr(nb, "classes_")
+    for given in ((X,), (None, y), ()):
+        with pytest.raises(ValueError, match=r"is not fitted yet.*give both `X` and `y`"):
+            nb.numpyro_model(*given)
+
+
+def test_labels_of_a_kernel_density_are_not_summed_out() -> None:
+    """A row depends on the labels of the others, so that there is no sum row by row."""
+    nb = KernelNB().fit([[1.0], [2.0], [4.0]], [0, 1, 0])
+    with pytest.raises(ValueError, match="labels of a kernel density"):
+        by_hand(nb.numpyro_model, nb.prior_.to_sites(nb.prior_.mode()), 2, [[1.0]])
+    assert ComplementNB().fit([[1, 2], [2, 1]], [0, 1])._average_length() is None
