@@ -108,7 +108,7 @@ def intervals(
         elif shapes.simple:
             found[where] = shapes.two_class_quantiles(tails)
         elif shapes.quadratics:  # whose tails three moments do not tell
-            for part, table in log_joint_points(shapes, 2 * n_draws, seed, np.float32):
+            for part, table in log_joint_points(shapes, 4 * n_draws, seed, np.float32):
                 found[at[part, None], classes[part]] = _quantiles(_to_log_probabilities(table), tails)
         else:
             left = []

@@ -1,6 +1,6 @@
 """Intervals of classes that share a variance or a covariance, by number of rows and of classes.
 
-    python -m tests.benchmarks.coupled [--draws 80000]
+    python -m tests.benchmarks.coupled [--draws 40000]
 
 Prints how far 90 % endpoints of `method="analytic"` and of `method="draws"` (1,000 draws) are from those of many exact
 draws: the mean over rows, classes and both ends, and the largest. Each line has data of its own. The classes are of
@@ -55,5 +55,5 @@ def main(draws: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=80_000)
+    parser.add_argument("--draws", type=int, default=40_000)
     main(parser.parse_args().draws)
