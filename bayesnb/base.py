@@ -7,7 +7,7 @@ out (inside `jit`, `vmap`, `grad`).
 """
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from .core.arrays import Array, Float, Int, Real, Sparse, Theta
+from .core.distributions import argument, describe, is_a
 from .core.exact import ExactSum
 from .core.orders import MANY_PAIRS, PAIRS, shapley, shapley_of_cells
 from .core.pytrees import leaves, register_pytrees
@@ -104,6 +105,31 @@ class AbstractConjugate(AbstractBlock):
         {"theta": "probability", "mu": "mean", "covariance": "variance"}
     )
     """What plots call a parameter, by NumPyro site; by default the name of the site."""
+
+    distribution_: ClassVar[tuple[str, Mapping[str, str]] | None] = None
+    """The distribution of NumPyro that a prior of this family is: its name, and the argument that each field is. None
+    where NumPyro has none."""
+
+    def fields_from(self, prior: Any, place: Callable[[Any], Any] = np.asarray) -> dict[str, Any]:
+        """The fields that a distribution of NumPyro states; ValueError where it is no prior of this family.
+
+        Parameters
+        ----------
+        place : gives every argument the axes of the fields
+        """
+        kind, names = type(self).__name__, ", ".join(self.fields_)
+        if self.distribution_ is None:
+            *others, last = (name.removeprefix("log_").removeprefix("logit_") for name in self.parameters)
+            joint = f"{', '.join(others)} and {last} together" if others else last
+            raise ValueError(
+                f"is {describe(prior)}; {kind} is a density of {joint}, which no distribution of NumPyro is. "
+                "Independent ones, such as a Normal and an InverseGamma, are not conjugate: the spread of the mean has "
+                f"to be in proportion to the variance. Give a mapping of the fields {{{names}}}"
+            )
+        name, arguments = self.distribution_
+        if not is_a(prior, name):
+            raise ValueError(f"is {describe(prior)}; the conjugate prior here is {name}, the fields {{{names}}}")
+        return {field: place(argument(prior, key)) for field, key in arguments.items()}
 
     @property
     def gaps(self) -> bool:
@@ -251,6 +277,13 @@ class AbstractConjugate(AbstractBlock):
         """Covariance over θ of log p(x_i | θ_c) from class to class: diagonal unless classes share a parameter."""
         variance = self.log_moments(x)[1]
         return variance[..., None] * np.eye(variance.shape[-1], dtype=variance.dtype)
+
+    def shared_quadratic(self, x: Real[Array, "n d"] | Sparse) -> Any:
+        """log p(x_i | θ_c) as quadratic forms, independent given a variance that classes share: `core.quadratics`.
+
+        None where classes share no variance.
+        """
+        return None
 
     def degrees_of_freedom(self) -> float:
         """Pseudo-rows behind the parameters that classes share; infinity where they share none."""

@@ -31,7 +31,7 @@ FLOORS = [
     {"beta", "independent"},
     {"families"},
     {"naive_bayes"},
-    {"one_dependence"},
+    {"one_dependence", "weighted"},
     {"sampling"},
     {"columns"},
     {"datasets", "estimators"},
