@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .analysis.decisions import moved_prior as moved_prior
     from .analysis.decisions import with_class_prior as with_class_prior
     from .analysis.half_labelled import HalfLabelledClassifier as HalfLabelledClassifier
+    from .analysis.importance import importance as importance
     from .analysis.prior_fitting import PriorDraws as PriorDraws
     from .analysis.prior_fitting import PriorFit as PriorFit
     from .analysis.prior_fitting import fit_prior as fit_prior
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from .analysis.selection import select_features as select_features
     from .analysis.spss import SPSSNaiveBayes as SPSSNaiveBayes
     from .analysis.spss import SPSSReport as SPSSReport
+    from .columns import ColumnContract as ColumnContract
+    from .columns import describe as describe
     from .distributed import DistributedLoo as DistributedLoo
     from .distributed import DistributedNB as DistributedNB
     from .estimators import BernoulliNB as BernoulliNB
@@ -56,9 +59,12 @@ if TYPE_CHECKING:
     from .estimators import PoissonNB as PoissonNB
     from .naive_bayes import NaiveBayes as NaiveBayes
     from .persistence import load as load
+    from .reporting.report import Report as Report
+    from .reporting.report import report as report
     from .sampling.intervals import Uncertainty as Uncertainty
     from .sampling.loo import LooResult as LooResult
     from .sampling.report import CheckReport as CheckReport
+    from .sampling.summary import Summary as Summary
     from .sampling.to_arviz import as_arviz as as_arviz
     from .streaming import fit_batches as fit_batches
     from .streaming import predict_batches as predict_batches
@@ -70,6 +76,7 @@ _HOME = {
     "CalibratedClassifierLOO": "analysis.calibration",
     "CategoricalNB": "estimators",
     "CheckReport": "sampling.report",
+    "ColumnContract": "columns",
     "Comparison": "analysis.comparison",
     "ComplementNB": "estimators",
     "ConformalClassifierLOO": "analysis.conformal",
@@ -95,9 +102,11 @@ _HOME = {
     "PoissonNB": "estimators",
     "PriorDraws": "analysis.prior_fitting",
     "PriorFit": "analysis.prior_fitting",
+    "Report": "reporting.report",
     "SPSSNaiveBayes": "analysis.spss",
     "SPSSReport": "analysis.spss",
     "SelectionReport": "analysis.selection",
+    "Summary": "sampling.summary",
     "Uncertainty": "sampling.intervals",
     "as_arviz": "sampling.to_arviz",
     "average_over_features": "analysis.averaging",
@@ -107,18 +116,21 @@ _HOME = {
     "count_parameters": "analysis.counting",
     "datasets": "datasets",
     "decide": "analysis.decisions",
+    "describe": "columns",
     "drop_in": "drop_in",
     "expected_costs": "analysis.decisions",
     "expected_information": "analysis.active",
     "families": "families",
     "fit_batches": "streaming",
     "fit_prior": "analysis.prior_fitting",
+    "importance": "analysis.importance",
     "load": "persistence",
     "most_informative": "analysis.active",
     "moved_prior": "analysis.decisions",
     "plots": "plots",
     "predict_batches": "streaming",
     "rank_features": "analysis.ranking",
+    "report": "reporting.report",
     "select_features": "analysis.selection",
     "with_class_prior": "analysis.decisions",
 }

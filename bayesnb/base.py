@@ -17,11 +17,14 @@ from scipy import sparse
 
 from .core.arrays import Array, Float, Int, Real, Sparse, Theta
 from .core.exact import ExactSum
-from .core.pytrees import leaves
+from .core.orders import MANY_PAIRS, PAIRS, shapley, shapley_of_cells
+from .core.pytrees import leaves, register_pytrees
 from .core.random import Key
 from .core.registry import record
 from .core.special import log_floor, namespace
 from .core.supports import COMPOSITE, Cells, Field, Support, declare, improper
+
+_AXES: dict[type, dict[str, tuple[str, ...]]] = {}  # of the NumPyro sites of a family
 
 
 class AbstractBlock(abc.ABC):
@@ -260,6 +263,68 @@ class AbstractConjugate(AbstractBlock):
         """
         return None
 
+    # --- what each feature adds -------------------------------------------------------------------------------------
+
+    def take(self, theta: Theta, columns: Int[np.ndarray, " k"]) -> Theta:
+        """Parameters of some of the features, as those of `select(columns)`; draws stay in front."""
+        known, found = type(self), {}
+        if known not in _AXES:  # the model is run once a family
+            _AXES[known] = {name: site.axes for name, site in self.sites().items()}
+        for name, value in theta.items():
+            axes = _AXES[known][name.removeprefix("log_").removeprefix("logit_")]
+            for axis in range(-len(axes), 0):
+                if axes[axis] == ("feature" if "feature" in axes else "event"):
+                    value = np.take(value, columns, axis)
+            found[name] = value
+        return found
+
+    def log_alone(
+        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
+    ) -> Any:
+        """log p(x_ij | y = c, data), or log p(x_ij | θ_c), of some of the features, each alone: (…, n, k, c)."""
+        tables = []
+        for j in columns:
+            own = np.array([j])
+            cells = x[:, own].toarray() if sparse.issparse(x) else x[:, own]
+            one = self.select(own)
+            tables.append(one.log_predictive(cells) if not theta else one.log_likelihood(self.take(theta, own), cells))
+        return np.stack(tables, -2)
+
+    def log_prefixes(
+        self, x: Real[Array, "n d"], order: Int[np.ndarray, " d"], theta: Theta | None = None
+    ) -> Float[Array, "*s n d c"]:
+        """log p of the first k features in an order, k = 1 … d, each of the block of these features alone."""
+        tables = []
+        for k in range(1, len(order) + 1):
+            some = order[:k]
+            one, part = self.select(some), theta and self.take(theta, some)
+            tables.append(one.log_likelihood(part, x[:, some]) if part else one.log_predictive(x[:, some]))
+        return np.stack(tables, -2)
+
+    def log_contributions(
+        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
+    ) -> Any:
+        """What some features add to log p(x_i | y = c), parameters integrated out or θ given, (…, n, k, c).
+
+        All features add up to `log_predictive`, or `log_likelihood`, up to a term that all classes share. Independent
+        features have `log_alone`; others the Shapley value of log p(x_S | y = c) over the sets S of features.
+        """
+        if self.separable:
+            return self.log_alone(x, columns, theta)
+        if self.gaps:
+            given = (lambda rows: self.log_likelihood(theta, rows)) if theta else self.log_predictive
+            return shapley_of_cells(given, x)[..., columns, :]
+        drawn = theta and any(np.ndim(theta[name]) > np.ndim(value) for name, value in self.mean().items())
+        pairs = PAIRS if drawn else MANY_PAIRS
+        return shapley(lambda order: self.log_prefixes(x, order, theta), x.shape[1], pairs)[..., columns, :]
+
+    def merged(self, columns: Int[np.ndarray, " k"]) -> "AbstractConjugate | None":
+        """The block of these columns and of one more that stands for all others, where that is a block of the family.
+
+        Its posterior is that of this block. It is asked for rows that have nothing in the other columns.
+        """
+        return None
+
     @abc.abstractmethod
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Independent draws of θ, `shape` in front; NumPy's generator for bulk, a JAX key under `jit`."""
@@ -337,6 +402,7 @@ def as_jax(tree: Any) -> Any:
     import jax
     import jax.numpy as jnp
 
+    register_pytrees()
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(float)), tree)
 
 

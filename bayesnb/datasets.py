@@ -1,10 +1,8 @@
 """Data to try the models on: six tables by name, any CSV, TSV or Parquet file, and the word counts of e-mails."""
 
-import csv
 import difflib
-import io
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from importlib.resources import files
@@ -13,6 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
+
+from .columns.batches import pieces_of
+from .columns.contract import ColumnContract
+from .columns.describing import describe_cells, measures, suggestion
+from .columns.reading import PARQUET, TextFile, listed, read_parquet
+from .columns.reading import TableError as TableError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +34,7 @@ class Dataset:
     target : name of the target column
     source : where the rows come from, in one line
     notes : what was left out on reading, one sentence each
+    contract : what each column of a user's file is used as, and why
     """
 
     name: str
@@ -38,6 +43,7 @@ class Dataset:
     target: str
     source: str
     notes: tuple[str, ...] = ()
+    contract: ColumnContract | None = None
 
 
 @dataclass(frozen=True)
@@ -58,10 +64,6 @@ class Texts:
     folder: np.ndarray
     vocabulary: np.ndarray
     source: str
-
-
-class TableError(ValueError):
-    """A table that cannot be used; the message is one sentence: what was found where, and what to do."""
 
 
 def load(name: str) -> Dataset:
@@ -89,67 +91,152 @@ def load_spam() -> Texts:
     return Texts(X, y, folder, vocabulary, "Apache SpamAssassin public corpus, the 2,000 words found in most mails")
 
 
-def read_table(path: str | Path, target: str) -> Dataset:
+def read_table(
+    path: str | Path,
+    target: str,
+    *,
+    drop: Iterable[str] = (),
+    columns: Mapping[str, str] | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
+    sep: str | None = None,
+) -> Dataset:
     """Features and target of a user's file: comma, semicolon, tab or bar between the cells, or Parquet.
 
     Labels are kept as they stand in the file. They become integers or booleans where Python writes these the same way
     (7, True), and stay text elsewhere (007, 1e30, 2.0, 9999999999999999999).
 
-    Left out, and told in `notes`: rows without a target, columns without a value, and a first column without a name,
-    which holds row numbers where a data frame was saved with its index.
+    What each column is, `contract` says: see `bayesnb.describe`. Left out, and told in `notes`: rows without a target,
+    columns without a value, a first column without a name, which holds row numbers where a data frame was saved with
+    its index, constants, and columns that name the row (identifiers, names, dates) unless `columns` asks for them.
 
     Parameters
     ----------
-    path : the file; `.parquet` and `.pq` are read with pyarrow, anything else as text in UTF-8 with a header row
+    path : the file; `.parquet` and `.pq` are read with pyarrow, anything else as text with a header row
     target : name of the column with the class labels
+    drop, columns, decimal, thousands : as in `bayesnb.describe`
+    encoding, sep : of a text file; UTF-8 or UTF-16 and what the header shows, unless given
 
     Raises
     ------
     TableError   the file is missing, empty or not a table; or it has no such target, two columns of one name, fewer
                  than two classes, a target that is a measurement or writes one number in two ways, cells that are
-                 lists or tables, or no feature with a value
+                 lists or tables, numbers that can be read in two ways, or no feature with a value
     """
     path = Path(path)
-    frame = _read(path, [target])
+    given = {"decimal": decimal, "thousands": thousands}
+    frame, clear = _read(path, [target], {**given, "encoding": encoding, "sep": sep})
     notes = []
     if frame.columns[0] == "Unnamed: 0":
         frame = frame.iloc[:, 1:]
         notes.append("The first column has no name; it was taken for row numbers and left out.")
+    return labelled_table(frame, target, path, notes, drop=drop, columns=columns, clear=clear, **given)
+
+
+def labelled_table(frame: "pd.DataFrame", target: str, path: Path, notes: Iterable[str] = (), **wishes: Any) -> Dataset:
+    """The rows of a table that have a label, with their features as the column contract has them."""
+    notes = list(notes)
     if target not in frame.columns:
-        hint = _suggestion(target, frame.columns) or f"; the columns are {_listed(frame.columns)}"
+        hint = _suggestion(target, frame.columns) or f"; the columns are {listed(frame.columns)}"
         raise TableError(f"{path} has no column {target!r}{hint}.")
-    labelled = frame[frame[target].notna()]
-    refuse_infinity(labelled, path)
+    known = frame[target].notna()
+    labelled = frame if known.all() else frame[known].reset_index(drop=True)
     refuse_nested(labelled, path)
     y, where = labelled[target], f"{path}: column {target!r}"
     if len(y) == 0:
         raise TableError(f"{where} has no value in any of the {len(frame)} rows; name another target.")
     if y.nunique() == 1:
         raise TableError(f"{where} holds {y.iloc[0]!s} in every row; a classifier needs at least two classes.")
-    y = _typed_labels(y, where) if path.suffix in _PARQUET else _written_labels(y, where)
+    try:
+        contract = describe_cells(labelled, target, **wishes)
+        hint = suggestion(contract.columns).lstrip(":.").removesuffix("?")
+        if why := measures(labelled[target]):
+            raise TableError(f"{where} {why}; bin it or name another{(hint and f' -{hint}?') or '.'}")
+        y = _typed_labels(y, where, hint) if path.suffix in PARQUET else _written_labels(y, where, hint)
+        if endless := [c.name for c in contract.used if np.inf in (c.high, -(c.low or 0))]:
+            refuse_infinity(labelled[endless], path)
+        x = contract.apply(labelled)
+    except TableError:
+        raise
+    except ValueError as error:
+        raise TableError(f"{path}: {error}.") from error
     if dropped := len(frame) - len(labelled):
         notes.append(f"{dropped} of {len(frame)} rows have no value in {target!r} and were left out.")
-    x = labelled.drop(columns=target).dropna(axis="columns", how="all").reset_index(drop=True)
-    if x.shape[1] == 0:
-        raise TableError(f"{path} has no column with values beside the target {target!r}; add the features.")
-    if empty := [column for column in labelled.columns if column != target and column not in x.columns]:
-        notes.append(f"Columns without a single value were left out: {_listed(empty)}.")
-    return Dataset(path.stem, x, y, target, str(path), tuple(notes))
+    if empty := [column.name for column in contract.dropped if column.missing == 1]:
+        notes.append(f"Columns without a single value were left out: {listed(empty)}.")
+    if not contract.used:
+        if len(empty) == len(contract.columns) - 1:
+            raise TableError(f"{path} has no column with values beside the target {target!r}; add the features.")
+        why = "; ".join(f"{column.name!r}: {column.why}" for column in contract.dropped[:4])
+        raise TableError(f"{path} has no column to learn from ({why}); ask for one with --columns NAME=ROLE.")
+    if others := [f"{column.name!r} ({column.why})" for column in contract.dropped if column.missing < 1]:
+        notes.append(f"Left out: {', '.join(others)}.")
+    return Dataset(path.stem, x, y, target, str(path), tuple(notes), contract)
 
 
-def read_rows(path: str | Path, text: Iterable[str] = ()) -> "pd.DataFrame":
+@dataclass(frozen=True)
+class LargeTable:
+    """A user's file that is read in batches.
+
+    Fields
+    ------
+    first : the first batch, whose column contract is that of all
+    labels : all labels, (c,)
+    batches : function that reads the features and labels of the file, batch by batch
+    """
+
+    first: Dataset
+    labels: np.ndarray
+    batches: Callable[[], Iterator[tuple["pd.DataFrame", np.ndarray]]]
+
+
+def read_large(path: str | Path, target: str, **wishes: Any) -> LargeTable:
+    """A file that does not fit into memory; parameters and errors as in `read_table`.
+
+    The file is read twice: once for its labels, and once for its rows.
+    """
+    import pandas as pd
+
+    path, of_file = Path(path), ("decimal", "thousands", "encoding", "sep")
+    pieces, clear = pieces_of(path, [target], {key: wishes.get(key) for key in of_file})
+    described = {key: value for key, value in wishes.items() if key not in ("encoding", "sep")}
+    first = labelled_table(next(pieces()), target, path, clear=clear, **described)
+    spelled = dict.fromkeys(cell for piece in pieces([target]) for cell in piece[target].dropna().unique().tolist())
+    cells = pd.Series(list(spelled), dtype=None if path.suffix in PARQUET else object)
+    read = _typed_labels if path.suffix in PARQUET else _written_labels
+    labels = pd.Series(read(cells, f"{path}: column {target!r}"), list(spelled))
+    contract = first.contract
+    assert contract is not None
+
+    def batches() -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
+        for piece in pieces():
+            labelled = piece[piece[target].notna()]
+            if len(labelled):
+                try:
+                    X = contract.apply(labelled)
+                except ValueError as error:
+                    raise TableError(f"{path}: {str(error).rstrip('.')}.") from error
+                refuse_infinity(X, path)
+                yield X, labels[labelled[target]].to_numpy()
+
+    return LargeTable(first, np.unique(labels.to_numpy()), batches)
+
+
+def read_rows(path: str | Path, text: Iterable[str] = (), **given: Any) -> "pd.DataFrame":
     """All rows and columns of a user's file, whatever they are for.
 
     Parameters
     ----------
     path : as in `read_table`
     text : names of columns whose cells are text as it stands, such as 007, even where it could be read as numbers
+    given : `encoding`, `sep`, `decimal` and `thousands` of `read_table`
 
     Raises
     ------
     TableError   the file is missing, empty or not a table, or has two columns of one name
     """
-    return _read(Path(path), text)
+    return _read(Path(path), text, given)[0]
 
 
 def refuse_infinity(table: "pd.DataFrame", source: str | Path) -> None:
@@ -161,7 +248,7 @@ def refuse_infinity(table: "pd.DataFrame", source: str | Path) -> None:
 
 def refuse_nested(table: "pd.DataFrame", source: str | Path) -> None:
     """Raise a TableError that names the first column with a cell that is a list or a table of its own."""
-    for name in table.columns[[kind.kind == "O" for kind in table.dtypes]]:
+    for name in table.columns[[isinstance(kind, np.dtypes.ObjectDType) for kind in table.dtypes]]:
         found = next((cell for cell in table[name] if isinstance(cell, list | dict | set | np.ndarray)), None)
         if found is not None:
             what = "tables" if isinstance(found, dict) else "lists"
@@ -177,43 +264,52 @@ _INTEGER = re.compile(r"0|-?[1-9]\d{0,18}", re.ASCII)  # as Python writes it
 _YES_NO = {text: value for value in (True, False) for text in (str(value), str(value).upper(), str(value).lower())}
 
 
-def _written_labels(y: "pd.Series", where: str) -> np.ndarray:
+def _written_labels(y: "pd.Series", where: str, hint: str = "") -> np.ndarray:
     """Labels of a text file: integers and booleans where Python writes them just so, else the text of the cell."""
-    y = y.astype(object)
-    spelled = y.unique().tolist()
-    stripped = {cell: cell.strip() for cell in spelled}
-    if all(cell in _YES_NO for cell in stripped.values()):
-        values: dict[str, Any] = {cell: _YES_NO[text] for cell, text in stripped.items()}
-    elif all(_NUMBER.fullmatch(cell) or _INFINITY.fullmatch(cell) for cell in stripped.values()):
-        if any(_INFINITY.fullmatch(cell) for cell in stripped.values()):
+    import pandas as pd
+
+    codes, found = pd.factorize(y)
+    spelled = np.asarray(found, object).tolist()
+    stripped = [cell.strip() for cell in spelled]
+    if all(cell in _YES_NO for cell in stripped):
+        values: list[Any] = [_YES_NO[cell] for cell in stripped]
+    elif all(_NUMBER.fullmatch(cell) or _INFINITY.fullmatch(cell) for cell in stripped):
+        if any(_INFINITY.fullmatch(cell) for cell in stripped):
             raise TableError(f"{where} holds infinity; leave the cell empty if its value is unknown.")
         try:
-            values = {cell: Decimal(text) for cell, text in stripped.items()}
-            fractions = [cell for cell in spelled if values[cell] != values[cell].to_integral_value()]
+            values = [Decimal(cell) for cell in stripped]
+            fractions = [cell for cell, v in zip(spelled, values, strict=True) if v != v.to_integral_value()]
         except InvalidOperation:  # an exponent of twenty digits
-            return y.to_numpy(object)
+            return np.array(spelled, object)[codes]
         if fractions:
-            raise TableError(f"{where} holds measurements such as {fractions[0]}, not classes; bin it or name another.")
+            raise _measurements(where, fractions[0], hint)
     else:
-        return y.to_numpy(object)
+        return np.array(spelled, object)[codes]
     first: dict[Any, str] = {}
-    for cell, value in values.items():
-        other = first.setdefault(value, stripped[cell])
-        if other != stripped[cell]:
+    for cell, value in zip(stripped, values, strict=True):
+        other = first.setdefault(value, cell)
+        if other != cell:
             raise TableError(
-                f"{where} writes one value in two ways, {other!r} and {stripped[cell]!r}; write it one way, or add a "
+                f"{where} writes one value in two ways, {other!r} and {cell!r}; write it one way, or add a "
                 "letter if they are two classes."
             )
-    y = y.map(stripped)
-    if {*stripped.values()} <= {"True", "False"}:
-        return (y == "True").to_numpy(bool)
+    if {*stripped} <= {"True", "False"}:
+        return np.array([cell == "True" for cell in stripped])[codes]
     limits = np.iinfo(np.int64)
-    if all(_INTEGER.fullmatch(one) and limits.min <= int(one) <= limits.max for one in stripped.values()):
-        return np.array([int(one) for one in y], np.int64)
-    return y.to_numpy(object)
+    if all(_INTEGER.fullmatch(one) and limits.min <= int(one) <= limits.max for one in stripped):
+        return np.array([int(one) for one in stripped], np.int64)[codes]
+    return np.array(stripped, object)[codes]
 
 
-def _typed_labels(y: "pd.Series", where: str) -> np.ndarray:
+def _measurements(where: str, example: Any, hint: str) -> TableError:
+    """What is wrong with a target of real numbers."""
+    return TableError(
+        f"{where} holds measurements such as {example}, not classes; bin it or name another"
+        f"{(hint and f' -{hint}?') or '.'}"
+    )
+
+
+def _typed_labels(y: "pd.Series", where: str, hint: str = "") -> np.ndarray:
     """Labels of a file that knows types: integers, booleans and text as they are, all else as text."""
     import pandas as pd
 
@@ -226,104 +322,29 @@ def _typed_labels(y: "pd.Series", where: str) -> np.ndarray:
     if kind == "f":
         values = y.to_numpy(float)
         if fractions := values[values % 1 != 0].tolist():
-            raise TableError(f"{where} holds measurements such as {fractions[0]}, not classes; bin it or name another.")
+            raise _measurements(where, fractions[0], hint)
         # whole numbers that became floats beside a missing cell; above 2^53 not every integer is a float
         return values.astype(np.int64) if abs(values).max() <= 2**53 else y.map(repr).to_numpy(object)
     if kind in "iub":
         return y.to_numpy(y.dtype.numpy_dtype if isinstance(y.dtype, pd.api.extensions.ExtensionDtype) else None)
-    return y.to_numpy(object) if all(isinstance(cell, str) for cell in y) else y.astype(str).to_numpy(object)
+    cells = y.to_numpy(object)
+    return cells if set(map(type, cells)) == {str} else y.astype(str).to_numpy(object)
 
 
-_PARQUET = (".parquet", ".pq")
-
-
-def _read(path: Path, text: Iterable[str] = ()) -> "pd.DataFrame":
+def _read(path: Path, text: Iterable[str], given: Mapping[str, Any]) -> "tuple[pd.DataFrame, str | None]":
+    """A user's file, and the decimal separator that it shows."""
     if path.is_dir():
         raise TableError(f"{path} is a folder; name a CSV, TSV or Parquet file.")
     if not path.exists():
         raise TableError(f"there is no file {path}; check the path, or take one of {', '.join(NAMES)}.")
-    frame = _read_parquet(path) if path.suffix in _PARQUET else _read_text(path, set(text))
+    if path.suffix in PARQUET:
+        frame, clear = read_parquet(path), None
+    else:
+        file = TextFile(path, text, **given)
+        frame, clear = file.frame(), file.clear
     if frame.empty:
         raise TableError(f"{path} has no rows below the header; add the examples to learn from.")
-    return frame
-
-
-def _read_text(path: Path, as_text: set[str]) -> "pd.DataFrame":
-    import pandas as pd
-
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise TableError(f"{path} cannot be read ({error.strerror}).") from error
-    except UnicodeDecodeError as error:
-        raise TableError(
-            f"{path} is not text in UTF-8 (byte {error.start} is in no character); save it as CSV in UTF-8, or Parquet."
-        ) from error
-    if not text.strip():
-        raise TableError(f"{path} is empty; a header and rows are needed.")
-    delimiter = max(",;\t|", key=text.lstrip().partition("\n")[0].count)  # the header decides: cells may hold commas
-    try:
-        rows = (row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row)
-        header, first = [name.strip() for name in next(rows)], next(rows, [])
-        names = pd.read_csv(io.StringIO(text), sep=delimiter, skipinitialspace=True, nrows=0).columns
-        types = {name: str for name in names if name.strip() in as_text}
-        # in one go: in pieces, a column could hold numbers in one and text in the next
-        frame = pd.read_csv(io.StringIO(text), sep=delimiter, skipinitialspace=True, dtype=types, low_memory=False)
-        for name in [name for name in frame if _is_rounded(frame[name])]:
-            column = {"usecols": [name], "dtype": {name: str}}
-            written = pd.read_csv(io.StringIO(text), sep=delimiter, skipinitialspace=True, **column)[name].str.strip()
-            if written.dropna().str.fullmatch(r"[+-]?\d+").all():  # else the file has floats, too
-                frame[name] = pd.array([int(cell) if cell == cell else None for cell in written], dtype="Int64")
-        frame = frame.rename(columns=str.strip)
-    except (csv.Error, ValueError) as error:
-        found = str(error).strip().removeprefix("Error tokenizing data. C error: ")
-        raise TableError(f"{path} is not a table ({found}); every row needs the cells of the header.") from error
-    if len(first) > len(header):  # pandas would take the surplus for row names
-        raise TableError(
-            f"{path} has {len(header)} cells in the header and {len(first)} in the first row; name them all."
-        )
-    if doubled := sorted({name for name in header if header.count(name) > 1}):
-        raise TableError(f"{path} has more than one column named {_listed(doubled)}; give each a name of its own.")
-    return frame
-
-
-def _is_rounded(cells: "pd.Series") -> bool:
-    """Whether whole numbers became floats beside a missing cell, although floats do not hold all of them."""
-    if cells.dtype.kind != "f" or cells.notna().all():
-        return False
-    known = cells.dropna().to_numpy()
-    return bool(known.size and (known % 1 == 0).all() and 2**53 <= abs(known).max() < 2**63)
-
-
-def _read_parquet(path: Path) -> "pd.DataFrame":
-    import pandas as pd
-
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise TableError(
-            f"{path} is a Parquet file and pyarrow is not installed; `pip install pyarrow`, or save it as CSV."
-        ) from error
-    exact = {getattr(pyarrow, name.lower())(): getattr(pd, f"{name}Dtype")() for name in ("Int64", "UInt64")}
-    try:
-        named = parquet.read_schema(path).names
-        if doubled := sorted({name for name in named if named.count(name) > 1}):
-            raise TableError(f"{path} has more than one column named {_listed(doubled)}; give each a name of its own.")
-        frame = parquet.read_table(path).to_pandas(types_mapper=exact.get)
-    except TableError:
-        raise
-    except Exception as error:  # of pyarrow, or of what it makes of damaged metadata
-        raise TableError(f"{path} is not a Parquet file that can be read; save it again, or as CSV.") from error
-    frame.columns = pd.Index([str(name) for name in frame.columns], dtype=object)  # as the file names them
-    plain = {}
-    for name in frame.columns[[isinstance(kind, (pd.Int64Dtype, pd.UInt64Dtype)) for kind in frame.dtypes]]:
-        cells = frame[name]
-        if cells.notna().all():
-            plain[name] = cells.astype(cells.dtype.numpy_dtype)
-        elif cells.dropna().between(-(2**53), 2**53).all():  # as pandas reads them
-            plain[name] = cells.astype(float)
-    return frame.assign(**plain)
+    return frame, clear
 
 
 def _shipped(target: str, source: str) -> Callable[[str], Dataset]:
@@ -366,9 +387,3 @@ def _suggestion(name: str, names: Iterable[str]) -> str:
     by_lower = {known.lower(): known for known in names}
     close = difflib.get_close_matches(name.lower(), by_lower, 1)
     return f"; the closest is {by_lower[close[0]]!r}" if close else ""
-
-
-def _listed(names: Iterable[str], most: int = 8) -> str:
-    """The names in quotes, the first few of many."""
-    quoted = [repr(name) for name in names]
-    return ", ".join(quoted[:most]) + (f" and {len(quoted) - most} more" if len(quoted) > most else "")

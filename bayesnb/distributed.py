@@ -6,7 +6,7 @@ does the work is Dask's affair: the one that is active.
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from ._dask_chunks import add_in_tree, aligned_chunks, chunk_sizes
 from .analysis.calibration import CalibratedClassifierLOO
 from .core.arrays import Scalar
 from .core.random import generator
@@ -26,8 +27,6 @@ from .estimators._input import check_decay
 from .estimators._state import reads_one_state
 from .statistics import Moments
 from .streaming import united_labels
-
-_ARITY = 8  # statistics added at a time
 
 
 class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -51,6 +50,17 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     What an estimator reads off its rows before it counts has to be the same in all chunks: list the parts of a
     `MixedNB` whose "auto" may see a column of zeros and ones in one chunk and other numbers in the next.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from bayesnb import DistributedNB, GaussianNB
+    >>> X = da.from_array(np.array([[0.0], [1.0], [5.0], [6.0]]), chunks=(2, 1))
+    >>> y = da.from_array(np.array([0, 0, 1, 1]), chunks=2)
+    >>> nb = DistributedNB(GaussianNB()).fit(X, y)
+    >>> nb.predict(X).compute()
+    array([0, 0, 1, 1])
     """
 
     estimator_: Any
@@ -94,7 +104,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         estimator = clone(self.estimator)
         estimator._check_parameters()
         nb = DistributedNB(estimator.estimator)._learnt(X, y, sample_weight, classes)
-        pieces = list(zip(*_pieces(X, y=y, sample_weight=sample_weight), strict=True))
+        pieces = list(zip(*aligned_chunks(X, y=y, sample_weight=sample_weight), strict=True))
         sizes = dask.compute(*(dask.delayed(len)(labels) for _, labels, _ in pieces))
         share = min(1.0, estimator.max_rows / max(1, sum(sizes)))
         chosen = [
@@ -134,7 +144,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         if y is None:
             raise ValueError("`y` is None; labels are needed")
-        rows, labels, weights = _pieces(X, y=y, sample_weight=sample_weight)
+        rows, labels, weights = aligned_chunks(X, y=y, sample_weight=sample_weight)
         if classes is None:
             found = dask.compute(*(dask.delayed(_labels_of)(piece) for piece in labels))
         else:
@@ -142,7 +152,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         classes = united_labels(part for part in found if part is not None)
         estimator = dask.delayed(clone(self.estimator), traverse=False)
         parts = zip(rows, labels, weights, strict=True)
-        total = _tree(_merged, [dask.delayed(_statistics)(estimator, classes, *piece) for piece in parts])
+        total = add_in_tree(_merged, [dask.delayed(_statistics)(estimator, classes, *piece) for piece in parts])
         if total is None:
             raise ValueError("`X` has no rows; at least one is needed")
         return copy.copy(total)._set_statistics(total.statistics_)
@@ -189,10 +199,10 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         import dask.array as da
 
         check_is_fitted(self, "estimator_")
-        (rows,) = _pieces(X)
+        (rows,) = aligned_chunks(X)
         estimator = dask.delayed(self.estimator_, traverse=False)
         tables = (dask.delayed(_said)(estimator, method, piece, shape, dtype, settings or {}) for piece in rows)
-        sizes = _sizes(X)
+        sizes = chunk_sizes(X)
         return da.concatenate(
             [da.from_delayed(table, (n, *shape), dtype) for n, table in zip(sizes, tables, strict=True)],
             allow_unknown_chunksizes=True,
@@ -205,8 +215,8 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         check_is_fitted(self, "estimator_")
         estimator = dask.delayed(self.estimator_, traverse=False)
-        parts = zip(*_pieces(X, y=y, sample_weight=sample_weight), strict=True)
-        hits, weight = _tree(_sum, [dask.delayed(_hits)(estimator, *piece) for piece in parts])
+        parts = zip(*aligned_chunks(X, y=y, sample_weight=sample_weight), strict=True)
+        hits, weight = add_in_tree(_sum, [dask.delayed(_hits)(estimator, *piece) for piece in parts])
         if not weight:
             raise ValueError("`X` has no rows with weight; at least one is needed")
         return float(hits / weight)
@@ -240,12 +250,12 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         check_is_fitted(self, "estimator_")
         estimator = dask.delayed(self.estimator_, traverse=False)
-        parts = list(zip(*_pieces(X, y=y, sample_weight=sample_weight), strict=True))
-        terms = _tree(_sum, [dask.delayed(_loo_terms)(estimator, *piece, prior) for piece in parts])
+        parts = list(zip(*aligned_chunks(X, y=y, sample_weight=sample_weight), strict=True))
+        terms = add_in_tree(_sum, [dask.delayed(_loo_terms)(estimator, *piece, prior) for piece in parts])
         if terms is None:
             raise ValueError("`X` has no rows; at least one is needed")
         tables = (dask.delayed(_loo_table)(estimator, *piece, prior) for piece in parts)
-        shapes = [(n, len(self.classes_)) for n in _sizes(X)]
+        shapes = [(n, len(self.classes_)) for n in chunk_sizes(X)]
         log_joint = da.concatenate(
             [da.from_delayed(table, shape, float) for table, shape in zip(tables, shapes, strict=True)],
             allow_unknown_chunksizes=True,
@@ -267,6 +277,17 @@ class DistributedLoo:
     elpd_joint, se_joint, p_loo_joint : the same of log p(x_i, y_i | D₋ᵢ)
     accuracy, log_loss : weighted share of rows that all others classify correctly; −elpd for each unit of weight
     log_joint : Dask array (n, c) of log p(x_i, y = c | D₋ᵢ), nats
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from bayesnb import DistributedNB, GaussianNB
+    >>> X = da.from_array(np.array([[0.0], [1.0], [5.0], [6.0]]), chunks=(2, 1))
+    >>> y = da.from_array(np.array([0, 0, 1, 1]), chunks=2)
+    >>> loo = DistributedNB(GaussianNB()).fit(X, y).loo(X, y)
+    >>> loo.accuracy
+    1.0
     """
 
     elpd: float
@@ -359,66 +380,3 @@ def _loo_terms(estimator: AbstractNB, X: Any, y: Any, weights: Any, prior: str) 
 def _loo_table(estimator: AbstractNB, X: Any, y: Any, weights: Any, prior: str) -> np.ndarray:
     shape = 0, len(estimator.classes_)
     return estimator.loo(X, y, weights, prior=prior).log_joint if X.shape[0] else np.empty(shape)
-
-
-# --- how rows are cut -----------------------------------------------------------------------------------------------
-
-
-def _tree(add: Callable[[list[Any]], Any], parts: list[Any]) -> Any:
-    """All parts added, some at a time, where they are; the order, and so the last bit, is always the same."""
-    import dask
-
-    while len(parts) > 1:
-        parts = [dask.delayed(add)(parts[at : at + _ARITY]) for at in range(0, len(parts), _ARITY)]
-    return dask.compute(parts[0])[0]
-
-
-def _sizes(X: Any) -> tuple[int | float, ...]:
-    """Number of rows of each chunk, NaN where it is not known."""
-    return X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * X.npartitions
-
-
-def _each(collection: Any) -> list[Any]:
-    """The chunks of an array or data frame, delayed."""
-    chunks = collection.to_delayed()
-    chunks = list(getattr(chunks, "flat", chunks))
-    if len(chunks) != collection.npartitions:  # Dask joins small pieces of a file of which few columns are read
-        chunks = list(collection.to_delayed(optimize_graph=False))
-    return chunks
-
-
-def _pieces(X: Any, **beside: Any) -> list[list[Any]]:
-    """The chunks of X, each with all its columns, and those of what goes beside it, one by one; None for None."""
-    import dask
-    import dask.array as da
-
-    if not dask.is_dask_collection(X) or not hasattr(X, "to_delayed"):
-        raise ValueError(f"`X` is a {type(X).__name__}; give a Dask array or data frame, or use the estimator itself")
-    sizes = _sizes(X)
-    if isinstance(X, da.Array):
-        if X.ndim != 2:
-            raise ValueError(f"`X` has {X.ndim} dimensions; it needs 2, rows and columns")
-        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-    found = [_each(X)]
-    for name, column in beside.items():
-        if column is None:
-            found.append([None] * len(sizes))
-            continue
-        if not dask.is_dask_collection(column):
-            column = da.from_array(np.asarray(column), chunks=-1)
-        if (
-            isinstance(column, da.Array)
-            and column.chunks[0] != sizes
-            and not np.isnan([*sizes, *column.chunks[0]]).any()
-        ):
-            if column.shape[0] != sum(sizes):
-                raise ValueError(f"`{name}` has {column.shape[0]} rows, `X` {sum(sizes)}")
-            column = column.rechunk({0: sizes})
-        pieces = _each(column)
-        if len(pieces) != len(sizes):
-            raise ValueError(
-                f"`{name}` has {len(pieces)} chunks, `X` {len(sizes)}, and not all lengths are known; "
-                "cut both alike, or find the lengths with `compute_chunk_sizes()`"
-            )
-        found.append(pieces)
-    return found

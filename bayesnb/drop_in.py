@@ -39,7 +39,8 @@ from .estimators._input import refuse
 from .estimators._state import BLOCK, reads_one_state
 from .families.classes import AbstractClasses, FixedClasses
 from .naive_bayes import CLASS, Parameters, Rows, Statistics, by_rows
-from .statistics import Counts, Moments, by_class, with_sums
+from .statistics import Counts, Moments, with_sums
+from .sums.by_class import by_class
 from .sums.gaussian import log_normal_sum
 from .sums.rows import contract
 

@@ -17,19 +17,25 @@ from .base import AbstractConjugate
 from .core.arrays import Array, Float, Real, Sparse, Theta
 from .core.exact import ExactSum, moment_sums, sums_of_cells, total_sums
 from .core.special import namespace
-from .statistics import Moments, Totals, by_class, class_totals
+from .statistics import Moments, Totals
+from .sums.by_class import by_class, class_totals
+from .sums.long_counts import where_long, with_long_cells
 from .sums.rows import (
     as_counts,
+    contract,
     downdate,
     is_missing_free,
     leave_one_out_table,
     made_dense,
     map_cells,
+    row_totals,
     sum_over_cells,
     sum_over_features,
 )
 
 __all__ = ["AbstractIndependent", "Cell", "downdate"]
+
+_POWERS: dict[int, Callable[[Array], Array]] = {2: lambda x: x * x, 3: lambda x: x * x * x}
 
 
 class Cell(NamedTuple):
@@ -68,6 +74,12 @@ class AbstractIndependent(AbstractConjugate):
     cell_moments: Callable[..., tuple[Array, Array]]
     """Mean and variance over θ of log p(x | θ) of a cell: `cell_moments(x, *fields)`."""
 
+    long_predictive: ClassVar[Callable[..., Array] | None] = None
+    """`cell_predictive` of cells with so many events that it would lose digits; None where it loses none."""
+
+    long_cumulants: ClassVar[Callable[..., tuple[Array, Array, Array]] | None] = None
+    """Mean, variance and third cumulant over θ of log p(x | θ) of such cells: `long_cumulants(x, *fields)`."""
+
     @abc.abstractmethod
     def updated(self, *args: Any, **kwargs: Any) -> tuple[Array, ...]:
         """The fields after data: `updated(stats, *fields)`.
@@ -93,6 +105,13 @@ class AbstractIndependent(AbstractConjugate):
         """Third cumulant over θ of log p(x | θ): `cell_third(x, *fields)`; None where intervals come from draws."""
         return None
 
+    def cumulant(self, order: int, *fields: Array) -> tuple[Array | int, ...] | None:
+        """Coefficients of 1, x, x² … in the mean, variance or third cumulant over θ of log p(x | θ) − log h(x).
+
+        None where they are no polynomials: `cell_moments` and `cell_third` then give them cell by cell.
+        """
+        return None
+
     # --- derived ----------------------------------------------------------------------------------------------------
 
     def _arrays(self) -> tuple[Array, ...]:
@@ -104,6 +123,45 @@ class AbstractIndependent(AbstractConjugate):
 
     def _sum(self, f: Callable[..., Array], x: Any, *fields: Array) -> Float[Array, "*s n c"]:
         return sum_over_features(lambda x, *own: f(self._filled(x), *own), x, *fields)
+
+    def _predictive(self, x: Array, *fields: Array) -> Array:
+        """`cell_predictive`, and `long_predictive` of cells with many events."""
+        plain = self.cell_predictive(x, *fields)
+        long = type(self).long_predictive
+        return plain if long is None else where_long(plain, long, x, *fields)
+
+    def _with_long_cells(
+        self, plain: Callable[[Any], Array], long: Callable[..., Array] | None, x: Any
+    ) -> Float[Array, "n c"]:
+        """A table of sums over the cells of rows, cells with many events by a formula of their own."""
+        if long is None:
+            return plain(x)
+        return with_long_cells(plain, lambda cells, j: long(cells, *(field[:, j] for field in self._arrays())), x)
+
+    def _cumulant(self, order: int, x: Any) -> Float[Array, "n c"] | None:
+        """A cumulant over θ of log p(x_i | θ_c), where `cumulant` has it."""
+        if (factors := self.cumulant(order, *self._arrays())) is None:
+            return None
+        level, slope, *more = factors
+        long = type(self).long_cumulants
+
+        def plain(x: Any) -> Array:
+            table = contract(x, slope, level)
+            for k, factor in enumerate(more, 2):
+                if not isinstance(factor, int):
+                    table = table + contract(map_cells(x, _POWERS[k]), factor, 0 * factor)
+            return table + self._base_of_rows(x)[:, None] if order == 1 and self._has_base else table
+
+        return self._with_long_cells(plain, long and (lambda *cells: long(*cells)[order - 1]), x)
+
+    @property
+    def _has_base(self) -> bool:
+        """Whether some log h(x) is not 0."""
+        return self.log_base(np.ones(1)) is not None
+
+    def _base_of_rows(self, x: Any) -> Float[Array, " n"]:
+        """Σ_j log h(x_ij) over the observed cells."""
+        return row_totals(self._known(self._log_base, x))
 
     def _known(self, f: Callable[[Array], Array], x: Any, complete: bool = False) -> Any:
         """f of every cell, 0 in a missing one; `complete` says that there is none."""
@@ -119,7 +177,7 @@ class AbstractIndependent(AbstractConjugate):
         """n_cj = Σ_i r_ic, Σ_i r_ic t(x_ij) and Σ_i r_ic log h(x_ij) over the observed cells; or moments of t(x)."""
         if issubclass(self.monoid, Moments):
             return self.monoid.of(self.statistic(x), r)
-        complete, plain = is_missing_free(x), self.log_base(np.ones(1)) is None
+        complete, plain = is_missing_free(x), not self._has_base
         total = by_class(r, self._known(self.statistic, x, complete))
         log_h = 0 * total if plain else by_class(r, self._known(self._log_base, x, complete))
         if complete:
@@ -140,7 +198,7 @@ class AbstractIndependent(AbstractConjugate):
         missing = None if sparse.issparse(x) else np.isnan(x)
         cells = self._known(self.statistic, x)
         found = total_sums(cells if missing is None else np.where(missing, np.nan, cells), r)
-        if self.log_base(np.ones(1)) is not None:
+        if self._has_base:
             found["log_h"] = sums_of_cells(self._known(self._log_base, x), r)
         return found
 
@@ -153,13 +211,13 @@ class AbstractIndependent(AbstractConjugate):
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """`cell_predictive`, summed over the observed cells."""
-        return self._sum(self.cell_predictive, x, *self._arrays())
+        return self._sum(self._predictive, x, *self._arrays())
 
     def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
         """`cell_predictive` of each cell of one row, 0 where it is missing: the summands of `log_predictive`."""
         xp = namespace(x, *self._arrays())
         seen = ~xp.isnan(x)
-        return xp.where(seen, self.cell_predictive(self._filled(xp.where(seen, x, 0)), *self._arrays()), 0)
+        return xp.where(seen, self._predictive(self._filled(xp.where(seen, x, 0)), *self._arrays()), 0)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: `updated` with weight −w in the classes where the row has weight w."""
@@ -174,7 +232,7 @@ class AbstractIndependent(AbstractConjugate):
     def _log_loo(self, x: Any, r: Any) -> Float[Array, "n c"]:
         def left_out(x: Array, w: Array, *fields: Array) -> Array:
             x = self._filled(x)
-            return self.cell_predictive(x, *self._without(x, w, *fields))
+            return self._predictive(x, *self._without(x, w, *fields))
 
         def empty(w: Array, *fields: Array) -> Array:
             return left_out(np.zeros((1, 1), w.dtype), w, *fields)
@@ -196,14 +254,18 @@ class AbstractIndependent(AbstractConjugate):
         return self._sum(self.cell_likelihood, x, *(theta[name] for name in self.parameters))
 
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
-        """`cell_moments`, summed over the observed cells."""
+        """`cumulant` or `cell_moments`, summed over the observed cells."""
+        if (mean := self._cumulant(1, x)) is not None:
+            return mean, self._cumulant(2, x)
         mean, variance = (
             self._sum(lambda x, *own, k=k: self.cell_moments(x, *own)[k], x, *self._arrays()) for k in (0, 1)
         )
         return mean, variance
 
     def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"] | None:
-        """`cell_third`, summed over the observed cells; None where there is none."""
+        """`cumulant` or `cell_third`, summed over the observed cells; None where there is none."""
+        if (third := self._cumulant(3, x)) is not None:
+            return third
         fields = self._arrays()
         if self.cell_third(namespace(*fields).ones_like(fields[0]), *fields) is None:
             return None

@@ -7,6 +7,7 @@ mapping from block name to that block's columns.
 """
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -113,6 +114,17 @@ class NaiveBayes:
     ------
     classes   prior of the labels: Dirichlet or fixed
     blocks    conjugate blocks by name; every block has the classes along its first axis
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb import NaiveBayes, families
+    >>> ones = np.ones((2, 1))  # for two classes and one feature
+    >>> prior = NaiveBayes(families.DirichletClasses(np.ones(2)), {"x": families.BetaBernoulli(ones, ones)})
+    >>> rows, labels = {"x": np.array([[1.0], [0.0], [0.0]])}, np.eye(2)[[0, 1, 1]]
+    >>> posterior = prior.update(prior.suffstats(rows, labels))
+    >>> np.exp(posterior.log_joint({"x": np.array([[1.0]])})).round(3)  # p(x, y)
+    array([[0.267, 0.15 ]])
     """
 
     classes: AbstractClasses
@@ -166,7 +178,7 @@ class NaiveBayes:
         blocks = {name: with_bounds(one, rows, whole and name not in fractional) for name, one in stats.blocks.items()}
         return Statistics(stats.n, blocks, sums_of_weights(class_totals, r, stats.n.shape))
 
-    @property
+    @functools.cached_property
     def min_chunk_cells(self) -> int:
         """Cells of X that are worth a pass over all parameters: adding statistics up, taking logarithms."""
         return 2 * sum(leaf.size for leaf in leaves(self))
@@ -313,7 +325,8 @@ class NaiveBayes:
     ) -> Float[Array, "p n c"]:
         def tables(part: slice) -> Array:
             with np.errstate(over="ignore"):
-                return np.stack([sum(of_block(name, part) for name in names) for names in parts])
+                found = [functools.reduce(operator.add, (of_block(k, part) for k in names)) for names in parts]
+            return found[0][None] if len(found) == 1 else np.stack(found)
 
         return by_rows(tables, rows, self.min_chunk_cells)
 
@@ -530,14 +543,16 @@ def _cut(x: Any, part: slice, like: Array | Sparse, kept: frozenset[str] = froze
 def row_slices(rows: Rows, least: int = 0) -> list[slice]:
     """Slices of rows that keep every block's part within the working size, at least `least`; JAX arrays stay whole.
 
-    There are two where half of the rows is work enough for a core and nothing else is done beside it.
+    Where nothing else is done beside it, their number is even and they are of one length, which keeps two cores at
+    work; there are two as soon as half of the rows is work enough for a core.
     """
     if namespace(*rows.values()) is not np:
         return [slice(None)]
     n = next(iter(rows.values())).shape[0]
     width = max(-(-x.nnz // max(n, 1)) if sparse.issparse(x) else x.shape[1] for x in rows.values())
     parts = slices(n, width, max(_CELLS, least), 1024)
-    if len(parts) == n_sibling_tasks() == 1 and n * width >= 2 * max(_HALF, least):
-        half = 1024 * -(-n // 2048)
-        return [slice(0, half), slice(half, 2 * half)]
-    return parts
+    if n_sibling_tasks() > 1 or (len(parts) == 1 and n * width < 2 * max(_HALF, least)):
+        return parts
+    pairs = max(math.ceil(n / parts[0].stop / 2 - 0.25), 1)  # a few more rows a slice rather than a slice of few rows
+    step = 1024 * -(-n // (2048 * pairs))
+    return [slice(at, at + step) for at in range(0, n, step)]

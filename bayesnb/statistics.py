@@ -9,94 +9,34 @@ sums of its rows (`sums`), from which `from_sums` makes the statistics of the ro
 to be summed exactly come with a bound on their rounding. Statistics without `sums` add and subtract in floats.
 """
 
-import itertools
 import operator
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
-from .core.arrays import Array, Float, Int, Real, Scalar, Shaped, Sparse, Value
-from .core.exact import EPS, ExactSum, Sums, add_up, is_whole, product
+from .core.arrays import Array, Float, Real, Scalar, Sparse
+from .core.exact import EPS, ExactSum, Sums, is_whole, product
 from .core.pytrees import leaves, pytree
 from .core.special import LOG_2PI, namespace
-from .loops import contiguous, worth
+from .sums.by_class import class_totals as class_totals
+from .sums.by_class import one_hot as one_hot
+from .sums.by_class import rounding, whole_cells
+from .sums.moments import moments_by_class, scatter_by_class
+from .sums.sample import Sample as Sample
 
 _EXACT = 1 << 16  # cells that are summed exactly, which takes twenty times as long
 _FAR = 1e3  # spreads between a mean and 0, from where on its rounding is worth avoiding
 
 
-def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndarray, " n"] | None = None) -> Sparse:
-    """Weights r (n, c) of labels 0 … c−1, as a sparse matrix with one entry a row.
-
-    r_ic = w_i [y_i = c]; w_i = 1 unless given.
-    """
-    n = len(y)
-    data = np.ones(n) if weights is None else np.asarray(weights, float)
-    index = np.int32 if n < 1 << 31 else np.int64
-    return sparse.csr_array((data, y.astype(index), np.arange(n + 1, dtype=index)), shape=(n, n_classes))
-
-
-def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
-    """rᵀ · table as a dense array: the sum of the rows of a table in each class, (c, …)."""
-    if namespace(r, table) is np and table.ndim == 2 and worth(8 * table.size) and is_one_hot(r):
-        from .loops import counts
-
-        total = np.zeros((r.shape[1], table.shape[1]))
-        if sparse.issparse(table):
-            x = table.tocsr()
-            counts.stored_by_class(x.indptr, x.indices, contiguous(x.data), r.indices, r.data, total)
-        else:
-            counts.by_class(contiguous(table), r.indices, r.data, total)
-        return total
-    return add_up(r, table)
-
-
-def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[np.ndarray, "c d k"] | None:
-    """Σ_i r_ic [x_ij = k] of many dense rows with one class each, where a loop serves; other codes are missing."""
-    if namespace(r, x) is not np or sparse.issparse(x) or not (worth(8 * x.size) and is_one_hot(r)):
-        return None
-    from .loops.counts import levels_by_class as loop
-
-    total = np.zeros((r.shape[1], x.shape[1], levels))
-    loop(contiguous(x), r.indices, r.data, total)
-    return total
-
-
-def is_one_hot(r: Array | Sparse) -> bool:
-    """Whether each row has one class, in weights as `one_hot` makes them."""
-    return sparse.issparse(r) and r.format == "csr" and np.array_equal(np.diff(r.indptr), np.ones(r.shape[0]))
-
-
-def class_totals(r: Array | Sparse) -> Array:
-    """N_c = Σ_i r_ic: the weight of each class."""
-    if not sparse.issparse(r):
-        return r.sum(axis=0)
-    r = r.tocsr()
-    return np.bincount(r.indices, r.data, r.shape[1]).astype(r.dtype)  # whole numbers where there are no rows
-
-
-def subtract_weight(total: Value, part: Array) -> Array:
-    """What is left of a weight without a part of it: exactly 0 where the difference is no more than rounding."""
-    left = total - part
-    return namespace(left).where(left > _rounding(left) * total, left, 0)
-
-
-def _rounding(n: Array) -> float:
-    """The share of a weight that is taken for rounding, in the precision at hand."""
-    return 1e-12 if n.dtype == np.float64 else 1e-5
-
-
 def _both(op: Callable[[Sums, Sums], Sums], one: Sums | None, other: Sums | None) -> Sums | None:
     """Exact sums of the result, where both sides have them and they are not too large."""
-    if one is None or other is None:
-        return None
-    try:
-        return op(one, other)
-    except OverflowError:
-        return None
+    with suppress(OverflowError):
+        return None if one is None or other is None else op(one, other)
+    return None
 
 
 class _Additive:
@@ -234,8 +174,11 @@ class _Centred:
     @property
     def is_far(self) -> bool:
         """Whether some mean lies so far out, in units of its spread, that rounding it shows; known exactly as a sum."""
-        if self.sums is None or self.sums.error:
-            return False
+        return self.sums is not None and not self.sums.error and self.lies_far_out
+
+    @property
+    def lies_far_out(self) -> bool:
+        """Whether some mean is more than a thousand spreads from 0."""
         weight = _along(self.n, self.mean)
         return bool((weight * self.mean**2 > _FAR**2 * self._own(self.ss)).any())
 
@@ -304,13 +247,13 @@ class _Centred:
         """Weights that cancel to rounding leave exact zeros."""
         xp = namespace(self.n, other.n)
         n = self.n - other.n
-        rounding = _rounding(self.n) * self.n
-        left = n > rounding
+        noise = rounding(self.n) * self.n
+        left = n > noise
         share = other.n / xp.where(left, n, 1)
         delta = self.mean - other.mean
         mean = self.mean + delta * _along(share, delta)
         ss = self.ss - other.ss - _along(self.n * share, self.ss) * self._square(delta)
-        keep_negative = n < -rounding  # rows that were never there: the caller must be able to see it
+        keep_negative = n < -noise  # rows that were never there: the caller must be able to see it
         return type(self)(
             xp.where(left | keep_negative, n, 0),
             xp.where(_along(left, mean), mean, 0),
@@ -345,69 +288,13 @@ class Moments(_Centred):
 
     @classmethod
     def of(cls, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Self:
-        """Moments of rows x (NaN = missing) under weights r, in two passes and one correction of each.
+        """Moments of rows x (NaN = missing) under weights r, class by class: in two passes and one correction of each.
 
         The second pass is about the first mean, and what is left of the mean there corrects both moments, which makes
         the result insensitive to a large common offset. Of sparse rows, which have no missing cells, only the stored
         cells are gone through; the empty ones are merged by Chan's rule.
         """
-        if sparse.issparse(x):
-            return cls._of_sparse(x, r)
-        xp = namespace(x, r)
-        if is_one_hot(r):
-            if xp is not np or not worth(8 * x.size):
-                return cls._of_labelled(x, r)
-            from .loops.moments import moments
-
-            return cls(*moments(contiguous(x), r.indices, r.data, r.shape[1]))
-        seen = ~xp.isnan(x)
-        n = by_class(r, seen.astype(x.dtype))
-        safe = xp.where(n > 0, n, 1)
-        mean = by_class(r, xp.where(seen, x, 0)) / safe
-        weights = xp.asarray(r.toarray() if sparse.issparse(r) else r)
-        rest = [xp.where(seen, x - m, 0) for m in mean]
-        shift = xp.stack([w @ z for w, z in zip(weights.T, rest, strict=True)]) / safe
-        ss = xp.stack([w @ (z * z) for w, z in zip(weights.T, rest, strict=True)])
-        return cls(n, mean + shift, xp.maximum(ss - n * shift * shift, 0))
-
-    @classmethod
-    def _of_labelled(cls, x: np.ndarray, r: Sparse) -> Self:
-        """The same of rows with one class each, whatever the number of classes; NaN in a sum tells of missing cells."""
-        by_class, seen = r.T, None
-        total = by_class @ x
-        n = np.broadcast_to(class_totals(r)[:, None], total.shape)
-        if np.isnan(total).any():
-            seen = ~np.isnan(x)
-            n, total = by_class @ seen.astype(x.dtype), by_class @ np.where(seen, x, 0)
-        safe = np.where(n > 0, n, 1)
-        mean = total / safe
-        rest = mean[r.indices]
-        np.subtract(x, rest, out=rest)
-        if seen is not None:
-            rest[~seen] = 0
-        shift = by_class @ rest / safe
-        ss = by_class @ np.square(rest, out=rest)
-        return cls(n, mean + shift, np.maximum(ss - n * shift * shift, 0))
-
-    @classmethod
-    def _of_sparse(cls, x: Sparse, r: Float[Array, "n c"] | Sparse) -> Self:
-        x, r = sparse.csr_array(x), sparse.csc_array(r)
-        d = x.shape[1]
-        classes = []
-        for start, end in itertools.pairwise(r.indptr):  # class by class
-            w, cells = r.data[start:end], x[r.indices[start:end]]
-            weight, column = np.repeat(w, np.diff(cells.indptr)), cells.indices
-            n = np.bincount(column, weight, d)
-            safe = np.where(n > 0, n, 1)
-            mean = np.bincount(column, weight * cells.data, d) / safe
-            rest = cells.data - mean[column]
-            shift = np.bincount(column, weight * rest, d) / safe
-            ss = np.bincount(column, weight * rest * rest, d) - n * shift * shift
-            full = np.bincount(column, minlength=d) == len(w)  # where nothing is empty, no rounding may seem to be
-            classes.append((n, mean + shift, np.maximum(ss, 0), np.where(full, 0, subtract_weight(w.sum(), n))))
-        dtype = np.result_type(x.dtype, r.dtype)
-        n, mean, ss, empty = (np.stack(leaf).astype(dtype) for leaf in zip(*classes, strict=True))
-        return cls(n, mean, ss) + cls(empty, 0 * mean, 0 * ss)
+        return cls(*moments_by_class(x, r))
 
     @property
     def log_h(self) -> Float[Array, "c d"]:
@@ -458,22 +345,7 @@ class Scatter(_Centred):
     @classmethod
     def of(cls, x: Float[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Self:
         """Scatter of complete rows x under weights r, in two passes as in `Moments.of`."""
-        xp = namespace(x, r)
-        n = class_totals(r)
-        safe = xp.where(n > 0, n, 1)
-        mean = by_class(r, x) / safe[:, None]
-        shift, ss = [], []
-        for k, centre in enumerate(mean):
-            if sparse.issparse(r):
-                column = r[:, [k]].tocoo()  # the rows of this class
-                weight, rest = column.data, x[column.coords[0]] - centre
-            else:
-                weight, rest = r[:, k], x - centre
-            shift.append(weight @ rest)
-            ss.append(rest.T @ (weight[:, None] * rest))
-        drift = xp.stack(shift) / safe[:, None]
-        squares = xp.stack(ss) - n[:, None, None] * drift[:, :, None] * drift[:, None, :]
-        return cls(n, mean + drift, (squares + squares.swapaxes(-1, -2)) / 2)
+        return cls(*scatter_by_class(x, r))
 
     @property
     def log_h(self) -> Float[Array, " c"]:
@@ -527,131 +399,4 @@ def sums_whole_cells(stats: Any, x: Any) -> bool:
     """Whether the fields that are sums of cells are sums of integers; moments have none but their weights."""
     if not isinstance(stats, Counts | Totals) or x.dtype.kind in "biu":
         return True
-    cells = x.data if sparse.issparse(x) else x
-    if not worth(8 * cells.size):
-        return is_whole(x)
-    from .loops.counts import is_whole as loop
-
-    return bool(loop(contiguous(cells).ravel()))
-
-
-@pytree
-@dataclass(frozen=True)
-class Sample:
-    """The observed cells themselves: the distinct values of every class and feature, and their weights.
-
-    Fields
-    ------
-    value : (c, d, m)   distinct values in ascending order, unit of the feature; NaN behind the last one
-    weight : (c, d, m)  Σ_i r_ic [x_ij = value]; 0 behind the last value
-
-    Features are independent given the class, so the cells of a class and feature are all that matters of the rows, and
-    a value that comes twice is stored once, with twice the weight. The order makes the form canonical: + commutes
-    exactly. On the host m is the largest number of distinct values of any class and feature; under a JAX trace, where
-    shapes may not depend on values, it is the number of rows.
-    """
-
-    value: Float[Array, "c d m"]
-    weight: Float[Array, "c d m"]
-
-    @classmethod
-    def of(cls, x: Shaped[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Self:
-        """Cells of rows x (NaN = missing) under weights r."""
-        if namespace(x, r) is not np:
-            import jax.numpy as jnp
-
-            (n, d), c = x.shape, r.shape[1]
-            wide = (jnp.broadcast_to(leaf, (c, d, n)) for leaf in (x.T.astype(r.dtype), r.T[:, None, :]))
-            return cls(*_canonical(*wide))
-        dtype = np.result_type(x.dtype, r.dtype)
-        entries = sparse.coo_array(r)
-        rows, classes = entries.coords
-        found = []
-        for column in x.T:
-            seen = ~np.isnan(column)
-            levels, place = np.unique(column[seen] + 0.0, return_inverse=True)  # −0 becomes 0
-            index = np.zeros(len(column), int)
-            index[seen] = place
-            here = seen[rows]
-            at = classes[here] * len(levels) + index[rows[here]]
-            total = np.bincount(at, entries.data[here], r.shape[1] * len(levels)).reshape(r.shape[1], len(levels))
-            found.append([(levels[w != 0], w[w != 0]) for w in total])
-        m = max((len(w) for pairs in found for _, w in pairs), default=0)
-        shape = r.shape[1], x.shape[1], m
-        cells = cls(np.full(shape, np.nan, dtype), np.zeros(shape, dtype))
-        for j, pairs in enumerate(found):
-            for k, (v, w) in enumerate(pairs):
-                cells.value[k, j, : len(v)], cells.weight[k, j, : len(v)] = v, w
-        return cells
-
-    @property
-    def n(self) -> Float[Array, "c d m"]:
-        """Weight of every distinct cell: negative where more was taken out than there was."""
-        return self.weight
-
-    @property
-    def log_h(self) -> Float[Array, "c d"]:
-        """Log base measure: none, 0."""
-        return self.weight.sum(-1) * 0
-
-    def zero(self) -> Self:
-        """No cells at all, for the same classes and features."""
-        return type(self)(self.value[..., :0], self.weight[..., :0])
-
-    def scaled(self, factor: Scalar) -> Self:
-        """The same cells, their weights multiplied by a positive number; weights that vanish are none."""
-        return type(self)(*_canonical(self.value, factor * self.weight))
-
-    def __add__(self, other: Self) -> Self:
-        xp = namespace(self.value, other.value)
-        value = xp.concatenate([self.value, other.value], -1)
-        return type(self)(*_canonical(value, xp.concatenate([self.weight, other.weight], -1)))
-
-    def __sub__(self, other: Self) -> Self:
-        """Weights subtracted; those that cancel to rounding are dropped, those of cells never seen stay negative."""
-        return self + type(self)(other.value, -other.weight)
-
-    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The cells of some of the features."""
-        return type(self)(self.value[:, columns], self.weight[:, columns])
-
-    def pooled(self) -> Self:
-        """The cells of all classes together, (1, d, m)."""
-        xp = namespace(self.value)
-        c, d, m = self.value.shape
-        value, weight = (xp.moveaxis(leaf, 0, 1).reshape(1, d, c * m) for leaf in (self.value, self.weight))
-        return type(self)(*_canonical(value, weight))
-
-
-def _canonical(value: Float[Array, "c d m"], weight: Float[Array, "c d m"]) -> tuple[Array, Array]:
-    """Equal values merged, those without weight dropped, the others in ascending order and NaN behind them."""
-    xp = namespace(value, weight)
-
-    def ordered(value: Array, weight: Array) -> tuple[Array, Array]:
-        order = xp.argsort(value, axis=-1, stable=True)  # NaN last
-        return xp.take_along_axis(value, order, -1), xp.take_along_axis(weight, order, -1)
-
-    value, weight = ordered(xp.where(weight == 0, xp.nan, value + 0), xp.where(xp.isnan(value), 0, weight))
-    if not value.size:
-        return value, weight
-    first = xp.concatenate([xp.ones_like(value[..., :1], bool), value[..., 1:] != value[..., :-1]], -1)
-    group = xp.cumsum(first, axis=-1) - 1
-    total, size = _sum_groups(group, weight), _sum_groups(group, abs(weight))
-    kept = first & (abs(xp.take_along_axis(total, group, -1)) > _rounding(value) * xp.take_along_axis(size, group, -1))
-    weight = xp.where(kept, xp.take_along_axis(total, group, -1), 0)
-    value, weight = ordered(xp.where(kept, value, xp.nan), weight)
-    m = int(kept.sum(-1).max()) if xp is np else value.shape[-1]
-    return value[..., :m], weight[..., :m]
-
-
-def _sum_groups(group: Array, weight: Array) -> Array:
-    """Sums of weights (c, d, m) by group number 0 … m−1 along the last axis."""
-    if namespace(weight) is np:
-        offset = np.arange(weight[..., 0].size).reshape(*weight.shape[:-1], 1) * weight.shape[-1]
-        total = np.bincount((group + offset).ravel(), weight.ravel(), weight.size)
-        return total.reshape(weight.shape).astype(weight.dtype)
-    import jax
-
-    flat = weight.reshape(-1, weight.shape[-1])
-    add = jax.vmap(lambda g, w: jax.ops.segment_sum(w, g, weight.shape[-1]))
-    return add(group.reshape(flat.shape), flat).reshape(weight.shape)
+    return whole_cells(x.data if sparse.issparse(x) else x)

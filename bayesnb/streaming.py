@@ -71,6 +71,14 @@ def fit_batches(
     -----
     What an estimator reads off the rows before it counts, `MixedNB("auto")` its parts, it reads off the first batch.
     Levels of `CategoricalNB` are in the order in which they come, but for declared ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb import GaussianNB, fit_batches
+    >>> batches = [(np.array([[0.0], [5.0]]), [0, 1]), (np.array([[1.0], [6.0]]), [0, 1])]
+    >>> fit_batches(GaussianNB(), batches).predict([[5.5]])
+    array([1])
     """
     _check_size(batch_size)
     fresh = clone(estimator)
@@ -113,6 +121,14 @@ def predict_batches(
     ------
     ValueError
         if the estimator is not fitted or has no such method, or a batch has what the method refuses
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb import GaussianNB, predict_batches
+    >>> nb = GaussianNB().fit([[0.0], [1.0], [5.0], [6.0]], [0, 0, 1, 1])
+    >>> list(predict_batches(nb, np.array([[0.5], [5.5]]), batch_size=1))
+    [array([[0.87058176, 0.12941824]]), array([[0.12941824, 0.87058176]])]
     """
     check_is_fitted(estimator)
     _check_size(batch_size)

@@ -79,11 +79,12 @@ def test_spam_is_small_and_holds_no_code() -> None:
 def test_delimiters(tmp_path: Path, delimiter: str) -> None:
     path = tmp_path / "table.txt"
     path.write_text(
-        "\ufeff" + "\n".join(map(delimiter.join, [["a", " kind"], ["1.5", "x"], ["", " y"]])), encoding="utf-8"
+        "\ufeff" + "\n".join(map(delimiter.join, [["a", " kind"], ["1.5", "x"], ["", " y"], ["2.5", "x"]])),
+        encoding="utf-8",
     )
     data = read_table(path, "kind")
-    assert data.y.tolist() == ["x", "y"]
-    np.testing.assert_array_equal(data.X["a"], [1.5, np.nan])
+    assert data.y.tolist() == ["x", "y", "x"]
+    np.testing.assert_array_equal(data.X["a"], [1.5, np.nan, 2.5])
     assert data.notes == ()
 
 

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from bayesnb import ExponentialNB, GeometricNB, MultinomialNB, PoissonNB
 from bayesnb.families import BetaGeometric, GammaExponential, GammaPoisson
-from bayesnb.sums.rows import log_rising_sum
+from bayesnb.sums.events import log_rising_sum
 
 SCALES = [1e3, 1e6, 1e9, 1e12, 1e15]
 

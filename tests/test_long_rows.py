@@ -7,7 +7,7 @@ from scipy import sparse
 
 from bayesnb import ComplementNB, MultinomialNB
 from bayesnb.families import DirichletComplement, DirichletMultinomial
-from bayesnb.sums.rows import log_rising_lengths, log_rising_sum
+from bayesnb.sums.events import log_rising_lengths, log_rising_sum
 
 
 def reference(x, alpha):

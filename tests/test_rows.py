@@ -6,7 +6,8 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from bayesnb.core.special import log_rising
-from bayesnb.sums.rows import log_factorial, log_rising_cells, map_cells, matmul, sum_over_cells
+from bayesnb.sums.events import log_factorial, log_rising_cells
+from bayesnb.sums.rows import map_cells, matmul, sum_over_cells
 
 
 @pytest.mark.parametrize("top", [1, 7, 8, 9, 31, 32, 33, 90])

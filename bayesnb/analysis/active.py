@@ -35,6 +35,15 @@ def expected_information(
     ------
     ValueError
         if the estimator has no `uncertainty`
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from bayesnb import GaussianNB, expected_information
+    >>> nb = GaussianNB().fit(X[::10], y[::10])
+    >>> expected_information(nb, X[[0, 70]]).round(2)  # nats
+    array([0.  , 0.16])
     """
     return split_uncertainty(estimator, X, method=method, n_draws=n_draws, seed=seed).epistemic
 
@@ -55,6 +64,15 @@ def most_informative(
     ------
     ValueError
         if n is not between 1 and the number of rows, or the estimator has no `uncertainty`
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from bayesnb import GaussianNB, most_informative
+    >>> nb = GaussianNB().fit(X[::10], y[::10])
+    >>> most_informative(nb, X, n=2)
+    array([41, 15])
     """
     rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if not 1 <= n <= rows:

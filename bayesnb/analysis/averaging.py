@@ -67,6 +67,14 @@ class FeatureAverage(JointClassifier):
     -----
     Prediction integrates the parameters out. A missing cell is left out. The default prior of the Gaussian and
     exponential variants is scaled by all rows, so the two models that are compared have the same one.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from bayesnb import FeatureAverage, GaussianNB
+    >>> FeatureAverage(GaussianNB()).fit(X, y).inclusion_.round(3)  # probability that a feature depends on the class
+    array([1., 1., 1., 1.])
     """
 
     def __init__(self, estimator: Any, *, inclusion: Any = 0.5) -> None:

@@ -77,6 +77,12 @@ class EqualWidthBinner(_AbstractBinner):
     eliminates empty ones (IBM SPSS Statistics, chapter Naive Bayes Algorithms; command reference of NAIVEBAYES). The
     bins of the training rows are the chapter's. Only where a new value falls into a gap of the training values does the
     boundary in the middle of the gap decide.
+
+    Examples
+    --------
+    >>> from bayesnb import EqualWidthBinner
+    >>> EqualWidthBinner(3).fit_transform([[0.0], [1.0], [4.0], [9.0]]).ravel()
+    array([0., 0., 1., 2.])
     """
 
     def __init__(self, n_bins: Any = 10) -> None:

@@ -125,11 +125,18 @@ def _sites(kind: _maps.Kind, k: int, c: int, theta: Any) -> dict[str, Any]:
 def _widest(fitted: Any, X: Any, truth: np.ndarray, positions: np.ndarray, p: np.ndarray) -> tuple[Interval, ...]:
     """The five held-out rows whose most probable class has the widest credible interval."""
     top, at = p.argmax(1), np.arange(len(p))
-    low, high = fitted.predict_interval(X, _LEVEL, n_draws=200)[at, top].T
+    draws = fitted.sample_proba(X, 200, 0)[:, at, top]
+    (low, high), mean = np.quantile(draws, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2], axis=0), draws.mean(0)
     labels = [str(label) for label in fitted.classes_]
     return tuple(
         Interval(
-            int(positions[i]), labels[top[i]], labels[truth[i]], float(p[i, top[i]]), float(low[i]), float(high[i])
+            int(positions[i]),
+            labels[top[i]],
+            labels[truth[i]],
+            float(p[i, top[i]]),
+            float(low[i]),
+            float(high[i]),
+            float(mean[i]),
         )
         for i in np.argsort(low - high, kind="stable")[:5]
     )

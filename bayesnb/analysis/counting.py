@@ -20,6 +20,12 @@ def count_parameters(n_features: int, n_classes: int = 2, n_levels: int = 2, *, 
     ------
     ValueError
         if one of the numbers is not whole or out of range
+
+    Examples
+    --------
+    >>> from bayesnb import count_parameters
+    >>> count_parameters(10), count_parameters(10, naive=False)
+    (21, 2047)
     """
     for name, value, least in (("n_features", n_features, 0), ("n_classes", n_classes, 1), ("n_levels", n_levels, 1)):
         if not isinstance(value, Integral) or value < least:

@@ -45,6 +45,12 @@ def cost_threshold(false_positive: Scalar, false_negative: Scalar) -> float:
     ------
     ValueError
         if a cost is not positive and finite
+
+    Examples
+    --------
+    >>> from bayesnb import cost_threshold
+    >>> cost_threshold(false_positive=1, false_negative=4)  # call it positive from this probability on
+    0.2
     """
     for name, cost in (("false_positive", false_positive), ("false_negative", false_negative)):
         if not (np.isfinite(cost) and cost > 0):
@@ -66,6 +72,17 @@ def cost_scorer(false_positive: Scalar, false_negative: Scalar) -> Any:
     ------
     ValueError
         if a cost is not positive and finite, or at scoring if the labels have more than two classes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from bayesnb import GaussianNB, cost_scorer
+    >>> scorer = cost_scorer(false_positive=1, false_negative=5)
+    >>> scores = cross_val_score(GaussianNB(), X[50:], y[50:] == 2, scoring=scorer)
+    >>> scores.round(2)
+    array([-0.3 , -0.25, -0.1 , -0.5 , -0.  ])
     """
     cost_threshold(false_positive, false_negative)
 
@@ -94,6 +111,12 @@ def moved_prior(class_prior: Any, threshold: Scalar) -> Float[np.ndarray, " 2"]:
     ------
     ValueError
         if there are not two probabilities that sum to one, or t does not lie between 0 and 1
+
+    Examples
+    --------
+    >>> from bayesnb import moved_prior
+    >>> moved_prior([0.5, 0.5], 0.9)  # the prior under which 1/2 is the threshold that 0.9 was
+    array([0.9, 0.1])
     """
     pi = np.asarray(class_prior, float)
     if pi.shape != (2,) or not (pi > 0).all() or not np.isclose(pi.sum(), 1):
@@ -118,6 +141,15 @@ def with_class_prior(estimator: Any, class_prior: Any) -> Any:
     ------
     ValueError
         if they are not one for each class, or do not sum to one
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from bayesnb import GaussianNB, with_class_prior
+    >>> nb = GaussianNB().fit(X, y)
+    >>> with_class_prior(nb, [0.1, 0.1, 0.8]).predict_proba(X[70:71]).round(2)
+    array([[0.  , 0.05, 0.95]])
     """
     check_is_fitted(estimator)
     moved = copy.copy(estimator)
@@ -130,7 +162,15 @@ def with_class_prior(estimator: Any, class_prior: Any) -> Any:
 
 
 def expected_costs(p: Float[np.ndarray, "n c"], costs: Real[np.ndarray, "c a"]) -> Float[np.ndarray, "n a"]:
-    """Σ_k p_ik cost[k, a]: the cost that each decision is expected to have, in the unit of the costs."""
+    """Σ_k p_ik cost[k, a]: the cost that each decision is expected to have, in the unit of the costs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb import expected_costs
+    >>> expected_costs(np.array([[0.7, 0.3]]), np.array([[0, 1], [5, 0]]))
+    array([[1.5, 0.7]])
+    """
     return p @ costs
 
 
@@ -152,6 +192,15 @@ def decide(p: Float[np.ndarray, "n c"], costs: Any = None, abstain_cost: Scalar 
     ------
     ValueError
         if the costs are not finite or of another shape, or the cost of abstaining is given twice
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb import decide
+    >>> decide(np.array([[0.7, 0.3], [0.4, 0.6]]))
+    array([0, 1])
+    >>> decide(np.array([[0.7, 0.3]]), costs=np.array([[0, 1], [5, 0]]))
+    array([1])
     """
     c = p.shape[1]
     best = np.argmin(expected_costs(p, _cost_table(costs, abstain_cost, c)), axis=1)
@@ -194,6 +243,15 @@ class CostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ----------
     estimator_ : the fitted estimator
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from bayesnb import CostClassifier, GaussianNB
+    >>> costs = [[0, 1, 1], [1, 0, 1], [1, 5, 0]]  # of class i called class j: rows are true classes
+    >>> CostClassifier(GaussianNB(), costs=costs).fit(X, y).predict(X[70:71])
+    array([2])
     """
 
     def __init__(

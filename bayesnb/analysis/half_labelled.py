@@ -94,6 +94,16 @@ class HalfLabelledClassifier(AbstractWrapper):
     "variational" takes rows and parameters for independent a posteriori: its labels, and its intervals, are surer than
     those of the exact posterior, which `numpyro_model` samples. `estimate` of the estimator says how its predictions
     are made, as ever, and has no part in the fit; "map" plugs in what "em" has found.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> import numpy as np
+    >>> from bayesnb import GaussianNB, HalfLabelledClassifier
+    >>> known = np.where(np.arange(150) % 10 == 0, y, -1)  # -1: no label
+    >>> HalfLabelledClassifier(GaussianNB()).fit(X, known).score(X, y)
+    0.9
     """
 
     def __init__(

@@ -65,6 +65,15 @@ class PriorFit:
         every class keeps to one value. For a rate or scale it is the bound of its ratio to the shape
     n_evaluations : of the evidence and its gradient
     over : "scalar", "feature" or "class"
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from bayesnb import BernoulliNB, fit_prior
+    >>> found = fit_prior(BernoulliNB(binarize=3.0), X, y)
+    >>> round(float(found.estimator.alpha), 2)
+    0.1
     """
 
     estimator: Any
@@ -100,6 +109,15 @@ class PriorDraws:
     estimator : fitted clone with the hyperparameters at the mode of the density of the coordinates
     draws : ArviZ data, group `posterior`: each hyperparameter by chain and draw, with dims feature or class if it has
     over : "scalar", "feature" or "class"
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from bayesnb import BernoulliNB, fit_prior
+    >>> found = fit_prior(BernoulliNB(binarize=3.0), X, y, collapsed=True, draws=50, warmup=50, chains=1)
+    >>> list(found.draws['posterior'].sizes)
+    ['chain', 'draw']
     """
 
     estimator: Any
@@ -238,6 +256,15 @@ def fit_prior(
 
     ComplementNB has a composite evidence, in which every row counts for all classes but its own; its maximum is a
     sensible setting, and its draws are too narrow.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from bayesnb import BernoulliNB, fit_prior
+    >>> found = fit_prior(BernoulliNB(binarize=3.0), X, y)
+    >>> round(float(found.estimator.alpha), 2)  # of the largest evidence
+    0.1
     """
     nb = clone(estimator).fit(X, y, sample_weight)
     low, high = _checked_bounds(bounds)

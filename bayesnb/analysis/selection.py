@@ -64,6 +64,14 @@ class SelectionReport:
     error : share of rows that the chosen set classifies wrongly
     error_on : "test" or "training", the rows of `error`
     settings : the settings in force: numbers of rows and classes, λ and f, criterion, and how B(J) was had
+
+    Examples
+    --------
+    >>> import bayesnb
+    >>> votes = bayesnb.datasets.load("votes")
+    >>> report = bayesnb.ForwardSelection().fit(votes.X, votes.y).report_
+    >>> [str(name) for name in report.selected]
+    ['physician_fee_freeze', 'synfuels_corporation_cutback', 'adoption_of_the_budget_resolution']
     """
 
     steps: pd.DataFrame
@@ -173,6 +181,14 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
     held-out rows taken class by class, and missing cells in simulated rows.
     Natarajan & Pednault (2001), Using simulated pseudo data to speed up statistical predictive modeling from massive
     data sets: the idea of simulated rows.
+
+    Examples
+    --------
+    >>> import bayesnb
+    >>> votes = bayesnb.datasets.load("votes")
+    >>> model = bayesnb.ForwardSelection().fit(votes.X, votes.y)
+    >>> len(model.get_feature_names_out())
+    3
     """
 
     def __init__(

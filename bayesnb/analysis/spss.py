@@ -37,6 +37,14 @@ class SPSSReport:
     classification : data frame, one row a class and sample
         the `sample` ("training" or "test"), the class `observed`, the weight of its rows by predicted class, and the
         share that is `correct`
+
+    Examples
+    --------
+    >>> import bayesnb
+    >>> votes = bayesnb.datasets.load("votes")
+    >>> report = bayesnb.SPSSNaiveBayes().fit(votes.X, votes.y).report_
+    >>> type(report.selection).__name__
+    'SelectionReport'
     """
 
     selection: SelectionReport

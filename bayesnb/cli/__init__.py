@@ -58,7 +58,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         from . import _arguments, _commands
 
         options = _arguments.make_parser().parse_args(arguments)
-        prints = options.run in (_commands.select, _commands.compare, _commands.predict)
+        prints = options.run in (_commands.describe, _commands.select, _commands.compare, _commands.predict)
         if unread and prints and getattr(options, "output", None) is None:
             raise ValueError("standard output is closed, so the result would be lost; redirect it to a file.")
         code: int = options.run(options)

@@ -5,15 +5,18 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from .. import __version__
+from ..columns.contract import ROLES
 from ..datasets import NAMES
 from . import _commands
 from ._output import shorten
-from ._tables import MODELS
+from ._tables import MIXED, MODELS
 
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the whole command line; `run` of what it returns is the command."""
     parser = argparse.ArgumentParser(prog="bayesnb", description="Naive Bayes with the whole posterior.")
+    parser.add_argument("--version", action="version", version=f"bayesnb {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
     def command(name: str, run: Callable[[argparse.Namespace], int], help: str, description: str) -> Any:
@@ -28,17 +31,43 @@ def make_parser() -> argparse.ArgumentParser:
         if labelled:
             one.add_argument("--target", metavar="COLUMN", help="column with the class labels; needed for a file")
             one.add_argument("--json", action="store_true", help="print the report as JSON")
+            one.add_argument(
+                "--drop", action="append", default=[], metavar="COLUMNS", help="columns to leave out, by commas"
+            )
+            one.add_argument(
+                "--columns",
+                action="append",
+                type=_roles,
+                default=[],
+                metavar="NAME=ROLE,…",
+                help=f"what columns are, instead of what `describe` finds: {', '.join(ROLES)}",
+            )
+        reading = one.add_argument_group("how a file is written (found in the file unless given)")
+        reading.add_argument("--decimal", metavar="CHAR", help="decimal separator of numbers, such as ,")
+        reading.add_argument("--thousands", metavar="CHAR", help="separator of thousands, such as .")
+        reading.add_argument("--encoding", metavar="NAME", help="of a text file, such as cp1252 (default: UTF-8)")
+        reading.add_argument("--sep", metavar="CHAR", help="between the cells: such as ; or tab")
 
     def model(one: Any) -> None:
-        text = f"the variant: {', '.join(MODELS)} (default: auto, read from the columns)"
-        one.add_argument("--model", choices=MODELS, default="auto", metavar="VARIANT", help=text)
+        text = f"the variant: {', '.join((*MODELS, *MIXED))} (default: auto, read from the columns)"
+        one.add_argument("--model", choices=(*MODELS, *MIXED), default="auto", metavar="VARIANT", help=text)
+
+    describe = command(
+        "describe",
+        _commands.describe,
+        "what each column of a table is, and why",
+        "Show for each column its role (numbers, counts, yes/no, levels, dropped) and why, how many values differ, the "
+        "share of missing cells and an example. A mark (!) stands before what to look at: identifiers and dates, which "
+        "are left out unless asked for, numbers written as text, a target of many classes.",
+    )
+    data(describe)
 
     check = command(
         "check",
         _commands.check,
         "closed form against NumPyro on a data set",
-        "Fit on one half of the rows and check the closed form against NumPyro: Bayes' identity, mode, posterior, "
-        "prediction. Exit code 1 if a row of the report fails.",
+        "Fit on one half of the rows and check all formulas against NumPyro and against each other: from Bayes' "
+        "identity to leave-one-out and intervals. Exit code 1 if a row of the report fails.",
     )
     data(check)
     model(check)
@@ -53,6 +82,7 @@ def make_parser() -> argparse.ArgumentParser:
         help="probability that a correct model fails by chance (default 0.01)",
     )
     check.add_argument("--seed", type=int, default=0, help="of the split and of all draws (default 0)")
+    check.add_argument("--verbose", action="store_true", help="print figure, threshold and reason of every row")
 
     select = command(
         "select",
@@ -93,11 +123,14 @@ def make_parser() -> argparse.ArgumentParser:
         "evidence and exact leave-one-out of several models",
         "Fit several models to the same rows and compare them: log evidence, Bayes factor against the best, "
         "probability of the model, exact leave-one-out with the standard error of the paired difference to the best. "
-        "Columns that are not numbers are left out unless all models take them.",
+        "Models that cannot take the columns are listed with the reason.",
     )
     data(compare)
     compare.add_argument(
-        "--models", type=_models, required=True, metavar="MODELS", help=f"separated by commas: {', '.join(MODELS[1:])}"
+        "--models",
+        type=_models,
+        metavar="MODELS",
+        help=f"separated by commas: {', '.join((*MODELS[1:], *MIXED))} (default: all that fit the table)",
     )
 
     fit = command(
@@ -119,16 +152,34 @@ def make_parser() -> argparse.ArgumentParser:
     )
     fit.add_argument("-o", "--output", required=True, metavar="MODEL", help="the file to save to")
 
+    report = command(
+        "report",
+        _commands.report,
+        "a page about a model and its rows, to look at",
+        "Fit a model to all rows and write one page of HTML: columns, classes, exact leave-one-out, calibration, "
+        "importance, rows explained, priors, other models. It needs no network.",
+    )
+    data(report)
+    model(report)
+    report.add_argument("-o", "--output", required=True, metavar="PAGE", help="the HTML file to write")
+
     predict = command(
         "predict",
         _commands.predict,
         "classes of new rows, by a saved model",
-        "Print a CSV table with a line for each row: the class `predicted`, the probability p(CLASS) of every class "
-        "and, with --interval, the ends low(CLASS) and high(CLASS) of its credible interval. Columns are found by "
-        "name, in whatever order; others, such as the target, are not looked at.",
+        "Print a CSV table with a line for each row: the class `predicted`, its `probability`, and the probability "
+        "p(CLASS) of every class. With --interval follow the posterior mean of each class probability and the ends "
+        "`low` and `high` of its credible interval. `probability` averages the joint over the parameters and then "
+        "normalises, `mean` averages the normalised probabilities: the interval belongs to `mean`, and `probability` "
+        "may lie outside. Columns are found by name, in whatever order; others, such as the target, are not looked "
+        "at. How the table differs from the one fitted is said on standard error.",
     )
     predict.add_argument("model", metavar="MODEL", help="file that `bayesnb fit` or an estimator's `save` wrote")
     data(predict, labelled=False)
+    predict.add_argument("--id", metavar="COLUMN", help="column that is written first, as it stands")
+    predict.add_argument(
+        "--digits", type=_count, default=4, help="significant digits of a probability or its complement (default 4)"
+    )
     predict.add_argument("-o", "--output", metavar="FILE", help="CSV file to write (default: standard output)")
     predict.add_argument(
         "--interval", type=_share, metavar="LEVEL", help="posterior mass of the intervals, such as 0.9"
@@ -147,10 +198,21 @@ def _setting(text: str) -> tuple[str, Any]:
         return name, value
 
 
+def _roles(text: str) -> dict[str, str]:
+    """NAME=ROLE, several by commas."""
+    found = {}
+    for one in text.split(","):
+        name, sign, role = one.rpartition("=")
+        if not (name and sign) or role not in (*ROLES, "drop"):
+            raise argparse.ArgumentTypeError(f"{shorten(repr(one))} is not NAME=ROLE with a role of {', '.join(ROLES)}")
+        found[name] = role
+    return found
+
+
 def _models(text: str) -> list[str]:
     names = list(dict.fromkeys(text.split(",")))
     for name in names:
-        if name not in MODELS[1:]:
+        if name not in (*MODELS[1:], *MIXED):
             raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(MODELS[1:])}")
     return names
 

@@ -1,36 +1,54 @@
-"""The commands check, select, compare, fit and predict: each reads its data, works and reports."""
+"""The commands describe, check, select, compare, fit and predict: each reads its data, works and reports."""
 
 import argparse
-import atexit
-import os
-import shutil
 import sys
-import tempfile
+from dataclasses import replace
 from typing import Any
 
-from ..datasets import NAMES, TableError, load, read_rows
+import numpy as np
+
+from ..datasets import TableError
 from ._output import announce, echo, is_standard_output, print_outcome, shorten
-from ._tables import as_fitted, choose_model, column_kinds, load_table
+from ._tables import MIXED, MODELS, choose_model, describe_table, load_large, load_table, new_rows, python_of, stem
+
+_CLASSES = 12  # of which `fit` prints the rows
+_KERNEL_ROWS = 20_000  # beyond, `compare` tries kernel densities only if asked: their time grows with its square
+
+
+def describe(options: argparse.Namespace) -> int:
+    """What each column of a table is, and why."""
+    table, contract = describe_table(options)
+    if options.json:
+        import json
+
+        echo(json.dumps({"data": stem(options.data), **contract.to_dict()}, indent=2))
+        return 0
+    echo(f"{stem(options.data)}: {contract.rows} rows, {len(contract.columns)} columns ({options.data})")
+    echo(contract.summary())
+    if contract.used:
+        estimator = choose_model(contract.apply(table), "auto", contract)[0]
+        echo(f"model that the columns suggest: {' '.join(repr(estimator).split())}")
+    echo("Empty cells, NA, N/A, NaN, NULL and Excel's errors such as #N/A are missing cells.")
+    echo("Change a role with --columns NAME=ROLE, leave columns out with --drop NAME.")
+    return 0
 
 
 def check(options: argparse.Namespace) -> int:
     """Closed form against NumPyro; exit code 1 if a row of the report fails."""
     from ..analysis.calibration import CalibratedClassifierLOO
 
-    data = load_table(options.data, options.target)
-    estimator, X = choose_model(data.X, options.model)
+    data = load_table(options)
+    estimator, X = choose_model(data.X, options.model, data.contract)
     announce(options, data, X, data.notes)
-    _prepare_arviz()
     report = estimator.check(
         X,
         data.y,
         seed=options.seed,
         false_alarm=options.false_alarm,
         level=options.level,
-        progress_bar=not options.json,
     )
     loss = CalibratedClassifierLOO(estimator).fit(X, data.y).loo_log_loss_
-    text = f"{report}\n\n{_calibration_gain(loss, estimator)}"
+    text = f"{report.explain(options.verbose)}\n\n{_calibration_gain(loss, estimator)}"
     print_outcome(options, data, data.notes, text, lambda: {**report.to_dict(), "loo_log_loss": loss})
     return 0 if report.passed else 1
 
@@ -50,38 +68,11 @@ def _calibration_gain(loss: dict[str, float], estimator: Any) -> str:
     return f"  {figures}\n  {meaning}"
 
 
-def _prepare_arviz() -> None:
-    """Import ArviZ before the long run that ends in it; it and Matplotlib need a folder for their caches.
-
-    Where the home folder cannot hold one, a temporary folder does, to the end of the process.
-    """
-    from ..sampling.to_arviz import import_arviz
-
-    caches = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    try:
-        os.makedirs(os.path.join(caches, "arviz"), exist_ok=True)
-        usable = os.access(os.path.join(caches, "arviz"), os.W_OK)
-    except OSError:
-        usable = False
-    if not usable:
-        folder = tempfile.mkdtemp(prefix="bayesnb-caches-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        os.environ["XDG_CACHE_HOME"] = folder
-        os.environ.setdefault("MPLCONFIGDIR", folder)
-    try:
-        import_arviz()
-    except OSError as error:
-        raise OSError(
-            f"ArviZ, which the check needs, finds no folder for its cache ({error}); set HOME to a folder that can be "
-            "written to."
-        ) from error
-
-
 def select(options: argparse.Namespace) -> int:
     """The naive Bayes procedure of SPSS."""
     from ..analysis.spss import SPSSNaiveBayes, scale_columns
 
-    data = load_table(options.data, options.target)
+    data = load_table(options)
     cut = scale_columns(data.X, options.bins)
     note = f"cut into at most {options.bins} bins: {', '.join(map(repr, cut))}."
     notes = [*data.notes, *([note] if cut else [])]
@@ -105,47 +96,103 @@ def select(options: argparse.Namespace) -> int:
 
 def compare(options: argparse.Namespace) -> int:
     """Log evidence and exact leave-one-out of several models."""
-    from pandas.api.types import is_numeric_dtype
-
     from ..analysis.comparison import compare as compare_models
 
-    data = load_table(options.data, options.target)
-    X, notes = data.X, list(data.notes)
-    text = [name for name in X.columns if not is_numeric_dtype(X[name])]
-    if text and set(options.models) - {"categorical", "mixed"}:
-        X = X.drop(columns=text)
-        if not len(X.columns):
-            raise TableError("no column holds numbers, which all models but categorical and mixed need.")
-        notes.append(f"columns that are not numbers were left out: {', '.join(map(repr, text))}.")
-    models = {name: choose_model(X, name) for name in options.models}
-    announce(options, data, X, notes)
-    found = compare_models(models, X, data.y)
+    data = load_table(options)
+    announce(options, data, data.X, data.notes)
+    models, reasons = {}, {}
+    for name in options.models or _models_to_try(data.X):
+        try:
+            estimator, X = choose_model(data.X, name, data.contract)
+            models[name] = estimator.fit(X, data.y), X
+        except ValueError as error:  # the table is not for this model
+            reasons[name] = str(error).splitlines()[0].replace(f"--model {name} needs", "they need")
+    if not models:
+        raise TableError("; ".join(f"{name}: {why}" for name, why in reasons.items()))
+    found = compare_models(models, data.X, data.y, fitted=True)
+    unfit = [
+        f"{', '.join(name for name in reasons if reasons[name] == why)} cannot take this table: {shorten(why, 200)}"
+        for why in dict.fromkeys(reasons.values())
+    ]
+    found = replace(found, notes=(*found.notes, *unfit))
+    notes = list(data.notes)
     print_outcome(options, data, notes, found, lambda: found.to_dict(notes))
     return 0
+
+
+def _models_to_try(X: Any) -> list[str]:
+    """All models, but no levels of real numbers, and no kernel densities of very many rows."""
+    from pandas.api.types import is_numeric_dtype
+
+    numbers = [name for name in X.columns if is_numeric_dtype(X[name])]
+    names = list(MODELS[1:])
+    if any(X[name].nunique() > 20 for name in numbers):
+        names.remove("categorical")
+    if 0 < len(numbers) < X.shape[1]:
+        names += MIXED
+    return [name for name in names if not (name.endswith("kernel") and len(X) > _KERNEL_ROWS)]
 
 
 def fit(options: argparse.Namespace) -> int:
     """Fit a model to all rows and save it."""
     from ..core.files import check_target
+    from ..streaming import fit_batches
 
     check_target(options.output)
-    data = load_table(options.data, options.target)
-    estimator, X = choose_model(data.X, options.model)
+    large = load_large(options)
+    data = large.first if large else load_table(options)
+    estimator, X = choose_model(data.X, options.model, data.contract)
     report = sys.stderr if is_standard_output(options.output) else sys.stdout
-    announce(options, data, X, data.notes, report)
+    notes = [*data.notes, *([f"Read in batches; the columns are those of the first {len(X)} rows."] if large else [])]
+    announce(options, data, X, notes, report)
     try:
-        estimator.set_params(**dict(options.settings)).fit(X, data.y)
+        estimator.set_params(**dict(options.settings))
+        if large:
+            text, batches = estimator.__sklearn_tags__().input_tags.string, large.batches
+            read = lambda: ((x if text else x.astype(float), y) for x, y in batches())  # noqa: E731
+            fit_batches(estimator, read, classes=large.labels)
+        else:
+            estimator.fit(X, data.y)
     except (TypeError, OverflowError, MemoryError) as error:  # a value that the parameter cannot have
         if not options.settings:
             raise
         given = " ".join(f"{name}={shorten(repr(value))}" for name, value in options.settings)
         raise TableError(f"--set {given}: {error}; give the parameter another value.") from error
+    estimator.contract_ = data.contract
     estimator.save(options.output)
     model = " ".join(repr(estimator).split())
     rows = {str(label): float(n) for label, n in zip(estimator.classes_, estimator.class_count_, strict=True)}
-    text = f"{model}, rows a class: {', '.join(f'{n:g} {label!r}' for label, n in rows.items())}"
+    counted = [f"{n:g} {label!r}" for label, n in rows.items()]
+    more = f" and {len(counted) - _CLASSES} more classes" if len(counted) > _CLASSES else ""
+    text = f"{model}, rows a class: {', '.join(counted[:_CLASSES])}{more}"
     fields = {"model": model, "rows": rows, "file": options.output}
-    print_outcome(options, data, data.notes, f"{text}\nsaved as {options.output}", lambda: fields, report)
+    print_outcome(options, data, notes, f"{text}\nsaved as {options.output}", lambda: fields, report)
+    return 0
+
+
+def report(options: argparse.Namespace) -> int:
+    """One page about a model and its rows."""
+    from ..core.files import check_target
+    from ..reporting.report import report as make_report
+
+    check_target(options.output)
+    data = load_table(options)
+    estimator, X = choose_model(data.X, options.model, data.contract)
+    announce(options, data, X, data.notes)
+    name, model = type(estimator).__name__, " ".join(repr(estimator).split())
+    code = (
+        f"import bayesnb\nfrom bayesnb import {name}\n\ndata = {python_of(options)}\n"
+        f"X, y = data.X, data.y\nnb = {model}.fit(X, y)\n"
+        "print(nb.loo(X, y))\nprint(bayesnb.importance(nb))\nprint(nb.explain(X[:1]))\n"
+        'bayesnb.report(nb, X, y).save("report.html")'
+    )
+    made = make_report(
+        estimator, X, data.y, title=f"{stem(options.data)}: {data.target}", contract=data.contract, code=code
+    )
+    made.save(options.output)
+    figures = f"leave-one-out accuracy {made.accuracy:.4f}, log loss {made.log_loss:.4f}"
+    fields = {"accuracy": made.accuracy, "log_loss": made.log_loss, "warnings": made.warnings, "file": options.output}
+    print_outcome(options, data, data.notes, f"{figures}\nsaved as {options.output}", lambda: fields)
     return 0
 
 
@@ -159,19 +206,32 @@ def predict(options: argparse.Namespace) -> int:
     if options.output is not None:
         check_target(options.output)
     model = load_model(options.model)
-    if options.data in NAMES:
-        table = load(options.data).X
-    else:
-        table = read_rows(options.data, [name for name, kind in column_kinds(model).items() if kind == "text"])
-    X = as_fitted(model, table, options.data)
+    table, X, notes = new_rows(options, model)
+    for text in notes:
+        echo(f"note: {text}", sys.stderr)
     p = model.predict_proba(X)
-    ends = None if options.interval is None else model.predict_interval(X, options.interval)
-    columns = {"predicted": model.predict(X)}
-    for k, label in enumerate(model.classes_):
-        columns[f"p({label})"] = p[:, k]
-        if ends is not None:
-            columns[f"low({label})"], columns[f"high({label})"] = ends[:, k].T
-    text = pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")
+    label = model.predict(X)
+    top = np.arange(len(p)), np.searchsorted(model.classes_, label)
+    columns: dict[str, Any] = {} if options.id is None else {str(options.id): table[options.id].to_numpy()}
+    columns |= {"predicted": label, "probability": p[top]}
+    tables = {"p": p}
+    if options.interval is not None:
+        from ..sampling.mean_probability import mean_probabilities
+
+        ends = model.predict_interval(X, options.interval)
+        tables |= {
+            "mean": mean_probabilities(model.posterior_, model._encode(X)),
+            "low": ends[..., 0],
+            "high": ends[..., 1],
+        }
+        columns |= {name: tables[name][top] for name in ("mean", "low", "high")}
+    for k, one in enumerate(model.classes_):
+        columns |= {f"{name}({one})": values[:, k] for name, values in tables.items()}
+    rounded = {
+        name: _rounded(values, options.digits) if values.dtype.kind == "f" and i >= (options.id is not None) else values
+        for i, (name, values) in enumerate(columns.items())
+    }
+    text = pd.DataFrame(rounded).to_csv(index=False, lineterminator="\n")
     if options.output is None:
         if reconfigure := getattr(sys.stdout, "reconfigure", None):
             reconfigure(encoding="utf-8")  # as in a file: labels are written as they stood in the data
@@ -179,3 +239,11 @@ def predict(options: argparse.Namespace) -> int:
     else:
         replace_file(options.output, text.encode())
     return 0
+
+
+def _rounded(p: np.ndarray, digits: int) -> np.ndarray:
+    """Probabilities to so many digits of p or of 1 − p, whichever is smaller: none but 0 and 1 becomes 0 or 1."""
+    small = np.minimum(p, 1 - p)
+    with np.errstate(divide="ignore"):
+        places = np.where(small > 0, digits - 1 - np.floor(np.log10(np.where(small > 0, small, 1))), digits)
+    return np.array([round(one, int(k)) for one, k in zip(p.tolist(), places.tolist(), strict=True)])

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from ..datasets import Dataset
 
 
+_SHOWN = 12  # columns in the first lines of a report; `bayesnb describe` shows all
+
+
 def complain(text: str) -> None:
     """One line on standard error, if anybody reads it."""
     try:
@@ -38,8 +41,11 @@ def announce(
     """Say what is worked on, before the work; in JSON it is part of the report."""
     if not options.json:
         echo(f"{data.name}: {len(X)} rows, {X.shape[1]} features, target {data.target!r} ({data.source})", to)
+        if data.contract is not None:
+            echo(data.contract.summary(most=_SHOWN), to)
         for text in notes:
-            echo(f"note: {text}", to)
+            if not text.startswith("Left out: "):  # the lines above say so
+                echo(f"note: {text}", to)
 
 
 def print_outcome(
@@ -54,7 +60,9 @@ def print_outcome(
     if options.json:
         import json
 
-        echo(json.dumps({"data": data.name, "target": data.target, "notes": list(notes), **fields()}, indent=2), to)
+        about = {"data": data.name, "target": data.target, "notes": list(notes)}
+        columns = {} if data.contract is None else {"columns": data.contract.to_frame().to_dict("index")}
+        echo(json.dumps({**about, **columns, **fields()}, indent=2, default=str), to)
     else:
         echo(str(outcome), to)
 

@@ -2,48 +2,133 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..datasets import NAMES, Dataset, TableError, load, read_table, refuse_infinity, refuse_nested
+import numpy as np
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-MODELS = (
-    "auto",
-    "bernoulli",
-    "categorical",
-    "complement",
-    "exponential",
-    "gaussian",
-    "gaussian-da",
-    "geometric",
-    "kernel",
-    "mixed",
-    "multinomial",
-    "poisson",
-    "pooled",
-    "shared-da",
+from .. import estimators
+from ..columns.batches import is_large
+from ..columns.contract import ColumnContract
+from ..columns.describing import describe_cells
+from ..columns.number_text import NumberFormat
+from ..datasets import (
+    NAMES,
+    Dataset,
+    LargeTable,
+    TableError,
+    load,
+    read_large,
+    read_rows,
+    read_table,
+    refuse_infinity,
+    refuse_nested,
 )
 
+if TYPE_CHECKING:
+    import argparse
 
-def load_table(name: str, target: str | None) -> Dataset:
-    """A data set by its name, or a file with its target column."""
-    if name in NAMES:
-        data = load(name)
-        if target not in (None, data.target):
-            raise TableError(f"the target of {name} is {data.target!r}, not {target!r}; leave --target out.")
-        return data
-    if target is None:
-        raise TableError(f"{name!r} is not one of {', '.join(NAMES)}; for a file, name its --target column.")
-    return read_table(name, target)
+    import pandas as pd
+
+_VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    **{
+        name.removesuffix("NB").lower(): (name, {})
+        for name in estimators.__all__
+        if name.endswith("NB") and name not in ("FamilyNB", "OneDependenceNB")
+    },
+    "bernoulli": ("BernoulliNB", {"binarize": None}),
+    "gaussian-da": ("GaussianDA", {}),
+    "pooled": ("GaussianNB", {"variance": "pooled"}),
+    "shared-da": ("GaussianDA", {"covariance": "shared"}),
+}
+MODELS = ("auto", *sorted(_VARIANTS))
+MIXED = tuple(f"mixed:{name}" for name in ("gaussian-da", "kernel", "pooled", "shared-da"))
+"""A variant for the columns of numbers of a table that has others, too."""
+_OF_ROLE = {"yes/no": "bernoulli", "numbers": "gaussian", "counts": "poisson", "levels": "categorical"}
+_OF_FILES = ("encoding", "sep")
 
 
-def choose_model(X: pd.DataFrame, model: str) -> tuple[Any, pd.DataFrame]:
+def wishes_of(options: argparse.Namespace) -> dict[str, Any]:
+    """What the user has said about the columns and their cells."""
+    columns: dict[str, str] = {}
+    for one in options.columns:
+        columns |= one
+    drop = [name for names in options.drop for name in names.split(",")]
+    return {"drop": drop, "columns": columns, "decimal": options.decimal, "thousands": options.thousands}
+
+
+def load_table(options: argparse.Namespace) -> Dataset:
+    """A data set by its name, or a file with its target column, under the column contract."""
+    name, target, wishes = options.data, options.target, wishes_of(options)
+    if name not in NAMES:
+        if target is None:
+            raise TableError(f"{name!r} is not one of {', '.join(NAMES)}; for a file, name its --target column.")
+        return read_table(name, target, **wishes, **{key: getattr(options, key) for key in _OF_FILES})
+    data = load(name)
+    if target not in (None, data.target):
+        raise TableError(f"the target of {name} is {data.target!r}, not {target!r}; leave --target out.")
+    contract = describe_cells(data.X.assign(**{data.target: data.y}), data.target, **wishes)
+    if not contract.used:
+        raise TableError(f"{name}: every column is left out; name fewer with --drop.")
+    left = [f"{column.name!r} ({column.why})" for column in contract.dropped]
+    notes = (*data.notes, *([f"Left out: {', '.join(left)}."] if left else []))
+    return replace(data, X=contract.apply(data.X), contract=contract, notes=notes)
+
+
+def python_of(options: argparse.Namespace) -> str:
+    """The Python that reads the table of a command."""
+    given = {**wishes_of(options), **{key: getattr(options, key) for key in _OF_FILES}}
+    if options.data in NAMES:
+        return f"bayesnb.datasets.load({options.data!r})"
+    settings = "".join(f", {name}={value!r}" for name, value in given.items() if value)
+    return f"bayesnb.datasets.read_table({options.data!r}, {options.target!r}{settings})"
+
+
+def load_large(options: argparse.Namespace) -> LargeTable | None:
+    """A file that is fitted in batches; None for all others."""
+    if options.data in NAMES or options.target is None or not is_large(Path(options.data)):
+        return None
+    return read_large(
+        options.data, options.target, **wishes_of(options), **{key: getattr(options, key) for key in _OF_FILES}
+    )
+
+
+def describe_table(options: argparse.Namespace) -> tuple[pd.DataFrame, ColumnContract]:
+    """All columns of a table, and what they are."""
+    wishes = wishes_of(options)
+    if options.data in NAMES:
+        data = load(options.data)
+        table, target = data.X.assign(**{data.target: data.y}), data.target
+    else:
+        given = {key: getattr(options, key) for key in (*_OF_FILES, "decimal", "thousands")}
+        target = options.target
+        table = read_rows(options.data, [target] if target else [], **given)
+        if table.columns[0] == "Unnamed: 0":
+            table = table.iloc[:, 1:]
+        refuse_nested(table, options.data)
+    try:
+        return table, describe_cells(table, target, **wishes)
+    except ValueError as error:
+        raise TableError(f"{options.data}: {error}.") from error
+
+
+def takes_text(model: str) -> bool:
+    """Whether a variant takes columns of text."""
+    return bool(_made(model).__sklearn_tags__().input_tags.string)
+
+
+def _made(model: str) -> Any:
+    name, settings = _VARIANTS[model]
+    return getattr(estimators, name)(**settings)
+
+
+def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract | None = None) -> tuple[Any, pd.DataFrame]:
     """Estimator for a table, and the table as it takes it.
 
-    "auto": yes/no variant if every cell is 0 or 1, Gaussian if all columns are numbers, categorical if none is, else
-    each kind of column with its own.
+    "mixed:kernel" and the like: that variant for the columns of numbers, for the others what "mixed" takes. "auto": the
+    family of the columns where all have one role (yes/no, numbers, counts or levels), else each kind of column with
+    its own.
 
     Raises
     ------
@@ -52,34 +137,29 @@ def choose_model(X: pd.DataFrame, model: str) -> tuple[Any, pd.DataFrame]:
     """
     from pandas.api.types import is_numeric_dtype
 
-    import bayesnb
+    from ..estimators.mixed import parts_of_roles, role_of_type
 
-    text = [name for name in X.columns if not is_numeric_dtype(X[name])]
+    roles = [contract[X.columns[j]].role if contract else role_of_type(X, j) for j in range(X.shape[1])]
     if model == "auto":
-        if text:
-            model = "categorical" if len(text) == X.shape[1] else "mixed"
-        else:
-            model = "bernoulli" if X.isin([0, 1]).where(X.notna(), True).all(axis=None) else "gaussian"
-    elif text and model not in ("categorical", "mixed"):
-        column = text[0]
-        value = X[column].dropna().iloc[0]
-        raise TableError(f"column {column!r} holds text such as {value!r}; --model {model} needs numbers.")
-    estimators = {
-        "bernoulli": bayesnb.BernoulliNB(binarize=None),
-        "categorical": bayesnb.CategoricalNB(),
-        "complement": bayesnb.ComplementNB(),
-        "exponential": bayesnb.ExponentialNB(),
-        "gaussian": bayesnb.GaussianNB(),
-        "gaussian-da": bayesnb.GaussianDA(),
-        "geometric": bayesnb.GeometricNB(),
-        "kernel": bayesnb.KernelNB(),
-        "mixed": bayesnb.MixedNB(),
-        "multinomial": bayesnb.MultinomialNB(),
-        "poisson": bayesnb.PoissonNB(),
-        "pooled": bayesnb.GaussianNB(variance="pooled"),
-        "shared-da": bayesnb.GaussianDA(covariance="shared"),
-    }
-    return estimators[model], X if model in ("categorical", "mixed") else X.astype(float)
+        model = _OF_ROLE[roles[0]] if len(set(roles)) == 1 else "mixed"
+    if model.startswith("mixed:"):  # that variant for the numbers, the usual ones for the rest
+        parts = [
+            (name, _made(model[6:]) if name == "numbers" else nb, [str(X.columns[j]) for j in at])
+            for name, nb, at in parts_of_roles(roles)
+        ]
+        return _made("mixed").set_params(parts=parts), X
+    if model == "mixed":
+        asked = contract is not None and any(column.why.endswith("as asked") for column in contract.used)
+        if not asked and roles == [role_of_type(X, j) for j in range(X.shape[1])]:
+            return _made(model), X
+        named = [(name, nb, [str(X.columns[j]) for j in at]) for name, nb, at in parts_of_roles(roles)]
+        return _made(model).set_params(parts=named), X
+    if takes_text(model):
+        return _made(model), X
+    if text := [name for name in X.columns if not is_numeric_dtype(X[name])]:
+        value = X[text[0]].dropna().iloc[0]
+        raise TableError(f"column {text[0]!r} holds text such as {value!r}; --model {model} needs numbers.")
+    return _made(model), X if set(X.dtypes) == {np.dtype(float)} else X.astype(float)
 
 
 def column_kinds(model: Any) -> dict[str, str]:
@@ -101,18 +181,64 @@ def column_kinds(model: Any) -> dict[str, str]:
     return kinds
 
 
-def as_fitted(model: Any, table: pd.DataFrame, source: str) -> pd.DataFrame:
+def contract_of(model: Any, decimal: str | None = None, thousands: str | None = None) -> ColumnContract | None:
+    """The contract that a model was fitted under, with the separators that the user names; None where it has none."""
+    contract = getattr(model, "contract_", None)
+    if contract is None or [column.name for column in contract.used] != model.feature_names_in_.tolist():
+        return None
+    if decimal is None and thousands is None:
+        return contract
+    decimal = decimal or ("," if thousands == "." else ".")
+    thousands = thousands or ("." if decimal == "," else ",")
+
+    def written(sign: str) -> NumberFormat:
+        return NumberFormat(decimal, thousands, sign)
+
+    changed = [
+        column if column.role == "levels" else replace(column, written=written(getattr(column.written, "sign", "")))
+        for column in contract.columns
+    ]
+    return replace(contract, columns=tuple(changed))
+
+
+def new_rows(options: argparse.Namespace, model: Any) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    """Rows for a model: as they stand, as the model takes them, and how they differ from those fitted."""
+    import pandas as pd
+
+    kinds = column_kinds(model)
+    contract = contract_of(model, options.decimal, options.thousands)
+    text = {name for name, kind in kinds.items() if kind == "text"} | ({options.id} - {None})
+    if contract:
+        text |= {column.name for column in contract.used if column.written}
+    if options.data in NAMES:
+        table = load(options.data).X
+    else:
+        given = {key: getattr(options, key) for key in (*_OF_FILES, "decimal", "thousands")}
+        table = read_rows(options.data, text, **given)
+    if options.id is not None and options.id not in table.columns:
+        raise TableError(f"{options.data} has no column {options.id!r} for --id; it has {', '.join(table.columns)}.")
+    if missing := [repr(name) for name in kinds if name not in table.columns]:
+        one = len(missing) == 1
+        what = f"column {missing[0]}" if one else f"columns {', '.join(missing)}"
+        raise TableError(f"{options.data} has no {what}, which the model was fitted to; add {'it' if one else 'them'}.")
+    refuse_nested(table[list(kinds)], options.data)
+    cells: Any = table
+    notes: list[str] = []
+    if contract:
+        try:
+            cells = pd.DataFrame(contract.apply(table))
+            notes = contract.differences(table)
+        except ValueError as error:
+            raise TableError(f"{options.data}: {str(error).rstrip('.')}.") from error
+    return table, as_fitted(kinds, cells, options.data), notes
+
+
+def as_fitted(kinds: dict[str, str], table: pd.DataFrame, source: str) -> pd.DataFrame:
     """The columns a model takes, in its order and of its types."""
     from pandas.api.types import is_numeric_dtype
 
-    columns = column_kinds(model)
-    if missing := [repr(name) for name in columns if name not in table.columns]:
-        one = len(missing) == 1
-        what = f"column {missing[0]}" if one else f"columns {', '.join(missing)}"
-        raise TableError(f"{source} has no {what}, which the model was fitted to; add {'it' if one else 'them'}.")
-    refuse_nested(table[list(columns)], source)
     fresh = {}
-    for name, kind in columns.items():
+    for name, kind in kinds.items():
         cells = table[name]
         if kind == "text" and is_numeric_dtype(cells):
             fresh[name] = cells.astype("string").astype(object)
@@ -124,7 +250,7 @@ def as_fitted(model: Any, table: pd.DataFrame, source: str) -> pd.DataFrame:
                 raise TableError(
                     f"{source}: column {name!r} holds {value!r}; the model was fitted to numbers there."
                 ) from error
-    X = table[list(columns)].assign(**fresh)
+    X = table[list(kinds)].assign(**fresh)
     refuse_infinity(X, source)
     return X
 
@@ -135,3 +261,8 @@ def _is_number(cell: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
+
+
+def stem(name: str) -> str:
+    """How a table is called in a report."""
+    return name if name in NAMES else Path(name).stem

@@ -82,6 +82,17 @@ def load(path: str | os.PathLike[str]) -> Any:
         if there is no such file
     ValueError
         if the file is damaged (its SHA-256 is checked), of another program, of a newer format, or describes no model
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import bayesnb
+    >>> nb = bayesnb.GaussianNB().fit([[0.0], [1.0], [5.0], [6.0]], [0, 0, 1, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     nb.save(f"{folder}/model.safetensors")
+    ...     again = bayesnb.load(f"{folder}/model.safetensors")
+    >>> again.predict([[5.5]])
+    array([1])
     """
     name = os.fsdecode(path)
     if not os.path.exists(name):

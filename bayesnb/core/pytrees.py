@@ -6,6 +6,7 @@ first. So JAX is imported and told of all classes before such an object is in an
 or unpickled, and when an estimator shows it. Only what is `defer_jax_import` an estimator is made without.
 """
 
+import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -65,8 +66,8 @@ def defer_jax_import() -> Iterator[None]:
 
 def leaves(tree: Any) -> Iterator[Any]:
     """`jax.tree.leaves` of our dataclasses, mappings and None."""
-    if is_dataclass(tree):
-        for name in _data(tree):
+    if is_dataclass(tree) and not isinstance(tree, type):
+        for name in _data(type(tree)):
             yield from leaves(getattr(tree, name))
     elif isinstance(tree, dict):
         for branch in tree.values():
@@ -80,12 +81,13 @@ def map_leaves(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
     if tree is None:
         return None
     if is_dataclass(tree) and not isinstance(tree, type):
-        branches = {name: [getattr(one, name) for one in (tree, *others)] for name in _data(tree)}
+        branches = {name: [getattr(one, name) for one in (tree, *others)] for name in _data(type(tree))}
         return replace(tree, **{name: map_leaves(f, *branch) for name, branch in branches.items()})
     if isinstance(tree, dict):
         return {key: map_leaves(f, *(one[key] for one in (tree, *others))) for key in tree}
     return f(tree, *others)
 
 
-def _data(tree: Any) -> list[str]:
-    return [field.name for field in fields(tree) if not field.metadata.get("static")]
+@functools.cache
+def _data(cls: type) -> list[str]:
+    return [field.name for field in fields(cls) if not field.metadata.get("static")]

@@ -8,6 +8,7 @@ Why there are limits beside the sign. The closed forms multiply, divide and cube
 infinite one. A hyperparameter with a unit may be as small or large as a variance of the data can be.
 """
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -38,6 +39,7 @@ class Support:
     low: float
     high: float
 
+    @functools.cache  # noqa: B019 - there are a few supports, which live as long as the package
     def describe(self, d: int | None = None) -> str:
         """The set in words, as error messages say it."""
         span = f"from {self.low:g} to {self.high:g}"

@@ -1,8 +1,9 @@
 """The scikit-learn shell: validate, encode labels, call the core, return NumPy.
 
-What an estimator learns is `statistics_`; `prior_` and `posterior_` follow from it and are frozen. The shell has six
+What an estimator learns is `statistics_`; `prior_` and `posterior_` follow from it and are frozen. The shell has seven
 files, each built on the one before: `_state` (how attributes are replaced), `_input` (checks), `_fitting`,
-`_prediction`, `_saving`, and this one: what the posterior says without rows, and what goes to NumPyro and ArviZ.
+`_prediction`, `_explaining`, `_saving`, and this one: what the posterior says without rows, and what goes to NumPyro
+and ArviZ.
 """
 
 from numbers import Integral

@@ -1,5 +1,6 @@
 """Fitting: rows become statistics, and statistics condition the prior."""
 
+import functools
 from typing import Any, Self
 
 import numpy as np
@@ -8,13 +9,16 @@ from sklearn.utils import Tags, assert_all_finite
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..core.arrays import Sparse
+from ..core.exact import is_whole
 from ..core.pytrees import defer_jax_import, leaves, map_leaves, register_pytrees
 from ..core.supports import SIMPLEX, as_numbers, shortened
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
+from ..statistics import Moments, one_hot
 from ..sums.rows import csr_slice
 from ._forgetting import without
 from ._input import (
+    FEW,
     MOST_WEIGHT,
     alike,
     boolean,
@@ -31,6 +35,12 @@ from ._state import BLOCK, JointClassifier, LazyPosterior, all_or_nothing, laid_
 
 _EXTREME = 1e280  # of a sum: what an infinite cell makes of it is beyond
 _MOST_TOTAL = 1e304  # of a statistic: x log x is a number
+
+
+@functools.lru_cache(maxsize=1024)
+def _unit_row(k: int, n_classes: int) -> Sparse:
+    """Weights (1, c) of one row of class k, which nobody changes: SciPy takes longer to make them than to use them."""
+    return one_hot(np.array([k]), n_classes)
 
 
 class AbstractFitted(JointClassifier):
@@ -101,6 +111,7 @@ class AbstractFitted(JointClassifier):
             if X or y are empty, of unequal length or hold values outside the likelihood's range, or a parameter is out
             of range; the message names it
         """
+        self.__dict__.pop("contract_", None)  # of other rows
         X, y = self._validate_for_slices(X, y=y, reset=True)
         y = checked_labels(y)
         self.classes_, index = classes_of(y)
@@ -164,12 +175,41 @@ class AbstractFitted(JointClassifier):
             r = self._weights(X, index, sample_weight)
             if max(abs(X.data).max(initial=0), r.data.max()) <= MOST_WEIGHT**0.5:  # no sum of such cells overflows
                 return self._later(self._rows(X.copy())[BLOCK], r)
+        if not first and sample_weight is None and self._learn_few(X, index):
+            return self
         stats = self._gather(X, index, sample_weight)
         return self._set_statistics(stats if first else self._decayed(decay) + stats)
 
     def _decayed(self, decay: float) -> Statistics:
         """Statistics of the rows so far, the weight of each multiplied by `decay`."""
         return self.statistics_ if decay == 1 else self.statistics_.scaled(decay)
+
+    def _learn_few(self, X: Any, index: np.ndarray) -> bool:
+        """Add a few dense rows whose moments in floats are those of their exact sums, which are made later.
+
+        Returns
+        -------
+        whether that could be done
+        """
+        before, own = self._conditioned, type(self)
+        plain = own._gather is AbstractFitted._gather and own._set_statistics is AbstractFitted._set_statistics
+        if not plain or before.prior is None or type(X) is not np.ndarray or X.size > FEW:
+            return False
+        self._check_estimate()
+        rows = self._rows(X)
+        r = _unit_row(int(index[0]), len(self.classes_)) if len(index) == 1 else self._weights(X, index, None)
+        if list(rows) != [BLOCK] or type(rows[BLOCK]) is not np.ndarray or self._waits:
+            return False
+        held = before.statistics if before.floats is None else before.floats
+        if not isinstance(held.blocks[BLOCK], Moments):
+            return False
+        stats = held + before.prior.statistics(rows, r)
+        moments = stats.blocks[BLOCK]
+        if not is_whole(stats.n) or moments.lies_far_out or not moments.ss.max() < _EXTREME:
+            return False
+        prior = NaiveBayes(self._class_prior(), self._blocks(stats))
+        self._conditioned = before.with_few(prior, rows[BLOCK], r, stats)
+        return True
 
     def _later(self, X: Sparse, r: Sparse) -> Self:
         """Add encoded rows whose statistics are gathered when somebody asks: O(rows), however many parameters."""
@@ -314,6 +354,9 @@ class AbstractFitted(JointClassifier):
 
     def _class_index(self, y: np.ndarray) -> np.ndarray:
         """Labels as 0 … c−1; raises ValueError on a label that was not there at the fit."""
+        if y.dtype.kind == self.classes_.dtype.kind == "i" and len(self.classes_) == self.classes_[-1] + 1 <= len(y):
+            if self.classes_[0] == 0 <= y.min() and y.max() < len(self.classes_):
+                return y.astype(np.intp, copy=False)  # they are their own places
         try:
             index = np.searchsorted(self.classes_, y).clip(0, len(self.classes_) - 1)
         except TypeError:  # dates among numbers

@@ -8,10 +8,10 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from pandas import DataFrame, isna
+from pandas import DataFrame, factorize, isna
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length, validate_data
 
@@ -22,7 +22,7 @@ from ..sums.rows import csr_slice, distinct
 
 _NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
 MOST_WEIGHT = 1e100  # of a row; sums of larger ones could overflow
-_LARGE = 1 << 20  # cells
+FEW, _LARGE = 1 << 10, 1 << 20  # cells
 _MOST_AMOUNT = np.float64(1e300)  # of a cell, of which float32 would make infinity
 
 
@@ -48,13 +48,29 @@ def refuse(estimator: Any, X: Any, bad: Any, what: str, advice: str) -> None:
 
 
 def check_nonnegative(estimator: Any, X: Any, advice: str) -> None:
-    """Raise a ValueError on cells below zero, and on those whose sums and factorials would overflow."""
+    """Raise a ValueError on cells below zero, and on those whose sums and factorials would overflow.
+
+    Of an estimator that knows no missing cells also on NaN and infinity.
+    """
     cells = X.data if sparse.issparse(X) else X
-    if not cells.size or (cells.min() >= 0 and cells.max() <= _MOST_AMOUNT):  # without a table of which are not
+    if not cells.size or _in_range(cells):  # without a table of which are not
         return
+    if not estimator.__sklearn_tags__().input_tags.allow_nan:
+        with naming():
+            assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
     refuse(estimator, X, lambda v: v < 0, "Negative values", advice)
     large = f"rescale it: sums and factorials of numbers beyond {_MOST_AMOUNT:g} overflow."
     refuse(estimator, X, lambda v: v > _MOST_AMOUNT, "Values too large", large)
+
+
+def _in_range(cells: np.ndarray) -> bool:
+    """Whether cells are from 0 to the largest amount, none missing: floats of one sign are in the order of their bits.
+
+    A sign, NaN and infinity all are bits beyond, so that one pass sees them all.
+    """
+    if cells.dtype == np.float64 and cells.flags.forc:
+        return bool(cells.view(np.uint64).max() <= _MOST_AMOUNT.view(np.uint64))
+    return bool(cells.min() >= 0 and cells.max() <= _MOST_AMOUNT)
 
 
 def of_any_type(estimator: Any, X: Any, **checks: Any) -> Any:
@@ -76,17 +92,44 @@ def of_any_type(estimator: Any, X: Any, **checks: Any) -> Any:
 
 
 def numeric(
-    estimator: Any, X: Any, *, sparse_ok: bool, missing_ok: bool = True, by_slices: bool = False, **checks: Any
+    estimator: Any,
+    X: Any,
+    *,
+    sparse_ok: bool,
+    missing_ok: bool = True,
+    by_slices: bool = False,
+    counts: bool = False,
+    **checks: Any,
 ) -> Any:
     """scikit-learn's `validate_data` for numbers; dense rows may hold NaN unless the likelihood forbids it.
 
     Integers and float32 stay as they are: what is computed of them is float64, some rows at a time. With `by_slices`
-    nobody looks for infinite cells of a large array here.
+    nobody looks for infinite cells of a large array here; nor with `counts`, which `check_nonnegative` sees all.
     """
+    if (found := _as_they_are(estimator, X, **checks)) is not None:
+        return found
     missing_ok = missing_ok and not sparse.issparse(X)
-    finite = not (by_slices and _is_large(X)) and ("allow-nan" if missing_ok else True)
+    finite = not (counts or (by_slices and _is_large(X))) and ("allow-nan" if missing_ok else True)
     checks |= {"dtype": _NUMBERS, "ensure_all_finite": finite}
     return _validated(estimator, X, accept_sparse="csr" if sparse_ok else False, **checks)
+
+
+def _as_they_are(estimator: Any, X: Any, reset: bool, **checks: Any) -> Any:
+    """X, or X and y, of a few rows in which `validate_data` would find nothing to change or to refuse; else None.
+
+    It takes longer than to learn a row. Here only float64 arrays of finite cells count, and labels that are whole
+    numbers or strings.
+    """
+    if reset or type(X) is not np.ndarray or X.dtype != np.float64 or not 0 < X.size <= FEW or X.ndim != 2:
+        return None
+    learnt = vars(estimator)
+    if X.shape[1] != learnt.get("n_features_in_") or "feature_names_in_" in learnt or not np.isfinite(X).all():
+        return None
+    if "y" not in checks:
+        return X if not checks else None
+    y = checks.pop("y")
+    plain = type(y) is np.ndarray and y.dtype.kind in "biuU" and y.shape == X.shape[:1] and not checks
+    return (X, y) if plain else None
 
 
 def _is_large(X: Any) -> bool:
@@ -101,12 +144,11 @@ def _validated(estimator: Any, X: Any, **checks: Any) -> Any:
         found = validate_data(estimator, _with_nan(X), **checks)
     rows, *y = found if isinstance(found, tuple) else (found,)
     if sparse.issparse(rows):
-        if not rows.has_canonical_format:
+        summed = not rows.has_canonical_format
+        if summed:
             rows = rows.copy()
             rows.sum_duplicates()
-        with np.errstate(over="ignore", invalid="ignore"):
-            finite = np.isfinite(rows.data.sum()) or np.isfinite(rows.data).all()
-        if checks["ensure_all_finite"] and not finite:  # of a sparse data frame, or a sum
+        if checks["ensure_all_finite"] and (summed or rows is not X) and not np.isfinite(rows.data).all():
             raise ValueError("`X` is sparse and has cells that are NaN or infinite; pass dense rows with NaN, or 0")
     return (rows, *y) if y else rows
 
@@ -120,17 +162,22 @@ def _refuse_lazy(X: Any) -> None:
 def checked_labels(y: np.ndarray, name: str = "y", of_classes: bool = False) -> np.ndarray:
     """Labels that are all strings or all numbers, none of them missing.
 
-    Where classes are given, labels other than floats are not asked whether they might be a regression's.
+    Strings, and where classes are given all labels but floats, are not asked whether they might be a regression's.
     """
+    if of_classes and y.dtype.kind in "biuU":
+        return y
     if y.dtype.kind in "fOmM" and isna(y).any():
         raise ValueError(f"`{name}` has missing labels (None, NaN or NA); leave them out, and their rows")
-    if y.dtype == object and not all(isinstance(label, str) for label in y):
-        kinds = ", ".join(sorted({type(label).__name__ for label in y}))
+    types = set(map(type, y)) if y.dtype == object else set()
+    if not all(issubclass(kind, str) for kind in types):
+        kinds = ", ".join(sorted(kind.__name__ for kind in types))
         raise ValueError(
             f"Unknown label type: `{name}` has objects of type {kinds}; make them all strings, or integers"
         )
+    if y.dtype == object:
+        return y  # text, of which every value is a class
     dense = y.dtype.kind in "iu" and y.size > 0 and int(y.max()) - int(y.min()) < y.size // 2  # several rows a label
-    if name == "y" and not dense and not (of_classes and y.dtype.kind in "biuUS"):
+    if name == "y" and not dense and y.dtype.kind not in "US":
         with np.errstate(invalid="ignore"):  # it casts numbers to int64, however large
             check_classification_targets(y)
     return y
@@ -154,7 +201,16 @@ def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if max(abs(low), abs(high)) < 1 << 62 and high - low < len(y):
             classes, index = distinct(y.astype(np.int64) - low, high - low + 1)
             return (classes + low).astype(y.dtype), index
-    return np.unique(y, return_inverse=True)
+    if y.dtype == object:  # text: found by hashing, without sorting the rows
+        index, found = factorize(y)
+        order = np.argsort(found)
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        return found[order], place[index]
+    classes, index = np.unique(y, return_inverse=True)
+    if y.dtype.kind in "US" and 2 * len(classes) > len(y):
+        check_classification_targets(y)  # which warns of so many classes
+    return classes, index
 
 
 def _with_nan(X: Any) -> Any:

@@ -13,7 +13,9 @@ from ..core.arrays import Scalar
 from ..core.pytrees import defer_jax_import, leaves, map_leaves
 from ..core.random import generator
 from ..core.special import log_normalize
-from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, by_rows
+from ..core.threads import in_order
+from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, by_rows, row_slices
+from ..sums.rows import slices
 from ._fitting import AbstractFitted
 from ._input import cut_rows
 from ._state import BLOCK, reads_one_state
@@ -113,14 +115,23 @@ class AbstractPredicting(AbstractFitted):
         """
         if not isinstance(n_draws, Integral) or n_draws < 1:
             raise ValueError(f"`n_draws` is {n_draws!r}; it needs to be a whole number, at least 1")
-        rows, rng = self._encode(X), generator(seed)
-        size = sum(leaf.size for leaf in leaves(self.posterior_))
+        check_is_fitted(self)
+        X, rng, posterior = self._validate(X, reset=False), generator(seed), self.posterior_
+        size = sum(leaf.size for leaf in leaves(posterior))
         step = max(1, _DRAWN // size)
-        draws = []
+        found = np.empty((n_draws, X.shape[0], len(self.classes_)))
         for at in range(0, n_draws, step):
-            theta = self.posterior_.sample(rng, (min(step, n_draws - at),))
-            draws.append(np.exp(log_normalize(self.posterior_.log_joint(rows, theta))))
-        return np.concatenate(draws)
+            theta, out = posterior.sample(rng, (min(step, n_draws - at),)), found[at : at + step]
+
+            def put(part: slice, theta: Parameters = theta, out: np.ndarray = out) -> None:
+                rows = self._encoded(cut_rows(X, part))
+                for some in slices(len(out), out[0, part].size):
+                    few = map_leaves(lambda draws, some=some: draws[some], theta)
+                    out[some, part] = np.exp(log_normalize(posterior.log_joint(rows, few)))
+
+            for _ in in_order(put, row_slices({BLOCK: X}, posterior.min_chunk_cells)):
+                pass
+        return found
 
     @reads_one_state
     def predict_interval(
@@ -163,9 +174,14 @@ class AbstractPredicting(AbstractFitted):
         "auto" draws for KernelNB, whose analytic endpoints are 0.14 off, and where classes share a variance of less
         than 30 degrees of freedom (0.015 to 0.02 off for 12 penguins).
         """
-        from ..sampling.intervals import intervals
+        from ..sampling.intervals import fix_seed, intervals
 
-        return intervals(self.posterior_, self._encode(X), level, method, n_draws, seed)
+        posterior, seed = self.posterior_, fix_seed(seed)
+
+        def ends(rows: Rows) -> np.ndarray:
+            return np.moveaxis(intervals(posterior, rows, level, method, n_draws, seed), 2, 0)
+
+        return np.moveaxis(self._by_encoded_rows(X, ends), 0, 2)
 
     @reads_one_state
     def uncertainty(
@@ -181,9 +197,14 @@ class AbstractPredicting(AbstractFitted):
         the difference: the mutual information of label and parameters, which shrinks as rows are added. As with
         `predict_interval`, whose parameters these are, all three belong to the posterior, whatever `estimate` says.
         """
-        from ..sampling.intervals import uncertainty
+        from ..sampling.intervals import Uncertainty, fix_seed, uncertainty
 
-        return uncertainty(self.posterior_, self._encode(X), method, n_draws, seed)
+        posterior, seed = self.posterior_, fix_seed(seed)
+
+        def entropies(rows: Rows) -> np.ndarray:
+            return np.stack(uncertainty(posterior, rows, method, n_draws, seed))[..., None]
+
+        return Uncertainty(*self._by_encoded_rows(X, entropies)[..., 0])
 
     @reads_one_state
     def novelty_score(self, X: Any) -> np.ndarray:
@@ -197,7 +218,18 @@ class AbstractPredicting(AbstractFitted):
     def _encode(self, X: Any) -> Rows:
         """All rows by block, in float64."""
         check_is_fitted(self)
-        return {name: x.astype(float, copy=False) for name, x in self._rows(self._validate(X, reset=False)).items()}
+        return self._encoded(self._validate(X, reset=False))
+
+    def _encoded(self, X: Any) -> Rows:
+        """Validated rows by block, in float64."""
+        return {name: x.astype(float, copy=False) for name, x in self._rows(X).items()}
+
+    def _by_encoded_rows(self, X: Any, table: Callable[[Rows], np.ndarray]) -> np.ndarray:
+        """A table (…, n, c) of encoded rows, made a slice of rows at a time: memory does not grow with the rows."""
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        least = self.posterior_.min_chunk_cells
+        return by_rows(lambda part: table(self._encoded(cut_rows(X, part))), {BLOCK: X}, least)
 
     def _theta(self) -> Parameters | None:
         """Parameters that the current estimate plugs in; None integrates them out."""

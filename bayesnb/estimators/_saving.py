@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from ..columns.contract import ColumnContract
 from ..core.registry import ESTIMATORS, register, require
 from ..naive_bayes import Statistics
-from ._prediction import AbstractPredicting
+from ._explaining import AbstractExplaining
 from ._state import reads_one_state
 
 Take = Callable[[int], None]  # counts bytes before they are allocated, and refuses more than a file can mean
@@ -67,11 +68,19 @@ class Saved:
         save(self, path)
 
 
-class AbstractSaved(Saved, AbstractPredicting):
+class AbstractSaved(Saved, AbstractExplaining):
     """An estimator whose learnt state are its encoding and its statistics."""
 
     _learnt_names = frozenset(
-        {"statistics_", "classes_", "n_features_in_", "feature_names_in_", "categories_", "n_categories_"}
+        {
+            "statistics_",
+            "classes_",
+            "n_features_in_",
+            "feature_names_in_",
+            "categories_",
+            "n_categories_",
+            "contract_",  # of the table that the command line fitted, or MixedNB("auto")
+        }
     )
 
     def _check_loaded(self, take: Take) -> None:
@@ -89,6 +98,7 @@ class AbstractSaved(Saved, AbstractPredicting):
         require(isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) > 0, "classes_ are no labels")
         require(np.array_equal(np.unique(labels), labels), "classes_ are not in order")
         require(isinstance(d, int) and d > 0, f"n_features_in_ is {d!r}")
+        require(isinstance(learnt.get("contract_"), ColumnContract | None), "contract_ is no column contract")
         if "feature_names_in_" in learnt:
             require(np.shape(self.feature_names_in_) == (d,), "feature_names_in_ are not one a feature")
         if "categories_" in learnt:

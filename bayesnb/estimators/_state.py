@@ -9,7 +9,7 @@ many others ask it: without a lock, each of them reads one state from beginning 
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from ..naive_bayes import NaiveBayes, Statistics, by_rows
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 BLOCK = "x"  # the block of an estimator that has only one
-_MOST_WAITING = 1000  # batches
+_MOST_WAITING, _MOST_FEW = 1000, 64  # batches of sparse rows, and of so few dense rows that all are summed exactly
 
 
 def all_or_nothing(method: Method) -> Method:
@@ -113,12 +113,17 @@ class LazyPosterior:
     ------
     prior : None where there are only statistics
     held : statistics of earlier rows, None where there are none
-    waiting : sparse rows, and weights (n, c), whose statistics nobody has asked for yet
+    waiting : encoded rows, and weights (n, c), whose statistics nobody has asked for yet
+    cells : number of stored cells of the sparse ones
+    floats : where it is only the exact sums of the rows waiting that are not made yet, the statistics of all rows
+        without them
     """
 
     prior: Any
     held: Any
-    waiting: tuple[tuple[Sparse, Sparse], ...] = ()
+    waiting: tuple[tuple[Any, Sparse], ...] = ()
+    cells: int = 0
+    floats: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
         return dict(vars(self))  # at once: another thread may be about to keep a posterior here
@@ -130,25 +135,43 @@ class LazyPosterior:
     @functools.cached_property
     @defer_jax_import()
     def _counted(self) -> Statistics:
-        X, r = (sparse.vstack(parts, "csr") for parts in zip(*self.waiting, strict=True))
-        rows = {BLOCK: X}
+        parts, weights = zip(*self.waiting, strict=True)
+        r = sparse.vstack(weights, "csr")
+        rows = {BLOCK: np.concatenate(parts) if self.floats is not None else sparse.vstack(parts, "csr")}
         late = self.prior.with_sums(self.prior.suffstats(rows, r), rows, r)
-        return laid_out((late if self.held is None else self.held + late).settled())
+        total = late if self.held is None else self.held + late
+        if self.floats is None:
+            return laid_out(total.settled())
+        blocks = {name: replace(one, sums=total.blocks[name].sums) for name, one in self.floats.blocks.items()}
+        return laid_out(replace(self.floats, blocks=blocks, weight=total.weight))
 
     @functools.cached_property
     @defer_jax_import()
     def posterior(self) -> Any:
         with np.errstate(divide="ignore", invalid="ignore"):  # of an improper prior, where `refuse_undefined` looks
-            posterior = self.prior.update(self.statistics)
+            posterior = self.prior.update(self.statistics if self.floats is None else self.floats)
         return refuse_undefined(self.prior, posterior)
 
     def later(self, prior: NaiveBayes, X: Sparse, r: Sparse) -> "LazyPosterior":
         """The same with more rows, which wait while all that wait are few, and have fewer cells than the statistics."""
-        held, waiting = (self._counted, ()) if "_counted" in vars(self) else (self.held, self.waiting)
-        more = LazyPosterior(prior, held, (*waiting, (X, r)))
-        if len(more.waiting) < _MOST_WAITING and sum(rows.nnz for rows, _ in more.waiting) < r.shape[1] * X.shape[1]:
+        counted = "_counted" in vars(self) or self.floats is not None
+        held, waiting = (self.statistics, ()) if counted else (self.held, self.waiting)
+        cells = X.nnz + (self.cells if waiting else 0)
+        more = LazyPosterior(prior, held, (*waiting, (X, r)), cells)
+        if len(more.waiting) < _MOST_WAITING and cells < r.shape[1] * X.shape[1]:
             return more
         return LazyPosterior(prior, more.statistics)
+
+    def with_few(self, prior: NaiveBayes, X: np.ndarray, r: Sparse, floats: Statistics) -> "LazyPosterior":
+        """The same with a few dense rows, and the statistics of all rows in floats; exact sums are made of many rows.
+
+        The sums of one row take ten times as long as its statistics.
+        """
+        waiting = self.waiting if self.floats is not None and "_counted" not in vars(self) else ()
+        if len(waiting) == _MOST_FEW:
+            waiting = ()
+        held = self.held if waiting else self.statistics
+        return LazyPosterior(prior, held, (*waiting, (X.astype(float), r)), floats=floats)
 
 
 def laid_out(stats: Statistics) -> Statistics:

@@ -51,6 +51,17 @@ class BernoulliNB(AbstractNB):
     Notes
     -----
     NaN is a missing cell and left out. The mean, and with it the predictive, of one row equals add-α smoothing.
+
+    Examples
+    --------
+    >>> from bayesnb import BernoulliNB
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 1]], ["a", "a", "b", "b"]
+    >>> nb = BernoulliNB(alpha=1).fit(X, y)
+    >>> nb.predict_proba([[1, 0]]).round(3)
+    array([[0.857, 0.143]])
+    >>> nb.predict_interval([[1, 0]], level=0.9).round(2)[0]
+    array([[0.37, 1.  ],
+           [0.  , 0.63]])
     """
 
     _waits = True

@@ -134,6 +134,15 @@ class CategoricalNB(AbstractLevels):
     Takes strings, pandas categoricals and whole numbers, mixed as a data frame or object array may be. NaN, None and
     pandas.NA are missing cells and left out, and so is, in prediction, a level that was never seen. `partial_fit`
     takes in new levels as they come. Sparse rows hold whole numbers, an empty cell is level 0.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bayesnb import CategoricalNB
+    >>> X = pd.DataFrame({"sky": ["sun", "sun", "rain", "rain"], "wind": ["weak", "strong", "weak", "strong"]})
+    >>> nb = CategoricalNB().fit(X, ["play", "play", "play", "stay"])
+    >>> nb.predict_proba(X[-1:]).round(3)
+    array([[0.419, 0.581]])
     """
 
     def __init__(

@@ -54,6 +54,14 @@ class ComplementNB(AbstractNB):
     -----
     Dense and scipy.sparse rows; fractional counts are accepted. A missing cell has no meaning, NaN is refused. `sample`
     raises: what a class looks like is not in this model, only what its complement does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb import ComplementNB
+    >>> counts = np.array([[2, 1, 0], [1, 2, 0], [0, 1, 3]])
+    >>> ComplementNB().fit(counts, ["ham", "ham", "spam"]).predict([[0, 0, 2]])
+    array(['spam'], dtype='<U4')
     """
 
     _waits = True
@@ -78,7 +86,7 @@ class ComplementNB(AbstractNB):
         self.estimate = estimate
 
     def _validate(self, X: Any, **checks: Any) -> Any:
-        return numeric(self, X, sparse_ok=True, missing_ok=False, **checks)
+        return numeric(self, X, sparse_ok=True, missing_ok=False, counts=True, **checks)
 
     def _rows(self, X: Any) -> Rows:
         check_nonnegative(self, X, "it models counts. Bin the column or use GaussianNB.")
@@ -123,6 +131,17 @@ class ComplementNB(AbstractNB):
             total = weights.sum(0)
             weights = weights / np.where(total > 0, total, 1)
         return weights, intercept
+
+    @property
+    def _refine(self) -> Any:
+        return self._normed if self.norm else None
+
+    def _normed(self, theta: Any) -> Any:
+        """Parameters whose weights −log θ are divided by their sum."""
+        theta = theta or self.posterior_.mean()
+        weights = theta[BLOCK]["log_theta"]
+        total = -weights.sum(-1, keepdims=True)
+        return {**theta, BLOCK: {"log_theta": weights / np.where(total > 0, total, 1)}}
 
     @property
     @reads_one_state

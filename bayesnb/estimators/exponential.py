@@ -51,6 +51,13 @@ class ExponentialNB(AbstractNB):
     changes no probability. A column of zeros can tell nothing about the class: its prior is so firm (100,000
     pseudo-rows for every row) that the classes cannot differ in it by more than 1e-5 nats. Dense rows; NaN is a missing
     cell and left out.
+
+    Examples
+    --------
+    >>> from bayesnb import ExponentialNB
+    >>> minutes = [[0.5], [1.2], [0.8], [9.0], [14.0], [6.5]]
+    >>> ExponentialNB().fit(minutes, ["short"] * 3 + ["long"] * 3).predict([[3.0]])
+    array(['short'], dtype='<U5')
     """
 
     def __init__(

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from ..core.exact import least_variance
 from ..core.pytrees import map_leaves
@@ -17,7 +18,7 @@ from ..statistics import Moments
 from ._base import AbstractNB
 from ._input import numeric, positive
 from ._left_out import by_cells, side_by_side
-from ._state import BLOCK
+from ._state import BLOCK, reads_one_state
 
 # The default prior, in pseudo-rows: see the Notes of GaussianNB.
 _KAPPA, _SHAPE = 0.1, 1.0
@@ -70,6 +71,19 @@ class GaussianNB(AbstractNB):
     tell nothing about the class: its prior, as wide as its value is large (1 where that is 0), is so firm (100,000
     pseudo-rows for every row) that the classes cannot differ in it by more than 2.5e-6 nats at that value. NaN is a
     missing cell and left out; an empty cell of sparse rows is a 0.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from bayesnb import GaussianNB
+    >>> nb = GaussianNB().fit(X, y)
+    >>> nb.predict_proba(X[70:71]).round(3)
+    array([[0.   , 0.295, 0.705]])
+    >>> nb.predict_interval(X[70:71], level=0.9).round(2)[0, 1]
+    array([0.13, 0.5 ])
+    >>> round(float(nb.log_evidence_), 1)  # log p(X, y), nats
+    -484.1
     """
 
     def __init__(
@@ -206,6 +220,23 @@ class GaussianNB(AbstractNB):
             variance = theta[BLOCK]["variance"] + self.var_smoothing * self._scale(self.statistics_)[1].max()
             theta = {**theta, BLOCK: {**theta[BLOCK], "variance": variance}}
         return theta
+
+    def _parameter(self, name: str) -> np.ndarray:
+        check_is_fitted(self)
+        return (self._theta() or self.posterior_.mean())[BLOCK][name]
+
+    @property
+    @reads_one_state
+    def means_(self) -> np.ndarray:
+        """μ under the current estimate, (c, d); the posterior mean for "predictive"."""
+        return self._parameter("mu")
+
+    @property
+    @reads_one_state
+    def variances_(self) -> np.ndarray:
+        """σ² under the current estimate, (c, d), or (d,) where the classes share it; those given where it is known."""
+        block: Any = self.posterior_.blocks[BLOCK]
+        return block.variance if self.known_variance is not None else self._parameter("variance")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -66,6 +66,14 @@ class GaussianDA(AbstractNB):
 
     "mle" gives the linear and quadratic discriminants of scikit-learn 1.9, `LinearDiscriminantAnalysis(solver="lsqr")`
     and `QuadraticDiscriminantAnalysis`, and so does "mean" at a prior that weighs nothing (κ, S → 0, ν = d + 1).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from bayesnb import GaussianDA
+    >>> GaussianDA(covariance="shared").fit(X, y).score(X, y)
+    0.98
     """
 
     def __init__(

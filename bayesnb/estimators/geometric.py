@@ -41,6 +41,13 @@ class GeometricNB(AbstractNB):
     The default prior is uniform over the probability of success: one row of one failure. A count has no unit that could
     change, so the prior need not move with the data; its predictive 1/((x+1)(x+2)) leaves room for counts of any size.
     Dense and scipy.sparse rows of whole numbers; NaN in dense rows is a missing cell and left out.
+
+    Examples
+    --------
+    >>> from bayesnb import GeometricNB
+    >>> tries = [[0], [1], [0], [6], [9], [4]]  # failures before a success
+    >>> GeometricNB().fit(tries, ["easy"] * 3 + ["hard"] * 3).predict_proba([[2]]).round(2)
+    array([[0.4, 0.6]])
     """
 
     def __init__(

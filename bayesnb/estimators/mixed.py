@@ -1,7 +1,8 @@
 """Naive Bayes with a likelihood of its own for every group of columns, and if need be for every class."""
 
 import itertools
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,6 +13,8 @@ from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils._indexing import _get_column_indices
 from sklearn.utils.validation import _get_feature_names
 
+from ..columns.contract import FEW_ROWS, ColumnContract
+from ..columns.describing import describe
 from ..core.registry import require
 from ..families.one_class import OneClass
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
@@ -24,6 +27,7 @@ from .bernoulli import BernoulliNB
 from .categorical import CategoricalNB
 from .complement import ComplementNB
 from .gaussian import GaussianNB
+from .poisson import PoissonNB
 
 
 class MixedNB(AbstractNB):
@@ -37,7 +41,8 @@ class MixedNB(AbstractNB):
         slice, a mask, a type such as `float` or `"number"` in `sklearn.compose.make_column_selector`, or any
         function of X. Every column is in exactly one part.
         "auto": `BernoulliNB` for columns of booleans or of zeros and ones, `GaussianNB` for other numbers,
-        `CategoricalNB` for all else
+        `CategoricalNB` for all else. Columns of a data frame that name the row (identifiers, names, dates) are left
+        out; `contract_` says which, and why
     fit_prior : bool, default True
         learn the class probabilities; False makes them equal
     class_prior, priors : (c,), optional
@@ -50,7 +55,9 @@ class MixedNB(AbstractNB):
     Attributes
     ----------
     parts_ : list of (name, estimator, column positions)
-        as fitted
+        as fitted; columns that are left out are in none
+    contract_ : `ColumnContract` or None
+        what "auto" has found in a data frame of at least 20 rows
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
     statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them; the blocks have the
         names of the parts
@@ -60,6 +67,16 @@ class MixedNB(AbstractNB):
     -----
     A missing cell is left out by the parts whose likelihood can. Features are independent given the class between
     parts; within a part as its variant has it, so that GaussianDA on two columns lets these two depend on each other.
+
+    Examples
+    --------
+    >>> import bayesnb
+    >>> penguins = bayesnb.datasets.load("penguins")
+    >>> nb = bayesnb.MixedNB().fit(penguins.X, penguins.y)
+    >>> nb.predict(penguins.X[:2])
+    array(['Adelie', 'Adelie'], dtype=object)
+    >>> [(name, type(part).__name__) for name, part, columns in nb.parts_]
+    [('numbers', 'GaussianNB'), ('levels', 'CategoricalNB')]
     """
 
     def __init__(
@@ -80,6 +97,7 @@ class MixedNB(AbstractNB):
         self.estimate = estimate
 
     _learnt_names = AbstractNB._learnt_names | {"_parts"}
+    contract_: ColumnContract | None
 
     # --- parameters of the parts, as in ColumnTransformer -----------------------------------------------------------
 
@@ -150,7 +168,9 @@ class MixedNB(AbstractNB):
 
     def _resolve(self, X: Any) -> Iterator[_Part]:
         """The parts with their columns looked up in X; refuses columns in two parts or in none."""
-        parts = _automatic(X) if isinstance(self.parts, str) and self.parts == "auto" else self.parts
+        parts, self.contract_ = (
+            _automatic(X) if isinstance(self.parts, str) and self.parts == "auto" else (self.parts, None)
+        )
         if not isinstance(parts, list) or not parts or any(not isinstance(p, tuple) or len(p) != 3 for p in parts):
             raise ValueError(f"`parts` is {parts!r}; give 'auto' or a list of (name, estimator, columns)")
         labels = _get_feature_names(X)
@@ -312,6 +332,10 @@ class MixedNB(AbstractNB):
         names = super()._weight_labels(names)
         return np.concatenate([part.estimator._weight_labels(names[part.columns]) for part in self._parts])
 
+    def _levels_of(self, j: int) -> Any:
+        part = next(part for part in self._parts if j in part.columns)
+        return part.estimator._levels_of(int(np.flatnonzero(part.columns == j)[0]))
+
     def _part_of(self, block: str) -> tuple[_Part, str]:
         """The part that a block belongs to, and the block's name there."""
         return next((part, inner) for part in self._parts for inner, name in part.names.items() if name == block)
@@ -367,24 +391,58 @@ def _positions(X: Any, columns: Any, name: str) -> np.ndarray:
         raise ValueError(f"`parts` has columns {columns!r} in {name!r}, which are not in `X`: {error}") from error
 
 
-def _automatic(X: Any) -> list[tuple[str, AbstractNB, list[int]]]:
-    """Yes/no columns, other numbers, and all else, by the cells and types of a table."""
-    kinds: dict[str, list[int]] = {"yes_no": [], "numbers": [], "levels": []}
-    for j in range(X.shape[1]):
-        column = (
-            pd.Series(np.asarray(_safe_indexing(X, j, axis=1))) if not isinstance(X, pd.DataFrame) else X.iloc[:, j]
-        )
-        column = column.infer_objects() if column.dtype == object else column
-        if column.dtype == np.longdouble and np.dtype(np.longdouble).itemsize > 8:
-            raise ValueError(
-                f"`X` has numbers of type {column.dtype} (longdouble) in column {j}, which parts='auto' cannot tell "
-                "from yes/no columns; pass X.astype(float), or list the parts"
+_OF_ROLE = {  # part and its estimator, in the order of the parts
+    "yes/no": ("yes_no", lambda: BernoulliNB(binarize=None)),
+    "numbers": ("numbers", GaussianNB),
+    "counts": ("counts", PoissonNB),
+    "levels": ("levels", CategoricalNB),
+}
+
+
+def parts_of_roles(roles: Sequence[str]) -> list[tuple[str, Any, list[int]]]:
+    """The parts for columns of these roles, in order; columns that are "dropped" are left out."""
+    places: dict[str, list[int]] = {role: [] for role in (*_OF_ROLE, "dropped")}
+    for j, role in enumerate(roles):
+        places[role].append(j)
+    found: list[tuple[str, Any, list[int]]] = [
+        (name, make(), places[role]) for role, (name, make) in _OF_ROLE.items() if places[role]
+    ]
+    return found + ([("dropped", "drop", places["dropped"])] if places["dropped"] else [])
+
+
+def _automatic(X: Any) -> tuple[list[tuple[str, Any, list[int]]], ColumnContract | None]:
+    """The parts for a table, by the types of its columns; of a data frame by its column contract, too."""
+    roles = [role_of_type(X, j) for j in range(X.shape[1])]
+    if not isinstance(X, pd.DataFrame) or not X.columns.is_unique or len(X) < FEW_ROWS:
+        return parts_of_roles(roles), None
+    contract = describe(X)
+    for j, column in enumerate(contract.columns):
+        text = column.role == "numbers" and roles[j] == "levels"
+        if text and column.written is not None and str(column.written):
+            warnings.warn(
+                f"`X` has numbers written as text in column {column.name!r} ({column.written}), which are taken for "
+                "levels; bayesnb.describe(X).apply(X) makes them numbers",
+                UserWarning,
+                stacklevel=2,
             )
-        if isinstance(column.dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(column):
-            kinds["levels"].append(j)
-        elif column.dropna().isin([0, 1]).all():
-            kinds["yes_no"].append(j)
-        else:
-            kinds["numbers"].append(j)
-    estimators = {"yes_no": BernoulliNB(binarize=None), "numbers": GaussianNB(), "levels": CategoricalNB()}
-    return [(name, estimators[name], columns) for name, columns in kinds.items() if columns]
+        if column.role == "dropped" and column.warning:  # it names the row; a constant does no harm
+            roles[j] = "dropped"
+    if set(roles) == {"dropped"}:
+        why = "; ".join(f"{column.name}: {column.why}" for column in contract.columns[:4])
+        raise ValueError(f"`X` has no column to learn from with parts='auto' ({why}); list the parts")
+    return parts_of_roles(roles), contract
+
+
+def role_of_type(X: Any, j: int) -> str:
+    """The role of a column by the type of its cells."""
+    column = pd.Series(np.asarray(_safe_indexing(X, j, axis=1))) if not isinstance(X, pd.DataFrame) else X.iloc[:, j]
+    column = column.infer_objects() if column.dtype == object else column
+    if column.dtype == np.longdouble and np.dtype(np.longdouble).itemsize > 8:
+        raise ValueError(
+            f"`X` has numbers of type {column.dtype} (longdouble) in column {j}, which parts='auto' cannot tell "
+            "from yes/no columns; pass X.astype(float), or list the parts"
+        )
+    if isinstance(column.dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(column):
+        return "levels"
+    yes_no = all(part.dropna().isin([0, 1]).all() for part in (column.iloc[:1000], column))  # few rows mostly tell
+    return "yes/no" if yes_no else "numbers"

@@ -42,6 +42,17 @@ class MultinomialNB(AbstractNB):
     -----
     Dense and scipy.sparse rows; fractional counts are accepted. A missing cell has no meaning, NaN is refused.
     `sample` needs `length=`, the number of events of a new row, or takes the average of the rows fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb import MultinomialNB
+    >>> counts = np.array([[2, 1, 0], [1, 2, 0], [0, 1, 3]])  # of three words in three messages
+    >>> nb = MultinomialNB().fit(counts, ["ham", "ham", "spam"])
+    >>> nb.predict_proba([[0, 0, 2]]).round(3)  # parameters integrated out
+    array([[0.085, 0.915]])
+    >>> nb.set_params(estimate="mean").predict_proba([[0, 0, 2]]).round(3)  # plugged in
+    array([[0.054, 0.946]])
     """
 
     _waits = True
@@ -66,7 +77,7 @@ class MultinomialNB(AbstractNB):
         self.estimate = estimate
 
     def _validate(self, X: Any, **checks: Any) -> Any:
-        return numeric(self, X, sparse_ok=True, missing_ok=False, **checks)
+        return numeric(self, X, sparse_ok=True, missing_ok=False, counts=True, **checks)
 
     def _rows(self, X: Any) -> Rows:
         check_nonnegative(self, X, "it models counts. Bin the column or use GaussianNB.")

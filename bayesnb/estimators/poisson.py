@@ -43,6 +43,14 @@ class PoissonNB(AbstractNB):
     Notes
     -----
     Dense and scipy.sparse rows; NaN in dense rows is a missing cell and left out; fractional counts are accepted.
+
+    Examples
+    --------
+    >>> from bayesnb import PoissonNB
+    >>> calls = [[2, 0], [3, 1], [9, 4], [7, 5]]  # an hour, on two lines
+    >>> nb = PoissonNB().fit(calls, ["night", "night", "day", "day"])
+    >>> nb.predict_proba([[5, 2]]).round(2)
+    array([[0.63, 0.37]])
     """
 
     def __init__(

@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from ..independent import downdate as downdate
     from ..statistics import Moments as Moments
     from ..statistics import Totals as Totals
+    from ..sums.events import log_rising_cells as log_rising_cells
     from ..sums.rows import contract as contract
-    from ..sums.rows import log_rising_cells as log_rising_cells
     from ..sums.rows import sum_over_features as sum_over_features
     from .bernoulli import BetaBernoulli as BetaBernoulli
     from .categorical import DirichletCategorical as DirichletCategorical
@@ -88,7 +88,8 @@ _CONTRACT = {
     for home, names in {
         ".core.pytrees": "pytree",
         ".core.random": "inverse_gamma log_dirichlet log_gamma normal split",
-        ".sums.rows": "contract log_rising_cells sum_over_features",
+        ".sums.events": "log_rising_cells",
+        ".sums.rows": "contract sum_over_features",
         ".core.special": "digamma gammaln log_beta log_floor log_rising namespace tetragamma trigamma",
         ".core.supports": "AMOUNT COUNT POSITIVE_DEFINITE REAL Cells Field declare",
         ".base": "AbstractConjugate n_rows observed",

@@ -11,20 +11,21 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..base import AbstractConjugate, n_rows, observed, to_sites
+from ..base import n_rows, observed, to_sites
+from ..beta import AbstractBeta, log_probabilities
 from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.exact import ExactSum, holds_exactly, total_sums
 from ..core.pytrees import pytree
-from ..core.random import Key, log_dirichlet
-from ..core.special import digamma, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
+from ..core.special import digamma, log_rising, namespace, tetragamma, trigamma
 from ..core.supports import COUNT, Cells, Field, declare
-from ..statistics import Counts, by_class, class_totals, subtract_weight
+from ..statistics import Counts
+from ..sums.by_class import by_class, class_totals, subtract_weight
 from ..sums.rows import contract, downdate, leave_one_out_table, sum_over_cells, unit_labels
 
 
 @pytree
 @dataclass(frozen=True)
-class BetaBernoulli(AbstractConjugate):
+class BetaBernoulli(AbstractBeta):
     """Beta density of each θ_cj, prior or posterior.
 
     Fields
@@ -40,7 +41,6 @@ class BetaBernoulli(AbstractConjugate):
     )
     cells_ = Cells("yes/no", sparse=True)
     separable = True
-    parameters = ("logit_theta",)
     kept_types = frozenset({"uint8"})
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
@@ -71,19 +71,10 @@ class BetaBernoulli(AbstractConjugate):
         """a + n₁, b + n₀."""
         return type(self)(self.a + stats.n[..., 1], self.b + stats.n[..., 0])
 
-    def log_normalizer(self) -> Float[Array, "c d"]:
-        """log B(a, b)."""
-        return log_beta(self.a, self.b)
-
     def log_marginal(self, stats: Counts) -> Float[Array, "c d"]:
         """log B(a+n₁, b+n₀) / B(a, b), written with rising factorials."""
         zeros, ones = stats.n[..., 0], stats.n[..., 1]
         return log_rising(self.a, ones) + log_rising(self.b, zeros) - log_rising(self.a + self.b, ones + zeros)
-
-    def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
-        """(a−1) log θ + (b−1) log(1−θ) − log B(a, b)."""
-        log_p, log_q = _log_probabilities(theta)
-        return (self.a - 1) * log_p + (self.b - 1) * log_q - self.log_normalizer()
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j x log a/(a+b) + (1−x) log b/(a+b): the posterior mean plugged in, which is Laplace's rule."""
@@ -117,12 +108,12 @@ class BetaBernoulli(AbstractConjugate):
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j x log θ + (1−x) log(1−θ)."""
-        log_p, log_q = _log_probabilities(theta)
+        log_p, log_q = log_probabilities(theta["logit_theta"])
         return contract(x, log_p - log_q, log_q)
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights logit θ and intercept Σ_j log(1−θ) of log p(x | θ) = x·w + b, for rows without missing cells."""
-        _, log_q = _log_probabilities(theta)
+        _, log_q = log_probabilities(theta["logit_theta"])
         return theta["logit_theta"].T, log_q.sum(-1)
 
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
@@ -138,39 +129,9 @@ class BetaBernoulli(AbstractConjugate):
         third_p, third_q = tetragamma(self.a) - whole, tetragamma(self.b) - whole
         return contract(x, third_p - third_q, third_q)
 
-    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """Draws of logit θ = log G(a) − log G(b)."""
-        xp = namespace(self.a)
-        draws = log_dirichlet(key, xp.stack([self.a, self.b], -1), shape)
-        return {"logit_theta": draws[..., 0] - draws[..., 1]}
-
-    def mean(self) -> Theta:
-        """a / (a + b)."""
-        xp = namespace(self.a)
-        return {"logit_theta": xp.log(self.a) - xp.log(self.b)}
-
-    def mode(self) -> Theta:
-        """(a−1) / (a+b−2); 0 or 1 where a or b is at most 1, the mean where both are (no mode is inside)."""
-        xp = namespace(self.a)
-        p, q = xp.maximum(self.a - 1, 0), xp.maximum(self.b - 1, 0)
-        return {"logit_theta": xp.where(p + q > 0, log_floor(p) - log_floor(q), xp.log(self.a) - xp.log(self.b))}
-
     def mle(self, stats: Counts) -> Theta:
         """n₁ / (n₀ + n₁)."""
-        xp = namespace(stats.n)
-        zeros, ones = stats.n[..., 0], stats.n[..., 1]
-        found = log_floor(ones) - log_floor(zeros)
-        return {"logit_theta": xp.where(zeros + ones > 0, found, self.mean()["logit_theta"])}
-
-    def on_boundary(self) -> bool:
-        """Whether some a or b is at most 1."""
-        return bool(((self.a <= 1) | (self.b <= 1)).any())
-
-    def marginals(self) -> dict[str, Any]:
-        """Beta(a, b) for `theta`."""
-        from scipy import stats
-
-        return {"theta": stats.beta(self.a, self.b)}
+        return self._share(stats.n[..., 1], stats.n[..., 0])
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """x_ij = 1 with probability a/(a+b)."""
@@ -188,10 +149,3 @@ class BetaBernoulli(AbstractConjugate):
         seen, x = observed(x)
         with numpyro.plate("row", n_rows(x, y), dim=-1):
             numpyro.sample("x", dist.Bernoulli(theta[y]).mask(seen).to_event(1), obs=x)
-
-
-def _log_probabilities(theta: Theta) -> tuple[Array, Array]:
-    """log θ and log(1−θ) from the logit, each with all its digits."""
-    logit = theta["logit_theta"]
-    xp = namespace(logit)
-    return -xp.logaddexp(0, -logit), -xp.logaddexp(0, logit)

@@ -21,7 +21,8 @@ from ..core.random import Key, categorical, log_dirichlet
 from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from ..core.supports import COUNT, Cells, Field, declare
 from ..loops import contiguous, worth
-from ..statistics import Counts, by_class, class_totals, levels_by_class, subtract_weight
+from ..statistics import Counts
+from ..sums.by_class import by_class, class_totals, levels_by_class, subtract_weight
 from ..sums.rows import downdate, indicators, leave_one_out_table, made_dense, matmul, unit_labels
 
 

@@ -27,25 +27,16 @@ import numpy as np
 from scipy import sparse
 
 from ..base import AbstractConjugate, as_jax
-from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
 from ..core.exact import ExactSum, sums_of_cells
 from ..core.pytrees import pytree
 from ..core.random import Key, log_dirichlet
 from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from ..core.supports import COMPOSITE, COUNT, Cells, Field, declare
-from ..statistics import Counts, by_class
-from ..sums.long_rows import log_coefficient_of_short, log_polya, with_long_rows
-from ..sums.rows import (
-    as_counts,
-    downdate,
-    leave_one_out_table,
-    log_coefficient,
-    log_rising_cells,
-    map_cells,
-    matmul,
-    row_totals,
-    sum_over_cells,
-)
+from ..statistics import Counts
+from ..sums.events import chosen_cells, event_shares, events_by_class, log_coefficient, merge_others
+from ..sums.long_rows import log_coefficient_of_short, log_polya, log_polya_without
+from ..sums.rows import as_counts, leave_one_out_table, map_cells, matmul, row_totals
 
 
 @pytree
@@ -68,7 +59,7 @@ class DirichletComplement(AbstractConjugate):
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_{k≠c} Σ_i r_ik x_ij: events outside class c; the log multinomial coefficients likewise."""
-        return Counts(_others(by_class(r, x)), _others(by_class(r, log_coefficient(x))))
+        return Counts(*map(_others, events_by_class(x, r)))
 
     def exact_sums(
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
@@ -108,13 +99,7 @@ class DirichletComplement(AbstractConjugate):
 
     def _log_polya_without(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """The same with α − wx for α in the classes where the row has weight w."""
-        rising = sum_over_cells(lambda x, w, alpha: log_rising_cells(downdate(alpha, w * x), x))
-
-        def own(x: Any, w: Array, alpha: Array) -> Array:
-            length = row_totals(x)
-            return rising(x, w, alpha) - log_rising(downdate(alpha.sum(), w[:, 0] * length), length)
-
-        return leave_one_out_table(self._log_polya, with_long_rows(own), as_counts(x), r, self.alpha)
+        return leave_one_out_table(self._log_polya, log_polya_without, as_counts(x), r, self.alpha)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i, which leaves every complement that it has weight in: those of other classes."""
@@ -124,6 +109,29 @@ class DirichletComplement(AbstractConjugate):
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_{k≠c} log L!/Πx! + Σ_j x_j log θ_kj."""
         return _others(log_coefficient(x)[:, None] + matmul(x, theta["log_theta"]), -1)
+
+    def log_alone(
+        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
+    ) -> Any:
+        """log p of one event being of kind j (x = 1) or of another (x = 0) in a class, from its complements.
+
+        With classes of equal size the share of kind j in class c is Σ_k θ_kj − (C − 1) θ_cj, at least 0.
+        """
+        theta_j = np.exp((self.mean() if theta is None else theta)["log_theta"][..., columns].swapaxes(-1, -2))
+        c = theta_j.shape[-1]
+        p = np.clip(theta_j.sum(-1, keepdims=True) - (c - 1) * theta_j, np.finfo(float).tiny, 1 - 1e-16)
+        x = chosen_cells(x, columns)[..., None]
+        return x * np.log(p)[..., None, :, :] + (1 - x) * np.log1p(-p)[..., None, :, :]
+
+    def log_contributions(
+        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
+    ) -> Any:
+        """−[log α_j^(x_j) − (x_j/L) log A^(L)] or −x_j log θ_j, of the complement: as in the multinomial."""
+        return -event_shares(x, columns, self.alpha, None if theta is None else theta["log_theta"])
+
+    def merged(self, columns: Int[np.ndarray, " k"]) -> "DirichletComplement":
+        """As in the multinomial."""
+        return type(self)(merge_others(self.alpha, columns))
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Rennie's weights −log θ and intercept 0 of log p(x | θ), up to terms that are the same in all classes."""

@@ -34,7 +34,6 @@ rounded data do to a cross-validated bandwidth); Habbema, Hermans & van den Broe
 discriminant analysis); Zhang, King & Hyndman (2006), Comput. Stat. Data Anal. 50 (as the likelihood of a bandwidth).
 """
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
@@ -51,27 +50,22 @@ from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
 from ..core.pytrees import pytree
 from ..core.random import Key
 from ..core.special import LOG_2PI, namespace, square
-from ..core.supports import CELLS, REAL, Field, declare
+from ..core.supports import CELLS, REAL, Field, Support, declare
+from ..core.threads import in_order
 from ..statistics import Sample, one_hot
 from ..sums.kernels import (
-    MESH,
-    NODES,
-    blockwise,
     cells_left,
-    climb,
-    gregory,
-    log_density_of_cells,
+    log_density,
     log_density_without,
-    log_sum,
-    peak,
     products,
     products_without,
-    search,
-    search_without,
-    spline,
+    reflected,
     traced_product,
-    traced_products,
 )
+from ..sums.quadrature import MESH, NODES, GridMarginal, average_without, climb, gregory, log_sum, peak, search, spline
+
+_CELLS = 1 << 18  # numbers of a table of levels and bandwidths: 2 MiB
+_BOUND = Support("real", -np.inf, np.inf)
 
 
 class _Grid(NamedTuple):
@@ -94,12 +88,14 @@ class KernelDensity(AbstractConjugate):
     log_h : (c, d)      log h⁰, the centre of the bandwidth's prior, or the bandwidth itself where it is given
     cells : Sample      distinct training cells and their weights, (c, d, m); none in a prior
     low, high : (c, d)  logarithms of the limits of the bandwidth; None where the bandwidth is given
+    least, most : (d,)  bounds of the features, −∞ and ∞ where one is open; None where none has a bound. Between two of
+        them the bandwidth is at most `WIDEST` = 2.7 times their distance
 
     `log_h`, `low` and `high` are logarithms of lengths in the unit of the feature.
 
     Notes
     -----
-    For a class and feature with m distinct values the posterior costs 67 m² exponentials, a table of predictions 33 m
+    For a class and feature with m distinct values the posterior costs 75 m² exponentials, a table of predictions 41 m
     for each distinct value asked for. Temporary tables on the host stay within a few MiB. Quantiles of log h are good
     to 1e-3. Gradients of `log_normalizer` with respect to the cells are not taken.
     """
@@ -108,12 +104,16 @@ class KernelDensity(AbstractConjugate):
     cells: Sample
     low: Float[Array, "c d"] | None = None
     high: Float[Array, "c d"] | None = None
+    least: Float[Array, " d"] | None = None
+    most: Float[Array, " d"] | None = None
 
     fields_ = declare(
         log_h=Field(REAL, ("class", "feature")),
         cells=Field(CELLS, ("class", "feature", "cell")),
         low=Field(REAL, ("class", "feature"), optional=True),
         high=Field(REAL, ("class", "feature"), optional=True),
+        least=Field(_BOUND, ("feature",), optional=True),
+        most=Field(_BOUND, ("feature",), optional=True),
     )
 
     no_evidence = (
@@ -138,8 +138,13 @@ class KernelDensity(AbstractConjugate):
 
     def select(self, columns: Int[np.ndarray, " k"]) -> Self:
         """The block of some of its columns: features are independent given the class."""
-        limits = () if self.low is None or self.high is None else (self.low[:, columns], self.high[:, columns])
-        return type(self)(self.log_h[:, columns], self.cells.select(columns), *limits)
+        fields = {name: getattr(self, name) for name in ("log_h", "low", "high", "least", "most")}
+        chosen = {name: leaf[..., columns] for name, leaf in fields.items() if leaf is not None}
+        return replace(self, cells=self.cells.select(columns), **chosen)
+
+    def _bounds(self, j: Any = ...) -> Any:
+        """Least and largest value of some features, None where no feature has any."""
+        return None if self.least is None or self.most is None else (self.least[j], self.most[j])
 
     # --- the bandwidth ----------------------------------------------------------------------------------------------
 
@@ -170,22 +175,26 @@ class KernelDensity(AbstractConjugate):
 
     def _leave_one_out(self, t: Float[Array, "g c d"]) -> Float[Array, "g c d"]:
         """Σ_i w_i log f_−i(v_i; eᵗ); 0 in a feature that never varies, and for a cell that is alone."""
-        pieces = self._pieces()
+        pieces, bounds = self._pieces()
         flat = t.reshape(len(t), self.log_h.size)
-        total = products(*pieces, flat)[0] if namespace(flat, *pieces) is np else traced_product(*pieces, flat)
+        on_host = namespace(flat, *pieces) is np
+        total = products(*pieces, flat, bounds)[0] if on_host else traced_product(*pieces, flat, bounds)
         return total.reshape(t.shape)
 
     def _slopes(self, t: Float[Array, "c d"]) -> tuple[Float[Array, "c d"], Float[Array, "c d"]]:
         """First and second derivative of the log product with respect to t."""
-        pieces = self._pieces()
-        terms = (products if namespace(t, *pieces) is np else traced_products)(*pieces, t.reshape(1, -1), order=2)
-        return terms[1].reshape(t.shape), terms[2].reshape(t.shape)
+        pieces, bounds = self._pieces()
+        _, first, second = products(*pieces, t.reshape(1, -1), bounds, order=2)
+        return first.reshape(t.shape), second.reshape(t.shape)
 
-    def _pieces(self) -> tuple[Array, Array, Array]:
-        """Values and weights (p, m) and log h⁰ (p,) of the p classes and features; weight 0 where nothing varies."""
-        (c, d), m = self.shape, self.cells.value.shape[-1]
-        weight = namespace(self.cells.weight).where(self._varies[:, None], self.cells.weight, 0)
-        return self.cells.value.reshape(c * d, m), weight.reshape(c * d, m), self.log_h.reshape(c * d)
+    def _pieces(self) -> tuple[tuple[Array, Array, Array], Any]:
+        """Values and weights (p, m), log h⁰ and bounds (p,) of p classes and features; weight 0 if nothing varies."""
+        (c, d), m, bounds = self.shape, self.cells.value.shape[-1], self._bounds()
+        xp = namespace(self.cells.weight)
+        weight = xp.where(self._varies[:, None], self.cells.weight, 0)
+        if bounds is not None:
+            bounds = tuple(namespace(bound).tile(bound, c) for bound in bounds)
+        return (self.cells.value.reshape(c * d, m), weight.reshape(c * d, m), self.log_h.reshape(c * d)), bounds
 
     @property
     def _varies(self) -> Array:
@@ -286,15 +295,26 @@ class KernelDensity(AbstractConjugate):
 
     def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
         """Σ_j log ∫ f_cj(x_j; h) p(h | data) dh: densities, not their logarithms, are averaged over the bandwidth."""
+        return self._within(self._predictive(x), x)
+
+    def _predictive(self, x: Array, without: Any = None) -> Array:
         if self.low is None:
-            return self.log_likelihood({}, x)
-        return self._table(x, *self._grid[:2], lambda table, log_w: log_sum(table + log_w[:, None])[None])[0]
+            t = self.log_h[None]
+            return self._table(x, t, t, lambda table, _: table, without)[0]
+        return self._table(x, *self._grid[:2], lambda table, log_w: log_sum(table + log_w[:, None])[None], without)[0]
+
+    def _within(self, table: Array, x: Array) -> Array:
+        """A table (…, n, c) of log densities, −∞ for rows with a cell beyond the bounds."""
+        if self.least is None or self.most is None:
+            return table
+        xp = namespace(table, x)
+        return xp.where(((x < self.least) | (x > self.most)).any(-1)[:, None], -xp.inf, table)
 
     def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: without its kernels, and under the bandwidth's posterior without it.
 
         In each feature a row of weight w leaves three times: its cell no longer counts in the leave-one-out product, it
-        foretells no other cell there, and its kernel is no part of the density in which it is looked up. With T_l the
+        predicts no other cell there, and its kernel is no part of the density in which it is looked up. With T_l the
         kernels around cell l, the product without cell a is that of all T_l − w K_la, so that the posteriors of all
         rows come from one table of kernels a bandwidth. The prior of the bandwidth stays.
 
@@ -305,19 +325,25 @@ class KernelDensity(AbstractConjugate):
         """
         if namespace(x, r, *jax.tree.leaves(self)) is not np:
             return self._log_loo_by_updates(x, r)
-        table, r = np.array(self.log_predictive(x), float), sparse.csc_array(r)
-        for k, (start, end) in enumerate(itertools.pairwise(r.indptr)):
-            rows, w = r.indices[start:end], r.data[start:end]
-            rows, w = rows[w != 0], w[w != 0]
-            table[rows, k] = 0
-            for j in range(x.shape[1]):
-                seen = ~np.isnan(x[rows, j])
-                if seen.any():
-                    self._leave_out(table, x[:, j], rows[seen], w[seen], k, j)
+        r = sparse.csc_array(r)
+        r.eliminate_zeros()
+        table = np.array(self._predictive(x, r), float)
+
+        def piece(at: tuple[int, int]) -> list[tuple[np.ndarray, int, np.ndarray]]:
+            k, j = at
+            rows, w = r.indices[r.indptr[k] : r.indptr[k + 1]], r.data[r.indptr[k] : r.indptr[k + 1]]
+            seen = ~np.isnan(x[rows, j])
+            return self._left_out(x[rows[seen], j], rows[seen], w[seen], k, j) if seen.any() else []
+
+        for found in in_order(piece, list(np.ndindex(*self.shape))):
+            for rows, c, values in found:
+                table[rows, c] += values
         return table
 
-    def _leave_out(self, table: np.ndarray, x: np.ndarray, rows: np.ndarray, w: np.ndarray, k: int, j: int) -> None:
-        """Add to column k of a table of predictives what feature j says of rows of class k that are left out.
+    def _left_out(
+        self, x: np.ndarray, rows: np.ndarray, w: np.ndarray, k: int, j: int
+    ) -> list[tuple[np.ndarray, int, np.ndarray]]:
+        """What feature j says of rows of class k that are left out: rows, class and terms of the table.
 
         Columns of other classes change where these look at the cells of class k: where they have none of their own.
         """
@@ -325,40 +351,40 @@ class KernelDensity(AbstractConjugate):
         there = np.asarray(everyone.weight[0, 0]) > 0
         pooled = np.asarray(everyone.value[0, 0])[there], np.asarray(everyone.weight[0, 0])[there]
         value, weight = self._kernels(k, j)
-        alike, place = np.unique(x[rows] + 1j * w, return_inverse=True)
+        alike, place = np.unique(x + 1j * w, return_inverse=True)
         of, w = alike.real, alike.imag
         at, common = np.searchsorted(value, of), np.searchsorted(pooled[0], of)
         gone = cells_left(pooled[1], common, w) == 0
         odd = (cells_left(weight, at, w) == 0) & (len(value) == 1) | gone & (len(pooled[0]) <= 2)
-        found = np.empty(len(of))
+        found, terms = np.empty(len(of)), []
         if (~odd).any():
             found[~odd] = self._density_without(value, weight, at[~odd], w[~odd], k, j)
-        empty = np.flatnonzero(~np.asarray(self.cells.weight[:, j]).any(-1))
-        for c in empty.tolist() if not odd.all() else ():
-            same = self._table_of(c, j, pooled, common[~odd], 0 * w[~odd])
-            moved = self._table_of(c, j, pooled, common[~odd], w[~odd]) - same
-            usual = np.flatnonzero(~odd[place])
-            table[rows[usual], c] += moved[(np.cumsum(~odd) - 1)[place[usual]]]
+            usual = ~odd[place]
+            at_row = (np.cumsum(~odd) - 1)[place[usual]]
+            for c in np.flatnonzero(~np.asarray(self.cells.weight[:, j]).any(-1)).tolist():
+                same = self._table_of(c, j, pooled, common[~odd], 0 * w[~odd])
+                moved = self._table_of(c, j, pooled, common[~odd], w[~odd]) - same
+                terms.append((rows[usual], c, moved[at_row]))
         if odd.any():  # the class has no other cell, or without this one the feature does not vary
             alone = self.select(np.array([j]))
-            others = np.arange(len(self.log_h)) != k
             for q in np.flatnonzero(odd):
-                one = of[[q], None]
-                stats = self.suffstats(one, one_hot(np.array([k]), len(others), w[[q]])).select(np.array([0]))
+                one, mine = of[[q], None], rows[place == q]
+                stats = self.suffstats(one, one_hot(np.array([k]), len(self.log_h), w[[q]])).select(np.array([0]))
                 left = alone.update(stats.zero() - stats).log_predictive(one)[0]
-                mine = rows[place == q]
-                table[np.ix_(mine, others)] += (left - alone.log_predictive(one)[0])[others]
+                moved = left - alone.log_predictive(one)[0]
+                terms += [(mine, c, np.full(len(mine), moved[c])) for c in range(len(left)) if c != k]
                 found[q] = left[k]
-        table[rows, k] += found[place]
+        return [*terms, (rows, k, found[place])]
 
     def _table_of(
         self, c: int, j: int, cells: tuple[np.ndarray, np.ndarray], at: np.ndarray, w: np.ndarray
     ) -> np.ndarray:
         """log density of feature j in class c on given cells, weights w having left, under the bandwidth as it is."""
+        log_h, bounds = self.log_h[c, j], self._bounds(j)
         if self.low is None:
-            return log_density_without(*cells, self.log_h[c, j], self.log_h[[c], j], at, w)[0]
+            return log_density_without(*cells, log_h, self.log_h[[c], j], at, w, bounds)[0]
         t, log_w = self._grid.t[:, c, j], self._grid.log_weight[:, c, j]
-        return log_sum(log_density_without(*cells, self.log_h[c, j], t, at, w) + log_w[:, None])
+        return log_sum(log_density_without(*cells, log_h, t, at, w, bounds) + log_w[:, None])
 
     def _density_without(
         self, value: np.ndarray, weight: np.ndarray, at: np.ndarray, w: np.ndarray, k: int, j: int
@@ -367,16 +393,12 @@ class KernelDensity(AbstractConjugate):
         log_h = self.log_h[k, j]
         if self.low is None or self.high is None or not self._varies[j]:
             return self._table_of(k, j, (value, weight), at, w)
-        found = np.empty(len(at))
 
-        def product(t: np.ndarray, which: np.ndarray) -> np.ndarray:
-            return products_without(value, weight, log_h, t, at[which], w[which])
+        def product(t: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            return products_without(value, weight, log_h, t, at[which], w[which], self._bounds(j))
 
-        for which, t, density in search_without(product, self.low[k, j], self.high[k, j], log_h, len(at)):
-            log_w = density + np.log(gregory())[:, None]
-            log_f = log_density_without(value, weight, log_h, t, at[which], w[which])
-            found[which] = log_sum(log_f + log_w) - log_sum(log_w)
-        return found
+        limits = self.low[k, j], self.high[k, j]
+        return average_without(product, *limits, log_h, self._grid.t[:, k, j], len(at))
 
     def _log_loo_by_updates(self, x: Array, r: Array | Sparse) -> Array:
         """One update and one posterior of the bandwidth a row."""
@@ -391,7 +413,7 @@ class KernelDensity(AbstractConjugate):
         t = theta["log_bandwidth"] if theta else self.log_h
         flat = t.reshape(-1, *self.log_h.shape)
         table = self._table(x, flat, flat, lambda table, _: table)
-        return table.reshape(*t.shape[:-2], *table.shape[1:])
+        return self._within(table.reshape(*t.shape[:-2], *table.shape[1:]), x)
 
     def log_moments(self, x: Real[Array, "n d"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """Mean and variance of log f_cj(x_j; h) over the grid, summed over j."""
@@ -408,26 +430,42 @@ class KernelDensity(AbstractConjugate):
         mean, variance = self._table(x, *self._grid[:2], moments)
         return mean, variance
 
-    def _table(self, x: Array, t: Array, log_w: Array, reduce: Callable[[Array, Array], Array]) -> Array:
+    def _table(
+        self, x: Array, t: Array, log_w: Array, reduce: Callable[[Array, Array], Array], without: Any = None
+    ) -> Array:
         """Σ_j over the observed cells of reduce(log f_cj(x_ij; eᵗ), log_w), (rows of reduce, n, c).
 
         Parameters
         ----------
         t, log_w : (g, c, d) logarithms of bandwidths, and weights that go with them
         reduce : (g, q) and (g,) → (rows, q)
+        without : on the host weights (n, c), sparse; 0 in the place of rows that have some in a class
         """
         if namespace(x, t, self.log_h, self.cells.value) is not np:
             return self._traced_table(x, t, log_w, reduce)
+        columns = [np.unique(column, return_inverse=True) for column in x.T]  # NaN last, and once
+
+        def piece(at: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+            j, k = at
+            levels, place = columns[j]
+            rows = place < len(levels) - np.isnan(levels[-1:]).sum()
+            if without is not None:
+                rows[without.indices[without.indptr[k] : without.indptr[k + 1]]] = False
+            used = np.zeros(len(levels), bool)
+            used[place[rows]] = True
+            (value, weight), q = self._kernels(k, j), int(used.sum())
+            step = max(1, _CELLS // len(t))  # levels at a time
+            args = value, weight, self.log_h[k, j], t[:, k, j], self._bounds(j)
+            log_f = (log_density(levels[used][i : i + step], *args) for i in range(0, max(q, 1), step))
+            found = np.concatenate([reduce(table, log_w[:, k, j]) for table in log_f], -1)
+            return rows, found[:, (np.cumsum(used) - 1)[place[rows]]] * (len(value) > 0)  # no cell says nothing
+
         total: Any = None
-        for j, column in enumerate(x.T):
-            seen = ~np.isnan(column)
-            levels, place = np.unique(column[seen], return_inverse=True)
-            for k in range(len(self.log_h)):
-                value, weight = self._kernels(k, j)
-                found = blockwise(levels, value, weight, self.log_h[k, j], t[:, k, j], log_w[:, k, j], reduce)
-                if total is None:
-                    total = np.zeros((len(found), len(x), len(self.log_h)), found.dtype)
-                total[:, seen, k] += found[:, place]
+        pieces = [(j, k) for j in range(x.shape[1]) for k in range(len(self.log_h))]
+        for (_, k), (rows, found) in zip(pieces, in_order(piece, pieces), strict=True):
+            if total is None:
+                total = np.zeros((len(found), len(x), len(self.log_h)), found.dtype)
+            total[:, rows, k] += found
         return total
 
     def _kernels(self, k: int, j: int) -> tuple[np.ndarray, np.ndarray]:
@@ -444,23 +482,24 @@ class KernelDensity(AbstractConjugate):
         empty = (cells.weight == 0).all(-1)
 
         def table(cells: Sample) -> Array:
-            def feature(total: Array, at: tuple[Array, ...]) -> tuple[Array, None]:
-                column, *rest = at
+            def feature(total: Array, at: tuple[Any, ...]) -> tuple[Array, None]:
+                (column, bounds), rest = at
                 seen = ~jnp.isnan(column)
                 u = jnp.where(seen, column, 0)
 
                 def of_class(piece: tuple[Array, ...]) -> Array:
                     v, w, scale, t, log_w = piece
-                    return reduce(log_density_of_cells(u, v, w, scale, t), log_w)
+                    return reduce(log_density(u, v, w, scale, t, bounds), log_w)
 
                 found = jnp.moveaxis(jax.lax.map(of_class, tuple(rest)), 0, -1)  # (rows, n, c)
                 return total + jnp.where(seen[:, None], found, 0), None
 
-            by_feature = (x.T, cells.value.swapaxes(0, 1), cells.weight.swapaxes(0, 1), log_h.T)
+            by_feature = (cells.value.swapaxes(0, 1), cells.weight.swapaxes(0, 1), log_h.T)
             arrays = (*by_feature, jnp.moveaxis(t, 0, -1).swapaxes(0, 1), jnp.moveaxis(log_w, 0, -1).swapaxes(0, 1))
             rows = jax.eval_shape(reduce, jnp.zeros((len(t), len(x)), t.dtype), log_w[:, 0, 0]).shape[0]
             dtype = jnp.result_type(x, t, cells.value)
-            return jax.lax.scan(feature, jnp.zeros((rows, len(x), len(log_h)), dtype), arrays)[0]
+            over = (x.T, self._bounds()), arrays
+            return jax.lax.scan(feature, jnp.zeros((rows, len(x), len(log_h)), dtype), over)[0]
 
         def with_stand_in() -> Array:
             everyone = cells.pooled()
@@ -494,7 +533,7 @@ class KernelDensity(AbstractConjugate):
                 if self.low is not None:
                     t = np.interp(rng.random(len(rows)), self._grid.cdf[:, k, j], self._grid.mesh[:, k, j])
                 centre = value[rng.choice(len(value), len(rows), p=weight / weight.sum())]
-                new[rows, j] = centre + np.exp(t) * rng.standard_normal(len(rows))
+                new[rows, j] = reflected(centre + np.exp(t) * rng.standard_normal(len(rows)), self._bounds(j))
         return new
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
@@ -534,66 +573,6 @@ class KernelDensity(AbstractConjugate):
             numpyro.factor("x", (both._leave_one_out(t) - before)[0])
         else:
             numpyro.factor("x", both._leave_one_out(t)[0])
-
-
-class GridMarginal:
-    """Distributions of bandwidths, one a class and feature, from the grid: continuous, piecewise uniform in log h.
-
-    Values and probabilities are (…, c, d), like those of a frozen `scipy.stats` distribution with parameters (c, d).
-    """
-
-    def __init__(self, t: np.ndarray, log_weight: np.ndarray, mesh: np.ndarray, cdf: np.ndarray) -> None:
-        self._t, self._weight, self._mesh, self._cdf = t, np.exp(log_weight), mesh, cdf
-
-    def _interpolate(self, at: Any, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        at = np.asarray(at, float)
-        at = np.broadcast_to(at, np.broadcast_shapes(at.shape, x.shape[1:]))
-        result = np.empty(at.shape)
-        for k, j in np.ndindex(x.shape[1:]):
-            result[..., k, j] = np.interp(at[..., k, j], x[:, k, j], y[:, k, j])
-        return result
-
-    def cdf(self, h: Any) -> np.ndarray:
-        """Probability of a bandwidth of at most h."""
-        h = np.asarray(h, float)
-        return self._interpolate(np.log(np.maximum(h, np.finfo(float).tiny)), self._mesh, self._cdf)
-
-    def sf(self, h: Any) -> np.ndarray:
-        """Probability of a bandwidth above h."""
-        return 1 - self.cdf(h)
-
-    def ppf(self, q: Any) -> np.ndarray:
-        """Quantile: the bandwidth that is not exceeded with probability q."""
-        return np.exp(self._interpolate(q, self._cdf, self._mesh))
-
-    def pdf(self, h: Any) -> np.ndarray:
-        """Density with respect to h."""
-        h = np.asarray(h, float)
-        middle = (self._mesh[1:] + self._mesh[:-1]) / 2
-        slope = np.diff(self._cdf, axis=0) / np.diff(self._mesh, axis=0)
-        t = np.log(np.maximum(h, np.finfo(float).tiny))
-        inside = (t >= self._mesh[0]) & (t <= self._mesh[-1])
-        return np.where(inside, self._interpolate(t, middle, slope) / h, 0)
-
-    def mean(self) -> np.ndarray:
-        """Mean of h, (c, d)."""
-        return (self._weight * np.exp(self._t)).sum(0)
-
-    def var(self) -> np.ndarray:
-        """Variance of h, (c, d)."""
-        return (self._weight * (np.exp(self._t) - self.mean()) ** 2).sum(0)
-
-    def std(self) -> np.ndarray:
-        """Standard deviation of h, (c, d)."""
-        return np.sqrt(self.var())
-
-    def median(self) -> np.ndarray:
-        """Median of h, (c, d)."""
-        return self.ppf(0.5)
-
-    def interval(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-        """Interval with equal tails."""
-        return self.ppf((1 - confidence) / 2), self.ppf((1 + confidence) / 2)
 
 
 def _cells_of(x: Any, y: Any, c: int) -> Sample:

@@ -16,28 +16,23 @@ import numpy as np
 from scipy import sparse
 
 from ..base import AbstractConjugate, as_jax, n_rows
-from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
 from ..core.exact import ExactSum, sums_of_cells
 from ..core.pytrees import pytree
 from ..core.random import Key, log_dirichlet
 from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
-from ..statistics import Counts, by_class
-from ..sums.long_rows import is_long, log_coefficient_of_short, log_polya, with_long_rows
-from ..sums.rows import (
-    as_counts,
-    downdate,
-    leave_one_out_table,
+from ..statistics import Counts
+from ..sums.events import (
+    chosen_cells,
+    event_shares,
+    events_by_class,
     log_coefficient,
-    log_falling_sum,
-    log_rising_cells,
-    map_cells,
-    matmul,
+    merge_others,
     put_log_rising_without,
-    row_totals,
-    sum_over_cells,
-    unit_labels,
 )
+from ..sums.long_rows import is_long, log_coefficient_of_short, log_polya, log_polya_without
+from ..sums.rows import as_counts, downdate, leave_one_out_table, map_cells, matmul, row_totals, unit_labels
 
 
 @pytree
@@ -59,7 +54,7 @@ class DirichletMultinomial(AbstractConjugate):
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
-        return Counts(by_class(r, x), by_class(r, log_coefficient(x)))
+        return Counts(*events_by_class(x, r))
 
     def exact_sums(
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
@@ -110,16 +105,6 @@ class DirichletMultinomial(AbstractConjugate):
 
     def log_loo_score(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """`log_score` with α − wx for α in the classes where the row has weight w."""
-        rising = sum_over_cells(lambda x, w, alpha: log_rising_cells(downdate(alpha, w * x), x))
-
-        def own(x: Any, w: Array, alpha: Array) -> Array:
-            length, found = row_totals(x), None
-            if sparse.issparse(x) and w.size == 1 and w[0, 0] == 1:
-                found = log_falling_sum(x, alpha)
-            if found is None:
-                found = rising(x, w, alpha)
-            return found - log_rising(downdate(alpha.sum(), w[:, 0] * length), length)
-
         x = as_counts(x)
         if sparse.issparse(x) and (y := unit_labels(r, x.nnz * len(self.alpha))) is not None:
             table, length = self.log_score(x), row_totals(x)
@@ -127,7 +112,7 @@ class DirichletMultinomial(AbstractConjugate):
                 own_length = log_rising(downdate(self.alpha.sum(-1)[y], length), length)
                 table[np.arange(len(y)), y] -= own_length
                 return table
-        return leave_one_out_table(self.log_score, with_long_rows(own), x, r, self.alpha)
+        return leave_one_out_table(self.log_score, log_polya_without, x, r, self.alpha)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: α − wx for α in the classes where the row has weight w."""
@@ -136,6 +121,28 @@ class DirichletMultinomial(AbstractConjugate):
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """log L!/Πx! + Σ_j x_j log θ_j."""
         return log_coefficient(x)[:, None] + self.log_score(x, theta)
+
+    def log_alone(
+        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
+    ) -> Any:
+        """log p of one event being of kind j (x = 1) or of another (x = 0): x log θ_j + (1 − x) log(1 − θ_j)."""
+        log_theta = (self.mean() if theta is None else theta)["log_theta"][..., columns].swapaxes(-1, -2)
+        x = chosen_cells(x, columns)[..., None]
+        return x * log_theta[..., None, :, :] + (1 - x) * np.log(-np.expm1(log_theta))[..., None, :, :]
+
+    def log_contributions(
+        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
+    ) -> Any:
+        """log α_j^(x_j) − (x_j/L) log A^(L), or x_j log θ_j: an event's share of the row's length belongs to its kind.
+
+        The rule is the one that is additive, treats all kinds alike, gives nothing to a kind that is not there, and is
+        x_j log θ_j where every event is of one draw with L = 1. The multinomial coefficient is the same in all classes.
+        """
+        return event_shares(x, columns, self.alpha, None if theta is None else theta["log_theta"])
+
+    def merged(self, columns: Int[np.ndarray, " k"]) -> "DirichletMultinomial":
+        """Kinds of events put together are one kind, with the sum of their α."""
+        return type(self)(merge_others(self.alpha, columns))
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights log θ and intercept 0 of log p(x | θ), up to the coefficient, which is the same in all classes."""

@@ -15,19 +15,20 @@ from typing import Any
 import numpy as np
 
 from ..base import n_rows, observed
+from ..beta import AbstractBeta, log_probabilities
 from ..core.arrays import Array, Float, Real, Theta
 from ..core.pytrees import pytree
-from ..core.random import Key, log_dirichlet
-from ..core.special import digamma, gammaln, log_beta, log_floor, log_rising, namespace, tetragamma, trigamma
+from ..core.random import log_dirichlet
+from ..core.special import digamma, gammaln, log_rising, tetragamma, trigamma
 from ..core.supports import COUNT, Cells, Field, declare
 from ..independent import AbstractIndependent
 from ..statistics import Totals
-from ..sums.rows import log_rising_cells
+from ..sums.events import log_rising_cells
 
 
 @pytree
 @dataclass(frozen=True)
-class BetaNegativeBinomial(AbstractIndependent):
+class BetaNegativeBinomial(AbstractBeta, AbstractIndependent):
     """Beta density of each θ_cj, prior or posterior.
 
     Fields
@@ -43,7 +44,6 @@ class BetaNegativeBinomial(AbstractIndependent):
     fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(COUNT, ("class", "feature")))
     constants_ = declare(r=COUNT)
     cells_ = Cells("counts", whole=True, sparse=True)
-    parameters = ("logit_theta",)
 
     def log_base(self, x: Array) -> Array:
         """log Γ(r+x)/(Γ(r) x!)."""
@@ -53,20 +53,11 @@ class BetaNegativeBinomial(AbstractIndependent):
         """a + Σ_i x_i, b + n r."""
         return a + stats.total, b + stats.n * self.r
 
-    def log_normalizer(self) -> Float[Array, "c d"]:
-        """log B(a, b)."""
-        return log_beta(self.a, self.b)
-
     def log_marginal(self, stats: Totals) -> Float[Array, "c d"]:
         """log B(a+s, b+nr) / B(a, b) + Σ_i log Γ(r+x_i)/(Γ(r) x_i!), s = Σ_i x_i, with rising factorials."""
         total, stops = stats.total, stats.n * self.r
         ratio = log_rising(self.a, total) + log_rising(self.b, stops) - log_rising(self.a + self.b, total + stops)
         return ratio + stats.log_h
-
-    def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
-        """(a−1) log θ + (b−1) log(1−θ) − log B(a, b)."""
-        log_p, log_q = _log_probabilities(theta["logit_theta"])
-        return (self.a - 1) * log_p + (self.b - 1) * log_q - self.log_normalizer()
 
     def cell_predictive(self, x: Array, a: Array, b: Array) -> Array:
         """log B(a+x, b+r) / B(a, b) + log Γ(r+x)/(Γ(r) x!)."""
@@ -75,12 +66,12 @@ class BetaNegativeBinomial(AbstractIndependent):
 
     def cell_likelihood(self, x: Array, logit_theta: Array) -> Array:
         """x log θ + r log(1−θ) + log Γ(r+x)/(Γ(r) x!)."""
-        log_p, log_q = _log_probabilities(logit_theta)
+        log_p, log_q = log_probabilities(logit_theta)
         return x * log_p + self.r * log_q + self.log_base(x)
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights log θ and intercept r Σ_j log(1−θ) of log p(x | θ), up to what is the same in all classes."""
-        log_p, log_q = _log_probabilities(theta["logit_theta"])
+        log_p, log_q = log_probabilities(theta["logit_theta"])
         return log_p.T, self.r * log_q.sum(-1)
 
     def cell_moments(self, x: Array, a: Array, b: Array) -> tuple[Array, Array]:
@@ -92,36 +83,9 @@ class BetaNegativeBinomial(AbstractIndependent):
         """x³ψ₂(a) + r³ψ₂(b) − (x+r)³ψ₂(a+b)."""
         return x**3 * tetragamma(a) + self.r**3 * tetragamma(b) - (x + self.r) ** 3 * tetragamma(a + b)
 
-    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """Draws of logit θ = log G(a) − log G(b)."""
-        draws = log_dirichlet(key, namespace(self.a).stack([self.a, self.b], -1), shape)
-        return {"logit_theta": draws[..., 0] - draws[..., 1]}
-
-    def mean(self) -> Theta:
-        """a / (a + b)."""
-        xp = namespace(self.a)
-        return {"logit_theta": xp.log(self.a) - xp.log(self.b)}
-
-    def mode(self) -> Theta:
-        """(a−1) / (a+b−2); 0 or 1 where a or b is at most 1, the mean where both are (no mode is inside)."""
-        xp = namespace(self.a)
-        p, q = xp.maximum(self.a - 1, 0), xp.maximum(self.b - 1, 0)
-        return {"logit_theta": xp.where(p + q > 0, log_floor(p) - log_floor(q), self.mean()["logit_theta"])}
-
     def mle(self, stats: Totals) -> Theta:
         """Σ_i x_i / (Σ_i x_i + n r)."""
-        found = log_floor(stats.total) - log_floor(stats.n * self.r)
-        return {"logit_theta": namespace(stats.n).where(stats.n > 0, found, self.mean()["logit_theta"])}
-
-    def on_boundary(self) -> bool:
-        """Whether some a or b is at most 1."""
-        return bool(((self.a <= 1) | (self.b <= 1)).any())
-
-    def marginals(self) -> dict[str, Any]:
-        """Beta(a, b) for `theta`."""
-        from scipy import stats
-
-        return {"theta": stats.beta(self.a, self.b)}
+        return self._share(stats.total, stats.n * self.r)
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """x_ij ~ Poisson(G(r) θ/(1−θ)) with θ ~ Beta(a, b) drawn afresh for every cell."""
@@ -142,9 +106,3 @@ class BetaNegativeBinomial(AbstractIndependent):
         seen, x = observed(x)
         with numpyro.plate("row", n_rows(x, y), dim=-1):
             numpyro.sample("x", dist.NegativeBinomialLogits(self.r, logits[y]).mask(seen).to_event(1), obs=x)
-
-
-def _log_probabilities(logit: Array) -> tuple[Array, Array]:
-    """log θ and log(1−θ) from the logit, each with all its digits."""
-    xp = namespace(logit)
-    return -xp.logaddexp(0, -logit), -xp.logaddexp(0, logit)

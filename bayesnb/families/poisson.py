@@ -20,8 +20,9 @@ from ..core.special import digamma, gammaln, log_floor, log_rising, namespace, t
 from ..core.supports import COUNT, Cells, Field, declare
 from ..independent import AbstractIndependent
 from ..statistics import Totals
-from ..sums.long_counts import cumulants_by_row, log_negative_binomial, poisson_cumulants, where_long, with_long_cells
-from ..sums.rows import contract, log_rising_cells, log_rising_sum, map_cells, row_totals
+from ..sums.events import log_rising_cells, log_rising_sum
+from ..sums.long_counts import log_negative_binomial, poisson_cumulants
+from ..sums.rows import contract
 
 
 @pytree
@@ -44,6 +45,8 @@ class GammaPoisson(AbstractIndependent):
     )
     cells_ = Cells("counts", sparse=True)
     parameters = ("log_rate",)
+    long_predictive = staticmethod(log_negative_binomial)
+    long_cumulants = staticmethod(poisson_cumulants)
 
     def log_base(self, x: Array) -> Array:
         """−log x!."""
@@ -56,8 +59,13 @@ class GammaPoisson(AbstractIndependent):
     def cell_predictive(self, x: Array, a: Array, b: Array) -> Array:
         """Negative binomial: log Γ(a+x)/Γ(a) − log x! − a log(1 + 1/b) − x log(b+1)."""
         xp = namespace(x, a)
-        plain = log_rising_cells(a, x) - gammaln(x + 1) - a * xp.log1p(1 / b) - x * xp.log1p(b)
-        return where_long(plain, log_negative_binomial, x, a, b)
+        return log_rising_cells(a, x) - gammaln(x + 1) - a * xp.log1p(1 / b) - x * xp.log1p(b)
+
+    def cumulant(self, order: int, a: Array, b: Array) -> tuple[Array | int, ...]:
+        """x (ψ(a) − log b) − a/b (and −log x!), x² ψ₁(a) + a/b² − 2x/b, x³ ψ₂(a) − 2a/b³ + 3x/b²."""
+        if order == 1:
+            return -a / b, digamma(a) - namespace(a).log(b)
+        return (a / b / b, -2 / b, trigamma(a)) if order == 2 else (-2 * a / b / b / b, 3 / b / b, 0, tetragamma(a))
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log Γ(a) − a log b."""
@@ -77,11 +85,8 @@ class GammaPoisson(AbstractIndependent):
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Negative binomial: log Γ(a+x)/Γ(a) − log x! − a log(1 + 1/b) − x log(b+1), summed over j."""
-        return self._with_long_cells(lambda part: self._log_sum(part) + _log_base(part)[:, None], x)
-
-    def _with_long_cells(self, plain: Any, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """The sums of `plain`, cells of many events with all their digits and with −log x!."""
-        return with_long_cells(plain, lambda count, j: log_negative_binomial(count, self.a[:, j], self.b[:, j]), x)
+        base = self._base_of_rows
+        return self._with_long_cells(lambda part: self._log_sum(part) + base(part)[:, None], log_negative_binomial, x)
 
     def _log_sum(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """`log_score` by its plain formula."""
@@ -98,44 +103,16 @@ class GammaPoisson(AbstractIndependent):
         if theta is not None:
             log_rate = theta["log_rate"]
             return contract(x, log_rate, -namespace(log_rate).exp(log_rate))
-        return self._with_long_cells(self._log_sum, x)
+        return self._with_long_cells(self._log_sum, log_negative_binomial, x)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j x log λ − λ − log x!."""
-        return self.log_score(x, theta) + _log_base(x)[:, None]
+        return self.log_score(x, theta) + self._base_of_rows(x)[:, None]
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights log λ and intercept −Σ_j λ of log p(x | θ), up to −Σ log x!, which is the same in all classes."""
         log_rate = theta["log_rate"]
         return log_rate.T, -namespace(log_rate).exp(log_rate).sum(-1)
-
-    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
-        """Σ_j x (ψ(a) − log b) − a/b − log x!, Σ_j x² ψ₁(a) + a/b² − 2x/b."""
-        xp = namespace(self.a)
-        rate = self.a / self.b
-
-        def mean(x: Any) -> Array:
-            return contract(x, digamma(self.a) - xp.log(self.b), -rate) + _log_base(x)[:, None]
-
-        def variance(x: Any) -> Array:
-            squares = map_cells(x, lambda count: count * count)
-            return contract(x, -2 / self.b, rate / self.b) + contract(squares, trigamma(self.a), 0 * self.a)
-
-        return self._cumulant(mean, 1, x), self._cumulant(variance, 2, x)
-
-    def _cumulant(self, plain: Any, order: int, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """A cumulant by its plain formula, cells of many events with all their digits."""
-        return with_long_cells(plain, cumulants_by_row(poisson_cumulants, order, self.a, self.b), x)
-
-    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """Σ_j x³ ψ₂(a) − 2a/b³ + 3x/b²."""
-
-        def third(x: Any) -> Array:
-            cubes = map_cells(x, lambda count: count * count * count)
-            line = contract(x, 3 / self.b / self.b, -2 * self.a / self.b / self.b / self.b)
-            return line + contract(cubes, tetragamma(self.a), 0 * self.a)
-
-        return self._cumulant(third, 3, x)
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of log λ = log G(a) − log b."""
@@ -182,11 +159,3 @@ class GammaPoisson(AbstractIndependent):
         seen, x = observed(x)
         with numpyro.plate("row", n_rows(x, y), dim=-1):
             numpyro.sample("x", dist.Poisson(rate[y]).mask(seen).to_event(1), obs=x)
-
-
-def _log_base(x: Any) -> Array:
-    """−Σ_j log x_ij! over the observed cells, (n,)."""
-    if sparse.issparse(x):
-        return -row_totals(map_cells(x, lambda count: gammaln(count + 1.0)))
-    xp = namespace(x)
-    return -gammaln(xp.where(xp.isnan(x), 0, x) + 1).sum(1)

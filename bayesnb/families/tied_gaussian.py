@@ -35,6 +35,7 @@ from ..core.wishart import (
     log_multigamma,
     log_multigamma_ratio,
     log_multivariate_t,
+    log_prefixes,
 )
 from ..statistics import Scatter
 from ..sums.rows import downdate
@@ -205,6 +206,16 @@ class TiedNormalInverseWishart(AbstractConjugate):
         shared = level + 2 * self.nu * tau * tau
         alone = 2 * d / self.kappa**2 + 4 * self.nu * own / self.kappa
         return 0.25 * (shared + alone[..., None] * np.eye(len(self.m), dtype=self.m.dtype))
+
+    def log_prefixes(
+        self, x: Real[Array, "n d"], order: Int[np.ndarray, " d"], theta: Theta | None = None
+    ) -> Float[Array, "*s n d c"]:
+        """log t or log Normal of the first k features in an order, k = 1 … d, from one Cholesky factor of all."""
+        if theta is None:
+            scale = self.S * (1 + 1 / self.kappa)[:, None, None]
+            df = np.repeat(self.nu - self.m.shape[1] + 1, len(self.m))
+            return log_prefixes(x, order, self.m, scale, df)
+        return log_prefixes(x, order, theta["mu"], theta["covariance"][..., None, :, :])
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Σ = BBᵀ by Bartlett's decomposition, then μ_c = m_c + Bz_c/√κ_c."""

@@ -1,5 +1,6 @@
 """Sums of counts by class, and of tables that counts or levels look up; dense rows, and sparse ones as CSR has them."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -7,16 +8,16 @@ import numpy as np
 from ._compile import FAST, loop
 from .gaussian import log1p
 
-_FACTORS = 16  # of rising factorials that are multiplied before a logarithm
+_FACTORS = 32  # of rising factorials, of up to 1e9 each, that are multiplied before a logarithm
 
 
-@loop()
+@loop(FAST)
 def is_whole(cells: Any) -> bool:
     """Whether all cells that are not missing are whole numbers."""
-    fractional = 0
+    fractions = 0.0
     for x in cells:
-        fractional += (x == x) & (x != np.floor(x))
-    return fractional == 0
+        fractions += x - np.floor(x) if x == x else 0.0
+    return fractions == 0
 
 
 @loop()
@@ -129,66 +130,52 @@ def product(X: Any, slope: Any, level: Any, out: Any) -> None:
 
 
 @loop(FAST)
-def _sum_row(columns: Any, cells: Any, start: int, stop: int, most: float, weights: Any, row: Any) -> None:
-    """row_k = Σ_p min(x_p, most) weights_jk, j = columns_p: four cells at a time, for what they wait for is memory."""
-    c = len(row)
-    for k in range(c):
-        row[k] = 0.0
-    p = start
-    while p + 4 <= stop:
-        x0, x1, x2, x3 = min(cells[p], most), min(cells[p + 1], most), min(cells[p + 2], most), min(cells[p + 3], most)
-        w0, w1 = weights[np.uint64(columns[p])], weights[np.uint64(columns[p + 1])]
-        w2, w3 = weights[np.uint64(columns[p + 2])], weights[np.uint64(columns[p + 3])]
-        for k in range(c):
-            row[k] += (x0 * w0[k] + x1 * w1[k]) + (x2 * w2[k] + x3 * w3[k])
-        p += 4
-    while p < stop:
-        x, own = min(cells[p], most), weights[np.uint64(columns[p])]
-        for k in range(c):
-            row[k] += x * own[k]
-        p += 1
-
-
-@loop(FAST)
 def stored_product(ends: Any, columns: Any, cells: Any, weights: Any, out: Any) -> None:
     """out_ik = Σ_j x_ij weights_jk of sparse rows."""
+    total = np.empty(out.shape[1])
     for i in range(len(ends) - 1):
-        _sum_row(columns, cells, ends[i], ends[i + 1], np.inf, weights, out[i])
+        total[:] = 0.0
+        for p in range(ends[i], ends[i + 1]):
+            x, own = cells[p], weights[np.uint64(columns[p])]
+            for k in range(len(total)):
+                total[k] += x * own[k]
+        out[i] = total
 
 
 @loop(FAST)
 def rising(ends: Any, columns: Any, cells: Any, alpha: Any, log_alpha: Any, largest: float, out: Any) -> bool:
     """out_ik = Σ_j log α_jk (α_jk + 1) … (α_jk + x_ij − 1), of whole counts up to `largest`; returns if all are."""
     c = alpha.shape[1]
-    many = np.ones(c)
+    total, many = np.empty(c), np.ones(c)
     odd = False
     for i in range(len(ends) - 1):
-        row = out[i]
-        _sum_row(columns, cells, ends[i], ends[i + 1], 1.0, log_alpha, row)
+        total[:] = 0.0
         used = 0
         for p in range(ends[i], ends[i + 1]):
-            x = cells[p]
-            if x > largest or x != np.floor(x):
-                odd = True
-                for k in range(c):
-                    row[k] -= min(x, 1.0) * log_alpha[np.uint64(columns[p]), k]
+            x, j = cells[p], np.uint64(columns[p])
+            if x > largest or x != np.floor(x) or x == 0:
+                odd |= x != 0
                 continue
-            if x <= 1.0:
+            first = log_alpha[j]
+            for k in range(c):
+                total[k] += first[k]
+            if x == 1:
                 continue
-            own = alpha[np.uint64(columns[p])]
+            own = alpha[j]
             for t in range(1, int(x)):
-                for k in range(c):
-                    many[k] *= own[k] + t
-                used += 1
                 if used == _FACTORS:
                     used = 0
                     for k in range(c):
-                        row[k] += log1p(many[k] - 1.0)
+                        total[k] += log1p(many[k] - 1.0)
                         many[k] = 1.0
+                used += 1
+                for k in range(c):
+                    many[k] *= own[k] + t
         if used:
             for k in range(c):
-                row[k] += log1p(many[k] - 1.0)
+                total[k] += log1p(many[k] - 1.0)
                 many[k] = 1.0
+        out[i] = total
     return not odd
 
 
@@ -201,10 +188,34 @@ def log_factorials(ends: Any, cells: Any, known: Any, length: Any, out: Any) -> 
         for p in range(ends[i], ends[i + 1]):
             x = cells[p]
             total += x
-            at = np.uint64(x) if 0 <= x < len(known) else np.uint64(0)  # no branch: which count comes next is chance
-            odd |= x != at
-            spent += known[at]
+            at = np.int64(x) if 0 <= x < len(known) else np.int64(0)  # no branch: which count comes next is chance
+            odd |= x != np.float64(at)
+            spent += known[np.uint64(at)]
         length[i], out[i] = total, spent
+    return odd == 0
+
+
+@loop(FAST)
+def events_by_class(ends: Any, columns: Any, cells: Any, y: Any, w: Any, known: Any, out: Any, log_h: Any) -> bool:
+    """out_kj = Σ_i w_i x_ij and log_h_k = Σ_i w_i log L_i!/Πx_ij! of the rows of class k, L_i = Σ_j x_ij.
+
+    Dense rows come as their cells one after the other, with None for the columns. Returns whether all x are whole and
+    their log x! known; only then are the sums of use.
+    """
+    odd = 0
+    for i in range(len(ends) - 1):
+        row, v = out[y[i]], w[i]
+        start = ends[i]
+        length = spent = 0.0
+        for p in range(start, ends[i + 1]):
+            x = cells[p]
+            j = np.uint64(p - start) if columns is None else np.uint64(columns[p])
+            row[j] += v * x
+            length += x
+            at = np.int64(x) if 0 <= x < len(known) else np.int64(0)
+            odd |= x != np.float64(at)
+            spent += known[np.uint64(at)]
+        log_h[y[i]] += v * (math.lgamma(length + 1.0) - spent)
     return odd == 0
 
 

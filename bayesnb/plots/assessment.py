@@ -47,6 +47,13 @@ def calibration(
     ----------
     Bröcker & Smith (2007), Increasing the reliability of reliability diagrams, Weather and Forecasting 22: bars of what
     is consistent with calibrated forecasts, one bin at a time and by resampling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb import plots
+    >>> p = np.random.default_rng(0).random(500)
+    >>> ax = plots.calibration(np.random.default_rng(1).random(500) < p, p, bins=5)
     """
     check_level(level)
     check_positive("bins", bins)
@@ -90,6 +97,14 @@ def comparison(result: Any, *, axes: Any = None) -> Any:
     ------
     ValueError
         if `result` is no such table, or `axes` are not two
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayesnb import GaussianDA, GaussianNB, compare, plots
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = compare({"independent": GaussianNB(), "covariance": GaussianDA()}, X, y)
+    >>> axes = plots.comparison(found)
     """
     table = getattr(result, "table", result)
     missing = [k for k in ("elpd_diff", "se_diff", "log_bayes_factor") if k not in getattr(table, "columns", ())]
@@ -127,6 +142,14 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
     ------
     ValueError
         if the report holds no transforms
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayesnb import GaussianNB, plots
+    >>> X, y = load_iris(return_X_y=True)
+    >>> nb = GaussianNB().fit(X, y)
+    >>> ax = plots.pit(nb.check(X, y, seed=0))
     """
     row = next((row for row in getattr(report, "rows", ()) if getattr(row, "pit", None)), None)
     if row is None:

@@ -32,6 +32,14 @@ def calibration_map(classifier: Any, *, level: Scalar = 0.9, axes: Any = None) -
     ------
     ValueError
         if `level` is out of range, `axes` are not two, or the classifier has a single class
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayesnb import CalibratedClassifierLOO, GaussianNB, plots
+    >>> X, y = load_iris(return_X_y=True)
+    >>> nb = CalibratedClassifierLOO(GaussianNB()).fit(X, y)
+    >>> axes = plots.calibration_map(nb)
     """
     check_is_fitted(classifier, "maps_")
     check_level(level)

@@ -57,6 +57,14 @@ def prior_to_posterior(
     ------
     ValueError
         if there is no such feature, parameter or category
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayesnb import GaussianNB, plots
+    >>> X, y = load_iris(return_X_y=True)
+    >>> nb = GaussianNB().fit(X, y)
+    >>> ax = plots.prior_to_posterior(nb, 0, "mu")
     """
     cells = cells_of(named(estimator, feature_names), feature, parameter, category)
     samples = None if draws is None else [_draws_of(draws, cell) for cell in cells]
@@ -116,6 +124,14 @@ def parameter_intervals(
     ------
     ValueError
         if there is no such feature, parameter or category, or `level` is out of range
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayesnb import GaussianNB, plots
+    >>> X, y = load_iris(return_X_y=True)
+    >>> nb = GaussianNB().fit(X, y)
+    >>> ax = plots.parameter_intervals(nb, parameter="mu")
     """
     check_level(level)
     estimator = named(estimator, feature_names)
@@ -160,6 +176,11 @@ def simplex(alpha: Any, names: Iterable[Any] | None = None, *, ax: Drawn | None 
     ------
     ValueError
         if `alpha` is not three positive numbers, or there are not three names
+
+    Examples
+    --------
+    >>> from bayesnb import plots
+    >>> ax = plots.simplex([3, 2, 6], ["free", "money", "thanks"])
     """
     try:
         concentration = np.asarray(alpha, float)
@@ -228,6 +249,12 @@ def smoothing_path(
     ------
     ValueError
         if the estimator has no α, or the feature, category or `alphas` are not usable
+
+    Examples
+    --------
+    >>> from bayesnb import MultinomialNB, plots
+    >>> nb = MultinomialNB().fit([[2, 1, 0], [0, 1, 3]], ["ham", "spam"])
+    >>> ax = plots.smoothing_path(nb, 2)
     """
     estimator = named(estimator, feature_names)
     j = column(estimator, feature)

@@ -42,6 +42,14 @@ def class_probabilities(
     ------
     ValueError
         if `label` is no class, or not given with more than two; if X and y differ in length, or `level` is out of range
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayesnb import GaussianNB, plots
+    >>> X, y = load_iris(return_X_y=True)
+    >>> nb = GaussianNB().fit(X, y)
+    >>> ax = plots.class_probabilities(nb, X[50:80], y[50:80], label=1)
     """
     check_is_fitted(estimator)
     estimator = copy(estimator)  # one state, whatever another thread fits meanwhile
@@ -97,6 +105,14 @@ def decision_regions(
     ------
     ValueError
         if the estimator has not two features, X is not finite, or a setting is out of range
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayesnb import GaussianNB, plots
+    >>> X, y = load_iris(return_X_y=True)
+    >>> nb = GaussianNB().fit(X[:, :2], y)
+    >>> ax = plots.decision_regions(nb, X[:, :2], y, n_draws=10, points=20)
     """
     check_is_fitted(estimator)
     estimator = copy(estimator)  # one state, whatever another thread fits meanwhile

@@ -1,13 +1,16 @@
-"""The check: the closed form against NumPyro, in four rows that can each fail.
+"""The check: every promise of a model on data, in rows that can each fail.
 
 1. Bayes' identity at random θ: log p(θ, x, y) by NumPyro − log p(θ | x, y) − log p(x, y) in closed form is zero.
 2. The mode in closed form, jitted, is a stationary point of NumPyro's log joint, and an optimiser started elsewhere
    ends there.
 3. The posterior: short chains started at exact draws end as exact draws (a); NUTS from dispersed starts agrees (b).
 4. The prediction averaged over NUTS draws agrees with the closed form on held-out rows.
+5. to 10. Likelihood, predictive, leave-one-out, moments, estimates and marginals agree with evidence and density.
+11. and 12. Draws of parameters and new rows follow their densities.
+13. Intervals of class probabilities agree with those of exact draws.
 
-Rows 1 and 2 are exact. Rows 3 and 4 are tests at a stated rate of false alarms, shared out evenly between 3a, 3b and 4
-and, inside each, over all quantities compared (Bonferroni).
+Rows 1, 2 and 5 to 10 are exact. Rows 3, 4, 11 and 12 are tests at a stated rate of false alarms, shared out evenly
+between them and, inside each, over all quantities compared (Bonferroni).
 """
 
 from typing import Any
@@ -16,16 +19,20 @@ import numpy as np
 from sklearn.base import clone
 
 from ..core.random import generator
+from .closed_rows import closed_rows
+from .drawn_rows import drawn_rows
 from .exact_rows import identity_row, mode_row
-from .held_out import average_joint, quality, split_halves, take_rows, widest_intervals
+from .held_out import intervals_row, quality, split_halves, take_rows, widest_intervals
 from .problem import Problem, choose, count_features, rows_at, sub_problem
-from .report import CheckReport
+from .report import CheckReport, explained
 from .sampled_rows import nuts_row, prediction_row, run_nuts, short_chains_row, thin
 
 _EXACT_CELLS = 5_000_000  # rows × features of rows 1 and 2, written out for NumPyro
-_NUTS_CELLS = 20_000  # rows × features of the NUTS chains
-_SHORT_CELLS = 1_500  # rows × features of the short chains
-_HELD_OUT = 100  # rows of row 4
+_ROWS, _ROWS_A_CLASS = 40, 4  # of the chains: with more the prior and the tails of a formula would hardly count
+_CELLS = 1_500  # rows × features of the chains
+_CLOSED_ROWS, _CLOSED_FEATURES = 60, 30  # at most, of rows 5 to 12
+_HELD_OUT = 100  # rows of rows 4 and 13
+_STATISTICAL = 5  # rows 3a, 3b, 4, 11 and 12
 
 
 def check(
@@ -38,14 +45,14 @@ def check(
     level: float = 0.9,
     progress_bar: bool = False,
 ) -> CheckReport:
-    """Fit a clone on one half of the rows and compare closed form and NumPyro; see the module for the four rows.
+    """Fit a clone on one half of the rows and compare closed form and NumPyro; see the module for the rows.
 
     Parameters
     ----------
     estimator : one of bayesnb's naive Bayes estimators
     X, y : rows and labels, at least two rows
     seed : of the split, of the random θ and of all chains
-    false_alarm : probability that a correct model fails rows 3a, 3b or 4 by chance
+    false_alarm : probability that a correct model fails row 3a, 3b, 4, 11 or 12 by chance
     level : of the credible intervals shown
     progress_bar : NumPyro's, on the NUTS chains
 
@@ -76,33 +83,26 @@ def check(
     whole = Problem.of(prior, rows_at(rows, few), index[few])
     exact = [identity_row(whole, rng), mode_row(whole, rng)]
 
-    rate = false_alarm / 3
-    part = sub_problem(rng, prior, rows, index, _SHORT_CELLS, most=500)
-    main = sub_problem(rng, prior, rows, index, _NUTS_CELLS, most=5_000)
+    rate = false_alarm / _STATISTICAL
+    main = sub_problem(rng, prior, rows, index, _CELLS, most=max(_ROWS, _ROWS_A_CLASS * c))
     sites = run_nuts(main, rng, seed, progress_bar)
-    near = choose(rng, len(truth), _HELD_OUT)
+    near = rows_at(held_out, choose(rng, len(truth), _HELD_OUT))
     sampled = [
-        short_chains_row(part, rng, seed, rate),
+        short_chains_row(main, rng, seed, rate),
         nuts_row(main, sites, rate),
-        prediction_row(main, sites, thin(main, main.select(rows_at(held_out, near)), rng), rate),
+        prediction_row(main, sites, thin(main, main.select(near), rng), rate),
     ]
+    most = min(6 * c, _CLOSED_ROWS)
+    small = sub_problem(rng, prior, rows, index, most * _CLOSED_FEATURES, most=most)
+    closed = closed_rows(whole, small, rng)
+    drawn = [*drawn_rows(small, rng, rate), intervals_row(fitted.posterior_, near, level, rng)]
 
-    chosen, k = main.select(held_out), main.width
-    draws = main.posterior.from_sites({name: value.reshape(-1, *value.shape[2:]) for name, value in sites.items()})
-    tables = [
-        ("MAP", d, fitted.posterior_.log_joint(held_out, fitted.posterior_.mode())),
-        ("predictive", d, fitted.posterior_.log_joint(held_out)),
-    ]
-    if k < d:
-        tables += [
-            ("MAP", k, main.posterior.log_joint(chosen, main.posterior.mode())),
-            ("predictive", k, main.posterior.log_joint(chosen)),
-        ]
-    tables.append(("NUTS average", k, average_joint(main.posterior, chosen, draws)))
+    posterior = fitted.posterior_
+    tables = {"MAP": posterior.log_joint(held_out, posterior.mode()), "predictive": posterior.log_joint(held_out)}
     return CheckReport(
         model=repr(estimator),
-        rows=(*exact, *sampled),
-        quality=tuple(quality(name, size, table, truth) for name, size, table in tables),
+        rows=tuple(explained(row) for row in (*exact, *sampled, *closed, *drawn)),
+        quality=tuple(quality(name, d, table, truth) for name, table in tables.items()),
         widest=widest_intervals(fitted, held_out, truth, test, rng, level),
         level=level,
         settings={
@@ -113,9 +113,9 @@ def check(
             "features": d,
             "classes": c,
             "identity_rows": len(few),
-            "short_chain_rows": len(part.y),
-            "short_chain_features": part.width,
-            "nuts_rows": len(main.y),
-            "nuts_features": main.width,
+            "chain_rows": len(main.y),
+            "chain_features": main.width,
+            "closed_form_rows": len(small.y),
+            "closed_form_features": small.width,
         },
     )

@@ -1,6 +1,7 @@
 """Rows 1 and 2 of the check, which are exact: Bayes' identity and the mode."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -18,6 +19,7 @@ IDENTITY = 1e-9  # relative; rounding in sums of n·d logarithms is some 1e-12
 GRADIENT = 1e-6  # nats a posterior standard deviation; rounding leaves about 1e-10
 DISTANCE = 1e-3  # posterior standard deviations; an optimum is flat to √(rounding of the log joint) ≈ 1e-5
 
+_jit = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})  # most of it runs a few times
 _PILOT, _PILOT_NUMBERS = 400, 20_000_000  # exact draws behind scales and the start: most draws, most numbers
 
 
@@ -30,8 +32,8 @@ def identity_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
     spread = unconstrained(problem.model, sites)
     with jax.enable_x64(True):
         far = jax.tree.map(lambda u: u.mean(0) + 3 * (u - u.mean(0)), spread)
-        far = jax.jit(jax.vmap(lambda one: constrain_fn(problem.model, (), {}, one)))(far)
-        joint = jax.jit(jax.vmap(_log_joint(problem)))
+        far = _jit(jax.vmap(lambda one: constrain_fn(problem.model, (), {}, one)))(far)
+        joint = _jit(jax.vmap(_log_joint(problem)))
         worst = 0.0
         for thetas in (sites, jax.tree.map(np.asarray, far)):
             by_numpyro = np.asarray(joint(thetas))
@@ -56,24 +58,26 @@ def mode_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
     posterior, model = problem.posterior, problem.model
     with jax.enable_x64(True):
         as_jax = jax.tree.map(jnp.asarray, posterior)
-        mode = jax.tree.map(np.asarray, jax.jit(lambda nb: nb.to_sites(nb.mode()))(as_jax))
+        mode = jax.tree.map(np.asarray, _jit(lambda nb: nb.to_sites(nb.mode()))(as_jax))
         size = sum(leaf.size for leaf in jax.tree.leaves(posterior))
         pilot = posterior.to_sites(posterior.sample(rng, (int(np.clip(_PILOT_NUMBERS // size, 32, _PILOT)),)))
         sd = {name: value.std(0) for name, value in pilot.items()}
         joint = _log_joint(problem)
-        supports = _supports(model)
-        gradient = jax.jit(jax.grad(joint))(_nudged(mode, supports))
+        supports = _supports(model, mode)
+        gradient = _jit(jax.grad(joint))(_nudged(mode, supports))
         slope = _stationarity(jax.tree.map(np.asarray, gradient), mode, sd, supports)
 
         states = unconstrained(model, pilot)
         scale = {name: np.maximum(value.std(0), 1e-12) for name, value in states.items()}
         start = {name: value.mean(0) + 3 * (value[0] - value.mean(0)) for name, value in states.items()}
-        constrain = jax.jit(lambda u: constrain_fn(model, (), {}, u))
+        constrain = _jit(lambda u: constrain_fn(model, (), {}, u))
         found = _minimise(lambda u: -joint(constrain_fn(model, (), {}, u)), start, scale)
         end = jax.tree.map(np.asarray, constrain(found))
         gaps = {name: abs(end[name] - mode[name]) / np.maximum(sd[name], 1e-300) for name in mode}
-        rest = jax.jit(jax.grad(lambda u: joint(constrain_fn(model, (), {}, u))))(found)
-        lower = _lower_modes(posterior, mode, end, {name: np.asarray(rest[name]) * scale[name] for name in rest})
+        lower: dict[str, np.ndarray] = {}
+        if any(block.several_modes for block in posterior.blocks.values()):
+            rest = _jit(jax.grad(lambda u: joint(constrain_fn(model, (), {}, u))))(found)
+            lower = _lower_modes(posterior, mode, end, {name: np.asarray(rest[name]) * scale[name] for name in rest})
         distance = max(float(np.max(np.where(lower.get(name, False), 0, gaps[name]))) for name in mode)
         remark = f"gradient {slope:.1e} nats, optimiser {distance:.1e}, in posterior standard deviations"
         count = sum(int(ended.sum()) for ended in lower.values())
@@ -120,12 +124,14 @@ class _Support:
         return bool(np.all(self.low == 0) and np.all(self.high == 1))
 
 
-def _supports(model: Model) -> dict[str, _Support]:
+def _supports(model: Model, sites: Theta) -> dict[str, _Support]:
     """Support of every site that is sampled, from NumPyro's own statements; a matrix has no limits."""
     from numpyro import handlers
     from numpyro.distributions import constraints
 
-    trace = handlers.trace(handlers.seed(model, 0)).get_trace()
+    given = handlers.substitute(data=sites)  # to draw them would compile samplers
+    with jax.enable_x64(True), handlers.trace() as trace, given:
+        model()
     found = {}
     for name, site in trace.items():
         if site["type"] != "sample" or site["is_observed"]:
@@ -198,7 +204,7 @@ def _minimise(f: Any, start: Theta, scale: Theta) -> Theta:
 
     centre, unravel = ravel_pytree(start)
     size, _ = ravel_pytree(scale)
-    value_and_grad = jax.jit(jax.value_and_grad(lambda v: f(unravel(centre + size * v))))
+    value_and_grad = _jit(jax.value_and_grad(lambda v: f(unravel(centre + size * v))))
     result = optimize.minimize(
         lambda v: tuple(np.asarray(part, float) for part in value_and_grad(v)),
         np.zeros(len(centre)),

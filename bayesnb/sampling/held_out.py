@@ -2,16 +2,19 @@
 
 from typing import Any
 
-import jax
 import numpy as np
 from scipy import sparse
-from scipy.special import logsumexp
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
 from ..core.special import log_normalize
 from ..naive_bayes import NaiveBayes, Rows
-from .report import Interval, Quality
+from .intervals import intervals
+from .points import log_probability_draws
+from .report import CheckRow, Interval, Quality
+
+INTERVALS = 0.02  # what the ends may be off on average: see `predict_interval`
+_DRAWS = 2_000
 
 
 def split_halves(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -26,16 +29,6 @@ def take_rows(X: Any, index: np.ndarray) -> Any:
     return _safe_indexing(X.tocsr() if sparse.issparse(X) else X, index)
 
 
-def average_joint(model: NaiveBayes, rows: Rows, draws: Any) -> np.ndarray:
-    """log of the joint averaged over draws, (n, c)."""
-    size = len(draws["class"]["log_pi"])
-    table = np.full((1, 1), -np.inf)
-    for at in range(0, size, 256):  # some draws at a time: (draws, n, c) is large
-        some = jax.tree.map(lambda leaf, at=at: leaf[at : at + 256], draws)
-        table = np.logaddexp(table, logsumexp(model.log_joint(rows, some), axis=0))
-    return table - np.log(size)
-
-
 def quality(name: str, features: int, joint: np.ndarray, truth: np.ndarray) -> Quality:
     """Accuracy, log loss and calibration error in ten bins of a joint table, (n, c)."""
     log_p = log_normalize(joint)
@@ -44,6 +37,24 @@ def quality(name: str, features: int, joint: np.ndarray, truth: np.ndarray) -> Q
     gaps = [abs((confidence[bins == b] - right[bins == b]).sum()) for b in range(10)]
     losses = -log_p[np.arange(len(truth)), truth]
     return Quality(name, features, float(right.mean()), float(losses.mean()), float(sum(gaps) / len(truth)))
+
+
+def intervals_row(posterior: NaiveBayes, rows: Rows, level: float, rng: np.random.Generator) -> CheckRow:
+    """Row 13: the ends of the credible intervals against quantiles of exact draws, on average over rows and classes."""
+    got = intervals(posterior, rows, level, "auto", None, 0)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    parts = log_probability_draws(posterior, rows, _DRAWS, int(rng.integers(1 << 31)))
+    want = np.concatenate([np.moveaxis(np.quantile(np.exp(log_p), tails, -1), 0, -1) for _, log_p in parts])
+    figure = float(abs(got - want).mean())
+    return CheckRow(
+        "13 Intervals",
+        figure,
+        INTERVALS,
+        "probability",
+        bool(figure <= INTERVALS),
+        f"moments are exact, their shape is not; {_DRAWS:,} draws leave some 0.003",
+        f"mean distance of {want.size} ends from those of draws; largest {float(abs(got - want).max()):.3f}",
+    )
 
 
 def widest_intervals(
@@ -57,11 +68,18 @@ def widest_intervals(
         table = fitted.posterior_.log_joint(rows, fitted.posterior_.sample(rng))
         draws.append(np.exp(log_normalize(table))[np.arange(len(top)), top])
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    mean = np.mean(draws, axis=0)
     order = np.argsort(low - high, kind="stable")[:5]
     labels = [str(label) for label in fitted.classes_]
     return tuple(
         Interval(
-            int(positions[i]), labels[top[i]], labels[truth[i]], float(p[i, top[i]]), float(low[i]), float(high[i])
+            int(positions[i]),
+            labels[top[i]],
+            labels[truth[i]],
+            float(p[i, top[i]]),
+            float(low[i]),
+            float(high[i]),
+            float(mean[i]),
         )
         for i in order
     )

@@ -30,6 +30,7 @@ from ..core.arrays import Bool, Float, Scalar
 from ..core.random import generator
 from ..core.special import log_floor
 from ..naive_bayes import NaiveBayes, Rows
+from ..sums.rows import slices
 from .log_joint_moments import pearson_iii, sixth_of_skewness
 from .points import log_joint_points, log_probability_draws, row_groups, table_shape
 
@@ -48,6 +49,15 @@ class Uncertainty(NamedTuple):
     total : (n,)       entropy of the posterior mean of the class probabilities
     aleatoric : (n,)   posterior mean of their entropy: what would be left if the parameters were known
     epistemic : (n,)   the difference, the mutual information of label and parameters: what data could still teach
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from bayesnb import GaussianNB
+    >>> found = GaussianNB().fit(X, y).uncertainty(X[[0, 70]])
+    >>> found.total.round(2), found.epistemic.round(2)  # nats
+    (array([0.  , 0.61]), array([0.  , 0.03]))
     """
 
     total: Float[np.ndarray, " n"]
@@ -80,7 +90,7 @@ def intervals(
     method, n_draws = _resolve_method(nb, method, n_draws)
     if not 0 < level < 1:
         raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
-    seed, tail = _fix_seed(seed), (1 - level) / 2
+    seed, tail = fix_seed(seed), (1 - level) / 2
     tails = np.array([tail, 1 - tail])
     n, c = table_shape(nb, rows)
     found = np.zeros((n, c, 2))
@@ -116,16 +126,20 @@ def uncertainty(
 ) -> Uncertainty:
     """Total, aleatoric and epistemic entropy of the label of each row; parameters as in `intervals`."""
     method, n_draws = _resolve_method(nb, method, n_draws)
-    seed, (n, _) = _fix_seed(seed), table_shape(nb, rows)
+    seed, (n, _) = fix_seed(seed), table_shape(nb, rows)
     total, epistemic = np.zeros(n), np.zeros(n)
 
     def split(log_p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        p = np.exp(log_p)
-        mean = p.mean(-1)
-        log_mean = log_floor(mean)
-        # Σ_c p log(p/p̄) − p + p̄ is the mutual information in terms that are not negative: no digits cancel
-        gain = p * np.maximum(log_p - log_mean[..., None], -1e3) - p + mean[..., None]
-        return -(mean * log_mean).sum(-1), np.maximum(gain.mean(-1), 0).sum(-1)
+        total, epistemic = np.zeros((2, len(log_p)))
+        for some in _classes(log_p):
+            p = np.exp(log_p[:, some])
+            mean = p.mean(-1)
+            log_mean = log_floor(mean)
+            total -= (mean * log_mean).sum(-1)
+            # Σ_c p log(p/p̄) − p + p̄ is the mutual information in terms that are not negative: no digits cancel
+            gain = p * np.maximum(log_p[:, some] - log_mean[..., None], -1e3) - p + mean[..., None]
+            epistemic += np.maximum(gain.mean(-1), 0).sum(-1)
+        return total, epistemic
 
     if method == "draws":
         for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
@@ -168,7 +182,7 @@ def _moments_suffice(block: AbstractConjugate) -> bool:
     )
 
 
-def _fix_seed(seed: int | np.random.Generator | None) -> int:
+def fix_seed(seed: int | np.random.Generator | None) -> int:
     """A number that every block of rows starts from."""
     return seed if isinstance(seed, int) else int(generator(seed).integers(1 << 32))
 
@@ -210,8 +224,14 @@ def _pearson_quantiles(
 def _to_log_probabilities(table: Float[np.ndarray, "n c s"]) -> Float[np.ndarray, "n c s"]:
     """`log_normalize` along the middle axis, in place."""
     table -= table.max(1, keepdims=True)
-    table -= np.log(np.exp(table).sum(1, keepdims=True))
+    table -= np.log(sum(np.exp(table[:, some]).sum(1, keepdims=True) for some in _classes(table)))
     return table
+
+
+def _classes(table: Float[np.ndarray, "n c s"]) -> list[slice]:
+    """So many classes at a time that temporaries take some MiB."""
+    n, c, s = table.shape
+    return slices(c, n * s)
 
 
 def _to_log_odds(table: Float[np.ndarray, "n c s"]) -> Float[np.ndarray, "n c s"]:

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Sparse
-from ..naive_bayes import Rows, Statistics
-from ..statistics import Moments, class_totals
-from ..sums.rows import is_missing_free
+from ..core.pytrees import leaves
+from ..naive_bayes import Rows
+from ..statistics import Moments
 
 
 def check_known(estimator: Any, rows: Rows, r: Sparse) -> None:
@@ -20,29 +20,14 @@ def check_known(estimator: Any, rows: Rows, r: Sparse) -> None:
     ----------
     rows, r : encoded rows, and their weights (n, c)
     """
-    gone = _gone(estimator, rows, r)
+    gone = estimator.prior_.suffstats(rows, r)
+    estimator._refuse_infinite(next(iter(rows.values())), *leaves(gone.blocks))
     left, held = estimator._without(gone), estimator.statistics_
     if any(_too_far(left.blocks[name], taken, held.blocks[name]) for name, taken in gone.blocks.items()):
         raise ValueError(
             "`X`, `y` hold rows that were never fitted: leaving them out would leave negative squares. Give rows, "
             "labels and weights as they were fitted"
         )
-
-
-def _gone(estimator: Any, rows: Rows, r: Sparse) -> Statistics:
-    """Statistics of the rows; moments of complete rows in one pass about the means of all rows fitted."""
-    held, prior = estimator.statistics_, estimator.prior_
-    dense = all(isinstance(x, np.ndarray) and is_missing_free(x) for x in rows.values())
-    if not dense or not all(isinstance(one, Moments) and len(one.n) == r.shape[1] for one in held.blocks.values()):
-        return prior.suffstats(rows, r)
-    n, blocks = class_totals(r), {}
-    safe = np.where(n > 0, n, 1)[:, None]
-    for name, stats in held.blocks.items():
-        rest = rows[name] - stats.mean[r.indices]
-        shift = r.T @ rest / safe
-        squares = r.T @ np.square(rest, out=rest) - n[:, None] * shift * shift
-        blocks[name] = Moments(n[:, None] + 0 * stats.n, stats.mean + shift, np.maximum(squares, 0))
-    return Statistics(n, blocks)
 
 
 def _too_far(left: Any, taken: Any, held: Any) -> bool:

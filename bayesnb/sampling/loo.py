@@ -137,14 +137,15 @@ def loo(
     if prior not in ("kept", "refit"):
         raise ValueError(f"`prior` is {prior!r}; choose 'kept' or 'refit'")
     check_is_fitted(estimator)
-    X, y = estimator._validate(X, y=y, reset=False)
+    X, y = estimator._validate_for_slices(X, y=y, reset=False)
     weights = np.ones(len(y))
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     place = None if groups is None else _places(groups, len(y))
     rows, index = estimator._rows(X), estimator._class_index(y)
-    check_known(estimator, rows, one_hot(index, len(estimator.classes_), weights))
-    return leave_out(estimator, rows, index, weights, place, prior)
+    r = one_hot(index, len(estimator.classes_), weights)
+    check_known(estimator, rows, r)
+    return _result(estimator, rows, r, weights, place, prior)
 
 
 def leave_out(
@@ -164,13 +165,28 @@ def leave_out(
     place : (n,) group of each row, 0 … g−1; None where each row leaves alone
     scores : True may leave out terms of a row that are the same in all classes: enough for class probabilities
     """
-    r = one_hot(index, len(estimator.classes_), weights)
+    return _result(estimator, rows, one_hot(index, len(estimator.classes_), weights), weights, place, prior, scores)
+
+
+def _result(
+    estimator: Any,
+    rows: Rows,
+    r: Sparse,
+    weights: np.ndarray,
+    place: np.ndarray | None,
+    prior: str,
+    scores: bool = False,
+) -> LooResult:
     log_prior, parts = _tables(estimator, rows, r, place, prior == "refit", scores)
-    total = log_prior
-    for table in parts.values():
-        total = total + table
     by_part = None if list(parts) == ["x"] else parts
-    return LooResult(estimator.classes_, index, weights, total, log_prior, estimator.posterior_, rows, by_part, prior)
+    if by_part is None:
+        total = parts["x"]
+        total += log_prior
+    else:
+        total = log_prior + sum(parts.values())
+    return LooResult(
+        estimator.classes_, r.indices, weights, total, log_prior, estimator.posterior_, rows, by_part, prior
+    )
 
 
 def _places(groups: Any, n: int) -> np.ndarray:
@@ -197,7 +213,10 @@ def _tables(
     """
     posterior = estimator.posterior_
     if place is None:
-        log_prior = posterior.classes.log_loo(r.toarray())
+        if (r.data == 1).all():  # rows of a class leave the same behind
+            log_prior = posterior.classes.log_loo(np.eye(r.shape[1]))[r.indices]
+        else:
+            log_prior = posterior.classes.log_loo(r.toarray())
         if not refit:
             parts = estimator._blocks_of_parts()
             if estimator.prior_.is_improper or _needs_refits(estimator.prior_, posterior):

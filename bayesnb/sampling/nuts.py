@@ -1,5 +1,6 @@
 """NumPyro's samplers on the twin, in float64, with NumPy arrays at both ends."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 
 from ..core.arrays import Theta
 from ..naive_bayes import NaiveBayes
+
+_FEW_CELLS = 3_000  # numbers of the data: below, XLA's optimisation takes longer than it saves
 
 Model = Callable[[], None]
 Metric = dict[tuple[str, ...], np.ndarray]
@@ -58,19 +61,16 @@ def run_chains(
     from numpyro.infer import MCMC, NUTS
 
     chains = len(next(iter(starts.values())))
+    if not progress_bar:
+        return _run_compiled(model, starts, metric, seed, draws, warmup)
     with jax.enable_x64(True):
         # NumPyro's own adaptation shrinks variances towards 1e-3, which stalls features of small scale
         kernel = NUTS(model, inverse_mass_matrix=metric, adapt_mass_matrix=False, dense_mass=_is_dense(metric))
         kernel.init = _jitted(kernel.init)
         # a new object each time: one rerun with other arguments and vectorized chains crashes (NumPyro 0.22)
-        mcmc = MCMC(
-            kernel,
-            num_warmup=warmup,
-            num_samples=draws,
-            num_chains=chains,
-            chain_method="vectorized",
-            progress_bar=progress_bar,
-        )
+        mcmc = MCMC(kernel, num_warmup=warmup, num_samples=draws, num_chains=chains, chain_method="vectorized")
+        # NumPyro's bar names the phases that follow, "warmup" and "sample"
+        print("compiling the sampler, before warm-up and sampling", file=sys.stderr, flush=True)
         begin = starts if chains > 1 else {name: value[0] for name, value in starts.items()}
         mcmc.run(jax.random.key(seed), init_params=begin, extra_fields=() if about is None else tuple(_ABOUT.values()))
         if about is not None:
@@ -78,6 +78,51 @@ def run_chains(
             about |= {name: np.asarray(fields[field]) for name, field in _ABOUT.items()}
             about["lp"] = -about["lp"]
         return {name: np.asarray(value) for name, value in mcmc.get_samples(group_by_chain=True).items()}
+
+
+def _run_compiled(model: Model, starts: Theta, metric: Metric, seed: int, draws: int, warmup: int) -> Theta:
+    """The same chains as one program: one loop of warm-up and draws compiles in half the time of NumPyro's three."""
+    from numpyro.infer import NUTS
+
+    with jax.enable_x64(True):
+        potential, constrain, flat = _flattened(model, starts)
+        matrix = next(iter(metric.values()))
+        kernel = NUTS(
+            potential_fn=potential, inverse_mass_matrix=matrix, adapt_mass_matrix=False, dense_mass=matrix.ndim == 2
+        )
+
+        def chain(key: Any, start: Any) -> Theta:
+            def step(state: Any, _: None) -> tuple[Any, Any]:
+                state = kernel.sample(state, (), {})
+                return state, state.z
+
+            _, path = jax.lax.scan(step, kernel.init(key, warmup, start, (), {}), length=warmup + draws)
+            return jax.vmap(constrain)(path[warmup:])
+
+        keys = jax.random.split(jax.random.key(seed), len(flat))
+        return jax.tree.map(
+            np.asarray, _compiled(lambda *each: jax.lax.map(lambda one: chain(*one), each), model)(keys, flat)
+        )
+
+
+def _flattened(model: Model, starts: Theta) -> tuple[Callable[[Any], Any], Callable[[Any], Theta], Any]:
+    """The potential energy of the model at one vector, the sites at it, and the starts as such vectors (chains, k).
+
+    The potential is traced once, where a kernel that is given the model traces it for every step that it takes.
+    """
+    from jax.flatten_util import ravel_pytree
+    from numpyro.infer.util import constrain_fn, potential_energy
+
+    _, unravel = ravel_pytree({name: value[0] for name, value in starts.items()})
+    flat = jax.vmap(lambda one: ravel_pytree(one)[0])(jax.tree.map(jnp.asarray, starts))
+    potential = jax.jit(lambda u: potential_energy(model, (), {}, unravel(u)))
+    return potential, lambda u: constrain_fn(model, (), {}, unravel(u)), flat
+
+
+def _compiled(f: Callable[..., Any], model: Model) -> Callable[..., Any]:
+    """f compiled; with little effort where the data are so few that compiling takes longer than running."""
+    cells = sum(np.size(leaf) for leaf in jax.tree.leaves(getattr(model, "args", ())))
+    return jax.jit(f, compiler_options={"xla_backend_optimization_level": 0} if cells < _FEW_CELLS else None)
 
 
 def last_states(
@@ -99,27 +144,28 @@ def last_states(
     """
     from numpyro.infer import HMC
 
-    chains = len(next(iter(starts.values())))
     with jax.enable_x64(True):
+        potential, constrain, flat = _flattened(model, starts)
+        matrix = next(iter(metric.values()))
         kernel = HMC(
-            model,
-            step_size=len(next(iter(metric.values()))) ** -0.25,
+            potential_fn=potential,
+            step_size=len(matrix) ** -0.25,
             num_steps=leapfrog,
             trajectory_length=None,  # otherwise NumPyro derives the number of steps from it
             adapt_step_size=False,
             adapt_mass_matrix=False,
-            inverse_mass_matrix=metric,
-            dense_mass=_is_dense(metric),
+            inverse_mass_matrix=matrix,
+            dense_mass=matrix.ndim == 2,
         )
 
-        def last(key: Any, start: Theta) -> Theta:
+        def last(key: Any, start: Any) -> Theta:
             state = kernel.init(key, 0, start, (), {})
             state = jax.lax.fori_loop(0, steps, lambda _, now: kernel.sample(now, (), {}), state)
-            return kernel.postprocess_fn((), {})(state.z)
+            return constrain(state.z)
 
-        keys = jax.random.split(jax.random.key(seed), chains)
-        every = jax.jit(lambda *each: jax.lax.map(lambda one: last(*one), each, batch_size=batch or chains))
-        return jax.tree.map(np.asarray, every(keys, jax.tree.map(jnp.asarray, starts)))
+        keys = jax.random.split(jax.random.key(seed), len(flat))
+        every = jax.jit(lambda *each: jax.lax.map(lambda one: last(*one), each, batch_size=batch or len(flat)))
+        return jax.tree.map(np.asarray, every(keys, flat))
 
 
 def _is_dense(metric: Metric) -> bool:

@@ -3,18 +3,20 @@
 import functools
 from collections.abc import Iterator
 
-import jax
 import numpy as np
 from scipy.special import ndtri
 
 from ..core.arrays import Float, Int
+from ..core.pytrees import leaves
 from ..core.special import log_normalize
-from ..naive_bayes import NaiveBayes, Rows, row_slices
+from ..naive_bayes import NaiveBayes, Rows
+from ..sums.rows import slices
 from .log_joint_moments import LogJointMoments
 
 _DRAWN = 1 << 22  # parameters drawn at a time
 _TABLE = 1 << 17  # numbers of a table of points worked on at a time: 1 MiB, inside a core's cache
-_KEPT = 1 << 24  # probabilities kept at a time for the quantiles of draws: 128 MiB
+_KEPT = 1 << 22  # probabilities kept at a time for the quantiles of draws: 32 MiB
+_MOMENTS = 1 << 21  # numbers of the moments of some rows
 _NEGLIGIBLE = 36.0  # nats: exp(−36) is below the rounding of 1
 _LIMIT = 1e15  # differences of logarithms beyond make no difference to a probability
 
@@ -27,9 +29,8 @@ def row_groups(
     A class matters unless even its upper bound is 36 nats below some class's lower bound: a probability below 1e-15,
     which is given as 0. With two classes both always do: there the answer is as cheap.
     """
-    parts = _parts(nb, rows)
-    for part in parts:
-        shapes = LogJointMoments.of(nb, rows if len(parts) == 1 else {name: x[part] for name, x in rows.items()})
+    for part in _parts(nb, rows):
+        shapes = LogJointMoments.of(nb, {name: x[part] for name, x in rows.items()})
         n, c = shapes.mean.shape
         if c == 2 and shapes.simple:
             yield part.start + np.arange(n), np.broadcast_to([0, 1], (n, 2)), shapes
@@ -52,14 +53,10 @@ def row_groups(
 
 
 def _parts(nb: NaiveBayes, rows: Rows) -> list[slice]:
-    """Slices of rows; 32 times those that are good for a cache where no block has tables of (n, c, d)."""
-    parts = row_slices(rows)
-    wide = any(block.couples_classes for block in nb.blocks.values())
-    return (
-        parts
-        if wide
-        else [slice(p.start, q.stop) for p, q in zip(parts[::32], [*parts[31::32], parts[-1]], strict=False)]
-    )
+    """Slices of rows whose moments take some MiB: tables (n, c, c + d) where classes share a parameter."""
+    n, c = table_shape(nb, rows)
+    wide = max((c + block.shape[1] for block in nb.blocks.values() if block.couples_classes), default=0)
+    return [slice(part.start, min(part.stop, n)) for part in slices(n, c * max(wide, 16), _MOMENTS)]
 
 
 @functools.lru_cache(maxsize=8)
@@ -67,8 +64,10 @@ def _normal_points(dimensions: int, power: int, seed: int) -> Float[np.ndarray, 
     """2^power scrambled Sobol points, as standard normal variables: more even than draws."""
     from scipy.stats import qmc
 
-    points = qmc.Sobol(dimensions, seed=np.random.default_rng(seed)).random_base2(power)
-    z = ndtri(np.clip(points, 1e-10, 1 - 1e-10)).T.copy()
+    engine, z = qmc.Sobol(dimensions, seed=np.random.default_rng(seed)), np.empty((dimensions, 1 << power), np.float32)
+    for part in slices(1 << power, dimensions, _TABLE):
+        points = engine.random(len(range(1 << power)[part]))
+        z[:, part] = ndtri(np.clip(points, 1e-10, 1 - 1e-10)).T
     z.flags.writeable = False
     return z
 
@@ -76,13 +75,15 @@ def _normal_points(dimensions: int, power: int, seed: int) -> Float[np.ndarray, 
 def log_joint_points(
     shapes: LogJointMoments, n_draws: int, seed: int, dtype: type = np.float64
 ) -> Iterator[tuple[slice, Float[np.ndarray, "n c s"]]]:
-    """ℓ, up to what all classes share, at the same points for all rows.
+    """ℓ, up to what all classes share, at the same points for all rows; the next table takes the place of the last.
 
     Single precision costs a probability 1e-6 at most, where the points themselves cost 1e-3.
     """
     n, c = shapes.mean.shape
     root, power = shapes.root, max(1, (n_draws - 1).bit_length())
-    z: np.ndarray = _normal_points(c if root is None else 2 * c, power, seed).astype(dtype)
+    dimensions = c if root is None else 2 * c
+    wide = max(dimensions, min(1 << (dimensions - 1).bit_length(), 1 << 10))  # few sizes, each made once
+    z: np.ndarray = _normal_points(wide, power, seed)[:dimensions]
     mean = np.clip(shapes.mean - shapes.mean.max(1, keepdims=True), -_LIMIT, _LIMIT)
     scale, e = np.clip(np.sqrt(shapes.variance), 0, _LIMIT), shapes.slant
     # q (1 + eq + (eq)²/3) with q = z − e, in powers of z
@@ -90,7 +91,13 @@ def log_joint_points(
     terms = np.stack([scale * factor for factor in cubic], -1)
     terms[..., 0] += mean
     terms = np.moveaxis(terms, 1, 0).astype(dtype)  # (c, n, 4)
-    powers = np.stack([np.ones_like(z[:c]), z[:c], z[:c] ** 2, z[:c] ** 3], 1)  # (c, 4, s)
+    classes = slices(c, 1 << power, 4 * _TABLE)
+
+    def powers(some: slice) -> np.ndarray:
+        own: np.ndarray = z[:c][some].astype(dtype)
+        return np.stack([np.ones_like(own), own, own**2, own**3], 1)  # (k, 4, s)
+
+    first = powers(classes[0]) if len(classes) == 1 else None
     bounds = None
     if abs(e).max(initial=0) * (abs(z).max(initial=0) + abs(e).max(initial=0)) > 1:
         with np.errstate(divide="ignore"):
@@ -99,13 +106,16 @@ def log_joint_points(
         bounds = np.where(slant > 0, end, -np.inf), np.where(slant < 0, end, np.inf)
     root = None if root is None else np.moveaxis(np.clip(root, -_LIMIT, _LIMIT), 1, 0).astype(dtype)
     step = max(1, _TABLE // (c << power))
+    tables = np.empty((c, min(step, n), 1 << power), dtype)
     for at in range(0, n, step):
         part = slice(at, min(at + step, n))
-        table = terms[:, part] @ powers
+        table = tables[:, : part.stop - at]
+        for some in classes:
+            np.matmul(terms[some, part], powers(some) if first is None else first, out=table[some])
         if bounds is not None:
             np.clip(table, *(bound[:, part] for bound in bounds), out=table)
         if root is not None:
-            table += root[:, part] @ z[c:]
+            table += root[:, part] @ z[c:].astype(dtype, copy=False)
         yield part, np.moveaxis(table, 0, 1)
 
 
@@ -114,7 +124,7 @@ def log_probability_draws(
 ) -> Iterator[tuple[slice, Float[np.ndarray, "n c s"]]]:
     """Log class probabilities at draws of all parameters; blocks of rows see the same draws, made again for each."""
     n, c = table_shape(nb, rows)
-    size = sum(leaf.size for leaf in jax.tree.leaves(nb))
+    size = sum(leaf.size for leaf in leaves(nb))
     step = max(1, _KEPT // (n_draws * c))
     few = max(1, min(_DRAWN // size, 1 << 10))
     for at in range(0, n, step):

@@ -1,4 +1,4 @@
-"""The report of a check: its figures, and the table that a person reads."""
+"""The report of a check: its figures, and the text that a person reads."""
 
 import textwrap
 from dataclasses import asdict, dataclass, field, replace
@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class CheckRow:
-    """One comparison: its figure, the threshold it has to keep, and why the threshold is what it is.
+    """One comparison: its figure, the threshold it has to keep and why, and in plain words what it shows.
 
     `pit`, of row 3a alone, holds by site the posterior distribution functions at the states compared, (states, cells).
     """
@@ -22,6 +22,7 @@ class CheckRow:
     reason: str
     remark: str = ""
     pit: dict[str, np.ndarray] | None = field(default=None, repr=False, compare=False)
+    meaning: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,22 @@ class Interval:
     probability: float  # posterior predictive
     low: float
     high: float
+    mean: float  # posterior mean of the probability, which the interval belongs to
 
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What the check found; `passed` says whether every row kept its threshold, `str()` is a table to read."""
+    """What the check found; `passed` says whether every row kept its threshold, `str()` is a table to read.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from bayesnb import GaussianNB
+    >>> report = GaussianNB().check(X, y, seed=0)
+    >>> report.passed
+    True
+    """
 
     model: str
     rows: tuple[CheckRow, ...]
@@ -70,37 +82,95 @@ class CheckReport:
             del row["pit"]
         return {"passed": self.passed, **found}
 
+    def explain(self, verbose: bool = False) -> str:
+        """The report as text of at most 120 columns.
+
+        Parameters
+        ----------
+        verbose : True gives the figure, threshold and reason of every row besides what it shows
+        """
+        return _as_text(self, verbose)
+
     def __str__(self) -> str:
-        """The report as text of at most 120 columns."""
-        return _as_text(self)
+        """`explain()`."""
+        return self.explain()
 
 
-def _as_text(report: CheckReport) -> str:
-    """The four rows, the quality of prediction on held-out rows and the widest intervals, at most 120 columns wide."""
+MEANINGS = {
+    "1": "At random parameters, NumPyro's model and the formulas give the same probability of data and parameters.",
+    "2": "The most probable parameters by formula are where NumPyro's density is highest, and a search ends there.",
+    "3a": "Short NumPyro chains that start at exact draws of the parameters end as draws of the same distribution.",
+    "3b": "NumPyro's sampler, started far away, finds the posterior distribution that the formulas state.",
+    "4": "Class probabilities by formula are those that NumPyro's draws give on rows that were not fitted.",
+    "5": "The probability of a row at given parameters is the one that Bayes' rule implies.",
+    "6": "The prediction of a row is how much more probable the data are with that row.",
+    "7": "The prediction of a row that is left out is that of a model fitted without it.",
+    "8": "The mean and spread of a row's log probability, which intervals rest on, are exact.",
+    "9": "The mean, the most probable and the most likely parameters are what their names say.",
+    "10": "The distribution stated for a single parameter is what remains of the distribution of all of them.",
+    "11": "Parameters drawn from the posterior have its location, spread and dependence, to one per cent.",
+    "12": "New rows drawn from the model have the distribution that it predicts.",
+    "13": "The intervals of class probabilities agree with those of exact draws.",
+}
+
+
+def explained(row: CheckRow) -> CheckRow:
+    """The row with a sentence of what it shows."""
+    return replace(row, meaning=MEANINGS[row.name.split()[0]])
+
+
+def _as_text(report: CheckReport, verbose: bool) -> str:
+    """The rows, the quality of prediction on held-out rows and the widest intervals, at most 120 columns wide."""
     s = report.settings
     lines = [
         f"{report.model}: fitted on {s['rows_fitted']} rows, held out {s['rows_held_out']}; "
         f"{s['features']} features, {s['classes']} classes; seed {s['seed']}",
         "",
-        f"  {'closed form against NumPyro':<28}{'figure':>10}{'threshold':>11}  {'unit':<18}result",
     ]
+    head = f"  {'formulas against NumPyro and each other':<42}"
+    lines.append(head + (f"{'figure':>10}{'threshold':>11}  {'unit':<18}result" if verbose else "result"))
     for row in report.rows:
-        verdict = "pass" if row.passed else "FAIL"
-        lines.append(f"  {row.name:<28}{row.figure:>10.2g}{row.threshold:>11.2g}  {row.unit:<18}{verdict}")
-        for text in (row.reason, row.remark):
+        verdict, name = "pass" if row.passed else "FAIL", row.name
+        full = verbose or not row.passed
+        figures = f"{row.figure:>10.2g}{row.threshold:>11.2g}  {row.unit:<18}" if verbose else ""
+        lines.append(f"  {name:<42}{figures}{verdict}")
+        for text in (row.meaning, *((row.reason, row.remark) if full or not row.meaning else ())):
             lines += textwrap.wrap(text, 112, initial_indent="       ", subsequent_indent="       ")
-    lines += ["", f"  {'on the held-out rows':<28}{'features':>10}{'accuracy':>11}{'log loss':>11}{'calibration':>13}"]
-    for q in report.quality:
-        lines.append(
-            f"  {q.name:<28}{q.features:>10}{q.accuracy:>11.4f}{q.log_loss:>11.4f}{q.calibration_error:>13.4f}"
-        )
+        if full and not verbose:
+            lines.append(f"       {row.figure:.2g}, where the threshold is {row.threshold:.2g} ({row.unit})")
+    if verbose:
+        lines += [
+            "",
+            f"  {'on the held-out rows':<28}{'features':>10}{'accuracy':>11}{'log loss':>11}{'calibration':>13}",
+        ]
+        for q in report.quality:
+            lines.append(
+                f"  {q.name:<28}{q.features:>10}{q.accuracy:>11.4f}{q.log_loss:>11.4f}{q.calibration_error:>13.4f}"
+            )
     lines += [
         "",
-        f"  widest {report.level:.0%} intervals of the class probability (over the posterior of the parameters)",
+        f"  held-out rows whose class is least certain, with {report.level:.0%} intervals of the class probability",
+        "    Mean and interval are of the class probability over the posterior. The prediction averages the joint",
+        "    p(x, y) first, so that parameters under which the row is likely count more: it may lie outside.",
     ]
     for i in report.widest:
         interval = f"{i.low:.3f} … {i.high:.3f}"
-        lines.append(f"    row {i.row:>6}: p({i.label}) = {i.probability:.3f}, interval {interval}; truth {i.truth}")
+        lines.append(
+            f"    row {i.row:>6}: p({i.label}) mean {i.mean:.3f}, interval {interval}; "
+            f"prediction {i.probability:.3f}; truth {i.truth}"
+        )
     count = sum(row.passed for row in report.rows)
     lines += ["", f"  {count} of {len(report.rows)} rows pass: the check {'passes' if report.passed else 'FAILS'}"]
+    lines += textwrap.wrap(_conclusion(report), 114, initial_indent="  ", subsequent_indent="  ")
     return "\n".join(lines)
+
+
+def _conclusion(report: CheckReport) -> str:
+    """One plain sentence of what was shown."""
+    if report.passed:
+        return (
+            "On your data, what this model computes is what it says it computes; whether the model suits the data is "
+            "another question, which `compare` and the held-out rows answer."
+        )
+    wrong = ", ".join(" ".join(row.name.split()[1:]) for row in report.rows if not row.passed)
+    return f"On your data this model does not compute what it says it computes: {wrong}. Do not rely on these results."

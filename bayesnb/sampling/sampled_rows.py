@@ -10,7 +10,6 @@ from ..naive_bayes import NaiveBayes, Rows
 from .nuts import last_states, pilot_draws, run_chains, start_points
 from .problem import Problem, count_features, size_text
 from .report import CheckRow
-from .to_arviz import dataset, import_arviz
 
 R_HAT = 1.02  # Vehtari et al. (2021) ask for 1.01 of one quantity; here it is the largest of many
 ESS = 400  # Vehtari et al. (2021): what mean, quantiles and R-hat need to be read at all
@@ -27,8 +26,8 @@ def short_chains_row(problem: Problem, rng: np.random.Generator, seed: int, rate
     starts, metric = start_points(problem.model, exact, _SHORT_CHAINS, dense=problem.prior.coupled)
     batch = _SIDE_BY_SIDE if problem.prior.coupled else None
     ends = last_states(problem.model, starts, metric, seed, steps=_SHORT_STEPS, leapfrog=_LEAPFROG, batch=batch)
-    moved = np.mean([np.mean(ends[name] != exact[name]) for name in exact])
     pit = _transforms(problem.posterior, ends)
+    moved = np.mean([np.mean(ends[name] != exact[name]) for name in pit])
     p_values = stats.ks_1samp(np.concatenate(list(pit.values()), -1), stats.uniform.cdf, axis=0).pvalue
     figure = float(np.min(p_values))
     return CheckRow(
@@ -38,7 +37,8 @@ def short_chains_row(problem: Problem, rng: np.random.Generator, seed: int, rate
         "p-value, at least",
         bool(figure >= rate / len(p_values) and moved > 0.5),
         f"false alarms {rate:.2%} over {len(p_values)} Kolmogorov–Smirnov tests",
-        f"{_SHORT_CHAINS} chains of {_SHORT_STEPS} steps; {size_text(problem)}; {moved:.0%} of states moved",
+        f"{_SHORT_CHAINS} chains of {_SHORT_STEPS} steps; {size_text(problem)}; {moved:.0%} of states moved"
+        + _known_exactly(problem.posterior),
         pit,
     )
 
@@ -52,11 +52,11 @@ def run_nuts(problem: Problem, rng: np.random.Generator, seed: int, progress_bar
 
 def nuts_row(problem: Problem, sites: Theta, rate: float) -> CheckRow:
     """Row 3b: convergence, and mean and quantiles of every parameter within Monte Carlo error of the exact ones."""
-    arviz = import_arviz()
+    from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
+
     u = uniforms(problem.posterior, sites)  # (chains, draws, parameters); uniform if the chain is right
-    table = dataset({"u": u}, {"u": ["parameter"]}, {})
-    r_hat = float(arviz.rhat(table)["u"].max())
-    ess = float(arviz.ess(table, method="bulk")["u"].min())
+    r_hat = float(np.max(split_gelman_rubin(u)))
+    ess = float(np.min(effective_sample_size(u)))
     # the mean of the probability integral transform, and the shares of draws below three exact quantiles
     z = [_z_values(u, 0.5)] + [_z_values((u <= q).astype(float), q) for q in (0.1, 0.5, 0.9)]
     worst = float(np.max(np.abs(z)))
@@ -69,7 +69,7 @@ def nuts_row(problem: Problem, sites: Theta, rate: float) -> CheckRow:
         "standard errors",
         bool(worst <= limit and r_hat <= R_HAT and ess >= ESS),
         f"false alarms {rate:.2%} over {count} means and quantiles; R-hat ≤ {R_HAT}, ESS ≥ {ESS}",
-        f"R-hat at most {r_hat:.4f}, ESS at least {ess:.0f}; {size_text(problem)}",
+        f"R-hat at most {r_hat:.4f}, ESS at least {ess:.0f}; {size_text(problem)}" + _known_exactly(problem.posterior),
     )
 
 
@@ -128,22 +128,33 @@ def uniforms(posterior: NaiveBayes, sites: Theta) -> np.ndarray:
 
 
 def _transforms(posterior: NaiveBayes, sites: Theta) -> dict[str, np.ndarray]:
-    """The same by site."""
+    """The same by site, without the parameters that are known exactly, such as the share of a column's only level."""
     found = {}
     for name, marginal in posterior.marginals().items():
-        u = marginal.cdf(sites[name])
+        u = np.asarray(marginal.cdf(sites[name]))
         lead = np.ndim(sites[name]) - np.ndim(marginal.mean())
-        found[name] = u.reshape(*u.shape[:lead], -1)
+        flat = u.reshape(*u.shape[:lead], -1)
+        free = ~np.isnan(flat).all(tuple(range(lead)))
+        if free.any():
+            found[name] = flat[..., free]
     return found
+
+
+def _known_exactly(posterior: NaiveBayes) -> str:
+    """What is said of the parameters that have no distribution, and are left out."""
+    count = sum(int(np.isnan(one.cdf(one.mean())).sum()) for one in posterior.marginals().values())
+    return f"; {count} parameters left out, which are known exactly" if count else ""
 
 
 def _z_values(draws: np.ndarray, expected: float) -> np.ndarray:
     """(mean − expected) / Monte Carlo standard error of series (chains, draws, k), from their effective size."""
+    from numpyro.diagnostics import effective_sample_size
+
     if not draws.size:
         return np.zeros(0)
     mean, sd = draws.mean((0, 1)), draws.std((0, 1))
     varies = sd > 0
-    ess = import_arviz().ess(dataset({"q": draws[..., varies]}, {"q": ["quantity"]}, {}), method="mean")["q"].values
+    ess = effective_sample_size(draws[..., varies])
     error = np.full(len(sd), np.finfo(float).tiny)
     error[varies] = sd[varies] / np.sqrt(ess)
     return (mean - expected) / error

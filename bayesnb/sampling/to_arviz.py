@@ -23,7 +23,17 @@ def import_arviz() -> Any:
 
 
 def as_arviz(groups: Mapping[str, xr.Dataset]) -> Any:
-    """Datasets by group name as ArviZ data: `InferenceData` below version 1, `xarray.DataTree` from 1 on."""
+    """Datasets by group name as ArviZ data: `InferenceData` below version 1, `xarray.DataTree` from 1 on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from bayesnb import as_arviz
+    >>> draws = xr.Dataset({"theta": (("chain", "draw"), np.zeros((1, 3)))})
+    >>> as_arviz({"posterior": draws})["posterior"]["theta"].dims
+    ('chain', 'draw')
+    """
     arviz = import_arviz()
     if int(arviz.__version__.split(".")[0]) < 1:
         return arviz.InferenceData(**groups)

@@ -120,7 +120,21 @@ def put_log_ratios(
     from ..loops.gaussian import student_without
 
     fields = (contiguous(field) for field in (loc, slope, weight, level))
-    student_without(contiguous(x), y, *fields, 1 - EPS, table)
+    student_without(contiguous(x), y, *fields, _alike(weight), 1 - EPS, table)
+
+
+def put_log_normal(
+    table: Float[np.ndarray, "n c"],
+    x: Real[np.ndarray, "n d"],
+    y: Int[np.ndarray, " n"],
+    mu: Float[np.ndarray, "c d"],
+    sd: Float[np.ndarray, "c d"],
+    level: Float[np.ndarray, "c d"],
+) -> None:
+    """Σ_j l_cj − ½((x_ij − μ_cj)/s_cj)² over the observed cells, put in its place for the class of each row."""
+    from ..loops.gaussian import normal_without
+
+    normal_without(contiguous(x), y, *(contiguous(field) for field in (mu, 1 / sd, level)), table)
 
 
 def _summed(loop: Any, x: Array, loc: Array, *fields: Any) -> Float[Array, "n c"]:

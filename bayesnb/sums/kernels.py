@@ -1,12 +1,15 @@
-"""Sums over kernels: the leave-one-out product of a bandwidth, densities, and quadrature over one variable.
+"""Sums over Gaussian kernels: densities, the leave-one-out product of a bandwidth, and both without a cell.
 
-The numbers behind `families.kernel_density`. All sums are exact; exponentials are taken relative to the nearest kernel,
-so that none of them underflows to zero. On the host tables are made in blocks of bounded size, in JAX by loops over the
-cells.
+The numbers behind `families.kernel_density`. All sums are exact; exponentials are relative to that of the nearest cell,
+so that not all of them underflow to zero. The formulas here are those of NumPy and JAX; many cells on the host are
+summed by the loops of `loops.kernels`, which take the same terms.
+
+Between bounds the density is reflected: Σ_k w_k Σ_s K_h(x_s − v_k), x_s the images of x in the bounds, x itself the
+first. It integrates to one between them (Silverman 1986, §2.10). Images are x or −x and a shift. One bound makes one
+image, two make infinitely many, of which those within the reach of a kernel are taken; h is at most `WIDEST` times the
+distance of the bounds, where the density is flat.
 """
 
-import functools
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -15,411 +18,373 @@ import numpy as np
 
 from ..core.arrays import Array, Float, Value
 from ..core.special import LOG_2PI, namespace, square
+from ..core.threads import in_order
+from ..loops import worth
 
-SEARCH = 17  # nodes of each of the two searches for the range of a posterior
-NODES = 33  # nodes of the grid itself
-MESH = 32  # steps from one node to the next, for distribution functions
-DEPTH = 20.0  # nats below its peak where a posterior ends: a mass of 2e-9
-NEWTON = 10  # steps from the best node to the mode; five or six reach rounding
+WIDEST = 2.7  # bandwidths over the distance of two bounds: the density is flat to 2 exp(−½ π² 2.7²) < 1e-15
+_REACH = 40.0  # nats below the largest where a kernel is lost in rounding
+_IMAGES = 13  # of x beyond each of two bounds that kernels of the widest bandwidth reach
 _CELLS = 1 << 18  # numbers of a temporary table on the host: 2 MiB, about a core's cache
+_TINY = 1e-12  # share of a weight that is rounding
+_PAIR = 8  # cells of other sums that take as long as an exponential
+Bounds = tuple[Any, Any] | None  # least and largest value of a feature, −∞ and ∞ where it is open
 
 
-# --- the leave-one-out product --------------------------------------------------------------------------------------
+def images(bounds: Bounds, t: Array) -> tuple[Array, Array]:
+    """Signs (e,) and shifts (…, e) of the images s x + b of x, the first x itself, for bandwidths eᵗ (g, …)."""
+    if bounds is None:
+        return np.ones(1, t.dtype), np.zeros(1, t.dtype)
+    xp = namespace(*bounds, t)
+    low, high = (xp.asarray(bound, t.dtype)[..., None] for bound in bounds)
+    both = xp.isfinite(low) & xp.isfinite(high)
+    length = xp.where(both, high / 2 - low / 2, 0)
+    n = _IMAGES
+    if xp is np:  # images at a distance of more than 2n − 1 lengths are out of reach
+        widest = (np.exp(t.max(0)) / np.where(both, 2 * length, np.inf)[..., 0]).max(initial=0)
+        n = min(n, 1 + int(np.ceil((1 + widest * (2 * _REACH) ** 0.5) / 2)))
+    steps = np.array(sorted(range(-n, n + 1), key=abs), t.dtype)
+    beyond = 4 * length * steps + xp.where(both | (steps == 0), 0, xp.inf)
+    edge = xp.where(xp.isfinite(low), low, xp.where(xp.isfinite(high), high, xp.inf))
+    signs, shifts = np.repeat(np.array([1, -1], t.dtype), len(steps)), xp.concatenate([beyond, 2 * edge + beyond], -1)
+    used = np.isfinite(shifts).reshape(-1, len(signs)).any(0) if xp is np else slice(None)
+    return signs[used], shifts[..., used]
 
 
-def _others(value: Array, weight: Array, scale: Array, at: Any) -> tuple[Array, ...]:
-    """What is left for the cells `at` (b,) of each piece when one unit of their own weight is out.
-
-    Returns
-    -------
-    near : (p, b)     squared distance to the nearest other cell, in units of scale²; 0 where some own weight is left
-    rest : (p, b, m)  squared distances beyond that; of the cell itself, and of places without a cell, out of reach
-    spare : (p, b)    own weight that is left
-    mass : (p, b)     all weight that is left
-    """
-    xp = namespace(value, weight, at)
-    far = 1e70 if value.dtype == np.float64 else 1e7  # the square of its square has to be a number, too
-    v = xp.where(weight != 0, value, 0)
-    distance = xp.clip((v[:, at, None] - v[:, None, :]) / scale[:, None, None], -far, far)
-    other = (at[:, None] != np.arange(v.shape[-1])) & (weight != 0)[:, None, :]
-    squared = xp.where(other, distance * distance, far * far)
-    spare = xp.maximum(weight[:, at] - 1, 0)
-    mass = weight.sum(-1, keepdims=True) - xp.minimum(weight[:, at], 1)
-    near = xp.where(spare > 0, 0, squared.min(-1))
-    return near, xp.where(other, squared - near[..., None], far * far), spare, mass
-
-
-def _decay(rest: Array, factor: Value, scratch: Array | None = None) -> Array:
-    """exp(factor · rest), on the host in memory that is there."""
-    if scratch is None:
-        return namespace(rest, factor).exp(factor * rest)
-    return np.exp(np.multiply(rest, factor, out=scratch), out=scratch)
-
-
-def _terms(
-    own: Array,
-    weight: Array,
-    others: tuple[Array, ...],
-    rate: Array,
-    order: int = 0,
-    scratch: Array | None = None,
-) -> tuple[Array, ...]:
-    """Σ over b of w_i log f_−i without −log h − ½ log 2π, derivatives with respect to log h, and Σ w_i.
-
-    The nearest cell's exponential is taken out, so that no sum is zero. With a = squared distance / h² and averages
-    over the kernels, the derivatives of log Σ_k w_k exp(−½ a_k) are ⟨a⟩ and var(a) − 2⟨a⟩.
-
-    Parameters
-    ----------
-    own, weight : (p, b) and (p, m), the weights w_i and w_k
-    rate : (p,) scale²/h²
-    order : of derivatives that are wanted too, 0 … 2
-    """
-    near, rest, spare, mass = others
-    xp = namespace(own, rest, rate)
-    rate = rate[:, None, None]
-    kernels = _decay(rest, -0.5 * rate, scratch)
-    if xp is np and order == 0:
-        total = spare + (kernels @ weight[..., None])[..., 0]
-    else:  # in JAX sums fuse with the exponentials, products do not
-        kernels = kernels * weight[:, None, :]
-        total = spare + kernels.sum(-1)
-    told = mass > 0  # a cell that is alone: nothing foretells it
-    own, mass, total = xp.where(told, own, 0), xp.where(told, mass, 1), xp.where(told, total, 1)
-    value = (own * (xp.log(total) - xp.log(mass) - 0.5 * rate[..., 0] * near)).sum(-1)
-    if order == 0:
-        return value, own.sum(-1)
-    a = rate * (rest + near[..., None])
-    first = (kernels * a).sum(-1) / total
-    if order == 1:
-        return value, (own * first).sum(-1), own.sum(-1)
-    second = (kernels * a * a).sum(-1) / total - first * first
-    return value, (own * first).sum(-1), (own * (second - 2 * first)).sum(-1), own.sum(-1)
-
-
-def _finish(t: Array, log_scale: Array, value: Array, *rest: Array) -> tuple[Array, ...]:
-    """The factors 1/(h √2π) of every term, and their slope −1."""
-    *slopes, own = rest
-    value = value - own * (t + 0.5 * LOG_2PI)
-    return (value, slopes[0] - own, *slopes[1:]) if slopes else (value,)
-
-
-def products(
-    value: Array, weight: Array, log_scale: Array, t: Array, order: int = 0
-) -> tuple[Float[np.ndarray, "g p"], ...]:
-    """Σ_i w_i log f_−i(v_i; eᵗ) of p classes and features at g bandwidths each, and its derivatives, on the host.
-
-    Parameters
-    ----------
-    value, weight : (p, m) cells; weight 0 where there is none
-    log_scale : (p,) a length to measure distances in
-    t : (g, p) logarithms of bandwidths
-    """
-    found = np.zeros((2 + order, *t.shape), t.dtype)
-    counts = (weight != 0).sum(-1)
-    with np.errstate(over="ignore"):  # far cells: held at a distance that is a number
-        for pieces in _packs(counts):
-            m = counts[pieces].max()
-            v, w, scale = value[pieces, :m], weight[pieces, :m], np.exp(log_scale[pieces])
-            rates = np.exp(2 * (log_scale[pieces] - t[:, pieces]))
-            step = max(1, _CELLS // (len(pieces) * m))
-            for begin in range(0, m, step):
-                at = np.arange(begin, min(begin + step, m))
-                others = _others(v, w, scale, at)
-                scratch = np.empty((len(pieces), len(at), m), v.dtype)
-                for g, rate in enumerate(rates):
-                    found[:, g, pieces] += _terms(w[:, at], w, others, rate, order, scratch)
-    return _finish(t, log_scale, *found)
-
-
-def _packs(counts: np.ndarray) -> Iterator[np.ndarray]:
-    """Pieces with cells, few cells first, in packs whose tables of pairs stay small."""
-    order = np.argsort(counts, kind="stable")
-    order = order[counts[order] > 0]
-    while len(order):
-        fits = np.arange(1, len(order) + 1) * counts[order] ** 2 <= _CELLS
-        size = max(1, int(fits.argmin()) if not fits.all() else len(order))
-        yield order[:size]
-        order = order[size:]
-
-
-def traced_products(value: Array, weight: Array, log_scale: Array, t: Array, order: int = 0) -> tuple[Array, ...]:
-    """`products` in JAX: a loop over the cells."""
-    value, weight, log_scale, t = (jnp.asarray(a) for a in (value, weight, log_scale, t))
-    rates = jnp.exp(2 * (log_scale - t))
-
-    def add(total: tuple[Array, ...], i: Array) -> tuple[tuple[Array, ...], None]:
-        others = _others(value, weight, jnp.exp(log_scale), i[None])
-        terms = jax.vmap(lambda rate: _terms(weight[:, i[None]], weight, others, rate, order))(rates)
-        return jax.tree.map(jnp.add, total, terms), None
-
-    zero = tuple(jnp.zeros_like(rates) for _ in range(2 + order))
-    found = jax.lax.scan(add, zero, jnp.arange(value.shape[-1]))[0] if value.shape[-1] else zero
-    return _finish(t, log_scale, *found)
-
-
-def products_without(
-    value: np.ndarray, weight: np.ndarray, log_scale: Value, t: np.ndarray, at: np.ndarray, w: np.ndarray
-) -> Float[np.ndarray, "g q"]:
-    """Σ_i w_i log f_−i(v_i; eᵗ) of one class and feature after q cells have left, each by itself, on the host.
-
-    With T_i the kernels around cell i, cell a of weight w takes w K_ia from it: log T_i + log(1 − w K_ia/T_i).
-    Where that is more than half of T_i, the other kernels are added up without it, so that no digits are lost.
-
-    Parameters
-    ----------
-    value, weight : (m,) cells, all of positive weight
-    t : (g,) logarithms of bandwidths
-    at, w : (q,) the cell that a weight is taken from, and that weight
-    """
-    m, total = len(value), weight.sum()
-    far, tiny = 1e70, 1e-12  # as in `_others`; the share of a weight that is rounding
-    left = cells_left(weight, at, w)
-    spare, mass = np.maximum(weight - 1, 0), total - np.minimum(weight, 1)
-    product, own, level = np.zeros((len(t), len(at))), np.zeros(len(at)), np.zeros(len(at))
-    around = np.full((len(t), m), -np.inf)  # log of the kernels of all other cells around each
-    scale = np.exp(log_scale)
-    step = max(1, min(_CELLS // max(m, len(at)), 1000))  # the product of 1,000 factors of ½ is a number
-    everyone = np.array_equal(at, np.arange(m))
-    with np.errstate(over="ignore", divide="ignore"):
-        for begin in range(0, m if m > 1 else 0, step):
-            here = np.arange(begin, min(begin + step, m))
-            itself = np.arange(len(here)), here
-            beyond = square(np.clip((value[here, None] - value) / scale, -far, far))
-            beyond[itself] = far * far
-            near = beyond.min(1)
-            beyond -= near[:, None]
-            rest = mass[here, None] - w
-            counted = np.where((rest > tiny * total) & (here[:, None] != at), weight[here, None], 0)
-            own += counted.sum(0)
-            level += (counted * np.log(np.where(counted > 0, rest, 1))).sum(0)
-            unit = weight[begin]
-            uniform = bool(((counted == unit) | (here[:, None] == at)).all())
-            kernels = np.empty_like(beyond)
-            for g, rate in enumerate(np.exp(2 * (log_scale - t))):
-                _decay(beyond, -0.5 * rate, kernels)
-                kernels[itself] = 0
-                log_near = -0.5 * rate * near
-                around[g, here] = np.log(kernels @ weight) + log_near
-                log_t = np.logaddexp(np.log(spare[here]), around[g, here])
-                share = kernels * np.exp(log_near - log_t)[:, None]
-                lost = share if everyone else share[:, at]
-                lost *= w
-                i, q = np.nonzero(lost > 0.5) if lost.max(initial=0) > 0.5 else (here[:0], here[:0])
-                lost[i, q] = 0
-                if uniform:  # one logarithm for all factors, each of which is at least ½
-                    product[g] += unit * np.log(np.multiply.reduce(np.subtract(1, lost, out=lost), axis=0))
-                else:
-                    product[g] += np.einsum("iq,iq->q", counted, np.log1p(np.negative(lost, out=lost), out=lost))
-                product[g] += log_t @ counted
-                if len(i):
-                    others = _log_kernels(beyond[i], weight, rate, here[i], at[q]) + log_near[i]
-                    some = np.log(left[q] * kernels[i, at[q]]) + log_near[i]
-                    kept = np.logaddexp(np.logaddexp(np.log(spare[here[i]]), others), some)
-                    alone = np.isinf(kept)  # nothing is left that could foretell this cell: it does not count
-                    gain = counted[i, q] * np.where(alone, 0, kept - log_t[i])
-                    product[g] += np.bincount(q, gain, len(at))
-        rest = total - w - np.minimum(left, 1)
-        counted = np.where(rest > tiny * total, left, 0)
-        kept = np.logaddexp(np.log(np.maximum(left - 1, 0)), around[:, at])
-        product += counted * np.where(counted > 0, kept, 0)
-        level += counted * np.log(np.where(counted > 0, rest, 1))
-    own += counted
-    return product - level - own * (t[:, None] + 0.5 * LOG_2PI)
-
-
-def _log_kernels(beyond: np.ndarray, weight: np.ndarray, rate: Value, *without: np.ndarray) -> np.ndarray:
-    """log Σ_k w_k exp(−½ rate · beyond_k), (b,), without two of the cells of each row."""
-    beyond = beyond.copy()
-    for cell in without:
-        beyond[np.arange(len(beyond)), cell] = np.inf
-    near = beyond.min(1)
-    near = np.where(np.isinf(near), 0, near)
-    return np.log(np.exp(-0.5 * rate * (beyond - near[:, None])) @ weight) - 0.5 * rate * near
-
-
-def cells_left(weight: np.ndarray, at: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """What is left of the weight of some cells; nothing where the rest is rounding."""
-    left = weight[at] - w
-    return np.where(abs(left) > 1e-12 * (weight[at] + w), left, 0)
-
-
-def search_without(
-    product: Callable[[np.ndarray, np.ndarray], np.ndarray], low: Value, high: Value, centre: Value, q: int
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """`search` for q posteriors at once: those whose ranges agree share their nodes, which is nearly all of them.
-
-    Parameters
-    ----------
-    product : nodes (g,) and which of the posteriors (p,) → log products (g, p)
-
-    Returns
-    -------
-    of every set of posteriors with one range: which, (p,), nodes (g,), log densities (g, p)
-    """
-    waiting = [(0, low, high, np.arange(q))]
-    sizes = SEARCH, SEARCH, NODES
-    while waiting:
-        level, low, high, which = waiting.pop()
-        size = sizes[level]
-        t = low + (high - low) * np.linspace(0, 1, size)
-        value = product(t, which) - 0.5 * (t[:, None] - centre) ** 2
-        near = value > value.max(0) - DEPTH
-        if level == len(sizes) - 1:
-            yield which, t, value
-            continue
-        first = np.maximum(near.argmax(0) - 1, 0)
-        last = np.minimum(size - near[::-1].argmax(0), size - 1)
-        for pair in np.unique(first * size + last):
-            f, g = divmod(int(pair), size)
-            waiting.append((level + 1, t[f], t[g], which[(first == f) & (last == g)]))
-
-
-@jax.custom_jvp
-def traced_product(value: Array, weight: Array, log_scale: Array, t: Array) -> Array:
-    """Σ_i w_i log f_−i(v_i; eᵗ) in JAX, differentiable in t: the slope comes with the value, and nothing is stored."""
-    return traced_products(value, weight, log_scale, t)[0]
-
-
-@traced_product.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
-    value, weight, log_scale, t = primals
-    product, slope = traced_products(value, weight, log_scale, t, order=1)
-    return product, slope * tangents[3]
-
-
-# --- one variable ---------------------------------------------------------------------------------------------------
-
-
-def search(f: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array, Array]:
-    """Even nodes (g, c, d) over the range where f is less than `DEPTH` below its peak, and f there: two zooms."""
-    xp = namespace(low, high)
-    for size in (SEARCH, SEARCH, NODES):
-        t = low + (high - low) * np.linspace(0, 1, size, dtype=low.dtype)[:, None, None]
-        value = f(t)
-        near = value > value.max(0) - DEPTH
-        first = xp.maximum(near.argmax(0) - 1, 0)
-        last = xp.minimum(size - near[::-1].argmax(0), size - 1)
-        low, high = (xp.take_along_axis(t, place[None], 0)[0] for place in (first, last))
-    return t, value
-
-
-def climb(slopes: Callable[[Array], tuple[Array, Array]], t: Array, value: Array) -> Array:
-    """Where a function with values at nodes t (g, c, d) is largest: Newton's steps from the best node."""
-    xp = namespace(t, value)
-    best = value.argmax(0)
-
-    def node(place: Array) -> Array:
-        return xp.take_along_axis(t, xp.clip(place, 0, len(t) - 1)[None], 0)[0]
-
-    low, at, high = node(best - 1), node(best), node(best + 1)
-    for _ in range(NEWTON):
-        first, second = slopes(at)
-        low, high = xp.where(first > 0, at, low), xp.where(first < 0, at, high)
-        concave = second < 0
-        step = xp.clip(at - first / xp.where(concave, second, -1), low, high)
-        at = xp.where(concave, step, (low + high) / 2)
-    return at
-
-
-def peak(table: Array) -> Array:
-    """The largest value along the first axis, a constant to gradients: what is scaled by it is scaled back."""
-    return table.max(0) if namespace(table) is np else jax.lax.stop_gradient(table).max(0)
-
-
-def log_sum(table: Array) -> Array:
-    """log Σ exp along the first axis, of finite logarithms."""
-    xp = namespace(table)
-    top = peak(table)
-    return top + xp.log(xp.exp(table - top).sum(0))
-
-
-@functools.cache
-def gregory() -> np.ndarray:
-    """Weights of an even grid with Gregory's end corrections, sixth order also where the integrand ends abruptly.
-
-    Hildebrand (1974), Introduction to Numerical Analysis, §5.9: ½ − 1/12 − 1/24 − 19/720 − 3/160 = 95/288 at the end.
-    """
-    weights = np.ones(NODES)
-    weights[:5] = weights[-1:-6:-1] = 95 / 288, 317 / 240, 23 / 30, 793 / 720, 157 / 160
-    return weights
-
-
-@functools.cache
-def spline() -> np.ndarray:
-    """The matrix that takes values at the nodes to those of the cubic spline through them on the mesh."""
-    from scipy.interpolate import CubicSpline
-
-    nodes = np.arange(NODES)
-    return CubicSpline(nodes, np.eye(NODES))(np.linspace(0, NODES - 1, (NODES - 1) * MESH + 1))
+def reflected(x: np.ndarray, bounds: Bounds) -> np.ndarray:
+    """Numbers folded back between bounds, as often as it takes."""
+    if bounds is None:
+        return x
+    low, high = bounds
+    if np.isinf(low):
+        return high - abs(high - x) if np.isfinite(high) else x
+    above = abs(x - low)
+    if np.isfinite(high):
+        above = (high - low) - abs((high - low) - above % (2 * (high - low)))
+    return np.clip(low + above, low, high)
 
 
 # --- the density ----------------------------------------------------------------------------------------------------
 
 
-def log_density_of_cells(u: Array, value: Array, weight: Array, log_scale: Value, t: Array) -> Array:
+def log_density(u: Array, value: Array, weight: Array, log_scale: Value, t: Array, bounds: Bounds = None) -> Array:
     """log f(u_q; eᵗ) under the kernels on the cells (m,), (g, q) in nats; 0 where there is no cell.
 
-    The exponential of the nearest cell is taken out of the sum, so that a value however far away keeps a finite log.
+    Parameters
+    ----------
+    u : (q,) in ascending order on the host
+    log_scale : logarithm of a length to measure distances in
+    t : (g,) logarithms of bandwidths
     """
     xp = namespace(u, value, t)
-    there = weight != 0
-    squared = square((u[:, None] - xp.where(there, value, 0)) / xp.exp(log_scale))
-    near = xp.where(there, squared, xp.inf).min(-1)
-    near = xp.where(xp.isinf(near), 0, near)
-    rest = xp.maximum(squared - near[:, None], 0)
     mass = weight.sum()
-    step = max(1, _CELLS // max(rest.size, 1))
-    scratch = np.empty((min(step, len(t)), *rest.shape), rest.dtype) if xp is np else None
-
-    def at(t: Array) -> Array:
-        """At some bandwidths (b,) at once, (b, q)."""
-        rate = xp.exp(2 * (log_scale - t))[:, None]
-        total = _decay(rest, -0.5 * rate[..., None], None if scratch is None else scratch[: len(t)]) @ weight
-        log_f = xp.log(xp.where(mass > 0, total, 1)) - 0.5 * (rate * near + LOG_2PI) - t[:, None]
-        return xp.where(mass > 0, log_f - xp.log(xp.where(mass > 0, mass, 1)), 0)
-
-    if xp is jnp:
-        return jax.lax.map(lambda one: at(one[None])[0], t)
-    return np.concatenate([at(t[some : some + step]) for some in range(0, len(t), step)])
+    log_f = _log_sums(u, value, weight, log_scale, t, bounds) - t[:, None] - 0.5 * LOG_2PI
+    return xp.where(mass > 0, log_f - xp.log(xp.where(mass > 0, mass, 1)), 0)
 
 
 def log_density_without(
-    value: np.ndarray, weight: np.ndarray, log_scale: Value, t: np.ndarray, at: np.ndarray, w: np.ndarray
-) -> Float[np.ndarray, "g q"]:
-    """log f(v_a; eᵗ) at cells whose weight w has left the kernels, in nats; 0 where no cell is left."""
+    value: np.ndarray, weight: np.ndarray, log_scale: Value, t: np.ndarray, at: np.ndarray, w: np.ndarray,
+    bounds: Bounds = None,
+) -> Float[np.ndarray, "g q"]:  # fmt: skip
+    """log f(v_a; eᵗ) at cells whose weight w has left the kernels, in nats; 0 where no cell is left.
+
+    Parameters
+    ----------
+    at, w : (q,) the cell that a weight is taken from, in ascending order, and that weight
+    """
+    around = _log_sums(value[at], value, weight, log_scale, t, bounds, at)
+    return _without(weight, at, w, t, around, _own(value[at], log_scale, t, bounds))
+
+
+def _without(weight: np.ndarray, at: np.ndarray, w: np.ndarray, t: np.ndarray, around: Any, own: Any) -> np.ndarray:
+    """log f at cells without weight w of theirs, from the kernels of others around them, (g, q), and of themselves."""
     left, mass = cells_left(weight, at, w), weight.sum() - w
-    found = np.empty((len(t), len(at)))
-    step = max(1, _CELLS // len(value))
+    there = mass > _TINY * weight.sum()
+    with np.errstate(divide="ignore"):
+        log_f = np.logaddexp(np.log(left * own), around) - np.log(np.where(there, mass, 1))
+    return np.where(there, log_f - t[:, None] - 0.5 * LOG_2PI, 0)
+
+
+def cells_left(weight: np.ndarray, at: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """What is left of the weight of some cells; nothing where the rest is rounding."""
+    left = weight[at] - w
+    return np.where(abs(left) > _TINY * (weight[at] + w), left, 0)
+
+
+def _own(u: np.ndarray, log_scale: Value, t: np.ndarray, bounds: Bounds) -> Float[np.ndarray, "g q"]:
+    """The kernels of the images of cells around themselves: one, and what bounds reflect."""
+    signs, shifts = images(bounds, t)
+    with np.errstate(over="ignore"):
+        squared = square((signs * u[:, None] + shifts - u[:, None]) / np.exp(log_scale))
+        return np.exp(-0.5 * np.exp(2 * (log_scale - t))[:, None, None] * squared).sum(-1)
+
+
+def _log_sums(
+    u: Array, value: Array, weight: Array, log_scale: Value, t: Array, bounds: Bounds, skipped: Any = None
+) -> Float[Array, "g q"]:
+    """log Σ_k w_k exp(−½ (u − v_k)²/e²ᵗ), reflected; on the host `skipped` names a cell to leave out for each u."""
+    xp = namespace(u, value, t)
+    if xp is jnp:
+        return _log_sums_of_few(u, value, weight, log_scale, t, *images(bounds, t))
+    if not len(value) or not len(u):
+        return np.full((len(t), len(u)), -np.inf, t.dtype)
     with np.errstate(over="ignore", divide="ignore"):
-        for begin in range(0, len(at), step):
-            some = np.arange(begin, min(begin + step, len(at)))
-            cell = at[some]
-            beyond = square(np.clip((value[cell, None] - value) / np.exp(log_scale), -1e145, 1e145))
-            for g, rate in enumerate(np.exp(2 * (log_scale - t))):
-                others = _log_kernels(beyond, weight, rate, cell)
-                found[g, some] = np.logaddexp(np.log(left[some]), others)
-        there = mass > 1e-12 * weight.sum()
-        found -= np.log(np.where(there, mass, 1)) + 0.5 * LOG_2PI + t[:, None]
-    return np.where(there, found, 0)
+        signs, shifts = images(bounds, t)
+        if worth(_PAIR * u.size * value.size * t.size) and _fits_loops(log_scale, value, u):
+            from ..loops.kernels import densities
+
+            found = np.empty((len(t), len(u)))
+            skipped = np.full(len(u), -1) if skipped is None else skipped
+            densities(u, value, weight, skipped, *_rates(weight, log_scale, t), signs, shifts, found)
+            return found
+        step = max(1, _CELLS // (len(value) * len(signs) * len(t)))
+        parts = []
+        for begin in range(0, len(u), step):
+            some = slice(begin, begin + step)
+            w = weight if skipped is None else np.where(np.arange(len(value)) == skipped[some, None], 0, weight)
+            parts.append(_log_sums_of_few(u[some], value, w, log_scale, t, signs, shifts))
+        return np.concatenate(parts, -1)
 
 
-def blockwise(
-    levels: np.ndarray,
-    value: np.ndarray,
-    weight: np.ndarray,
-    log_scale: Value,
-    t: np.ndarray,
-    log_w: np.ndarray,
-    reduce: Callable[[Array, Array], Array],
+def _log_sums_of_few(
+    u: Array, value: Array, weight: Array, log_scale: Value, t: Array, signs: Array, shifts: Array
+) -> Float[Array, "g q"]:
+    """`_log_sums` in one table; weights (m,) or (q, m)."""
+    xp = namespace(u, value, t)
+    there = xp.atleast_2d(weight) != 0
+    x = signs * u[:, None] + shifts
+    squared = square((x[..., None] - xp.where(xp.isnan(value), 0, value)) / xp.exp(log_scale))
+    some = there.any(-1)
+    near = xp.where(some, xp.where(there, squared[:, 0], xp.inf).min(-1), 0)
+    beyond = xp.maximum(squared - near[:, None, None], 0)
+
+    def at(t: Value) -> Array:
+        rate = xp.exp(2 * (log_scale - t))[..., None]
+        kernels = xp.exp(-0.5 * rate[..., None, None] * beyond).sum(-2)
+        total = kernels @ weight if weight.ndim == 1 else (kernels * weight).sum(-1)
+        return xp.where(some, xp.log(xp.where(some, total, 1)) - 0.5 * rate * near, -xp.inf)
+
+    return jax.lax.map(at, t) if xp is jnp else at(t)
+
+
+def _fits_loops(log_scale: Any, *cells: np.ndarray) -> bool:
+    """Whether squares of all distances are numbers, of float64."""
+    if any(v.dtype != np.float64 for v in cells):
+        return False
+    least = np.exp(-np.max(-log_scale))
+    return all(max(-np.nanmin(v, initial=0), np.nanmax(v, initial=0)) < 1e140 * least for v in cells)
+
+
+def _rates(weight: np.ndarray, log_scale: Value, t: np.ndarray) -> tuple[Any, ...]:
+    """1/scale, the rates of the bandwidths and the reach of their kernels, as loops take them."""
+    reach = 2 * (_REACH + np.log(weight.sum() / weight.min()))
+    return float(np.exp(-log_scale)), np.exp(2 * (log_scale - t)), float(reach)
+
+
+# --- the leave-one-out product --------------------------------------------------------------------------------------
+
+
+def products(
+    value: Array, weight: Array, log_scale: Array, t: Array, bounds: Bounds = None, order: int = 0
+) -> tuple[Float[Array, "g p"], ...]:
+    """Σ_i w_i log f_−i(v_i; eᵗ) of p classes and features at g bandwidths each, and its derivatives by t.
+
+    Parameters
+    ----------
+    value, weight : (p, m) cells; weight 0 where there is none
+    log_scale : (p,) logarithms of lengths to measure distances in
+    t : (g, p) logarithms of bandwidths
+    bounds : two arrays (p,)
+    order : of derivatives that are wanted too, 0 … 2
+    """
+    xp = namespace(value, weight, log_scale, t)
+    value, weight, log_scale, t = (xp.asarray(a) for a in (value, weight, log_scale, t))
+    own, mass = weight, weight.sum(-1, keepdims=True) - xp.minimum(weight, 1)
+    own = xp.where(mass > 0, own, 0)  # a cell that is alone: nothing predicts it
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        work = _PAIR * len(t) * int(((weight != 0).sum(-1) ** 2).sum()) if xp is np else 0
+        if work and worth(work) and _fits_loops(log_scale, value):
+            found: Any = _products_by_loops(value, weight, own, mass, log_scale, t, bounds, order)
+        else:
+            found = _products_by_cells(value, weight, own, mass, log_scale, t, bounds, order)
+    total = own.sum(-1)
+    first = found[0] - total * (t + 0.5 * LOG_2PI)
+    return (first, found[1] - total, *found[2:])[: order + 1] if order else (first,)
+
+
+def _products_by_loops(
+    value: Array, weight: Array, own: Array, mass: Array, log_scale: Array, t: Array, bounds: Bounds, order: int
 ) -> np.ndarray:
-    """reduce(log f, log_w) at the levels (q,), so many at a time that the tables stay small."""
-    if not len(value):
-        return reduce(np.zeros((len(t), len(levels)), t.dtype), log_w) * 0
-    step = max(1, _CELLS // max(len(value), len(t)))
-    with np.errstate(over="ignore"):  # far values: held at a distance that is a number
-        parts = [
-            reduce(log_density_of_cells(levels[at : at + step], value, weight, log_scale, t), log_w)
-            for at in range(0, max(len(levels), 1), step)
-        ]
-    return np.concatenate(parts, -1)
+    from ..loops import kernels as loops
+
+    found = np.zeros((3, *t.shape))
+
+    def piece(p: int) -> np.ndarray:
+        there, out = weight[p] != 0, np.zeros((3, len(t)))
+        if there.any():
+            v, w, w_own, rest = (np.ascontiguousarray(a[p][there]) for a in (value, weight, own, mass))
+            signs, shifts = images(_of(bounds, p), t[:, p])
+            spare = np.maximum(w - 1, 0)
+            loops.products(v, w, w_own, spare, rest, *_rates(w, log_scale[p], t[:, p]), signs, shifts, order, out)
+        return out
+
+    for p, one in enumerate(in_order(piece, range(t.shape[1]))):
+        found[:, :, p] = one
+    return found
+
+
+def _of(bounds: Bounds, p: int) -> Bounds:
+    """The bounds of one of several classes and features."""
+    return None if bounds is None else (bounds[0][p], bounds[1][p])
+
+
+def _products_by_cells(
+    value: Array, weight: Array, own: Array, mass: Array, log_scale: Array, t: Array, bounds: Bounds, order: int
+) -> tuple[Array, ...]:
+    """Σ_i own_i log(Σ_k w_k K_ik / mass_i), one unit of w_i left out, and derivatives by log h: a loop over the cells.
+
+    With a = squared distance / h² and averages over the kernels, the derivatives of log Σ_k w_k exp(−½ a_k) are ⟨a⟩ and
+    var(a) − 2⟨a⟩.
+    """
+    xp = namespace(value, weight, log_scale, t)
+    p, signs = t.shape[1], images(bounds, t)[0]
+    if xp is np and p > 1 and t.size * value.shape[1] * len(signs) > _CELLS:  # half of the pieces at a time
+        limits = [None, None] if bounds is None else zip(*(np.split(bound, [p // 2]) for bound in bounds), strict=True)
+        parts = [np.split(a, [p // 2]) for a in (value, weight, own, mass, log_scale)]
+        halves = zip(*parts, np.split(t, [p // 2], 1), limits, strict=True)
+        found = [_products_by_cells(v, w, o, rest, h, at, limit, order) for v, w, o, rest, h, at, limit in halves]
+        return tuple(np.concatenate(pair, 1) for pair in zip(*found, strict=True))
+    signs, shifts = images(bounds, t)
+    v, scale, most = (
+        xp.where(weight != 0, value, 0),
+        xp.exp(log_scale)[:, None, None],
+        1e140 if t.dtype == np.float64 else 1e15,
+    )
+    rates = xp.exp(2 * (log_scale - t))
+    place = np.arange(value.shape[-1])
+
+    def add(total: tuple[Array, ...], i: Any) -> tuple[tuple[Array, ...], None]:
+        left = xp.where(place == i, xp.maximum(weight - 1, 0), weight)
+        x = signs * v[:, i, None] + shifts
+        squared = square((x[..., None] - v[:, None]) / scale)
+        near = xp.where(left > 0, squared[:, 0], xp.inf).min(-1)
+        near = xp.where(xp.isinf(near), 0, near)
+        beyond = xp.maximum(squared - near[:, None, None], 0)
+
+        kernels = left[:, None] * xp.exp(-0.5 * rates[..., None, None] * beyond)
+        whole, some, w = kernels.sum((-2, -1)), own[:, i] > 0, own[:, i]
+        whole = xp.where(some, whole, 1)
+        terms = [xp.where(some, w * (xp.log(whole / xp.where(some, mass[:, i], 1)) - 0.5 * rates * near), 0)]
+        if order > 0:
+            a = xp.minimum(rates[..., None, None] * squared, most)
+            first = (kernels * a).sum((-2, -1)) / whole
+            terms.append(w * first)
+        if order > 1:
+            terms.append(w * ((kernels * a * a).sum((-2, -1)) / whole - first * first - 2 * first))
+        return tuple(a + b for a, b in zip(total, terms, strict=True)), None
+
+    total = tuple(xp.zeros_like(rates) for _ in range(1 + order))
+    if xp is jnp and len(place):
+        return jax.lax.scan(add, total, jnp.asarray(place))[0]
+    for i in place.tolist():
+        total, _ = add(total, i)
+    return total
+
+
+@jax.custom_jvp
+def traced_product(value: Array, weight: Array, log_scale: Array, t: Array, bounds: Bounds) -> Array:
+    """Σ_i w_i log f_−i(v_i; eᵗ) in JAX, differentiable in t: the slope comes with the value, and nothing is stored."""
+    return products(value, weight, log_scale, jnp.asarray(t), bounds)[0]
+
+
+@traced_product.defjvp
+def _(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Array]:
+    value, weight, log_scale, t, bounds = primals
+    product, slope = products(value, weight, log_scale, jnp.asarray(t), bounds, 1)
+    return product, slope * tangents[3]
+
+
+def products_without(
+    value: np.ndarray, weight: np.ndarray, log_scale: Value, t: np.ndarray, at: np.ndarray, w: np.ndarray,
+    bounds: Bounds = None,
+) -> tuple[Float[np.ndarray, "g q"], Float[np.ndarray, "g q"]]:  # fmt: skip
+    """Σ_i w_i log f_−i(v_i; eᵗ) of one class and feature after q cells have left, each by itself, on the host.
+
+    Parameters
+    ----------
+    value, weight : (m,) cells, all of positive weight
+    t : (g,) logarithms of bandwidths
+    at, w : (q,) the cell that a weight is taken from, in ascending order, and that weight
+
+    Returns
+    -------
+    product, log_f : what is left of the product, and log f(v_a; eᵗ) as `log_density_without` has it
+    """
+    total, left, unit = weight.sum(), cells_left(weight, at, w), np.minimum(weight, 1)
+    own, n_images = _own(value, log_scale, t, bounds), images(bounds, t)
+    around = np.full(own.shape, -np.inf)
+    ordinary = len(value) > 1 and total - unit.max() - w.max() > _TINY * total
+    with np.errstate(over="ignore", divide="ignore"):
+        if ordinary and worth(_PAIR * t.size * len(value) * (len(value) + len(at))) and _fits_loops(log_scale, value):
+            from ..loops import kernels as loops
+
+            product, first = np.zeros((len(t), len(at))), np.searchsorted(at, np.arange(len(value) + 1))
+            plain, spare = bool((weight == 1).all()), np.maximum(weight - 1, 0)
+            inverse, rates, reach = _rates(weight, log_scale, t)
+            loops.products_without(
+                value, weight, spare, inverse, rates, reach, *n_images, at, w, left, first, plain, own, product, around
+            )
+        else:
+            product = _products_without(value, weight, log_scale, t, at, w, left, own, around, bounds)
+        level, counted = np.zeros(len(at)), np.zeros(len(at))
+        for u in np.unique(unit):  # Σ_i w_i log(total − u_i − w) over the others
+            others = _others(np.where(unit == u, weight, 0))[at]
+            rest = total - u - w
+            others = np.where(rest > _TINY * total, others, 0)
+            counted += others
+            level += others * np.log(np.where(others > 0, rest, 1))
+        rest = total - w - np.minimum(left, 1)  # and what is left of the cell itself
+        some = (left > 0) & (rest > _TINY * total)
+        kept = np.logaddexp(np.log(np.maximum(left - 1, 0) * own[:, at]), around[:, at])
+        product += np.where(some, left * np.where(some, kept, 0), 0)
+        counted += np.where(some, left, 0)
+        level += np.where(some, left * np.log(np.where(some, rest, 1)), 0)
+    product -= level + counted * (t[:, None] + 0.5 * LOG_2PI)
+    return product, _without(weight, at, w, t, around[:, at], own[:, at])
+
+
+def _others(x: np.ndarray) -> np.ndarray:
+    """Sums of all others, without a subtraction."""
+    return np.append(0, x.cumsum()[:-1]) + np.append(x[:0:-1].cumsum()[::-1], 0)
+
+
+def _products_without(
+    value: np.ndarray, weight: np.ndarray, log_scale: Value, t: np.ndarray, at: np.ndarray, w: np.ndarray,
+    left: np.ndarray, own: np.ndarray, around: np.ndarray, bounds: Bounds,
+) -> Float[np.ndarray, "g q"]:  # fmt: skip
+    """Σ_i w_i log T_iq over the cells i other than at_q, T_iq the kernels around i without w_q of that cell.
+
+    T_iq is T_i (1 − w_q K_iq / T_i). Where that takes more than half, the other kernels are summed anew, so that no
+    digits are lost.
+    """
+    (signs, shifts), rates, total = images(bounds, t), np.exp(2 * (log_scale - t))[:, None], weight.sum()
+    product = np.zeros((len(t), len(at)))
+    for i in range(len(value) if len(value) > 1 else 0):
+        x = signs * value[i] + shifts
+        squared = square((x[:, None] - value) / np.exp(log_scale))
+        near = np.delete(squared[0], i).min()
+        kernels = np.exp(-0.5 * rates[..., None] * np.maximum(squared - near, 0)).sum(1)
+        kernels[:, i] = 0
+        around[:, i] = np.log(kernels @ weight) - 0.5 * rates[:, 0] * near
+        spare = np.maximum(weight[i] - 1, 0)
+        log_t = np.logaddexp(np.log(spare * own[:, i]), around[:, i])[:, None]
+        share = kernels[:, at] * np.exp(-0.5 * rates * near - log_t) * w
+        log_rest = log_t + np.log1p(-np.where(share > 0.5, 0, share))
+        for q in np.flatnonzero((share > 0.5).any(0) & (at != i)):
+            others = weight.copy()
+            others[[i, at[q]]] = 0, left[q]
+            again = _log_sums_of_few(value[[i]], value, others, log_scale, t, signs, shifts)[:, 0]
+            again = np.logaddexp(np.log(spare * own[:, i]), again)
+            log_rest[:, q] = np.where(np.isinf(again), log_t[:, 0], again)  # nothing predicts this cell any more
+        counted = (at != i) & (total - np.minimum(weight[i], 1) - w > _TINY * total)
+        product += np.where(counted, weight[i] * log_rest, 0)
+    return product

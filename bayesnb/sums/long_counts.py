@@ -127,11 +127,6 @@ def _deviance(*tables: Array) -> Array:
     return _deviance_of_cells(*(table.ravel() for table in tables)).reshape(tables[0].shape)
 
 
-def cumulants_by_row(of_cell: Callable[..., tuple[Array, Array, Array]], order: int, a: Array, b: Array) -> Any:
-    """One cumulant of m cells in columns j, (c, m), for `with_long_cells`."""
-    return lambda x, j: of_cell(x, a[:, j], b[:, j])[order - 1]
-
-
 def poisson_cumulants(x: Array, a: Array, b: Array) -> tuple[Array, Array, Array]:
     """Mean, variance and third cumulant of x log λ − λ − log x! over λ ~ Gamma(a, rate b)."""
     x, a, b = np.broadcast_arrays(x, a, b)

@@ -16,15 +16,15 @@ Loader (2000), Fast and accurate computation of binomial probabilities (the devi
 Dekker (1971), A floating-point technique for extending the available precision, Numer. Math. 18 (exact products).
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ..core.arrays import Array, Float, Real, Sparse
-from ..core.special import gammaln, namespace
-from .rows import _only, as_csr, downdate, log_coefficient, log_rising_lengths, log_rising_sum, row_totals, slices
+from ..core.special import gammaln, log_rising, namespace
+from .events import log_coefficient, log_rising_cells, log_rising_lengths, log_rising_sum
+from .rows import as_csr, downdate, only, row_totals, slices, sum_over_cells
 
 _LONG = 1 << 8  # events of a row from which digits are lost, where its cells have _FULL events and more on average
 _FULL = 64
@@ -87,14 +87,29 @@ def log_polya(
     return table
 
 
+_rising_without = sum_over_cells(lambda x, w, alpha: log_rising_cells(downdate(alpha, w * x), x))
+
+
 def log_polya_without(x: Any, w: Array, alpha: Float[Array, " d"]) -> Float[Array, " n"]:
-    """`log_polya` of long rows of one class without their own counts: α − wx for α, (n,).
+    """`log_polya` of rows of one class without their own counts: α − wx for α, (n,). For `leave_one_out_table`.
 
     Parameters
     ----------
-    x : (n, d) rows, all of them long
+    x : (n, d) rows
     w : (n, 1) or (1, 1) their weights in the class
     """
+    length = row_totals(x)
+    if namespace(length, alpha) is not np or not (long := is_long(x, length)).any():
+        return _rising_without(x, w, alpha) - log_rising(downdate(alpha.sum(), w[:, 0] * length), length)
+    found, each = np.empty(x.shape[0]), np.broadcast_to(w, (x.shape[0], 1))
+    if not long.all():
+        found[~long] = log_polya_without(x[~long], each[~long], alpha)
+    found[long] = _long_without(x[long], each[long], alpha)
+    return found
+
+
+def _long_without(x: Any, w: Array, alpha: Float[Array, " d"]) -> Float[Array, " n"]:
+    """The same of long rows."""
     rows = _stored(as_csr(x))
     weight = np.broadcast_to(w[:, 0], x.shape[0])
     own = downdate(alpha[rows.indices], np.repeat(weight, np.diff(rows.indptr)) * rows.data)
@@ -107,7 +122,7 @@ def log_polya_without(x: Any, w: Array, alpha: Float[Array, " d"]) -> Float[Arra
 
 def _stored(x: Sparse) -> Sparse:
     """Rows without stored zeros, in float64."""
-    x = _only(x, np.flatnonzero(x.data)) if not x.data.all() else x
+    x = only(x, np.flatnonzero(x.data)) if not x.data.all() else x
     return sparse.csr_array((x.data.astype(float), x.indices, x.indptr), shape=x.shape)
 
 
@@ -243,23 +258,3 @@ def _unseen(x: Sparse, alpha: Array) -> tuple[Array, Array]:
     ]
     full = np.diff(x.indptr) == x.shape[1]
     return np.where(full, 0, sums[0]), np.where(full, 0, sums[1] + sums[2])
-
-
-Own = Callable[[Any, Array, Array], Array]
-
-
-def with_long_rows(own: Own) -> Own:
-    """The `own` of `leave_one_out_table` for short rows, with `log_polya_without` for the long ones."""
-
-    def wrapped(x: Any, w: Array, alpha: Array) -> Array:
-        length = row_totals(x)
-        if namespace(length, alpha) is not np or not (long := is_long(x, length)).any():
-            return own(x, w, alpha)
-        found = np.empty(x.shape[0])
-        each = np.broadcast_to(w, (x.shape[0], 1))
-        if not long.all():
-            found[~long] = own(x[~long], each[~long], alpha)
-        found[long] = log_polya_without(x[long], each[long], alpha)
-        return found
-
-    return wrapped

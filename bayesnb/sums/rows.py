@@ -9,16 +9,12 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import Array, Float, Real, Scalar, Sparse, Value
-from ..core.special import gammaln, in_chunks, log_rising, namespace
+from ..core.special import in_chunks, namespace
 from ..loops import contiguous, worth
+from .by_class import is_one_hot
 
-_LARGEST = 32  # counts above are rare in text, and go through log Γ
-_MULTIPLIED = 256  # counts above do not go through loops, which multiply all factors
-_MODEST = 1e9  # so many numbers up to here have a product that is a number
-_LEVELS = 8  # factors of a rising factorial that are multiplied before the logarithm
-_FACTORIALS = 1 << 10  # whole counts below have their log factorial looked up
+_LEVELS = 8  # counts up to here may be looked up
 _CELLS = 1 << 21  # cells of a temporary table
-_STORED_SHARE = 2  # stored cells of sparse rows are worked on in temporaries of half of that
 _STEEP = 100.0  # nats: where an empty cell is as improbable as that, its term would not cancel to the last digit
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -142,46 +138,6 @@ def row_totals(x: Any) -> Array:
     return np.asarray(x.sum(axis=1)).ravel() if sparse.issparse(x) else x.sum(1)
 
 
-def log_coefficient(x: Any) -> Array:
-    """log L! / Π_j x_j!, the number of orders of the events of a row, (n,)."""
-    if namespace(x) is np and worth(8 * x.size) and (sums := _log_factorials_of_rows(x)) is not None:
-        length, spent = sums
-        return log_factorial(length) - spent
-    if sparse.issparse(x):
-        x = x.tocsr()
-        many = np.flatnonzero(x.data != 1)  # 0! = 1! = 1
-        spent = _sums_between(log_factorial(x.data[many]), np.searchsorted(many, x.indptr))
-    else:
-        spent = row_totals(log_factorial(x))
-    return log_factorial(row_totals(x)) - spent
-
-
-def _log_factorials_of_rows(x: Any) -> tuple[np.ndarray, np.ndarray] | None:
-    """Σ_j x_ij and Σ_j log x_ij! of many rows, where all counts are whole and small."""
-    from ..loops.counts import log_factorials
-
-    n, d = x.shape
-    ends, cells = (x.indptr, x.data) if sparse.issparse(x) else (np.arange(0, n * d + 1, d), x.ravel())
-    length, spent = np.empty(n), np.empty(n)
-    known = gammaln(np.arange(1.0, _FACTORIALS + 1))
-    return (length, spent) if log_factorials(ends, contiguous(cells), known, length, spent) else None
-
-
-def _sums_between(v: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Sums of consecutive stretches of v, from each end to the next."""
-    sums = np.add.reduceat(np.append(v, 0.0), ends[:-1])  # of an empty stretch it gives v at its end
-    return np.where(ends[1:] > ends[:-1], sums, 0.0)
-
-
-def log_factorial(count: Array) -> Array:
-    """log x! = log Γ(x + 1); of whole counts on the host the first are looked up, which is ten times as fast."""
-    if namespace(count) is np and count.size > _FACTORIALS and count.min() >= 0 and count.max() < _FACTORIALS:
-        index = count.astype(np.int32)
-        if np.array_equal(index, count):
-            return gammaln(np.arange(1, _FACTORIALS + 1, dtype=count.dtype)).take(index)
-    return gammaln(count + 1)
-
-
 def map_cells(x: Any, f: Callable[[Array], Array]) -> Any:
     """f of every cell, for f(0) = 0, dense or sparse."""
     if not sparse.issparse(x):
@@ -189,111 +145,6 @@ def map_cells(x: Any, f: Callable[[Array], Array]) -> Any:
     found = copy.copy(x)  # the places of the cells are shared, and need no second check
     found.data = in_chunks(f, x.data)
     return found
-
-
-def log_rising_sum(
-    x: Any, alpha: Float[Array, "c d"], log_alpha: Float[Array, "c d"] | None = None
-) -> Float[Array, "n c"]:
-    """Σ_j log α_cj^(x_ij), where a^(x) = Γ(a+x)/Γ(a); dense or sparse rows.
-
-    For whole counts a^(x) = Π_{t<x} (a+t): the sparse product of [x > 0] with log α, and of the cells above one that of
-    their pairs of a column and a count with log Π_{0<t<x} (α+t). Fractional counts, what is left of counts above 32,
-    and rows where some α is large go through `log_rising`, once for every count of a column.
-    """
-    if namespace(x, alpha) is not np:
-        return log_rising(alpha[None], x[:, None, :]).sum(-1)
-    x = as_csr(x)
-    modest = alpha.max(initial=0) < _MODEST
-    table = np.zeros((x.shape[0], len(alpha)))
-    if modest and worth(2 * x.nnz * len(alpha)):
-        from ..loops.counts import rising
-
-        known = np.log(alpha) if log_alpha is None else log_alpha
-        by_column = contiguous(alpha.T), contiguous(known.T)
-        cells = contiguous(x.data)
-        if not rising(x.indptr, x.indices, cells, *by_column, _MULTIPLIED, table):
-            odd = (cells > _MULTIPLIED) | (cells != np.floor(cells))
-            table += _rising_cells(_only(x, np.flatnonzero(odd)), alpha)
-        return table
-    first = (np.log(alpha) if log_alpha is None else log_alpha).T
-    for part in slices(x.shape[0], _STORED_SHARE * -(-x.nnz // max(x.shape[0], 1))):
-        cells = csr_slice(x, part)
-        many = np.flatnonzero(cells.data != 1)
-        count = cells.data[many]
-        if not (modest and (count == np.floor(count)).all()):
-            table[part] = _rising_cells(cells, alpha)
-            continue
-        if not count.all():
-            cells = _only(cells, np.flatnonzero(cells.data))
-            many = np.flatnonzero(cells.data != 1)
-        table[part] = _pattern(cells) @ first
-        if many.size:
-            table[part] += _rising_on(_only(cells, many), alpha)
-    return table
-
-
-def _rising_on(x: Sparse, alpha: Array) -> Array:
-    """Σ_j log (α_cj + 1)^(x_ij − 1), rising factorials, over stored whole counts above one."""
-    here, x = _squeezed(x)
-    key = x.indices.astype(np.intp) * (_LARGEST + 1)
-    key += np.minimum(x.data, _LARGEST).astype(np.intp)
-    pairs, place = distinct(key, len(here) * (_LARGEST + 1))
-    column, count = np.divmod(pairs, _LARGEST + 1)
-    largest = count[np.append(column[1:] != column[:-1], True)]  # of each column: pairs are sorted
-    order = np.argsort(-largest, kind="stable")  # the columns that go on are always the first
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    ascending = alpha.T[here[order]]
-    rising, so_far = np.empty((len(pairs), len(alpha))), np.ones(ascending.shape)
-    for t in range(1, _LARGEST):
-        go_on = slice(np.count_nonzero(largest > t))
-        so_far[go_on] *= ascending[go_on] + t
-        rising[count == t + 1] = so_far[rank[column[count == t + 1]]]
-    table = _chosen(x, place, len(pairs)) @ np.log(rising, out=rising)
-    beyond = np.flatnonzero(x.data > _LARGEST)
-    if beyond.size:
-        left = _only(x, beyond)
-        left.data = left.data - _LARGEST
-        few, left = _squeezed(left)
-        table += _rising_cells(left, alpha[:, here[few]] + _LARGEST)
-    return table
-
-
-def put_log_rising_without(
-    table: Float[np.ndarray, "n c"], x: Sparse, y: np.ndarray, alpha: Float[np.ndarray, "c d"]
-) -> bool:
-    """Put Σ_j log (α_j − x_ij)^(x_ij), rising factorials, for the class y of each row in its place in a table.
-
-    Returns
-    -------
-    whether all counts are whole and small, without which there is nothing of use in these places
-    """
-    from ..loops.counts import rising_without
-
-    return bool(rising_without(x.indptr, x.indices, contiguous(x.data), y, contiguous(alpha.T), _MULTIPLIED, table))
-
-
-def log_rising_lengths(total: Float[Array, " c"], length: Float[Array, " n"]) -> Float[Array, "n c"]:
-    """log A_c^(L_i), once for every length of a row on the host."""
-    if namespace(total, length) is not np:
-        return log_rising(total, length[:, None])
-    longest = length.max(initial=0)
-    if longest < len(length) and (length == np.floor(length)).all():  # sorting them would take longer
-        return log_rising(total, np.arange(longest + 1.0)[:, None])[length.astype(np.intp)]
-    lengths, place = np.unique(length, return_inverse=True)
-    return log_rising(total, lengths[:, None])[place]
-
-
-def _rising_cells(x: Sparse, alpha: Array) -> Array:
-    """`log_rising_sum` by the rising factorial of every distinct pair of a column and a count."""
-    pairs, place = np.unique(x.indices + 1j * x.data, return_inverse=True)  # complex numbers are sorted as pairs
-    chosen = _chosen(x, place, len(pairs))
-    table = np.zeros((x.shape[0], len(alpha)))
-    step = max(1, _CELLS // len(alpha))
-    for at in range(0, len(pairs), step):
-        column, count = pairs.real[at : at + step].astype(np.intp), pairs.imag[at : at + step]
-        table += chosen[:, at : at + step] @ log_rising(alpha[:, column].T, count[:, None])
-    return table
 
 
 def as_csr(x: Any) -> Sparse:
@@ -311,7 +162,7 @@ def csr_slice(x: Sparse, part: slice) -> Sparse:
     return rows
 
 
-def _only(x: Sparse, at: np.ndarray) -> Sparse:
+def only(x: Sparse, at: np.ndarray) -> Sparse:
     """Those of the stored cells that stand at some positions."""
     return sparse.csr_array((x.data[at], x.indices[at], np.searchsorted(at, x.indptr)), shape=x.shape)
 
@@ -320,22 +171,6 @@ def distinct(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     """The distinct keys below `size`, in order, and the place of each key among them."""
     here = np.bincount(key, minlength=size) > 0
     return np.flatnonzero(here), (np.cumsum(here) - 1)[key]
-
-
-def _squeezed(x: Sparse) -> tuple[np.ndarray, Sparse]:
-    """The columns that have a stored cell, and the matrix of these columns alone."""
-    here, place = distinct(x.indices, x.shape[1])
-    return here, sparse.csr_array((x.data, place, x.indptr), (x.shape[0], len(here)))
-
-
-def _chosen(x: Sparse, columns: np.ndarray, d: int) -> Sparse:
-    """1 for each stored cell, in columns of one's choice."""
-    return sparse.csr_array((np.ones(x.nnz), columns, x.indptr), shape=(x.shape[0], d))
-
-
-def _pattern(x: Sparse) -> Sparse:
-    """1 where a cell is stored."""
-    return _chosen(x, x.indices, x.shape[1])
 
 
 def indicators(x: Real[Array, "n d"] | Sparse, k: int) -> Any:
@@ -356,13 +191,9 @@ def indicators(x: Real[Array, "n d"] | Sparse, k: int) -> Any:
         return (x[..., None] == np.arange(k)).astype(float).reshape(n, d * k)
     index = np.int32 if max(n * d, d * k) < 1 << 31 else np.int64  # what SciPy would make of it
     known = (x >= 0) & (x < k)  # False for NaN
-    columns = (x if known.all() else np.where(known, x, 0)).astype(index)
-    columns += np.arange(d, dtype=index) * k
-    if known.all():
-        cells, ends = columns.ravel(), np.arange(0, n * d + 1, d, dtype=index)
-    else:
-        cells, ends = columns[known], np.concatenate([[0], np.cumsum(known.sum(1))])
-    return sparse.csr_array((np.ones(len(cells)), cells, ends), shape=(n, d * k))
+    columns = np.where(known, x, 0).astype(index) + np.arange(d, dtype=index) * k
+    ends = np.concatenate([[0], np.cumsum(known.sum(1))])
+    return sparse.csr_array((np.ones(ends[-1]), columns[known], ends), shape=(n, d * k))
 
 
 # --- leaving a row out ----------------------------------------------------------------------------------------------
@@ -385,9 +216,7 @@ def shared_weight(w: Array) -> Array:
 
 def unit_labels(r: Any, work: int) -> np.ndarray | None:
     """The class of each row where each has one, with weight 1, and there is so much work that a loop serves."""
-    if not (sparse.issparse(r) and r.format == "csr" and worth(work) and (r.data == 1).all()):
-        return None
-    return r.indices if np.array_equal(r.indptr, np.arange(r.shape[0] + 1)) else None
+    return r.indices if worth(work) and is_one_hot(r) and (r.data == 1).all() else None
 
 
 def leave_one_out_table(
@@ -461,49 +290,6 @@ def _looked_up(f: Callable[..., np.ndarray], x: Sparse, *fields: np.ndarray) -> 
     others = np.flatnonzero(count != x.data)  # large or fractional
     cells[others] = f(x.data[others], *(field[x.indices[others]] for field in fields))
     return cells
-
-
-def log_falling_sum(x: Sparse, alpha: Float[Array, " d"]) -> Float[Array, " n"] | None:
-    """Σ_j log (α_j − x_ij)^(x_ij) of sparse rows, rising factorials: Π_{0<t≤x} (α_j − t), from a table of all counts.
-
-    None where counts are not whole, or too few for a table of all counts. The few large ones are not in the table.
-    """
-    d = x.shape[1]
-    top = min(x.data.max(initial=0), x.nnz // d, _LARGEST)
-    if top < 1 or x.data.min() < 1:
-        return None
-    count = np.minimum(x.data, top).astype(np.int32)
-    falling = np.cumsum(np.log(downdate(alpha, np.arange(1, top + 1)[:, None])), 0)
-    cells = falling.ravel().take((count - 1) * d + x.indices)
-    others = np.flatnonzero(count != x.data)
-    if len(others):
-        if (x.data[others] % 1 != 0).any():
-            return None
-        cells[others] = log_rising(downdate(alpha[x.indices[others]], x.data[others]), x.data[others])
-    return _sums_between(cells, x.indptr)
-
-
-def log_rising_cells(a: Array, x: Array) -> Array:
-    """log of the rising factorial a^(x), cell by cell; small whole counts on the host as log Π_{t<x} (a + t)."""
-    if namespace(a, x) is not np or not (x == np.floor(x)).all():
-        return log_rising(a, x)
-    shape = np.broadcast_shapes(np.shape(a), np.shape(x))
-    a, x = (np.broadcast_to(one, shape).ravel() for one in (a, x))
-    if a.max(initial=0) > 1e35:  # the product of eight could overflow
-        return log_rising(a, x).reshape(shape)
-    product, total = np.where(x > 0, a, 1), np.zeros(len(x), np.result_type(a, x))
-    more = np.flatnonzero(x > 1)
-    for t in range(1, 4 * _LEVELS):
-        if not len(more):
-            break
-        if t % _LEVELS == 0:
-            total[more] += np.log(product[more])
-            product[more] = 1
-        product[more] *= a[more] + t
-        more = more[x[more] > t + 1]
-    total += np.log(product)
-    total[more] += log_rising(a[more] + 4 * _LEVELS, x[more] - 4 * _LEVELS)
-    return total.reshape(shape)
 
 
 def as_counts(x: Any) -> Any:

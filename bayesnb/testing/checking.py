@@ -39,7 +39,10 @@ def laws_of(family: Family) -> dict[str, Law]:
         laws.a_row_of_no_weight_is_predicted_by_all_others,
         laws.a_row_that_is_nearly_all_there_is_leaves_finite_numbers,
         laws.scores_are_log_densities_up_to_a_term_of_the_row,
-        laws.third_cumulants_are_slopes_of_the_evidence,
+        laws.likelihood_is_a_ratio_of_densities,
+        laws.cumulants_are_slopes_of_the_evidence,
+        laws.estimates_and_marginals_are_those_of_the_density,
+        laws.draws_follow_their_density,
         twin_laws.parameters_survive_the_round_trip_to_sites,
         twin_laws.likelihood_is_numpyros,
         twin_laws.bayes_identity,
@@ -72,10 +75,10 @@ def check_family(family: AbstractConjugate) -> None:
 
     Random priors have fields of the size of those given, random rows are what `cells_` says; 3 classes, 4 features and
     24 rows. The laws: statistics add and subtract, updates chain, the evidence is a ratio of normalisers, the
-    predictive is a ratio of evidences and sums to one, leave-one-out equals refits, sparse rows and missing cells are
-    what they stand for, the NumPyro twin satisfies Bayes' identity and has the same likelihood, modes have zero
-    gradient, draws follow their marginals, NumPy and JAX agree in both precisions, and what the family says of itself
-    is true. Most of the time is compilation.
+    predictive is a ratio of evidences and sums to one, moments are slopes of the evidence, leave-one-out equals
+    refits, sparse rows and missing cells are what they stand for, the NumPyro twin satisfies Bayes' identity and has
+    the same likelihood, modes have zero gradient, draws follow their density and marginals, NumPy and JAX agree in both
+    precisions, and what the family says of itself is true. Most of the time is compilation.
 
     Parameters
     ----------

@@ -57,15 +57,19 @@ def skip(app: Any, what: str, name: str, obj: Any, skipped: bool, options: Any) 
     return True if routing or (obj.__doc__ or "").startswith("Alias for field number") else None
 
 
-def formula(translator: Any, node: nodes.math | nodes.math_block) -> None:
+def mathml(latex: str, as_block: bool = False) -> str:
     """LaTeX as MathML, which browsers show by themselves: no script is fetched."""
-    latex = node.astext()
     for pattern, replacement in _LATEX:
         latex = re.sub(pattern, replacement, latex)
+    return tex2mathml(latex, as_block=as_block)
+
+
+def formula(translator: Any, node: nodes.math | nodes.math_block) -> None:
+    """A formula of a page."""
     try:
-        translator.body.append(tex2mathml(latex, as_block=isinstance(node, nodes.math_block)))
+        translator.body.append(mathml(node.astext(), isinstance(node, nodes.math_block)))
     except (MathError, IndexError) as error:
-        getLogger(__name__).warning("no MathML for %r: %s", latex, error, location=node)
+        getLogger(__name__).warning("no MathML for %r: %s", node.astext(), error, location=node)
     raise nodes.SkipNode
 
 
@@ -73,6 +77,7 @@ def setup(app: Any) -> dict[str, bool]:
     """Connect all of it to the build."""
     app.connect("builder-inited", pages.write)
     app.connect("source-read", pages.links)
+    app.connect("source-read", pages.formulas)
     app.connect("autodoc-process-docstring", docstring)
     app.connect("autodoc-process-signature", signature)
     app.connect("autodoc-skip-member", skip)

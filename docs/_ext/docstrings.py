@@ -3,6 +3,8 @@
 import re
 from textwrap import indent
 
+from formulas import to_latex, typeset
+
 _SPAN = re.compile(r"(`[^`]+`|(?<![\w*])\*[A-Za-z][\w -]*\*(?![\w*]))")  # `code` and *emphasis*
 _ITEM = re.compile(r"(- |\d+\. )")
 _COUNTER = re.compile(r"\(?\w+[.)](\s|$)")  # would begin a list
@@ -23,13 +25,18 @@ def to_rst(docstring: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def escaped(text: str) -> str:
+    """Words with nothing in them read as markup."""
+    return re.sub(r"([\\*_|`])", r"\\\1", text)
+
+
 def inline(text: str) -> str:
-    """Prose with nothing in it read as markup but `code` and *emphasis*."""
+    """Prose with nothing in it read as markup but `code`, *emphasis* and formulas."""
     pieces = _SPAN.split(" ".join(text.split()))
     out = ""
     for k, piece in enumerate(pieces):
         if k % 2 == 0:
-            out += re.sub(r"([\\*_|`])", r"\\\1", piece)
+            out += typeset(piece, lambda latex: rf"\ :math:`{latex}`\ ", escaped)
         else:  # the markup ends at an escaped blank, whatever stands beside it
             out += rf"\ {piece if piece[0] == '*' else f'`{piece}`'}\ "
     return out
@@ -106,6 +113,25 @@ def _is_broken(line: str, following: str) -> bool:
 
 
 def _literal(lines: list[str] | tuple[str, ...]) -> str:
-    """Lines as they stand, formulas for the most part."""
+    """Formulas, each on a line of its own with what is said of it beside it; other lines as they stand."""
+    if displayed := _displayed([line.strip() for line in lines if line.strip()]):
+        return displayed
     depth = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
     return ".. code-block:: text\n   :class: formula\n\n" + indent("\n".join(line[depth:] for line in lines), "   ")
+
+
+def _displayed(lines: list[str]) -> str:
+    """A table of formulas and what is said of them, or "" where some line does not begin with a formula."""
+    rows: list[tuple[str, str]] = []
+    for line in lines:
+        formula, said = re.fullmatch(r"(.*?)(?: {2,}(.*))?", line).groups("")  # type: ignore[union-attr]
+        whole = re.sub(r"[,;.]? *$", "", typeset(formula, lambda latex: ""))
+        if not re.fullmatch(r"[\s,;:.|]*", whole):
+            return ""
+        rows.append((formula, said))
+    width = 2 if any(said for _, said in rows) else 1
+    out = [".. list-table::", "   :class: formula", ""]
+    for formula, said in rows:
+        cells = [f":math:`{to_latex(formula)}`", inline(said)][:width]
+        out += [f"   {'* -' if k == 0 else '  -'} {cell}" for k, cell in enumerate(cells)]
+    return "\n".join(out)

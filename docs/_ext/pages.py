@@ -8,10 +8,11 @@ from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any
 
-from docstrings import inline, to_rst
+from docstrings import escaped, inline, to_rst
+from formulas import typeset
 
 ROOT = Path(__file__).parent.parent.parent
-MODULES = "base", "naive_bayes", "one_dependence", "statistics"
+MODULES = "base", "beta", "naive_bayes", "one_dependence", "statistics"
 THEORY = [*(f"bayesnb/{name}.py" for name in MODULES), "bayesnb/families/*.py"]
 COPIED = {"notebooks/*.ipynb": "notebooks", "CHANGELOG.md": "project", "CONTRIBUTING.md": "project"}
 PLACES = {"README.md": "/index.md", "notebooks": "/notebooks.md", "bayesnb/families": "/theory/index.md"}
@@ -111,7 +112,7 @@ def _code(source: str) -> str:
 
 
 def _heading(title: str, underline: str) -> str:
-    return f"{inline(title)}\n{underline * (2 * len(title))}"
+    return f"{escaped(title)}\n{underline * (2 * len(title))}"
 
 
 # --- the command line ------------------------------------------------------------------------------------------------
@@ -182,6 +183,34 @@ def _address(path: Path, parent: str) -> str:
     if path.suffix == ".html":  # copied as it is: an address, not a file to download
         return f"page:{os.path.relpath(path, ROOT / 'docs' / parent)}"
     return f"/{path.relative_to(ROOT / 'docs').as_posix()}"
+
+
+# --- formulas --------------------------------------------------------------------------------------------------------
+
+_BAR = "\1"  # between the cells of a table, where it is no condition
+_AS_THEY_ARE = re.compile(
+    r"""(
+      ^[ ]*(`{3,}|:{3,})[^\n]*\n[\s\S]*?^[ ]*\2[^\n]*$   # a block of code or a directive
+    | (`+)[^`][\s\S]*?\3(?!`)                            # `code`
+    | \$[^$\n]+\$ | ^\#+[ ].*$                           # LaTeX, a heading
+    | !?\[[^\]]*\]\([^)\s]*\) | https?:\S+               # a link
+    | <[^>\n]+>                                          # HTML
+    )""",
+    re.MULTILINE | re.VERBOSE,
+)
+
+
+def formulas(app: Any, docname: str, content: list[str]) -> None:
+    """Formulas in the prose of a Markdown page as LaTeX."""
+    if Path(app.env.doc2path(docname)).suffix == ".md":
+        text = re.sub(r"^ *\|.*$", lambda row: row[0].replace("|", _BAR), content[0], flags=re.MULTILINE)
+        pieces = _AS_THEY_ARE.split(text)
+        step = _AS_THEY_ARE.groups + 1
+        content[0] = "".join(
+            typeset(piece, lambda latex: f"${latex}$") if k % step == 0 else piece if k % step == 1 else ""
+            for k, piece in enumerate(pieces)
+            if piece is not None
+        ).replace(_BAR, "|")
 
 
 # --- all of it -------------------------------------------------------------------------------------------------------

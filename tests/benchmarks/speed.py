@@ -163,10 +163,24 @@ def small(scale: float) -> Iterator[Line]:
         return lambda: subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
     yield "  the same, fresh process", fresh("bayesnb"), fresh("sklearn.naive_bayes"), "≥ 1"
-    row, label = X[:1], y[:1]
-    a, b = ours.GaussianNB().fit(X, y), theirs.GaussianNB().fit(X, y)
-    yield "  one row predicted", lambda: a.predict_proba(row), lambda: b.predict_proba(row), "≥ 1"
-    yield "  one row learnt", lambda: a.partial_fit(row, label), lambda: b.partial_fit(row, label), "≥ 1"
+    Z, label = stream(500)
+    a, b = ours.GaussianNB().fit(Z, label), theirs.GaussianNB().fit(Z, label)
+    yield "one row of 9 features predicted", lambda: a.predict_proba(Z[:1]), lambda: b.predict_proba(Z[:1]), "≥ 1"
+    yield "  learnt", lambda: a.partial_fit(Z[:1], label[:1]), lambda: b.partial_fit(Z[:1], label[:1]), "≥ 1"
+    yield "  predicted and learnt, 500 in turn", lambda: one_by_one(a, Z, label), lambda: one_by_one(b, Z, label), "≥ 1"
+
+
+def stream(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of 9 features that come one at a time, and their labels."""
+    y = np.arange(n) % 3
+    return np.random.default_rng(0).normal(size=(n, 9)) + y[:, None], y
+
+
+def one_by_one(nb: Any, X: np.ndarray, y: np.ndarray) -> None:
+    """Predict each row, then learn it."""
+    for i in range(len(y)):
+        nb.predict_proba(X[i : i + 1])
+        nb.partial_fit(X[i : i + 1], y[i : i + 1])
 
 
 def first(scale: float) -> Iterator[Line]:
@@ -212,6 +226,8 @@ def peers(scale: float) -> Iterator[Line]:
         rows = n // 25 if name == "river" else n  # which takes them one by one
         if find_spec(name):
             yield f"Gaussian fit + predict_proba, {rows:,} × 20, {name}", *pair(X[:rows], y[:rows]), ""
+            if name == "river":
+                yield "  500 rows of 9 features predicted and learnt in turn", *_river_in_turn(*stream(500)), "≥ 0.3"
         else:
             print(f"{name} is not installed")
 
@@ -260,6 +276,20 @@ def _river(X: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
         return [nb.predict_proba_one(row) for row in rows]
 
     return _alone(X, y), fit
+
+
+def _river_in_turn(X: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
+    from river.naive_bayes import GaussianNB
+
+    rows, nb, other = [dict(enumerate(row)) for row in X.tolist()], ours.GaussianNB().fit(X, y), GaussianNB()
+
+    def in_turn() -> None:
+        for row, label in zip(rows, y.tolist(), strict=True):
+            other.predict_proba_one(row)
+            other.learn_one(row, label)
+
+    in_turn()
+    return lambda: one_by_one(nb, X, y), in_turn
 
 
 PEERS = {"mixed_naive_bayes": _mixed, "pomegranate": _pomegranate, "dask_ml": _dask_ml, "river": _river}

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from importlib import import_module
@@ -128,23 +129,50 @@ def made(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return import_module("pages")
 
 
-def test_nothing_of_a_docstring_is_lost_or_misread(made: ModuleType) -> None:
+def docstrings_of(path: Path) -> list[str]:
+    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef
+    return [text for node in nodes if isinstance(node, kinds) and (text := ast.get_docstring(node))]
+
+
+def test_nothing_of_a_docstring_is_lost_or_misread(made: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for the formulas, which the next test reads."""
     from docutils.core import publish_doctree
+
+    docstrings = import_module("docstrings")
+    monkeypatch.setattr(docstrings, "typeset", lambda text, mark, escaped=str: escaped(text))
 
     def letters(text: str) -> str:
         return re.sub(r"^(\d\.|[\w ]+\n-+$)|[\s`*:,-]", lambda m: re.sub(r"[\W\d]", "", m[0]), text, flags=re.M)
 
     count = 0
     for path in SOURCES:
-        nodes = ast.walk(ast.parse(path.read_text("utf-8")))
-        kinds = ast.Module | ast.ClassDef | ast.FunctionDef
-        said = [text for node in nodes if isinstance(node, kinds) and (text := ast.get_docstring(node))]
+        said = docstrings_of(path)
         page = "\n\n¶\n\n".join(map(made.to_rst, said))
         tree = publish_doctree(page, settings_overrides={"halt_level": 2, "report_level": 1})
         for shown, text in zip(tree.astext().split("¶"), said, strict=True):
             assert letters(shown) == letters(text), path
             count += 1
     assert count > 500
+
+
+@pytest.mark.slow
+def test_nothing_of_a_formula_is_lost(made: ModuleType) -> None:
+    """The letters and digits of a formula are those that a browser shows, indices and powers in any order."""
+    mathml, spans = import_module("bayesnb_docs").mathml, import_module("formulas").spans
+    count = 0
+    for text in {line for path in SOURCES for said in docstrings_of(path) for line in said.splitlines()}:
+        for start, end, parts in spans(text):
+            rendered = re.sub(r"<[^>]+>|&\w+;", "", "".join(map(mathml, parts)))
+            written = re.sub(r"(?<=\d)e(?=[-−\d])", "10", re.sub(r"\b1e(?=[-−\d])", "10", text[start:end]))
+            assert letters_of(rendered) == letters_of(written), text
+            count += 1
+    assert count > 500
+
+
+def letters_of(text: str) -> list[str]:
+    text = unicodedata.normalize("NFKC", text).replace("∑", "Σ").replace("∏", "Π").replace("√", "")
+    return sorted(char for char in text if unicodedata.category(char) in ("Lu", "Ll", "Nd"))
 
 
 @pytest.mark.parametrize("path", FAMILIES, ids=lambda path: path.stem)

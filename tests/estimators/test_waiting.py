@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from bayesnb import BernoulliNB, ComplementNB, MultinomialNB, load
+from bayesnb import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB, load
 from bayesnb.estimators import _state
 
 N, D = 120, 4000
@@ -133,3 +133,26 @@ def test_dense_rows_and_long_batches_do_not_wait(rows):
     few = X[:, :200]
     assert few.nnz < 3 * 200 and waiting(MultinomialNB().partial_fit(few, y, CLASSES)) == 1
     assert waiting(MultinomialNB().partial_fit(X[:, :10] + sparse.csr_array(np.ones((N, 10))), y, CLASSES)) == 0
+
+
+@pytest.mark.parametrize("nb", [GaussianNB(), GaussianNB(variance="pooled")], ids=str)
+@pytest.mark.parametrize("offset", [0, 1e4])
+def test_rows_learnt_one_at_a_time(nb, offset, rng):
+    """Their exact sums are made later: statistics are those of a fit, and what is forgotten leaves nothing."""
+    y = np.arange(100) % 3
+    X = rng.normal(size=(100, 4)) + y[:, None] + offset
+    X[rng.random(X.shape) < 0.1] = np.nan
+    whole, few = clone(nb).fit(X, y), clone(nb).fit(X[:30], y[:30])
+    streamed = clone(nb).fit(X[:30], y[:30])
+    for i in range(30, 100):
+        streamed.partial_fit(X[[i]], y[[i]])
+    waiting = len(streamed._conditioned.waiting)
+    assert waiting == (70 - 64 if offset == 0 else 0)  # far out the floats are not good enough
+    p = streamed.predict_proba(X)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(streamed)).predict_proba(X), p)
+    np.testing.assert_allclose(p, whole.predict_proba(X), rtol=1e-11)
+    for name, exact in whole.statistics_.blocks["x"].sums.exact.items():
+        np.testing.assert_array_equal(streamed.statistics_.blocks["x"].sums.exact[name].value(), exact.value())
+    np.testing.assert_array_equal(streamed.predict_proba(X), p)
+    streamed.forget(X[30:], y[30:])
+    np.testing.assert_allclose(streamed.predict_proba(X), few.predict_proba(X), rtol=1e-12)

@@ -10,7 +10,7 @@ from scipy import sparse
 from bayesnb.base import to_sites
 from bayesnb.families import DirichletMultinomial
 from bayesnb.statistics import Counts, one_hot
-from bayesnb.sums.rows import log_rising_sum
+from bayesnb.sums.events import log_rising_sum
 
 from ..laws import FAMILIES, case
 from .twin import ATOL, EXTREMES, log_beta
@@ -80,7 +80,7 @@ def test_rising_factorials_in_bounded_blocks(rng: np.random.Generator, monkeypat
     """Blocks of a few cells give what one block gives, wherever a row is cut."""
     x, alpha = rng.gamma(0.5, 4, (13, 5)) * rng.integers(0, 2, (13, 5)), rng.gamma(2, 1, (3, 5))
     whole = log_rising_sum(x, alpha)
-    monkeypatch.setattr("bayesnb.sums.rows._CELLS", 12)
+    monkeypatch.setattr("bayesnb.sums.events._CELLS", 12)
     np.testing.assert_allclose(log_rising_sum(x, alpha), whole, rtol=1e-13)
 
 

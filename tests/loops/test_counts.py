@@ -10,8 +10,10 @@ from bayesnb.estimators.bernoulli import binarized
 from bayesnb.families.bernoulli import BetaBernoulli
 from bayesnb.families.categorical import DirichletCategorical
 from bayesnb.families.multinomial import DirichletMultinomial
-from bayesnb.statistics import by_class, one_hot, sums_whole_cells
-from bayesnb.sums.rows import contract, log_coefficient, log_rising_sum, matmul
+from bayesnb.statistics import one_hot, sums_whole_cells
+from bayesnb.sums.by_class import by_class
+from bayesnb.sums.events import log_coefficient, log_rising_sum
+from bayesnb.sums.rows import contract, matmul
 
 
 @pytest.fixture
@@ -96,6 +98,20 @@ def test_products_and_rising_factorials(c, most, rng, looped):
     exact = gammaln(x.sum(1) + 1) - gammaln(x.toarray() + 1).sum(1)
     np.testing.assert_allclose(loop, formula, rtol=1e-13, atol=1e-10)
     np.testing.assert_allclose(loop, exact, rtol=1e-12, atol=1e-10)
+
+
+@pytest.mark.parametrize("form", ["float64", "float32", "int64", "csr"])
+@pytest.mark.parametrize("odd", [None, 0.5, 2000.0, 1e300])
+def test_events_and_their_coefficients_in_one_pass(form, odd, rng, looped):
+    x = rng.poisson(rng.gamma(0.3, 9, (200, 30))).astype(float)
+    if odd is not None and (form, odd) not in {("int64", 0.5), ("int64", 1e300), ("float32", 1e300)}:
+        x[3, 4] = odd
+    rows = sparse.csr_array(x) if form == "csr" else x.astype(form)
+    r, prior = one_hot(rng.integers(7, size=200), 9, rng.random(200)), DirichletMultinomial(np.ones((9, 30)))
+    loop, formula = looped(lambda: prior.suffstats(rows, r))
+    np.testing.assert_allclose(loop.n, formula.n, rtol=1e-13)
+    np.testing.assert_allclose(loop.log_h, formula.log_h, rtol=1e-12 if form != "float32" else 1e-6)
+    assert not loop.n[7:].any() and not loop.log_h[7:].any()
 
 
 @pytest.mark.parametrize("odd", [0.5, 1e6, 1e300])

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats as st
 from sklearn.datasets import load_iris
 
-from bayesnb import BernoulliNB, CategoricalNB, GaussianNB
+from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MixedNB
 from bayesnb.core.pytrees import pytree
 from bayesnb.families import (
     BetaBernoulli,
@@ -21,8 +22,11 @@ from bayesnb.families import (
 )
 from bayesnb.naive_bayes import NaiveBayes
 from bayesnb.sampling import exact_rows, sampled_rows
+from bayesnb.sampling.closed_rows import closed_rows
+from bayesnb.sampling.drawn_rows import drawn_rows
 from bayesnb.sampling.nuts import last_states, run_chains, start_points
 from bayesnb.sampling.problem import Problem, sub_problem
+from bayesnb.sampling.report import CheckReport, CheckRow
 
 RATE = 0.01
 
@@ -142,15 +146,19 @@ def test_report():
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     report = GaussianNB().check(X, names, seed=0)
     assert report.passed, str(report)
-    assert [row.name[:2].strip() for row in report.rows] == ["1", "2", "3a", "3b", "4"]
-    text = str(report)
-    assert "5 of 5 rows pass" in text
-    assert max(map(len, text.splitlines())) <= 120
+    assert [row.name[:2].strip() for row in report.rows] == ["1", "2", "3a", "3b", "4", *map(str, range(5, 14))]
+    text, detail = str(report), report.explain(verbose=True)
+    assert "14 of 14 rows pass" in text
+    assert all(row.meaning.endswith(".") and len(row.meaning) < 112 for row in report.rows)
+    assert "rounding leaves" in detail and "rounding leaves" not in text
+    assert "On your data" in text.splitlines()[-2]
+    assert max(map(len, [*text.splitlines(), *detail.splitlines()])) <= 120
     again = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert again["passed"] is True
-    assert {q["name"] for q in again["quality"]} == {"MAP", "predictive", "NUTS average"}
+    assert {q["name"] for q in again["quality"]} == {"MAP", "predictive"}
     widest = report.widest[0]
-    assert widest.low <= widest.probability <= widest.high
+    assert widest.low < widest.mean < widest.high
+    assert f"mean {widest.mean:.3f}, interval {widest.low:.3f}" in str(report)
     assert not replace(report, rows=(replace(report.rows[0], passed=False),)).passed
 
 
@@ -178,6 +186,38 @@ def test_bad_settings_are_named():
         GaussianNB().check(X, y, level=1.5)
     with pytest.raises(ValueError, match="`y` has 1 row"):
         GaussianNB().check(X[:1], y[:1])
+
+
+def test_parameters_that_are_known_exactly_are_left_out_of_the_statistics(rng):
+    """A text column of one level: its share is 1, and has no distribution to compare."""
+    x, y = np.column_stack([rng.integers(0, 2, 30), np.zeros(30)]).astype(float), np.arange(30) % 2
+    nb = MixedNB([("a", CategoricalNB(), [0]), ("b", CategoricalNB(), [1])]).fit(x, y)
+    this = Problem.of(nb.prior_, nb._encode(x), y)
+    row = sampled_rows.nuts_row(this, exact_chains(this, rng), RATE)
+    assert row.passed and "2 parameters left out, which are known exactly" in row.remark, row
+    assert all(row.passed for row in closed_rows(this, this, rng))
+    assert all(row.passed for row in drawn_rows(this, rng, RATE))
+
+
+@pytest.mark.slow
+def test_a_table_with_a_constant_text_column_passes(rng):
+    frame = pd.DataFrame({"size": rng.normal(size=40), "word": ["same"] * 40, "colour": ["red", "blue"] * 20})
+    report = MixedNB("auto").check(frame, rng.integers(0, 2, 40))
+    assert report.passed, report.explain(verbose=True)
+
+
+def test_a_failing_report_says_so_in_plain_words():
+    row = CheckRow("7  Leave-one-out", 0.1, 1e-7, "relative", False, "exact", "log_loo is off", meaning="M.")
+    report = CheckReport(
+        "GaussianNB()",
+        (row,),
+        (),
+        (),
+        0.9,
+        {n: 1 for n in ("rows_fitted", "rows_held_out", "features", "classes", "seed")},
+    )
+    assert "does not compute what it says it computes: Leave-one-out. Do not rely" in " ".join(str(report).split())
+    assert "log_loo is off" in str(report)  # the detail of what fails, without --verbose
 
 
 @pytest.mark.slow

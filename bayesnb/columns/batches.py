@@ -1,0 +1,53 @@
+"""A large file piece by piece, every piece under the contract of the first: memory is that of one piece."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from .reading import PARQUET, TableError, TextFile
+
+LARGE = 1 << 30
+"""Bytes of a table, of Parquet before compression, from which on it is fitted in batches."""
+
+ROWS = 1 << 18
+"""Rows of a batch."""
+
+
+def is_large(path: Path) -> bool:
+    """Whether a file is read in batches."""
+    try:
+        if path.suffix in PARQUET:
+            from pyarrow import parquet
+
+            found = parquet.ParquetFile(path).metadata
+            return sum(found.row_group(i).total_byte_size for i in range(found.num_row_groups)) > LARGE
+        return path.stat().st_size > LARGE
+    except Exception:  # whoever reads the file says what is wrong with it
+        return False
+
+
+def pieces_of(path: Path, text: list[str], given: dict[str, Any]) -> tuple[Callable[..., Iterator[Any]], str | None]:
+    """A function that reads the file, or some of its columns, in pieces; and the decimal separator that it shows."""
+    if path.suffix in PARQUET:
+
+        def groups(columns: list[str] | None = None) -> Iterator[pd.DataFrame]:
+            from pyarrow import parquet
+
+            for batch in parquet.ParquetFile(path).iter_batches(ROWS, columns=columns):
+                yield batch.to_pandas()
+
+        return groups, None
+    file = TextFile(path, text, **given)
+
+    def parts(columns: list[str] | None = None) -> Iterator[pd.DataFrame]:
+        for piece in file.pieces(ROWS, columns):
+            if columns is None and (open_ := file.unsettled(piece)):
+                raise TableError(
+                    f"{path}: column {open_!r} holds numbers such as 15.018 that may be fifteen or fifteen thousand; "
+                    f"say --decimal . or --thousands ., or --drop {open_}."
+                )
+            yield piece
+
+    return parts, file.clear

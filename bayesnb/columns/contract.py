@@ -1,0 +1,237 @@
+"""The column contract of a table: what each column is, and how its cells become those of a model."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..core.registry import record
+from .number_text import NumberFormat, looks_like_number
+
+FEW_ROWS = 20  # below, no column is taken for an identifier, and no share for a difference
+ROLES = ("numbers", "counts", "yes/no", "levels")
+"""What a column that is used can be."""
+
+
+@record
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Fields
+    ------
+    name : as in the table
+    role : "numbers", "counts" (whole, not negative), "yes/no" (0 and 1), "levels", "dropped" or "target"
+    why : what the role follows from
+    distinct : different values; of numbers in long tables those of the first 50,000 rows
+    missing : share of the cells without a value
+    example : the first value
+    warning : what to look at; "" where there is nothing
+    written : how numbers are written as text; None where the cells are numbers already
+    words : text among numbers that is read as a missing cell
+    low, high : smallest and largest number; None where there is none
+    levels : the different values of a column of levels, as text; empty where there are more than 100
+    """
+
+    name: str
+    role: str
+    why: str
+    distinct: int
+    missing: float
+    example: str
+    warning: str = ""
+    written: NumberFormat | None = None
+    words: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    levels: tuple[str, ...] = ()
+
+
+@record
+@dataclass(frozen=True)
+class ColumnContract:
+    """What each column of a table is used as, and why: what `describe` returns.
+
+    Fields
+    ------
+    columns : one `Column` for each column of the table, in its order
+    rows : rows of the table
+    target : name of the column of labels; None where none was named
+    notes : what to look at in the target, one sentence each
+
+    Examples
+    --------
+    >>> import bayesnb, pandas as pd
+    >>> table = pd.DataFrame({"price": ["1,5 €", "12,25 €"], "size": [3, 4], "kind": ["a", "b"]})
+    >>> contract = bayesnb.describe(table, target="kind")
+    >>> contract["price"].role, str(contract["price"].written)
+    ('numbers', 'decimal comma, currency €')
+    >>> contract.apply(table)["price"].tolist()
+    [1.5, 12.25]
+    """
+
+    columns: tuple[Column, ...]
+    rows: int
+    target: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, name: Any) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+    @property
+    def used(self) -> tuple[Column, ...]:
+        """The columns that a model is given."""
+        return tuple(column for column in self.columns if column.role in ROLES)
+
+    @property
+    def dropped(self) -> tuple[Column, ...]:
+        """The columns that are left out."""
+        return tuple(column for column in self.columns if column.role == "dropped")
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a column: role, why, distinct values, missing share, example and warning."""
+        names = ["role", "why", "distinct", "missing", "example", "warning"]
+        rows = [[getattr(column, name) for name in names] for column in self.columns]
+        return pd.DataFrame(rows, columns=names, index=pd.Index([c.name for c in self.columns], name="column"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and text, for JSON."""
+        return asdict(self)
+
+    def apply(self, table: Any) -> pd.DataFrame:
+        """The columns that a model is given, in the contract's order: numbers as floats, all else as it stands.
+
+        Raises
+        ------
+        ValueError
+            if a column is missing, or a cell of a column of numbers cannot be read as one; the message names it
+        """
+        table = pd.DataFrame(table)
+        if missing := [repr(column.name) for column in self.used if column.name not in table.columns]:
+            raise ValueError(f"`table` has no column {', '.join(missing)}; add what the contract names")
+        changed = {c.name: to_numbers(table[c.name], c) for c in self.used if needs_numbers(c, table[c.name])}
+        names = [column.name for column in self.used]
+        found = table if names == list(table.columns) else table[names]
+        return found.assign(**changed) if changed else found
+
+    def differences(self, table: Any) -> list[str]:
+        """How another table differs from the one described, a sentence each; an empty list where nothing is notable.
+
+        It lists columns that were not there, levels that were never seen, numbers outside the range seen, and columns
+        with far more missing cells. Columns that the contract needs have to be there.
+        """
+        table = pd.DataFrame(table)
+        known = {column.name for column in self.columns} | {self.target}
+        found = []
+        if new := [repr(name) for name in table.columns if name not in known and name != "Unnamed: 0"]:
+            what = ", ".join(new[:8]) + " …" * (len(new) > 8)
+            found.append(f"columns that were not there when the model was fitted are not used: {what}.")
+        applied = self.apply(table)
+        for column in self.used:
+            cells = applied[column.name]
+            gaps = float(cells.isna().mean())
+            if gaps > column.missing + 0.2 and len(table) >= FEW_ROWS:
+                found.append(f"column {column.name!r}: {gaps:.0%} of the cells are missing, {column.missing:.0%} then.")
+            if column.levels:
+                new_cells = cells[cells.notna() & ~cells.astype(str).isin(column.levels)]
+                if column.low is not None:
+                    new_cells = cells[cells.notna() & ~cells.isin([float(level) for level in column.levels])]
+                if len(new_cells):
+                    what = ", ".join(repr(one) for one in new_cells.unique()[:3].tolist())
+                    found.append(f"column {column.name!r}: levels never seen ({what}) in {len(new_cells)} rows.")
+            elif column.low is not None and column.high is not None:
+                numbers = pd.to_numeric(cells, errors="coerce").astype(float)
+                margin = column.high - column.low
+                if far := int(((numbers < column.low - margin) | (numbers > column.high + margin)).sum()):
+                    span = f"{column.low:g} to {column.high:g}"
+                    found.append(f"column {column.name!r}: {far} rows lie far outside of {span}, the range seen.")
+        return found
+
+    def summary(self, most: int | None = None) -> str:
+        """The contract as a table to read; with `most`, further columns without a warning are only counted."""
+        shown = list(self.columns)
+        if most is not None and len(shown) > most:
+            noted = [c for c in shown if c.warning or c.role == "dropped"]
+            plain = [c for c in shown if c not in noted]
+            kept = {id(c) for c in (noted[:most] + plain)[:most]}
+            shown = [c for c in shown if id(c) in kept]
+        rows = [("column", "role", "distinct", "missing", "example", "why")]
+        for c in shown:
+            why = c.why + (f"; {c.warning}" if c.warning else "")
+            rows.append((_short(c.name), c.role, str(c.distinct), f"{c.missing:.0%}", _short(c.example), why))
+        widths = [max(len(row[k]) for row in rows) for k in range(5)]
+        lines = []
+        for row, mark in zip(rows, [" ", *("!" if c.warning else " " for c in shown)], strict=True):
+            cells = (
+                text.rjust(width) if k in (2, 3) else text.ljust(width)
+                for k, (text, width) in enumerate(zip(row, widths, strict=False))
+            )
+            lines.append(f"{mark} {'  '.join(cells)}  {row[5]}".rstrip())
+        if left := [c for c in self.columns if all(c is not one for one in shown)]:
+            counted = ", ".join(
+                f"{n} {role}" for role in (*ROLES, "dropped", "target") if (n := sum(c.role == role for c in left))
+            )
+            lines.append(f"  … and {len(left)} more columns ({counted})")
+        return "\n".join([*lines, *(f"! {note}" for note in self.notes)])
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def needs_numbers(column: Column, cells: pd.Series) -> bool:
+    """Whether the cells of a column have to be made numbers."""
+    if column.role == "levels" or (column.role == "yes/no" and column.written is None):
+        return False
+    return not pd.api.types.is_numeric_dtype(cells)
+
+
+def to_numbers(cells: pd.Series, column: Column) -> pd.Series:
+    """Text as numbers, in the format of the column; cells that the contract reads as missing become NaN.
+
+    Raises
+    ------
+    ValueError
+        if a cell is a number in another format, or no number where the contract knows of none such
+    """
+    if cells.dtype.kind == "M" or column.why.startswith("date"):
+        return to_days(cells, column.name)
+    form = column.written or NumberFormat()
+    codes, distinct = pd.factorize(cells)
+    words = list(map(str, distinct))
+    values = np.array([*(form.number(word) for word in words), np.nan])
+    for word, value in zip(words, values, strict=False):
+        if np.isnan(value) and looks_like_number(word):
+            how = str(form) or "decimal point"
+            raise ValueError(
+                f"column {column.name!r} holds {word!r}, which is no number as the others are written ({how}); "
+                "write all alike, or name the separators with --decimal and --thousands (decimal=, thousands=)"
+            )
+        if np.isnan(value) and word.strip() and word.strip() not in column.words:
+            raise ValueError(f"column {column.name!r} holds {word!r}; the model was fitted to numbers there.")
+    return pd.Series(values[codes], cells.index, name=cells.name)
+
+
+def to_days(cells: pd.Series, name: Any) -> pd.Series:
+    """Dates as days since 1970; dates written as text need to be YYYY-MM-DD."""
+    try:
+        dates = pd.to_datetime(cells, format=None if cells.dtype.kind == "M" else "ISO8601", utc=True)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"column {name!r} holds dates that are not written YYYY-MM-DD; write them so, or use {name}=levels"
+        ) from error
+    return (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
+
+
+def requested_roles(columns: Mapping[str, str] | None) -> dict[Any, str]:
+    """The roles that the user named, checked."""
+    found = dict(columns or {})
+    for name, role in found.items():
+        if role not in (*ROLES, "drop"):
+            raise ValueError(f"`columns` has {role!r} for {name!r}; the roles are {', '.join(ROLES)} and drop")
+    return found
+
+
+def _short(text: str, most: int = 24) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,0 +1,210 @@
+"""Rows 11 and 12 of the check: draws of parameters and new rows, by tests that see a spread one per cent too narrow.
+
+Where draws follow a density p, the mean of q/p over them is 1 for every density q. With q a member of the family whose
+fields are slightly different, that mean is the test with the most power against this difference (the score test of
+Rao, 1948, Proc. Cambridge Phil. Soc. 44). A wrong location, spread or dependence shows in one of the fields, whatever
+its shape in the normal scores of the marginals.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from scipy.special import ndtri
+
+from ..base import AbstractConjugate, Site, to_sites
+from ..core.arrays import Theta
+from ..core.supports import GIVEN_TOTALS, Field
+from .closed_estimates import abstract_sites, cut
+from .closed_forms import has_ratio
+from .closed_rows import class_sites, views
+from .problem import Problem
+from .report import CheckRow
+
+N_DRAWS = 200_000  # a standard deviation 1 % too small lies six standard errors off
+_LOG_RATIO = 0.3  # standard deviation of log q/p: large enough to be seen, small enough for a normal mean
+_CLASSES, _FEATURES, _COMPONENTS, _LENGTH = 2, 2, 4, 5
+
+
+@dataclass(frozen=True)
+class Tested:
+    """Standard normal test statistics by what was tested."""
+
+    what: str
+    z: np.ndarray
+
+    @property
+    def largest(self) -> float:
+        """The largest of them."""
+        return float(np.max(abs(self.z), initial=0))
+
+
+def parameters(block: Any, sites: dict[str, Site], rng: np.random.Generator, n: int = N_DRAWS) -> list[Tested]:
+    """Draws of the parameters against their density and against their marginals."""
+    found, ratio = [], not isinstance(block, AbstractConjugate) or has_ratio(block)
+    if ratio:
+        block = cut(block, sites, classes=_CLASSES, features=_FEATURES, components=_COMPONENTS)
+    theta = block.sample(rng, (n,))
+    if ratio:
+        for name, other in _neighbours(block, lambda one: one.log_prob(_some(theta)) - block.log_prob(_some(theta))):
+            change = np.asarray(other.log_prob(theta) - block.log_prob(theta)).reshape(n, -1)
+            every = [change] if change.shape[1] == 1 else [change, change.sum(1, keepdims=True)]
+            found.append(Tested(f"sample, {name}", np.concatenate([_scores(one) for one in every])))
+    draws = to_sites(theta)
+    for name, marginal in block.marginals().items():
+        found.append(Tested(f"sample, marginals of {name}", _normal_scores(marginal, draws[name])))
+    return found
+
+
+def new_rows(
+    block: AbstractConjugate, sites: dict[str, Site], rng: np.random.Generator, n: int = N_DRAWS
+) -> list[Tested]:
+    """New rows of all classes against the predictive; none where the family has no density of a row."""
+    if block.is_composite or not has_ratio(block):
+        return []
+    block = cut(block, sites, classes=_CLASSES, features=_FEATURES, components=_COMPONENTS)
+    c = block.shape[0]
+    y = np.arange(n) % c
+    given = {"length": _LENGTH} if block.cells_.measure == GIVEN_TOTALS and not block.separable else {}
+    x = block.sample_predictive(rng, y, **given)
+
+    def own(one: AbstractConjugate, m: int = n) -> np.ndarray:
+        return one.log_predictive(x[:m])[np.arange(m), y[:m]]
+
+    before, found = own(block), []
+    for name, other in _neighbours(block, lambda one: own(one, 3000) - before[:3000]):
+        change = own(other) - before
+        groups = [change, *(change[k::c] for k in range(c if c > 1 else 0))]
+        found.append(Tested(f"sample_predictive, {name}", np.concatenate([_scores(one[:, None]) for one in groups])))
+    if block.separable:
+        found.append(
+            Tested(
+                "sample_predictive, shares of the first column", _share_scores(block.select(np.arange(1)), x[:, :1], y)
+            )
+        )
+    return found
+
+
+def _share_scores(block: AbstractConjugate, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Tests of how many new cells have each of the commonest values, or lie in each of some intervals, by class."""
+    found, c, discrete = [], block.shape[0], block.cells_.kind in ("counts", "yes/no", "levels")
+    for k in range(c):
+        cells = x[y == k, 0]
+        pilot, rest = cells[: len(cells) // 10], cells[len(cells) // 10 :]  # they choose the intervals
+        if discrete:
+            values, counts = np.unique(pilot, return_counts=True)
+            values = values[np.argsort(-counts)[:6]]
+            p = np.exp(block.log_predictive(values[:, None])[:, k])
+            seen = (rest[:, None] == values).sum(0)
+        else:
+            edges = np.quantile(pilot, np.linspace(0.01, 0.99, 15))
+            if block.cells_.kind != "real":
+                edges = np.r_[1e-9 * edges[0], edges]
+            nodes, weights = np.polynomial.legendre.leggauss(30)
+            half = np.diff(edges)[:, None] / 2
+            at = edges[:-1, None] + half * (1 + nodes)
+            density = np.exp(block.log_predictive(at.reshape(-1, 1))[:, k]).reshape(at.shape)
+            p, seen = (density * weights * half).sum(1), np.histogram(rest, edges)[0]
+        n = len(rest)
+        usual = (n * p > 50) & (n * (1 - p) > 50)
+        found.append(((seen - n * p) / np.sqrt(n * p * (1 - p) + 1e-300))[usual])
+    return np.concatenate(found)
+
+
+def _some(theta: Theta) -> Theta:
+    return {name: value[:1000] for name, value in theta.items()}
+
+
+def _neighbours(block: Any, log_ratio: Callable[[Any], np.ndarray]) -> list[tuple[str, Any]]:
+    """Blocks of which one field is different, by its name, so much that log q/p has a standard deviation of 0.3."""
+    found = []
+    for name, field in block.fields_.items():
+        if not field.fitted or getattr(block, name) is None:
+            continue
+        for moved in _moves(block, name, field):
+            step = 0.02
+            for _ in range(3):  # log q/p is nearly proportional to a small step
+                size = float(np.max(np.std(np.asarray(log_ratio(moved(step))), 0)))
+                if not 1e-9 < size < np.inf:
+                    break
+                step = float(np.clip(step * _LOG_RATIO / size, 1e-7, 0.4))
+            if 1e-3 < size < np.inf:
+                found.append((name, moved(step)))
+    return found
+
+
+def _moves(block: Any, name: str, field: Field) -> list[Callable[[float], Any]]:
+    """How a field is moved by a relative step: a matrix in size and dependence, shares against each other."""
+    kind = field.support.kind
+    value = np.asarray(getattr(block, name), float)
+    if kind == "matrix":
+        d = value.shape[-1]
+
+        def sheared(step: float) -> Any:
+            a = np.eye(d) + step * np.eye(d, k=-1)
+            return replace(block, **{name: a @ value @ a.T})
+
+        return [lambda step: replace(block, **{name: value * (1 + step)}), *([sheared] if d > 1 else [])]
+    if kind == "real":
+        spread = to_sites(block.sample(np.random.default_rng(0), (400,)))
+        like = [one.std(0) for one in spread.values() if one.shape[1:] == value.shape]
+        unit = like[0] if like else np.maximum(abs(value), 1)
+        return [lambda step: replace(block, **{name: value + step * unit})]
+    moves = [lambda step: replace(block, **{name: value * (1 + step)})]
+    if field.axes[-1] == "level" or not getattr(block, "separable", False):  # shares may not depend on the sum
+        tilt = np.cos(2 * np.arange(value.shape[-1]))
+        moves.append(lambda step: replace(block, **{name: value * (1 + step * tilt)}))
+    return moves
+
+
+def _scores(log_ratio: np.ndarray) -> np.ndarray:
+    """(mean of q/p − 1) / standard error, by column."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        w = np.expm1(log_ratio)
+        return w.mean(0) / np.where(w.std(0) > 0, w.std(0), 1) * np.sqrt(len(w))
+
+
+def _normal_scores(marginal: Any, draws: np.ndarray) -> np.ndarray:
+    """Tests of mean and mean square of the normal scores of some scalars, whose marginals are known."""
+    n = len(draws)
+    u = np.asarray(marginal.cdf(draws), float).reshape(n, -1)
+    u = u[:, ~np.isnan(u).any(0)]  # a parameter that is known exactly has no spread
+    z = ndtri(np.clip(u, 1e-15, 1 - 1e-15))
+    return np.concatenate([z.mean(0) * np.sqrt(n), (np.square(z).mean(0) - 1) * np.sqrt(n / 2)])
+
+
+def drawn_rows(problem: Problem, rng: np.random.Generator, rate: float) -> list[CheckRow]:
+    """Rows 11 and 12, each at a rate of false alarms; the posterior of a few rows, where all fields matter."""
+    draws, rows, left_out = [], [], []
+    if problem.prior.classes.marginals():
+        draws += parameters(problem.posterior.classes, class_sites(), rng)
+    for view in views(problem):
+        block = view.posterior
+        sites = abstract_sites(block)
+        draws += parameters(block, sites, rng)
+        found = new_rows(block, sites, rng)
+        rows += found
+        if not found:
+            left_out.append(f"{view.name}: {type(block).__name__} has no density of new rows")
+    return [_row("11 Draws", draws, rate, []), _row("12 New rows", rows, rate, left_out)]
+
+
+def _row(name: str, found: list[Tested], rate: float, left_out: list[str]) -> CheckRow:
+    found = [one for one in found if one.z.size]
+    count = sum(one.z.size for one in found)
+    worst = max(found, key=lambda one: one.largest, default=Tested("nothing", np.zeros(1)))
+    limit = limit_of(count, rate)
+    remark = f"{N_DRAWS:,} draws a block; a spread 1 % too small would be found with probability 99.9 %"
+    if not worst.largest <= limit:
+        remark = f"{worst.what} is off; " + remark
+    if left_out:
+        remark += f"; left out: {'; '.join(left_out)}"
+    reason = f"false alarms {rate:.2%} over {count} tests of densities, marginals and shares"
+    return CheckRow(name, worst.largest, limit, "standard errors", bool(worst.largest <= limit), reason, remark)
+
+
+def limit_of(count: int, rate: float) -> float:
+    """What the largest of so many standard normal statistics exceeds with that probability, at most."""
+    return float(stats.norm.isf(rate / max(count, 1) / 2))

@@ -1,0 +1,88 @@
+"""Rows as classes have them: weights r (n, c) of rows, and sums of rows by class."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..core.arrays import Array, Float, Shaped, Sparse, Value
+from ..core.exact import add_up, is_whole
+from ..core.special import namespace
+from ..loops import contiguous, worth
+
+
+def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndarray, " n"] | None = None) -> Sparse:
+    """Weights r (n, c) of labels 0 … c−1, as a sparse matrix with one entry a row.
+
+    r_ic = w_i [y_i = c]; w_i = 1 unless given.
+    """
+    n = len(y)
+    data = np.ones(n) if weights is None else np.asarray(weights, float)
+    index = np.int32 if n < 1 << 31 else np.int64
+    return sparse.csr_array((data, y.astype(index), np.arange(n + 1, dtype=index)), shape=(n, n_classes))
+
+
+def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
+    """rᵀ · table as a dense array: the sum of the rows of a table in each class, (c, …)."""
+    if namespace(r, table) is not np or table.ndim != 2 or not is_one_hot(r):
+        return add_up(r, table)
+    if not sparse.issparse(table):
+        if not worth(8 * table.size):
+            return add_up(r, table)
+        total = np.zeros((r.shape[1], table.shape[1]))
+        _loops().by_class(contiguous(table), r.indices, r.data, total)
+        return total
+    x, shape = table.tocsr(), (r.shape[1], table.shape[1])
+    if worth(8 * x.nnz):
+        total = np.zeros(shape)
+        _loops().stored_by_class(x.indptr, x.indices, contiguous(x.data), r.indices, r.data, total)
+        return total
+    length = np.diff(x.indptr)
+    cells = x.data.astype(np.result_type(r.dtype, x.dtype), copy=False)
+    if not (r.data == 1).all():
+        cells = cells * np.repeat(r.data, length)
+    return sparse.coo_array((cells, (np.repeat(r.indices, length), x.indices)), shape).toarray()
+
+
+def _loops() -> Any:
+    from ..loops import counts
+
+    return counts
+
+
+def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[np.ndarray, "c d k"] | None:
+    """Σ_i r_ic [x_ij = k] of many dense rows with one class each, where a loop serves; other codes are missing."""
+    if namespace(r, x) is not np or sparse.issparse(x) or not (worth(8 * x.size) and is_one_hot(r)):
+        return None
+    total = np.zeros((r.shape[1], x.shape[1], levels))
+    _loops().levels_by_class(contiguous(x), r.indices, r.data, total)
+    return total
+
+
+def whole_cells(cells: Array) -> bool:
+    """Whether all cells that are not missing are whole numbers."""
+    return bool(_loops().is_whole(contiguous(cells).ravel())) if worth(8 * cells.size) else is_whole(cells)
+
+
+def is_one_hot(r: Array | Sparse) -> bool:
+    """Whether each row has one class, in weights as `one_hot` makes them."""
+    return sparse.issparse(r) and r.format == "csr" and np.array_equal(np.diff(r.indptr), np.ones(r.shape[0]))
+
+
+def class_totals(r: Array | Sparse) -> Array:
+    """N_c = Σ_i r_ic: the weight of each class."""
+    if not sparse.issparse(r):
+        return r.sum(axis=0)
+    r = r.tocsr()
+    return np.bincount(r.indices, r.data, r.shape[1]).astype(r.dtype)  # whole numbers where there are no rows
+
+
+def subtract_weight(total: Value, part: Array) -> Array:
+    """What is left of a weight without a part of it: exactly 0 where the difference is no more than rounding."""
+    left = total - part
+    return namespace(left).where(left > rounding(left) * total, left, 0)
+
+
+def rounding(n: Array) -> float:
+    """The share of a weight that is taken for rounding, in the precision at hand."""
+    return 1e-12 if n.dtype == np.float64 else 1e-5

@@ -1,0 +1,209 @@
+"""Counts of events: log factorials and rising factorials, summed over the cells of rows, dense or sparse."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..core.arrays import Array, Float, Int, Real, Sparse
+from ..core.special import gammaln, log_rising, namespace
+from ..loops import contiguous, worth
+from .by_class import by_class, is_one_hot
+from .rows import as_csr, csr_slice, distinct, only, row_totals, slices
+
+_CELLS = 1 << 21  # cells of a temporary table
+_MULTIPLIED = 256  # counts above do not go through loops, which multiply all factors
+_LARGEST = 32  # counts above are rare in text, and go through log Γ
+_MODEST = 1e9  # so many numbers up to here have a product that is a number
+_LEVELS = 8  # factors of a rising factorial that are multiplied before the logarithm
+_FACTORIALS = 1 << 10  # whole counts below have their log factorial looked up
+_STORED_SHARE = 2  # stored cells of sparse rows are worked on in temporaries of half of that
+
+
+def events_by_class(
+    x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse
+) -> tuple[Float[Array, "c d"], Float[Array, " c"]]:
+    """Σ_i r_ic x_ij, and Σ_i r_ic log L_i!/Πx_ij! with L_i = Σ_j x_ij: of many rows in one pass over them."""
+    if namespace(x, r) is np and worth(8 * x.size) and is_one_hot(r):
+        from ..loops import counts
+
+        total, log_h = np.zeros((r.shape[1], x.shape[1])), np.zeros(r.shape[1])
+        ends, columns, cells = (x.indptr, x.indices, x.data) if sparse.issparse(x) else _as_cells(x)
+        known = gammaln(np.arange(1.0, _FACTORIALS + 1))
+        if counts.events_by_class(ends, columns, contiguous(cells), r.indices, r.data, known, total, log_h):
+            return total, log_h
+    return by_class(r, x), by_class(r, log_coefficient(x))
+
+
+def _as_cells(x: np.ndarray) -> tuple[np.ndarray, None, np.ndarray]:
+    """Where each dense row ends among all cells, and these one after the other; no columns."""
+    n, d = x.shape
+    return np.arange(0, n * d + 1, d), None, x.ravel()
+
+
+def log_coefficient(x: Any) -> Array:
+    """log L! / Π_j x_j!, the number of orders of the events of a row, (n,)."""
+    if namespace(x) is np and worth(8 * x.size) and (sums := _log_factorials_of_rows(x)) is not None:
+        length, spent = sums
+        return log_factorial(length) - spent
+    if sparse.issparse(x):
+        x = x.tocsr()
+        many = np.flatnonzero(x.data != 1)  # 0! = 1! = 1
+        spent = _sums_between(log_factorial(x.data[many]), np.searchsorted(many, x.indptr))
+    else:
+        spent = row_totals(log_factorial(x))
+    return log_factorial(row_totals(x)) - spent
+
+
+def _log_factorials_of_rows(x: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Σ_j x_ij and Σ_j log x_ij! of many rows, where all counts are whole and small."""
+    from ..loops.counts import log_factorials
+
+    ends, _, cells = (x.indptr, x.indices, x.data) if sparse.issparse(x) else _as_cells(x)
+    length, spent = np.empty(x.shape[0]), np.empty(x.shape[0])
+    known = gammaln(np.arange(1.0, _FACTORIALS + 1))
+    return (length, spent) if log_factorials(ends, contiguous(cells), known, length, spent) else None
+
+
+def _sums_between(v: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Sums of consecutive stretches of v, from each end to the next."""
+    sums = np.add.reduceat(np.append(v, 0.0), ends[:-1])  # of an empty stretch it gives v at its end
+    return np.where(ends[1:] > ends[:-1], sums, 0.0)
+
+
+def log_factorial(count: Array) -> Array:
+    """log x! = log Γ(x + 1); of whole counts on the host the first are looked up, which is ten times as fast."""
+    if namespace(count) is np and count.size > _FACTORIALS and count.min() >= 0 and count.max() < _FACTORIALS:
+        index = count.astype(np.int32)
+        if np.array_equal(index, count):
+            return gammaln(np.arange(1, _FACTORIALS + 1, dtype=count.dtype)).take(index)
+    return gammaln(count + 1)
+
+
+def log_rising_sum(
+    x: Any, alpha: Float[Array, "c d"], log_alpha: Float[Array, "c d"] | None = None
+) -> Float[Array, "n c"]:
+    """Σ_j log α_cj^(x_ij), where a^(x) = Γ(a+x)/Γ(a); dense or sparse rows.
+
+    For whole counts a^(x) = Π_{t<x} (a+t): the sparse product of [x > 0] with log α, of [x > 1] with log(α + 1), and so
+    on, each sparser than the last. Fractional counts, and what is left of counts above 32, are computed once for every
+    pair of a column and a count.
+    """
+    if namespace(x, alpha) is not np:
+        return log_rising(alpha[None], x[:, None, :]).sum(-1)
+    x = as_csr(x)
+    known = np.log(alpha) if log_alpha is None else log_alpha
+    table = np.zeros((x.shape[0], len(alpha)))
+    if alpha.max(initial=0) < _MODEST and worth(2 * x.nnz * len(alpha)):
+        from ..loops.counts import rising
+
+        cells = contiguous(x.data)
+        if not rising(x.indptr, x.indices, cells, contiguous(alpha.T), contiguous(known.T), _MULTIPLIED, table):
+            odd = (cells > _MULTIPLIED) | (cells != np.floor(cells))
+            table += _rising_cells(only(x, np.flatnonzero(odd)), alpha)
+        return table
+    for part in slices(x.shape[0], _STORED_SHARE * -(-x.nnz // max(x.shape[0], 1))):
+        cells = csr_slice(x, part)
+        if not (cells.data == np.floor(cells.data)).all():
+            table[part] = _rising_cells(cells, alpha)
+            continue
+        for t in range(_LARGEST):
+            cells = only(cells, np.flatnonzero(cells.data > t))
+            if not cells.nnz:
+                break
+            here, place = distinct(cells.indices, x.shape[1]) if t else (slice(None), cells.indices)
+            factors = np.log(alpha.T[here] + t) if t else known.T
+            pattern = sparse.csr_array((np.ones(cells.nnz), place, cells.indptr), (cells.shape[0], len(factors)))
+            table[part] += pattern @ factors
+        if (cells.data > _LARGEST).any():
+            cells = only(cells, np.flatnonzero(cells.data > _LARGEST))
+            cells.data = cells.data - _LARGEST
+            table[part] += _rising_cells(cells, alpha + _LARGEST)
+    return table
+
+
+def put_log_rising_without(
+    table: Float[np.ndarray, "n c"], x: Sparse, y: np.ndarray, alpha: Float[np.ndarray, "c d"]
+) -> bool:
+    """Put Σ_j log (α_j − x_ij)^(x_ij), rising factorials, for the class y of each row in its place in a table.
+
+    Returns
+    -------
+    whether all counts are whole and small, without which there is nothing of use in these places
+    """
+    from ..loops.counts import rising_without
+
+    return bool(rising_without(x.indptr, x.indices, contiguous(x.data), y, contiguous(alpha.T), _MULTIPLIED, table))
+
+
+def log_rising_lengths(total: Float[Array, " c"], length: Float[Array, " n"]) -> Float[Array, "n c"]:
+    """log A_c^(L_i), once for every length of a row on the host."""
+    if namespace(total, length) is not np:
+        return log_rising(total, length[:, None])
+    longest = length.max(initial=0)
+    if longest < len(length) and (length == np.floor(length)).all():  # sorting them would take longer
+        return log_rising(total, np.arange(longest + 1.0)[:, None])[length.astype(np.intp)]
+    lengths, place = np.unique(length, return_inverse=True)
+    return log_rising(total, lengths[:, None])[place]
+
+
+def _rising_cells(x: Sparse, alpha: Array) -> Array:
+    """`log_rising_sum` by the rising factorial of every distinct pair of a column and a count."""
+    pairs, place = np.unique(x.indices + 1j * x.data, return_inverse=True)  # complex numbers are sorted as pairs
+    chosen = sparse.csr_array((np.ones(x.nnz), place, x.indptr), shape=(x.shape[0], len(pairs)))
+    table = np.zeros((x.shape[0], len(alpha)))
+    step = max(1, _CELLS // len(alpha))
+    for at in range(0, len(pairs), step):
+        column, count = pairs.real[at : at + step].astype(np.intp), pairs.imag[at : at + step]
+        table += chosen[:, at : at + step] @ log_rising_cells(alpha[:, column].T, count[:, None])
+    return table
+
+
+def log_rising_cells(a: Array, x: Array) -> Array:
+    """log of the rising factorial a^(x), cell by cell; small whole counts on the host as log Π_{t<x} (a + t)."""
+    if namespace(a, x) is not np or not (x == np.floor(x)).all():
+        return log_rising(a, x)
+    shape = np.broadcast_shapes(np.shape(a), np.shape(x))
+    a, x = (np.broadcast_to(one, shape).ravel() for one in (a, x))
+    if a.max(initial=0) > 1e35:  # the product of eight could overflow
+        return log_rising(a, x).reshape(shape)
+    product, total = np.where(x > 0, a, 1), np.zeros(len(x), np.result_type(a, x))
+    more = np.flatnonzero(x > 1)
+    for t in range(1, 4 * _LEVELS):
+        if not len(more):
+            break
+        if t % _LEVELS == 0:
+            total[more] += np.log(product[more])
+            product[more] = 1
+        product[more] *= a[more] + t
+        more = more[x[more] > t + 1]
+    total += np.log(product)
+    total[more] += log_rising(a[more] + 4 * _LEVELS, x[more] - 4 * _LEVELS)
+    return total.reshape(shape)
+
+
+def chosen_cells(x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"]) -> Float[Array, "n k"]:
+    """Some columns, dense."""
+    return x[:, columns].toarray() if sparse.issparse(x) else x[:, columns]
+
+
+def event_shares(
+    x: Real[Array, "n d"] | Sparse,
+    columns: Int[np.ndarray, " k"],
+    alpha: Float[Array, "c d"],
+    log_theta: Float[Array, "*s c d"] | None = None,
+) -> Float[Array, "*s n k c"]:
+    """log α_j^(x_j) − (x_j/L) log A^(L), A = Σα and L = Σx, or x_j log θ_j: shares of log p of a row of events."""
+    cells = chosen_cells(x, columns)
+    if log_theta is not None:
+        return cells[..., None] * log_theta[..., columns].swapaxes(-1, -2)[..., None, :, :]
+    length = row_totals(x)[:, None]
+    share = cells / np.where(length > 0, length, 1)
+    whole = log_rising(alpha.sum(-1), length)
+    return log_rising(alpha.T[columns], cells[..., None]) - share[..., None] * whole[:, None, :]
+
+
+def merge_others(alpha: Float[Array, "c d"], columns: Int[np.ndarray, " k"]) -> Float[Array, "c k1"]:
+    """Concentrations of some kinds of events, and of all others put together."""
+    rest = np.delete(alpha, columns, axis=1).sum(1, keepdims=True)
+    return np.concatenate([alpha[:, columns], np.maximum(rest, 1e-50)], 1)

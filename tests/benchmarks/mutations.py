@@ -1,0 +1,250 @@
+"""Every method of every family sabotaged in turn, and the rows of the check that find it: `docs/check.md`.
+
+    python -m tests.benchmarks.mutations          prints the table
+    python -m tests.benchmarks.mutations --write  writes it into docs/check.md
+
+A deterministic result is multiplied by 1 + 1e-6, the spread of draws by .99; and the five errors that an independent
+statistician made, which the check of four rows did not find. Only the rows that compute on the host take part; rows 1
+to 4 run NumPyro besides.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import jax
+import numpy as np
+
+from bayesnb.base import from_sites, to_sites
+from bayesnb.families import DirichletClasses, NormalInverseGamma
+from bayesnb.naive_bayes import NaiveBayes
+from bayesnb.sampling.closed_rows import closed_rows
+from bayesnb.sampling.drawn_rows import drawn_rows
+from bayesnb.sampling.problem import Problem
+from bayesnb.sums.gaussian import log_student_sum
+from tests.laws import FAMILIES, C, Family, positive
+
+PAGE = Path(__file__).parents[2] / "docs" / "check.md"
+MORE, NARROW, RATE = 1 + 1e-6, 0.99, 0.002
+SCALED = (
+    "suffstats update log_normalizer log_marginal log_prob log_predictive log_cells log_score log_loo log_loo_score "
+    "log_likelihood linear_form log_third_cumulant log_covariance mean mode mle marginals"
+).split()
+PARTS = {"log_moments": ("mean", "variance"), "log_cumulants": ("mean", "variance", "third")}
+DRAWN = ("sample", "sample_predictive")
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A method of a class, and what it is replaced by."""
+
+    name: str
+    owner: type
+    method: str
+    make: Callable[[Any], Any]
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """The class with the mutation."""
+        with mock.patch.object(self.owner, self.method, self.make(getattr(self.owner, self.method))):
+            yield
+
+
+def problem(family: Family, rows: int = 60) -> Problem:
+    """A problem of the check: a few columns, classes of a third of the rows each."""
+    rng = np.random.default_rng(0)
+    x, y = family.rows(rng, rows, 2 if family.d == 1 else 3), np.arange(rows) % C
+    prior = NaiveBayes(DirichletClasses(positive(rng, C)), {"x": family.prior(rng, x.shape[1])})
+    return Problem.of(prior, {"x": x}, y)
+
+
+def mutations(owner: type, family: Family | None = None) -> list[Mutation]:
+    """All of a family, or of the class probabilities."""
+    found = [Mutation(f"{name} × (1 + 1e-6)", owner, name, _scaled) for name in SCALED if _has(owner, name)]
+    for name, parts in PARTS.items():
+        if _has(owner, name):
+            found += [
+                Mutation(f"{name}, {part} × (1 + 1e-6)", owner, name, _scaled_part(k)) for k, part in enumerate(parts)
+            ]
+    found += [Mutation(f"{name}, spread × .99", owner, name, _narrowed) for name in DRAWN if _has(owner, name)]
+    if family is None:
+        return found
+    found.append(Mutation("log_loo leaves nothing out", owner, "log_loo", _nothing_left_out))
+    found.append(Mutation("log_moments, variance × 4", owner, "log_moments", _scaled_part(1, 4.0)))
+    if owner is NormalInverseGamma:
+        found += [
+            Mutation("log_predictive, t with 2a + 1 degrees of freedom", owner, "log_predictive", _other_freedom),
+            Mutation("sample, μ too narrow by √(κ/(κ+1))", owner, "sample", _too_sure),
+            Mutation("marginals, t with a degrees of freedom", owner, "marginals", _half_freedom),
+        ]
+    return found
+
+
+def _has(owner: type, name: str) -> bool:
+    return hasattr(owner, name)
+
+
+def rows_that_find(mutation: Mutation | None, this: Problem) -> list[str]:
+    """Names of the rows that fail under a mutation; draws are looked at where the closed forms pass."""
+
+    def fail(rows: list[Any]) -> list[str]:
+        return [row.name.split(maxsplit=1)[1] for row in rows if not row.passed]
+
+    def look() -> list[str]:
+        again = replace(this)
+        posterior = again.prior.update(again.prior.suffstats(again.rows, np.eye(C)[again.y]))
+        again = replace(again, posterior=posterior)
+        rng = np.random.default_rng(1)
+        drawn = mutation is None or mutation.method in DRAWN
+        found = [] if drawn and mutation else fail(closed_rows(again, again, rng))
+        return found if found else fail(drawn_rows(again, rng, RATE))
+
+    if mutation is None:
+        return look()
+    with mutation.applied():
+        return look()
+
+
+def table() -> Iterator[tuple[str, str, list[str]]]:
+    """Family, mutation and the rows that find it."""
+    for family in FAMILIES:
+        this = problem(family)
+        for mutation in mutations(type(this.prior.blocks["x"]), family):
+            if not _is_idle(mutation, this):
+                yield family.name, mutation.name, rows_that_find(mutation, this)
+    this = problem(FAMILIES[0])
+    for mutation in mutations(DirichletClasses):
+        yield "classes", mutation.name, rows_that_find(mutation, this)
+
+
+def _is_idle(mutation: Mutation, this: Problem) -> bool:
+    """Whether there is nothing to sabotage: a method that returns None, or that the family says it has not."""
+    block = this.prior.blocks["x"]
+    if mutation.method == "linear_form":
+        return block.linear_form(block.sample(np.random.default_rng(0))) is None
+    if mutation.method == "log_third_cumulant":
+        return block.log_third_cumulant(this.rows["x"][:1]) is None
+    if mutation.name.startswith("log_cumulants, third"):
+        return block.log_third_cumulant(this.rows["x"][:1]) is None
+    return mutation.method == "sample_predictive" and block.is_composite
+
+
+# --- what a method is replaced by -----------------------------------------------------------------------------------
+
+
+class _Scaled:
+    """A marginal distribution of a parameter that is 1 + 1e-6 times what it should be."""
+
+    def __init__(self, whole: Any) -> None:
+        self.whole = whole
+
+    def mean(self) -> Any:
+        return self.whole.mean() * MORE
+
+    def cdf(self, x: Any) -> Any:
+        return self.whole.cdf(np.asarray(x) / MORE)
+
+
+def _scaled(method: Any) -> Any:
+    def other(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = method(self, *args, **kwargs)
+        if method.__name__ == "marginals":
+            return {name: _Scaled(one) for name, one in found.items()}
+        return None if found is None else jax.tree.map(lambda leaf: leaf * MORE, found)
+
+    return other
+
+
+def _scaled_part(k: int, factor: float = MORE) -> Any:
+    def make(method: Any) -> Any:
+        def other(self: Any, *args: Any) -> Any:
+            found = list(method(self, *args))
+            found[k] = found[k] * factor
+            return tuple(found)
+
+        return other
+
+    return make
+
+
+def _narrowed(method: Any) -> Any:
+    """Draws .99 of their distance from the mean; of counts and levels, one in fifty is the rounded mean."""
+
+    def near(x: np.ndarray) -> np.ndarray:
+        return x.mean(0) + NARROW * (x - x.mean(0))
+
+    def sample(self: Any, key: Any, shape: tuple[int, ...] = ()) -> Any:
+        theta = method(self, key, shape)
+        if not shape:
+            return theta
+        parameters = getattr(self, "parameters", ("log_pi",))
+        return from_sites(parameters, {name: near(value) for name, value in to_sites(theta).items()})
+
+    def sample_predictive(self: Any, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
+        x = method(self, rng, y, **given)
+        for k in np.unique(y):
+            x[y == k] = near(x[y == k]) if self.cells_.kind in ("real", "amounts", "positive") else _thinned(x[y == k])
+        return x
+
+    return sample if method.__name__ == "sample" else sample_predictive
+
+
+def _thinned(x: np.ndarray) -> np.ndarray:
+    x[::50] = np.round(x.mean(0))
+    return x
+
+
+def _nothing_left_out(method: Any) -> Any:
+    return lambda self, x, r: self.log_predictive(x)
+
+
+def _other_freedom(method: Any) -> Any:
+    return lambda self, x: log_student_sum(x, 2 * self.a + 1, self.m, self._scale())
+
+
+def _too_sure(method: Any) -> Any:
+    def sample(self: Any, key: Any, shape: tuple[int, ...] = ()) -> Any:
+        theta = method(self, key, shape)
+        return theta | {"mu": self.m + (theta["mu"] - self.m) * np.sqrt(self.kappa / (self.kappa + 1))}
+
+    return sample
+
+
+def _half_freedom(method: Any) -> Any:
+    def marginals(self: Any) -> Any:
+        from scipy import stats
+
+        return method(self) | {"mu": stats.t(self.a, self.m, np.sqrt(self.b / (self.a * self.kappa)))}
+
+    return marginals
+
+
+def text(found: list[tuple[str, str, list[str]]]) -> str:
+    """The table by mutation, families together that the same rows find."""
+    lines = ["| sabotaged | families | found by |", "|---|---|---|"]
+    groups: dict[tuple[str, str], list[str]] = {}
+    for family, name, rows in found:
+        groups.setdefault((name, ", ".join(rows) or "**nothing**"), []).append(family)
+    for (name, rows), families in sorted(groups.items()):
+        lines.append(f"| {name} | {', '.join(families)} | {rows} |")
+    survivors = sum(not rows for *_, rows in found)
+    return "\n".join([*lines, "", f"{len(found)} mutations, {survivors} not found."])
+
+
+def main() -> None:
+    """Print the table, or write it where the page has it."""
+    written = text(list(table()))
+    if "--write" in sys.argv:
+        page = PAGE.read_text()
+        head, tail = page.split("<!-- mutations -->\n")[0], page.split("<!-- end of mutations -->")[1]
+        PAGE.write_text(f"{head}<!-- mutations -->\n{written}\n<!-- end of mutations -->{tail}")
+    else:
+        print(written)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+"""Ten tables as offices have them: what is read, said and used, and that nothing is lost by the defaults.
+
+Each is made from one clean table, whose leave-one-out accuracy with every column's true type is the measure.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayesnb import cli
+from bayesnb.cli._tables import choose_model
+from bayesnb.columns.reading import TableError
+from bayesnb.datasets import Dataset, read_table
+from bayesnb.estimators.mixed import MixedNB
+
+N = 200
+
+
+def clean() -> pd.DataFrame:
+    """Orders of three kinds of customer."""
+    rng = np.random.default_rng(7)
+    kind = rng.choice(["shop", "office", "school"], N)
+    shift = pd.Series(kind).map({"shop": 0.0, "office": 1.2, "school": 2.0}).to_numpy()
+    return pd.DataFrame(
+        {
+            "price": (np.exp(rng.normal(7.5 + shift, 0.8)) * 100).round() / 100,
+            "weight": (rng.normal(3 + shift, 1) * 100).round() / 100,
+            "share": (100 / (1 + np.exp(-rng.normal(shift - 1, 1)))).round(1),
+            "colour": np.where(rng.random(N) < 0.2 + shift / 4, "red", rng.choice(["blue", "green"], N)),
+            "urgent": (rng.random(N) < 0.2 + 0.3 * (shift > 1.5)).astype(int),
+            "kind": kind,
+        }
+    )
+
+
+def european(x: float, digits: int = 2) -> str:
+    """A number as 1.234,50."""
+    return f"{x:,.{digits}f}".translate(str.maketrans(",.", ".,"))
+
+
+@dataclass(frozen=True)
+class Messy:
+    """A table in a file, and what has to come of it."""
+
+    name: str
+    make: Callable[[pd.DataFrame], pd.DataFrame]
+    roles: dict[str, str]  # of the columns that the mess is about
+    said: dict[str, str]  # by column: a part of what is said of it
+    write: dict[str, Any] = field(default_factory=dict)  # of `to_csv`
+    read: dict[str, Any] = field(default_factory=dict)  # of `read_table`
+    lost: tuple[str, ...] = ()  # columns of the clean table that are not used
+
+
+def with_gaps(t: pd.DataFrame) -> pd.DataFrame:
+    """Excel's errors, and words for missing cells, in a tenth of two columns."""
+    price, colour = t["price"].map("{:.2f}".format), t["colour"].copy()
+    price[::10], price[5::40] = "#N/A", "#DIV/0!"
+    colour[3::10], colour[8::40] = "n/a", ""
+    return t.assign(price=price, colour=colour)
+
+
+MESSY = [
+    Messy(
+        "semicolons and a byte order mark",
+        lambda t: t,
+        {"price": "numbers", "colour": "levels", "urgent": "yes/no"},
+        {"price": "numbers", "urgent": "zeros and ones"},
+        {"sep": ";", "encoding": "utf-8-sig"},
+    ),
+    Messy(
+        "decimal comma",
+        lambda t: t.assign(weight=t["weight"].map(lambda x: f"{x:.2f}".replace(".", ","))),
+        {"weight": "numbers"},
+        {"weight": "numbers written as text (decimal comma)"},
+        {"sep": ";"},
+    ),
+    Messy(
+        "thousands",
+        lambda t: t.assign(price=t["price"].map(european), weight=t["weight"].map(european)),
+        {"price": "numbers", "weight": "numbers"},
+        {"price": "(decimal comma, thousands separated by point)"},
+        {"sep": ";"},
+    ),
+    Messy(
+        "dates",
+        lambda t: t.assign(
+            ordered=[f"{1 + i % 28:02d}.{1 + i % 12:02d}.2024" for i in range(N)],
+            shipped=[f"2024-{1 + i % 12:02d}-{1 + i % 28:02d} 12:00" for i in range(N)],
+            booked=[20240101 + 100 * (i % 12) + i % 28 for i in range(N)],
+        ),
+        {"ordered": "dropped", "shipped": "dropped", "booked": "dropped"},
+        {"ordered": "dates or times; ordered=levels uses it", "booked": "dates written as numbers, YYYYMMDD"},
+    ),
+    Messy(
+        "identifiers and names",
+        lambda t: t.assign(
+            **{"row": range(1, N + 1), "customer_no": [4711 + 37 * i % 10007 for i in range(N)]},
+            phone=[300_000_001 + 7919 * i for i in range(N)],
+            name=[f"Mrs {chr(65 + i % 26)}. {i * 7 % 997}son" for i in range(N)],
+        ),
+        dict.fromkeys(["row", "customer_no", "phone", "name"], "dropped"),
+        {"customer_no": "an identifier by its name", "name": "names the row: every value differs; name=levels uses it"},
+    ),
+    Messy(
+        "constants",
+        lambda t: t.assign(year=2024, currency="EUR", nothing=None),
+        {"year": "dropped", "currency": "dropped", "nothing": "dropped"},
+        {"year": "the same value in every row", "nothing": "no value in any row"},
+    ),
+    Messy(
+        "text of one level beside missing cells",
+        lambda t: t.assign(checked=np.where(t.index % 3 == 0, "yes", None)),
+        {"checked": "dropped"},
+        {"checked": "the same value in every row"},
+    ),
+    Messy(
+        "Excel's #N/A",
+        with_gaps,
+        {"price": "numbers", "colour": "levels"},
+        {"price": "numbers"},
+    ),
+    Messy(
+        "percent and currency signs",
+        lambda t: t.assign(
+            share=t["share"].map("{:.1f} %".format), price=t["price"].map("€{:,.2f}".format), zip=80000 + t.index % 9
+        ),
+        {"share": "numbers", "price": "numbers", "zip": "numbers"},
+        {"share": "(percent sign)", "price": "(thousands separated by comma, currency €)", "zip": "a postal code?"},
+        lost=(),
+    ),
+    Messy(
+        "a word among the numbers",
+        lambda t: t.assign(weight=t["weight"].map("{:.2f}".format).where(t.index % 20 != 3, "unknown")),
+        {"weight": "numbers"},
+        {"weight": "10 cells are no numbers ('unknown') and are read as missing; weight=levels keeps them"},
+    ),
+]
+
+
+def accuracy(data: Dataset) -> float:
+    estimator, X = choose_model(data.X, "auto", data.contract)
+    return float(estimator.fit(X, data.y).loo(X, data.y).accuracy)
+
+
+@pytest.fixture(scope="module")
+def by_hand() -> float:
+    """Leave-one-out accuracy of the clean table, every column with its true type."""
+    table = clean()
+    X, y = table.drop(columns="kind"), table["kind"].to_numpy()
+    return float(MixedNB().fit(X, y).loo(X, y).accuracy)
+
+
+@pytest.mark.parametrize("messy", MESSY, ids=lambda messy: messy.name)
+def test_a_messy_table(messy: Messy, by_hand: float, tmp_path: Path) -> None:
+    path, table = tmp_path / "orders.csv", clean()
+    messy.make(table).to_csv(path, index=False, **messy.write)
+    data = read_table(path, "kind", **messy.read)
+    assert data.contract is not None
+    for name, role in messy.roles.items():
+        assert data.contract[name].role == role, str(data.contract)
+        assert (name in data.X) == (role != "dropped")
+    shown = str(data.contract)
+    for name, part in messy.said.items():
+        line = next(line for line in shown.splitlines() if line[2:].startswith(f"{name} "))
+        assert part in line
+    for name in ("price", "weight", "share"):  # the numbers of the clean table, and no others
+        read = data.X[name].to_numpy(float)
+        known = ~np.isnan(read)
+        assert known.mean() > 0.85
+        np.testing.assert_allclose(read[known], table[name][known], rtol=1e-12)
+    gaps = 2.5 / N * (~data.X.notna().all(axis=1)).sum() ** 0.5  # what a fifth of the rows with a gap may cost
+    assert accuracy(data) >= by_hand - (gaps if "N/A" in messy.name or "word" in messy.name else 1e-9)
+
+
+def test_an_extra_column_of_noise_is_the_price_of_nothing(by_hand: float) -> None:
+    assert by_hand > 0.75
+
+
+def test_a_target_of_52_levels(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "orders.csv"
+    table = clean().assign(week=[f"week {i % 52:02d}" for i in range(N)])
+    table.to_csv(path, index=False)
+    assert cli.main(["describe", str(path), "--target", "week"]) == 0
+    out = capsys.readouterr().out
+    assert "! target 'week' has 52 classes: did you mean 'colour' or 'urgent' or 'kind'?" in out
+    assert cli.main(["fit", str(path), "--target", "week", "-o", str(tmp_path / "m")]) == 0  # it is said, not refused
+    assert "has 52 classes" in capsys.readouterr().out
+    with pytest.raises(TableError, match=r"holds measurements such as .*did you mean 'colour' or 'urgent' or 'kind'\?"):
+        read_table(path, "weight")
+
+
+def test_numbers_that_can_be_read_in_two_ways_stop_the_run(tmp_path: Path, capsys: Any) -> None:
+    path, model = tmp_path / "orders.csv", str(tmp_path / "m")
+    table = clean()[["urgent", "colour", "kind"]].assign(price=[f"{15 + i}.018" for i in range(N)])
+    table.to_csv(path, index=False, sep=";")
+    arguments = ["fit", str(path), "--target", "kind", "-o", model]
+    assert cli.main(arguments) == 2
+    err = capsys.readouterr().err
+    assert "column 'price': '15.018' may be 15018 or 15.018" in err
+    assert "--decimal . or --thousands ." in err
+    assert "Traceback" not in err
+    for flags, first in ((["--decimal", "."], 15.018), (["--thousands", "."], 15018.0), (["--decimal", ","], 15018.0)):
+        assert cli.main([*arguments, *flags, "--drop", "colour"]) == 0
+        given = {flags[0].removeprefix("--"): flags[1]}
+        assert read_table(path, "kind", **given).X["price"][0] == first
+    assert cli.main([*arguments, "--drop", "price"]) == 0
+    capsys.readouterr()
+    clear = table.assign(price=table["price"].where(table.index != 150, "0.5"))  # one cell settles all
+    clear.to_csv(path, index=False, sep=";")
+    assert read_table(path, "kind").X["price"][0] == 15.018
+    other = table.assign(weight=[f"{i},25" for i in range(N)])  # so does a decimal comma beside it
+    other.to_csv(path, index=False, sep=";")
+    assert read_table(path, "kind").X["price"][0] == 15018
+    late = table.assign(price=[*map(str, range(N))])
+    long = pd.concat([late] * 6 + [table])  # the first thousand rows have no point
+    long.to_csv(path, index=False, sep=";")
+    with pytest.raises(TableError, match=r"'15\.018' may be"):
+        read_table(path, "kind")
+
+
+def test_what_is_asked_for_is_used(tmp_path: Path) -> None:
+    path = tmp_path / "orders.csv"
+    days = [f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(N)]
+    clean().assign(id=range(N), day=days, visits=np.arange(N) % 7).to_csv(path, index=False)
+    wanted = {"id": "numbers", "day": "numbers", "visits": "counts", "urgent": "levels"}
+    data = read_table(path, "kind", columns=wanted, drop=["price"])
+    assert data.contract is not None
+    assert {name: data.contract[name].role for name in wanted} == wanted
+    assert data.contract["price"].role == "dropped"
+    assert data.X["day"][0] == 19723  # days since 1970
+    parts = choose_model(data.X, "auto", data.contract)[0].fit(data.X, data.y).parts_
+    found = {name: list(data.X.columns[columns]) for name, _, columns in parts}
+    assert found == {"numbers": ["weight", "share", "id", "day"], "counts": ["visits"], "levels": ["colour", "urgent"]}
+
+
+def test_an_encoding_and_a_separator_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "orders.csv"
+    table = clean().assign(colour=clean()["colour"].replace("red", "größer~"))
+    table.to_csv(path, index=False, sep="~", encoding="cp1252")
+    with pytest.raises(TableError, match=r"is not text in UTF-8 \(byte \d+ is in no character\).*--encoding"):
+        read_table(path, "kind")
+    data = read_table(path, "kind", encoding="cp1252", sep="~")
+    assert set(data.X["colour"]) == {"größer~", "blue", "green"}
+    table.to_csv(path, index=False, sep="\t", encoding="utf-16")
+    assert set(read_table(path, "kind").X["colour"]) == {"größer~", "blue", "green"}

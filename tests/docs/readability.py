@@ -1,0 +1,86 @@
+"""How hard the prose is to read, page by page.
+
+    python -m tests.docs.readability [PAGE …]
+
+It prints the words in a sentence (median and most), Flesch's reading ease and the longest sentences. Code, tables,
+formulas and link targets are left out. pyphen's hyphenation finds the syllables and misses some. A package that counts
+them with a dictionary would download it.
+
+Flesch (1948), A new readability yardstick, Journal of Applied Psychology 32.
+"""
+
+import re
+import statistics
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pyphen
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+_HYPHENS = pyphen.Pyphen(lang="en_US", left=1, right=1)
+_FENCE = re.compile(r"^ *(`{3,}|:{3,}).*?^ *\1 *$|<!--.*?-->|\$\$.*?\$\$", re.MULTILINE | re.DOTALL)
+_END = re.compile(r"(?<=[.?!])[\"”')*]*\s+(?=[\"“(*`A-ZΑ-Ω0-9])")
+_SHORTENED = re.compile(r"\b(e\.g|i\.e|et al|cf|vs|Fig|Eq|Sec|pp?|ed|No|Dr|St|approx)\. ")
+
+
+class Prose(NamedTuple):
+    """What is measured of a page."""
+
+    sentences: list[str]
+
+    @property
+    def lengths(self) -> list[int]:
+        """Words of each sentence."""
+        return [len(sentence.split()) for sentence in self.sentences]
+
+    @property
+    def ease(self) -> float:
+        """Flesch's reading ease: 60 to 70 is plain English, 30 to 50 is hard."""
+        words = [word for sentence in self.sentences for word in re.findall(r"[A-Za-z]+(?:['’][a-z]+)?", sentence)]
+        syllables = sum(_HYPHENS.inserted(word).count("-") + 1 for word in words)
+        return 206.835 - 1.015 * len(words) / len(self.sentences) - 84.6 * syllables / len(words)
+
+
+def paragraphs(text: str) -> Iterator[str]:
+    """The prose of a Markdown page: paragraphs and the items of its lists."""
+    for block in re.split(r"\n\s*\n|\n(?= *(?:[-*]|\d+\.) )", _FENCE.sub("\n\n", text)):
+        lines = [line for line in block.splitlines() if not re.match(r"\s*(\||#|>>>|\.\.\.|!\[|\[\w+\]:)", line)]
+        prose = " ".join(" ".join(lines).split())
+        prose = re.sub(r"^(?:[-*]|\d+\.) ", "", prose)
+        prose = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", prose)
+        prose = re.sub(r"`[^`]*`|\$[^$]*\$", "X", re.sub(r"</?\w[^>]*>", " ", prose))
+        if prose:
+            yield prose.replace("**", "").replace("*", "")
+
+
+def prose(path: Path) -> Prose:
+    """The sentences of a page; what has no verb's worth of words, such as a caption of two, is left out."""
+    found = []
+    for paragraph in paragraphs(path.read_text("utf-8")):
+        whole = _SHORTENED.sub(lambda match: match[0].replace(". ", ".\0"), paragraph)
+        found += [sentence.replace("\0", " ") for sentence in _END.split(whole)]
+    return Prose([sentence for sentence in found if len(sentence.split()) > 3])
+
+
+def main(names: list[str]) -> None:
+    """Print the table and the longest sentences."""
+    pages = [Path(name).resolve() for name in names] or PAGES
+    every: list[tuple[int, str, str]] = []
+    print(f"{'page':38} {'sentences':>9} {'median':>7} {'longest':>8} {'ease':>6}")
+    for path in pages:
+        if not (found := prose(path)).sentences:
+            continue
+        name, lengths = str(path.relative_to(ROOT)), found.lengths
+        print(f"{name:38} {len(lengths):9} {statistics.median(lengths):7.0f} {max(lengths):8} {found.ease:6.0f}")
+        every += [(length, name, sentence) for length, sentence in zip(lengths, found.sentences, strict=True)]
+    print(f"{'all':38} {len(every):9} {statistics.median(length for length, *_ in every):7.0f} {max(every)[0]:8}")
+    print("\nlongest sentences")
+    for length, name, sentence in sorted(every, reverse=True)[:15]:
+        print(f"{length:3} {name}: {sentence}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

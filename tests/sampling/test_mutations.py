@@ -1,0 +1,55 @@
+"""No sabotage survives the check: the table of `tests/benchmarks/mutations.py`, all of it with `-m slow`."""
+
+import numpy as np
+import pytest
+
+from bayesnb.families import DirichletClasses, NormalInverseGamma
+from bayesnb.sampling import closed_estimates, drawn_rows
+from tests.benchmarks.mutations import DRAWN, Mutation, _is_idle, mutations, problem, rows_that_find
+from tests.laws import FAMILIES, Family
+
+BY_NAME = {family.name: family for family in FAMILIES}
+NAMED = [one for one in mutations(NormalInverseGamma, BY_NAME["gaussian"]) if "1e-6" not in one.name]
+
+
+@pytest.mark.parametrize("mutation", NAMED, ids=lambda one: one.name)
+def test_the_errors_of_the_issue_are_found(mutation: Mutation) -> None:
+    assert rows_that_find(mutation, problem(BY_NAME["gaussian"]))
+
+
+@pytest.mark.parametrize("method", ["log_likelihood", "log_third_cumulant", "mle", "marginals"])
+def test_one_part_in_a_million_is_found(method: str) -> None:
+    this = problem(BY_NAME["poisson"])
+    found = [one for one in mutations(type(this.prior.blocks["x"]), BY_NAME["poisson"]) if one.method == method]
+    assert found and all(rows_that_find(one, this) for one in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_no_mutation_of_a_family_survives(family: Family) -> None:
+    this = problem(family)
+    assert not rows_that_find(None, this)  # and without one all rows pass
+    found = [one for one in mutations(type(this.prior.blocks["x"]), family) if not _is_idle(one, this)]
+    assert len(found) > 15
+    assert [one.name for one in found if not rows_that_find(one, this)] == []
+
+
+@pytest.mark.slow
+def test_no_mutation_of_the_class_probabilities_survives() -> None:
+    this = problem(BY_NAME["bernoulli"])
+    assert [one.name for one in mutations(DirichletClasses) if not rows_that_find(one, this)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gaussian", "geometric", "exponential"])
+def test_a_spread_one_per_cent_too_narrow_is_found_with_probability_999_in_1000(name: str) -> None:
+    """The statistic is normal with standard deviation 1 about its mean, which lies 3.1 beyond the limit at least."""
+    this = problem(BY_NAME[name])
+    block = this.posterior.blocks["x"]
+    sites = closed_estimates.abstract_sites(block)
+    for mutation in (one for one in mutations(type(block), BY_NAME[name]) if one.method in DRAWN and ".99" in one.name):
+        test = drawn_rows.parameters if mutation.method == "sample" else drawn_rows.new_rows
+        with mutation.applied():
+            found = [test(block, sites, np.random.default_rng(seed)) for seed in range(4)]
+        limit = drawn_rows.limit_of(sum(one.z.size for one in found[0]), 0.002)
+        assert np.mean([max(one.largest for one in some) for some in found]) > limit + 3.1, mutation.name

@@ -1,0 +1,38 @@
+"""Every public name has an example, and the examples of all docstrings run."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bayesnb
+from bayesnb import plots
+
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+PUBLIC = {name: value for name in bayesnb.__all__ if not inspect.ismodule(value := getattr(bayesnb, name))}
+PUBLIC |= {
+    f"plots.{name}": getattr(plots, name) for name in sorted(vars(plots)) if inspect.isfunction(getattr(plots, name))
+}
+MODULES = [name for _, name, _ in pkgutil.walk_packages(bayesnb.__path__, "bayesnb.") if not name.endswith("__main__")]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_name_has_an_example(name: str) -> None:
+    said = inspect.getdoc(PUBLIC[name]) or ""
+    assert ">>>" in said or said.startswith("Deprecated")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    module: Any = importlib.import_module(name)
+    report: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=OPTIONS)
+    for example in doctest.DocTestFinder(exclude_empty=True).find(module):
+        runner.run(example, out=report.append)
+    assert runner.failures == 0, "".join(report)
