@@ -188,7 +188,7 @@ class AbstractFitted(JointClassifier):
             r = self._weights(X, index, sample_weight)
             if max(abs(X.data).max(initial=0), r.data.max()) <= MOST_WEIGHT**0.5:  # no sum of such cells overflows
                 return self._later(self._rows(X.copy())[BLOCK], r)
-        if not first and sample_weight is None and self._learn_few(X, index):
+        if not first and decay == 1 and sample_weight is None and self._learn_few(X, index):
             return self
         stats = self._gather(X, index, sample_weight)
         return self._set_statistics(stats if first else self._decayed(decay) + stats)
