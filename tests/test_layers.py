@@ -30,6 +30,7 @@ FLOORS = [
     {"base"},
     {"beta", "independent"},
     {"families"},
+    {"class_statistics"},
     {"naive_bayes"},
     {"one_dependence", "weighted"},
     {"sampling"},

@@ -65,7 +65,9 @@ def test_the_evidence_is_the_integral_over_the_hyperparameter(name: str, nb: Any
 
 
 @pytest.mark.parametrize(
-    "nb", mostly_slow([nb for _, nb, _ in CASES], lambda nb: isinstance(nb, BernoulliNB | CategoricalNB)), ids=repr
+    "nb",
+    mostly_slow([nb for _, nb, _ in CASES], lambda nb: isinstance(nb, BernoulliNB | CategoricalNB)),
+    ids=lambda nb: type(nb).__name__,
 )
 def test_each_row_is_left_out_of_the_weights_too(nb: Any) -> None:
     nb = clone(nb).fit(X, Y)
