@@ -17,6 +17,7 @@ _LATEX = (  # what docutils does not read, or reads in another way
     (r"\\dots\b", r"\\ldots"),
     (r"(frac)(\d)(\d)", r"\1{\2}{\3}"),
     (r"(\\(?:hat|bar|tilde) ?(?:\\?[A-Za-z]+|{[^{}]*}))_", r"\1{}_"),  # an index goes beside a hat, not below it
+    (r"\\(log|exp|det)\b\s*+(?!\\?[,;()\[\]{}^_]|\\left)", r"\\\1\\, "),  # a space between log and what it is taken of
 )
 
 
@@ -66,8 +67,10 @@ def mathml(latex: str, as_block: bool = False) -> str:
 
 def formula(translator: Any, node: nodes.math | nodes.math_block) -> None:
     """A formula of a page."""
+    block = isinstance(node, nodes.math_block)
     try:
-        translator.body.append(mathml(node.astext(), isinstance(node, nodes.math_block)))
+        said = mathml(node.astext(), block)
+        translator.body.append(f'<div class="display">{said}</div>' if block else said)
     except (MathError, IndexError) as error:
         getLogger(__name__).warning("no MathML for %r: %s", node.astext(), error, location=node)
     raise nodes.SkipNode
