@@ -18,13 +18,13 @@ MODULES = "base", "beta", "naive_bayes", "one_dependence", "statistics"
 THEORY = [*(f"bayesnb/{name}.py" for name in MODULES), "bayesnb/families/*.py"]
 COPIED = {"notebooks/*.ipynb": "notebooks", "CHANGELOG.md": "project", "CONTRIBUTING.md": "project"}
 PLACES = {"README.md": "/index.md", "notebooks": "/notebooks.md", "bayesnb/families": "/theory/index.md"}
-GLANCE = {  # what the head of a family's page shows, and the method whose docstring says it
-    "Update": "update",
-    "Evidence": "log_marginal",
-    "Predictive": "log_predictive",
-    "Mean": "mean",
-    "Mode": "mode",
-    "Maximum likelihood": "mle",
+GLANCE = {  # what the head of a family's page shows, and the methods one of which has the docstring that says it
+    "Update": ("update", "updated"),
+    "Evidence": ("log_marginal",),
+    "Predictive": ("log_predictive", "cell_predictive"),
+    "Mean": ("mean",),
+    "Mode": ("mode",),
+    "Maximum likelihood": ("mle",),
 }
 _PLOT = re.compile(r"plots\.(\w+)\(")
 _TAKEN = re.compile(r"^```\{(result|model)\} (\w+)\.?(\w*)\n```$", re.MULTILINE)
@@ -65,10 +65,10 @@ def lecture(text: str, stem: str) -> str:
         family = getattr(module, name)
         if kind == "result":
             said = to_rst(cleandoc(getattr(family, method).__doc__).split("\n\n")[0])
-            title = {method: name for name, method in GLANCE.items()}[method]
+            title = next(name for name, known in GLANCE.items() if method in known)
             rst = f".. container:: result\n\n   **{title}.** {said}"
         else:
-            drawn = next(block for block in cleandoc(module.__doc__).split("\n\n") if block.startswith("    "))
+            drawn = cleandoc(module.__doc__).split("\n\n")[1]
             (node,) = ast.parse(source := dedent(getsource(family.model))).body
             rst = _columns(to_rst(drawn), _code(_source(node, source)), "glance")
         return f"````{{eval-rst}}\n{rst}\n````"
@@ -101,9 +101,9 @@ def _class(node: ast.ClassDef, source: str) -> str:
     parts = [_heading(node.name, "-"), to_rst(ast.get_docstring(node) or "")]
     if "model" in methods and not any("abstract" in ast.unparse(mark) for mark in methods["model"].decorator_list):
         said = [
-            f":{name}: " + indent(to_rst(_docstring(methods[method]).split("\n\n")[0]), "   ").strip()
-            for name, method in GLANCE.items()
-            if method in methods
+            f":{name}: " + indent(to_rst(_docstring(methods[own[0]]).split("\n\n")[0]), "   ").strip()
+            for name, known in GLANCE.items()
+            if (own := [method for method in known if method in methods])
         ]
         parts.append(_columns("\n".join(said), _code(_source(methods["model"], source)), "glance"))
     first = min(part.lineno for part in (node, *node.decorator_list))

@@ -105,8 +105,8 @@ def examples() -> dict[str, Example]:
         "gaussian": Example(NIG(*one(5, 1, 2, 2)), LENGTHS, "mu", "μ, mean", (2, 10), REAL, "next value"),
         "pooled_gaussian": Example(
             families.PooledNormalInverseGamma(*(np.full((2, 1), v) for v in (5.0, 1.0)), *(np.full(1, 2.0),) * 2),
-            column(5, 7, 1, 3), "variance", "σ², the variance in both classes", (0, 6), np.linspace(-1, 11, 161)[:, None],
-            "next value of the first class", part=(0,), y=(0, 0, 1, 1),
+            column(5, 7, 1, 3), "variance", "σ², the variance in both classes", (0, 6),
+            np.linspace(-1, 11, 161)[:, None], "next value of the first class", part=(0,), y=(0, 0, 1, 1),
         ),
         "known_gaussian": Example(
             families.KnownVarianceNormal(*one(5, 1, 1, 0)), LENGTHS, "mu", "μ, mean", (2, 10), REAL, "next value"
@@ -116,8 +116,8 @@ def examples() -> dict[str, Example]:
             positive, "next amount",
         ),
         "kernel_density": Example(
-            families.KernelDensity(np.zeros((1, 1)), Sample(none, none), *one(-1.6, 1.6)), column(1, 1.4, 2, 5, 5.5, 6.2),
-            "bandwidth", "h, bandwidth", (0, 4), np.linspace(-2, 9, 161)[:, None], "next value",
+            families.KernelDensity(np.zeros((1, 1)), Sample(none, none), *one(-1.6, 1.6)),
+            column(1, 1.4, 2, 5, 5.5, 6.2), "bandwidth", "h, bandwidth", (0, 4), np.linspace(-2, 9, 161)[:, None], "next value",
         ),
         "full_gaussian": Example(
             families.NormalInverseWishart(np.array([[0.0, 0]]), np.ones(1), np.full(1, 4.0), np.eye(2)[None]), PAIRS,
