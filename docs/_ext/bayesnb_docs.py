@@ -15,6 +15,7 @@ from sphinx.util.logging import getLogger
 
 _LATEX = (  # what docutils does not read, or reads in another way
     (r"\\dots\b", r"\\ldots"),
+    (r"\\vert\b *", "|"),
     (r"(frac)(\d)(\d)", r"\1{\2}{\3}"),
     (r"(\\(?:hat|bar|tilde) ?(?:\\?[A-Za-z]+|{[^{}]*}))_", r"\1{}_"),  # an index goes beside a hat, not below it
     (r"\\(log|exp|det)\b\s*+(?!\\?[,;()\[\]{}^_]|\\left)", r"\\\1\\, "),  # a space between log and what it is taken of
@@ -62,7 +63,8 @@ def mathml(latex: str, as_block: bool = False) -> str:
     """LaTeX as MathML, which browsers show by themselves: no script is fetched."""
     for pattern, replacement in _LATEX:
         latex = re.sub(pattern, replacement, latex)
-    return tex2mathml(latex, as_block=as_block)
+    bar = '<mo stretchy="false">|</mo>'  # of a determinant: neither an operator nor as tall as what stands beside it
+    return tex2mathml(latex, as_block=as_block).replace(bar, bar.replace(">|", ' lspace="0" rspace="0">|'))
 
 
 def formula(translator: Any, node: nodes.math | nodes.math_block) -> None:

@@ -94,7 +94,8 @@ def examples() -> dict[str, Example]:
             "next waiting time", mode=lambda p: float(((p.a - 1) / p.b).item()),
         ),
         "geometric": Example(
-            families.BetaGeometric(*one(1, 1)), column(0, 2, 1, 5), "theta", "θ, probability of success", (0, 1), COUNTS,
+            families.BetaGeometric(*one(1, 1)), column(0, 2, 1, 5), "theta", "θ, probability of success", (0, 1),
+            COUNTS,
             "next number of failures", mode=lambda p: float(((p.a - 1) / (p.a + p.b - 2)).item()),
         ),
         "negative_binomial": Example(
@@ -117,7 +118,8 @@ def examples() -> dict[str, Example]:
         ),
         "kernel_density": Example(
             families.KernelDensity(np.zeros((1, 1)), Sample(none, none), *one(-1.6, 1.6)),
-            column(1, 1.4, 2, 5, 5.5, 6.2), "bandwidth", "h, bandwidth", (0, 4), np.linspace(-2, 9, 161)[:, None], "next value",
+            column(1, 1.4, 2, 5, 5.5, 6.2), "bandwidth", "h, bandwidth", (0, 4), np.linspace(-2, 9, 161)[:, None],
+            "next value",
         ),
         "full_gaussian": Example(
             families.NormalInverseWishart(np.array([[0.0, 0]]), np.ones(1), np.full(1, 4.0), np.eye(2)[None]), PAIRS,
