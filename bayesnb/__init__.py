@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .analysis.decisions import moved_prior as moved_prior
     from .analysis.decisions import with_class_prior as with_class_prior
     from .analysis.half_labelled import HalfLabelledClassifier as HalfLabelledClassifier
+    from .analysis.importance import importance as importance
     from .analysis.prior_fitting import PriorDraws as PriorDraws
     from .analysis.prior_fitting import PriorFit as PriorFit
     from .analysis.prior_fitting import fit_prior as fit_prior
@@ -58,9 +59,12 @@ if TYPE_CHECKING:
     from .estimators import PoissonNB as PoissonNB
     from .naive_bayes import NaiveBayes as NaiveBayes
     from .persistence import load as load
+    from .reporting.report import Report as Report
+    from .reporting.report import report as report
     from .sampling.intervals import Uncertainty as Uncertainty
     from .sampling.loo import LooResult as LooResult
     from .sampling.report import CheckReport as CheckReport
+    from .sampling.summary import Summary as Summary
     from .sampling.to_arviz import as_arviz as as_arviz
     from .streaming import fit_batches as fit_batches
     from .streaming import predict_batches as predict_batches
@@ -98,9 +102,11 @@ _HOME = {
     "PoissonNB": "estimators",
     "PriorDraws": "analysis.prior_fitting",
     "PriorFit": "analysis.prior_fitting",
+    "Report": "reporting.report",
     "SPSSNaiveBayes": "analysis.spss",
     "SPSSReport": "analysis.spss",
     "SelectionReport": "analysis.selection",
+    "Summary": "sampling.summary",
     "Uncertainty": "sampling.intervals",
     "as_arviz": "sampling.to_arviz",
     "average_over_features": "analysis.averaging",
@@ -117,12 +123,14 @@ _HOME = {
     "families": "families",
     "fit_batches": "streaming",
     "fit_prior": "analysis.prior_fitting",
+    "importance": "analysis.importance",
     "load": "persistence",
     "most_informative": "analysis.active",
     "moved_prior": "analysis.decisions",
     "plots": "plots",
     "predict_batches": "streaming",
     "rank_features": "analysis.ranking",
+    "report": "reporting.report",
     "select_features": "analysis.selection",
     "with_class_prior": "analysis.decisions",
 }

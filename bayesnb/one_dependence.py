@@ -34,6 +34,7 @@ from scipy import sparse
 
 from .base import as_jax
 from .core.arrays import Array, Float, Int, Sparse
+from .core.orders import shapley_of_cells
 from .core.pytrees import pytree
 from .core.random import categorical, log_dirichlet, log_gamma
 from .core.special import log_floor, log_normalize, log_rising
@@ -253,6 +254,31 @@ class OneDependence(PairTable):
         found = np.broadcast_to(alone, (len(there), len(self.alpha))).copy()
         found[some] = _log_sum(log_v[some, :, None] + of_parents[some]) - _log_sum(log_v[some])[:, None]
         return found
+
+    # --- what each feature adds -------------------------------------------------------------------------------------
+
+    def merged(self, columns: Int[np.ndarray, " k"]) -> None:
+        """None: no two features of the table can be put together."""
+
+    def log_contributions(
+        self, x: Float[np.ndarray, "n d"], columns: Int[np.ndarray, " k"], theta: Any = None
+    ) -> Float[np.ndarray, "*s n k c"]:
+        """Shapley values of log p(x_S, y = c) over sets S of features: cells that are not in S are missing ones."""
+
+        def table(rows: np.ndarray) -> np.ndarray:
+            if theta is None:
+                return self.log_joint({BLOCK: rows})
+            at, keys = self.places(rows), theta["key"]
+            found = np.array([self._draw(at, key) for key in keys.ravel().tolist()])
+            return found.reshape(*keys.shape, *found.shape[1:])
+
+        return shapley_of_cells(table, x)[..., columns, :]
+
+    def sample_tables(self, rng: np.random.Generator, j: int, n: int) -> Float[np.ndarray, "s c kj"]:
+        """Draws of log p(y, x_j) of the pairs of class and level of a feature, its model as the parent."""
+        own = self.levels(j)
+        pairs = diagonal(self.alpha[:, own, own])
+        return log_dirichlet(rng, pairs.reshape(-1), (n,)).reshape(n, *pairs.shape)
 
     # --- draws ------------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
 from ..core.random import generator
+from .importance import importance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,9 +31,9 @@ def rank_features(
 
     Parameters
     ----------
-    estimator : fitted, of a variant with a linear form: Bernoulli, categorical, multinomial, complement, Poisson,
-        geometric, exponential, pooled or shared variance. The weight is that of its `estimate`; for "predictive", which
-        plugs nothing in, the median of the draws
+    estimator : fitted. Variants with a linear form have weights: Bernoulli, categorical, multinomial, complement,
+        Poisson, geometric, exponential, pooled or shared variance. The weight is that of its `estimate`; for
+        "predictive", which plugs nothing in, the median of the draws. All others are ranked by `importance`
     level : of the interval, the central one of the draws
     n_draws : exact draws of the parameters behind the interval
     seed : of NumPy's generator
@@ -41,12 +42,11 @@ def rank_features(
     Returns
     -------
     pandas.DataFrame
-        columns feature, class_ (with more than two classes), weight, low, high: log odds (nats) a unit of the feature
+        columns feature, class_ (with more than two classes), weight, low, high: log odds (nats) a unit of the feature;
+        without a linear form the columns of `importance`: feature, information, low, high
 
     Raises
     ------
-    AttributeError
-        if the variant has no linear form
     ValueError
         if `level` does not lie between 0 and 1, or the number of names differs from that of the features
 
@@ -67,8 +67,12 @@ def rank_features(
     estimator = copy(estimator)  # one state, whatever another thread fits meanwhile
     if not 0 < level < 1:
         raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1")
-    names = _names(estimator, feature_names)
-    theta = estimator._theta()
+    try:
+        names = _names(estimator, feature_names)
+        theta = estimator._theta()
+        estimator._linear_form_at(theta or estimator.posterior_.mean())
+    except AttributeError:  # no linear form
+        return importance(estimator, level, n_draws=n_draws, seed=seed, feature_names=feature_names)
     weights = _contrasts(estimator, theta or estimator.posterior_.mean())
     draws = np.empty((n_draws, *weights.shape), np.float32 if weights.size * n_draws > 1 << 24 else float)
     rng = generator(seed)

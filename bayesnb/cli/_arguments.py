@@ -152,6 +152,17 @@ def make_parser() -> argparse.ArgumentParser:
     )
     fit.add_argument("-o", "--output", required=True, metavar="MODEL", help="the file to save to")
 
+    report = command(
+        "report",
+        _commands.report,
+        "a page about a model and its rows, to look at",
+        "Fit a model to all rows and write one page of HTML: columns, classes, exact leave-one-out, calibration, "
+        "importance, rows explained, priors, other models. It needs no network.",
+    )
+    data(report)
+    model(report)
+    report.add_argument("-o", "--output", required=True, metavar="PAGE", help="the HTML file to write")
+
     predict = command(
         "predict",
         _commands.predict,

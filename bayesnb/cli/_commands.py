@@ -9,7 +9,7 @@ import numpy as np
 
 from ..datasets import TableError
 from ._output import announce, echo, is_standard_output, print_outcome, shorten
-from ._tables import MIXED, MODELS, choose_model, describe_table, load_large, load_table, new_rows, stem
+from ._tables import MIXED, MODELS, choose_model, describe_table, load_large, load_table, new_rows, python_of, stem
 
 _CLASSES = 12  # of which `fit` prints the rows
 _KERNEL_ROWS = 20_000  # beyond, `compare` tries kernel densities only if asked: their time grows with its square
@@ -167,6 +167,32 @@ def fit(options: argparse.Namespace) -> int:
     text = f"{model}, rows a class: {', '.join(counted[:_CLASSES])}{more}"
     fields = {"model": model, "rows": rows, "file": options.output}
     print_outcome(options, data, notes, f"{text}\nsaved as {options.output}", lambda: fields, report)
+    return 0
+
+
+def report(options: argparse.Namespace) -> int:
+    """One page about a model and its rows."""
+    from ..core.files import check_target
+    from ..reporting.report import report as make_report
+
+    check_target(options.output)
+    data = load_table(options)
+    estimator, X = choose_model(data.X, options.model, data.contract)
+    announce(options, data, X, data.notes)
+    name, model = type(estimator).__name__, " ".join(repr(estimator).split())
+    code = (
+        f"import bayesnb\nfrom bayesnb import {name}\n\ndata = {python_of(options)}\n"
+        f"X, y = data.X, data.y\nnb = {model}.fit(X, y)\n"
+        "print(nb.loo(X, y))\nprint(bayesnb.importance(nb))\nprint(nb.explain(X[:1]))\n"
+        'bayesnb.report(nb, X, y).save("report.html")'
+    )
+    made = make_report(
+        estimator, X, data.y, title=f"{stem(options.data)}: {data.target}", contract=data.contract, code=code
+    )
+    made.save(options.output)
+    figures = f"leave-one-out accuracy {made.accuracy:.4f}, log loss {made.log_loss:.4f}"
+    fields = {"accuracy": made.accuracy, "log_loss": made.log_loss, "warnings": made.warnings, "file": options.output}
+    print_outcome(options, data, data.notes, f"{figures}\nsaved as {options.output}", lambda: fields)
     return 0
 
 

@@ -76,6 +76,15 @@ def load_table(options: argparse.Namespace) -> Dataset:
     return replace(data, X=contract.apply(data.X), contract=contract, notes=notes)
 
 
+def python_of(options: argparse.Namespace) -> str:
+    """The Python that reads the table of a command."""
+    given = {**wishes_of(options), **{key: getattr(options, key) for key in _OF_FILES}}
+    if options.data in NAMES:
+        return f"bayesnb.datasets.load({options.data!r})"
+    settings = "".join(f", {name}={value!r}" for name, value in given.items() if value)
+    return f"bayesnb.datasets.read_table({options.data!r}, {options.target!r}{settings})"
+
+
 def load_large(options: argparse.Namespace) -> LargeTable | None:
     """A file that is fitted in batches; None for all others."""
     if options.data in NAMES or options.target is None or not is_large(Path(options.data)):

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, Float, Value
+from .arrays import Array, Float, Int, Value
 from .random import Key, log_gamma, normal, split
-from .special import gammaln, log1p_square, log_rising, namespace
+from .special import LOG_2PI, gammaln, log1p_square, log_rising, namespace
 
 LOG_PI = float(np.log(np.pi))
 
@@ -89,6 +89,33 @@ def log_multivariate_t(
     return top - 0.5 * (df + d) * log1p_square(distances(x, loc, factor))
 
 
+def log_prefixes(
+    x: Float[np.ndarray, "n d"],
+    order: Int[np.ndarray, " d"],
+    loc: Float[np.ndarray, "*s c d"],
+    scale: Float[np.ndarray, "*s #c d d"],
+    df: Float[np.ndarray, " c"] | None = None,
+) -> Float[np.ndarray, "*s n d c"]:
+    """log density of the first k features in an order, k = 1 … d: Normal(m_c, S_c), or t(f; m_c, S_c/f) with f given.
+
+    The Cholesky factor of the first k features is a corner of the factor of all, so one factor and one solution of
+    L z = x − m serve all k; a marginal of the t has its degrees of freedom.
+    """
+    d = len(order)
+    factor = np.linalg.cholesky(scale[..., order, :][..., order])
+    delta = np.moveaxis(x[:, order] - loc[..., None, order], -2, -1)  # (…, c, d, n)
+    z = np.linalg.solve(np.broadcast_to(factor, (*delta.shape[:-2], d, d)), delta)
+    square = np.cumsum(z * z, -2)
+    det = np.cumsum(np.log(np.diagonal(factor, axis1=-2, axis2=-1)), -1)[..., None]
+    k = np.arange(1, d + 1)[:, None]
+    if df is None:
+        table = -0.5 * (k * LOG_2PI + square) - det
+    else:
+        f = df[:, None, None]
+        table = log_rising(0.5 * f, 0.5 * k) - 0.5 * k * LOG_PI - det - 0.5 * (f + k) * np.log1p(square)
+    return np.moveaxis(table, (-1, -2, -3), (-3, -2, -1))
+
+
 def inverse_wishart_factors(
     key: Key, nu: Float[Value, "*c"], scale: Float[Array, "*c d d"], shape: tuple[int, ...] = ()
 ) -> Float[Array, "*s d d"]:
@@ -123,6 +150,19 @@ class InverseWishartMarginal:
         d = self.scale.shape[-1]
         excess = np.asarray(self.nu - d - 1)[..., None, None]
         return np.where(excess > 0, self.scale / np.where(excess > 0, excess, 1), np.inf)
+
+    def ppf(self, q: Any) -> np.ndarray:
+        """Quantile of a matrix of one number: InverseGamma(ν/2, S/2)."""
+        from scipy import stats
+
+        return stats.invgamma.ppf(q, np.asarray(self.nu)[..., None, None] / 2, scale=self.scale / 2)
+
+    def diagonal(self) -> Any:
+        """The variances: Σ_jj ~ InverseGamma((ν − d + 1)/2, scale S_jj/2), a frozen `scipy.stats` object (…, d)."""
+        from scipy import stats
+
+        shape = np.asarray(self.nu - self.scale.shape[-1] + 1)[..., None] / 2
+        return stats.invgamma(shape, scale=np.diagonal(self.scale, axis1=-2, axis2=-1) / 2)
 
     def cdf(self, matrix: Array) -> np.ndarray:
         """χ² probabilities of A_ii² and normal probabilities of A_ij, i > j, where AAᵀ = CᵀΣ⁻¹C and S = CCᵀ."""

@@ -1,22 +1,26 @@
 """The scikit-learn shell: validate, encode labels, call the core, return NumPy.
 
-What an estimator learns is `statistics_`; `prior_` and `posterior_` follow from it and are frozen. The shell has six
+What an estimator learns is `statistics_`; `prior_` and `posterior_` follow from it and are frozen. The shell has seven
 files, each built on the one before: `_state` (how attributes are replaced), `_input` (checks), `_fitting`,
-`_prediction`, `_saving`, and this one: what the posterior says without rows, and what goes to NumPyro and ArviZ.
+`_prediction`, `_explaining`, `_saving`, and this one: what the posterior says without rows, and what goes to NumPyro
+and ArviZ.
 """
 
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.pytrees import defer_jax_import
 from ..core.random import categorical, generator
 from ..core.supports import GIVEN_TOTALS
-from ..naive_bayes import NaiveBayes, Parameters
+from ..naive_bayes import Parameters
+from ..weighted import WeightedNaiveBayes
 from ._forgetting import digits_lost, with_digits
+from ._prior_summary import PriorSummary, prior_summary
 from ._saving import AbstractSaved
 from ._state import LazyPosterior, reads_one_state
 
@@ -123,9 +127,41 @@ class AbstractNB(AbstractSaved):
         y = categorical(rng, log_pi)
         return self._as_input(self._draw(model, rng, y, **given)), self.classes_[y]
 
-    def _draw(self, model: NaiveBayes, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
+    def _draw(self, model: Any, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
         """New rows by block for class indices y."""
+        if isinstance(model, WeightedNaiveBayes):
+            drawn = [(at, self._draw(own, rng, y[at], **given)) for at, own in model.by_component(rng, y)]
+            places = np.argsort(np.concatenate([at for at, _ in drawn])) if drawn else slice(0)
+            names = model.blocks
+            return {name: np.concatenate([rows[name] for _, rows in drawn])[places] for name in names}
         return {name: block.sample_predictive(rng, y, **given) for name, block in model.blocks.items()}
+
+    @reads_one_state
+    @defer_jax_import()
+    def prior_summary(self, columns: int = 20) -> PriorSummary:
+        """The prior in words: each density, where its parameters lie under it, and what the rows alone say of them.
+
+        Parameters
+        ----------
+        columns : how many priors are listed; columns with one prior stand together
+
+        Returns
+        -------
+        a text. For every parameter its prior median and the range of 90 % of the prior, over all classes, and the
+        range of the maximum likelihood estimates of the classes, in the unit of the column
+
+        Examples
+        --------
+        >>> from bayesnb import BernoulliNB
+        >>> nb = BernoulliNB(prior={"a": 2, "b": 8}).fit([[0], [0], [1], [1], [0]], [0, 0, 0, 1, 1])
+        >>> nb.prior_summary()
+        Prior of BernoulliNB, beside 5 rows of 2 classes
+        classes ~ Dirichlet(1): 2 pseudo-rows
+        column 0 ~ Beta(2, 8)
+            probability: 0.1796, 90 % in 0.041 to 0.429; the rows alone: 0.333 to 0.5
+        """
+        check_is_fitted(self)
+        return prior_summary(self, columns)
 
     # --- the NumPyro side -------------------------------------------------------------------------------------------
 
@@ -200,20 +236,58 @@ class AbstractNB(AbstractSaved):
         seed : of NumPy's generator (exact) or of the JAX key (nuts); equal seeds give equal draws on one machine
         method : "exact" draws independently from the closed form, "nuts" runs NumPyro's NUTS on the twin, on the rows
             if they are given and else on the sufficient statistics
-        X, y : rows and labels; with them the groups posterior_predictive, log_likelihood and observed_data are added
+        X : rows, those fitted or new ones; a label of each is drawn for every draw of the parameters
+        y : their labels; with them the groups log_likelihood and observed_data are added, and NUTS runs on these rows
         chains, warmup, progress_bar : chains of either method; warm-up draws and progress bar of NUTS
 
         Returns
         -------
         arviz.InferenceData (ArviZ below 1) or xarray.DataTree
-            groups posterior and prior (no prior where it is improper), and with X, y: posterior_predictive (label of
-            each row), log_likelihood (log p(x_i, y_i | θ), nats) and observed_data
+            groups posterior, prior and log_prior (log density of each draw, nats; both only where the prior is proper);
+            sample_stats for NUTS (divergences, energy); with X: posterior_predictive and prior_predictive, the index of
+            a label of each row, y ~ p(y | x_i, θ), with the labels as the coordinate `class`; with y: log_likelihood
+            (log p(x_i, y_i | θ), nats) and observed_data
         """
         from ..sampling.posterior import sample_posterior
 
         return sample_posterior(
             self, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup, progress_bar=progress_bar
         )
+
+    @reads_one_state
+    @defer_jax_import()
+    def prior_sensitivity(self) -> pd.DataFrame:
+        """How much each posterior marginal moves when prior or likelihood is made stronger or weaker: exact, no draws.
+
+        Prior and likelihood are raised to a power near one, which conjugate priors answer in closed form.
+
+        Returns
+        -------
+        DataFrame, a row for each scalar parameter
+            `prior` and `likelihood`: change of the marginal, as a Jensen-Shannon distance of its distribution function,
+            for a doubling of the power. `diagnosis`: from .05 on a number counts as sensitive. If both are, prior and
+            data may disagree; if the prior alone is, it is strong or the data say little
+
+        Raises
+        ------
+        ValueError
+            if a family of one's own does not say at which hyperparameters its density is flat, `flat_`
+
+        References
+        ----------
+        Kallioinen, Paananen, Bürkner & Vehtari (2024), Detecting and diagnosing prior and likelihood sensitivity with
+        power-scaling, Statistics and Computing 34, eqs. (4) and (10).
+
+        Examples
+        --------
+        >>> nb = GaussianNB().fit([[1.0], [2.0], [4.0], [5.0]], [0, 0, 1, 1])
+        >>> list(nb.prior_sensitivity().columns)
+        ['prior', 'likelihood', 'diagnosis']
+        """
+        from ..sampling.sensitivity import prior_sensitivity
+
+        check_is_fitted(self)
+        return prior_sensitivity(self)
 
     @reads_one_state
     def check(self, X: Any, y: Any, seed: int = 0, **settings: Any) -> "CheckReport":

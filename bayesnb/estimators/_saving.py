@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..columns.contract import ColumnContract
 from ..core.registry import ESTIMATORS, register, require
 from ..naive_bayes import Statistics
-from ._prediction import AbstractPredicting
+from ._explaining import AbstractExplaining
 from ._state import reads_one_state
 
 Take = Callable[[int], None]  # counts bytes before they are allocated, and refuses more than a file can mean
@@ -68,7 +68,7 @@ class Saved:
         save(self, path)
 
 
-class AbstractSaved(Saved, AbstractPredicting):
+class AbstractSaved(Saved, AbstractExplaining):
     """An estimator whose learnt state are its encoding and its statistics."""
 
     _learnt_names = frozenset(

@@ -305,8 +305,9 @@ class MixedNB(AbstractNB):
         """
         return self._sample(n_samples, seed, source, length=length)
 
-    def _draw(self, model: NaiveBayes, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
+    def _draw(self, model: Any, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
         rows: dict[str, np.ndarray] = {}
+        model = getattr(model, "heaviest", model)  # where the class prior alone has several components
         for part in self._parts:
             own = NaiveBayes(model.classes, {inner: model.blocks[name] for inner, name in part.names.items()})
             drawn = part.fitted(self.statistics_)._draw(own, rng, y, **given)
@@ -331,6 +332,10 @@ class MixedNB(AbstractNB):
     def _weight_labels(self, names: np.ndarray | None) -> np.ndarray:
         names = super()._weight_labels(names)
         return np.concatenate([part.estimator._weight_labels(names[part.columns]) for part in self._parts])
+
+    def _levels_of(self, j: int) -> Any:
+        part = next(part for part in self._parts if j in part.columns)
+        return part.estimator._levels_of(int(np.flatnonzero(part.columns == j)[0]))
 
     def _part_of(self, block: str) -> tuple[_Part, str]:
         """The part that a block belongs to, and the block's name there."""

@@ -9,25 +9,32 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.arrays import Scalar
 from ..core.exact import ExactSum, holds_exactly, sums_of_weights
 from ..core.pytrees import defer_jax_import, map_leaves
 from ..core.random import generator
 from ..core.registry import require
 from ..core.special import log_normalize
-from ..naive_bayes import Rows, Statistics, by_rows, fold_rows
+from ..families.categorical import DirichletCategorical
+from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows, fold_rows
 from ..one_dependence import BLOCK, OneDependence
+from ..sampling.explanation import mutual_information
 from ..statistics import Counts, class_totals, with_sums
+from ..sums.pair_table import diagonal
 from ..sums.rows import csr_slice
 from ._input import concentration, cut_rows, of_any_type, positive
 from ._parent_draws import AbstractParentDraws
 from ._state import LazyPosterior, all_or_nothing, laid_out, reads_one_state
-from .categorical import _code, _code_table, _columns
+from .categorical import CategoricalNB, _code, _code_table, _columns
 
 MAX_BYTES = 1 << 30
 """Largest table of counts that `OneDependenceNB` makes, in bytes of float64.
 
 Fitting holds two of that size, batches nearly four, prediction and `loo` up to five more than the fitted model.
 """
+
+
+_SHARED = ("classes_", "n_features_in_", "feature_names_in_", "categories_", "n_categories_")
 
 
 def _has_no_stacked_weights(nb: Any) -> bool:
@@ -316,6 +323,42 @@ class OneDependenceNB(AbstractParentDraws):
                 "its model leaves out their rows. Compare by `loo`, or make missing a level of its own"
             )
         return float(np.logaddexp.reduce(evidence) - np.log(len(evidence)))
+
+    def _sample_information(self, n_draws: int, seed: Any) -> np.ndarray:
+        rng, posterior = generator(seed), self.posterior_
+        found = np.empty((n_draws, self.n_features_in_))
+        for j in range(self.n_features_in_):
+            table = posterior.sample_tables(rng, j, n_draws)
+            pi = np.logaddexp.reduce(table, 2)
+            found[:, j] = mutual_information((table - pi[..., None]).swapaxes(1, 2)[:, :, None], np.exp(pi))[:, 0]
+        return found
+
+    @reads_one_state
+    def tables(self, features: Any = None, *, level: Scalar = 0.9) -> Any:
+        """P(level | class) of each feature in the model where it is the parent; see `AbstractNB.tables`."""
+        check_is_fitted(self)
+        posterior = self.posterior_
+        blocks: dict[str, Any] = {}
+        nb = CategoricalNB()
+        nb.__dict__ |= {name: value for name, value in vars(self).items() if name in _SHARED}
+        for name, at in nb._columns().items():
+            own = [diagonal(posterior.alpha[:, posterior.levels(j), posterior.levels(j)]) for j in at.tolist()]
+            blocks[name] = DirichletCategorical(np.stack(own, 1))
+        held = Statistics(
+            np.zeros(len(self.classes_)), {k: Counts(0 * b.alpha, 0 * b.alpha[..., 0]) for k, b in blocks.items()}
+        )
+        nb._conditioned = LazyPosterior(NaiveBayes(posterior.classes, blocks), held)
+        return nb.tables(features, level=level)
+
+    @property
+    def _fit(self) -> Any:
+        raise AttributeError("OneDependenceNB is an average of models and has no likelihood to maximise; see parent()")
+
+    @property
+    @reads_one_state
+    def n_parameters_(self) -> int:
+        """There is none: the model is an average of models."""
+        raise AttributeError("OneDependenceNB is an average of models and has no number of parameters; see parent()")
 
     @property
     def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:

@@ -21,20 +21,21 @@ Varin, Reid & Firth (2011), An overview of composite likelihood methods, Statist
 """
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
 from ..base import AbstractConjugate, as_jax
-from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
 from ..core.exact import ExactSum, sums_of_cells
 from ..core.pytrees import pytree
 from ..core.random import Key, log_dirichlet
 from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from ..core.supports import COMPOSITE, COUNT, Cells, Field, declare
 from ..statistics import Counts
-from ..sums.events import events_by_class, log_coefficient
+from ..sums.events import chosen_cells, event_shares, events_by_class, log_coefficient, merge_others
 from ..sums.long_rows import log_coefficient_of_short, log_polya, log_polya_without
 from ..sums.rows import as_counts, leave_one_out_table, map_cells, matmul, row_totals
 
@@ -53,6 +54,7 @@ class DirichletComplement(AbstractConjugate):
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
     cells_ = Cells("counts", sparse=True, measure=COMPOSITE)
+    distribution_ = "Dirichlet", MappingProxyType({"alpha": "concentration"})
     couples_classes = True
     parameters = ("log_theta",)
     missing_value = 0.0
@@ -109,6 +111,29 @@ class DirichletComplement(AbstractConjugate):
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_{k≠c} log L!/Πx! + Σ_j x_j log θ_kj."""
         return _others(log_coefficient(x)[:, None] + matmul(x, theta["log_theta"]), -1)
+
+    def log_alone(
+        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
+    ) -> Any:
+        """log p of one event being of kind j (x = 1) or of another (x = 0) in a class, from its complements.
+
+        With classes of equal size the share of kind j in class c is Σ_k θ_kj − (C − 1) θ_cj, at least 0.
+        """
+        theta_j = np.exp((self.mean() if theta is None else theta)["log_theta"][..., columns].swapaxes(-1, -2))
+        c = theta_j.shape[-1]
+        p = np.clip(theta_j.sum(-1, keepdims=True) - (c - 1) * theta_j, np.finfo(float).tiny, 1 - 1e-16)
+        x = chosen_cells(x, columns)[..., None]
+        return x * np.log(p)[..., None, :, :] + (1 - x) * np.log1p(-p)[..., None, :, :]
+
+    def log_contributions(
+        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
+    ) -> Any:
+        """−[log α_j^(x_j) − (x_j/L) log A^(L)] or −x_j log θ_j, of the complement: as in the multinomial."""
+        return -event_shares(x, columns, self.alpha, None if theta is None else theta["log_theta"])
+
+    def merged(self, columns: Int[np.ndarray, " k"]) -> "DirichletComplement":
+        """As in the multinomial."""
+        return type(self)(merge_others(self.alpha, columns))
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Rennie's weights −log θ and intercept 0 of log p(x | θ), up to terms that are the same in all classes."""

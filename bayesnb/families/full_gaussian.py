@@ -34,6 +34,7 @@ from ..core.wishart import (
     log_multigamma,
     log_multigamma_ratio,
     log_multivariate_t,
+    log_prefixes,
 )
 from ..statistics import Scatter
 from ..sums.rows import downdate, leave_one_out_table
@@ -199,6 +200,15 @@ class NormalInverseWishart(AbstractConjugate):
         gain = tau * (3 / self.kappa + 1.5 * tau)
         loss = self.nu * tau * (3 / self.kappa**2 + tau * (3 / self.kappa + tau))
         return tetragamma(half_degrees(self.nu, d)).sum(-1) / 8 - d / self.kappa**3 + gain - loss
+
+    def log_prefixes(
+        self, x: Real[Array, "n d"], order: Int[np.ndarray, " d"], theta: Theta | None = None
+    ) -> Float[Array, "*s n d c"]:
+        """log t or log Normal of the first k features in an order, k = 1 … d, from one Cholesky factor of all."""
+        if theta is None:
+            scale = self.S * (1 + 1 / self.kappa)[:, None, None]
+            return log_prefixes(x, order, self.m, scale, self.nu - self.m.shape[1] + 1)
+        return log_prefixes(x, order, theta["mu"], theta["covariance"])
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Σ = BBᵀ by Bartlett's decomposition, then μ = m + Bz/√κ."""

@@ -10,20 +10,28 @@ the mean of θ misses as soon as a row has two events. Madsen, Kauchak & Elkan (
 
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
 from ..base import AbstractConjugate, as_jax, n_rows
-from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
 from ..core.exact import ExactSum, sums_of_cells
 from ..core.pytrees import pytree
 from ..core.random import Key, log_dirichlet
 from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
 from ..statistics import Counts
-from ..sums.events import events_by_class, log_coefficient, put_log_rising_without
+from ..sums.events import (
+    chosen_cells,
+    event_shares,
+    events_by_class,
+    log_coefficient,
+    merge_others,
+    put_log_rising_without,
+)
 from ..sums.long_rows import is_long, log_coefficient_of_short, log_polya, log_polya_without
 from ..sums.rows import as_counts, downdate, leave_one_out_table, map_cells, matmul, row_totals, unit_labels
 
@@ -42,6 +50,7 @@ class DirichletMultinomial(AbstractConjugate):
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
     cells_ = Cells("counts", sparse=True, measure=GIVEN_TOTALS)
+    distribution_ = "Dirichlet", MappingProxyType({"alpha": "concentration"})
     parameters = ("log_theta",)
     missing_value = 0.0
 
@@ -114,6 +123,28 @@ class DirichletMultinomial(AbstractConjugate):
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """log L!/Πx! + Σ_j x_j log θ_j."""
         return log_coefficient(x)[:, None] + self.log_score(x, theta)
+
+    def log_alone(
+        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
+    ) -> Any:
+        """log p of one event being of kind j (x = 1) or of another (x = 0): x log θ_j + (1 − x) log(1 − θ_j)."""
+        log_theta = (self.mean() if theta is None else theta)["log_theta"][..., columns].swapaxes(-1, -2)
+        x = chosen_cells(x, columns)[..., None]
+        return x * log_theta[..., None, :, :] + (1 - x) * np.log(-np.expm1(log_theta))[..., None, :, :]
+
+    def log_contributions(
+        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
+    ) -> Any:
+        """log α_j^(x_j) − (x_j/L) log A^(L), or x_j log θ_j: an event's share of the row's length belongs to its kind.
+
+        The rule is the one that is additive, treats all kinds alike, gives nothing to a kind that is not there, and is
+        x_j log θ_j where every event is of one draw with L = 1. The multinomial coefficient is the same in all classes.
+        """
+        return event_shares(x, columns, self.alpha, None if theta is None else theta["log_theta"])
+
+    def merged(self, columns: Int[np.ndarray, " k"]) -> "DirichletMultinomial":
+        """Kinds of events put together are one kind, with the sum of their α."""
+        return type(self)(merge_others(self.alpha, columns))
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights log θ and intercept 0 of log p(x | θ), up to the coefficient, which is the same in all classes."""

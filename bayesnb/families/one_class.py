@@ -94,6 +94,18 @@ class OneClass(AbstractConjugate):
         """The inner block's at place k, zero elsewhere."""
         return self._place(self.block.log_likelihood(theta, x))
 
+    def log_alone(
+        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
+    ) -> Any:
+        """The inner block's at place k, zero elsewhere."""
+        return self._place(self.block.log_alone(x, columns, theta))
+
+    def log_contributions(
+        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
+    ) -> Any:
+        """The inner block's at place k, zero elsewhere."""
+        return self._place(self.block.log_contributions(x, columns, theta))
+
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """The inner block's at place k, zero elsewhere."""
         mean, variance = self.block.log_moments(x)

@@ -19,6 +19,7 @@ from ..base import AbstractConjugate, as_jax, n_rows
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
 from ..core.exact import ExactSum, product_sums
 from ..core.pytrees import pytree
+from ..core.quadratics import TiedQuadratic
 from ..core.random import Key, normal, split
 from ..core.special import LOG_2PI, digamma, log_rising, namespace, square, trigamma
 from ..core.supports import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare
@@ -35,6 +36,7 @@ from ..core.wishart import (
     log_multigamma,
     log_multigamma_ratio,
     log_multivariate_t,
+    log_prefixes,
 )
 from ..statistics import Scatter
 from ..sums.rows import downdate
@@ -182,6 +184,10 @@ class TiedNormalInverseWishart(AbstractConjugate):
         variance = spread - 4 * tau + 4 * self.nu * tau / self.kappa + 2 * self.nu * square(tau)
         return 0.5 * (level - self.nu * tau), 0.25 * variance
 
+    def shared_quadratic(self, x: Real[Array, "n d"] | Sparse) -> TiedQuadratic:
+        """(1/κ_c) χ′²_d(κ_c (x − m_c)ᵀΣ⁻¹(x − m_c)) given Σ."""
+        return TiedQuadratic.of(x, self.m, self.kappa, float(self.nu[0]), self.S)
+
     def degrees_of_freedom(self) -> float:
         """ν − d + 1: pseudo-rows behind the parameter that the classes share."""
         return float(self.nu[0] - self.m.shape[1] + 1)
@@ -205,6 +211,16 @@ class TiedNormalInverseWishart(AbstractConjugate):
         shared = level + 2 * self.nu * tau * tau
         alone = 2 * d / self.kappa**2 + 4 * self.nu * own / self.kappa
         return 0.25 * (shared + alone[..., None] * np.eye(len(self.m), dtype=self.m.dtype))
+
+    def log_prefixes(
+        self, x: Real[Array, "n d"], order: Int[np.ndarray, " d"], theta: Theta | None = None
+    ) -> Float[Array, "*s n d c"]:
+        """log t or log Normal of the first k features in an order, k = 1 … d, from one Cholesky factor of all."""
+        if theta is None:
+            scale = self.S * (1 + 1 / self.kappa)[:, None, None]
+            df = np.repeat(self.nu - self.m.shape[1] + 1, len(self.m))
+            return log_prefixes(x, order, self.m, scale, df)
+        return log_prefixes(x, order, theta["mu"], theta["covariance"][..., None, :, :])
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Σ = BBᵀ by Bartlett's decomposition, then μ_c = m_c + Bz_c/√κ_c."""

@@ -1,15 +1,12 @@
 """What features say: the evidence in one row, and the weights of a linear discriminant."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import jax
 import numpy as np
 from scipy import sparse
 
 from ..core.arrays import Scalar
-from ..core.random import generator
-from ..naive_bayes import CLASS
+from ..sampling.explanation import OTHERS, PRIOR
 from ._common import (
     Drawn,
     check_level,
@@ -26,8 +23,6 @@ from ._common import (
     named,
 )
 
-_CELLS = 1 << 22  # numbers of a table worked on at a time
-
 
 def nomogram(
     estimator: Any,
@@ -42,17 +37,14 @@ def nomogram(
     feature_names: Any = None,
     ax: Drawn | None = None,
 ) -> Drawn:
-    """What each feature of one row adds to the log odds of a class, with its posterior interval.
+    """What each feature of one row adds to the log odds of a class, with its posterior interval: `explain`, drawn.
 
-        log p(x, y = a)/p(x, y = b) = log p(a)/p(b) + Σ_j log p(x_j | a)/p(x_j | b) + what the features say together
+        log p(x, y = a)/p(x, y = b) = log p(a)/p(b) + Σ_j contribution of feature j
 
-    The points are those of the current `estimate`, each feature alone, and add up to the log odds of
-    `predict_joint_log_proba`, drawn last. Nothing is left for the last term where the features are independent given
-    the class: with every estimate of the Bernoulli, categorical, Poisson, geometric, exponential, Gaussian and kernel
-    variants, with all but "predictive" of the multinomial and the complement (integrated over one Dirichlet, its words
-    depend on each other). With a full covariance it is what the correlations add. The intervals are quantiles of
-    log p(x_j | a, θ)/p(x_j | b, θ) over the posterior of θ, and those of the sums; "predictive" takes logarithms of
-    averages, so that its points need not lie in the middle.
+    The points are those of the current `estimate` and add up to the log odds of `predict_joint_log_proba`, drawn last.
+    `AbstractNB.explain` says what the contribution of a feature is where features depend on each other, and returns
+    the same numbers as a table. The intervals are quantiles over the posterior of θ, and those of the sums;
+    "predictive" takes logarithms of averages, so that its points need not lie in the middle.
 
     Parameters
     ----------
@@ -60,7 +52,7 @@ def nomogram(
     x : (1, d) one row, as in `predict`
     label : class a, by default the one predicted
     against : class b, by default the most probable of the others
-    n : features shown, those of the largest evidence; all others are one line
+    n : features shown, those of the largest contribution; all others are one line
     level : posterior mass inside, between 0 and 1
     n_draws, seed : draws of θ behind the intervals
     feature_names : (d,), by default those of the data frame fitted
@@ -89,41 +81,15 @@ def nomogram(
     if joint.shape[0] != 1:
         raise ValueError(f"`x` has {joint.shape[0]} rows; a nomogram shows one, such as X[[0]] or X.iloc[[0]]")
     a, b = _pair(estimator, joint[0], label, against)
-    rows = {name: _dense(cells) for name, cells in estimator._encode(x).items()}
-    posterior, theta, columns = estimator.posterior_, estimator._theta(), estimator._columns()
-
-    def odds(table: np.ndarray) -> Any:
-        return table[..., a] - table[..., b]
-
-    alone = np.zeros(estimator.n_features_in_)
-    for name, block in posterior.blocks.items():
-        at = _there(block, rows[name])
-        alone[columns[name][at]] += odds(_alone(block, None if theta is None else theta[name], rows[name], at))
-    log_pi = posterior.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"]
-    prior, total = float(odds(log_pi)), float(odds(joint[0]))
-    order = np.argsort(-abs(alone), kind="stable")[:n]
-    shown = order[alone[order] != 0]
-    rest, others = total - prior - alone[shown].sum(), np.count_nonzero(alone) - len(shown)
-    coupled = abs(total - prior - alone.sum()) > 1e-9 * (1 + abs(alone).sum())
-
-    draws = []
-    for parameters in _draws(posterior, n_draws, seed):
-        each = np.zeros((len(parameters[CLASS]["log_pi"]), len(alone)))
-        for name, block in posterior.blocks.items():
-            at = _there(block, rows[name])
-            at = at[np.isin(columns[name][at], shown)]
-            each[:, columns[name][at]] += odds(_alone(block, parameters[name], rows[name], at))
-        whole = np.stack([odds(parameters[CLASS]["log_pi"]), odds(posterior.log_joint(rows, parameters))[:, 0]], 1)
-        left = whole[:, 1:] - whole[:, :1] - each[:, shown].sum(1, keepdims=True)
-        draws.append(np.concatenate([whole[:, :1], each[:, shown], left, whole[:, 1:]], 1))
-    low, high = np.quantile(np.concatenate(draws), [(1 - level) / 2, (1 + level) / 2], axis=0)
-
-    said = [f"{others} other features"] * bool(others) + ["together"] * bool(coupled)
-    points, names = np.array([prior, *alone[shown], rest, total]), [_cell(known, x, j) for j in shown.tolist()]
-    names = ["class prior", *names, " and ".join(said), "log odds"]
-    if not said:
-        points, low, high = (np.delete(values, -2) for values in (points, low, high))
-        del names[-2]
+    found, _ = estimator._contributions(
+        x, against=estimator.classes_[b], focus=a, n=n, level=level, n_draws=n_draws, seed=seed
+    )
+    said = {PRIOR: "class prior", OTHERS: "other features"}
+    names = [said[j] if j in said else _cell(known, x, j) for j in found.feature.tolist()] + ["log odds"]
+    points, low, high = (
+        np.append(entries[:, a], whole[0, a])
+        for entries, whole in ((found.value, found.total), (found.low, found.total_low), (found.high, found.total_high))
+    )
     ax = given_or_new(ax)
     at = np.arange(len(names))
     intervals(ax, at[:-1], low[:-1], points[:-1], high[:-1], color=ink(ax), marker="o")
@@ -137,11 +103,12 @@ def nomogram(
 
 
 def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn | None = None) -> Drawn:
-    """Weights of a linear discriminant with their posterior intervals, the largest on top.
+    """Weights of a linear discriminant, or mutual information, with their intervals, the largest on top.
 
     Parameters
     ----------
-    table : data frame of `rank_features`: columns feature, weight, low, high, and class_ with more than two classes
+    table : data frame of `rank_features` or `importance`: columns feature, weight or information, low, high, and class_
+        for weights with more than two classes
     n : features shown, those of the largest weight of any class
     classes : the two labels, such as `estimator.classes_`: which of them a negative and a positive weight speaks for
 
@@ -156,15 +123,16 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     >>> nb = BernoulliNB().fit([[1, 0], [1, 1], [0, 1], [0, 1]], ["a", "a", "b", "b"])
     >>> ax = plots.feature_weights(rank_features(nb), classes=nb.classes_)
     """
-    missing = [name for name in ("feature", "weight", "low", "high") if name not in getattr(table, "columns", ())]
+    size_of = "information" if "information" in getattr(table, "columns", ()) else "weight"
+    missing = [name for name in ("feature", size_of, "low", "high") if name not in getattr(table, "columns", ())]
     if missing or not len(table):
         what = f"has no column {missing[0]!r}" if missing else "is empty"
         raise ValueError(f"`table` {what}; give what `rank_features` returns, or some of its rows")
     check_positive("n", n)
     by_class = "class_" in table.columns
-    if classes is not None and (by_class or len(classes) != 2):
+    if classes is not None and (by_class or size_of == "information" or len(classes) != 2):
         raise ValueError(f"`classes` is {classes!r}; it names the two directions of a table of two classes")
-    size = table["weight"].abs().groupby(table["feature"]).max()
+    size = table[size_of].abs().groupby(table["feature"]).max()
     features = size.sort_values(ascending=False, kind="stable").index[:n].tolist()
     at = table["feature"].map({feature: i for i, feature in enumerate(features)})
     ax = given_or_new(ax)
@@ -174,50 +142,17 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
         own = table[at.notna() & (True if label is None else table["class_"] == label)]
         y = at[own.index] + 0.6 * ((k + 0.5) / len(labels) - 0.5)
         style = marker(k) if by_class else {"color": ink(ax), "marker": "o"}
-        intervals(ax, y, own["low"], own["weight"], own["high"], label=label, **style)
+        intervals(ax, y, own["low"], own[size_of], own["high"], label=label, **style)
     list_down(ax, features)
     sides = "" if classes is None else f"\n← {classes[0]}    {classes[1]} →"
-    ax.set_xlabel(f"weight, log odds (nats) a unit of the feature{sides}")
+    if size_of == "information":
+        ax.set_xlabel("mutual information with the label, nats")
+        ax.set_xlim(left=0)
+    else:
+        ax.set_xlabel(f"weight, log odds (nats) a unit of the feature{sides}")
     if by_class:
         legend_beside(ax)
     return ax
-
-
-# --- one feature alone ----------------------------------------------------------------------------------------------
-
-
-def _there(block: Any, x: np.ndarray) -> np.ndarray:
-    """Places of a row (1, d) that hold something."""
-    blank = block.missing_value
-    return np.arange(x.shape[1]) if blank is None else np.flatnonzero(~np.isnan(x[0]) & (x[0] != blank))
-
-
-def _alone(block: Any, theta: Any, x: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """log p(x_j | c), or log p(x_j | c, θ), of single features of a row (1, d): (…, m, c)."""
-    if block.missing_value is None:  # rows are complete: the marginal of each feature
-        tables = []
-        for j in at:
-            own = np.array([j])
-            one, cell = block.select(own), x[:, own]
-            part = theta and {k: v[..., own] if k == "mu" else v[..., own, :][..., own] for k, v in theta.items()}
-            tables.append(one.log_predictive(cell) if part is None else one.log_likelihood(part, cell))
-        return np.concatenate(tables, -2)
-    step = max(1, _CELLS // x.shape[1])
-    tables = []
-    for start in range(0, max(len(at), 1), step):
-        some = at[start : start + step]
-        rows = np.full((len(some), x.shape[1]), block.missing_value)
-        rows[np.arange(len(some)), some] = x[0, some]
-        tables.append(block.log_predictive(rows) if theta is None else block.log_likelihood(theta, rows))
-    return np.concatenate(tables, -2)
-
-
-def _draws(posterior: Any, n: int, seed: int | np.random.Generator | None) -> Iterator[Any]:
-    """Draws of all parameters, some at a time."""
-    rng = generator(seed)
-    step = max(1, _CELLS // sum(leaf.size for leaf in jax.tree.leaves(posterior)))
-    for start in range(0, n, step):
-        yield posterior.sample(rng, (min(step, n - start),))
 
 
 def _pair(estimator: Any, joint: np.ndarray, label: Any, against: Any) -> tuple[int, int]:
@@ -237,7 +172,3 @@ def _cell(estimator: Any, x: Any, j: int) -> str:
     value = x.iloc[0, j] if hasattr(x, "iloc") else (x.tocsr() if sparse.issparse(x) else np.asarray(x, object))[0, j]
     shown = f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
     return f"{feature_name(estimator, j)} = {shown}"
-
-
-def _dense(x: Any) -> np.ndarray:
-    return x.toarray() if sparse.issparse(x) else x

@@ -15,6 +15,14 @@ _FEW_CELLS = 3_000  # numbers of the data: below, XLA's optimisation takes longe
 
 Model = Callable[[], None]
 Metric = dict[tuple[str, ...], np.ndarray]
+_ABOUT = {
+    "diverging": "diverging",
+    "energy": "energy",
+    "lp": "potential_energy",
+    "n_steps": "num_steps",
+    "acceptance_rate": "accept_prob",
+    "step_size": "adapt_state.step_size",
+}
 
 
 def unconstrained(model: Model, sites: Theta) -> Theta:
@@ -34,6 +42,7 @@ def run_chains(
     draws: int,
     warmup: int,
     progress_bar: bool = False,
+    about: dict[str, np.ndarray] | None = None,
 ) -> Theta:
     """Chains of NumPyro's NUTS.
 
@@ -43,6 +52,7 @@ def run_chains(
     starts : (chains, …) first state of each chain by site, unconstrained
     metric : variances of the same coordinates, or their covariance, by the sorted names of the sites. It changes the
         speed of a chain, not where it leads
+    about : filled with what ArviZ calls `sample_stats`, (chains, draws) each, by ArviZ's names
 
     Returns
     -------
@@ -62,7 +72,11 @@ def run_chains(
         # NumPyro's bar names the phases that follow, "warmup" and "sample"
         print("compiling the sampler, before warm-up and sampling", file=sys.stderr, flush=True)
         begin = starts if chains > 1 else {name: value[0] for name, value in starts.items()}
-        mcmc.run(jax.random.key(seed), init_params=begin)
+        mcmc.run(jax.random.key(seed), init_params=begin, extra_fields=() if about is None else tuple(_ABOUT.values()))
+        if about is not None:
+            fields = mcmc.get_extra_fields(group_by_chain=True)
+            about |= {name: np.asarray(fields[field]) for name, field in _ABOUT.items()}
+            about["lp"] = -about["lp"]
         return {name: np.asarray(value) for name, value in mcmc.get_samples(group_by_chain=True).items()}
 
 

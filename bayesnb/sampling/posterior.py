@@ -8,7 +8,7 @@ import xarray as xr
 
 from ..core.random import categorical, generator
 from ..core.special import log_normalize
-from ..naive_bayes import NaiveBayes, Parameters, Rows
+from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows
 from .nuts import pilot_draws, run_chains, start_points
 from .to_arviz import as_arviz, dataset
 
@@ -31,8 +31,8 @@ def sample_posterior(
     """See `AbstractNB.sample_posterior`."""
     if method not in ("exact", "nuts"):
         raise ValueError(f"`method` is {method!r}; choose 'exact' or 'nuts'")
-    if (X is None) != (y is None):
-        raise ValueError("`X` and `y` go together; one of them is missing")
+    if X is None and y is not None:
+        raise ValueError("`y` is given without `X`; labels belong to rows, so give both")
     for name, value in (("draws", draws), ("chains", chains)):
         if value < 1:
             raise ValueError(f"`{name}` is {value}; at least 1 is needed")
@@ -43,40 +43,63 @@ def sample_posterior(
     rows = None if X is None else estimator._encode(X)
     index = None if y is None else estimator._class_index(np.asarray(y))
     rng = generator(seed)
+    about: dict[str, np.ndarray] = {}
     if method == "exact":
         theta = posterior.sample(rng, (chains, draws))
     else:
-        if rows is None:
+        if rows is None or index is None:
             model = partial(prior.model_from_statistics, estimator.statistics_)
         else:
             model = partial(prior.model, dense(rows), index)
         pilot, coupled = pilot_draws(posterior, rng, max(_PILOT, chains))
         starts, metric = start_points(model, pilot, chains, _DISPERSED, coupled)
-        sites = run_chains(model, starts, metric, seed, draws=draws, warmup=warmup, progress_bar=progress_bar)
-        theta = posterior.from_sites(sites)
+        settings: dict[str, Any] = {"draws": draws, "warmup": warmup, "progress_bar": progress_bar}
+        theta = posterior.from_sites(run_chains(model, starts, metric, seed, **settings, about=about))
+    library = "numpyro" if about else "bayesnb"
     dims, coords = layout(estimator, posterior)
-    groups = {"posterior": dataset(posterior.to_sites(theta), dims, coords)}
-    if proper:
-        groups["prior"] = dataset(prior.to_sites(prior.sample(rng, (chains, draws))), dims, coords)
+    groups = {"posterior": dataset(posterior.to_sites(theta), dims, coords, library=library)}
+    if about:
+        groups["sample_stats"] = dataset(about, {name: [] for name in about}, {}, library=library)
+    before = prior.sample(rng, (chains, draws)) if proper else None
+    if before is not None:
+        groups["prior"] = dataset(prior.to_sites(before), dims, coords)
+        groups["log_prior"] = log_prior(prior, theta)
     if rows is not None:
         groups |= pointwise(estimator, posterior, theta, rows, index, rng)
+        if before is not None:
+            groups["prior_predictive"] = labels(estimator, posterior.log_joint(rows, before), rng)
     return as_arviz({name: data for name, data in groups.items() if data})
 
 
 def pointwise(
     estimator: Any, posterior: NaiveBayes, theta: Parameters, rows: Rows, index: Any, rng: np.random.Generator
 ) -> dict[str, xr.Dataset]:
-    """Groups that speak of single rows: log p(x_i, y_i | θ), a label drawn from p(y | x_i, θ), the label observed."""
-    joint = posterior.log_joint(rows, theta)  # (chain, draw, n, c)
+    """Groups that speak of single rows: a label drawn from p(y | x_i, θ); of labelled rows log p(x_i, y_i | θ) too."""
+    joint = np.asarray(posterior.log_joint(rows, theta))  # (chain, draw, n, c)
+    found = {"posterior_predictive": labels(estimator, joint, rng)}
+    if index is None:
+        return found
     chosen = np.take_along_axis(joint, index[None, None, :, None], axis=-1)[..., 0]
-    drawn = categorical(rng, log_normalize(joint))
-    coords = {"row": np.arange(len(index))}
-    dims = {"y": ["row"], "joint": ["row"]}
-    return {
-        "posterior_predictive": dataset({"y": estimator.classes_[drawn]}, dims, coords),
-        "log_likelihood": dataset({"joint": chosen}, dims, coords),
-        "observed_data": dataset({"y": estimator.classes_[index]}, dims, coords, sampled=False),
+    coords = {"row": np.arange(len(index)), "class": estimator.classes_}
+    return found | {
+        "log_likelihood": dataset({"y": chosen}, {"y": ["row"]}, coords),
+        "observed_data": dataset({"y": index}, {"y": ["row"]}, coords, sampled=False, also=("class",)),
     }
+
+
+def labels(estimator: Any, joint: np.ndarray, rng: np.random.Generator) -> xr.Dataset:
+    """Class indices drawn for each draw of θ and row, from a table (chain, draw, n, c); `class` has their names."""
+    coords = {"row": np.arange(joint.shape[-2]), "class": estimator.classes_}
+    return dataset({"y": categorical(rng, log_normalize(joint))}, {"y": ["row"]}, coords, also=("class",))
+
+
+def log_prior(prior: NaiveBayes, theta: Parameters) -> xr.Dataset:
+    """Log prior density of each draw: of the class probabilities, `pi`, and of the parameters of each block."""
+    found = {"pi": prior.classes.log_prob(theta[CLASS])} if prior.classes.marginals() else {}
+    for name, block in prior.blocks.items():
+        axes = tuple(range(-block.log_normalizer().ndim, 0))
+        found[name] = block.log_prob(theta[name]).sum(axis=axes)
+    return dataset(found, {name: [] for name in found}, {})
 
 
 def layout(estimator: Any, model: NaiveBayes) -> tuple[dict[str, list[str]], dict[str, Any]]:

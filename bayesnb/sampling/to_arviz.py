@@ -6,6 +6,7 @@ The version decides: 1.x still resolves the name `InferenceData`.
 
 import warnings
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
@@ -40,16 +41,33 @@ def as_arviz(groups: Mapping[str, xr.Dataset]) -> Any:
 
 
 def dataset(
-    draws: Mapping[str, np.ndarray], dims: Mapping[str, list[str]], coords: Mapping[str, Any], sampled: bool = True
+    draws: Mapping[str, np.ndarray],
+    dims: Mapping[str, list[str]],
+    coords: Mapping[str, Any],
+    sampled: bool = True,
+    library: str = "bayesnb",
+    also: tuple[str, ...] = (),
 ) -> xr.Dataset:
-    """Arrays as an xarray Dataset; with `sampled`, (chain, draw) are the first two axes of every array."""
+    """Arrays as an xarray Dataset; with `sampled`, (chain, draw) are the first two axes of every array.
+
+    Parameters
+    ----------
+    library : the package that made the draws
+    also : names of coordinates that are kept though no array has their dimension
+    """
     lead = ["chain", "draw"] if sampled else []
     variables = {name: ([*lead, *dims[name]], value) for name, value in draws.items()}
-    used = {dim for axes, _ in variables.values() for dim in axes}
+    used = {dim for axes, _ in variables.values() for dim in axes} | {*also}
     data = xr.Dataset(variables, coords={name: value for name, value in coords.items() if name in used})
     if sampled and draws:
         data = data.assign_coords(chain=np.arange(data.sizes["chain"]), draw=np.arange(data.sizes["draw"]))
-    return data.assign_attrs(inference_library="bayesnb")
+    return data.assign_attrs(
+        created_at=datetime.now(UTC).isoformat(),
+        creation_library="bayesnb",
+        creation_library_version=import_module("bayesnb").__version__,
+        inference_library=library,
+        inference_library_version=import_module(library).__version__,
+    )
 
 
 def elpd_data(pointwise: np.ndarray, p: float) -> Any:

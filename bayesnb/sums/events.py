@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Float, Real, Sparse
+from ..core.arrays import Array, Float, Int, Real, Sparse
 from ..core.special import gammaln, log_rising, namespace
 from ..loops import contiguous, worth
 from .by_class import by_class, is_one_hot
@@ -180,3 +180,30 @@ def log_rising_cells(a: Array, x: Array) -> Array:
     total += np.log(product)
     total[more] += log_rising(a[more] + 4 * _LEVELS, x[more] - 4 * _LEVELS)
     return total.reshape(shape)
+
+
+def chosen_cells(x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"]) -> Float[Array, "n k"]:
+    """Some columns, dense."""
+    return x[:, columns].toarray() if sparse.issparse(x) else x[:, columns]
+
+
+def event_shares(
+    x: Real[Array, "n d"] | Sparse,
+    columns: Int[np.ndarray, " k"],
+    alpha: Float[Array, "c d"],
+    log_theta: Float[Array, "*s c d"] | None = None,
+) -> Float[Array, "*s n k c"]:
+    """log α_j^(x_j) − (x_j/L) log A^(L), A = Σα and L = Σx, or x_j log θ_j: shares of log p of a row of events."""
+    cells = chosen_cells(x, columns)
+    if log_theta is not None:
+        return cells[..., None] * log_theta[..., columns].swapaxes(-1, -2)[..., None, :, :]
+    length = row_totals(x)[:, None]
+    share = cells / np.where(length > 0, length, 1)
+    whole = log_rising(alpha.sum(-1), length)
+    return log_rising(alpha.T[columns], cells[..., None]) - share[..., None] * whole[:, None, :]
+
+
+def merge_others(alpha: Float[Array, "c d"], columns: Int[np.ndarray, " k"]) -> Float[Array, "c k1"]:
+    """Concentrations of some kinds of events, and of all others put together."""
+    rest = np.delete(alpha, columns, axis=1).sum(1, keepdims=True)
+    return np.concatenate([alpha[:, columns], np.maximum(rest, 1e-50)], 1)

@@ -443,7 +443,7 @@ def test_draws_of_one_parent_for_arviz():
     X = X.fillna({"colour": "none"})
     data = OneDependenceNB().fit(X, y).sample_posterior(50, X=X, y=y, chains=2, parent="size")
     assert data["posterior"]["pi"].shape == (2, 50, 8)
-    assert data["log_likelihood"]["joint"].shape == (2, 50, len(y))
+    assert data["log_likelihood"]["y"].shape == (2, 50, len(y))
 
 
 @pytest.mark.slow

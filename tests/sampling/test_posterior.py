@@ -36,12 +36,13 @@ def test_groups_dims_and_coords(nb, iris):
     assert mu.coords["feature"].values.tolist() == X.columns.tolist()
     assert variable(data, "prior", "variance").dims == mu.dims
     assert variable(data, "posterior_predictive", "y").shape == (2, 50, 150)
-    assert variable(data, "observed_data", "y").values.tolist() == y.tolist()
+    observed = variable(data, "observed_data", "y")
+    assert data["observed_data"]["class"].values[observed.values].tolist() == y.tolist()
     # pointwise log p(x_i, y_i | θ) of the first draw, by SciPy
     theta = {name: variable(data, "posterior", name).values[0, 0] for name in ("pi", "mu", "variance")}
     c = nb._class_index(y)
     expected = np.log(theta["pi"][c]) + stats.norm.logpdf(X, theta["mu"][c], np.sqrt(theta["variance"][c])).sum(1)
-    np.testing.assert_allclose(variable(data, "log_likelihood", "joint").values[0, 0], expected, rtol=1e-12)
+    np.testing.assert_allclose(variable(data, "log_likelihood", "y").values[0, 0], expected, rtol=1e-12)
 
 
 def test_arviz_reads_it(nb):
@@ -110,7 +111,7 @@ def test_numpyro_model_runs_under_numpyros_own_mcmc(nb, iris):
     [
         ({"method": "gibbs"}, "`method` is 'gibbs'"),
         ({"draws": 0}, "`draws` is 0"),
-        ({"X": [[1.0] * 4]}, "`X` and `y` go together"),
+        ({"y": ["setosa"]}, "`y` is given without `X`"),
         ({"X": [[1.0] * 4], "y": ["tulip"]}, "tulip"),
     ],
 )

@@ -1,0 +1,87 @@
+"""How much each feature tells of the label: mutual information under the posterior."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.arrays import Scalar
+from ..core.pytrees import defer_jax_import
+from ..estimators._state import reads_one_state
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@reads_one_state
+@defer_jax_import()
+def importance(
+    estimator: Any,
+    level: Scalar = 0.9,
+    *,
+    n_draws: int = 500,
+    seed: int | np.random.Generator | None = 0,
+    feature_names: Any = None,
+) -> "pd.DataFrame":
+    """Features by their mutual information with the label, in nats, largest first, with credible intervals.
+
+        I(y; x_j | θ) = Σ_c π_c ∫ p(x_j | c, θ) log [p(x_j | c, θ) / Σ_k π_k p(x_j | k, θ)] dx_j
+
+    It is what one feature alone tells of the label: 0 where it tells nothing, at most the entropy of the label. It does
+    not depend on the unit of the feature, and is defined for every variant. Two features that say the same have the
+    same importance each.
+
+    Parameters
+    ----------
+    estimator : fitted, of any variant
+    level : of the interval, the central one of the draws
+    n_draws, seed : exact draws of the parameters behind mean and interval
+    feature_names : (d,), by default those of the data frame fitted, else 0 … d−1
+
+    Returns
+    -------
+    pandas.DataFrame
+        columns feature, information (the posterior mean), low and high, in nats
+
+    Raises
+    ------
+    ValueError
+        if `level` or `n_draws` is out of range, or the number of names differs from that of the features
+
+    Notes
+    -----
+    Parameters that are not known well are never equal in all classes, so with few rows the information of a feature
+    that tells nothing is above 0; its interval then begins near 0. With `MultinomialNB` and `ComplementNB` it is the
+    information in one event: whether it is of kind j. Real numbers and large counts are summed over up to 512 nodes;
+    for normal classes the error was below 0.001 nats.
+
+    References
+    ----------
+    Cover & Thomas (2006), Elements of Information Theory, 2nd ed., (2.28).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb import GaussianNB, importance
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(100, 2)), np.arange(100) % 2
+    >>> X[:, 1] += 3 * y
+    >>> table = importance(GaussianNB().fit(X, y))
+    >>> table.feature.tolist(), bool(table.information[0] > 0.4)
+    ([1, 0], True)
+    """
+    import pandas as pd
+
+    check_is_fitted(estimator)
+    if not 0 < level < 1:
+        raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1")
+    if n_draws < 1:
+        raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 1")
+    names = estimator._feature_names() if feature_names is None else list(feature_names)
+    if len(names) != estimator.n_features_in_:
+        raise ValueError(f"`feature_names` has {len(names)} names; the model has {estimator.n_features_in_} features")
+    draws = estimator._sample_information(n_draws, seed)
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    mean = draws.mean(0)
+    table = pd.DataFrame({"feature": names, "information": mean, "low": low, "high": high})
+    return table.iloc[np.argsort(-mean, kind="stable")].reset_index(drop=True)

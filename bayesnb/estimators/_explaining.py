@@ -1,0 +1,310 @@
+"""Why a row is predicted as it is, what the parameters are, and how well they fit: as data frames and numbers."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.arrays import Scalar
+from ..core.pytrees import defer_jax_import
+from ._prediction import AbstractPredicting
+from ._state import reads_one_state
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..sampling.explanation import Contributions
+    from ..sampling.summary import Summary
+    from ..sampling.tables import Fit
+
+
+class AbstractExplaining(AbstractPredicting):
+    """What an estimator says of its predictions and of its parameters."""
+
+    @reads_one_state
+    def explain(
+        self,
+        X: Any,
+        *,
+        against: Any = None,
+        n: int | None = None,
+        level: Scalar = 0.9,
+        n_draws: int = 1000,
+        seed: int | np.random.Generator | None = 0,
+        output: str = "frame",
+    ) -> Any:
+        """What each feature of each row adds to the log odds of each class, with its credible interval, in nats.
+
+            log p(c | x)/p(b | x) = log p(c)/p(b) + Σ_j contribution of feature j
+
+        The sum over the class prior and all features is exact: it is the log odds of `predict_proba`.
+
+        Parameters
+        ----------
+        X : (n, d) rows, as in `predict`; of sparse rows only the cells that are there are listed
+        against : class b. By default the odds are against the other class, or with more than two classes against the
+            geometric mean of all others: log p(c | x) − mean of log p(k | x) over k ≠ c
+        n : features listed for each row, those of the largest contribution; the others are one entry. None lists all
+        level : posterior mass inside the intervals, between 0 and 1
+        n_draws, seed : draws of the parameters behind the intervals
+        output : "frame" or "xarray"
+
+        Returns
+        -------
+        pandas.DataFrame
+            columns row (0 … n−1), class_, feature, value, contribution, low and high. The first feature of each row is
+            "(class prior)"; "(other features)" stands for all that are not listed, and is left out where it is nothing.
+            Features come by the size of their contribution to the class
+        xarray.Dataset
+            with output="xarray": contribution, low and high with the dimensions row, class_ and feature, NaN where a
+            feature is not listed
+
+        Raises
+        ------
+        ValueError
+            if `against` is no class, or a setting is out of range
+
+        Notes
+        -----
+        The points are those of the current `estimate`. The intervals are quantiles over the posterior of the
+        parameters; "predictive" takes logarithms of averages, so that its points need not lie in the middle.
+
+        *Independent features.* The contribution of feature j is the difference of log p(x_j | c) between classes. A
+        missing cell adds 0.
+
+        *Counts that share a row* (MultinomialNB, ComplementNB, "predictive"). A row of L events has the probability
+        Π_j α_j^(x_j) / A^(L), rising factorials. Word j gets log α_j^(x_j) − (x_j/L) log A^(L). A word that is not
+        there gets nothing.
+
+        *Features that depend on each other* (GaussianDA, OneDependenceNB, families of your own). The contribution is
+        the Shapley value of log p(x_S | c) over the sets S of features. It is exact for up to five features, and beyond
+        that wherever effects are of at most two features together. Else it is an average over 1,024 orders of the
+        features, and over 64 for draws and for OneDependenceNB. It still adds up exactly.
+
+        References
+        ----------
+        Možina, Demšar, Kattan & Zupan (2004), Nomograms for visualization of naive Bayesian classifier, PKDD.
+        Shapley (1953), A value for n-person games.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bayesnb import BernoulliNB
+        >>> X, y = np.array([[1, 0], [1, 1], [0, 1], [0, 0]] * 5), np.array([1, 1, 0, 0] * 5)
+        >>> nb = BernoulliNB().fit(X, y)
+        >>> frame = nb.explain(X[:1])
+        >>> frame[frame.class_ == 1][["feature", "contribution"]].round(2).to_string(index=False).split()
+        ['feature', 'contribution', '0', '2.40', '(class', 'prior)', '0.00', '1', '0.00']
+        """
+        if output not in ("frame", "xarray"):
+            raise ValueError(f"`output` is {output!r}; choose 'frame' or 'xarray'")
+        found, b = self._contributions(X, against=against, n=n, level=level, n_draws=n_draws, seed=seed)
+        frame = self._frame(found, X, b)
+        if output == "frame":
+            return frame
+        known = frame.drop(columns="value").set_index(["row", "class_", "feature"])
+        return known.to_xarray()
+
+    def _contributions(self, X: Any, *, against: Any = None, **settings: Any) -> "tuple[Contributions, int | None]":
+        """Contributions as arrays, and the place of the class that the odds are against."""
+        from ..sampling.explanation import contributions, odds_against
+
+        check_is_fitted(self)
+        c, level, b = len(self.classes_), settings.get("level", 0.9), None
+        if c < 2:
+            raise ValueError(f"this model knows one class, {self.classes_[0]!r}; odds are those of two")
+        if against is not None:
+            found = np.flatnonzero(self.classes_ == against)
+            if len(found) != 1:
+                raise ValueError(f"`against` is {against!r}; the classes are {self.classes_.tolist()}")
+            b = int(found[0])
+        if not 0 < level < 1:
+            raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
+        for name in ("n", "n_draws"):
+            value = settings.get(name)
+            if value is not None and value < 1:
+                raise ValueError(f"`{name}` is {value}; it needs to be at least 1")
+        with defer_jax_import():
+            theta = self._theta()
+            return contributions(
+                self.posterior_,
+                self._encode(X),
+                self._columns(),
+                theta if self._refine is None else self._refine(theta),
+                self.n_features_in_,
+                odds_against(c, b),
+                refined=self._refine,
+                **settings,
+            ), b
+
+    _refine: Any = None  # from parameters, or None, to those that the table of scores is made of: see ComplementNB
+
+    def _frame(self, found: "Contributions", X: Any, b: int | None) -> "pd.DataFrame":
+        import pandas as pd
+
+        from ..sampling.explanation import OTHERS, PRIOR
+
+        classes = [k for k in range(len(self.classes_)) if k != b]
+        names = np.array([*self._feature_names(), "(other features)", "(class prior)"], object)
+        t, feature = len(found.row), found.feature
+        order = np.lexsort([np.arange(t), found.row])
+        values = np.full(t, "", object)
+        listed = np.flatnonzero(feature >= 0)
+        values[listed] = _cells(X, found.row[listed], feature[listed])
+        columns = {
+            "row": np.repeat(found.row[order], len(classes)),
+            "class_": np.tile(self.classes_[classes], t),
+            "feature": np.repeat(names[feature[order]], len(classes)),
+            "value": np.repeat(values[order], len(classes)),
+        }
+        for name in ("value", "low", "high"):
+            table = getattr(found, name)[order][:, classes].ravel()
+            columns["contribution" if name == "value" else name] = table
+        frame = pd.DataFrame(columns)
+        ends = {PRIOR: 0, OTHERS: 2}  # the class prior comes first, all other features last
+        place = np.repeat([ends.get(j, 1) for j in feature[order].tolist()], len(classes))
+        keys = [-abs(frame["contribution"]), place, np.tile(np.arange(len(classes)), t), frame["row"]]
+        return frame.iloc[np.lexsort(keys)].reset_index(drop=True)
+
+    def _feature_names(self) -> list[Any]:
+        """Names of the features, or their numbers."""
+        return list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
+
+    def _sample_information(self, n_draws: int, seed: Any) -> np.ndarray:
+        """Draws of the mutual information of the label and each feature, (s, d)."""
+        from ..sampling.explanation import information
+
+        return information(self.posterior_, self._columns(), self.n_features_in_, n_draws, seed)
+
+    # --- the parameters ---------------------------------------------------------------------------------------------
+
+    @reads_one_state
+    def tables(self, features: Any = None, *, level: Scalar = 0.9) -> "dict[Any, pd.DataFrame]":
+        """The parameters of each feature as a data frame, with credible intervals: what R's `tables()` prints.
+
+        Parameters
+        ----------
+        features : names or numbers of features; None takes all
+        level : posterior mass inside the intervals, between 0 and 1
+
+        Returns
+        -------
+        dict from feature to pandas.DataFrame
+            columns class_, parameter, estimate, low and high. A parameter is "P(level)" of each level, "P(1)" of a yes
+            or no, "mean" and "sd" of a normal, "rate" of counts, and so on. The estimate is that of the current
+            `estimate`, the posterior mean with "predictive". "all classes" stands for a parameter that the classes
+            share, and "not c" for that of a complement
+
+        Raises
+        ------
+        ValueError
+            if a feature is not known, or `level` is out of range
+
+        Examples
+        --------
+        >>> from bayesnb import BernoulliNB
+        >>> nb = BernoulliNB().fit([[1], [1], [0], [0]], ["a", "a", "a", "b"])
+        >>> nb.tables()[0].round(2).to_string(index=False).split()[5:]
+        ['a', 'P(1)', '0.60', '0.25', '0.90', 'b', 'P(1)', '0.33', '0.03', '0.78']
+        """
+        from ..sampling.tables import tables
+
+        check_is_fitted(self)
+        if not 0 < level < 1:
+            raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
+        known = self._feature_names()
+        names = known if features is None else [features] if isinstance(features, str) else list(features)
+        places = []
+        for name in names:
+            if name not in known and not (isinstance(name, int | np.integer) and 0 <= name < len(known)):
+                raise ValueError(f"`features` has {name!r}; the features are {known[:8]}{' …' if known[8:] else ''}")
+            places.append(known.index(name) if name in known else int(name))
+        with defer_jax_import():
+            found = tables(self, places, level)
+        return dict(zip(names, found, strict=True))
+
+    def _levels_of(self, j: int) -> Any:
+        """Labels of the levels of a feature, where it has some."""
+        levels = getattr(self, "categories_", None)
+        return None if levels is None else levels[j]
+
+    @reads_one_state
+    def summary(self, level: Scalar = 0.9) -> "Summary":
+        """The fitted model in a few lines: rows, features, evidence, likelihood, AIC, BIC and the class probabilities.
+
+        `print` shows it as text, a notebook as tables.
+
+        Parameters
+        ----------
+        level : posterior mass inside the intervals of the class probabilities
+        """
+        from ..sampling.summary import summarise
+
+        check_is_fitted(self)
+        if not 0 < level < 1:
+            raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
+        with defer_jax_import():
+            return summarise(self, level)
+
+    # --- how well they fit ------------------------------------------------------------------------------------------
+
+    @property
+    @reads_one_state
+    @defer_jax_import()
+    def log_likelihood_(self) -> float:
+        """log p(X, y | θ̂) of all rows fitted, in nats, at the maximum likelihood estimate θ̂.
+
+        It needs no rows: by Bayes' identity it is the evidence times posterior over prior density, at any θ.
+        """
+        return self._fit.log_likelihood
+
+    @property
+    @reads_one_state
+    @defer_jax_import()
+    def aic_(self) -> float:
+        """Akaike's criterion −2 `log_likelihood_` + 2 k, k free parameters; smaller is better."""
+        return self._fit.aic
+
+    @property
+    @reads_one_state
+    @defer_jax_import()
+    def bic_(self) -> float:
+        """Schwarz's criterion −2 `log_likelihood_` + k log N, k free parameters, N the weight of all rows.
+
+        −½ `bic_` approximates `log_evidence_`, which is exact and takes the prior into account.
+        """
+        return self._fit.bic
+
+    @property
+    @reads_one_state
+    @defer_jax_import()
+    def n_parameters_(self) -> int:
+        """Number of free parameters k of all classes and features together, the class probabilities among them."""
+        from ..sampling.tables import count_free
+
+        check_is_fitted(self)
+        return count_free(self.posterior_)
+
+    @property
+    def _fit(self) -> "Fit":
+        from ..sampling.tables import fit_of
+
+        check_is_fitted(self)
+        return fit_of(self)
+
+
+def _cells(X: Any, row: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """Cells of the input as they came, one for each pair of row and column."""
+    found = np.empty(len(row), object)
+    if sparse.issparse(X):
+        found[:] = np.asarray(X.tocsr()[row, column]).ravel().tolist() if len(row) else []
+        return found
+    if hasattr(X, "columns") and not hasattr(X, "iloc"):
+        X = X.to_pandas()
+    for j in np.unique(column):
+        here = np.flatnonzero(column == j)
+        values = X.iloc[:, j] if hasattr(X, "iloc") else [line[j] for line in X] if isinstance(X, list) else X[:, j]
+        some = np.asarray(values, object)[row[here]]
+        found[here] = some
+    return found

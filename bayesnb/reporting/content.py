@@ -1,0 +1,214 @@
+"""What a report is made of: numbers and tables, computed once."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.base import clone
+
+from ..analysis.comparison import Comparison, compare
+from ..analysis.importance import importance
+from ..estimators import (
+    BernoulliNB,
+    CategoricalNB,
+    GaussianDA,
+    GaussianNB,
+    GeometricNB,
+    KernelNB,
+    MixedNB,
+    MultinomialNB,
+    OneDependenceNB,
+    PoissonNB,
+)
+
+_KERNEL_CELLS = 20_000  # cells up to which a kernel density is tried
+_DA_FEATURES = 60
+
+_ROLES = {"real": "numbers"}  # what a reader calls a kind of cells
+
+CANDIDATES: dict[str, dict[str, Any]] = {
+    "real": {
+        "normal": GaussianNB(),
+        "normal, shared variance": GaussianNB(variance="pooled"),
+        "normal with correlations": GaussianDA(),
+        "normal, shared covariance": GaussianDA(covariance="shared"),
+        "kernel density": KernelNB(),
+    },
+    "yes/no": {"yes/no": BernoulliNB(binarize=None), "one dependence": OneDependenceNB()},
+    "levels": {"levels": CategoricalNB(), "one dependence": OneDependenceNB()},
+    "counts": {"multinomial": MultinomialNB(), "Poisson": PoissonNB(), "geometric": GeometricNB()},
+}
+"""Models that are tried beside a model whose cells are of one kind."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """A fitted model, its rows, and what they say."""
+
+    estimator: Any
+    X: Any
+    y: np.ndarray
+    classes: list[Any]
+    columns: pd.DataFrame
+    loo: Any
+    importance: pd.DataFrame
+    comparison: Comparison | None
+    cautions: list[str]
+    level: float
+    seed: int
+
+    @classmethod
+    def of(
+        cls, estimator: Any, X: Any, y: np.ndarray, contract: Any, others: Any, level: float, seed: int
+    ) -> "Material":
+        """All that the sections show."""
+        loo = estimator.loo(X, y)
+        ranked = importance(estimator, level, n_draws=200, seed=seed)
+        contract = getattr(estimator, "contract_", None) if contract is None else contract
+        columns = column_table(estimator, X) if contract is None else contract.to_frame()
+        compared = None if others is None else _compared(estimator, X, y, others)
+        found = cls(estimator, X, y, estimator.classes_.tolist(), columns, loo, ranked, compared, [], level, seed)
+        found.cautions.extend(cautions(found))
+        return found
+
+    @property
+    def baseline(self) -> tuple[float, float]:
+        """Accuracy and log loss of predicting the class frequencies."""
+        share = np.bincount(self.loo.index, minlength=len(self.classes)) / len(self.y)
+        some = share[share > 0]
+        return float(share.max()), float(-(some * np.log(some)).sum())
+
+    def row(self, i: int) -> Any:
+        """One row, as a table."""
+        return self.X.iloc[[i]] if hasattr(self.X, "iloc") else self.X[[i]]
+
+
+def column_table(estimator: Any, X: Any) -> pd.DataFrame:
+    """Role of each column as the model has it, distinct values, missing share, an example, and what to look at."""
+    names, n = estimator._feature_names(), X.shape[0]
+    role = {j: "left out" for j in range(len(names))}
+    for block, at in estimator._columns().items():
+        for j in at.tolist():
+            role[j] = estimator.posterior_.blocks[block].inner.cells_.kind
+    lines = []
+    for j, name in enumerate(names):
+        cells = pd.Series(X.tocsc()[:, [j]].toarray().ravel() if sparse.issparse(X) else _column(X, j))
+        known = cells.dropna()
+        distinct, missing = known.nunique(), float(cells.isna().mean())
+        notes = []
+        if distinct <= 1:
+            notes.append("never varies")
+        if distinct > 0.9 * n > 18 and role[j] == "levels":
+            notes.append("almost every row has a value of its own: is it a name or a number of the row?")
+        example = known.iloc[0] if len(known) else ""
+        lines.append((name, _ROLES.get(role[j], role[j]), distinct, missing, example, "; ".join(notes)))
+    head = ["column", "role", "distinct", "missing", "example", "warning"]
+    return pd.DataFrame(lines, columns=head).set_index("column")
+
+
+def _column(X: Any, j: int) -> Any:
+    if hasattr(X, "iloc"):
+        return X.iloc[:, j].to_numpy()
+    return X[X.columns[j]].to_numpy() if hasattr(X, "columns") else np.asarray(X)[:, j]
+
+
+def _compared(estimator: Any, X: Any, y: np.ndarray, others: Any) -> Comparison | None:
+    """The model beside others of the same cells; those that cannot take them are left out."""
+    if isinstance(others, str):
+        kinds = {block.inner.cells_.kind for block in estimator.posterior_.blocks.values()}
+        known = CANDIDATES.get(next(iter(kinds)), {}) if len(kinds) == 1 else {}
+        if isinstance(estimator, MixedNB):
+            known = _other_parts(estimator)
+        mine = str(clone(estimator))
+        others = {name: one for name, one in known.items() if str(one) != mine}
+        n, d = X.shape
+        if n * d > _KERNEL_CELLS:
+            others = {name: one for name, one in others.items() if "kernel" not in name}
+        if d > _DA_FEATURES:
+            others = {name: one for name, one in others.items() if not isinstance(one, GaussianDA | OneDependenceNB)}
+    models = {"this model": clone(estimator)}
+    for name, one in others.items():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                clone(one).fit(X, y).loo(X, y)
+        except (ValueError, TypeError, Warning, ArithmeticError):
+            continue
+        models[name] = one
+    return compare(models, X, y) if len(models) > 1 else None
+
+
+def _other_parts(estimator: MixedNB) -> dict[str, Any]:
+    """The mixed model with another model of its real numbers."""
+    parts = [(name, clone(one), columns.tolist()) for name, one, columns in estimator.parts_]
+    kinds = {name: block.inner.cells_.kind for name, block in estimator.posterior_.blocks.items()}
+    if len({name for name, _, _ in parts}) < len(parts) or any("." in name for name, _, _ in parts):
+        return {}
+    found = {}
+    for name, one in CANDIDATES["real"].items():
+        swapped = [(part, one if kinds.get(part) == "real" else own, at) for part, own, at in parts]
+        if [repr(new) for _, new, _ in swapped] != [repr(own) for _, own, _ in parts]:
+            listed = {j for _, _, at in parts for j in at}
+            unused = [j for j in range(estimator.n_features_in_) if j not in listed]
+            found[f"numbers: {name}"] = MixedNB([*swapped, *([("unused", "drop", unused)] if unused else [])])
+    return found
+
+
+def cautions(known: Material) -> list[str]:
+    """What a reader should be careful about, a sentence each."""
+    said, n, loo = [], len(known.y), known.loo
+    count = np.bincount(loo.index, minlength=len(known.classes))
+    small = [f"{known.classes[k]} ({count[k]})" for k in np.flatnonzero(count < 20)]
+    if small:
+        said.append(
+            f"Few rows in the class{'es' if len(small) > 1 else ''} {', '.join(small[:6])}: "
+            "their figures are uncertain."
+        )
+    if n < 100:
+        said.append(f"There are only {n} rows. Read accuracy and calibration with their errors.")
+    base, base_loss = known.baseline
+    if loo.log_loss >= base_loss:
+        said.append(
+            f"The log loss ({loo.log_loss:.3f}) is no better than that of the class frequencies ({base_loss:.3f}): the "
+            "probabilities are not to be trusted as they are."
+        )
+    elif loo.accuracy <= base:
+        said.append("The labels predicted are right no more often than the most frequent class is.")
+    p, right = loo.proba.max(1), loo.predicted == loo.classes[loo.index]
+    if abs(gap := float(p.mean() - right.mean())) > 0.03 + 2 * np.sqrt(right.mean() * (1 - right.mean()) / n):
+        word = "too sure of itself" if gap > 0 else "not sure enough"
+        said.append(
+            f"The model is {word}: its labels have the mean probability {p.mean():.2f}, and {right.mean():.0%} are "
+            "right. Features that depend on each other are counted twice. `CalibratedClassifierLOO` mends that."
+        )
+    if loo.accuracy > 0.995 and n >= 50:
+        said.append("Almost every row is predicted correctly. Does a column hold the answer in another form?")
+    entropy = base_loss
+    top = known.importance
+    if len(top) > 1 and top.information[0] > 0.9 * entropy:
+        said.append(f"The column {top.feature[0]} alone tells almost the whole label. Would you know it in time?")
+    noise = top[top.low < 1e-3]
+    if len(top) > 3 and len(noise) > len(top) / 2:
+        said.append(
+            f"{len(noise)} of {len(top)} features tell almost nothing of the label: average_over_features weighs them."
+        )
+    if known.comparison is not None:
+        best = known.comparison.table.index[0]
+        line = known.comparison.table.loc["this model"]
+        if best != "this model" and line.elpd_diff < -2 * line.se_diff:
+            said.append(
+                f"The model “{best}” predicts the labels better than this one, by more than two standard errors."
+            )
+    for name, missing in known.columns["missing"].items():
+        if missing > 0.2:
+            said.append(f"Column {name}: {missing:.0%} of the cells are missing.")
+    for name, warning in known.columns["warning"].items():
+        if warning:
+            said.append(f"Column {name}: {warning.rstrip('.')}.")
+    said.append(
+        "Leave-one-out takes the rows as independent. Rows of one person or one day belong together: `loo(groups=…)`."
+    )
+    return said

@@ -1,0 +1,285 @@
+"""The sections of a report, in their order: each makes HTML of what is known, or nothing where there is nothing."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import plots
+from .content import Material
+from .figures import inline_svg
+from .page import cards, figure, number, percent, prose, table, text
+
+_FEATURES = 12  # shown of the importance
+_CELLS = 8  # features of a nomogram
+_ROWS = 40  # columns listed
+_CLASSES = 12  # of a confusion table
+
+
+def header(title: str, known: Material) -> str:
+    """The title, the model and its figures."""
+    nb, loo = known.estimator, known.loo
+    base, base_loss = known.baseline
+    model = " ".join(repr(nb).split())
+    figures = [
+        ("accuracy, leave-one-out", percent(loo.accuracy)),
+        ("most frequent class", percent(base)),
+        ("log loss, leave-one-out", number(loo.log_loss)),
+        ("log loss of the frequencies", number(base_loss)),
+        ("rows", f"{len(known.y):,}"),
+        ("features", f"{nb.n_features_in_:,}"),
+    ]
+    said = (
+        f"Predicted by all other rows, {percent(loo.accuracy)} of the {len(known.y):,} rows get their own label; the "
+        f"most frequent class alone would be right for {percent(base)}."
+    )
+    return f"<h1>{text(title)}</h1><p><code>{text(model)}</code></p><p>{said}</p>{cards(figures)}"
+
+
+def columns(known: Material) -> str:
+    """What each column was used as."""
+    shown = known.columns.iloc[:_ROWS]
+    has_why, has_note = "why" in shown, bool((known.columns["warning"] != "").any())
+    head = ["column", "used as", *(["why"] if has_why else []), "distinct", "missing", "example"]
+    head += ["to look at"] * has_note
+    rows = [
+        [
+            text(name),
+            text(line["role"]),
+            *([text(line["why"])] if has_why else []),
+            f"{int(line['distinct']):,}",
+            percent(line["missing"]) if line["missing"] else "",
+            text(_short(line["example"])),
+            *([f'<span class="warn">{text(line["warning"])}</span>'] if has_note else []),
+        ]
+        for name, line in shown.iterrows()
+    ]
+    k = 3 if has_why else 2
+    more = len(known.columns) - len(shown)
+    note = f"<p class='soft'>and {more:,} more columns</p>" if more > 0 else ""
+    return table(head, rows, numbers=(k, k + 1), long=(2,) if has_why else (), name="Columns") + note
+
+
+def classes(known: Material) -> str:
+    """Rows of each class, and the class probabilities with their intervals."""
+    nb = known.estimator
+    count = np.bincount(known.loo.index, minlength=len(known.classes))
+    law = nb.posterior_.classes.marginals().get("pi")
+    tails = (1 - known.level) / 2
+    ends = None if law is None else (law.ppf(tails), law.ppf(1 - tails))
+    rows = []
+    for k, label in enumerate(known.classes):
+        share = count[k] / len(known.y)
+        interval = "" if ends is None else f"{percent(ends[0][k])} to {percent(ends[1][k])}"
+        bar = f'<span class="bar" style="width: {100 * share / max(count.max() / len(known.y), 1e-9):.1f}%"></span>'
+        rows.append([text(label), f"{count[k]:,}", percent(share), interval, bar])
+    head = ["class", "rows", "share", "interval", "<span class='soft'>rows</span>"]
+    return table(head, rows, numbers=(1, 2, 3), long=(4,), name="Classes")
+
+
+def accuracy(known: Material) -> str:
+    """Accuracy and log loss with their standard errors."""
+    loo, n = known.loo, len(known.y)
+    base, base_loss = known.baseline
+    error = np.sqrt(loo.accuracy * (1 - loo.accuracy) / n)
+    rows = [
+        ["accuracy", percent(loo.accuracy), percent(error), percent(base)],
+        ["log loss, nats a row", number(loo.log_loss), number(loo.se / n), number(base_loss)],
+        ["log p(y | x), nats", number(loo.elpd), number(loo.se), number(-n * base_loss)],
+    ]
+    made = (
+        "<p>Each row was predicted by all other rows. This is exact, and needs no second fit. The last column is what "
+        "the class frequencies alone would give.</p>"
+    )
+    fit = []
+    for label, name in (
+        ("log evidence", "log_evidence_"),
+        ("log likelihood", "log_likelihood_"),
+        ("AIC", "aic_"),
+        ("BIC", "bic_"),
+    ):
+        try:
+            fit.append((label, number(getattr(known.estimator, name))))
+        except (AttributeError, ValueError):
+            continue
+    head = ["", "value", "standard error", "frequencies"]
+    return made + table(head, rows, numbers=(1, 2, 3), name="Leave-one-out") + (cards(fit) if fit else "")
+
+
+def calibration(known: Material) -> str:
+    """Whether probabilities are what they say."""
+    loo = known.loo
+    if len(known.classes) == 2:
+        event, p, of = loo.index == 1, loo.proba[:, 1], f"of {known.classes[1]}"
+    else:
+        event, p, of = loo.predicted == loo.classes[loo.index], loo.proba.max(1), "of the label predicted"
+    bins = int(np.clip(len(p) // 25, 4, 15))
+
+    def draw(ax: Any) -> None:
+        plots.calibration(event, p, bins=bins, ax=ax)
+        ax.legend(frameon=False, loc="lower right")
+
+    caption = (
+        f"Share of events against the leave-one-out probability {text(of)}. If the probabilities are true, all points "
+        "lie in the band with 95 % probability; crosses lie outside."
+    )
+    return figure(inline_svg(draw, "Calibration"), caption)
+
+
+def confusion(known: Material) -> str:
+    """Rows of each class by the label predicted."""
+    loo, c = known.loo, len(known.classes)
+    if c > _CLASSES:
+        wrong = loo.predicted != loo.classes[loo.index]
+        pairs, count = np.unique(
+            np.stack([loo.index[wrong], loo.log_joint.argmax(1)[wrong]], 1), axis=0, return_counts=True
+        )
+        worst = np.argsort(-count, kind="stable")[:_CLASSES]
+        rows = [[text(known.classes[pairs[i, 0]]), text(known.classes[pairs[i, 1]]), f"{count[i]:,}"] for i in worst]
+        return table(["class", "predicted as", "rows"], rows, numbers=(2,), name="Most frequent confusions")
+    counts = np.zeros((c, c), int)
+    np.add.at(counts, (loo.index, loo.log_joint.argmax(1)), 1)
+    share = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    head = "".join(f"<th scope='col'>{text(_short(label, 14))}</th>" for label in known.classes)
+    body = ""
+    for i, label in enumerate(known.classes):
+        cells = "".join(
+            f'<td style="background: color-mix(in srgb, var(--bar) {70 * share[i, j]:.0f}%, transparent)">'
+            f"{counts[i, j]:,}</td>"
+            for j in range(c)
+        )
+        body += f"<tr><th scope='row'>{text(_short(label, 14))}</th>{cells}</tr>"
+    whole = f'<table class="confusion"><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return (
+        "<p>Rows are the true class, columns the label that all other rows predict.</p>"
+        f'<div class="wide" tabindex="0" role="region" aria-label="Confusion table">{whole}</div>'
+    )
+
+
+def importance(known: Material) -> str:
+    """Mutual information of the label and each feature."""
+    shown = known.importance.iloc[:_FEATURES].copy()
+    shown["feature"] = [_short(name, 26) for name in shown["feature"]]
+    if shown["feature"].duplicated().any():
+        shown["feature"] = [f"{name} ({i})" for i, name in enumerate(shown["feature"])]
+    svg = inline_svg(
+        lambda ax: plots.feature_weights(shown, n=_FEATURES, ax=ax), "Importance", height=0.8 + 0.24 * len(shown)
+    )
+    most = known.baseline[1]
+    caption = (
+        f"What each feature alone tells of the label, in nats. The label itself has {number(most)} nats. "
+        f"Bars are {known.level:.0%} credible intervals."
+    )
+    return figure(svg, caption)
+
+
+def rows(known: Material) -> str:
+    """The most certain, the least certain and the most surprising rows, with their nomograms."""
+    loo = known.loo
+    p = loo.proba
+    order = np.argsort(p.max(1), kind="stable")
+    wrong = np.flatnonzero(loo.log_joint.argmax(1) != loo.index)
+    chosen = [("The least certain row", order[0]), ("The most certain row", order[-1])]
+    if len(order) > 3:
+        chosen.insert(1, ("The second least certain row", order[1]))
+        chosen.insert(3, ("The second most certain row", order[-2]))
+    if len(wrong):
+        worst = wrong[np.argmin(loo.pointwise[wrong])]
+        if worst not in [i for _, i in chosen]:
+            chosen.append(("The most certain mistake", worst))
+    made = []
+    names = [_short(name, 18) for name in known.estimator._feature_names()]
+    for said, i in chosen:
+        x = known.row(int(i))
+
+        def draw(ax: Any, x: Any = x) -> None:
+            plots.nomogram(known.estimator, x, n=_CELLS, n_draws=400, level=known.level, feature_names=names, ax=ax)
+
+        lines = min(_CELLS, known.estimator.n_features_in_) + 3
+        svg = inline_svg(draw, f"{said}: nomogram", height=1.0 + 0.25 * lines)
+        own, best = loo.index[i], int(p[i].argmax())
+        truth = "which is right" if own == best else f"but it is <b>{text(known.classes[own])}</b>"
+        caption = (
+            f"Row {int(i):,}: all others predict <b>{text(known.classes[best])}</b> with probability "
+            f"{_probability(p[i, best])}, {truth}."
+        )
+        made.append(f"<div><h3>{said}</h3>{figure(svg, caption)}</div>")
+    note = (
+        "<p>A nomogram shows what each feature adds to the log odds of the label predicted against the next one. The "
+        "contributions add up to the log odds, the last line. <code>nb.explain(X)</code> returns these numbers.</p>"
+    )
+    return f'{note}<div class="pair">{"".join(made)}</div>'
+
+
+def priors(known: Material) -> str:
+    """Prior and posterior of a parameter of the strongest features."""
+    made = []
+    features = known.estimator._feature_names()
+    for name in known.importance["feature"].iloc[:3]:
+        at = features.index(name)
+
+        def draw(ax: Any, at: int = at) -> None:
+            plots.prior_to_posterior(known.estimator, at, ax=ax)
+
+        try:
+            svg = inline_svg(draw, f"Prior to posterior of {name}", height=2.8)
+        except (ValueError, AttributeError, KeyError):
+            continue
+        made.append(figure(svg, f"{text(_short(name, 40))}: the prior is dashed, each class has a line."))
+    if not made:
+        return ""
+    note = "<p>What the rows taught: a posterior that still looks like its prior rests on few rows.</p>"
+    return f'{note}<div class="pair">{"".join(made)}</div>'
+
+
+def models(known: Material) -> str:
+    """Which model the evidence prefers, and which predicts better."""
+    if known.comparison is None:
+        return ""
+    found = known.comparison.table
+    rows = [
+        [
+            text(name),
+            number(line["log_evidence"]),
+            percent(line["probability"]) if line["probability"] == line["probability"] else "–",
+            number(line["elpd"]),
+            f"{number(line['elpd_diff'])} ± {number(line['se_diff'])}" if line["elpd_diff"] else "best",
+            percent(line["accuracy"]),
+        ]
+        for name, line in found.iterrows()
+    ]
+    head = ["model", "log evidence", "probability", "log p(y | x)", "to the best", "accuracy"]
+    best = found["log_evidence"].idxmax() if found["log_evidence"].notna().any() else None
+    said = "" if best is None else f"<p>The evidence prefers <b>{text(best)}</b>. "
+    said += f"By leave-one-out <b>{text(found.index[0])}</b> predicts the labels best.</p>"
+    notes = "".join(f"<p class='soft'>{text(note)}</p>" for note in known.comparison.notes)
+    return said + table(head, rows, numbers=(1, 2, 3, 4, 5), name="Models") + notes
+
+
+def careful(known: Material) -> str:
+    """What to be careful about."""
+    return "<ul>" + "".join(f"<li>{prose(one)}</li>" for one in known.cautions) + "</ul>"
+
+
+def _probability(p: float) -> str:
+    """A probability in words that do not say 1 where it is less."""
+    return f"{p:.3f}" if p < 0.9995 else "above 0.999"
+
+
+def _short(value: Any, most: int = 28) -> str:
+    shown = f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+
+
+SECTIONS: list[tuple[str, str, Callable[[Material], str]]] = [
+    ("careful", "What to be careful about", careful),
+    ("columns", "Columns", columns),
+    ("classes", "Classes", classes),
+    ("accuracy", "How well it predicts", accuracy),
+    ("calibration", "Calibration", calibration),
+    ("confusion", "Confusion table", confusion),
+    ("importance", "Importance of the features", importance),
+    ("rows", "The most and least certain rows", rows),
+    ("priors", "From prior to posterior", priors),
+    ("models", "Which model is preferred", models),
+]

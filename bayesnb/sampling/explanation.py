@@ -1,0 +1,294 @@
+"""What each feature of a row adds to the log odds of each class, with credible intervals; what features tell of labels.
+
+    log p(x, y = a)/p(x, y = b) = log p(a)/p(b) + Σ_j [φ_j(a) − φ_j(b)]
+
+φ_j(c) is `log_contributions` of the page of the family. The points are those of the current estimate, and the intervals
+are quantiles over the posterior of θ.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..core.arrays import Float, Int, Scalar
+from ..core.pytrees import leaves
+from ..core.random import generator
+from ..core.supports import COMPOSITE, GIVEN_TOTALS
+from ..naive_bayes import CLASS, Parameters, Rows
+
+_CELLS = 1 << 22  # numbers of a table worked on at a time
+_KEPT = 1 << 24  # numbers kept for the quantiles of some rows
+_NODES = 512  # of the distribution of one feature, all classes together
+
+PRIOR, OTHERS = -1, -2  # what stands for the class prior and for all other features among the numbers of the features
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """Contributions of rows, one entry after the other: each row has its class prior, its features, all other features.
+
+    Fields
+    ------
+    row, feature : (t,) of each entry; the feature is PRIOR for the class prior and OTHERS for all that are not listed
+    value : (t, c) contribution, in nats
+    low, high : (t, c) ends of its interval
+    total, total_low, total_high : (n, c) the log odds
+    """
+
+    row: Int[np.ndarray, " t"]
+    feature: Int[np.ndarray, " t"]
+    value: Float[np.ndarray, "t c"]
+    low: Float[np.ndarray, "t c"]
+    high: Float[np.ndarray, "t c"]
+    total: Float[np.ndarray, "n c"]
+    total_low: Float[np.ndarray, "n c"]
+    total_high: Float[np.ndarray, "n c"]
+
+
+def odds_against(c: int, against: int | None) -> Callable[[np.ndarray], np.ndarray]:
+    """From log p of c classes to the log odds of each: against one class, or the geometric mean of all others."""
+
+    def odds(table: np.ndarray) -> np.ndarray:
+        if against is not None:
+            return table - table[..., [against]]
+        if c == 2:
+            return table - table[..., ::-1]
+        return (table - table.mean(-1, keepdims=True)) * (c / max(c - 1, 1))
+
+    return odds
+
+
+def contributions(
+    posterior: Any,
+    rows: Rows,
+    columns: dict[str, np.ndarray],
+    theta: Parameters | None,
+    d: int,
+    odds: Callable[[np.ndarray], np.ndarray],
+    *,
+    n: int | None = None,
+    focus: int | None = None,
+    level: Scalar = 0.9,
+    n_draws: int = 1000,
+    seed: int | np.random.Generator | None = 0,
+    refined: Callable[[Parameters], Parameters] | None = None,
+) -> Contributions:
+    """Contributions of the features of rows to log odds.
+
+    Parameters
+    ----------
+    rows : by block; of sparse rows only the cells that are there are listed
+    columns : places among the d features of the columns of each block
+    theta : parameters plugged in; None integrates them out
+    odds : from `odds_against`
+    n : features listed of each row, those of the largest contribution to any class; None lists all
+    focus : class whose contributions say which are largest; None takes any
+    refined : what is done to draws of the parameters before they are used, if anything
+    """
+    seed = seed if isinstance(seed, int) else int(generator(seed).integers(1 << 32))
+    n_rows, c = next(iter(rows.values())).shape[0], len(posterior.classes.log_predictive())
+    found, start = [], 0
+    while start < n_rows:
+        width = _listed(rows, columns, d, slice(start, start + 1)).sum() + 3
+        stop = min(n_rows, start + max(1, int(_KEPT // (n_draws * c * width))))
+        part = {name: x[start:stop] for name, x in rows.items()}
+        one = _of_some(posterior, part, columns, theta, d, odds, n, focus, level, n_draws, seed, refined)
+        found.append(replace(one, row=one.row + start))
+        start = stop
+    names = Contributions.__dataclass_fields__
+    return Contributions(*(np.concatenate([getattr(one, name) for one in found]) for name in names))
+
+
+def _listed(rows: Rows, columns: dict[str, np.ndarray], d: int, part: slice) -> np.ndarray:
+    """Whether a feature of a row is listed: all of dense rows, the cells that are there of sparse ones."""
+    listed = np.zeros((rows[next(iter(rows))][part].shape[0], d), bool)
+    for name, x in rows.items():
+        listed[:, columns[name]] |= (x[part] != 0).toarray() if sparse.issparse(x) else True
+    return listed
+
+
+def _of_some(
+    posterior: Any,
+    rows: Rows,
+    columns: dict[str, np.ndarray],
+    theta: Parameters | None,
+    d: int,
+    odds: Callable[[np.ndarray], np.ndarray],
+    n: int | None,
+    focus: int | None,
+    level: Scalar,
+    n_draws: int,
+    seed: int,
+    refined: Callable[[Parameters], Parameters] | None,
+) -> Contributions:
+    """`contributions` of so few rows that all their draws are kept."""
+    listed = _listed(rows, columns, d, slice(None))
+    features = np.flatnonzero(listed.any(0))
+    place = np.full(d, -1)
+    place[features] = np.arange(len(features))
+    own = {name: np.flatnonzero(place[at] >= 0) for name, at in columns.items()}  # columns of a block that are listed
+    with np.errstate(over="ignore"):
+        log_pi = posterior.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"]
+        table = np.zeros((len(listed), len(features), len(log_pi)))
+        for name, block in posterior.blocks.items():
+            part = block.log_contributions(rows[name], own[name], None if theta is None else theta[name])
+            table[:, place[columns[name][own[name]]]] += part
+        total, prior, table = odds(posterior.log_joint(rows, theta)), odds(log_pi), odds(table)
+    size = np.where(listed[:, features], abs(table[..., slice(None) if focus is None else [focus]]).max(-1), -1)
+    order = np.argsort(-size, axis=1, kind="stable")
+    kept = listed[:, features].sum(1) if n is None else np.minimum(n, (size > 0).sum(1))
+
+    small, cells = posterior, rows
+    if (
+        refined is None
+        and posterior.blocks.keys() == {"x"}
+        and (block := posterior.blocks["x"].merged(own["x"])) is not None
+    ):
+        small, x = replace(posterior, blocks={"x": block}), rows["x"][:, own["x"]]
+        stack = sparse.hstack if sparse.issparse(x) else np.hstack
+        cells, own = {"x": stack([x, np.zeros((len(listed), 1))])}, {"x": np.arange(len(own["x"]))}
+        cells["x"] = cells["x"].tocsr() if sparse.issparse(x) else cells["x"]
+        columns = {"x": np.append(features, -1)}
+    row = np.repeat(np.arange(len(listed)), kept)
+    at = np.concatenate([chosen[:k] for chosen, k in zip(order, kept, strict=True)]) if len(kept) else order[:0].ravel()
+    value = table[row, at]
+    rest = total - prior - _sums(value, row, len(listed))
+    draws = np.empty((n_draws, len(row) + 2 * len(listed) + 1, len(prior)), np.float64)
+    done = 0
+    for parameters in sample_some(small, n_draws, seed, max(len(row), 1) * len(prior)):
+        parameters = parameters if refined is None else refined(parameters)
+        s = len(parameters[CLASS]["log_pi"])
+        each = np.zeros((s, len(listed), len(features), len(prior)))
+        for name, block in small.blocks.items():
+            each[:, :, place[columns[name][own[name]]]] += block.log_contributions(
+                cells[name], own[name], parameters[name]
+            )
+        listed_draws = odds(each[:, row, at])
+        first = odds(parameters[CLASS]["log_pi"])[:, None]
+        whole = odds(small.log_joint(cells, parameters))
+        left = whole - first - _sums(listed_draws, row, len(listed))
+        draws[done : done + s] = np.concatenate([first, listed_draws, left, whole], 1)
+        done += s
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0, overwrite_input=True)
+
+    # class prior, features, others of each row
+    entry = np.concatenate([np.arange(len(listed)), row, np.arange(len(listed))])
+    order = np.argsort(entry, kind="stable")
+    source = np.concatenate([np.zeros(len(listed), int), 1 + np.arange(len(row) + len(listed))])[order]
+    feature = np.concatenate([np.full(len(listed), PRIOR), features[at], np.full(len(listed), OTHERS)])[order]
+    points = np.concatenate([np.broadcast_to(prior, (1, len(prior))), value, rest])[source]
+    scale = 1e-9 * (1 + abs(total) + abs(prior))[entry[order]]
+    needed = (feature != OTHERS) | (abs(points) > scale).any(1) | (abs(high - low)[source] > scale).any(1)
+    last = slice(1 + len(row) + len(listed), None)
+    return Contributions(
+        entry[order][needed],
+        feature[needed],
+        points[needed],
+        low[source][needed],
+        high[source][needed],
+        total,
+        low[last],
+        high[last],
+    )
+
+
+def _sums(values: np.ndarray, row: np.ndarray, n: int) -> np.ndarray:
+    """Sums over the entries of each row, along the axis before the last."""
+    found = np.zeros((*values.shape[:-2], n, values.shape[-1]))
+    if len(row):
+        firsts = np.flatnonzero(np.r_[True, np.diff(row) > 0])
+        found[..., row[firsts], :] = np.add.reduceat(values, firsts, axis=-2)
+    return found
+
+
+def sample_some(posterior: Any, n: int, seed: int | np.random.Generator | None, more: int = 0) -> Iterator[Parameters]:
+    """Draws of all parameters, some at a time: as many as keep them, and `more` numbers a draw, in bounds."""
+    rng = generator(seed)
+    step = max(1, _CELLS // (more + sum(leaf.size for leaf in leaves(posterior))))
+    for start in range(0, n, step):
+        yield posterior.sample(rng, (min(step, n - start),))
+
+
+# --- what a feature tells of the label ------------------------------------------------------------------------------
+
+
+def information(
+    posterior: Any, columns: dict[str, np.ndarray], d: int, n_draws: int, seed: int | np.random.Generator | None
+) -> Float[np.ndarray, "s d"]:
+    """Mutual information I(y; x_j | θ) of the label and each feature in nats, for draws of θ.
+
+        I = Σ_c π_c Σ_x p(x | c) log p(x | c) / Σ_k π_k p(x | k)
+
+    The sum is exact for levels, for yes and no, and for one event of a multinomial; real numbers and counts are summed
+    over up to 512 nodes where the posterior predictive has its mass.
+    """
+    rng = generator(seed)
+    found = np.zeros((n_draws, d))
+    groups: dict[tuple[int, ...], list[str]] = {}  # blocks of the same columns: one for each class
+    for name, at in columns.items():
+        groups.setdefault(tuple(at.tolist()), []).append(name)
+    nodes = {at: _nodes([posterior.blocks[name] for name in names], rng) for at, names in groups.items()}
+    done, c = 0, len(posterior.classes.log_predictive())
+    most = max(x.size for x, _ in nodes.values())
+    for theta in sample_some(posterior, n_draws, rng, c * min(most, _CELLS // c)):
+        pi = np.exp(theta[CLASS]["log_pi"])
+        s = len(pi)
+        for key, names in groups.items():
+            (x, log_w), at = nodes[key], np.array(key)
+            step = max(1, _CELLS // max(1, s * len(x) * c))
+            for some in np.split(np.arange(len(at)), np.arange(step, len(at), step)):
+                table: Any = log_w[:, some, None]
+                for name in names:
+                    table = table + posterior.blocks[name].log_alone(x, some, theta[name])
+                table = np.broadcast_to(table, (s, *table.shape[-3:]))  # the same where nothing is drawn
+                found[done : done + s, at[some]] = mutual_information(table, pi)
+        done += s
+    return found
+
+
+def mutual_information(table: Float[np.ndarray, "s g k c"], pi: Float[np.ndarray, "s c"]) -> Float[np.ndarray, "s k"]:
+    """Mutual information of class and outcome from log probabilities of g outcomes, normalised first."""
+    table = table - table.max(1, keepdims=True)
+    p = np.exp(table)
+    total = p.sum(1, keepdims=True)
+    p /= total
+    pi = pi[:, None, None, :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = p * (table - np.log(total) - np.log((pi * p).sum(-1, keepdims=True)))
+    return np.maximum((pi * np.where(p > 0, gain, 0)).sum((1, 3)), 0)
+
+
+def _nodes(blocks: list[Any], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Cells (g, d) at which the features of a block are looked up, and logarithms of their weights."""
+    block = blocks[0].inner
+    cells, d = block.cells_, block.shape[1]
+    level = next((getattr(block, n).shape[-1] for n, f in block.fields_.items() if f.axes[-1] == "level"), None)
+    if cells.kind == "yes/no" or cells.measure in (GIVEN_TOTALS, COMPOSITE):
+        level = 2
+    if level is not None:
+        x = np.repeat(np.arange(float(level))[:, None], d, 1)
+        return x, np.zeros(x.shape)
+    c = sum(one.shape[0] for one in (each.inner for each in blocks))
+    per_class = max(16, _NODES // (4 * c))
+    drawn = [
+        inner.sample_predictive(rng, np.full(2000, k))
+        for inner in (one.inner for one in blocks)
+        for k in range(inner.shape[0])
+    ]
+    draws = np.nan_to_num(np.stack(drawn), nan=0.0)
+    if cells.kind == "counts" and draws.max() < _NODES:
+        x = np.repeat(np.arange(2 * draws.max() + 8)[:, None], d, 1)
+        return x, np.zeros(x.shape)
+    z = np.linspace(-1, 1, per_class)
+    ends = np.quantile(draws, 0.5 * (1 + np.sin(np.pi / 2 * z)), axis=1).reshape(-1, d)
+    ends = np.sort(ends, axis=0)
+    x = np.concatenate([ends[:-1] + (ends[1:] - ends[:-1]) * share for share in (0, 0.25, 0.5, 0.75)])
+    x = np.sort(np.concatenate([x, ends[-1:]]), axis=0)
+    if cells.kind == "counts":
+        x = np.round(x)
+    step = np.diff(x, axis=0, prepend=x[:1], append=x[-1:])
+    with np.errstate(divide="ignore"):
+        return x, np.log((step[1:] + step[:-1]) / 2)

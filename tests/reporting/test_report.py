@@ -1,0 +1,244 @@
+"""The page about a model: what it says, and how it looks in a browser."""
+
+import functools
+import re
+import shutil
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesnb
+from bayesnb.reporting import page
+from bayesnb.reporting.figures import inline_svg
+
+
+@functools.cache
+def table() -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(0)
+    n = 120
+    y = np.where(rng.random(n) < 0.4, "<ill>", "well")
+    ill = y == "<ill>"
+    X = pd.DataFrame(
+        {
+            "fever": rng.normal(37, 0.5, n) + ill,
+            "cough": (rng.random(n) < 0.3 + 0.4 * ill).astype(float),
+            "town & country": np.array(["north", "south"])[rng.integers(0, 2, n)],
+            "a column with a very long name that would not fit a narrow screen": rng.normal(size=n),
+        }
+    )
+    X.loc[::4, "fever"] = np.nan
+    return X, y
+
+
+@functools.cache
+def made() -> Any:
+    X, y = table()
+    return bayesnb.report(bayesnb.MixedNB(), X, y)
+
+
+class Words(HTMLParser):
+    """Tags that are open, and all text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text = ""
+        self.ids: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        self.links += [value for name, value in attrs if name in ("href", "src", "xlink:href") and value]
+        if tag not in ("meta", "link", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        self.links += [value for name, value in attrs if name in ("href", "src", "xlink:href") and value]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def words(html: str) -> Words:
+    found = Words()
+    found.feed(html)
+    found.close()
+    return found
+
+
+def test_the_page_is_whole_and_needs_nothing_from_elsewhere() -> None:
+    found = words(made().html)
+    assert found.open == []
+    assert len(set(found.ids)) == len(found.ids)
+    assert all(link.startswith(("#", "data:")) for link in found.links)
+    assert {link[1:] for link in found.links if link.startswith("#")} <= set(found.ids)
+    assert "<script" not in made().html
+    outside = set(re.findall(r"https?://[^\s\"']*", made().html))
+    assert outside <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+
+
+def test_the_page_says_what_the_model_says() -> None:
+    X, y = table()
+    nb = bayesnb.MixedNB().fit(X, y)
+    loo, said = nb.loo(X, y), words(made().html).text
+    assert page.percent(loo.accuracy) in said and page.number(loo.log_loss) in said
+    assert made().accuracy == loo.accuracy and made().log_loss == loo.log_loss
+    assert page.number(nb.log_evidence_) in said and page.number(nb.bic_) in said
+    for heading in ("Columns", "Classes", "Calibration", "Confusion table", "Importance of the features"):
+        assert heading in said
+    for name in ("fever", "town & country", "<ill>"):
+        assert name in said
+    least = int(loo.proba.max(1).argmin())
+    assert f"Row {least:,}: all others predict" in said
+    assert "Column fever: 25% of the cells are missing." in said
+    assert "numbers: kernel density" in said  # a model that was tried beside this one
+    assert said.count("log odds of") >= 4
+    assert "MixedNB().fit(X, y)" in said
+
+
+def test_the_python_on_the_page_runs() -> None:
+    X, y = table()
+    code = re.search(r"<code>(import .*?)</code>", made().html, re.S)
+    assert code is not None
+    source = code[1].replace("&quot;", '"').rpartition("bayesnb.report")[0]
+    exec(source, {"X": X, "y": y})
+
+
+def test_a_contract_code_and_title_of_ones_own() -> None:
+    X, y = table()
+
+    class Contract:
+        def to_frame(self) -> pd.DataFrame:
+            line = ["numbers", "all cells are numbers", 9, 0.5, "37", "look here"]
+            head = ["role", "why", "distinct", "missing", "example", "warning"]
+            return pd.DataFrame([line], columns=head, index=["fever"])
+
+    nb = bayesnb.GaussianNB().fit(X[["fever"]], y)
+    mine = bayesnb.report(nb, X[["fever"]], y, title="A & B", contract=Contract(), code="print(1 < 2)", others=None)
+    said = words(mine.html).text
+    assert "A & B" in said and "all cells are numbers" in said and "print(1 < 2)" in said and "look here" in said
+    assert any("look here" in one for one in mine.warnings)
+    assert "Which model is preferred" not in said
+
+
+@pytest.mark.slow
+def test_warnings_name_what_is_wrong() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1))
+    y = np.where(X[:, 0] > 0, "a", "b")
+    copies = np.repeat(X + rng.normal(size=X.shape), 12, axis=1)
+    sure = bayesnb.report(bayesnb.GaussianNB(), copies, y, others=None)
+    assert any("too sure of itself" in one for one in sure.warnings)
+    noise = bayesnb.report(bayesnb.GaussianNB(), rng.normal(size=(30, 40)), rng.permutation(y[:30]), others=None)
+    assert any("no better than" in one for one in noise.warnings)
+    assert any("Few rows" in one for one in noise.warnings)
+    answer = np.c_[(y == "a") * 4 + 0.1 * rng.normal(size=60), rng.normal(size=60)]
+    leak = bayesnb.report(bayesnb.GaussianNB(), answer, y, others=None)
+    assert any("hold the answer" in one for one in leak.warnings)
+
+
+@pytest.mark.slow
+def test_every_kind_of_rows_has_a_page() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(48) % 14
+    counts = rng.poisson(1 + y[:, None] % 3, size=(48, 6))
+    from scipy import sparse
+
+    many = bayesnb.report(bayesnb.MultinomialNB(), sparse.csr_array(counts), y)
+    assert "predicted as" in words(many.html).text  # 14 classes are too many for a table
+    mixed = bayesnb.report(bayesnb.OneDependenceNB(), rng.integers(0, 3, (48, 3)), y % 2, others=None)
+    assert "Importance" in words(mixed.html).text
+    with pytest.raises(ValueError, match="1 classes"):
+        bayesnb.report(bayesnb.BernoulliNB(), counts, np.zeros(48))
+    with pytest.raises(ValueError, match="`level`"):
+        bayesnb.report(bayesnb.BernoulliNB(), counts, y, level=2.0)
+
+
+def test_figures_take_the_colour_of_the_page_and_leave_settings_alone() -> None:
+    before = dict(matplotlib.rcParams)
+    svg = inline_svg(lambda ax: ax.plot([0, 1], [1, 0], label="x"), "a <title>")
+    assert dict(matplotlib.rcParams) == before
+    assert svg.startswith("<svg") and "currentColor" in svg and 'aria-label="a &lt;title&gt;"' in svg
+    assert "#ffffff" not in svg and "#000000" not in svg
+
+
+def test_it_is_saved_and_shown_in_a_notebook(tmp_path: Path) -> None:
+    made().save(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text("utf-8") == made().html
+    assert made()._repr_html_().startswith("<iframe srcdoc=")
+    assert "<!DOCTYPE" not in made()._repr_html_()  # it is escaped
+
+
+# --- in a browser ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
+    webdriver = pytest.importorskip("selenium.webdriver")
+    browser, service = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (browser and service):
+        pytest.skip("no chromium with its driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = browser
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    found = webdriver.Chrome(options, webdriver.ChromeService(service))
+    yield found
+    found.quit()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_reads_well_in_a_browser(driver: Any, width: int, scheme: str, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    made().save(path)
+    size = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 500}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    media = {"media": "screen", "features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    driver.get(path.as_uri())
+    assert driver.get_log("browser") == []
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    wide = """return [...document.querySelectorAll('body *')].filter(e => !e.closest('.wide, pre, svg')
+        && e.getBoundingClientRect().right > innerWidth + 0.5).map(e => e.outerHTML.slice(0, 80))"""
+    assert driver.execute_script(wide) == []
+    light = driver.execute_script(
+        "return [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
+    )
+    paper, ink = (sum(map(int, re.findall(r"\d+", one)[:3])) for one in light)
+    assert (paper > 700 and ink < 150) if scheme == "light" else (paper < 150 and ink > 600)
+    small = """return [...document.querySelectorAll('svg text')].map(e => e.getBoundingClientRect().height)
+        .filter(h => h > 0 && h < 8).length"""
+    assert driver.execute_script(small) == 0  # letters that can be read
+    cut = """return [...document.querySelectorAll('svg')].flatMap(s => { const b = s.getBoundingClientRect();
+        return [...s.querySelectorAll('text')].filter(t => { const r = t.getBoundingClientRect();
+        return r.width && (r.right > b.right + 2 || r.left < b.left - 2) }).map(t => t.textContent) })"""
+    assert driver.execute_script(cut) == []
+    svg = driver.execute_script("return getComputedStyle(document.querySelector('svg')).color")
+    assert svg == light[1]
+
+
+@pytest.mark.browser
+def test_on_paper_it_is_dark_on_white_whatever_the_screen(driver: Any, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    made().save(path)
+    media = {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    driver.get(path.as_uri())
+    found = driver.execute_script(
+        "const s = getComputedStyle(document.body); return [s.backgroundColor, s.color,"
+        " getComputedStyle(document.querySelector('nav')).display]"
+    )
+    assert found == ["rgb(255, 255, 255)", "rgb(0, 0, 0)", "none"]

@@ -1,0 +1,273 @@
+"""What each feature adds to the log odds, and what it tells of the label."""
+
+import itertools
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import integrate, sparse, stats
+
+import bayesnb
+from bayesnb import families
+from bayesnb.core.orders import orders, shapley
+
+RNG = np.random.default_rng(3)
+N = 45
+LABELS = np.array(["a", "b", "c"])[np.arange(N) % 3]
+SHIFT = (np.arange(N) % 3)[:, None]
+REAL = RNG.normal(size=(N, 3)) + SHIFT * [1, 0.5, 0]
+REAL[:, 1] += 0.8 * REAL[:, 0]
+COUNTS = RNG.poisson(2 + SHIFT, size=(N, 5)).astype(float)
+BITS = (RNG.random((N, 5)) < 0.2 + 0.25 * SHIFT).astype(float)
+LEVELS = RNG.integers(0, 3, (N, 3))
+TABLE = pd.DataFrame({"size": REAL[:, 0], "wet": BITS[:, 0], "kind": np.array(list("xyz"))[LEVELS[:, 0]]})
+EACH = {"a": bayesnb.GaussianNB(), "b": bayesnb.KernelNB(), "c": bayesnb.GaussianNB()}
+GAPS = np.where(RNG.random(REAL.shape) < 0.2, np.nan, REAL)
+
+MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
+    "bernoulli": (bayesnb.BernoulliNB, BITS),
+    "bernoulli, sparse": (bayesnb.BernoulliNB, sparse.csr_array(BITS)),
+    "categorical": (bayesnb.CategoricalNB, LEVELS),
+    "multinomial": (bayesnb.MultinomialNB, COUNTS),
+    "multinomial, sparse": (bayesnb.MultinomialNB, sparse.csr_array(COUNTS)),
+    "complement": (bayesnb.ComplementNB, COUNTS),
+    "complement, norm": (lambda: bayesnb.ComplementNB(norm=True), COUNTS),
+    "poisson, sparse": (bayesnb.PoissonNB, sparse.csr_array(COUNTS)),
+    "geometric": (bayesnb.GeometricNB, COUNTS),
+    "exponential": (bayesnb.ExponentialNB, abs(REAL)),
+    "gaussian": (bayesnb.GaussianNB, GAPS),
+    "pooled": (lambda: bayesnb.GaussianNB(variance="pooled"), GAPS),
+    "known": (lambda: bayesnb.GaussianNB(known_variance=1.0), REAL),
+    "kernel": (bayesnb.KernelNB, REAL),
+    "kernel, given": (lambda: bayesnb.KernelNB(bandwidth="nrd0"), REAL),
+    "full": (bayesnb.GaussianDA, REAL),
+    "tied": (lambda: bayesnb.GaussianDA(covariance="shared"), REAL),
+    "identity": (lambda: bayesnb.GaussianDA(covariance="identity"), REAL),
+    "family": (lambda: bayesnb.FamilyNB(families.GammaPoisson(1.0, 1.0)), COUNTS),
+    "one dependence": (bayesnb.OneDependenceNB, LEVELS),
+    "mixed": (bayesnb.MixedNB, TABLE),
+    "mixed by class": (
+        lambda: bayesnb.MixedNB([("size", EACH, ["size"]), ("rest", bayesnb.CategoricalNB(), [1, 2])]),
+        TABLE,
+    ),
+}
+
+
+def rows_of(X: Any, n: int = 3) -> Any:
+    return X.iloc[:n] if hasattr(X, "iloc") else X[:n]
+
+
+@pytest.mark.filterwarnings("ignore:the posterior mode has parameters on the boundary")
+@pytest.mark.parametrize("name", MODELS)
+def test_contributions_add_up_to_the_log_odds_of_predict_proba(name: str) -> None:
+    make, X = MODELS[name]
+    nb, rows = make().fit(X, LABELS), rows_of(X)
+    for estimate in ("predictive", "mean", "map") if "estimate" in nb.get_params() else ("predictive",):
+        if estimate != "predictive":
+            nb.set_params(estimate=estimate)
+        log_p = nb.predict_log_proba(rows)
+        every = nb.explain(rows, n_draws=20)
+        found = every.groupby(["row", "class_"]).contribution.sum().unstack().to_numpy()
+        others = (log_p.sum(1, keepdims=True) - log_p) / 2  # the geometric mean of the others
+        np.testing.assert_allclose(found, log_p - others, rtol=1e-11, atol=1e-11)
+        few = nb.explain(rows, against="b", n=1, n_draws=20)
+        found = few.groupby(["row", "class_"]).contribution.sum().unstack().to_numpy()
+        np.testing.assert_allclose(found, (log_p - log_p[:, [1]])[:, [0, 2]], rtol=1e-11, atol=1e-11)
+        assert few.groupby(["row", "class_"]).size().max() <= 3
+
+
+def test_of_sparse_rows_only_the_words_that_are_there_are_listed() -> None:
+    X = sparse.csr_array(COUNTS)
+    nb = bayesnb.MultinomialNB().fit(X, LABELS)
+    listed = nb.explain(X[:4], n_draws=20)
+    for i in range(4):
+        words = set(listed.feature[listed.row == i]) - {"(class prior)"}
+        assert words == set(np.flatnonzero(COUNTS[i]).tolist())
+    there = listed[listed.feature != "(class prior)"]
+    np.testing.assert_array_equal(there.value.astype(float), COUNTS[there.row, there.feature.astype(int)])
+
+
+def test_two_classes_have_log_odds_of_opposite_sign_and_xarray_the_same_numbers() -> None:
+    y = LABELS == "a"
+    nb = bayesnb.MixedNB().fit(TABLE, y)
+    frame = nb.explain(TABLE[:2], n_draws=50)
+    wide = frame.pivot(index=["row", "feature"], columns="class_", values="contribution")
+    np.testing.assert_allclose(wide[True], -wide[False], rtol=1e-12)
+    assert frame.value[frame.feature == "kind"].tolist() == TABLE.kind[:2].repeat(2).tolist()
+    found = nb.explain(TABLE[:2], n_draws=50, output="xarray")
+    assert float(found.contribution.sel(row=1, class_=True, feature="size")) == wide[True][1, "size"]
+
+
+def brute_force(value: Callable[[tuple[int, ...]], Any], d: int) -> np.ndarray:
+    """Shapley values from all sets."""
+    found = []
+    for j in range(d):
+        total: Any = 0.0
+        for k in range(d):
+            weight = math.factorial(k) * math.factorial(d - k - 1) / math.factorial(d)
+            for some in itertools.combinations([i for i in range(d) if i != j], k):
+                total = total + weight * (value(tuple(sorted((*some, j)))) - (value(some) if some else 0))
+        found.append(total)
+    return np.array(found)
+
+
+def test_contributions_of_correlated_features_are_shapley_values() -> None:
+    nb = bayesnb.GaussianDA().fit(REAL, LABELS)
+    block, x = nb.posterior_.blocks["x"], REAL[7]
+
+    def predictive(some: tuple[int, ...]) -> np.ndarray:
+        at, df = list(some), block.nu - 3 + 1
+        scale = block.S * ((1 + 1 / block.kappa) / df)[:, None, None]
+        return np.array(
+            [stats.multivariate_t(block.m[c, at], scale[c][np.ix_(at, at)], df[c]).logpdf(x[at]) for c in range(3)]
+        )
+
+    table = nb.explain(REAL[[7]], against="a", n_draws=20)
+    found = table[table.class_ == "c"].set_index("feature").contribution[[0, 1, 2]]
+    wanted = brute_force(predictive, 3)
+    np.testing.assert_allclose(found, wanted[:, 2] - wanted[:, 0], rtol=1e-10)
+
+    shared = bayesnb.GaussianDA(covariance="shared", estimate="mean").fit(REAL, LABELS)
+    theta = shared.posterior_.mean()["x"]
+
+    def plugged(some: tuple[int, ...]) -> np.ndarray:
+        at = list(some)
+        sigma = theta["covariance"][np.ix_(at, at)]
+        return np.array([stats.multivariate_normal(theta["mu"][c, at], sigma).logpdf(x[at]) for c in range(3)])
+
+    table = shared.explain(REAL[[7]], against="a", n_draws=20)
+    wanted = brute_force(plugged, 3)
+    found = table[table.class_ == "b"].set_index("feature").contribution[[0, 1, 2]]
+    np.testing.assert_allclose(found, wanted[:, 1] - wanted[:, 0], rtol=1e-10)
+
+
+def test_contributions_to_an_average_of_parents_are_shapley_values() -> None:
+    nb = bayesnb.OneDependenceNB().fit(LEVELS, LABELS)
+    table = nb.explain(LEVELS[[4]], against="a", n_draws=20)
+    none = nb.posterior_.classes.log_predictive()
+
+    def value(some: tuple[int, ...]) -> np.ndarray:
+        row = np.full((1, 3), np.nan)
+        row[0, list(some)] = LEVELS[4, list(some)]
+        return nb.posterior_.log_joint({"x": row})[0] - none
+
+    wanted = brute_force(value, 3)
+    found = table[table.class_ == "b"].set_index("feature").contribution[[0, 1, 2]]
+    np.testing.assert_allclose(found, wanted[:, 1] - wanted[:, 0], rtol=1e-10)
+
+
+def test_orders_and_their_reverses_share_effects_of_two_features_exactly() -> None:
+    rng, d = np.random.default_rng(0), 9
+    alone, pairs = rng.normal(size=d), np.triu(rng.normal(size=(d, d)), 1)
+
+    def value(order: np.ndarray) -> np.ndarray:
+        first = [order[:k] for k in range(1, d + 1)]
+        return np.array([alone[s].sum() + pairs[np.ix_(s, s)].sum() for s in first])[None, :, None]
+
+    np.testing.assert_allclose(shapley(value, d)[0, :, 0], alone + (pairs + pairs.T).sum(1) / 2, rtol=1e-12)
+    assert len(orders(4)) == 24 and len(orders(d)) == 64
+
+
+def test_the_interval_of_the_sum_covers_as_it_says() -> None:
+    """The interval of one contribution is that of log p(x_j | a, θ) − log p(x_j | b, θ)."""
+    nb = bayesnb.PoissonNB().fit(COUNTS, LABELS)
+    block = nb.posterior_.blocks["x"]
+    rng = np.random.default_rng(1)
+    rate = rng.gamma(block.a[:, 2], 1 / block.b[:, 2], (40_000, 3))
+    x = COUNTS[5, 2]
+    ratio = x * np.log(rate[:, 0] / rate[:, 1]) - (rate[:, 0] - rate[:, 1])
+    table = nb.explain(COUNTS[[5]], against="b", level=0.8, n_draws=4000)
+    line = table[(table.class_ == "a") & (table.feature == 2)].iloc[0]
+    np.testing.assert_allclose([line.low, line.high], np.quantile(ratio, [0.1, 0.9]), atol=0.1 * ratio.std())
+
+
+def test_it_works_where_jax_was_not_imported_before() -> None:
+    code = (
+        "import sys, numpy as np, bayesnb; X = np.eye(4); nb = bayesnb.BernoulliNB().fit(X, [0, 1, 0, 1]); "
+        "assert 'jax' not in sys.modules; print(len(nb.explain(X, n_draws=5)), len(nb.tables()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["40", "4"]
+
+
+def test_settings_out_of_range_are_named() -> None:
+    nb = bayesnb.GaussianNB().fit(REAL, LABELS)
+    for settings, said in [
+        ({"against": "z"}, "`against` is 'z'"),
+        ({"level": 1.0}, "`level` is 1.0"),
+        ({"n": 0}, "`n` is 0"),
+        ({"n_draws": 0}, "`n_draws` is 0"),
+        ({"output": "table"}, "`output` is 'table'"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            nb.explain(REAL[:1], **settings)
+    with pytest.raises(ValueError, match="one class"):
+        bayesnb.GaussianNB().fit(REAL, ["a"] * N).explain(REAL[:1])
+
+
+# --- importance -----------------------------------------------------------------------------------------------------
+
+
+def test_information_of_normal_classes_is_the_integral() -> None:
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal([0, 0, 0], [1, 1, 0.01], (4000, 3)), rng.normal([2, 0, 0], [1, 4, 1], (4000, 3))])
+    y = np.repeat([0, 1], 4000)
+    nb = bayesnb.GaussianNB().fit(X, y)
+    table = bayesnb.importance(nb, n_draws=50).set_index("feature").information
+    block = nb.posterior_.mean()["x"]
+    for j in range(3):
+        laws = [stats.norm(block["mu"][c, j], np.sqrt(block["variance"][c, j])) for c in range(2)]
+
+        def gain(x: float, laws: Any = laws) -> float:
+            p = [law.pdf(x) for law in laws]
+            mixed = sum(p) / 2
+            return sum(0.5 * q * np.log(q / mixed) for q in p if q > 0)
+
+        sharp = block["mu"][0, j] + np.array([-1, 0, 1]) * 4 * laws[0].std()
+        wanted = integrate.quad(gain, -15, 15, points=sharp, limit=500)[0]
+        assert table[j] == pytest.approx(wanted, abs=5e-3)
+
+
+def test_information_of_levels_is_the_sum() -> None:
+    n = np.array([[800, 200], [300, 700]])
+    X = np.repeat([0, 1, 0, 1], n.ravel())[:, None]
+    y = np.repeat([0, 0, 1, 1], n.ravel())
+    p = n / n.sum()
+    wanted = (p * np.log(p / (p.sum(1, keepdims=True) * p.sum(0)))).sum()
+    for nb in (bayesnb.BernoulliNB(), bayesnb.CategoricalNB(), bayesnb.OneDependenceNB(), bayesnb.KernelNB):
+        if isinstance(nb, type):
+            continue
+        table = bayesnb.importance(nb.fit(np.c_[X, X], y))
+        assert table.low[0] < wanted < table.high[0]
+        assert table.information[0] == pytest.approx(wanted, abs=0.002)
+    words = bayesnb.MultinomialNB().fit(np.c_[X, 1 - X], y)  # one event a row
+    assert bayesnb.importance(words).information[0] == pytest.approx(wanted, abs=0.002)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_variant_has_an_importance_between_zero_and_the_entropy(name: str) -> None:
+    make, X = MODELS[name]
+    table = bayesnb.importance(make().fit(X, LABELS), n_draws=20)
+    assert (table.low >= 0).all() and (table.high < np.log(3)).all() and (table.information > 0).all()
+    assert table.information.is_monotonic_decreasing
+
+
+def test_features_without_a_weight_are_ranked_by_their_information() -> None:
+    nb = bayesnb.GaussianNB().fit(REAL, LABELS)
+    pd.testing.assert_frame_equal(bayesnb.rank_features(nb, n_draws=30), bayesnb.importance(nb, n_draws=30))
+
+
+def test_importance_names_what_is_out_of_range() -> None:
+    nb = bayesnb.GaussianNB().fit(REAL, LABELS)
+    for settings, said in [
+        ({"level": 0}, "`level`"),
+        ({"n_draws": 0}, "`n_draws`"),
+        ({"feature_names": ["x"]}, "names"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            bayesnb.importance(nb, **settings)
