@@ -20,7 +20,7 @@ from .base import AbstractConjugate, as_jax, from_sites, to_sites
 from .class_statistics import Statistics as Statistics
 from .core.arrays import Float, Sparse, Theta, Value
 from .core.arrays import HostOrDevice as Array
-from .core.exact import is_whole, sums_of_weights
+from .core.exact import ExactSum, holds_exactly, sums_of_weights
 from .core.pytrees import leaves, pytree
 from .core.random import Key, split
 from .core.scope import block_scope
@@ -108,9 +108,10 @@ class NaiveBayes:
         ----------
         rows : so many numbers were added up one after the other: the rows of a slice, and the slices
         """
-        whole = is_whole(r)
+        whole = holds_exactly(stats.n, r)
         blocks = {name: with_bounds(one, rows, whole and name not in fractional) for name, one in stats.blocks.items()}
-        return Statistics(stats.n, blocks, sums_of_weights(class_totals, r, stats.n.shape))
+        weight = ExactSum.exactly(stats.n) if whole else sums_of_weights(class_totals, r, stats.n.shape)
+        return Statistics(stats.n, blocks, weight)
 
     @functools.cached_property
     def min_chunk_cells(self) -> int:
@@ -196,7 +197,8 @@ class NaiveBayes:
                     x = some_cells(rows[name], part, log_pi, block.kept_types)
                     total = total + of_block(block, x, None if theta is None else theta[name])
             xp = namespace(total)
-            return xp.maximum(total, xp.finfo(total.dtype).min)
+            least = xp.finfo(total.dtype).min
+            return np.maximum(total, least, out=total) if xp is np and self.blocks else xp.maximum(total, least)
 
         return by_rows(table, rows, self.min_chunk_cells // 4)  # parameters are only read
 

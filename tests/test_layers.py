@@ -28,7 +28,7 @@ FLOORS = [
     {"sums"},
     {"statistics"},
     {"base"},
-    {"beta", "independent"},
+    {"bandwidth", "beta", "independent"},
     {"families"},
     {"class_statistics"},
     {"naive_bayes"},

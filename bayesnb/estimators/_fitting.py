@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.utils import Tags, assert_all_finite
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from .. import loops
 from ..core.arrays import Sparse
 from ..core.exact import is_whole
 from ..core.pytrees import defer_jax_import, leaves, map_leaves, register_pytrees
@@ -36,6 +37,7 @@ from ._priors import leaves_default, with_own_prior
 from ._state import BLOCK, JointClassifier, LazyPosterior, all_or_nothing, laid_out, reads_one_state
 
 _EXTREME = 1e280  # of a sum: what an infinite cell makes of it is beyond
+_WIDE = 1 << 22  # cells of a slice that a loop goes through without a table beside it
 _MOST_TOTAL = 1e304  # of a statistic: x log x is a number
 
 
@@ -59,6 +61,7 @@ class AbstractFitted(JointClassifier):
     prior: Any = None
     _conditioned: LazyPosterior
     _checks_slices = False  # whether an infinite cell shows in what is computed, so that nobody has to look for it
+    _wide_slices = False  # whether loops gather the statistics of dense rows without a table beside them
     _waits = False  # whether batches of sparse rows may wait: those of priors that do not depend on the rows
 
     # --- what a subclass supplies -----------------------------------------------------------------------------------
@@ -73,7 +76,8 @@ class AbstractFitted(JointClassifier):
 
     def _refuse_infinite(self, X: Any, *found: np.ndarray) -> None:
         """Look for infinite cells in rows validated for slices, where what was found of them may come of one."""
-        if self._checks_slices and not all((abs(one) < _EXTREME).all() for one in found):
+        sound = (one.size == 0 or -_EXTREME < one.min() <= one.max() < _EXTREME for one in found)
+        if self._checks_slices and not all(sound):
             with naming():
                 assert_all_finite(X, allow_nan=True, estimator_name=type(self).__name__, input_name="X")
 
@@ -333,7 +337,9 @@ class AbstractFitted(JointClassifier):
         """Statistics of validated rows with class indices."""
         r = self._weights(X, index, sample_weight)
         prior = self._prior(None)
-        parts = row_slices({BLOCK: X}, prior.min_chunk_cells)
+        wide = _WIDE if self._wide_slices and type(X) is np.ndarray and loops.available() else 0
+        least = max(prior.min_chunk_cells, wide)
+        parts = row_slices({BLOCK: X}, least)
         fractional: set[str] = set()  # blocks with cells that are no whole numbers
 
         def gather(part: slice) -> Statistics:
@@ -347,7 +353,7 @@ class AbstractFitted(JointClassifier):
             return stats
 
         with np.errstate(over="ignore", invalid="ignore"):
-            stats = fold_rows(gather, {BLOCK: X}, prior.min_chunk_cells)
+            stats = fold_rows(gather, {BLOCK: X}, least)
             if len(parts) > 1:
                 stats = prior.with_bounds(stats, r, parts[0].stop + len(parts), fractional)
         sums = (getattr(block, name, 0) for block in stats.blocks.values() for name in ("n", "total"))

@@ -200,7 +200,10 @@ def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if y.dtype.kind in "iu":
         low, high = int(y.min()), int(y.max())
         if max(abs(low), abs(high)) < 1 << 62 and high - low < len(y):
-            classes, index = distinct(y.astype(np.int64) - low, high - low + 1)
+            key = y.astype(np.int64)
+            if low:
+                key -= low
+            classes, index = distinct(key, high - low + 1)
             return (classes + low).astype(y.dtype), index
     if y.dtype == object:  # text: found by hashing, without sorting the rows
         index, found = factorize(y)

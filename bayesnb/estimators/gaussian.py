@@ -114,6 +114,7 @@ class GaussianNB(AbstractNB):
         self.estimate = estimate
 
     _checks_slices = True
+    _wide_slices = True
 
     @classmethod
     def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
