@@ -26,6 +26,7 @@ nb_execution_mode = "off"  # a test runs the notebooks; they are shown as they w
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 myst_url_schemes = {"http": None, "https": None, "mailto": None, "page": {"url": "{{path}}"}}
+myst_url_schemes["place"] = {"url": "{{path}}#{{fragment}}"}
 
 html_math_renderer = "mathml"
 html_theme = "furo"

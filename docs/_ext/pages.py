@@ -163,7 +163,8 @@ def links(app: Any, docname: str, content: list[str]) -> None:
         path = Path(os.path.normpath(folder / match[1]))
         if not path.exists() or not path.is_relative_to(ROOT):
             return match[0]
-        return f"]({_address(path, parent)}{match[2] or ''})"
+        target = f"{_address(path, parent)}{match[2] or ''}"
+        return f"]({re.sub('^page:(?=.*#)', 'place:', target)})"
 
     content[0] = _LINK.sub(link, content[0]).replace("\n\n```\n", "\n```\n")  # a session ends with a blank line
 
