@@ -441,7 +441,7 @@ def test_every_number_of_a_scene_is_the_librarys(page: Page, scene: str, said: d
         # the page's zero is none of the library's smallest numbers; an interval is as exact as its root
         assert shown[key] == pytest.approx(value, rel=1e-9, abs=TOLERANCE if "%" in key else 1e-300), key
     for key, value, text in page.shown():
-        if match := re.fullmatch(r"(?:× )?([\d.]+(?:e[+-]\d+)?)(?: × 10⁻([⁰¹²³⁴⁵⁶⁷⁸⁹]+))?", text):
+        if match := re.fullmatch(r"(?:×\s)?([\d.]+(?:e[+-]\d+)?)(?: × 10⁻([⁰¹²³⁴⁵⁶⁷⁸⁹]+))?", text):
             exponent = int("".join(str("⁰¹²³⁴⁵⁶⁷⁸⁹".index(one)) for one in match[2] or "⁰"))
             said_value = float(match[1]) * 10.0**-exponent
             assert said_value == pytest.approx(value, rel=0.05 if exponent else 0.006, abs=0.0005), key
@@ -957,7 +957,7 @@ def test_five_minutes_quotes_what_the_scenes_show(page: Page) -> None:
     for section in text.split("\n## ")[1:7]:
         (scene,) = re.findall(r"#scene=([a-z-]+)\)", section)
         page.to(f"scene={scene}")
-        shown = {shown.removeprefix("× ") for _, _, shown in page.shown()}
+        shown = {shown.removeprefix("×\N{NO-BREAK SPACE}") for _, _, shown in page.shown()}
         quoted = set(re.findall(r"\b\d\.\d{2,3}\b", section))
         assert quoted <= shown, scene
         assert quoted or scene == "zero"
