@@ -32,6 +32,7 @@ myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 suppress_warnings = ["myst.header"]  # a lecture begins below the title of its page
 myst_url_schemes = {"http": None, "https": None, "mailto": None, "page": {"url": "{{path}}"}}
+myst_url_schemes["place"] = {"url": "{{path}}#{{fragment}}"}
 
 html_math_renderer = "mathml"
 html_theme = "furo"

@@ -199,7 +199,8 @@ def linked(text: str, parent: str) -> str:
         path = Path(os.path.normpath(folder / match[1]))
         if not path.exists() or not path.is_relative_to(ROOT):
             return match[0]
-        return f"]({_address(path, parent)}{match[2] or ''})"
+        target = f"{_address(path, parent)}{match[2] or ''}"
+        return f"]({re.sub('^page:(?=.*#)', 'place:', target)})"
 
     return _LINK.sub(link, text).replace("\n\n```\n", "\n```\n")  # a session ends with a blank line
 
