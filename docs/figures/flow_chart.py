@@ -25,11 +25,11 @@ CHART = [  # a question, and where "yes" leads: (when, estimator)
     ),
     ("Does a cell hold a waiting time?", [("amounts from 0, most of them small", "ExponentialNB")]),
     (
-        "Is a measurement near normal in a class?",
+        "Is it near normal within a class?",
         [("independent in a class, or few rows", "GaussianNB"), ("correlated in a class", "GaussianDA")],
     ),
 ]
-LAST = ("Does it have two peaks or a long tail?", [("any shape", "KernelNB"), ("a family of your own", "FamilyNB")])
+LAST = ("Two peaks, or a long tail?", [("any shape", "KernelNB"), ("a family of your own", "FamilyNB")])
 WHEN = ' class="when"'
 PAGE = "../api/estimators/{}.html"
 LEFT, WIDE, RIGHT, TARGET, BOX, STEP = 8, 300, 400, 300, 44, 54
@@ -63,7 +63,8 @@ def svg() -> str:
     )
     title = "<title>Flow chart: which variant fits the data. The same steps are listed below the picture.</title>"
     size = f'viewBox="0 0 {RIGHT + TARGET + 8} {top}"'
-    return "\n".join([f'<svg class="flow" role="img" {size}>', title, f"<defs>{head}</defs>", *parts, "</svg>", ""])
+    opening = f'<div class="flow"><svg class="flow" role="img" {size}>'
+    return "\n".join([opening, title, f"<defs>{head}</defs>", *parts, "</svg></div>", ""])
 
 
 def _box(x: float, y: float, width: float, lines: list[str]) -> str:
