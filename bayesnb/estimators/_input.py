@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing, assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length, validate_data
 
+from ..core import distributions
 from ..core.arrays import Sparse
 from ..core.supports import COUNT, Support, as_numbers, checked_numbers, shortened
 from ..statistics import one_hot
@@ -288,6 +289,8 @@ def concentration(alpha: Any, force_alpha: Any, shape: tuple[int, ...]) -> np.nd
 
 def alike(a: Any, b: Any) -> bool:
     """Whether two hyperparameters say the same: numbers, arrays, priors, estimators, and lists and mappings of them."""
+    if distributions.is_distribution(a) and distributions.is_distribution(b):
+        return distributions.alike(a, b)
     if isinstance(a, BaseEstimator) or is_dataclass(a):
         return type(a) is type(b) and alike(vars(a), vars(b))
     if isinstance(a, dict) and isinstance(b, dict):
