@@ -140,7 +140,7 @@ def calibration(plt: Any) -> Any:
 
 
 def calibration_map(plt: Any) -> Any:
-    """The map from log odds to calibrated probabilities. Thirty columns of breast cancer carry the evidence of a few."""
+    """The map from log odds to calibrated probabilities. Thirty columns of breast cancer have the evidence of a few."""
     cancer = bayesnb.datasets.load("breast_cancer")
     nb = bayesnb.CalibratedClassifierLOO(bayesnb.GaussianNB()).fit(cancer.X, cancer.y)
     return plots.calibration_map(nb, axes=plt.subplots(1, 2, figsize=(9, 4))[1])
