@@ -15,7 +15,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
-from .core.arrays import Array, Float, Int, Real, Sparse, Theta
+from .core.arrays import Float, Int, Real, Sparse, Theta
+from .core.arrays import HostOrDevice as Array
 from .core.distributions import argument, describe, is_a
 from .core.exact import ExactSum
 from .core.orders import MANY_PAIRS, PAIRS, shapley, shapley_of_cells
@@ -336,7 +337,7 @@ class AbstractConjugate(AbstractBlock):
             return self.log_alone(x, columns, theta)
         if self.gaps:
             given = (lambda rows: self.log_likelihood(theta, rows)) if theta else self.log_predictive
-            return shapley_of_cells(given, x)[..., columns, :]
+            return shapley_of_cells(given, np.asarray(x))[..., columns, :]
         drawn = theta and any(np.ndim(theta[name]) > np.ndim(value) for name, value in self.mean().items())
         pairs = PAIRS if drawn else MANY_PAIRS
         return shapley(lambda order: self.log_prefixes(x, order, theta), x.shape[1], pairs)[..., columns, :]

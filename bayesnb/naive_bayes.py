@@ -18,7 +18,8 @@ from scipy import sparse
 
 from .base import AbstractConjugate, as_jax, from_sites, to_sites
 from .class_statistics import Statistics as Statistics
-from .core.arrays import Array, Float, Sparse, Theta, Value
+from .core.arrays import Float, Sparse, Theta, Value
+from .core.arrays import HostOrDevice as Array
 from .core.exact import is_whole, sums_of_weights
 from .core.pytrees import leaves, pytree
 from .core.random import Key, split
