@@ -5,9 +5,10 @@
    ends there.
 3. The posterior: short chains started at exact draws end as exact draws (a); NUTS from dispersed starts agrees (b).
 4. The prediction averaged over NUTS draws agrees with the closed form on held-out rows.
-5. to 10. Likelihood, predictive, leave-one-out, moments, estimates and marginals agree with evidence and density.
-11. and 12. Draws of parameters and new rows follow their densities.
-13. Intervals of class probabilities agree with those of exact draws.
+
+In rows 5 to 10 likelihood, predictive, leave-one-out, moments, estimates and marginals agree with evidence and density.
+In rows 11 and 12 draws of parameters and new rows follow their densities. In row 13 intervals of class probabilities
+agree with those of exact draws.
 
 Rows 1, 2 and 5 to 10 are exact. Rows 3, 4, 11 and 12 are tests at a stated rate of false alarms, shared out evenly
 between them and, inside each, over all quantities compared (Bonferroni).

@@ -29,31 +29,32 @@ def repository() -> str:
 
 
 def class_pages(group: str) -> dict[str, str]:
-    """The pages of the classes that a page of the reference lists, by the name of their file."""
-    names = _file_names(group)
-    return {names[target]: _class_page(target, block) for target, block in _CLASS.findall(group)}
+    """The pages of the classes that a page of the reference lists, by name; the first of those with one name."""
+    pages: dict[str, str] = {}
+    for target, block in _CLASS.findall(group):
+        pages.setdefault(target.rpartition(".")[2], _class_page(target, block))
+    return pages
 
 
 def group_page(name: str, group: str) -> str:
     """A page of the reference, where each class is a line that leads to its own page.
 
     The line keeps the anchor of the class, so addresses such as `estimators.html#bayesnb.GaussianNB` still lead there.
+    A class that is listed under a second address stays on this page.
     """
-    names = _file_names(group)
-    if not names:
-        return group
-    entries = ["", "", ".. toctree::", "   :hidden:", "", *(f"   {name}/{one}" for one in names.values())]
+    names: set[str] = set()
+
+    def line(found: re.Match[str]) -> str:
+        own = found[1].rpartition(".")[2]
+        if own in names:
+            return found[0]
+        names.add(own)
+        return _line(name, found[1])
+
+    text = _CLASS.sub(line, group)
+    entries = ["", "", ".. toctree::", "   :hidden:", "", *(f"   {name}/{one}" for one in class_pages(group))]
     role = ".. role:: html-anchor(raw)\n   :format: html\n\n"
-    return role + _CLASS.sub(lambda found: _line(name, found[1], names[found[1]]), group) + "\n".join(entries) + "\n"
-
-
-def _file_names(group: str) -> dict[str, str]:
-    """The name of the page of each class: its own, or the dotted one where a class of the same name came before."""
-    names: dict[str, str] = {}
-    for target, _ in _CLASS.findall(group):
-        name = target.rpartition(".")[2]
-        names[target] = target.removeprefix("bayesnb.") if name in names.values() else name
-    return names
+    return role + text + "\n".join(entries) + "\n" if names else group
 
 
 def _class_page(target: str, block: str) -> str:
@@ -70,11 +71,11 @@ def _class_page(target: str, block: str) -> str:
     return page
 
 
-def _line(group: str, target: str, file: str) -> str:
+def _line(group: str, target: str) -> str:
     """A class in one line: anchor, link and first sentence."""
     name = target.rpartition(".")[2]
     said = inline((inspect.getdoc(_object(target)) or "").split("\n\n")[0])
-    return f'\n:html-anchor:`<span id="{target}"></span>`\\ :doc:`{name} <{group}/{file}>`\n   {said}\n\n'
+    return f'\n:html-anchor:`<span id="{target}"></span>`\\ :doc:`{name} <{group}/{name}>`\n   {said}\n\n'
 
 
 def _object(target: str) -> Any:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .readability import PAGES, ROOT, Prose, prose
+from .readability import PAGES, Prose, prose
 
 LONGEST = 35  # words in a sentence
 MEDIAN = 15
@@ -17,8 +17,8 @@ CHECKS = {  # of proselint; quotes and dots in the pages are those of code, and 
     "typography": False,
     "dates_times.dates": False,
     "needless_variants": False,
+    "weasel_words.very": False,  # "very strong" evidence is a term of Kass & Raftery
 }
-WRITTEN = [*PAGES, ROOT / "CONTRIBUTING.md"]
 
 
 def faults(found: Prose) -> list[str]:
@@ -41,13 +41,13 @@ def linted(folder: Path, pages: dict[str, str]) -> str:
     return run.stdout + run.stderr
 
 
-@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_sentences_are_short_and_plain(path: Path) -> None:
     assert not faults(prose(path))
 
 
 def test_proselint_finds_nothing(tmp_path: Path) -> None:
-    found = linted(tmp_path, {f"{path.stem}.md": "\n\n".join(prose(path).sentences) + "\n" for path in WRITTEN})
+    found = linted(tmp_path, {f"{path.stem}.md": " ".join(prose(path).sentences) + "\n" for path in PAGES})
     assert not found, found
 
 
@@ -57,5 +57,5 @@ def test_hard_prose_is_found(tmp_path: Path) -> None:
     said = faults(Prose([long, hard]))
     assert [text.split()[0] for text in said] == ["39", "half", "Flesch's"]
     assert not faults(Prose(["The model predicts the label of each new row."]))
-    found = linted(tmp_path, {"bad.md": "This is a very unique model.\n", "good.md": "This is a model of rows.\n"})
+    found = linted(tmp_path, {"bad.md": "This is the most unique model.\n", "good.md": "This is a model of rows.\n"})
     assert "bad.md" in found and "good.md" not in found
