@@ -6,6 +6,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]
 
+from publishing import repository  # noqa: E402
+
 import bayesnb  # noqa: E402
 
 project = "bayesnb"
@@ -13,13 +15,8 @@ author = "bayesnb developers"
 copyright = author
 release = bayesnb.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.viewcode", "myst_nb", "bayesnb_docs"]
-exclude_patterns = [
-    "_build",
-    "_ext",
-    "**.ipynb_checkpoints",
-    "theory/lectures",
-]  # lectures stand at the head of their families' pages
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.viewcode", "myst_nb", "sphinx_copybutton", "bayesnb_docs", "publishing"]
+exclude_patterns = ["_build", "_ext", "**.ipynb_checkpoints", "theory/lectures"]  # lectures head their families' pages
 
 smartquotes = False  # κ' is a symbol
 maximum_signature_line_length = 88
@@ -36,9 +33,15 @@ myst_url_schemes["place"] = {"url": "{{path}}#{{fragment}}"}
 
 html_math_renderer = "mathml"
 html_theme = "furo"
-html_title = "bayesnb"
+html_title = f"bayesnb {release}"
+html_theme_options = {"top_of_page_buttons": ["edit"]}
+if repository():
+    html_theme_options["source_repository"] = repository()
 html_copy_source = False
 pygments_dark_style = "github-dark"
 html_static_path = ["_static"]
-html_css_files = ["bayesnb.css"]
+html_css_files = ["bayesnb.css", "figures.css"]
 html_extra_path = [path.name for path in HERE.glob("*.html")]
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "  # what is copied are the commands, without prompts and results
+copybutton_prompt_is_regexp = True

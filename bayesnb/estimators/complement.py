@@ -34,15 +34,14 @@ class ComplementNB(AbstractNB):
         that are not named keep the default. See the guide "Which prior?". `alpha`
         may itself be a distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature
     fit_prior : bool, default True
-        accepted for scikit-learn's sake, and without effect there and here: see class_prior
+        accepted as in scikit-learn, and without effect in both: see class_prior
     class_prior, priors : (c,), optional
-        fixed class probabilities, under either name. None makes them equal: in the rule of Rennie et al. the class
-        probabilities have no place, and scikit-learn leaves them out even where they are given; here those that are
-        given count
+        fixed class probabilities, under either name. None makes them equal, because the rule of Rennie et al. has no
+        class probabilities. scikit-learn ignores given ones too; here given ones are used
     norm : bool, default False
-        divide the weights of each class by their sum, as in scikit-learn. The weights are then no longer those of a
-        likelihood, so it concerns what uses them as they stand, prediction and the linear form, with those of the
-        posterior mean for estimate="predictive"; draws, evidence and the posterior are those of the model
+        divide the weights of each class by their sum, as in scikit-learn. The weights are then not those of a
+        likelihood. Only prediction and the linear form use them, with the posterior mean for estimate="predictive".
+        Draws, evidence and the posterior stay those of the model
     estimate : "predictive" (default), "mean", "map" or "mle"
         what prediction uses. "predictive" is the composite of Dirichlet–multinomials, parameters integrated out; "mean"
         is the add-α smoothing of scikit-learn

@@ -51,11 +51,10 @@ class ExponentialNB(AbstractNB):
 
     Notes
     -----
-    The default prior has the weight of α rows of the feature's average value: until its own rows say otherwise a class
-    is like all rows together. It is proper, so the evidence exists, and as β moves with the data, rescaling a feature
-    changes no probability. A column of zeros can tell nothing about the class: its prior is so firm (100,000
-    pseudo-rows for every row) that the classes cannot differ in it by more than 1e-5 nats. Dense rows; NaN is a missing
-    cell and left out.
+    The default prior has the weight of α rows of the feature's average value. Before it has rows of its own, a class is
+    like all rows together. The prior is proper, so the evidence exists. β moves with the data, so rescaling a feature
+    changes no probability. A column of zeros has no information about the class. Its prior has 100,000 pseudo-rows for
+    every row, so the classes differ in it by at most 1e-5 nats. Rows must be dense. NaN is a missing cell and left out.
 
     Examples
     --------

@@ -68,13 +68,13 @@ class GaussianNB(AbstractNB):
 
     Notes
     -----
-    Default prior, from the weighted mean x̄_j and variance s²_j of feature j over all rows: m = x̄_j, κ = 0.1,
-    a = 1, b = s²_j. Until its own rows say otherwise a class is as spread as all rows together, at the weight of two
-    rows for the variance and a tenth of a row for the mean. The prior is proper, so the evidence exists, and as it
-    moves with the data, shifting or rescaling a feature changes no probability. A column that never varies can
-    tell nothing about the class: its prior, as wide as its value is large (1 where that is 0), is so firm (100,000
-    pseudo-rows for every row) that the classes cannot differ in it by more than 2.5e-6 nats at that value. NaN is a
-    missing cell and left out; an empty cell of sparse rows is a 0.
+    Default prior, from the weighted mean x̄_j and variance s²_j of feature j over all rows: m = x̄_j, κ = 0.1, a = 1, b
+    = s²_j. Before it has rows of its own, a class has the spread of all rows. The prior has the weight of two rows for
+    the variance and of a tenth of a row for the mean. The prior is proper, so the evidence exists. It moves with the
+    data, so shifting or rescaling a feature changes no probability. A column that never varies has no information about
+    the class. Its prior is as wide as its value is large (1 where that is 0), with 100,000 pseudo-rows for every row.
+    The classes then differ by at most 2.5e-6 nats at that value. NaN is a missing cell and left out; an empty cell of
+    sparse rows is a 0.
 
     Examples
     --------

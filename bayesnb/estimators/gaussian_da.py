@@ -58,12 +58,12 @@ class GaussianDA(AbstractNB):
     Notes
     -----
     Default prior, from the weighted mean x̄_j and variance s²_j of feature j over all rows: m = x̄, κ = 0.1, ν = d + 1,
-    S = 2 diag(s²). Every single feature then has the prior of `GaussianNB`: a class is as spread as all rows together,
-    at the weight of two rows, and its features are uncorrelated until its rows say otherwise. Shifting or rescaling a
-    feature changes no probability. It is proper, so there is an evidence, and no covariance is singular but that of
-    "mle", which is refused with the number of rows it had. Drop a feature that never varies: its variance is learnt
-    too, and the more rows a class has the smaller it seems. With Σ = I the unit of the features matters: bring them to
-    one scale first. Missing cells are refused; GaussianNB leaves them out.
+    S = 2 diag(s²). Every single feature then has the prior of `GaussianNB`: a class has the spread of all rows, with
+    the weight of two rows. A priori its features are uncorrelated. Shifting or rescaling a feature changes no
+    probability. The prior is proper, so there is an evidence. Only the covariance of "mle" can be singular; it is then
+    refused, and the message gives its number of rows. Drop a feature that never varies: its variance is learnt too, and
+    becomes smaller the more rows a class has. With Σ = I the unit of the features matters: bring them to one scale
+    first. Missing cells are refused; GaussianNB leaves them out.
 
     "mle" gives the linear and quadratic discriminants of scikit-learn 1.9, `LinearDiscriminantAnalysis(solver="lsqr")`
     and `QuadraticDiscriminantAnalysis`, and so does "mean" at a prior that weighs nothing (κ, S → 0, ν = d + 1).

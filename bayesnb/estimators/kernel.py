@@ -51,11 +51,12 @@ class KernelNB(AbstractNB):
 
     Notes
     -----
-    Prior of the bandwidth: log h ~ Normal(log h⁰, 1), h⁰ the rule of thumb of the class's own cells, so that a
-    feature on another scale has the same prior in its new unit. It is cut off a factor of 55 (e⁴) from h⁰ either way,
-    and below half the smallest gap between distinct values of the feature (where that is larger than h⁰, it is the
-    centre): the leave-one-out product of rounded data grows without bound as h → 0. Gaps below 1e-9 of the range are
-    taken for rounding. With fewer than two distinct cells in the class the cells of all classes give h⁰.
+    Prior of the bandwidth: log h ~ Normal(log h⁰, 1), h⁰ the rule of thumb of the class's own cells, so that a feature
+    on another scale has the same prior in its new unit. It is cut off a factor of 55 (e⁴) below and above h⁰. It is
+    also cut off below half the smallest gap between distinct values of the feature, because the leave-one-out product
+    of rounded data grows without bound as h → 0. If half that gap is larger than h⁰, it is the centre. Gaps below 1e-9
+    of the range are treated as rounding. If a class has fewer than two distinct cells, the cells of all classes give
+    h⁰.
 
     A class without any cell in a feature gets the density of the cells of all classes. A column that never varies says
     nothing under "posterior"; under "nrd0" it says as much as R's rule makes it say, |x| or 1 times N^(−1/5). NaN is a

@@ -83,15 +83,15 @@ class OneDependenceNB(AbstractParentDraws):
     Levels come in the forms that `CategoricalNB` takes: strings, pandas categoricals and whole numbers. Real numbers
     are binned first, in a pipeline: `make_pipeline(EqualWidthBinner(4), OneDependenceNB())`.
 
-    A row whose x_j is missing, or in prediction a level never seen, is left out of model j: in fitting it adds nothing
-    to it, in prediction the weights of the other parents are divided by their sum. Any other missing cell is left out
-    of the product. A row without a single cell is predicted by the class frequencies.
+    Model j leaves out a row whose x_j is missing or, in prediction, a level that the fit never saw. In fitting the row
+    adds nothing to model j. In prediction the weights of the other parents are divided by their sum. Any other missing
+    cell is left out of the product. A row without any cell is predicted by the class frequencies.
 
     *Evidence.* Each parent is a Bayesian model with an evidence. "One parent for all rows, each as probable as any
-    other" is a model too, and `log_evidence_` is its evidence, so `compare` can rank it against any other model of the
-    same cells. The predictive of that model weights parents by their evidence and soon uses a single one; the average
-    here keeps the weights v, which predicts better, and has no evidence of its own. With missing cells the parents
-    speak of different rows, and there is no `log_evidence_`.
+    other" is a model too. `log_evidence_` is its evidence, so `compare` can rank it against any other model of the same
+    cells. The predictive of that model weights parents by their evidence and soon uses a single one. The average here
+    keeps the weights v. It predicts better, and has no evidence of its own. With missing cells the parents describe
+    different rows, so there is no `log_evidence_`.
 
     *Stacking.* "loo" maximises the score of averaged class probabilities, which is concave in the weights. The
     prediction averages joint densities with the same weights. Most weights become nearly zero. Equal weights predicted

@@ -26,7 +26,7 @@ _MOST = 200_000  # bytes of an SVG
 
 @cache
 def penguins() -> tuple[Any, np.ndarray]:
-    """Birds whose bill and flipper were measured."""
+    """Penguins whose bill and flipper were measured."""
     data = bayesnb.datasets.load("penguins")
     seen = data.X["bill_length_mm"].notna().to_numpy()
     return data.X[seen], data.y[seen]
@@ -55,14 +55,14 @@ def mails() -> Any:
 
 
 def prior_to_posterior(plt: Any) -> Any:
-    """Bill length of the penguins: what 30 birds say about its mean in each species."""
+    """The mean bill length of each species of penguin, before and after 30 birds."""
     X, y = penguins()
     few, _, labels, _ = train_test_split(X[["bill_length_mm"]], y, train_size=30, stratify=y, random_state=0)
     return plots.prior_to_posterior(bayesnb.GaussianNB().fit(few, labels), "bill_length_mm", ax=plt.subplots()[1])
 
 
 def prior_to_posterior_draws(plt: Any) -> Any:
-    """The same posterior twice: closed form, and NUTS on the NumPyro model."""
+    """The same posterior in closed form, and by NUTS on the NumPyro model."""
     X, y = votes()
     nb = bayesnb.BernoulliNB().fit(X[:60], y[:60])
     draws = nb.sample_posterior(500, method="nuts", progress_bar=False)
@@ -70,14 +70,14 @@ def prior_to_posterior_draws(plt: Any) -> Any:
 
 
 def prior(plt: Any) -> Any:
-    """Bill length of the penguins: what the default prior expects of a species, and the birds seen."""
+    """The bill lengths that the default prior expects of a species, and those of the birds."""
     X, y = penguins()
     X = X[["bill_length_mm"]]
     return plots.prior(bayesnb.GaussianNB().fit(X, y), "bill_length_mm", X, ax=plt.subplots()[1])
 
 
 def simplex(plt: Any) -> Any:
-    """Islands on which Adelie penguins were seen: two birds, then twenty, then all."""
+    """The islands of Adelie penguins, after two birds, after twenty and after all."""
     X, y = penguins()
     seen = X["island"][y == "Adelie"].to_numpy()
     names = np.unique(seen)
@@ -98,12 +98,12 @@ def parameter_intervals(plt: Any) -> Any:
 
 
 def smoothing_path(plt: Any) -> Any:
-    """A word that few e-mails hold, against α."""
+    """The probability of a rare word, against α."""
     return plots.smoothing_path(mails(), "offer", feature_names=spam()[4], ax=plt.subplots()[1])
 
 
 def class_probabilities(plt: Any) -> Any:
-    """Sixty votes held out, by their probability of being a republican's."""
+    """Sixty held-out members of the House, by their probability of being a republican."""
     X, y = votes()
     X = X[["crime", "immigration", "mx_missile"]]
     nb = bayesnb.BernoulliNB().fit(X[:40], y[:40])
@@ -111,7 +111,7 @@ def class_probabilities(plt: Any) -> Any:
 
 
 def decision_regions(plt: Any) -> Any:
-    """Three species by two measurements: features independent, one covariance, the identity, one for each class."""
+    """Three species by two measurements: independent features, one covariance, the identity, one for each class."""
     X, y = penguins()
     X = X[["bill_length_mm", "bill_depth_mm"]]
     X = ((X - X.mean()) / X.std()).add_suffix(", standardised")
@@ -133,21 +133,21 @@ def decision_regions(plt: Any) -> Any:
 
 
 def calibration(plt: Any) -> Any:
-    """Probabilities of spam by sixty words: words that come together make the model too sure of itself."""
+    """Calibration of spam probabilities from sixty words. Words that occur together make them too extreme."""
     X, y, new, truth, _ = spam()
     p = bayesnb.BernoulliNB().fit(X[:, 300:360], y).predict_proba(new[:, 300:360])[:, 1]
     return plots.calibration(truth == "spam", p, ax=plt.subplots()[1])
 
 
 def calibration_map(plt: Any) -> Any:
-    """What calibration makes of the log odds of breast cancer: thirty columns carry the evidence of a few."""
+    """The map from log odds to calibrated probabilities. Thirty columns of breast cancer have the evidence of a few."""
     cancer = bayesnb.datasets.load("breast_cancer")
     nb = bayesnb.CalibratedClassifierLOO(bayesnb.GaussianNB()).fit(cancer.X, cancer.y)
     return plots.calibration_map(nb, axes=plt.subplots(1, 2, figsize=(9, 4))[1])
 
 
 def comparison(plt: Any) -> Any:
-    """Likelihoods of the 30 measurements of the breast cancer data."""
+    """Models of the 30 measurements of the breast cancer data, compared."""
     data = bayesnb.datasets.load("breast_cancer")
     X = data.X
     models = {
@@ -161,27 +161,27 @@ def comparison(plt: Any) -> Any:
 
 
 def feature_weights(plt: Any) -> Any:
-    """The votes that tell the parties apart."""
+    """The votes that separate the parties best."""
     X, y = votes()
     nb = bayesnb.BernoulliNB().fit(X, y)
     return plots.feature_weights(bayesnb.rank_features(nb), classes=nb.classes_, ax=plt.subplots()[1])
 
 
 def nomogram(plt: Any) -> Any:
-    """Why this bird is called a Gentoo, and not a Chinstrap."""
+    """The evidence that this bird is a Gentoo and not a Chinstrap."""
     X, y = penguins()
     nb = bayesnb.MixedNB("auto").fit(X[::2], y[::2])
     return plots.nomogram(nb, X.iloc[[201]], ax=plt.subplots()[1])
 
 
 def nomogram_of_words(plt: Any) -> Any:
-    """What the words of an e-mail say."""
+    """The evidence of the words of one e-mail."""
     _, _, new, _, words = spam()
     return plots.nomogram(mails(), new[[3]], feature_names=words, ax=plt.subplots()[1])
 
 
 def pit(plt: Any) -> Any:
-    """Closed form against NumPyro's sampler, on the penguins."""
+    """The closed form compared with NumPyro's sampler, on the penguins."""
     X, y = penguins()
     return plots.pit(bayesnb.MixedNB("auto").check(X, y), ax=plt.subplots()[1])
 

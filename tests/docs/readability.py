@@ -9,6 +9,7 @@ them with a dictionary would download it.
 Flesch (1948), A new readability yardstick, Journal of Applied Psychology 32.
 """
 
+import json
 import re
 import statistics
 import sys
@@ -19,7 +20,12 @@ from typing import NamedTuple
 import pyphen
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "guide").glob("*.md")),
+    *sorted((ROOT / "notebooks").glob("*.ipynb")),
+]
 _HYPHENS = pyphen.Pyphen(lang="en_US", left=1, right=1)
 _FENCE = re.compile(r"^ *(`{3,}|:{3,}).*?^ *\1 *$|<!--.*?-->|\$\$.*?\$\$", re.MULTILINE | re.DOTALL)
 _END = re.compile(r"(?<=[.?!])[\"”')*]*\s+(?=[\"“(*`A-ZΑ-Ω0-9])")
@@ -58,8 +64,11 @@ def paragraphs(text: str) -> Iterator[str]:
 
 def prose(path: Path) -> Prose:
     """The sentences of a page; what has no verb's worth of words, such as a caption of two, is left out."""
-    found = []
-    for paragraph in paragraphs(path.read_text("utf-8")):
+    found, text = [], path.read_text("utf-8")
+    if path.suffix == ".ipynb":
+        cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown"]
+        text = "\n\n".join("".join(cell["source"]) for cell in cells)
+    for paragraph in paragraphs(text):
         whole = _SHORTENED.sub(lambda match: match[0].replace(". ", ".\0"), paragraph)
         found += [sentence.replace("\0", " ") for sentence in _END.split(whole)]
     return Prose([sentence for sentence in found if len(sentence.split()) > 3])

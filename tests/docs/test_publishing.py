@@ -1,0 +1,79 @@
+"""The pages of the classes, the links of the notebooks and the addresses of the sources."""
+
+import json
+import re
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+ADDRESS = "https://github.com/someone/bayesnb"
+
+
+@pytest.fixture
+def publishing(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    return import_module("publishing")
+
+
+def test_each_class_of_the_reference_has_a_page_and_keeps_its_address(publishing: ModuleType) -> None:
+    count = 0
+    for path in sorted(ROOT.glob("docs/api/*.rst")):
+        text = path.read_text("utf-8")
+        listed = re.findall(r"^\.\. autoclass:: (\S+)$", text, re.MULTILINE)
+        pages, group = publishing.class_pages(text), publishing.group_page(path.stem, text)
+        own = {name.rpartition(".")[2]: name for name in reversed(listed)}
+        assert {name: page.splitlines()[3] for name, page in pages.items()} == {
+            name: f".. autoclass:: {target}" for name, target in own.items()
+        }
+        for name, target in own.items():
+            assert f'<span id="{target}"></span>' in group and f"   {path.stem}/{name}\n" in group
+        assert group.count("autoclass") == len(listed) - len(own)
+        assert group.count("autofunction") == text.count("autofunction")
+        count += len(listed)
+    assert count > 50
+    assert "predict_interval`" in pages_of(publishing, "estimators")["GaussianNB"]
+    assert ":exclude-members: get_params, set_params" in pages_of(publishing, "estimators")["MixedNB"]
+
+
+def pages_of(publishing: ModuleType, group: str) -> dict[str, str]:
+    pages: dict[str, str] = publishing.class_pages((ROOT / "docs" / "api" / f"{group}.rst").read_text("utf-8"))
+    return pages
+
+
+@pytest.mark.parametrize("address", ["", ADDRESS])
+def test_a_notebook_can_be_taken_away(publishing: ModuleType, address: str) -> None:
+    (path,) = ROOT.glob("notebooks/01_*.ipynb")
+    text = path.read_text("utf-8")
+    before, after = json.loads(text)["cells"], json.loads(publishing.notebook_page(text, path.name, address))["cells"]
+    lines = after[0]["source"].splitlines()
+    assert lines[0] == "# Smoothing is a posterior" and f"<../../notebooks/{path.name}>" in lines[2]
+    colab = f"https://colab.research.google.com/github/someone/bayesnb/blob/main/notebooks/{path.name}"
+    assert (colab in lines[2]) == bool(address)
+    assert after[1:] == before[1:] and lines[3:] == "".join(before[0]["source"]).splitlines()[1:]
+
+
+def test_a_page_is_edited_where_it_is_written(publishing: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = {
+        "index": ".md",
+        "guide/which_variant": ".md",
+        "api/estimators": ".rst",
+        "api/estimators/GaussianNB": ".rst",
+        "api/command_line": ".rst",
+        "theory/gaussian": ".rst",
+        "theory/one_dependence": ".rst",
+        "theory/index": ".md",
+        "notebooks/04_text": ".ipynb",
+        "project/CHANGELOG": ".md",
+    }
+    for page, suffix in pages.items():
+        assert (ROOT / publishing.source_of(page, suffix)).exists(), page
+    assert publishing.source_of("theory/gaussian", ".rst") == "bayesnb/families/gaussian.py"
+
+    context = {"page_source_suffix": ".rst"}
+    for address, found in (("", None), (ADDRESS, f"{ADDRESS}/edit/main/docs/api/estimators.rst")):
+        monkeypatch.setattr(publishing, "repository", lambda address=address: address)
+        publishing.edit_link(None, "api/estimators", "page.html", context, SimpleNamespace())
+        assert context.get("theme_source_edit_link") == found
