@@ -573,14 +573,6 @@ def test_counting_parameters(sizes):
         inspect.unwrap(count_parameters)(*sizes)
 
 
-@pytest.mark.parametrize("nb", [BernoulliNB, MultinomialNB, CategoricalNB, PoissonNB, GeometricNB, ExponentialNB])
-def test_a_distribution_as_alpha(nb):
-    import numpyro.distributions as dist
-
-    with pytest.raises(ValueError, match=r"`alpha` is a distribution, Gamma; .* Give the numbers"):
-        nb(alpha=dist.Gamma(1.0, 1.0)).fit(COUNTS, LABELS)
-
-
 @pytest.mark.parametrize(
     ("nb", "words"),
     [
