@@ -40,21 +40,14 @@ def group_page(name: str, group: str) -> str:
     """A page of the reference, where each class is a line that leads to its own page.
 
     The line keeps the anchor of the class, so addresses such as `estimators.html#bayesnb.GaussianNB` still lead there.
-    A class that is listed under a second address stays on this page.
+    A class that is listed under a second address has a second line.
     """
-    names: set[str] = set()
-
-    def line(found: re.Match[str]) -> str:
-        own = found[1].rpartition(".")[2]
-        if own in names:
-            return found[0]
-        names.add(own)
-        return _line(name, found[1])
-
-    text = _CLASS.sub(line, group)
+    if not _CLASS.search(group):
+        return group
+    text = _CLASS.sub(lambda found: _line(name, found[1]), group)
     entries = ["", "", ".. toctree::", "   :hidden:", "", *(f"   {name}/{one}" for one in class_pages(group))]
     role = ".. role:: html-anchor(raw)\n   :format: html\n\n"
-    return role + text + "\n".join(entries) + "\n" if names else group
+    return role + text + "\n".join(entries) + "\n"
 
 
 def _class_page(target: str, block: str) -> str:
