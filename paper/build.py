@@ -85,6 +85,7 @@ def build(written: Path = FOLDER / "paper.pdf", png: bool = False) -> Path:
 
 
 def main() -> None:
+    """Fill the tables, write the PDF, print where it is."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--png", action="store_true", help="one picture a page, to look at")
     given = parser.parse_args()
