@@ -7,21 +7,28 @@ out (inside `jit`, `vmap`, `grad`).
 """
 
 import abc
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 
-from .core.arrays import Array, Float, Int, Real, Sparse, Theta
+from .core.arrays import Float, Int, Real, Sparse, Theta
+from .core.arrays import HostOrDevice as Array
+from .core.distributions import argument, describe, is_a
 from .core.exact import ExactSum
 from .core.orders import MANY_PAIRS, PAIRS, shapley, shapley_of_cells
-from .core.pytrees import leaves, register_pytrees
+from .core.pytrees import leaves
 from .core.random import Key
 from .core.registry import record
-from .core.special import log_floor, namespace
+from .core.sites import Site as Site
+from .core.sites import as_jax as as_jax
+from .core.sites import from_sites as from_sites
+from .core.sites import n_rows as n_rows
+from .core.sites import observed as observed
+from .core.sites import to_sites as to_sites
 from .core.supports import COMPOSITE, Cells, Field, Support, declare, improper
 
 _AXES: dict[type, dict[str, tuple[str, ...]]] = {}  # of the NumPyro sites of a family
@@ -41,21 +48,6 @@ class AbstractBlock(abc.ABC):
     @abc.abstractmethod
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """log p(x_i | y = c, data) of each single row, parameters integrated out, in nats."""
-
-
-@dataclass(frozen=True)
-class Site:
-    """A parameter as the NumPyro model states it.
-
-    Fields
-    ------
-    support : NumPyro's constraint
-    axes : names of its plates from left to right, "class" and "feature" among them, then "event" for each axis of one
-        draw of its distribution
-    """
-
-    support: Any
-    axes: tuple[str, ...]
 
 
 class AbstractConjugate(AbstractBlock):
@@ -104,6 +96,31 @@ class AbstractConjugate(AbstractBlock):
         {"theta": "probability", "mu": "mean", "covariance": "variance"}
     )
     """What plots call a parameter, by NumPyro site; by default the name of the site."""
+
+    distribution_: ClassVar[tuple[str, Mapping[str, str]] | None] = None
+    """The distribution of NumPyro that a prior of this family is: its name, and the argument that each field is. None
+    where NumPyro has none."""
+
+    def fields_from(self, prior: Any, place: Callable[[Any], Any] = np.asarray) -> dict[str, Any]:
+        """The fields that a distribution of NumPyro states; ValueError where it is no prior of this family.
+
+        Parameters
+        ----------
+        place : gives every argument the axes of the fields
+        """
+        kind, names = type(self).__name__, ", ".join(self.fields_)
+        if self.distribution_ is None:
+            *others, last = (name.removeprefix("log_").removeprefix("logit_") for name in self.parameters)
+            joint = f"{', '.join(others)} and {last} together" if others else last
+            raise ValueError(
+                f"is {describe(prior)}; {kind} is a density of {joint}, which no distribution of NumPyro is. "
+                "Independent ones, such as a Normal and an InverseGamma, are not conjugate: the spread of the mean has "
+                f"to be in proportion to the variance. Give a mapping of the fields {{{names}}}"
+            )
+        name, arguments = self.distribution_
+        if not is_a(prior, name):
+            raise ValueError(f"is {describe(prior)}; the conjugate prior here is {name}, the fields {{{names}}}")
+        return {field: place(argument(prior, key)) for field, key in arguments.items()}
 
     @property
     def gaps(self) -> bool:
@@ -252,6 +269,13 @@ class AbstractConjugate(AbstractBlock):
         variance = self.log_moments(x)[1]
         return variance[..., None] * np.eye(variance.shape[-1], dtype=variance.dtype)
 
+    def shared_quadratic(self, x: Real[Array, "n d"] | Sparse) -> Any:
+        """log p(x_i | θ_c) as quadratic forms, independent given a variance that classes share: `core.quadratics`.
+
+        None where classes share no variance.
+        """
+        return None
+
     def degrees_of_freedom(self) -> float:
         """Pseudo-rows behind the parameters that classes share; infinity where they share none."""
         return float("inf")
@@ -313,7 +337,7 @@ class AbstractConjugate(AbstractBlock):
             return self.log_alone(x, columns, theta)
         if self.gaps:
             given = (lambda rows: self.log_likelihood(theta, rows)) if theta else self.log_predictive
-            return shapley_of_cells(given, x)[..., columns, :]
+            return shapley_of_cells(given, np.asarray(x))[..., columns, :]
         drawn = theta and any(np.ndim(theta[name]) > np.ndim(value) for name, value in self.mean().items())
         pairs = PAIRS if drawn else MANY_PAIRS
         return shapley(lambda order: self.log_prefixes(x, order, theta), x.shape[1], pairs)[..., columns, :]
@@ -362,64 +386,3 @@ class AbstractConjugate(AbstractBlock):
         x : rows; None draws them
         y : (n,) class index; (c, 1, 1) while NumPyro sums latent labels out: a row is one event, so that all broadcasts
         """
-
-
-def to_sites(theta: Theta) -> Theta:
-    """Parameters as NumPyro names and holds them: `log_theta` → `theta` = exp, `logit_theta` → `theta` = logistic."""
-    sites = {}
-    for name, value in theta.items():
-        xp = namespace(value)
-        if name.startswith("log_"):
-            sites[name.removeprefix("log_")] = xp.exp(value)
-        elif name.startswith("logit_"):
-            # both sides of ½ keep their digits
-            small = xp.exp(-abs(value))
-            sites[name.removeprefix("logit_")] = xp.where(value < 0, small, 1) / (1 + small)
-        else:
-            sites[name] = value
-    return sites
-
-
-def from_sites(parameters: tuple[str, ...], sites: Theta) -> Theta:
-    """Inverse of `to_sites` for the parameters named."""
-    theta = {}
-    for name in parameters:
-        if name.startswith("log_"):
-            theta[name] = log_floor(sites[name.removeprefix("log_")])
-        elif name.startswith("logit_"):
-            p = sites[name.removeprefix("logit_")]
-            theta[name] = log_floor(p) - log_floor(1 - p)
-        else:
-            theta[name] = sites[name]
-    return theta
-
-
-def as_jax(tree: Any) -> Any:
-    """Arrays of a pytree as JAX arrays in the precision of the session.
-
-    Said explicitly: NumPy's float64 handed to JAX as it is can stay float64 where 64 bits are switched off.
-    """
-    import jax
-    import jax.numpy as jnp
-
-    register_pytrees()
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(float)), tree)
-
-
-def n_rows(x: Any, y: Any) -> int:
-    """Size of the plate "row" of a NumPyro model: rows of x, or as many as there are labels y where rows are drawn.
-
-    Labels that are enumerated have other axes than those of the rows, so their length says nothing.
-    """
-    return len(y) if x is None else x.shape[-2]
-
-
-def observed(x: Any, fill: float = 0.0) -> tuple[Any, Any]:
-    """(mask, x) for a NumPyro site: missing cells are masked and filled with a value of the support; None is drawn."""
-    if x is None:
-        return True, None
-    import jax.numpy as jnp
-
-    x = as_jax(x.toarray() if sparse.issparse(x) else x)
-    seen = ~jnp.isnan(x)
-    return seen, jnp.where(seen, x, fill)

@@ -14,7 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from .base import AbstractConjugate
-from .core.arrays import Array, Float, Real, Sparse, Theta
+from .core.arrays import Float, Real, Sparse, Theta
+from .core.arrays import HostOrDevice as Array
 from .core.exact import ExactSum, moment_sums, sums_of_cells, total_sums
 from .core.special import namespace
 from .statistics import Moments, Totals
@@ -105,7 +106,7 @@ class AbstractIndependent(AbstractConjugate):
         """Third cumulant over θ of log p(x | θ): `cell_third(x, *fields)`; None where intervals come from draws."""
         return None
 
-    def cumulant(self, order: int, *fields: Array) -> tuple[Array | int, ...] | None:
+    def cumulant(self, order: int, *fields: Any) -> tuple[Array | int, ...] | None:
         """Coefficients of 1, x, x² … in the mean, variance or third cumulant over θ of log p(x | θ) − log h(x).
 
         None where they are no polynomials: `cell_moments` and `cell_third` then give them cell by cell.
@@ -255,8 +256,9 @@ class AbstractIndependent(AbstractConjugate):
 
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """`cumulant` or `cell_moments`, summed over the observed cells."""
-        if (mean := self._cumulant(1, x)) is not None:
-            return mean, self._cumulant(2, x)
+        first, second = self._cumulant(1, x), self._cumulant(2, x)
+        if first is not None and second is not None:
+            return first, second
         mean, variance = (
             self._sum(lambda x, *own, k=k: self.cell_moments(x, *own)[k], x, *self._arrays()) for k in (0, 1)
         )
@@ -269,4 +271,4 @@ class AbstractIndependent(AbstractConjugate):
         fields = self._arrays()
         if self.cell_third(namespace(*fields).ones_like(fields[0]), *fields) is None:
             return None
-        return self._sum(self.cell_third, x, *fields)
+        return self._sum(self.cell_third, x, *fields)  # type: ignore[arg-type]  # None is ruled out

@@ -7,9 +7,8 @@ mapping from block name to that block's columns.
 """
 
 import functools
-import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
@@ -18,91 +17,26 @@ import numpy as np
 from scipy import sparse
 
 from .base import AbstractConjugate, as_jax, from_sites, to_sites
-from .core.arrays import Array, Float, Sparse, Theta, Value
-from .core.exact import ExactSum, is_whole, sums_of_weights
+from .class_statistics import Statistics as Statistics
+from .core.arrays import Float, Sparse, Theta, Value
+from .core.arrays import HostOrDevice as Array
+from .core.exact import ExactSum, holds_exactly, sums_of_weights
 from .core.pytrees import leaves, pytree
 from .core.random import Key, split
 from .core.scope import block_scope
 from .core.special import namespace
 from .core.supports import GIVEN_TOTALS, improper
-from .core.threads import in_order, n_sibling_tasks
+from .core.threads import in_order
 from .families.classes import AbstractClasses
 from .statistics import class_totals, one_hot, sums_whole_cells, with_bounds, with_sums
-from .sums.rows import csr_slice, slices
+from .sums.slicing import Rows as Rows
+from .sums.slicing import by_rows as by_rows
+from .sums.slicing import fold_rows, row_slices, some_cells, some_rows
 
-Rows: TypeAlias = Mapping[str, Any]
 Parameters: TypeAlias = dict[str, Theta]
 
 ENUMERATED = {"enumerate": "parallel"}  # of a latent label: NumPyro sums it out
 CLASS = "class"  # the key of π among the parameters of the blocks
-_CELLS = 1 << 20  # cells of X worked on at a time: 8 MiB of float64; with fewer Python would take longer than NumPy
-_HALF = 1 << 18  # cells that are worth a second core
-
-
-@pytree
-@dataclass(frozen=True)
-class Statistics:
-    """Class weights and the statistics of every block: again a commutative monoid.
-
-    Fields
-    ------
-    n : (c,)   weight of each class
-    blocks     statistics by block name
-    weight     the exact sum behind n, where rows may have to be subtracted again
-    """
-
-    n: Float[Array, " c"]
-    blocks: dict[str, Any]
-    weight: ExactSum | None = None
-
-    def zero(self) -> Self:
-        """Statistics of no rows at all, of the same shapes."""
-        return type(self)(0 * self.n, {name: stats.zero() for name, stats in self.blocks.items()})
-
-    def settled(self, always: bool = False) -> Self:
-        """The same with means and squares taken from their exact sums: where floats would show their rounding, or all.
-
-        What is taken from exact sums depends on the rows alone, to the last bit, and not on the order of batches.
-        """
-        blocks = {
-            name: stats.from_sums()[0] if _shows_rounding(stats, always) else stats
-            for name, stats in self.blocks.items()
-        }
-        n = self.n if self.weight is None or is_whole(self.n) else self.weight.value()
-        return type(self)(n, blocks, self.weight)
-
-    def scaled(self, factor: float) -> Self:
-        """Statistics of the same rows, their weights multiplied by a number above 0: classes and all blocks.
-
-        Raises
-        ------
-        TypeError
-            if the statistics of a family of one's own have no `scaled(factor)`
-        """
-        blocks = {}
-        for name, stats in self.blocks.items():
-            if not hasattr(stats, "scaled"):
-                raise TypeError(
-                    f"the statistics of {name!r} are {type(stats).__name__}, which has no method `scaled(factor)`; "
-                    "let it return the statistics of rows whose weights are multiplied by a number"
-                )
-            blocks[name] = stats.scaled(factor)
-        return type(self)(factor * self.n, blocks, None if self.weight is None else self.weight.scaled(factor))
-
-    def _joined(self, op: Callable[[Any, Any], Any], other: Self) -> Self:
-        blocks = {name: op(stats, other.blocks[name]) for name, stats in self.blocks.items()}
-        known = self.weight is not None and other.weight is not None
-        return type(self)(op(self.n, other.n), blocks, op(self.weight, other.weight) if known else None)
-
-    def __add__(self, other: Self) -> Self:
-        return self._joined(operator.add, other)
-
-    def __sub__(self, other: Self) -> Self:
-        return self._joined(operator.sub, other)
-
-
-def _shows_rounding(stats: Any, always: bool) -> bool:
-    return getattr(stats, "sums", None) is not None if always else getattr(stats, "is_far", False)
 
 
 @pytree
@@ -140,14 +74,14 @@ class NaiveBayes:
         """
 
         def gather(part: slice) -> Statistics:
-            return self.statistics({name: _part(x, part) for name, x in rows.items()}, _cut(r, part, r))
+            return self.statistics({name: some_rows(x, part) for name, x in rows.items()}, some_cells(r, part, r))
 
         return fold_rows(gather, rows, self.min_chunk_cells)
 
     def statistics(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
         """`suffstats` of so few rows that they are gathered at once."""
         blocks = {
-            name: block.suffstats(_cut(rows[name], slice(None), r, block.kept_types), r)
+            name: block.suffstats(some_cells(rows[name], slice(None), r, block.kept_types), r)
             for name, block in self.blocks.items()
         }
         return Statistics(class_totals(r), blocks)
@@ -159,7 +93,7 @@ class NaiveBayes:
         """
         blocks = dict(stats.blocks)
         for name, block in self.blocks.items():
-            x = _cut(rows[name], slice(None), r)
+            x = some_cells(rows[name], slice(None), r)
             blocks[name] = with_sums(blocks[name], x, r, functools.partial(block.exact_sums, x, r))
         return Statistics(stats.n, blocks, sums_of_weights(class_totals, r, stats.n.shape))
 
@@ -174,9 +108,10 @@ class NaiveBayes:
         ----------
         rows : so many numbers were added up one after the other: the rows of a slice, and the slices
         """
-        whole = is_whole(r)
+        whole = holds_exactly(stats.n, r)
         blocks = {name: with_bounds(one, rows, whole and name not in fractional) for name, one in stats.blocks.items()}
-        return Statistics(stats.n, blocks, sums_of_weights(class_totals, r, stats.n.shape))
+        weight = ExactSum.exactly(stats.n) if whole else sums_of_weights(class_totals, r, stats.n.shape)
+        return Statistics(stats.n, blocks, weight)
 
     @functools.cached_property
     def min_chunk_cells(self) -> int:
@@ -259,10 +194,11 @@ class NaiveBayes:
             total = log_pi
             with np.errstate(over="ignore"):  # a row beyond 1e308 scales is that far away: the least number, not −∞
                 for name, block in self.blocks.items():
-                    x = _cut(rows[name], part, log_pi, block.kept_types)
+                    x = some_cells(rows[name], part, log_pi, block.kept_types)
                     total = total + of_block(block, x, None if theta is None else theta[name])
             xp = namespace(total)
-            return xp.maximum(total, xp.finfo(total.dtype).min)
+            least = xp.finfo(total.dtype).min
+            return np.maximum(total, least, out=total) if xp is np and self.blocks else xp.maximum(total, least)
 
         return by_rows(table, rows, self.min_chunk_cells // 4)  # parameters are only read
 
@@ -278,10 +214,10 @@ class NaiveBayes:
         """
 
         def table(part: slice) -> Array:
-            w = _cut(r, part, r)
+            w = some_cells(r, part, r)
             total = self.classes.log_loo(w.toarray() if sparse.issparse(w) else w)
             for name, block in self.blocks.items():
-                total = total + block.log_loo(_cut(rows[name], part, w, block.kept_types), w)
+                total = total + block.log_loo(some_cells(rows[name], part, w, block.kept_types), w)
             return total
 
         return by_rows(table, rows, self.min_chunk_cells)
@@ -297,7 +233,7 @@ class NaiveBayes:
         """
 
         def of_block(name: str, part: slice) -> Array:
-            block, x = self.blocks[name], _cut(rows[name], part, self.classes.log_predictive())
+            block, x = self.blocks[name], some_cells(rows[name], part, self.classes.log_predictive())
             return block.log_predictive(x) if theta is None else block.log_likelihood(theta[name], x)
 
         return self._stacked(of_block, rows, parts)
@@ -313,10 +249,10 @@ class NaiveBayes:
         """
 
         def of_block(name: str, part: slice) -> Array:
-            w = _cut(r, part, r)
+            w = some_cells(r, part, r)
             block: Any = self.blocks[name]
             log_loo = block.log_loo_score if scores else block.log_loo
-            return log_loo(_cut(rows[name], part, w, block.kept_types), w)
+            return log_loo(some_cells(rows[name], part, w, block.kept_types), w)
 
         return self._stacked(of_block, rows, parts)
 
@@ -349,7 +285,7 @@ class NaiveBayes:
         def tables(part: slice) -> tuple[Array, Array]:
             one, two = mean, variance[:, None] * eye
             for name, block in self.blocks.items():
-                x = _cut(rows[name], part, mean)
+                x = some_cells(rows[name], part, mean)
                 mean_of, spread = block.log_moments(x)
                 one = one + mean_of
                 two = two + (block.log_covariance(x) if block.couples_classes else spread[..., None] * eye)
@@ -492,67 +428,3 @@ class NaiveBayes:
         sites |= {name: site["value"] for name, site in trace.items() if site["type"] == "sample"}
         theta = self.from_sites(sites)
         numpyro.factor("data", posterior.log_prob(theta) - prior.log_prob(theta) + self.log_marginal(stats))
-
-
-def fold_rows(gather: Callable[[slice], Statistics], rows: Rows, least: int = 0) -> Statistics:
-    """The sum of the statistics of slices of the rows, pair by pair as in pairwise summation."""
-    sums: list[Statistics] = []
-    count = 0
-    for stats in in_order(gather, row_slices(rows, least)):
-        sums.append(stats)
-        del stats  # nor may `enumerate` keep what has been added up: text has tables of some MiB
-        k = count = count + 1
-        while k % 2 == 0:
-            sums[-2:], k = [sums[-2] + sums[-1]], k // 2
-    return functools.reduce(lambda right, left: left + right, reversed(sums))
-
-
-def by_rows(
-    table: Callable[[slice], Array], rows: Rows, least: int = 0, out: np.ndarray | None = None
-) -> Float[Array, "*s n c"]:
-    """A table (…, n, c) made of the tables of slices of the rows, written where they belong: into `out` if given."""
-    parts = row_slices(rows, least)
-    if len(parts) == 1 and out is None:
-        return table(parts[0])
-    n = next(iter(rows.values())).shape[0]
-    for part, piece in zip(parts, in_order(table, parts), strict=True):
-        if out is None:
-            out = np.empty((*piece.shape[:-2], n, piece.shape[-1]), piece.dtype)
-        out[..., part, :] = piece
-    return out
-
-
-def _part(x: Any, part: slice) -> Any:
-    """Some of the rows, without a copy where that is possible."""
-    if part == slice(None):
-        return x
-    return csr_slice(x, part) if sparse.issparse(x) and x.format == "csr" else x[part]
-
-
-def _cut(x: Any, part: slice, like: Array | Sparse, kept: frozenset[str] = frozenset()) -> Any:
-    """Some of the rows, in the precision of their table: integers and float32 are never widened as a whole."""
-    piece = _part(x, part)
-    if not isinstance(x, np.ndarray) and not sparse.issparse(x):
-        return piece
-    if piece.dtype.name in kept and not sparse.issparse(piece):
-        return piece
-    dtype = np.result_type(piece.dtype, like.dtype)
-    return piece if piece.dtype == dtype else piece.astype(dtype)
-
-
-def row_slices(rows: Rows, least: int = 0) -> list[slice]:
-    """Slices of rows that keep every block's part within the working size, at least `least`; JAX arrays stay whole.
-
-    Where nothing else is done beside it, their number is even and they are of one length, which keeps two cores at
-    work; there are two as soon as half of the rows is work enough for a core.
-    """
-    if namespace(*rows.values()) is not np:
-        return [slice(None)]
-    n = next(iter(rows.values())).shape[0]
-    width = max(-(-x.nnz // max(n, 1)) if sparse.issparse(x) else x.shape[1] for x in rows.values())
-    parts = slices(n, width, max(_CELLS, least), 1024)
-    if n_sibling_tasks() > 1 or (len(parts) == 1 and n * width < 2 * max(_HALF, least)):
-        return parts
-    pairs = max(math.ceil(n / parts[0].stop / 2 - 0.25), 1)  # a few more rows a slice rather than a slice of few rows
-    step = 1024 * -(-n // (2048 * pairs))
-    return [slice(at, at + step) for at in range(0, n, step)]

@@ -14,7 +14,12 @@ copyright = author
 release = bayesnb.__version__
 
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.viewcode", "myst_nb", "bayesnb_docs"]
-exclude_patterns = ["_build", "_ext", "**.ipynb_checkpoints"]
+exclude_patterns = [
+    "_build",
+    "_ext",
+    "**.ipynb_checkpoints",
+    "theory/lectures",
+]  # lectures stand at the head of their families' pages
 
 smartquotes = False  # κ' is a symbol
 maximum_signature_line_length = 88
@@ -25,6 +30,7 @@ autodoc_typehints = "none"
 nb_execution_mode = "off"  # a test runs the notebooks; they are shown as they were committed
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
+suppress_warnings = ["myst.header"]  # a lecture begins below the title of its page
 myst_url_schemes = {"http": None, "https": None, "mailto": None, "page": {"url": "{{path}}"}}
 
 html_math_renderer = "mathml"

@@ -130,6 +130,7 @@ EVERY: dict[str, Callable[[Any], Any]] = {
     "classes": lambda ax: plots.prior_to_posterior(fitted("gaussian")[0], ax=ax),
     "parameter_intervals": lambda ax: plots.parameter_intervals(fitted("multinomial")[0], ax=ax),
     "simplex": lambda ax: plots.simplex([2, 3, 4], ["ape", "bee", "cat"], ax=ax),
+    "prior": lambda ax: plots.prior(fitted("gaussian")[0], "two", fitted("gaussian")[1], ax=ax),
     "smoothing_path": lambda ax: plots.smoothing_path(fitted("bernoulli")[0], "one", ax=ax),
     "class_probabilities": lambda ax: plots.class_probabilities(*fitted("poisson"), label="bee", ax=ax),
     "decision_regions": lambda ax: plots.decision_regions(*two_features(), points=20, n_draws=3, ax=ax),

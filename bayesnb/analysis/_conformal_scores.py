@@ -64,7 +64,7 @@ def _cross(fitted: Any, X: Any, index: np.ndarray) -> Iterator[tuple[int, np.nda
             yield int(i), _is_smaller(row[index[i]], scores)
 
 
-def _without_statistics(fitted: Any, out: np.ndarray, held_out: Rows, index: np.ndarray) -> Callable[[Any], np.ndarray]:
+def _without_statistics(fitted: Any, out: np.ndarray, held_out: Rows, index: np.ndarray) -> Callable[[Any], Any]:
     """The table log p(x, y = c | D₋ᵢ) as a function of encoded rows; the prior is that of D₋ᵢ."""
     nb = fitted.estimator_
     stats = nb.statistics_ - nb.prior_.suffstats(held_out, one_hot(index[out], len(fitted.classes_)))
@@ -175,7 +175,8 @@ def _moved(
 
 def _likelihoods(posterior: NaiveBayes, rows: Rows) -> np.ndarray:
     """log p(x_i | y = c, data), (n, c), without the class prior."""
-    return sum(block.log_predictive(rows[name]) for name, block in posterior.blocks.items())
+    tables: list[Any] = [block.log_predictive(rows[name]) for name, block in posterior.blocks.items()]
+    return np.asarray(sum(tables))
 
 
 def _rows_at(rows: Rows, part: np.ndarray) -> dict[str, Any]:

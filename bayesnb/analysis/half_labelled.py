@@ -205,7 +205,7 @@ class HalfLabelledClassifier(AbstractWrapper):
     def _table(self, posterior: NaiveBayes, rows: Rows) -> Float[np.ndarray, "m c"]:
         """log p(x_i, c | θ) at the mode, or its mean over the posterior: log q_i(c) but for a constant of the row."""
         if self.method == "em":
-            return posterior.log_joint(rows, posterior.mode())
+            return np.asarray(posterior.log_joint(rows, posterior.mode()))
 
         def table(part: slice) -> np.ndarray:
             total = posterior.classes.log_cumulants()[0]

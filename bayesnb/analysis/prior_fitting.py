@@ -350,12 +350,18 @@ def _with_prior(nb: Any, problem: EvidenceOfPrior, z: Coordinates, over: str) ->
     found = {name: _compact(np.asarray(value), over) for name, value in values.items()}
     whole = _whole_prior(nb)
     parameters = found if whole is None else {whole: blocks[BLOCK]}
+    if whole is None and "prior" in nb.get_params(deep=False):
+        parameters = {**found, "prior": None}
     return copy.copy(nb).set_params(**parameters)._set_statistics(nb.statistics_), found
 
 
 def _whole_prior(nb: Any) -> str | None:
-    """The parameter of an estimator that takes a block as its prior; None where it has one for each hyperparameter."""
-    return next((name for name in ("family", "prior") if name in nb.get_params(deep=False)), None)
+    """The parameter that takes a block as the prior; None where the estimator has one for each hyperparameter."""
+    own = nb.get_params(deep=False)
+    if "family" in own:
+        return "family"
+    named = {name for block in nb.prior_.blocks.values() for name in block.hyperparameters}
+    return None if named <= own.keys() else "prior"
 
 
 def _compact(full: np.ndarray, over: str) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from . import distributions
 from .registry import CODECS, ESTIMATORS, RECORDS, require
 
 _ROOM = 1 << 24, 16  # bytes that a file may unfold to: so many, and so many times its own length
@@ -93,6 +94,8 @@ class Writer:
                     field.name: self.value(getattr(value, field.name), f"{at}.{field.name}") for field in fields(value)
                 }
             }
+        if distributions.is_distribution(value):
+            return {"distribution": self.value(distributions.encode(value), at)}
         if callable(value):
             raise ValueError(
                 f"`{at}` is {value!r}, and a file holds no code. Columns can be names, positions, a type or a "
@@ -173,6 +176,8 @@ class Reader:
             for i, cell in enumerate(cells):
                 flat[i] = self.value(cell)
             return flat.reshape(shape)
+        if tag == "distribution":
+            return distributions.decode(*self.value(given))
         if tag == "scalar":
             kind, plain = _numeric(given[0]), self.value(given[1])
             self.take(kind.itemsize)

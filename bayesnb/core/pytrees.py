@@ -72,6 +72,9 @@ def leaves(tree: Any) -> Iterator[Any]:
     elif isinstance(tree, dict):
         for branch in tree.values():
             yield from leaves(branch)
+    elif type(tree) is tuple:
+        for branch in tree:
+            yield from leaves(branch)
     elif tree is not None:
         yield tree
 
@@ -85,6 +88,8 @@ def map_leaves(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
         return replace(tree, **{name: map_leaves(f, *branch) for name, branch in branches.items()})
     if isinstance(tree, dict):
         return {key: map_leaves(f, *(one[key] for one in (tree, *others))) for key in tree}
+    if type(tree) is tuple:
+        return tuple(map_leaves(f, *branch) for branch in zip(tree, *others, strict=True))
     return f(tree, *others)
 
 

@@ -255,7 +255,7 @@ def checked_numbers(name: str, value: Any, shape: tuple[int, ...], support: Supp
     return full
 
 
-def checked_prior(name: str, prior: Any, sizes: Mapping[str, int]) -> Any:
+def checked_prior(name: str, prior: Any, sizes: Mapping[str, int], fields: Mapping[str, Any] | None = None) -> Any:
     """A prior that a user gives, with every field broadcast to its axes.
 
     Parameters
@@ -264,6 +264,7 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int]) -> Any:
     prior : a block of a family that declares its fields
     sizes : lengths of the axes by name, "class" and "feature" among them; an axis that is not there, such as "level",
         is as long as the prior has it
+    fields : values to take the place of the prior's own, by name
 
     Raises
     ------
@@ -277,7 +278,8 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int]) -> Any:
         if number.ndim or not support.holds(number):
             raise ValueError(f"`{name}.{key}` is {shortened(number.tolist())}; it needs to be {support.describe()}")
     for key, field in prior.fields_.items():
-        value, label, needed = getattr(prior, key), f"{name}.{key}", field.describe(c, d)
+        value = getattr(prior, key) if fields is None or key not in fields else fields[key]
+        label, needed = f"{name}.{key}", field.describe(c, d)
         if value is None and field.optional:
             continue
         numbers = as_numbers(label, value, f"numbers: {needed}")

@@ -157,6 +157,13 @@ class InverseWishartMarginal:
 
         return stats.invgamma.ppf(q, np.asarray(self.nu)[..., None, None] / 2, scale=self.scale / 2)
 
+    def diagonal(self) -> Any:
+        """The variances: Σ_jj ~ InverseGamma((ν − d + 1)/2, scale S_jj/2), a frozen `scipy.stats` object (…, d)."""
+        from scipy import stats
+
+        shape = np.asarray(self.nu - self.scale.shape[-1] + 1)[..., None] / 2
+        return stats.invgamma(shape, scale=np.diagonal(self.scale, axis1=-2, axis2=-1) / 2)
+
     def cdf(self, matrix: Array) -> np.ndarray:
         """χ² probabilities of A_ii² and normal probabilities of A_ij, i > j, where AAᵀ = CᵀΣ⁻¹C and S = CCᵀ."""
         from scipy import stats

@@ -17,8 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.pytrees import defer_jax_import
 from ..core.random import categorical, generator
 from ..core.supports import GIVEN_TOTALS
-from ..naive_bayes import NaiveBayes, Parameters
+from ..naive_bayes import Parameters
+from ..weighted import WeightedNaiveBayes
 from ._forgetting import digits_lost, with_digits
+from ._prior_summary import PriorSummary, prior_summary
 from ._saving import AbstractSaved
 from ._state import LazyPosterior, reads_one_state
 
@@ -125,9 +127,41 @@ class AbstractNB(AbstractSaved):
         y = categorical(rng, log_pi)
         return self._as_input(self._draw(model, rng, y, **given)), self.classes_[y]
 
-    def _draw(self, model: NaiveBayes, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
+    def _draw(self, model: Any, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
         """New rows by block for class indices y."""
+        if isinstance(model, WeightedNaiveBayes):
+            drawn = [(at, self._draw(own, rng, y[at], **given)) for at, own in model.by_component(rng, y)]
+            places = np.argsort(np.concatenate([at for at, _ in drawn])) if drawn else slice(0)
+            names = model.blocks
+            return {name: np.concatenate([rows[name] for _, rows in drawn])[places] for name in names}
         return {name: block.sample_predictive(rng, y, **given) for name, block in model.blocks.items()}
+
+    @reads_one_state
+    @defer_jax_import()
+    def prior_summary(self, columns: int = 20) -> PriorSummary:
+        """The prior in words: each density, where its parameters lie under it, and what the rows alone say of them.
+
+        Parameters
+        ----------
+        columns : how many priors are listed; columns with one prior stand together
+
+        Returns
+        -------
+        a text. For every parameter its prior median and the range of 90 % of the prior, over all classes, and the
+        range of the maximum likelihood estimates of the classes, in the unit of the column
+
+        Examples
+        --------
+        >>> from bayesnb import BernoulliNB
+        >>> nb = BernoulliNB(prior={"a": 2, "b": 8}).fit([[0], [0], [1], [1], [0]], [0, 0, 0, 1, 1])
+        >>> nb.prior_summary()
+        Prior of BernoulliNB, beside 5 rows of 2 classes
+        classes ~ Dirichlet(1): 2 pseudo-rows
+        column 0 ~ Beta(2, 8)
+            probability: 0.1796, 90 % in 0.041 to 0.429; the rows alone: 0.333 to 0.5
+        """
+        check_is_fitted(self)
+        return prior_summary(self, columns)
 
     # --- the NumPyro side -------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.utils import Tags, assert_all_finite
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from .. import loops
 from ..core.arrays import Sparse
 from ..core.exact import is_whole
 from ..core.pytrees import defer_jax_import, leaves, map_leaves, register_pytrees
@@ -17,6 +18,7 @@ from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
 from ..statistics import Moments, one_hot
 from ..sums.rows import csr_slice
 from ._forgetting import without
+from ._hyperpriors import hyperprior_of, prior_of
 from ._input import (
     FEW,
     MOST_WEIGHT,
@@ -31,9 +33,11 @@ from ._input import (
     positive,
     weights_of,
 )
+from ._priors import leaves_default, with_own_prior
 from ._state import BLOCK, JointClassifier, LazyPosterior, all_or_nothing, laid_out, reads_one_state
 
 _EXTREME = 1e280  # of a sum: what an infinite cell makes of it is beyond
+_WIDE = 1 << 22  # cells of a slice that a loop goes through without a table beside it
 _MOST_TOTAL = 1e304  # of a statistic: x log x is a number
 
 
@@ -54,8 +58,10 @@ class AbstractFitted(JointClassifier):
     class_alpha: Any
     alpha: Any
     force_alpha: bool
+    prior: Any = None
     _conditioned: LazyPosterior
     _checks_slices = False  # whether an infinite cell shows in what is computed, so that nobody has to look for it
+    _wide_slices = False  # whether loops gather the statistics of dense rows without a table beside them
     _waits = False  # whether batches of sparse rows may wait: those of priors that do not depend on the rows
 
     # --- what a subclass supplies -----------------------------------------------------------------------------------
@@ -70,7 +76,8 @@ class AbstractFitted(JointClassifier):
 
     def _refuse_infinite(self, X: Any, *found: np.ndarray) -> None:
         """Look for infinite cells in rows validated for slices, where what was found of them may come of one."""
-        if self._checks_slices and not all((abs(one) < _EXTREME).all() for one in found):
+        sound = (one.size == 0 or -_EXTREME < one.min() <= one.max() < _EXTREME for one in found)
+        if self._checks_slices and not all(sound):
             with naming():
                 assert_all_finite(X, allow_nan=True, estimator_name=type(self).__name__, input_name="X")
 
@@ -78,9 +85,18 @@ class AbstractFitted(JointClassifier):
         """Validated input as columns by block; raises ValueError on values the likelihood does not know."""
         raise NotImplementedError
 
-    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
-        """Prior blocks; with statistics at hand those of the data's scale, else any that can gather statistics."""
+    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        """Prior blocks where no `prior` is given; with statistics at hand those of the data's scale."""
         raise NotImplementedError
+
+    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        """Prior blocks; without statistics any that can gather them."""
+        default = self._default_blocks(stats)
+        return default if self.prior is None else with_own_prior(self, default)
+
+    def _prior(self, stats: Statistics | None) -> Any:
+        """Class prior and blocks; a weighted set of them where a hyperparameter is a distribution."""
+        return prior_of(self, stats)
 
     def _columns(self) -> dict[str, np.ndarray]:
         """Positions of the columns of each block, by block."""
@@ -171,11 +187,12 @@ class AbstractFitted(JointClassifier):
             self.classes_ = labels
         self._learn_encoding(X, reset=first)
         index = self._class_index(y)
-        if self._waits and decay == 1 and sparse.issparse(X) and X.nnz < len(self.classes_) * X.shape[1]:
+        few = sparse.issparse(X) and X.nnz < len(self.classes_) * X.shape[1]
+        if few and decay == 1 and self._waits and not (self._prior_follows_rows or hyperprior_of(self)):
             r = self._weights(X, index, sample_weight)
             if max(abs(X.data).max(initial=0), r.data.max()) <= MOST_WEIGHT**0.5:  # no sum of such cells overflows
                 return self._later(self._rows(X.copy())[BLOCK], r)
-        if not first and sample_weight is None and self._learn_few(X, index):
+        if not first and decay == 1 and sample_weight is None and self._learn_few(X, index):
             return self
         stats = self._gather(X, index, sample_weight)
         return self._set_statistics(stats if first else self._decayed(decay) + stats)
@@ -193,7 +210,7 @@ class AbstractFitted(JointClassifier):
         """
         before, own = self._conditioned, type(self)
         plain = own._gather is AbstractFitted._gather and own._set_statistics is AbstractFitted._set_statistics
-        if not plain or before.prior is None or type(X) is not np.ndarray or X.size > FEW:
+        if not plain or not isinstance(before.prior, NaiveBayes) or type(X) is not np.ndarray or X.size > FEW:
             return False
         self._check_estimate()
         rows = self._rows(X)
@@ -227,7 +244,7 @@ class AbstractFitted(JointClassifier):
 
     @property
     @reads_one_state
-    def prior_(self) -> NaiveBayes:
+    def prior_(self) -> Any:
         """The prior that the rows fitted have conditioned, frozen."""
         return self._fitted_state("prior_").prior
 
@@ -319,8 +336,10 @@ class AbstractFitted(JointClassifier):
     def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
         """Statistics of validated rows with class indices."""
         r = self._weights(X, index, sample_weight)
-        prior = NaiveBayes(self._class_prior(), self._blocks(None))
-        parts = row_slices({BLOCK: X}, prior.min_chunk_cells)
+        prior = self._prior(None)
+        wide = _WIDE if self._wide_slices and type(X) is np.ndarray and loops.available() else 0
+        least = max(prior.min_chunk_cells, wide)
+        parts = row_slices({BLOCK: X}, least)
         fractional: set[str] = set()  # blocks with cells that are no whole numbers
 
         def gather(part: slice) -> Statistics:
@@ -334,7 +353,7 @@ class AbstractFitted(JointClassifier):
             return stats
 
         with np.errstate(over="ignore", invalid="ignore"):
-            stats = fold_rows(gather, {BLOCK: X}, prior.min_chunk_cells)
+            stats = fold_rows(gather, {BLOCK: X}, least)
             if len(parts) > 1:
                 stats = prior.with_bounds(stats, r, parts[0].stop + len(parts), fractional)
         sums = (getattr(block, name, 0) for block in stats.blocks.values() for name in ("n", "total"))
@@ -349,7 +368,7 @@ class AbstractFitted(JointClassifier):
     def _set_statistics(self, stats: Statistics) -> Self:
         self._check_estimate()
         stats = laid_out(stats.settled())
-        self._conditioned = LazyPosterior(NaiveBayes(self._class_prior(), self._blocks(stats)), stats)
+        self._conditioned = LazyPosterior(self._prior(stats), stats)
         return self
 
     def _class_index(self, y: np.ndarray) -> np.ndarray:
@@ -409,7 +428,7 @@ class AbstractFitted(JointClassifier):
 
     @property
     @reads_one_state
-    def posterior_(self) -> NaiveBayes:
+    def posterior_(self) -> Any:
         """The prior conditioned on all rows fitted, frozen; derived when it is first asked for."""
         check_is_fitted(self)
         return self._fitted_state("posterior_").posterior
@@ -421,10 +440,12 @@ class AbstractFitted(JointClassifier):
         """Weight of each class, (c,)."""
         return self.statistics_.n
 
+    _default_follows_rows: Any = False  # whether the rows scale the default prior
+
     @property
     def _prior_follows_rows(self) -> bool:
         """Whether the rows scale the prior, so that `loo` has something to take out of it."""
-        return False
+        return self._default_follows_rows and leaves_default(self)
 
     def _feature_labels(self, block: str) -> dict[str, np.ndarray]:
         """Coordinates of a block's own dimensions, in the order of its axes after the class."""

@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing, assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length, validate_data
 
+from ..core import distributions
 from ..core.arrays import Sparse
 from ..core.supports import COUNT, Support, as_numbers, checked_numbers, shortened
 from ..statistics import one_hot
@@ -199,7 +200,10 @@ def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if y.dtype.kind in "iu":
         low, high = int(y.min()), int(y.max())
         if max(abs(low), abs(high)) < 1 << 62 and high - low < len(y):
-            classes, index = distinct(y.astype(np.int64) - low, high - low + 1)
+            key = y.astype(np.int64)
+            if low:
+                key -= low
+            classes, index = distinct(key, high - low + 1)
             return (classes + low).astype(y.dtype), index
     if y.dtype == object:  # text: found by hashing, without sorting the rows
         index, found = factorize(y)
@@ -288,6 +292,8 @@ def concentration(alpha: Any, force_alpha: Any, shape: tuple[int, ...]) -> np.nd
 
 def alike(a: Any, b: Any) -> bool:
     """Whether two hyperparameters say the same: numbers, arrays, priors, estimators, and lists and mappings of them."""
+    if distributions.is_distribution(a) and distributions.is_distribution(b):
+        return distributions.alike(a, b)
     if isinstance(a, BaseEstimator) or is_dataclass(a):
         return type(a) is type(b) and alike(vars(a), vars(b))
     if isinstance(a, dict) and isinstance(b, dict):

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core.pytrees import map_leaves
 from ..naive_bayes import Statistics
+from ._priors import put_columns
 from ._state import BLOCK
 
 
@@ -49,7 +50,9 @@ def leave_out(
         own.n_features_in_ = g * d
         if not isinstance(own.alpha, str):
             own.alpha = np.tile(np.broadcast_to(np.asarray(own.alpha, float), (c, d)), g)
-        prior = own._blocks(Statistics(np.zeros(c), {BLOCK: stats}))[BLOCK]
+        prior = own._default_blocks(Statistics(np.zeros(c), {BLOCK: stats}))[BLOCK]
+        if estimator.prior is not None:
+            prior = put_columns(estimator, estimator._blocks(None)[BLOCK], prior)
     else:
         prior = map_leaves(lambda leaf: np.tile(leaf, g), prior)
     return by_cells(prior.update(stats), d)

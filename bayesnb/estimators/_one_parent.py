@@ -24,13 +24,13 @@ class AbstractOneParent(AbstractLevels):
 
     @property
     @reads_one_state
-    def prior_(self) -> OneDependence:  # type: ignore[override]
+    def prior_(self) -> OneDependence:
         """The prior of all models that the rows fitted have conditioned, frozen."""
         return self._fitted_state("prior_").prior
 
     @property
     @reads_one_state
-    def posterior_(self) -> OneDependence:  # type: ignore[override]
+    def posterior_(self) -> OneDependence:
         """The prior of all models conditioned on all rows fitted, frozen; derived when it is first asked for."""
         check_is_fitted(self)
         return self._fitted_state("posterior_").posterior

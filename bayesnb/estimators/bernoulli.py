@@ -32,6 +32,11 @@ class BernoulliNB(AbstractNB):
         False raises an alpha below 1e-10 to it, as in scikit-learn
     binarize : float or None, default 0
         cells above it count as one; None takes the cells as they are, 0 or 1
+    prior : optional
+        a prior of your own: `dist.Beta(2, 8)` of NumPyro, for the probability of a one, a mapping of fields
+        such as `{"a": 2, "b": 8}`, a family, or a mapping from column (name or position) to one of these;
+        columns that are not named keep the default. See the guide "Which prior?". One of `alpha` and
+        `class_alpha` may itself be a distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature
     fit_prior : bool, default True
         learn the class probabilities; False makes them equal
     class_prior, priors : (c,), optional
@@ -72,6 +77,7 @@ class BernoulliNB(AbstractNB):
         alpha: Any = 1.0,
         force_alpha: bool = True,
         binarize: float | None = 0.0,
+        prior: Any = None,
         fit_prior: bool = True,
         class_prior: Any = None,
         priors: Any = None,
@@ -81,6 +87,7 @@ class BernoulliNB(AbstractNB):
         self.alpha = alpha
         self.force_alpha = force_alpha
         self.binarize = binarize
+        self.prior = prior
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.priors = priors
@@ -112,13 +119,20 @@ class BernoulliNB(AbstractNB):
             return {BLOCK: above}
         return {BLOCK: binarized(self, X, self.binarize)}
 
-    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
         if isinstance(self.alpha, str):
             if self.alpha != "clop":
                 raise ValueError(f"`alpha` is {self.alpha!r}; it needs positive numbers, or 'clop'")
             m = np.broadcast_to(self._shares(stats), shape)
             return {BLOCK: BetaBernoulli(m, 1 - m)}
+        if isinstance(self.alpha, tuple) and len(self.alpha) == 2 and shape[1] <= 2:
+            a, b = self.alpha
+            raise ValueError(
+                f"`alpha` is {self.alpha!r}, which may mean Beta({a!r}, {b!r}) or one value a feature; for the first "
+                f'give prior={{"a": {a!r}, "b": {b!r}}} or dist.Beta({a!r}, {b!r}), for the second an array of shape '
+                f"{(1, shape[1])}"
+            )
         alpha = self._concentration(shape)
         return {BLOCK: BetaBernoulli(alpha, alpha)}
 
@@ -131,7 +145,7 @@ class BernoulliNB(AbstractNB):
         return np.clip(ones / np.maximum(zeros + ones, least), least, 1 - least)
 
     @property
-    def _prior_follows_rows(self) -> bool:
+    def _default_follows_rows(self) -> bool:
         return isinstance(self.alpha, str)
 
     def _leave_out(self, left: Any, total: np.ndarray, prior: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:

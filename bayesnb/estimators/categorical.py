@@ -106,6 +106,12 @@ class CategoricalNB(AbstractLevels):
         pseudo-count of each level in each class, positive
     force_alpha : bool, default True
         False raises an alpha below 1e-10 to it, as in scikit-learn
+    prior : optional
+        a prior of your own: `dist.Dirichlet([5, 1, 1])` of NumPyro, one pseudo-count a level, a mapping of
+        fields such as `{"alpha": [5, 1, 1]}`, a family, or a mapping from column (name or position), or of
+        (column, level), to one of these; columns that are not named keep the default. See the guide "Which
+        prior?". One of `alpha` and
+        `class_alpha` may itself be a distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature
     fit_prior : bool, default True
         learn the class probabilities; False makes them equal
     class_prior, priors : (c,), optional
@@ -150,6 +156,7 @@ class CategoricalNB(AbstractLevels):
         *,
         alpha: Any = 1.0,
         force_alpha: bool = True,
+        prior: Any = None,
         fit_prior: bool = True,
         class_prior: Any = None,
         priors: Any = None,
@@ -159,6 +166,7 @@ class CategoricalNB(AbstractLevels):
     ) -> None:
         self.alpha = alpha
         self.force_alpha = force_alpha
+        self.prior = prior
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.priors = priors
@@ -221,7 +229,7 @@ class CategoricalNB(AbstractLevels):
         codes = [_code(values, levels, self._label(j)) for j, ((values, _), levels) in enumerate(pairs)]
         return {name: np.stack([codes[j] for j in group], 1) for name, group in groups.items()}
 
-    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         c = len(self.classes_)
         alpha = self._concentration((self.n_features_in_,))
         return {

@@ -28,6 +28,11 @@ class ComplementNB(AbstractNB):
         pseudo-count of each event in each complement, positive
     force_alpha : bool, default True
         False raises an alpha below 1e-10 to it, as in scikit-learn
+    prior : optional
+        a prior of your own: `dist.Dirichlet(…)` of NumPyro with one pseudo-count a feature, a mapping of fields
+        such as `{"alpha": 0.5}`, a family, or a mapping from column (name or position) to one of these; columns
+        that are not named keep the default. See the guide "Which prior?". `alpha`
+        may itself be a distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature
     fit_prior : bool, default True
         accepted for scikit-learn's sake, and without effect there and here: see class_prior
     class_prior, priors : (c,), optional
@@ -71,6 +76,7 @@ class ComplementNB(AbstractNB):
         *,
         alpha: Any = 1.0,
         force_alpha: bool = True,
+        prior: Any = None,
         fit_prior: bool = True,
         class_prior: Any = None,
         priors: Any = None,
@@ -79,6 +85,7 @@ class ComplementNB(AbstractNB):
     ) -> None:
         self.alpha = alpha
         self.force_alpha = force_alpha
+        self.prior = prior
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.priors = priors
@@ -92,7 +99,7 @@ class ComplementNB(AbstractNB):
         check_nonnegative(self, X, "it models counts. Bin the column or use GaussianNB.")
         return {BLOCK: X}
 
-    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
         boolean("norm", self.norm)
         return {BLOCK: DirichletComplement(self._concentration(shape))}

@@ -28,6 +28,11 @@ class ExponentialNB(AbstractNB):
     beta : float, (d,) or None, default None
         rate of the gamma prior, a pseudo-sum in the unit of the feature, positive. None sets β_j = α_j x̄_j, x̄_j the
         (weighted) mean of feature j over all rows, see the Notes
+    prior : optional
+        a prior of your own: `dist.Gamma(2, 1)` of NumPyro, shape and rate, a mapping of fields such as `{"a":
+        2, "b": 1}`, a family, or a mapping from column (name or position) to one of these; columns that are not
+        named keep the default. See the guide "Which prior?". One of `alpha`, `beta` and
+        `class_alpha` may itself be a distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature
     fit_prior : bool, default True
         learn the class probabilities; False makes them equal
     class_prior, priors : (c,), optional
@@ -65,6 +70,7 @@ class ExponentialNB(AbstractNB):
         *,
         alpha: Any = 1.0,
         beta: Any = None,
+        prior: Any = None,
         fit_prior: bool = True,
         class_prior: Any = None,
         priors: Any = None,
@@ -73,6 +79,7 @@ class ExponentialNB(AbstractNB):
     ) -> None:
         self.alpha = alpha
         self.beta = beta
+        self.prior = prior
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.priors = priors
@@ -86,7 +93,7 @@ class ExponentialNB(AbstractNB):
         check_nonnegative(self, X, "it models amounts from zero. Shift it or use GaussianNB.")
         return {BLOCK: X}
 
-    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
         alpha = positive("alpha", self.alpha, shape)
         if self.beta is not None:
@@ -100,7 +107,7 @@ class ExponentialNB(AbstractNB):
         return {BLOCK: GammaExponential(np.where(mean > 0, alpha, firm), np.where(mean > 0, alpha * mean, firm))}
 
     @property
-    def _prior_follows_rows(self) -> bool:
+    def _default_follows_rows(self) -> bool:
         return self.beta is None
 
     def _leave_out(self, left: Any, total: np.ndarray, prior: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:

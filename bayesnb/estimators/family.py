@@ -23,6 +23,9 @@ class FamilyNB(AbstractNB):
     family : instance of a subclass of `families.AbstractConjugate`, such as `families.GammaPoisson(1.0, 0.5)`
         the prior. Its fields are numbers, or arrays that broadcast to the axes that the family declares, (class,
         feature) as a rule. It does not change with the rows
+    prior : optional
+        what replaces the fields of `family`: a distribution of NumPyro, a mapping of fields, or a mapping from column
+        (name or position) to one of these. See the guide "Which prior?"
     estimate : "predictive" (default), "mean", "map" or "mle"
         what prediction uses; "predictive" integrates the parameters out
     fit_prior : bool, default True
@@ -60,6 +63,7 @@ class FamilyNB(AbstractNB):
         self,
         family: Any,
         *,
+        prior: Any = None,
         estimate: str = "predictive",
         fit_prior: bool = True,
         class_prior: Any = None,
@@ -67,6 +71,7 @@ class FamilyNB(AbstractNB):
         class_alpha: Any = 1.0,
     ) -> None:
         self.family = family
+        self.prior = prior
         self.estimate = estimate
         self.fit_prior = fit_prior
         self.class_prior = class_prior
@@ -112,7 +117,7 @@ class FamilyNB(AbstractNB):
             self.categories_ = [np.arange(self._n_levels)] * X.shape[1]
             self.n_categories_ = np.full(X.shape[1], self._n_levels)
 
-    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         if stats is not None and isinstance(stats.blocks[BLOCK], Moments):
             refuse_overflow(self, stats.blocks[BLOCK])
         sizes = {"class": len(self.classes_), "feature": self.n_features_in_}

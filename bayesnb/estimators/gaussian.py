@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.exact import least_variance
 from ..core.pytrees import map_leaves
-from ..core.supports import AMOUNT, as_numbers, checked_prior
+from ..core.supports import AMOUNT, as_numbers
 from ..families.gaussian import NormalInverseGamma
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.pooled_gaussian import PooledNormalInverseGamma
@@ -18,6 +18,7 @@ from ..statistics import Moments
 from ._base import AbstractNB
 from ._input import numeric, positive
 from ._left_out import by_cells, side_by_side
+from ._priors import put_columns
 from ._state import BLOCK, reads_one_state
 
 # The default prior, in pseudo-rows: see the Notes of GaussianNB.
@@ -45,9 +46,12 @@ class GaussianNB(AbstractNB):
         a variance for every class and feature, or one for every feature, shared by the classes: a linear classifier
     known_variance : float, (d,) or (c, d), optional
         variances that are given instead of learnt, unit of the feature squared
-    prior : NormalInverseGamma, PooledNormalInverseGamma or KnownVarianceNormal, optional
-        a prior of your own, of the type that belongs to `variance` and `known_variance`; its fields are broadcast to
-        (c, d). Useful improper limits are allowed: κ = 0, b = 0 and −½ ≤ a ≤ 0 (−½ for each class where the variance is
+    prior : optional
+        a prior of your own: a mapping of the fields of the normal–inverse-gamma density, such as `{"m": 0, "kappa":
+        1, "a": 2, "b": 2}`; with `known_variance` also `dist.Normal(m, s)` of NumPyro; a family of the type that
+        belongs to `variance` and `known_variance`; or a mapping from column (name or position) to one of these,
+        columns that are not named keeping the default. Fields are broadcast to (c, d). See the guide "Which prior?".
+        Useful improper limits are allowed: κ = 0, b = 0 and −½ ≤ a ≤ 0 (−½ for each class where the variance is
         pooled). Then there is no `log_evidence_`, and the rows have to make the posterior a density. By default the
         prior is scaled by the data, see the Notes
     class_alpha : float or (c,), default 1
@@ -110,6 +114,7 @@ class GaussianNB(AbstractNB):
         self.estimate = estimate
 
     _checks_slices = True
+    _wide_slices = True
 
     @classmethod
     def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
@@ -124,7 +129,7 @@ class GaussianNB(AbstractNB):
     def _rows(self, X: Any) -> Rows:
         return {BLOCK: X}
 
-    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         if self.variance not in ("class", "pooled"):
             raise ValueError(f"`variance` is {self.variance!r}; choose 'class' or 'pooled'")
         smoothing = as_numbers("var_smoothing", self.var_smoothing, f"one number from 0 to {_MOST_SMOOTHING:g}")
@@ -134,10 +139,6 @@ class GaussianNB(AbstractNB):
             refuse_overflow(self, stats.blocks[BLOCK])
         shape = len(self.classes_), self.n_features_in_
         pooled = self.variance == "pooled"
-        if self.known_variance is not None:
-            family: Any = KnownVarianceNormal
-        else:
-            family = PooledNormalInverseGamma if pooled else NormalInverseGamma
         known = self.known_variance
         if known is not None:
             if pooled:
@@ -146,22 +147,22 @@ class GaussianNB(AbstractNB):
                     "from pooled rows. Leave out one of the two"
                 )
             known = positive("known_variance", known, shape, AMOUNT)
-        if self.prior is not None:
-            if not isinstance(self.prior, family):
-                found, needed = type(self.prior).__name__, family.__name__
-                raise ValueError(f"`prior` is a {found}; these settings of GaussianNB need a {needed}")
-            own = checked_prior("prior", self.prior, {"class": shape[0], "feature": shape[1]})
-            if known is not None and not np.array_equal(own.variance, known):
-                at = tuple(np.argwhere(own.variance != known)[0])
-                raise ValueError(
-                    f"`known_variance` has {known[at]:g} and `prior.variance` {own.variance[at]:g} (class {at[0]}, "
-                    f"feature {at[1]}): they contradict each other. Give both the same value"
-                )
-            if known is not None:
-                refuse_far_centres(own)
-            return {BLOCK: own}
         total = 0.0 if stats is None else stats.n.sum()
         return {BLOCK: self._scaled(*self._scale(stats), np.asarray(total), known)}
+
+    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        blocks = super()._blocks(stats)
+        own, known = blocks[BLOCK], self.known_variance
+        if self.prior is not None and known is not None:
+            if (wrong := own.variance != np.broadcast_to(known, own.shape)).any():
+                at = tuple(np.argwhere(wrong)[0])
+                raise ValueError(
+                    f"`known_variance` has {np.broadcast_to(known, own.shape)[at]:g} and `prior.variance` "
+                    f"{own.variance[at]:g} (class {at[0]}, feature {at[1]}): they contradict each other. Give both the "
+                    "same value"
+                )
+            refuse_far_centres(own)
+        return blocks
 
     def _scaled(self, centre: np.ndarray, spread: np.ndarray, total: np.ndarray, known: np.ndarray | None) -> Any:
         """The default prior of d features from their mean and variance, (d,), and the weight of all rows.
@@ -201,13 +202,15 @@ class GaussianNB(AbstractNB):
             if self.known_variance is not None:
                 known = np.tile(positive("known_variance", self.known_variance, (c, d)), len(total))
             prior = self._scaled(*column_scale(stats), np.repeat(total, d), known)
+            if self.prior is not None:
+                prior = put_columns(self, self._blocks(None)[BLOCK], prior)
         else:
             prior = map_leaves(lambda leaf: np.tile(leaf, len(total)), prior)
         return by_cells(prior.update(stats), d)
 
     @property
-    def _prior_follows_rows(self) -> bool:
-        return self.prior is None
+    def _default_follows_rows(self) -> bool:
+        return True
 
     def _scale(self, stats: Statistics | None) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of every feature over all rows, (d,); the variance is 0 where a feature never varies."""

@@ -9,7 +9,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.pytrees import map_leaves
-from ..core.supports import checked_prior
 from ..families.full_gaussian import NormalInverseWishart
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.tied_gaussian import TiedNormalInverseWishart
@@ -37,9 +36,11 @@ class GaussianDA(AbstractNB):
         fixed class probabilities, under either name
     fit_prior : bool, default True
         learn the class probabilities; False makes them equal
-    prior : NormalInverseWishart, TiedNormalInverseWishart or KnownVarianceNormal, optional
-        a prior of your own, of the type that belongs to `covariance`; its fields are broadcast to their axes. By
-        default it is scaled by the data, see the Notes
+    prior : optional
+        a prior of your own: a mapping of the fields, `{"m": 0, "kappa": 1, "nu": 5, "S": np.eye(3)}`, of the
+        normal–inverse-Wishart density; a family of the type that belongs to `covariance`; with "identity" also
+        `dist.Normal(m, s)` of NumPyro. Fields are broadcast to their axes. By default it is scaled by the data, see the
+        Notes
     class_alpha : float or (c,), default 1
         Dirichlet concentration of the class probabilities, used while they are learnt
     estimate : "predictive" (default), "mean", "map" or "mle"
@@ -101,27 +102,23 @@ class GaussianDA(AbstractNB):
     def _rows(self, X: Any) -> Rows:
         return {BLOCK: X}
 
-    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
-        families = {"class": NormalInverseWishart, "shared": TiedNormalInverseWishart, "identity": KnownVarianceNormal}
-        if self.covariance not in families:
+    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        if self.covariance not in ("class", "shared", "identity"):
             raise ValueError(f"`covariance` is {self.covariance!r}; choose 'class', 'shared' or 'identity'")
-        family = families[self.covariance]
-        c, d = len(self.classes_), self.n_features_in_
-        if self.prior is not None:
-            if type(self.prior) is not family:
-                found, needed = type(self.prior).__name__, family.__name__
-                raise ValueError(f"`prior` is a {found}; covariance={self.covariance!r} needs a {needed}")
-            own = checked_prior("prior", self.prior, {"class": c, "feature": d})
-            if isinstance(own, KnownVarianceNormal):
-                refuse_far_centres(own)
-            elif stats is not None:
-                self._refuse_far_centres(own, stats.blocks[BLOCK])
-            return {BLOCK: own}
+        d = self.n_features_in_
         if stats is None:
             centre, spread = np.zeros(d), np.ones(d)
         else:
             centre, spread = self._scale(stats)
         return {BLOCK: self._scaled(centre[None], spread[None], shared=self.covariance == "shared")}
+
+    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        blocks = super()._blocks(stats)
+        if self.prior is not None and self.covariance == "identity":
+            refuse_far_centres(blocks[BLOCK])
+        elif self.prior is not None and stats is not None:
+            self._refuse_far_centres(blocks[BLOCK], stats.blocks[BLOCK])
+        return blocks
 
     def _scaled(self, centre: np.ndarray, spread: np.ndarray, *, shared: bool = False) -> Any:
         """The default prior from mean and variance of every feature, (g, d), the classes of g groups in turn.
@@ -169,8 +166,8 @@ class GaussianDA(AbstractNB):
         return table
 
     @property
-    def _prior_follows_rows(self) -> bool:
-        return self.prior is None
+    def _default_follows_rows(self) -> bool:
+        return True
 
     def _prior_cells(self) -> int:
         return self.n_features_in_ * (1 if self.covariance == "identity" else self.n_features_in_)

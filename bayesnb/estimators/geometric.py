@@ -20,6 +20,11 @@ class GeometricNB(AbstractNB):
         pseudo-count of successes, one of which ends each row, positive
     beta : float or (d,), default 1
         pseudo-count of failures, positive
+    prior : optional
+        a prior of your own: `dist.Beta(2, 8)` of NumPyro, for the probability of success, a mapping of fields
+        such as `{"a": 2, "b": 8}`, a family, or a mapping from column (name or position) to one of these;
+        columns that are not named keep the default. See the guide "Which prior?". One of `alpha`, `beta` and
+        `class_alpha` may itself be a distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature
     fit_prior : bool, default True
         learn the class probabilities; False makes them equal
     class_prior, priors : (c,), optional
@@ -55,6 +60,7 @@ class GeometricNB(AbstractNB):
         *,
         alpha: Any = 1.0,
         beta: Any = 1.0,
+        prior: Any = None,
         fit_prior: bool = True,
         class_prior: Any = None,
         priors: Any = None,
@@ -63,6 +69,7 @@ class GeometricNB(AbstractNB):
     ) -> None:
         self.alpha = alpha
         self.beta = beta
+        self.prior = prior
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.priors = priors
@@ -80,7 +87,7 @@ class GeometricNB(AbstractNB):
         )
         return {BLOCK: X}
 
-    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
         return {BLOCK: BetaGeometric(positive("alpha", self.alpha, shape), positive("beta", self.beta, shape))}
 

@@ -305,8 +305,9 @@ class MixedNB(AbstractNB):
         """
         return self._sample(n_samples, seed, source, length=length)
 
-    def _draw(self, model: NaiveBayes, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
+    def _draw(self, model: Any, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
         rows: dict[str, np.ndarray] = {}
+        model = getattr(model, "heaviest", model)  # where the class prior alone has several components
         for part in self._parts:
             own = NaiveBayes(model.classes, {inner: model.blocks[name] for inner, name in part.names.items()})
             drawn = part.fitted(self.statistics_)._draw(own, rng, y, **given)

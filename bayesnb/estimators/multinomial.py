@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import Tags
 
 from ..families.multinomial import DirichletMultinomial
-from ..naive_bayes import NaiveBayes, Rows, Statistics
+from ..naive_bayes import Rows, Statistics
 from ._base import AbstractNB
 from ._input import check_nonnegative, numeric
 from ._state import BLOCK, reads_one_state
@@ -21,6 +21,11 @@ class MultinomialNB(AbstractNB):
         pseudo-count of each event in each class, positive
     force_alpha : bool, default True
         False raises an alpha below 1e-10 to it, as in scikit-learn
+    prior : optional
+        a prior of your own: `dist.Dirichlet(…)` of NumPyro with one pseudo-count a feature, a mapping of fields
+        such as `{"alpha": 0.5}`, a family, or a mapping from column (name or position) to one of these; columns
+        that are not named keep the default. See the guide "Which prior?". One of `alpha` and
+        `class_alpha` may itself be a distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature
     fit_prior : bool, default True
         learn the class probabilities; False makes them equal
     class_prior, priors : (c,), optional
@@ -62,6 +67,7 @@ class MultinomialNB(AbstractNB):
         *,
         alpha: Any = 1.0,
         force_alpha: bool = True,
+        prior: Any = None,
         fit_prior: bool = True,
         class_prior: Any = None,
         priors: Any = None,
@@ -70,6 +76,7 @@ class MultinomialNB(AbstractNB):
     ) -> None:
         self.alpha = alpha
         self.force_alpha = force_alpha
+        self.prior = prior
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.priors = priors
@@ -83,7 +90,7 @@ class MultinomialNB(AbstractNB):
         check_nonnegative(self, X, "it models counts. Bin the column or use GaussianNB.")
         return {BLOCK: X}
 
-    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
         return {BLOCK: DirichletMultinomial(self._concentration(shape))}
 
@@ -105,7 +112,7 @@ class MultinomialNB(AbstractNB):
         """
         return self._sample(n_samples, seed, source, length=length)
 
-    def _draw(self, model: NaiveBayes, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
+    def _draw(self, model: Any, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
         if given.get("length") is None:
             given["length"] = self._average_length()
         return super()._draw(model, rng, y, **given)

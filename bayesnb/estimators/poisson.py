@@ -24,6 +24,11 @@ class PoissonNB(AbstractNB):
     beta : float, (d,) or None, default None
         rate of the gamma prior, a pseudo-number of rows, positive. None sets β_j = α_j (n_j + 1)/(Σ_i x_ij + ½): the
         prior mean is then the overall mean count of the feature, half an event kept so that it is never zero
+    prior : optional
+        a prior of your own: `dist.Gamma(2, 1)` of NumPyro, shape and rate, a mapping of fields such as `{"a":
+        2, "b": 1}`, a family, or a mapping from column (name or position) to one of these; columns that are not
+        named keep the default. See the guide "Which prior?". One of `alpha`, `beta` and
+        `class_alpha` may itself be a distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature
     fit_prior : bool, default True
         learn the class probabilities; False makes them equal
     class_prior, priors : (c,), optional
@@ -58,6 +63,7 @@ class PoissonNB(AbstractNB):
         *,
         alpha: Any = 1.0,
         beta: Any = None,
+        prior: Any = None,
         fit_prior: bool = True,
         class_prior: Any = None,
         priors: Any = None,
@@ -66,6 +72,7 @@ class PoissonNB(AbstractNB):
     ) -> None:
         self.alpha = alpha
         self.beta = beta
+        self.prior = prior
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.priors = priors
@@ -79,7 +86,7 @@ class PoissonNB(AbstractNB):
         check_nonnegative(self, X, "it models counts. Bin the column or use GaussianNB.")
         return {BLOCK: X}
 
-    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
+    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
         alpha = positive("alpha", self.alpha, shape)
         if self.beta is not None:
@@ -92,7 +99,7 @@ class PoissonNB(AbstractNB):
         return {BLOCK: GammaPoisson(alpha, beta)}
 
     @property
-    def _prior_follows_rows(self) -> bool:
+    def _default_follows_rows(self) -> bool:
         return self.beta is None
 
     def _leave_out(self, left: Any, total: np.ndarray, prior: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:

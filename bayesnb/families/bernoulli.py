@@ -7,6 +7,7 @@ The conjugate pair of Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §2
 """
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -40,6 +41,7 @@ class BetaBernoulli(AbstractBeta):
         a=Field(COUNT, ("class", "feature"), public="alpha"), b=Field(COUNT, ("class", "feature"), public="alpha")
     )
     cells_ = Cells("yes/no", sparse=True)
+    distribution_ = "Beta", MappingProxyType({"a": "concentration1", "b": "concentration0"})
     separable = True
     kept_types = frozenset({"uint8"})
 

@@ -8,6 +8,7 @@ tables add. Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §3.4.
 """
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -40,6 +41,7 @@ class DirichletCategorical(AbstractConjugate):
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature", "level")))
     cells_ = Cells("levels", sparse=True)
+    distribution_ = "Dirichlet", MappingProxyType({"alpha": "concentration"})
     separable = True
     parameters = ("log_theta",)
     kept_types = frozenset({"int64"})

@@ -21,6 +21,7 @@ Varin, Reid & Firth (2011), An overview of composite likelihood methods, Statist
 """
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -53,6 +54,7 @@ class DirichletComplement(AbstractConjugate):
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
     cells_ = Cells("counts", sparse=True, measure=COMPOSITE)
+    distribution_ = "Dirichlet", MappingProxyType({"alpha": "concentration"})
     couples_classes = True
     parameters = ("log_theta",)
     missing_value = 0.0

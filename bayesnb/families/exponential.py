@@ -8,6 +8,7 @@ long wait impossible. Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §2
 """
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ class GammaExponential(AbstractIndependent):
         b=Field(AMOUNT, ("class", "feature"), public="beta", per="alpha"),
     )
     cells_ = Cells("amounts")
+    distribution_ = "Gamma", MappingProxyType({"a": "concentration", "b": "rate"})
     parameters = ("log_rate",)
 
     def updated(self, stats: Any, a: Array, b: Array) -> tuple[Array, Array]:

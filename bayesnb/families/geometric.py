@@ -48,6 +48,7 @@ class BetaGeometric(AbstractBeta, AbstractIndependent):
         b=Field(COUNT, ("class", "feature"), public="beta", per="alpha"),
     )
     cells_ = Cells("counts", whole=True, sparse=True)
+    distribution_ = "Beta", MappingProxyType({"a": "concentration1", "b": "concentration0"})
     names_ = MappingProxyType({"theta": "stopping probability"})
     long_predictive = staticmethod(log_beta_geometric)
     long_cumulants = staticmethod(geometric_cumulants)

@@ -17,11 +17,6 @@ where the posterior has its mass. A given bandwidth (`low` and `high` are None) 
 What the leave-one-out product is not: a density of the data. Its average over p(h) normalises the posterior, and Bayes'
 identity holds with it, but it is a *pseudo*-evidence: beside the evidence of another family it means nothing.
 
-Ties. As h → 0 the product grows without bound where values are tied, as they are in rounded data: the best kernel
-density of rounded data is a comb. `low` therefore has to be at least half the smallest gap between distinct values, at
-which the kernels of neighbours just close into a smooth curve; the estimator sees to that. In a feature that never
-varies there is no such gap, and the product is left out: the bandwidth then keeps its prior.
-
 The stand-in. A class without any cell in a feature has the kernel density of the cells of all classes, under its own
 bandwidth. A feature without any cell at all says nothing: log density 0.
 
@@ -36,51 +31,30 @@ discriminant analysis); Zhang, King & Hyndman (2006), Comput. Stat. Data Anal. 5
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
-import jax.scipy.special as jsp
 import numpy as np
-import scipy.special as sp
 from scipy import sparse
 
-from ..base import AbstractConjugate
+from ..bandwidth import AbstractBandwidth, cells_of
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
 from ..core.pytrees import pytree
-from ..core.random import Key
-from ..core.special import LOG_2PI, namespace, square
+from ..core.special import namespace, square
 from ..core.supports import CELLS, REAL, Field, Support, declare
 from ..core.threads import in_order
 from ..statistics import Sample, one_hot
-from ..sums.kernels import (
-    cells_left,
-    log_density,
-    log_density_without,
-    products,
-    products_without,
-    reflected,
-    traced_product,
-)
-from ..sums.quadrature import MESH, NODES, GridMarginal, average_without, climb, gregory, log_sum, peak, search, spline
+from ..sums.kernels import cells_left, log_density, log_density_without, products_without, reflected
+from ..sums.quadrature import average_without, log_sum
 
 _CELLS = 1 << 18  # numbers of a table of levels and bandwidths: 2 MiB
 _BOUND = Support("real", -np.inf, np.inf)
 
 
-class _Grid(NamedTuple):
-    """The posterior of t = log h as quadrature, its mesh for distribution functions, and its normaliser."""
-
-    t: Any  # (g, c, d) nodes in ascending order
-    log_weight: Any  # (g, c, d) logarithms of weights that sum to one
-    mesh: Any  # (f, c, d) finer nodes
-    cdf: Any  # (f, c, d) distribution function there, from 0 to 1
-    log_z: Any  # (c, d)
-
-
 @pytree
 @dataclass(frozen=True)
-class KernelDensity(AbstractConjugate):
+class KernelDensity(AbstractBandwidth):
     """Density of each log h_cj, prior or posterior, and the cells that the kernels sit on.
 
     Fields
@@ -141,157 +115,6 @@ class KernelDensity(AbstractConjugate):
         fields = {name: getattr(self, name) for name in ("log_h", "low", "high", "least", "most")}
         chosen = {name: leaf[..., columns] for name, leaf in fields.items() if leaf is not None}
         return replace(self, cells=self.cells.select(columns), **chosen)
-
-    def _bounds(self, j: Any = ...) -> Any:
-        """Least and largest value of some features, None where no feature has any."""
-        return None if self.least is None or self.most is None else (self.least[j], self.most[j])
-
-    # --- the bandwidth ----------------------------------------------------------------------------------------------
-
-    def log_normalizer(self) -> Float[Array, "c d"]:
-        """log ∫ exp(−½ (t − log h⁰)²) Π_i f_−i(v_i; eᵗ)^{w_i} dt; the log product where the bandwidth is given."""
-        return self._leave_one_out(self.log_h[None])[0] if self.low is None else self._grid.log_z
-
-    def log_marginal(self, stats: Sample) -> Float[Array, "c d"]:
-        """The pseudo-evidence: log of the leave-one-out product, averaged over the prior of the bandwidth."""
-        return self.update(stats).log_normalizer() - self.log_normalizer()
-
-    def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
-        """−½ (log h − log h⁰)² + Σ_i w_i log f_−i(v_i; h) − log h − log normaliser; −∞ beyond the limits.
-
-        The sum over the cells is exact, not read off the grid.
-        """
-        if self.low is None or self.high is None:
-            return 0 * self.log_h
-        t = theta["log_bandwidth"]
-        density = self._log_density(t.reshape(-1, *self.log_h.shape)).reshape(t.shape)
-        inside = (t > self.low - 1e-6) & (t < self.high + 1e-6)  # exp and log of the limits differ in the last digits
-        xp = namespace(density)
-        return xp.where(inside, density - t - self.log_normalizer(), -xp.inf)
-
-    def _log_density(self, t: Float[Array, "g c d"]) -> Float[Array, "g c d"]:
-        """Log density of t = log h, without its normaliser."""
-        return -0.5 * (t - self.log_h) ** 2 + self._leave_one_out(t)
-
-    def _leave_one_out(self, t: Float[Array, "g c d"]) -> Float[Array, "g c d"]:
-        """Σ_i w_i log f_−i(v_i; eᵗ); 0 in a feature that never varies, and for a cell that is alone."""
-        pieces, bounds = self._pieces()
-        flat = t.reshape(len(t), self.log_h.size)
-        on_host = namespace(flat, *pieces) is np
-        total = products(*pieces, flat, bounds)[0] if on_host else traced_product(*pieces, flat, bounds)
-        return total.reshape(t.shape)
-
-    def _slopes(self, t: Float[Array, "c d"]) -> tuple[Float[Array, "c d"], Float[Array, "c d"]]:
-        """First and second derivative of the log product with respect to t."""
-        pieces, bounds = self._pieces()
-        _, first, second = products(*pieces, t.reshape(1, -1), bounds, order=2)
-        return first.reshape(t.shape), second.reshape(t.shape)
-
-    def _pieces(self) -> tuple[tuple[Array, Array, Array], Any]:
-        """Values and weights (p, m), log h⁰ and bounds (p,) of p classes and features; weight 0 if nothing varies."""
-        (c, d), m, bounds = self.shape, self.cells.value.shape[-1], self._bounds()
-        xp = namespace(self.cells.weight)
-        weight = xp.where(self._varies[:, None], self.cells.weight, 0)
-        if bounds is not None:
-            bounds = tuple(namespace(bound).tile(bound, c) for bound in bounds)
-        return (self.cells.value.reshape(c * d, m), weight.reshape(c * d, m), self.log_h.reshape(c * d)), bounds
-
-    @property
-    def _varies(self) -> Array:
-        """Whether a feature has two distinct values in all classes together, (d,)."""
-        xp = namespace(self.cells.value)
-        seen, value = self.cells.weight != 0, self.cells.value
-        top = xp.where(seen, value, -xp.inf).max((0, 2), initial=-xp.inf)
-        return top > xp.where(seen, value, xp.inf).min((0, 2), initial=xp.inf)
-
-    @property
-    def _informed(self) -> Array:
-        """Whether a class has two units of weight in a feature that varies: something to leave out, and some left."""
-        weight = self.cells.weight
-        return self._varies & (((weight > 0).sum(-1) > 1) | (weight > 1).any(-1))
-
-    @property
-    def _grid(self) -> _Grid:
-        """The posterior of log h: of arrays at hand computed once, on the host; in a trace, in the trace."""
-        if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(self)):
-            return self._integrate()
-        if "_known" not in vars(self):
-            vars(self)["_known"] = jax.tree.map(np.asarray, self)._integrate()  # a cache: no other value is possible
-        return vars(self)["_known"]
-
-    def _integrate(self) -> _Grid:
-        """Gregory's quadrature on an even grid over the range of the posterior; Simpson-like orders, ends included."""
-        assert self.low is not None and self.high is not None
-        xp = namespace(self.log_h, self.cells.value)
-        t, density = search(self._log_density, self.low, self.high)
-        spacing = (t[-1] - t[0]) / (NODES - 1)
-        log_w = density + np.log(gregory()).astype(density.dtype)[:, None, None] + xp.log(spacing)
-        log_z = log_sum(log_w)
-
-        steps = (NODES - 1) * MESH
-        refined = xp.tensordot(xp.asarray(spline(), density.dtype), density - peak(density), 1)
-        p = xp.exp(refined - peak(refined))
-        area = xp.concatenate([0 * p[:1], xp.cumsum((p[1:] + p[:-1]) / 2, axis=0)])
-        mesh = t[0] + (t[-1] - t[0]) * np.linspace(0, 1, steps + 1, dtype=density.dtype)[:, None, None]
-
-        ndtr = sp.ndtr if xp is np else jsp.ndtr
-        prior = 0.5 * LOG_2PI + xp.log(ndtr(self.high - self.log_h) - ndtr(self.low - self.log_h))
-        return _Grid(t, log_w - log_z, mesh, area / area[-1], xp.where(self._informed, log_z, prior))
-
-    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """The distribution function of log h, inverted."""
-        if self.low is None:
-            return {}
-        c, d = self.shape
-        full = (*shape, c, d)
-        u = key.random(full) if isinstance(key, np.random.Generator) else jax.random.uniform(key, full)
-        flat = u.reshape(-1, c * d).T
-        cdf, mesh = (leaf.reshape(-1, c * d).T for leaf in (self._grid.cdf, self._grid.mesh))
-        t: Array
-        if namespace(u, cdf) is np:
-            t = np.stack([np.interp(*piece) for piece in zip(flat, cdf, mesh, strict=True)]).astype(mesh.dtype)
-        else:
-            t = jax.vmap(jnp.interp)(flat, jnp.asarray(cdf), jnp.asarray(mesh))
-        return {"log_bandwidth": t.T.reshape(full)}
-
-    def mean(self) -> Theta:
-        """log of the mean bandwidth."""
-        return {} if self.low is None else {"log_bandwidth": log_sum(self._grid.log_weight + self._grid.t)}
-
-    def mode(self) -> Theta:
-        """The bandwidth with the largest density with respect to h: the best node, and Newton's steps from there.
-
-        Where rounded data push the bandwidth down, it is the lower limit.
-        """
-        if self.low is None:
-            return {}
-        grid = self._grid
-
-        def slopes(t: Array) -> tuple[Array, Array]:
-            first, second = self._slopes(t)
-            return first - (t - self.log_h) - 1, second - 1
-
-        log_prior_and_product = grid.log_weight - np.log(gregory()).astype(grid.t.dtype)[:, None, None]
-        return {"log_bandwidth": climb(slopes, grid.t, log_prior_and_product - grid.t)}
-
-    def mle(self, stats: Sample) -> Theta:
-        """The bandwidth with the largest leave-one-out product within the limits; the mean where nothing tells."""
-        if self.low is None or self.high is None:
-            return {}
-        block = self.update(stats)
-        t, product = search(block._leave_one_out, self.low, self.high)
-        best, mean = climb(block._slopes, t, product), self.mean()["log_bandwidth"]
-        return {"log_bandwidth": namespace(best, mean).where(block._informed, best, mean)}
-
-    def on_boundary(self) -> bool:
-        """Never: the lower limit is a bandwidth like any other, with a density everywhere."""
-        return False
-
-    def marginals(self) -> dict[str, Any]:
-        """The grid posterior of each `bandwidth`."""
-        return {} if self.low is None else {"bandwidth": GridMarginal(*(np.asarray(leaf) for leaf in self._grid[:4]))}
-
-    # --- the kernel density -----------------------------------------------------------------------------------------
 
     def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
         """Σ_j log ∫ f_cj(x_j; h) p(h | data) dh: densities, not their logarithms, are averaged over the bandwidth."""
@@ -556,7 +379,7 @@ class KernelDensity(AbstractConjugate):
         if np.ndim(y) != 1:
             raise ValueError("`y` is None, but labels of a kernel density cannot be summed out row by row; give them")
         c, d = self.log_h.shape
-        both = self.update(_cells_of(x, y, c))
+        both = self.update(cells_of(x, y, c))
         if self.low is None or self.high is None:
             numpyro.factor("x", both.log_normalizer() - self.log_normalizer())
             return
@@ -573,11 +396,3 @@ class KernelDensity(AbstractConjugate):
             numpyro.factor("x", (both._leave_one_out(t) - before)[0])
         else:
             numpyro.factor("x", both._leave_one_out(t)[0])
-
-
-def _cells_of(x: Any, y: Any, c: int) -> Sample:
-    """Cells of rows and labels, on the host where both are at hand: there equal values can be merged."""
-    if isinstance(x, jax.core.Tracer) or isinstance(y, jax.core.Tracer):
-        x = jnp.asarray(x, jnp.result_type(float))
-        return Sample.of(x, jax.nn.one_hot(y, c, dtype=x.dtype))
-    return Sample.of(np.asarray(x, float), one_hot(np.asarray(y), c))

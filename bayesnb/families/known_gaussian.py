@@ -7,7 +7,9 @@ The normal–inverse-gamma page at a fixed variance. Murphy (2007), Conjugate Ba
 distribution, §2, with κ = σ²/σ₀² for his prior variance σ₀² of the mean.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -52,6 +54,12 @@ class KnownVarianceNormal(AbstractConjugate):
     cells_ = Cells("real", sparse=True)
     separable = True
     parameters = ("mu",)
+    distribution_ = "Normal", MappingProxyType({"m": "loc", "kappa": "scale"})
+
+    def fields_from(self, prior: Any, place: Callable[[Any], Any] = np.asarray) -> dict[str, Any]:
+        """m, and κ = σ²/s² of a Normal(m, s)."""
+        found = super().fields_from(prior, place)
+        return found | {"kappa": self.variance / found["kappa"] ** 2}
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
         """Weight, mean and centred sum of squares of the observed cells."""

@@ -10,6 +10,7 @@ the mean of θ misses as soon as a row has two events. Madsen, Kauchak & Elkan (
 
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -49,6 +50,7 @@ class DirichletMultinomial(AbstractConjugate):
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
     cells_ = Cells("counts", sparse=True, measure=GIVEN_TOTALS)
+    distribution_ = "Dirichlet", MappingProxyType({"alpha": "concentration"})
     parameters = ("log_theta",)
     missing_value = 0.0
 

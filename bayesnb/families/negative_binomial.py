@@ -10,6 +10,7 @@ count is beta–negative-binomial. Johnson, Kemp & Kotz (2005), Univariate Discr
 """
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ class BetaNegativeBinomial(AbstractBeta, AbstractIndependent):
     fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(COUNT, ("class", "feature")))
     constants_ = declare(r=COUNT)
     cells_ = Cells("counts", whole=True, sparse=True)
+    distribution_ = "Beta", MappingProxyType({"a": "concentration1", "b": "concentration0"})
 
     def log_base(self, x: Array) -> Array:
         """log Γ(r+x)/(Γ(r) x!)."""

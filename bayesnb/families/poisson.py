@@ -7,6 +7,7 @@ With λ integrated out one count is negative binomial. Gelman et al. (2013), Bay
 """
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ class GammaPoisson(AbstractIndependent):
         b=Field(COUNT, ("class", "feature"), public="beta", per="alpha"),
     )
     cells_ = Cells("counts", sparse=True)
+    distribution_ = "Gamma", MappingProxyType({"a": "concentration", "b": "rate"})
     parameters = ("log_rate",)
     long_predictive = staticmethod(log_negative_binomial)
     long_cumulants = staticmethod(poisson_cumulants)

@@ -18,6 +18,7 @@ from ..base import AbstractConjugate, n_rows, observed
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
 from ..core.exact import ExactSum, moment_sums
 from ..core.pytrees import pytree
+from ..core.quadratics import PooledQuadratic
 from ..core.random import Key, inverse_gamma, normal, split
 from ..core.special import (
     LOG_2PI,
@@ -204,6 +205,11 @@ class PooledNormalInverseGamma(AbstractConjugate):
 
         fields = self.m, self.kappa, self.a, self.b
         return sum_over_features(mean, x, *fields), sum_over_features(variance, x, *fields)
+
+    def shared_quadratic(self, x: Real[Array, "n d"] | Sparse) -> PooledQuadratic:
+        """Σ_j (1/κ_cj) χ′²₁(κ_cj (x_j − m_cj)²/σ_j²) given all σ²."""
+        dense = x.toarray() if sparse.issparse(x) else x
+        return PooledQuadratic.of(dense, self.m, self.kappa, self.a, self.b)
 
     def degrees_of_freedom(self) -> float:
         """2a, the least of all features: pseudo-rows behind the parameter that the classes share."""

@@ -19,6 +19,7 @@ from ..base import AbstractConjugate, as_jax, n_rows
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
 from ..core.exact import ExactSum, product_sums
 from ..core.pytrees import pytree
+from ..core.quadratics import TiedQuadratic
 from ..core.random import Key, normal, split
 from ..core.special import LOG_2PI, digamma, log_rising, namespace, square, trigamma
 from ..core.supports import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare
@@ -182,6 +183,10 @@ class TiedNormalInverseWishart(AbstractConjugate):
         spread = trigamma(half).sum(-1) + 2 * d / self.kappa**2
         variance = spread - 4 * tau + 4 * self.nu * tau / self.kappa + 2 * self.nu * square(tau)
         return 0.5 * (level - self.nu * tau), 0.25 * variance
+
+    def shared_quadratic(self, x: Real[Array, "n d"] | Sparse) -> TiedQuadratic:
+        """(1/κ_c) χ′²_d(κ_c (x − m_c)ᵀΣ⁻¹(x − m_c)) given Σ."""
+        return TiedQuadratic.of(x, self.m, self.kappa, float(self.nu[0]), self.S)
 
     def degrees_of_freedom(self) -> float:
         """ν − d + 1: pseudo-rows behind the parameter that the classes share."""

@@ -16,3 +16,4 @@ from .parameters import simplex as simplex
 from .parameters import smoothing_path as smoothing_path
 from .prediction import class_probabilities as class_probabilities
 from .prediction import decision_regions as decision_regions
+from .prior_predictive import prior as prior

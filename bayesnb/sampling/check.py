@@ -1,13 +1,14 @@
 """The check: every promise of a model on data, in rows that can each fail.
 
-1. Bayes' identity at random θ: log p(θ, x, y) by NumPyro − log p(θ | x, y) − log p(x, y) in closed form is zero.
-2. The mode in closed form, jitted, is a stationary point of NumPyro's log joint, and an optimiser started elsewhere
-   ends there.
-3. The posterior: short chains started at exact draws end as exact draws (a); NUTS from dispersed starts agrees (b).
-4. The prediction averaged over NUTS draws agrees with the closed form on held-out rows.
-5. to 10. Likelihood, predictive, leave-one-out, moments, estimates and marginals agree with evidence and density.
-11. and 12. Draws of parameters and new rows follow their densities.
-13. Intervals of class probabilities agree with those of exact draws.
+- Row 1: Bayes' identity at random θ: log p(θ, x, y) by NumPyro − log p(θ | x, y) − log p(x, y) in closed form is zero.
+- Row 2: The mode in closed form, jitted, is a stationary point of NumPyro's log joint, and an optimiser started
+  elsewhere ends there.
+- Row 3: The posterior: short chains started at exact draws end as exact draws (a); NUTS from dispersed starts
+  agrees (b).
+- Row 4: The prediction averaged over NUTS draws agrees with the closed form on held-out rows.
+- Rows 5 to 10: Likelihood, predictive, leave-one-out, moments, estimates and marginals agree with evidence and density.
+- Rows 11 and 12: Draws of parameters and new rows follow their densities.
+- Row 13: Intervals of class probabilities agree with those of exact draws.
 
 Rows 1, 2 and 5 to 10 are exact. Rows 3, 4, 11 and 12 are tests at a stated rate of false alarms, shared out evenly
 between them and, inside each, over all quantities compared (Bonferroni).

@@ -14,13 +14,16 @@ T is a standardised Pearson III variable (a shifted gamma), in the normal's term
 The log of a small count's probability is far from normal, but close to that; `bayesnb.families` says where the moments
 come from. For two classes only ℓ_1 − ℓ_0 matters: one dimension, and quantiles in closed form.
 
+Where classes share a variance or a covariance, the shared part is drawn at quasi-random points. Given it the classes
+are independent, and ℓ_c is a quadratic form whose distribution is exact: `core.quadratics`.
+
 References
 ----------
 Wilson & Hilferty (1931), The distribution of chi-square, PNAS 17. Kirby (1972), Computer-oriented Wilson–Hilferty
 transformation that preserves the first three moments, Water Resources Research 8 (its use for skewed variables).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, ndtri
@@ -66,7 +69,7 @@ class Uncertainty(NamedTuple):
 
 
 def intervals(
-    nb: NaiveBayes,
+    nb: Any,
     rows: Rows,
     level: Scalar = 0.9,
     method: str = "auto",
@@ -78,8 +81,8 @@ def intervals(
     Parameters
     ----------
     level : posterior mass inside, between 0 and 1
-    method : "analytic" (this page), "draws" of all parameters, or "auto": draws where the moments are no guide, for
-        kernel densities and for a parameter that the classes share with less than 30 degrees of freedom, else analytic
+    method : "analytic" (this page), "draws" of all parameters, or "auto": draws for kernel densities and under a
+        distribution over a hyperparameter, else analytic
     n_draws : draws, by default 1,000; or points, rounded up to a power of two, by default 1,024
     seed : of either; all rows share one set of points
 
@@ -104,6 +107,9 @@ def intervals(
             found[where] = 1
         elif shapes.simple:
             found[where] = shapes.two_class_quantiles(tails)
+        elif shapes.quadratics:  # whose tails three moments do not tell
+            for part, table in log_joint_points(shapes, 4 * n_draws, seed, np.float32):
+                found[at[part, None], classes[part]] = _quantiles(_to_log_probabilities(table), tails)
         else:
             left = []
             for part, table in log_joint_points(shapes, max(n_draws // 4, 2), seed, np.float32):
@@ -118,7 +124,7 @@ def intervals(
 
 
 def uncertainty(
-    nb: NaiveBayes,
+    nb: Any,
     rows: Rows,
     method: str = "auto",
     n_draws: int | None = None,
@@ -159,27 +165,32 @@ def uncertainty(
     return Uncertainty(total, total - epistemic, epistemic)
 
 
-def _resolve_method(nb: NaiveBayes, method: str, n_draws: int | None) -> tuple[str, int]:
+def _resolve_method(nb: Any, method: str, n_draws: int | None) -> tuple[str, int]:
     """Method and number of draws or points that will be used; raises ValueError where they are none."""
     if method not in METHODS:
         raise ValueError(f"`method` is {method!r}; choose 'auto', 'analytic' or 'draws'")
+    if not isinstance(nb, NaiveBayes):
+        if method == "analytic":
+            raise ValueError("`method` is 'analytic'; under a distribution over a hyperparameter choose 'draws'")
+        method = "draws"
     if n_draws is not None and n_draws < 2:
         raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 2, better 1,000")
     if method == "auto":
-        method = "analytic" if all(_moments_suffice(block.inner) for block in nb.blocks.values()) else "draws"
+        method = "analytic" if all(_moments_suffice(block) for block in nb.blocks.values()) else "draws"
     return method, n_draws or (_DRAWS if method == "draws" else _POINTS)
 
 
 def _moments_suffice(block: AbstractConjugate) -> bool:
-    """Whether three moments of log p(x | θ), or two where a parameter is shared, say how it is distributed.
+    """Whether closed forms say how log p(x | θ) is distributed: three moments, or quadratic forms given what is shared.
 
-    A shared variance adds a term without its skewness, which has to be small; the logarithm of a kernel density is a
-    function of its bandwidth that no few moments describe.
+    The logarithm of a kernel density is a function of its bandwidth that no few moments describe.
     """
-    no_rows = np.zeros((0, block.shape[1]))
-    return block.degrees_of_freedom() >= _FREEDOM and (
-        block.couples_classes or block.log_third_cumulant(no_rows) is not None
-    )
+    no_rows = np.zeros((0, block.inner.shape[1]))
+    if block.shared_quadratic(no_rows) is not None:
+        return True
+    inner = block.inner
+    known = inner.couples_classes or inner.log_third_cumulant(no_rows) is not None
+    return inner.degrees_of_freedom() >= _FREEDOM and known
 
 
 def fix_seed(seed: int | np.random.Generator | None) -> int:

@@ -8,9 +8,11 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from ..core.arrays import Bool, Float, Int
+from ..core.quadratics import SharedQuadratic
 from ..naive_bayes import NaiveBayes, Rows
 
 _TAILS = 0.2  # excess kurtosis of ℓ_1 − ℓ_0 beyond that of its Pearson III variable: two dimensions from there on
+MANY = 1000  # degrees of freedom of a shared parameter from which on what it adds is taken as normal
 _FAR = 6.0  # standard deviations beyond which no point lies
 
 
@@ -23,20 +25,28 @@ class LogJointMoments:
     mean : (n, c)
     variance, third : (n, c)   of the part that is independent from class to class
     shared : (n, c, c) or None   covariance of the part that is not, taken as normal
+    quadratics                   of Gaussian classes with a parameter in common: independent given it, and not in `mean`
     """
 
     mean: Float[np.ndarray, "n c"]
     variance: Float[np.ndarray, "n c"]
     third: Float[np.ndarray, "n c"]
     shared: Float[np.ndarray, "n c c"] | None
+    quadratics: tuple[SharedQuadratic, ...] = ()
 
     @classmethod
     def of(cls, nb: NaiveBayes, rows: Rows) -> "LogJointMoments":
         """Sums over the class prior and the blocks."""
         mean, variance, third = nb.classes.log_cumulants()
         shared: Any = None
+        quadratics: list[SharedQuadratic] = []
+        n = next(iter(rows.values())).shape[0]
         for name, block in nb.blocks.items():
             x = rows[name]
+            few = block.couples_classes and block.degrees_of_freedom() < MANY
+            if few and (quadratic := block.shared_quadratic(x)) is not None:
+                quadratics.append(quadratic)
+                continue
             mean_of, variance_of, third_of = block.log_cumulants(x)
             mean = mean + mean_of
             if block.couples_classes:
@@ -46,14 +56,15 @@ class LogJointMoments:
                     shared = covariance if shared is None else shared + covariance
                     continue
             variance, third = variance + variance_of, third + third_of
-        variance, third = np.broadcast_to(variance, mean.shape), np.broadcast_to(third, mean.shape)
-        return cls(mean, np.maximum(variance, 0), third, shared)
+        mean, variance, third = (np.broadcast_to(one, (n, len(one.T))) for one in (mean, variance, third))
+        return cls(mean, np.maximum(variance, 0), third, shared, tuple(quadratics))
 
     def take(self, at: Int[np.ndarray, " m"], classes: Int[np.ndarray, "m k"]) -> "LogJointMoments":
         """Those of some rows, and of each of them some classes."""
         pick = at[:, None], classes
         shared = None if self.shared is None else self.shared[at[:, None, None], classes[:, :, None], classes[:, None]]
-        return type(self)(self.mean[pick], self.variance[pick], self.third[pick], shared)
+        quadratics = tuple(one.take(at, classes) for one in self.quadratics)
+        return type(self)(self.mean[pick], self.variance[pick], self.third[pick], shared, quadratics)
 
     def bounds(self) -> tuple[Float[np.ndarray, "n c"], Float[np.ndarray, "n c"]]:
         """Values between which every ℓ_c lies, but for a few times in 10⁹ draws."""
@@ -92,7 +103,7 @@ class LogJointMoments:
     @property
     def simple(self) -> bool:
         """Whether there are two classes, and for all rows ℓ_1 − ℓ_0 is taken as one Pearson III variable."""
-        return self.mean.shape[1] == 2 and bool(self.single.all())
+        return self.mean.shape[1] == 2 and not self.quadratics and bool(self.single.all())
 
     @functools.cached_property
     def single(self) -> Bool[np.ndarray, " n"]:

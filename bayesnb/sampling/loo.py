@@ -40,10 +40,12 @@ from ..core.threads import in_order
 from ..naive_bayes import NaiveBayes, Rows, Statistics
 from ..statistics import Scatter, one_hot
 from ..sums.rows import slices
+from ..weighted import WeightedNaiveBayes
 from .complements import complements, remaining, stack, take
 from .copies import copies as copies
 from .known_rows import check_known
 from .loo_result import LooResult as LooResult
+from .loo_weighted import weighted_tables
 
 _CELLS = 1 << 17  # numbers of a table of statistics of many groups: 1 MiB
 
@@ -212,6 +214,8 @@ def _tables(
     place : (n,) group of each row, 0 … g−1; None where each row leaves alone
     """
     posterior = estimator.posterior_
+    if isinstance(posterior, WeightedNaiveBayes):
+        return weighted_tables(estimator, rows, r, place, refit and estimator._prior_follows_rows)
     if place is None:
         if (r.data == 1).all():  # rows of a class leave the same behind
             log_prior = posterior.classes.log_loo(np.eye(r.shape[1]))[r.indices]

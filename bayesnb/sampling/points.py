@@ -1,13 +1,16 @@
 """The log joint at quasi-random points of its moments, and the class probabilities at draws of all parameters."""
 
 import functools
+import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from ..core.arrays import Float, Int
 from ..core.pytrees import leaves
+from ..core.quadratics import quadratic_points, quadratic_table
 from ..core.special import log_normalize
 from ..naive_bayes import NaiveBayes, Rows
 from ..sums.rows import slices
@@ -32,6 +35,9 @@ def row_groups(
     for part in _parts(nb, rows):
         shapes = LogJointMoments.of(nb, {name: x[part] for name, x in rows.items()})
         n, c = shapes.mean.shape
+        if shapes.quadratics:  # whose tails have no bound
+            yield part.start + np.arange(n), np.broadcast_to(np.arange(c), (n, c)), shapes
+            continue
         if c == 2 and shapes.simple:
             yield part.start + np.arange(n), np.broadcast_to([0, 1], (n, 2)), shapes
             continue
@@ -81,9 +87,12 @@ def log_joint_points(
     """
     n, c = shapes.mean.shape
     root, power = shapes.root, max(1, (n_draws - 1).bit_length())
-    dimensions = c if root is None else 2 * c
+    ends = np.cumsum([c if root is None else 2 * c, *(one.dimensions + 2 * c for one in shapes.quadratics)])
+    dimensions = int(ends[-1])
     wide = max(dimensions, min(1 << (dimensions - 1).bit_length(), 1 << 10))  # few sizes, each made once
     z: np.ndarray = _normal_points(wide, power, seed)[:dimensions]
+    uniform = [ndtr(z[at:end].astype(float)) for at, end in itertools.pairwise(ends)]
+    quadratics = [(one, quadratic_points(one, u, c)) for one, u in zip(shapes.quadratics, uniform, strict=True)]
     mean = np.clip(shapes.mean - shapes.mean.max(1, keepdims=True), -_LIMIT, _LIMIT)
     scale, e = np.clip(np.sqrt(shapes.variance), 0, _LIMIT), shapes.slant
     # q (1 + eq + (eq)²/3) with q = z − e, in powers of z
@@ -115,12 +124,15 @@ def log_joint_points(
         if bounds is not None:
             np.clip(table, *(bound[:, part] for bound in bounds), out=table)
         if root is not None:
-            table += root[:, part] @ z[c:].astype(dtype, copy=False)
+            table += root[:, part] @ z[c : 2 * c].astype(dtype, copy=False)
+        for one, points in quadratics:
+            added = quadratic_table(one, points, part)
+            table += np.moveaxis(added - added.max(1, keepdims=True), 1, 0)  # which drops out of every probability
         yield part, np.moveaxis(table, 0, 1)
 
 
 def log_probability_draws(
-    nb: NaiveBayes, rows: Rows, n_draws: int, seed: int
+    nb: Any, rows: Rows, n_draws: int, seed: int
 ) -> Iterator[tuple[slice, Float[np.ndarray, "n c s"]]]:
     """Log class probabilities at draws of all parameters; blocks of rows see the same draws, made again for each."""
     n, c = table_shape(nb, rows)
@@ -138,6 +150,6 @@ def log_probability_draws(
         yield part, log_p
 
 
-def table_shape(nb: NaiveBayes, rows: Rows) -> tuple[int, int]:
+def table_shape(nb: Any, rows: Rows) -> tuple[int, int]:
     """Rows and classes of a table of class probabilities."""
     return next(iter(rows.values())).shape[0], len(nb.classes.log_predictive())

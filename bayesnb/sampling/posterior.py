@@ -75,7 +75,7 @@ def pointwise(
     estimator: Any, posterior: NaiveBayes, theta: Parameters, rows: Rows, index: Any, rng: np.random.Generator
 ) -> dict[str, xr.Dataset]:
     """Groups that speak of single rows: a label drawn from p(y | x_i, θ); of labelled rows log p(x_i, y_i | θ) too."""
-    joint = posterior.log_joint(rows, theta)  # (chain, draw, n, c)
+    joint = np.asarray(posterior.log_joint(rows, theta))  # (chain, draw, n, c)
     found = {"posterior_predictive": labels(estimator, joint, rng)}
     if index is None:
         return found

@@ -19,7 +19,9 @@ def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndar
     n = len(y)
     data = np.ones(n) if weights is None else np.asarray(weights, float)
     index = np.int32 if n < 1 << 31 else np.int64
-    return sparse.csr_array((data, y.astype(index), np.arange(n + 1, dtype=index)), shape=(n, n_classes))
+    r = sparse.csr_array((n, n_classes))  # what is known to be in order need not be looked through
+    r.data, r.indices, r.indptr = data, y.astype(index), np.arange(n + 1, dtype=index)
+    return r
 
 
 def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:

@@ -28,13 +28,13 @@ def log_normal_sum(
         return sum_over_features(log_normal, x, mu, sd)
     sd = np.broadcast_to(sd, mu.shape)
     with np.errstate(all="ignore"):
-        fields = mu, 1 / sd, -0.5 * LOG_2PI - np.log(sd)
+        fields = mu, np.sqrt(0.5) / sd, -0.5 * LOG_2PI - np.log(sd)
         if worth(x.size * len(mu)):
             from ..loops.gaussian import normal
 
             table = _summed(normal, x, *fields)
         else:
-            table = _by_class(lambda v: v, x, *fields[:2], np.full(mu.shape, -0.5), fields[2])
+            table = _by_class(lambda v: v, x, *fields[:2], np.full(mu.shape, -1.0), fields[2])
     return _with_far_rows(table, log_normal, x, mu, sd)
 
 
@@ -138,9 +138,13 @@ def put_log_normal(
 
 
 def _summed(loop: Any, x: Array, loc: Array, *fields: Any) -> Float[Array, "n c"]:
-    """The table that a loop makes of rows and of fields (c, d)."""
-    table = np.empty((len(x), len(loc)))
-    given = [contiguous(one) if isinstance(one, np.ndarray) and one.ndim == 2 else one for one in (loc, *fields)]
+    """The table that a loop makes of rows and of fields (c, d), to which columns of zeros are added: see `normal`."""
+    table, more = np.empty((len(x), len(loc))), np.zeros((len(loc), -x.shape[1] % 4))
+    tables = [isinstance(one, np.ndarray) and one.shape == loc.shape for one in (loc, *fields)]
+    given = [
+        contiguous(np.concatenate([one, more], 1)) if wide else one
+        for one, wide in zip((loc, *fields), tables, strict=True)
+    ]
     loop(contiguous(x), *given, table)
     return table
 
@@ -149,6 +153,9 @@ def _with_far_rows(
     table: Float[Array, "n c"], cell: Callable[..., Array], x: Array, *fields: Array
 ) -> Float[Array, "n c"]:
     """A table whose rows that are not finite have been summed by the formula of a cell."""
+    with np.errstate(all="ignore"):
+        if np.isfinite(table.sum()):  # which costs less than to ask each entry
+            return table
     far = ~np.isfinite(table).all(1)
     if far.any():
         table[far] = sum_over_features(cell, x[far], *fields)

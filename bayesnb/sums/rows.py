@@ -170,6 +170,8 @@ def only(x: Sparse, at: np.ndarray) -> Sparse:
 def distinct(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     """The distinct keys below `size`, in order, and the place of each key among them."""
     here = np.bincount(key, minlength=size) > 0
+    if here.all():
+        return np.arange(size), key
     return np.flatnonzero(here), (np.cumsum(here) - 1)[key]
 
 

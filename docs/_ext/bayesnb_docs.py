@@ -15,8 +15,10 @@ from sphinx.util.logging import getLogger
 
 _LATEX = (  # what docutils does not read, or reads in another way
     (r"\\dots\b", r"\\ldots"),
+    (r"\\vert\b *", "|"),
     (r"(frac)(\d)(\d)", r"\1{\2}{\3}"),
     (r"(\\(?:hat|bar|tilde) ?(?:\\?[A-Za-z]+|{[^{}]*}))_", r"\1{}_"),  # an index goes beside a hat, not below it
+    (r"\\(log|exp|det)\b\s*+(?!\\?[,;()\[\]{}^_]|\\left)", r"\\\1\\, "),  # a space between log and what it is taken of
 )
 
 
@@ -61,13 +63,16 @@ def mathml(latex: str, as_block: bool = False) -> str:
     """LaTeX as MathML, which browsers show by themselves: no script is fetched."""
     for pattern, replacement in _LATEX:
         latex = re.sub(pattern, replacement, latex)
-    return tex2mathml(latex, as_block=as_block)
+    bar = '<mo stretchy="false">|</mo>'  # of a determinant: neither an operator nor as tall as what stands beside it
+    return tex2mathml(latex, as_block=as_block).replace(bar, bar.replace(">|", ' lspace="0" rspace="0">|'))
 
 
 def formula(translator: Any, node: nodes.math | nodes.math_block) -> None:
     """A formula of a page."""
+    block = isinstance(node, nodes.math_block)
     try:
-        translator.body.append(mathml(node.astext(), isinstance(node, nodes.math_block)))
+        said = mathml(node.astext(), block)
+        translator.body.append(f'<div class="display">{said}</div>' if block else said)
     except (MathError, IndexError) as error:
         getLogger(__name__).warning("no MathML for %r: %s", node.astext(), error, location=node)
     raise nodes.SkipNode

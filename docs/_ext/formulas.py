@@ -33,7 +33,7 @@ _TOKEN = re.compile(
     rf"""(?P<space>\s+)
     | (?P<code>[A-Za-z]{{3,}}_\w+ | [a-z]{{2}}_[a-z]{{2,}}\w* | n/a\b | (?<=[^\W_])'s\b)
     | (?P<number>(?<![^\W_])(?:\d+(?:,\d{{3}})+ | \d+(?:\.\d+)?(?:e[-−]?\d+)?))
-    | (?P<raised>[{_RAISED_CHARS}]+ | \^[−-]?\((?P<power>[^()]*)\) | \^(?:[^\W_]|\d+))
+    | (?P<raised>[{_RAISED_CHARS}]+ | \^[−-]?\((?P<power>[^()]*)\) | \^(?:\d+|[^\W_]))
     | (?P<lowered>[{_LOWERED_CHARS}]+ | _{{[^{{}}]*}} | _[−·]?[^\W_{_RAISED_CHARS}]*(?:,[^\W_{_RAISED_CHARS}]+)?)
     | (?P<prime>['′]+)
     | (?P<part>[½¼⅛¾⅓⅜])
@@ -219,7 +219,7 @@ def _piece(tokens: list[Token], i: int) -> str:
         return f"{_GREEK[text]} " if text in _GREEK else text
     if kind == "raised":
         power = text[1:] if text[0] == "^" else text.translate(_RAISED)
-        if re.fullmatch(r"\([^()]*\)", power):
+        if re.fullmatch(r"\([^()]*\W[^()]*\)", power):  # a bracket about one symbol is a rising factorial's
             power = power[1:-1]
         return f"^{{{to_latex(power)}}}"
     if kind == "lowered":

@@ -4,6 +4,8 @@ import argparse
 import ast
 import os
 import re
+from importlib import import_module
+from inspect import cleandoc, getsource
 from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any
@@ -16,32 +18,62 @@ MODULES = "base", "beta", "naive_bayes", "one_dependence", "statistics"
 THEORY = [*(f"bayesnb/{name}.py" for name in MODULES), "bayesnb/families/*.py"]
 COPIED = {"notebooks/*.ipynb": "notebooks", "CHANGELOG.md": "project", "CONTRIBUTING.md": "project"}
 PLACES = {"README.md": "/index.md", "notebooks": "/notebooks.md", "bayesnb/families": "/theory/index.md"}
-GLANCE = {  # what the head of a family's page shows, and the method whose docstring says it
-    "Update": "update",
-    "Evidence": "log_marginal",
-    "Predictive": "log_predictive",
-    "Mean": "mean",
-    "Mode": "mode",
-    "Maximum likelihood": "mle",
+GLANCE = {  # what the head of a family's page shows, and the methods one of which has the docstring that says it
+    "Update": ("update", "updated"),
+    "Evidence": ("log_marginal",),
+    "Predictive": ("log_predictive", "cell_predictive"),
+    "Mean": ("mean",),
+    "Mode": ("mode",),
+    "Maximum likelihood": ("mle",),
 }
 _PLOT = re.compile(r"plots\.(\w+)\(")
+_TAKEN = re.compile(r"^```\{(result|model)\} (\w+)\.?(\w*)\n```$", re.MULTILINE)
 _LINK = re.compile(r"\]\((?!\w+:|#|/)([^)\s#]+)(#[^)\s]*)?\)")
 
 
 # --- theory ----------------------------------------------------------------------------------------------------------
 
 
-def theory_page(source: str, file: str) -> str:
-    """A source file as a page of theory: what is said and the code that computes it, side by side."""
+def theory_page(source: str, file: str, lecture: str = "") -> str:
+    """A source file as a page of theory: what is said and the code that computes it, side by side.
+
+    A lecture, where there is one, comes first: the name of its file, as the page finds it.
+    """
     module = ast.parse(source)
     title, lead, rest = _opening(source)
     parts = [_heading(title, "="), inline(f"{lead} This page is the file `{file}`."), to_rst(rest)]
+    if lecture:
+        parts[1] = inline(f"{lead} First comes a lecture, then the file `{file}`.")
+        parts.insert(2, f".. include:: {lecture}\n   :parser: myst_parser.sphinx_\n\n{_heading('The file', '-')}")
     for node in module.body:
         if isinstance(node, ast.ClassDef):
             parts.append(_class(node, source))
         elif isinstance(node, ast.FunctionDef):
             parts.append(_pair(node, source, "-"))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def lecture(text: str, stem: str) -> str:
+    """A lecture with what it takes from the file of its family: formulas of docstrings, and the model in NumPyro.
+
+    So a formula is written once, beside the code that computes it.
+    """
+    module = import_module(f"bayesnb.families.{stem}")
+
+    def taken(match: re.Match[str]) -> str:
+        kind, name, method = match.groups()
+        family = getattr(module, name)
+        if kind == "result":
+            said = to_rst(cleandoc(getattr(family, method).__doc__).split("\n\n")[0])
+            title = next(name for name, known in GLANCE.items() if method in known)
+            rst = f".. container:: result\n\n   **{title}.** {said}"
+        else:
+            drawn = cleandoc(module.__doc__).split("\n\n")[1]
+            (node,) = ast.parse(source := dedent(getsource(family.model))).body
+            rst = _columns(to_rst(drawn), _code(_source(node, source)), "glance")
+        return f"````{{eval-rst}}\n{rst}\n````"
+
+    return _TAKEN.sub(taken, text)
 
 
 def theory_table(paths: list[Path]) -> str:
@@ -69,9 +101,9 @@ def _class(node: ast.ClassDef, source: str) -> str:
     parts = [_heading(node.name, "-"), to_rst(ast.get_docstring(node) or "")]
     if "model" in methods and not any("abstract" in ast.unparse(mark) for mark in methods["model"].decorator_list):
         said = [
-            f":{name}: " + indent(to_rst(_docstring(methods[method]).split("\n\n")[0]), "   ").strip()
-            for name, method in GLANCE.items()
-            if method in methods
+            f":{name}: " + indent(to_rst(_docstring(methods[own[0]]).split("\n\n")[0]), "   ").strip()
+            for name, known in GLANCE.items()
+            if (own := [method for method in known if method in methods])
         ]
         parts.append(_columns("\n".join(said), _code(_source(methods["model"], source)), "glance"))
     first = min(part.lineno for part in (node, *node.decorator_list))
@@ -155,8 +187,12 @@ def gallery(source: str, pictures: Path) -> str:
 
 
 def links(app: Any, docname: str, content: list[str]) -> None:
+    """The links of a page, see `linked`."""
+    content[0] = linked(content[0], docname.rpartition("/")[0])
+
+
+def linked(text: str, parent: str) -> str:
     """Make links between files of the repository, which work where it is browsed, work in the pages built as well."""
-    parent, _, _ = docname.rpartition("/")
     folder = {"notebooks": ROOT / "notebooks", "project": ROOT}.get(parent, ROOT / "docs" / parent)
 
     def link(match: re.Match[str]) -> str:
@@ -165,7 +201,7 @@ def links(app: Any, docname: str, content: list[str]) -> None:
             return match[0]
         return f"]({_address(path, parent)}{match[2] or ''})"
 
-    content[0] = _LINK.sub(link, content[0]).replace("\n\n```\n", "\n```\n")  # a session ends with a blank line
+    return _LINK.sub(link, text).replace("\n\n```\n", "\n```\n")  # a session ends with a blank line
 
 
 def _address(path: Path, parent: str) -> str:
@@ -192,7 +228,7 @@ _AS_THEY_ARE = re.compile(
     r"""(
       ^[ ]*(`{3,}|:{3,})[^\n]*\n[\s\S]*?^[ ]*\2[^\n]*$   # a block of code or a directive
     | (`+)[^`][\s\S]*?\3(?!`)                            # `code`
-    | \$[^$\n]+\$ | ^\#+[ ].*$                           # LaTeX, a heading
+    | \$\$[\s\S]*?\$\$ | \$[^$\n]+\$ | ^\#+[ ].*$       # LaTeX, a heading
     | !?\[[^\]]*\]\([^)\s]*\) | https?:\S+               # a link
     | <[^>\n]+>                                          # HTML
     )""",
@@ -203,14 +239,18 @@ _AS_THEY_ARE = re.compile(
 def formulas(app: Any, docname: str, content: list[str]) -> None:
     """Formulas in the prose of a Markdown page as LaTeX."""
     if Path(app.env.doc2path(docname)).suffix == ".md":
-        text = re.sub(r"^ *\|.*$", lambda row: row[0].replace("|", _BAR), content[0], flags=re.MULTILINE)
-        pieces = _AS_THEY_ARE.split(text)
-        step = _AS_THEY_ARE.groups + 1
-        content[0] = "".join(
-            typeset(piece, lambda latex: f"${latex}$") if k % step == 0 else piece if k % step == 1 else ""
-            for k, piece in enumerate(pieces)
-            if piece is not None
-        ).replace(_BAR, "|")
+        content[0] = with_formulas(content[0])
+
+
+def with_formulas(text: str) -> str:
+    """Markdown with the formulas of its prose as LaTeX."""
+    text = re.sub(r"^ *\|.*$", lambda row: row[0].replace("|", _BAR), text, flags=re.MULTILINE)
+    step = _AS_THEY_ARE.groups + 1
+    return "".join(
+        typeset(piece, lambda latex: f"${latex}$") if k % step == 0 else piece if k % step == 1 else ""
+        for k, piece in enumerate(_AS_THEY_ARE.split(text))
+        if piece is not None
+    ).replace(_BAR, "|")
 
 
 # --- all of it -------------------------------------------------------------------------------------------------------
@@ -231,9 +271,15 @@ def write(app: Any) -> None:
         docs / "api" / "command_line.rst": command_line_page(make_parser()),
         figures / "gallery.txt": gallery((figures / "gallery.py").read_text("utf-8"), figures / "gallery"),
     }
+    lectures = docs / "theory" / "lectures"
     for path in sources:
-        page = theory_page(path.read_text("utf-8"), path.relative_to(ROOT).as_posix())
+        told = lectures / f"{path.stem}.md"
+        included = f"lectures/{path.stem}.txt" if told.exists() else ""
+        page = theory_page(path.read_text("utf-8"), path.relative_to(ROOT).as_posix(), included)
         made[docs / "theory" / f"{path.stem}.rst"] = page
+        if included:
+            text = linked(told.read_text("utf-8"), "theory/lectures")
+            made[told.with_suffix(".txt")] = lecture(with_formulas(text), path.stem)
     for folder, path in copied:
         made[docs / folder / path.name] = path.read_text("utf-8")
     for path in {*docs.glob("theory/*.rst"), *docs.glob("notebooks/*.ipynb")} - made.keys():

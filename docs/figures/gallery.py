@@ -69,6 +69,13 @@ def prior_to_posterior_draws(plt: Any) -> Any:
     return plots.prior_to_posterior(nb, "crime", draws=draws, ax=plt.subplots()[1])
 
 
+def prior(plt: Any) -> Any:
+    """Bill length of the penguins: what the default prior expects of a species, and the birds seen."""
+    X, y = penguins()
+    X = X[["bill_length_mm"]]
+    return plots.prior(bayesnb.GaussianNB().fit(X, y), "bill_length_mm", X, ax=plt.subplots()[1])
+
+
 def simplex(plt: Any) -> Any:
     """Islands on which Adelie penguins were seen: two birds, then twenty, then all."""
     X, y = penguins()
@@ -199,6 +206,7 @@ def save(name: str, draw: Callable[[Any], Any], folder: Path, style: str) -> Pat
 FIGURES = [
     prior_to_posterior,
     prior_to_posterior_draws,
+    prior,
     simplex,
     parameter_intervals,
     smoothing_path,

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import unicodedata
+from base64 import b64decode
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from importlib import import_module
@@ -111,6 +112,39 @@ def test_every_page_of_theory_and_every_notebook_is_built(built: Path) -> None:
     assert {path.stem for path in ROOT.glob("notebooks/*.ipynb")} == {
         path.stem for path in built.glob("notebooks/*.html")
     }
+
+
+LIMITS = """  // of sums, products and integrals: those whose box meets that of their sign
+    const apart = (a, b) => a.bottom <= b.top || b.bottom <= a.top || a.right <= b.left || b.right <= a.left;
+    const boxes = e => [...e.children].map(part => part.getBoundingClientRect());
+    return [...document.querySelectorAll("munder, mover, munderover")].map(boxes)
+        .filter(([sign, ...limits]) => !limits.every(limit => apart(sign, limit))).length"""
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_limits_stand_clear_of_their_signs_and_the_handout_is_one_sheet(built: Path) -> None:
+    from .test_dirichlet_smoothing import browser
+
+    driver = browser()
+    try:
+        for path in (ROOT / "docs" / "theory" / "lectures").glob("*.md"):
+            driver.get((built / "theory" / f"{path.stem}.html").as_uri())
+            assert driver.execute_script("return document.querySelectorAll('math').length") > 20
+            assert driver.execute_script(LIMITS) == 0, path.stem
+            wide = "return document.documentElement.scrollWidth - window.innerWidth"
+            assert driver.execute_script(wide) <= 0, path.stem
+        driver.get((built / "handout.html").as_uri())
+        assert len(re.findall(rb"/Type\s*/Page\b", b64decode(driver.print_page()))) == 1
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        size = {"width": 711, "height": 1040, "deviceScaleFactor": 1, "mobile": False}  # A4 within its margins
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        right = (
+            "return Math.max(...[...document.querySelectorAll('.handout *')].map(e => e.getBoundingClientRect().right))"
+        )
+        assert driver.execute_script(right) <= 712
+    finally:
+        driver.quit()
 
 
 def families() -> set[str]:

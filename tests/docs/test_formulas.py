@@ -27,7 +27,8 @@ def marked(text: str) -> str:
         ("(x − μ)ᵀΣ⁻¹(x − μ)", r"(x - \mu )^{T}\Sigma ^{-1}(x - \mu )"),
         ("t √(b(κ+1)/(aκ))", r"t \sqrt{b(\kappa +1)/(a\kappa )}"),
         ("½ψ₁(a) − 1e-15", r"\tfrac{1}{2}\psi _{1}(a) - 10^{-15}"),
-        ("Σ_{k≠c} α_j^(x_j)", r"\sum_{k\neq c} \alpha _{j}^{x_{j}}"),
+        ("Σ_{k≠c} α_j^(x_j)", r"\sum_{k\neq c} \alpha _{j}^{(x_{j})}"),  # a rising factorial is no power
+        ("5^14 (1 − θ)^(n+1)", r"5^{14} (1 - \theta )^{n+1}"),
         ("m + n(x̄ − m)", r"m + n(\bar{x} - m)"),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 from bayesnb import loops, naive_bayes
 from bayesnb.core.special import log_normal, log_student_t
 from bayesnb.sums import gaussian as sums
+from bayesnb.sums import slicing
 from bayesnb.sums.rows import sum_over_features
 
 C, D = 3, 37  # one product of 32 factors and a rest
@@ -88,7 +89,7 @@ def test_what_is_compiled_depends_on_the_rows_and_not_on_the_threads(monkeypatch
     """A table is the same with one thread and with two, and only large ones are summed by loops."""
     rng = np.random.default_rng(4)
     x, loc, scale = rng.normal(size=(4096, 20)), rng.normal(size=(3, 20)), rng.gamma(3, size=(3, 20))
-    monkeypatch.setattr(naive_bayes, "_CELLS", 1 << 14)
+    monkeypatch.setattr(slicing, "_CELLS", 1 << 14)
     monkeypatch.setattr(loops, "WORTH", 2 * x.size * 3)
     calls, summed = [], sums._summed
     monkeypatch.setattr(sums, "_summed", lambda *given: calls.append(1) or summed(*given))

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.special import expit, ndtri
+from scipy.stats import qmc
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.model_selection import train_test_split
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, MixedNB, MultinomialNB, PoissonNB, datasets
+from bayesnb.core.quadratics import quadratic_points, quadratic_table
 from bayesnb.core.special import tetragamma
 from bayesnb.estimators import ComplementNB, KernelNB
 from bayesnb.families import DirichletClasses, FixedClasses, OneClass
@@ -20,6 +22,8 @@ from bayesnb.sampling import points
 from bayesnb.sampling.log_joint_moments import LogJointMoments, pearson_iii
 from bayesnb.sampling.points import log_probability_draws
 
+from ..benchmarks.coupled import errors
+from ..estimators_table import mostly_slow
 from ..laws import FAMILIES, C, D, Family, case, positive
 
 DRAWS = 8000
@@ -292,9 +296,9 @@ def test_auto_draws_where_moments_are_no_guide(table: Any) -> None:
 
     assert method(GaussianNB(), 10) == "analytic"
     assert method(GaussianNB(variance="pooled"), 150) == "analytic"
-    assert method(GaussianNB(variance="pooled"), 10) == "draws"
+    assert method(GaussianNB(variance="pooled"), 10) == "analytic"
     assert method(GaussianDA(covariance="shared"), 150) == "analytic"
-    assert method(GaussianDA(covariance="shared"), 10) == "draws"
+    assert method(GaussianDA(covariance="shared"), 10) == "analytic"
     assert method(KernelNB(), 150) == "draws"
     per_class = {"setosa": GaussianNB(), "versicolor": KernelNB(), "virginica": GaussianNB()}
     assert method(MixedNB([("all", per_class, slice(None))]), 150) == "draws"
@@ -399,3 +403,47 @@ def test_seeds(table: Any) -> None:
         np.testing.assert_array_equal(*same)
         other = fitted.predict_interval(X, method=method, n_draws=16, seed=np.random.default_rng(4))
         assert (other != same[0]).any()
+
+
+# --- classes that share a variance -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("d", [2, 5])
+@pytest.mark.parametrize("kind", ["pooled", "pooled with gaps", "tied"])
+def test_quadratic_forms_have_the_moments_of_the_closed_form(kind: str, d: int) -> None:
+    """c = 3 classes, more and fewer than features: mean and covariance of ℓ_c − ℓ_0 over 2^14 points."""
+    rng = np.random.default_rng(d)
+    X, y = rng.normal(size=(40, d)) * 2, np.arange(40) % 3
+    new = rng.normal(size=(2, d))
+    if kind == "pooled with gaps":
+        X[rng.random(X.shape) < 0.2], new[0, 0] = np.nan, np.nan
+    nb = (GaussianDA(covariance="shared") if kind == "tied" else GaussianNB(variance="pooled")).fit(X, y)
+    block = nb.posterior_.blocks["x"]
+    one = block.shared_quadratic(new)
+    u = qmc.Sobol(one.dimensions + 6, seed=0).random_base2(14).clip(1e-9, 1 - 1e-9).T
+    table = quadratic_table(one, quadratic_points(one, u, 3), slice(0, 2))
+    got, mean, full = table[:, 1:] - table[:, :1], block.log_moments(new)[0], block.log_covariance(new)
+    contrast = np.array([[-1.0, 1, 0], [-1, 0, 1]])
+    want = contrast @ full @ contrast.T
+    scale = np.sqrt(np.diagonal(want, axis1=1, axis2=2))
+    np.testing.assert_allclose(got.mean(-1), mean[:, 1:] - mean[:, :1], atol=0.02 * scale.max())
+    centred_points = got - got.mean(-1, keepdims=True)
+    covariance = np.einsum("ncs,nks->nck", centred_points, centred_points) / table.shape[-1]
+    np.testing.assert_allclose(covariance, want, atol=0.04 * want.max())
+
+
+@pytest.mark.parametrize(
+    ("model", "n", "c"),
+    mostly_slow(
+        [
+            ("pooled variance", 12, 4),
+            ("shared covariance", 12, 4),
+            ("pooled variance", 30, 6),
+            ("shared covariance", 60, 6),
+        ],
+        lambda case: case[1] == 12,
+    ),
+)
+def test_intervals_of_coupled_classes_are_those_of_many_draws(model: str, n: int, c: int) -> None:
+    mean, most = errors(model, n, c, 40_000)["analytic"]
+    assert mean <= 0.006 and most <= 0.12

@@ -1,0 +1,86 @@
+"""Parameters and rows as NumPyro's sites hold them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from scipy import sparse
+
+from .arrays import Theta
+from .pytrees import register_pytrees
+from .special import log_floor, namespace
+
+
+@dataclass(frozen=True)
+class Site:
+    """A parameter as the NumPyro model states it.
+
+    Fields
+    ------
+    support : NumPyro's constraint
+    axes : names of its plates from left to right, "class" and "feature" among them, then "event" for each axis of one
+        draw of its distribution
+    """
+
+    support: Any
+    axes: tuple[str, ...]
+
+
+def to_sites(theta: Theta) -> Theta:
+    """Parameters as NumPyro names and holds them: `log_theta` → `theta` = exp, `logit_theta` → `theta` = logistic."""
+    sites = {}
+    for name, value in theta.items():
+        xp = namespace(value)
+        if name.startswith("log_"):
+            sites[name.removeprefix("log_")] = xp.exp(value)
+        elif name.startswith("logit_"):
+            # both sides of ½ keep their digits
+            small = xp.exp(-abs(value))
+            sites[name.removeprefix("logit_")] = xp.where(value < 0, small, 1) / (1 + small)
+        else:
+            sites[name] = value
+    return sites
+
+
+def from_sites(parameters: tuple[str, ...], sites: Theta) -> Theta:
+    """Inverse of `to_sites` for the parameters named."""
+    theta = {}
+    for name in parameters:
+        if name.startswith("log_"):
+            theta[name] = log_floor(sites[name.removeprefix("log_")])
+        elif name.startswith("logit_"):
+            p = sites[name.removeprefix("logit_")]
+            theta[name] = log_floor(p) - log_floor(1 - p)
+        else:
+            theta[name] = sites[name]
+    return theta
+
+
+def as_jax(tree: Any) -> Any:
+    """Arrays of a pytree as JAX arrays in the precision of the session.
+
+    Said explicitly: NumPy's float64 handed to JAX as it is can stay float64 where 64 bits are switched off.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    register_pytrees()
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(float)), tree)
+
+
+def n_rows(x: Any, y: Any) -> int:
+    """Size of the plate "row" of a NumPyro model: rows of x, or as many as there are labels y where rows are drawn.
+
+    Labels that are enumerated have other axes than those of the rows, so their length says nothing.
+    """
+    return len(y) if x is None else x.shape[-2]
+
+
+def observed(x: Any, fill: float = 0.0) -> tuple[Any, Any]:
+    """(mask, x) for a NumPyro site: missing cells are masked and filled with a value of the support; None is drawn."""
+    if x is None:
+        return True, None
+    import jax.numpy as jnp
+
+    x = as_jax(x.toarray() if sparse.issparse(x) else x)
+    seen = ~jnp.isnan(x)
+    return seen, jnp.where(seen, x, fill)

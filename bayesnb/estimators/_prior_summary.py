@@ -1,0 +1,135 @@
+"""A prior in words, with its scale on the data."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..base import to_sites
+from ..core.distributions import describe
+from ..core.wishart import InverseWishartMarginal
+from ..families.classes import DirichletClasses
+from ..naive_bayes import CLASS, NaiveBayes
+from ..weighted import WeightedNaiveBayes
+from ._hyperpriors import hyperprior_of
+
+_TINY = 1e-300
+_LISTED = 8  # columns with one prior, levels of a column, and numbers of a field
+
+
+class PriorSummary(str):
+    """A text that shows itself as it is printed."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def prior_summary(nb: Any, columns: int = 20) -> PriorSummary:
+    """The prior of a fitted estimator in words: see `AbstractNB.prior_summary`."""
+    prior, stats = nb.prior_, nb.statistics_
+    about = []
+    if isinstance(prior, WeightedNaiveBayes):
+        name, held = str(hyperprior_of(nb)), nb.posterior_
+        low, high = held.nodes[np.minimum(np.searchsorted(np.cumsum(held.weights), [0.05, 0.95]), len(held.nodes) - 1)]
+        mean = held.weights @ held.nodes
+        about = [
+            f"{name} ~ {describe(getattr(nb, name))}, integrated at {len(prior.nodes)} points; after the rows its mean "
+            f"is {mean:.3g}, 90 % in {low:.3g} to {high:.3g}. At {held.nodes[np.argmax(held.weights)]:.3g}:"
+        ]
+        prior = prior.components[int(np.argmin(abs(prior.nodes - held.nodes[np.argmax(held.weights)])))]
+    if not isinstance(prior, NaiveBayes):
+        raise ValueError(f"`prior_` of {type(nb).__name__} is not a class prior times blocks of columns: no summary")
+    rows = prior.mle(stats)
+    lines = [f"Prior of {type(nb).__name__}, beside {stats.n.sum():g} rows of {len(stats.n)} classes", *about]
+    if isinstance(prior.classes, DirichletClasses):
+        lines += [f"classes ~ Dirichlet({_numbers(prior.classes.alpha)}): {prior.classes.alpha.sum():g} pseudo-rows"]
+    else:
+        lines += [f"classes: probabilities fixed at {_numbers(np.exp(rows[CLASS]['log_pi']))}"]
+    groups = [(name, block, at) for name, block in prior.blocks.items() for at in _groups(block.inner)]
+    for name, block, at in groups[:columns]:
+        lines += [f"{_names(nb, nb._columns()[name][at])} ~ {_density(block.inner, at)}"]
+        if not block.is_improper:
+            lines += _scales(nb, name, block, at, to_sites(rows[name]))
+    if len(groups) > columns:
+        lines += [f"… and {len(groups) - columns} more; `columns={len(groups)}` lists all"]
+    return PriorSummary("\n".join(lines))
+
+
+def _groups(block: Any) -> list[np.ndarray]:
+    """Positions of columns that have one prior; all columns where they share one."""
+    axes = {key: declared.axes for key, declared in block.fields_.items() if _is_array(getattr(block, key))}
+    if any(names.count("feature") > 1 for names in axes.values()):
+        return [np.arange(block.shape[1])]
+    found: dict[bytes, list[int]] = {}
+    for j in range(block.shape[1]):
+        own = [np.take(getattr(block, key), j, names.index("feature")).tobytes() for key, names in axes.items()]
+        found.setdefault(b"".join(own), []).append(j)
+    return [np.array(at) for at in found.values()]
+
+
+def _names(nb: Any, positions: np.ndarray) -> str:
+    names = getattr(nb, "feature_names_in_", None)
+    texts = [f"column {j}" if names is None else str(names[j]) for j in positions.tolist()]
+    if len(texts) > _LISTED:
+        return f"{', '.join(texts[:2])} … {texts[-1]} ({len(texts)} columns)"
+    return ", ".join(texts)
+
+
+def _density(block: Any, at: np.ndarray) -> str:
+    """The density by its name and its numbers: `Beta(2, 8)`, or the fields of a family."""
+    stated = block.distribution_ is not None and block.distribution_[1].keys() == block.fields_.keys()
+    texts = []
+    for key, declared in block.fields_.items():
+        value = getattr(block, key)
+        if declared.fitted and _is_array(value):
+            if declared.axes.count("feature") == 1:
+                value = np.take(value, at[:1] if block.separable else at, declared.axes.index("feature"))
+            texts.append(("" if stated else f"{key}=") + _numbers(value, declared.axes[-1] == "level"))
+    name = block.distribution_[0] if stated else type(block).__name__
+    return f"{name}({', '.join(texts)})" + (", improper" if block.is_improper else "")
+
+
+def _scales(nb: Any, name: str, block: Any, at: np.ndarray, rows: dict[str, Any]) -> Iterator[str]:
+    """For each parameter of columns with one prior: median and 90 % of it, and what the rows alone say."""
+    for site, marginal in block.marginals().items():
+        alone = rows[site]
+        if isinstance(marginal, InverseWishartMarginal):
+            marginal, alone = marginal.diagonal(), np.diagonal(alone, axis1=-2, axis2=-1)
+        parts = [_of_columns(np.asarray(x), at) for x in (*map(marginal.ppf, (0.5, 0.05, 0.95)), alone)]
+        levels = _levels(nb, name, at)[:_LISTED] if len(at) == 1 and parts[0].ndim == 3 else [None]
+        for k, level in enumerate(levels):
+            middle, low, high, seen = (part if level is None else part[..., k] for part in parts)
+            of = "" if level is None else f" of {level}"
+            spread = f"90 % in {low.min():.3g} to {high.max():.3g}"
+            seen = np.where(abs(seen) < _TINY, 0, seen)  # where a logarithm was held finite
+            text = f"{seen.min():.3g}" + (f" to {seen.max():.3g}" if seen.max() > seen.min() else "")
+            yield f"    {block.names_.get(site, site)}{of}: {_numbers(middle)}, {spread}; the rows alone: {text}"
+
+
+def _levels(nb: Any, name: str, at: np.ndarray) -> list[Any]:
+    """Levels of a column, by the estimator of the part that has it."""
+    parts = ((own, inner) for _, own, names, _ in nb._estimators_of_parts() for inner in names if names[inner] == name)
+    own, inner = next(parts)
+    return own.categories_[own._columns()[inner][at[0]]].tolist()
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray)
+
+
+def _of_columns(value: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """A parameter of some columns, (d,) or (c, d, …)."""
+    return value[at] if value.ndim == 1 else value[:, at]
+
+
+def _numbers(value: np.ndarray, by_level: bool = False) -> str:
+    """Numbers in short: one where all are equal, all of a few, else their range."""
+    value = np.asarray(value)
+    flat = np.unique(value)
+    rows = value.reshape(-1, value.shape[-1]) if by_level else value.reshape(1, -1)
+    if by_level and (rows == rows[0]).all() and rows.shape[1] <= _LISTED:
+        return ", ".join(f"{x:.4g}" for x in rows[0])
+    if flat.size == 1:
+        return f"{flat[0]:.4g}"
+    few = rows.size <= _LISTED
+    return ", ".join(f"{x:.4g}" for x in rows.ravel()) if few else f"{flat[0]:.4g} to {flat[-1]:.4g}"

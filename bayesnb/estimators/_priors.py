@@ -1,0 +1,244 @@
+"""A prior of the user's own, in any of its forms, as the blocks of an estimator.
+
+`prior` is a family, a distribution of NumPyro, a mapping of the family's fields, or a mapping from column (or column
+and level) to any of these. The estimator's own default supplies the family, the shapes and all columns not named.
+
+Which distribution is a prior of which family is said on the family's page: `AbstractConjugate.distribution_`. Axes
+come in the order that the family declares: an array of one axis holds one number a feature, as in NumPy's
+broadcasting, and one number a class in the entry of a single column.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..base import AbstractConjugate
+from ..core.distributions import is_distribution
+from ..core.supports import checked_prior, shortened
+from ._input import alike
+
+_HELP = "a family, a NumPyro distribution, a mapping of fields, or a mapping from columns to these"
+
+
+def with_own_prior(nb: Any, default: dict[str, Any]) -> dict[str, Any]:
+    """The default blocks of an estimator with its `prior` in their place, or in the place of some of their columns.
+
+    Raises
+    ------
+    ValueError
+        if the prior is of another family, is not conjugate, has a wrong or an ambiguous shape or a value outside its
+        range, or names a column or level that is not there; the message names the entry
+    """
+    given = nb.prior
+    by_column = _is_by_column(nb, given, default)
+    if not leaves_default(nb):
+        _refuse_unused(nb, "alpha", "beta")
+    if not by_column:
+        if isinstance(given, AbstractConjugate) and len(default) > 1:
+            raise ValueError(
+                f"`prior` is a {type(given).__name__}, and the columns have different numbers of levels; give a "
+                "mapping from column to its prior"
+            )
+        return {name: _one(nb, "prior", given, block) for name, block in default.items()}
+    found = {
+        name: replace(block, **{key: np.array(getattr(block, key)) for key in block.fields_})
+        for name, block in default.items()
+    }
+    for key, value in given.items():
+        column, level = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
+        j, label = _position(nb, column), f"prior[{key!r}]"
+        name, at = next((name, np.flatnonzero(own == j)) for name, own in nb._columns().items() if (own == j).any())
+        block = found[name]
+        if any(declared.axes.count("feature") != 1 for declared in block.fields_.values()):
+            raise ValueError(
+                f"`{label}` is the prior of one column, and all columns of a {type(block).__name__} share one; give "
+                f"the whole prior, with the fields {{{', '.join(block.fields_)}}}"
+            )
+        single = _columns_of(block, at)
+        own = (
+            _one(nb, label, value, single, of_column=True)
+            if level is None
+            else _level(nb, label, value, single, j, level)
+        )
+        for field, declared in block.fields_.items():
+            getattr(block, field)[(*(slice(None),) * declared.axes.index("feature"), at)] = getattr(own, field)
+    return found
+
+
+def _is_by_column(nb: Any, given: Any, default: Mapping[str, Any]) -> bool:
+    """Whether a prior is a mapping from columns; ValueError where it may be one of fields as well."""
+    if not isinstance(given, Mapping):
+        return False
+    block = next(iter(default.values()))
+    fields = {*block.fields_} if block.distribution_ else {*block.fields_, *block.parameters}
+    as_fields = [key for key in given if isinstance(key, str) and key in fields]
+    columns = {str(name) for name in getattr(nb, "feature_names_in_", ())}
+    if as_fields and any(key in columns for key in as_fields):
+        raise ValueError(
+            f"`prior` has the key {as_fields[0]!r}, which is a column and a field of {type(block).__name__}; give the "
+            "column by its position, or the prior as a family"
+        )
+    if not given:
+        raise ValueError(f"`prior` is an empty mapping; it needs {_HELP}")
+    return not as_fields
+
+
+def leaves_default(nb: Any) -> bool:
+    """Whether the estimator's default prior is used, for some column at least."""
+    given = nb.prior
+    if not isinstance(given, Mapping):
+        return given is None
+    whole = {key if not isinstance(key, tuple) else key[0] for key in given}
+    columns = {_position(nb, key) for key in whole if _is_column(nb, key)}
+    return bool(columns) and (len(columns) < nb.n_features_in_ or any(isinstance(key, tuple) for key in given))
+
+
+def _refuse_unused(nb: Any, *names: str) -> None:
+    """Raise a ValueError on hyperparameters of the default prior beside a `prior` that takes its place everywhere."""
+    for name, parameter in inspect.signature(type(nb).__init__).parameters.items():
+        if name in names and not alike(value := getattr(nb, name), parameter.default):
+            raise ValueError(
+                f"`{name}` is {shortened(value)}, and has no effect beside a `prior` of all columns. Leave out one of "
+                "the two"
+            )
+
+
+def put_columns(nb: Any, block: Any, default: Any) -> Any:
+    """A default for g groups of columns side by side, with the columns that `prior` names from a block in each."""
+    if not isinstance(nb.prior, Mapping):
+        return default
+    d, at = nb.n_features_in_, np.array([_position(nb, key) for key in nb.prior])
+    changes = {}
+    for name, declared in block.fields_.items():
+        value, axis = np.array(getattr(default, name)), declared.axes.index("feature")
+        own = getattr(block, name)
+        for j in at:
+            value[(*(slice(None),) * axis, slice(j, None, d))] = np.take(own, [j], axis)
+        changes[name] = value
+    return replace(default, **changes)
+
+
+def _one(nb: Any, label: str, given: Any, block: Any, of_column: bool = False) -> Any:
+    """The block that one entry describes, its fields checked and broadcast."""
+    c, d = block.shape
+    if isinstance(given, AbstractConjugate):
+        if type(given) is not type(block):
+            found, needed = type(given).__name__, type(block).__name__
+            raise ValueError(f"`{label}` is a {found}; these settings of {type(nb).__name__} need a {needed}")
+        if any(getattr(given, key) != getattr(block, key) for key in block.constants_):
+            raise ValueError(f"`{label}` has other constants ({', '.join(block.constants_)}) than the `family`")
+        fields = {key: getattr(given, key) for key in given.fields_ if getattr(given, key) is not None}
+    elif is_distribution(given):
+        place = _placed(block, next(iter(block.fields_))) if of_column else np.asarray
+        fields = _stated(label, given, block, place)
+    else:
+        fields = _fields(label, given, block)
+    for key, value in fields.items():
+        axes = block.fields_[key].axes
+        if not (of_column or isinstance(given, AbstractConjugate)) and axes[:2] == ("class", "feature"):
+            _refuse_ambiguous(label, key, np.shape(value), axes, c, d)
+    if of_column and not is_distribution(given):
+        fields = {key: _placed(block, key)(value) for key, value in fields.items()}
+    return checked_prior(label, block, _sizes(block), fields)
+
+
+def _stated(label: str, given: Any, block: Any, place: Callable[[Any], Any] = np.asarray) -> dict[str, Any]:
+    """Fields out of a distribution."""
+    try:
+        return block.fields_from(given, place)
+    except ValueError as error:
+        raise ValueError(f"`{label}` {error}") from None
+
+
+def _fields(label: str, given: Any, block: Any) -> dict[str, Any]:
+    """Fields out of a mapping, or out of numbers where the family has only one field."""
+    needed = [key for key, declared in block.fields_.items() if declared.fitted]
+    kind, names = type(block).__name__, ", ".join(needed)
+    held = [*given.values()] if isinstance(given, Mapping) else [*given] if isinstance(given, list | tuple) else []
+    if several := [one for one in held if is_distribution(one)]:
+        _stated(label, several[0], block)
+        raise ValueError(f"`{label}` has several distributions; a prior of {kind} is one, or fields {{{names}}}")
+    if not isinstance(given, Mapping):
+        if len(needed) == 1 and isinstance(given, int | float | list | tuple | np.ndarray | np.generic):
+            return {needed[0]: given}
+        raise ValueError(f"`{label}` is {shortened(given)}; it needs {_HELP}")
+    if unknown := [key for key in given if key not in block.fields_]:
+        raise ValueError(f"`{label}` has {unknown[0]!r}, which is no field of {kind}; its fields are {{{names}}}")
+    if missing := [key for key in needed if key not in given]:
+        raise ValueError(f"`{label}` lacks {', '.join(missing)}; a prior of {kind} needs all of {{{names}}}")
+    return dict(given)
+
+
+def _placed(block: Any, key: str) -> Callable[[Any], np.ndarray]:
+    """What gives a number of one column, or one a class, the axes of its field, that of the features too."""
+    axes = block.fields_[key].axes
+    after = len(axes) - axes.index("feature") if "feature" in axes else 0
+
+    def place(value: Any) -> np.ndarray:
+        array = np.asarray(value)
+        return np.expand_dims(array, -after) if after and array.ndim >= after - 1 else array
+
+    return place
+
+
+def _level(nb: Any, label: str, value: Any, single: Any, j: int, level: Any) -> Any:
+    """The block of one column with another pseudo-count of one level."""
+    levels = getattr(nb, "categories_", None)
+    if levels is None or any(declared.axes[-1] != "level" for declared in single.fields_.values()):
+        raise ValueError(f"`{label}` names a level, and the columns of {type(nb).__name__} have none; name the column")
+    found = np.flatnonzero([one == level for one in levels[j].tolist()])
+    if not len(found):
+        raise ValueError(f"`{label}` names a level that is not in the column; it has {shortened(levels[j].tolist())}")
+    alpha = np.array(single.alpha)
+    number = np.asarray(value)
+    if number.dtype.kind not in "biuf" or number.shape not in ((), (len(alpha),)):
+        raise ValueError(f"`{label}` is {shortened(value)}; it needs a pseudo-count, or one for each class")
+    alpha[:, 0, found[0]] = number
+    return checked_prior(label, single, _sizes(single), {"alpha": alpha})
+
+
+def _refuse_ambiguous(label: str, key: str, shape: tuple[int, ...], axes: tuple[str, ...], c: int, d: int) -> None:
+    """Raise a ValueError on one axis too few where there are as many classes as features: it may be either."""
+    if axes.count("feature") == 1 and c == d > 1 and len(shape) == len(axes) - 1 and shape[0] == c:
+        raise ValueError(
+            f"`{label}` has {key} of shape {shape}, which is ambiguous: there are {c} classes and {d} features. Give "
+            f"one a feature as shape {(1, *shape)}, one a class as {(shape[0], 1, *shape[1:])}"
+        )
+
+
+def _columns_of(block: Any, at: np.ndarray) -> Any:
+    """The block of some of its columns, also where features are coupled."""
+    return replace(
+        block, **{key: np.take(getattr(block, key), at, f.axes.index("feature")) for key, f in block.fields_.items()}
+    )
+
+
+def _sizes(block: Any) -> dict[str, int]:
+    c, d = block.shape
+    found = {"class": c, "feature": d}
+    for key, declared in block.fields_.items():
+        if declared.axes[-1] == "level":
+            found["level"] = getattr(block, key).shape[-1]
+    return found
+
+
+def _is_column(nb: Any, key: Any) -> bool:
+    names = getattr(nb, "feature_names_in_", None)
+    return isinstance(key, int | np.integer) or (names is not None and key in names.tolist())
+
+
+def _position(nb: Any, key: Any) -> int:
+    """Position of a column given by name or position."""
+    names, d = getattr(nb, "feature_names_in_", None), nb.n_features_in_
+    if isinstance(key, int | np.integer) and not isinstance(key, bool) and -d <= key < d:
+        return int(key) % d
+    if isinstance(key, str) and names is not None and (found := np.flatnonzero(names == key)).size:
+        return int(found[0])
+    what = "no names" if names is None else f"names, such as {str(names[0])!r}"
+    raise ValueError(
+        f"`prior` has the key {key!r}, which is neither a column nor a field; the columns have {what} and the "
+        f"positions 0 to {d - 1}"
+    )

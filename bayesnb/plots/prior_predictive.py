@@ -1,0 +1,98 @@
+"""The prior, as what it predicts: values of one column before any row is seen."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from ._common import Drawn, check_positive, column, feature_name, given_or_new, legend_beside, line, named
+
+_BARS = 30  # distinct whole numbers that are drawn one by one
+_BINS = 40
+_MIDDLE = 1, 99  # percentiles that the axis shows
+
+
+def prior(
+    estimator: Any,
+    feature: Any = 0,
+    X: Any = None,
+    *,
+    n_draws: int = 4000,
+    seed: int = 0,
+    feature_names: Any = None,
+    ax: Drawn | None = None,
+) -> Drawn:
+    """Values of one column as the prior predicts them, class by class, and those of rows.
+
+    A line for each class: the frequencies of values drawn from the prior predictive distribution. Grey bars: the cells
+    of `X`. A prior suits a column if the bars lie among values that it calls probable, and it is vague if most of its
+    values are ones that no row could have.
+
+    Parameters
+    ----------
+    estimator : fitted, as its default prior may depend on the rows
+    feature : name or position
+    X : rows whose cells are drawn for comparison, such as those fitted
+    n_draws : rows drawn from the prior
+    seed : of the draws
+    feature_names : (d,), by default those of the data frame fitted
+
+    Raises
+    ------
+    ValueError
+        if there is no such feature, or the prior is improper, so that there are no draws of it
+    """
+    check_positive("n_draws", n_draws)
+    estimator = named(estimator, feature_names)
+    j = column(estimator, feature)
+    drawn, labels = estimator.sample(n_draws, seed, source="prior")
+    cells = _cells(drawn, j)
+    rows = None if X is None else _cells(X, j)
+    edges, names = _edges(cells, rows)
+    ax = given_or_new(ax)
+    if rows is not None:
+        ax.stairs(_shares(rows, edges, names), _places(edges, names), fill=True, color="0.7", alpha=0.6, label="rows")
+    for k, label in enumerate(estimator.classes_):
+        shares = _shares(cells[labels == label], edges, names)
+        ax.stairs(shares, _places(edges, names), linewidth=1.8, label=f"prior, {label}", **line(k))
+    if names is not None:
+        ax.set_xticks(range(len(names)), [str(name) for name in names])
+    ax.set(xlabel=feature_name(estimator, j), ylabel="share of rows", ylim=(0, None))
+    legend_beside(ax)
+    return ax
+
+
+def _cells(X: Any, j: int) -> np.ndarray:
+    """One column, without missing cells."""
+    if hasattr(X, "iloc"):
+        table = X.iloc[:, j].to_numpy()
+    else:
+        table = np.asarray(X[:, [j]].todense()).ravel() if sparse.issparse(X) else np.asarray(X)[:, j]
+    return table[~pd.isna(table)]
+
+
+def _edges(cells: np.ndarray, rows: np.ndarray | None) -> tuple[np.ndarray, list[Any] | None]:
+    """Edges of bins for the middle of the values, or the values themselves where they are levels."""
+    both = cells if rows is None else np.concatenate([cells, rows])
+    if both.dtype.kind not in "biuf":
+        return np.zeros(0), sorted(set(both.tolist()), key=str)
+    both = both.astype(float)
+    low, high = np.percentile(cells.astype(float), _MIDDLE)
+    if rows is not None and rows.size:
+        low, high = min(low, rows.min()), max(high, rows.max())
+    if (both == np.floor(both)).all():
+        step = max(1, int(np.ceil((high - low + 1) / _BARS)))
+        return np.arange(low - 0.5, high + step + 0.5, step), None
+    return np.linspace(low, high if high > low else low + 1, _BINS + 1), None
+
+
+def _places(edges: np.ndarray, names: list[Any] | None) -> np.ndarray:
+    return edges if names is None else np.arange(len(names) + 1) - 0.5
+
+
+def _shares(cells: np.ndarray, edges: np.ndarray, names: list[Any] | None) -> np.ndarray:
+    """Share of the cells in each bin."""
+    if names is not None:
+        return np.array([np.mean(cells == name) if cells.size else 0.0 for name in names])
+    return np.histogram(cells.astype(float), edges)[0] / max(cells.size, 1)

@@ -1,0 +1,84 @@
+"""Rows are cut into slices here, and nowhere else: statistics of slices are added, tables are put side by side."""
+
+import functools
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from scipy import sparse
+
+from ..core.arrays import Array, Float, Sparse
+from ..core.special import namespace
+from ..core.threads import in_order, n_sibling_tasks
+from .rows import csr_slice, slices
+
+Rows: TypeAlias = Mapping[str, Any]
+Sum = TypeVar("Sum")
+
+_CELLS = 1 << 20  # cells of X worked on at a time: 8 MiB of float64; with fewer Python would take longer than NumPy
+_HALF = 1 << 18  # cells that are worth a second core
+
+
+def fold_rows(gather: Callable[[slice], Sum], rows: Rows, least: int = 0) -> Sum:
+    """The sum of the statistics of slices of the rows, pair by pair as in pairwise summation."""
+    sums: list[Any] = []
+    count = 0
+    for stats in in_order(gather, row_slices(rows, least)):
+        sums.append(stats)
+        del stats  # nor may `enumerate` keep what has been added up: text has tables of some MiB
+        k = count = count + 1
+        while k % 2 == 0:
+            sums[-2:], k = [sums[-2] + sums[-1]], k // 2
+    return functools.reduce(lambda right, left: left + right, reversed(sums))
+
+
+def by_rows(
+    table: Callable[[slice], Array], rows: Rows, least: int = 0, out: np.ndarray | None = None
+) -> Float[Array, "*s n c"]:
+    """A table (…, n, c) made of the tables of slices of the rows, written where they belong: into `out` if given."""
+    parts = row_slices(rows, least)
+    if len(parts) == 1 and out is None:
+        return table(parts[0])
+    n = next(iter(rows.values())).shape[0]
+    for part, piece in zip(parts, in_order(table, parts), strict=True):
+        if out is None:
+            out = np.empty((*piece.shape[:-2], n, piece.shape[-1]), piece.dtype)
+        out[..., part, :] = piece
+    return out
+
+
+def some_rows(x: Any, part: slice) -> Any:
+    """Some of the rows, without a copy where that is possible."""
+    if part == slice(None):
+        return x
+    return csr_slice(x, part) if sparse.issparse(x) and x.format == "csr" else x[part]
+
+
+def some_cells(x: Any, part: slice, like: Array | Sparse, kept: frozenset[str] = frozenset()) -> Any:
+    """Some of the rows, in the precision of their table: integers and float32 are never widened as a whole."""
+    piece = some_rows(x, part)
+    if not isinstance(x, np.ndarray) and not sparse.issparse(x):
+        return piece
+    if piece.dtype.name in kept and not sparse.issparse(piece):
+        return piece
+    dtype = np.result_type(piece.dtype, like.dtype)
+    return piece if piece.dtype == dtype else piece.astype(dtype)
+
+
+def row_slices(rows: Rows, least: int = 0) -> list[slice]:
+    """Slices of rows that keep every block's part within the working size, at least `least`; JAX arrays stay whole.
+
+    Where nothing else is done beside it, their number is even and they are of one length, which keeps two cores at
+    work; there are two as soon as half of the rows is work enough for a core.
+    """
+    if namespace(*rows.values()) is not np:
+        return [slice(None)]
+    n = next(iter(rows.values())).shape[0]
+    width = max(-(-x.nnz // max(n, 1)) if sparse.issparse(x) else x.shape[1] for x in rows.values())
+    parts = slices(n, width, max(_CELLS, least), 1024)
+    if n_sibling_tasks() > 1 or (len(parts) == 1 and n * width < 2 * max(_HALF, least)):
+        return parts
+    pairs = max(math.ceil(n / parts[0].stop / 2 - 0.25), 1)  # a few more rows a slice rather than a slice of few rows
+    step = 1024 * -(-n // (2048 * pairs))
+    return [slice(at, at + step) for at in range(0, n, step)]

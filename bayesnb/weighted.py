@@ -1,0 +1,301 @@
+"""A weighted set of naive Bayes models: a hyperparameter with a distribution of its own, integrated by quadrature.
+
+    η ~ p(η),   θ | η ~ conjugate prior,   rows | θ      at nodes η_k of weight w_k
+    W_k ∝ w_k p(D | η_k)                                weights after data
+    p(x, y | D) = Σ_k W_k p_k(x, y | D)                 prediction
+    p(x, y | D₋ᵢ) = Σ_k V_ik p_k(x, y | D₋ᵢ),   V_ik ∝ W_k / p_k(x_i, y_i | D₋ᵢ)
+
+Each p_k is a `NaiveBayes`, a closed form. A mixture of conjugate priors is conjugate: prior and posterior are one type.
+
+References
+----------
+Dalal & Hall (1983), Approximating priors by mixtures of natural conjugate priors, JRSS B 45.
+Bernardo & Smith (1994), Bayesian Theory, §5.2.3.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from .base import as_jax
+from .core.arrays import Array, Float, Theta, Value
+from .core.pytrees import map_leaves, pytree
+from .core.random import Key
+from .core.special import log_normalize, namespace
+from .naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
+
+_NEGLIGIBLE = 46.0  # nats: a weight below 1e-20 is left out
+_STEPS = 500  # of the search for a mode
+
+
+@pytree
+@dataclass(frozen=True)
+class WeightedNaiveBayes:
+    """Models at the nodes of a hyperparameter, prior or posterior.
+
+    Fields
+    ------
+    components : k models, whose blocks have the same names and shapes
+    log_weights : (k,)   log w_k, whose exponentials sum to one
+    nodes : (k,)         the hyperparameter at each node
+    """
+
+    components: tuple[NaiveBayes, ...]
+    log_weights: Float[Array, " k"]
+    nodes: Float[Array, " k"]
+
+    # --- what a single model has ------------------------------------------------------------------------------------
+
+    @property
+    def weights(self) -> Float[Array, " k"]:
+        """W_k, (k,)."""
+        return namespace(self.log_weights).exp(self.log_weights)
+
+    @property
+    def heaviest(self) -> NaiveBayes:
+        """The component of the largest weight."""
+        return self.components[int(np.argmax(self.log_weights))]
+
+    @property
+    def blocks(self) -> dict[str, Any]:
+        """Blocks of the heaviest component; names, families and shapes are those of all."""
+        return self.heaviest.blocks
+
+    @property
+    def classes(self) -> "WeightedClasses":
+        """The prior of the labels."""
+        return WeightedClasses(self)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("site", "to_sites", "from_sites", "is_improper", "refuse_improper", "coupled", "suffstats"):
+            return getattr(self.heaviest, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def min_chunk_cells(self) -> int:
+        """Cells of X that are worth a pass over all parameters."""
+        return sum(one.min_chunk_cells for one in self.components)
+
+    # --- learning ---------------------------------------------------------------------------------------------------
+
+    def _log_evidences(self, stats: Statistics) -> Float[Array, " k"]:
+        """log w_k + log p(D | η_k)."""
+        xp = namespace(self.log_weights, stats.n)
+        return self.log_weights + xp.stack([one.log_marginal(stats) for one in self.components])
+
+    def log_marginal(self, stats: Statistics) -> Float[Value, ""]:
+        """log p(D) = log Σ_k w_k p(D | η_k), in nats."""
+        return _log_sum(self._log_evidences(stats), 0)
+
+    def update(self, stats: Statistics) -> Self:
+        """Condition every component, and the weights; components that weigh nothing are left out."""
+        joint = np.asarray(self._log_evidences(stats))
+        kept = np.flatnonzero(joint > joint.max() - _NEGLIGIBLE)
+        updated = tuple(self.components[k].update(stats) for k in kept)
+        return replace(self, components=updated, log_weights=log_normalize(joint[kept]), nodes=self.nodes[kept])
+
+    # --- prediction -------------------------------------------------------------------------------------------------
+
+    def log_joint(self, rows: Rows, theta: Parameters | None = None) -> Float[Array, "*s n c"]:
+        """log p(x_i, y = c): at given parameters that of any component."""
+        if theta is not None:
+            return self.heaviest.log_joint(rows, theta)
+        return self._mixed(lambda one: one.log_joint(rows))
+
+    def log_scores(self, rows: Rows, theta: Parameters | None = None) -> Float[Array, "*s n c"]:
+        """`log_joint`: terms of a row that one component leaves out, another may not."""
+        return self.log_joint(rows) if theta is None else self.heaviest.log_scores(rows, theta)
+
+    def log_parts(
+        self, rows: Rows, parts: Sequence[Sequence[str]], theta: Parameters | None = None
+    ) -> Float[Array, "p n c"]:
+        """log p(x_i,part | y = c), a table for each part."""
+        if theta is not None:
+            return self.heaviest.log_parts(rows, parts, theta)
+        log_prior = self.classes.log_predictive()
+        return self._mixed(lambda one: one.log_parts(rows, parts) + one.classes.log_predictive()) - log_prior
+
+    def log_leave_one_out(self, rows: Rows, r: Float[Array, "n c"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+        """log p(x_i, y = c | D₋ᵢ) and log p(y = c | D₋ᵢ), of rows with one label and weight one each."""
+        tables = np.stack([one.log_loo(rows, r) for one in self.components])
+        own = (tables * r).sum(-1)  # log p_k(x_i, y_i | D₋ᵢ), (k, n)
+        log_v = log_normalize((self.log_weights[:, None] - own).T).T[..., None]
+        prior = np.stack([one.classes.log_loo(r) for one in self.components])
+        return _log_sum(log_v + tables, 0), _log_sum(log_v + prior, 0)
+
+    def _mixed(self, table: Callable[[NaiveBayes], Array]) -> Array:
+        """log Σ_k W_k exp table_k, adding one component at a time."""
+        total: Any = None
+        for weight, one in zip(self.log_weights, self.components, strict=True):
+            found = weight + table(one)
+            total = found if total is None else np.logaddexp(total, found)
+        return total
+
+    # --- parameters -------------------------------------------------------------------------------------------------
+
+    def log_prob(self, theta: Parameters) -> Float[Value, "*s"]:
+        """log Σ_k W_k p_k(θ), in the basis of the NumPyro sites."""
+        xp = namespace(*theta[next(iter(self.blocks))].values())
+        return _log_sum(xp.stack([w + p for w, p in zip(self.log_weights, self._log_probs(theta), strict=True)]), 0)
+
+    def _log_probs(self, theta: Parameters) -> list[Any]:
+        return [one.log_prob(theta) for one in self.components]
+
+    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Parameters:
+        """Independent draws of all parameters, each with a hyperparameter of its own; NumPy's generator."""
+        if not isinstance(key, np.random.Generator):
+            raise ValueError("a weighted set of models draws with NumPy's generator, not with a JAX key")
+        n = int(np.prod(shape, dtype=int))
+        which = np.sort(key.choice(len(self.components), n, p=self.weights / self.weights.sum()))
+        parts = [self.components[k].sample(key, (int(count),)) for k, count in zip(*_counts(which), strict=True)]
+        parts = parts or [self.heaviest.sample(key, (0,))]
+        order = key.permutation(n)
+
+        def joined(*leaves: np.ndarray) -> np.ndarray:
+            return np.concatenate(leaves)[order].reshape(*shape, *leaves[0].shape[1:])
+
+        return map_leaves(joined, *parts)
+
+    def by_component(self, rng: np.random.Generator, y: np.ndarray) -> Iterator[tuple[np.ndarray, NaiveBayes]]:
+        """Rows of class indices y, parted by a component that is drawn for each: positions, component."""
+        log_pi = np.stack([one.classes.log_predictive() for one in self.components])[:, y]  # (k, n)
+        ends = np.cumsum(np.exp(log_normalize((self.log_weights[:, None] + log_pi).T)), 1)
+        which = (rng.random((len(y), 1)) * ends[:, -1:] > ends).sum(1)
+        for k in np.unique(which):
+            yield np.flatnonzero(which == k), self.components[k]
+
+    def _averaged(self, sites: Callable[[NaiveBayes], Theta]) -> Parameters:
+        found = [sites(one) for one in self.components]
+        return self.heaviest.from_sites(
+            {name: sum(w * one[name] for w, one in zip(self.weights, found, strict=True)) for name in found[0]}
+        )
+
+    def mean(self) -> Parameters:
+        """Σ_k W_k E_k θ."""
+        return self._averaged(lambda one: one.to_sites(one.mean()))
+
+    def mode(self) -> Parameters:
+        """A joint mode of the mixture: the one that ascent from the average component leads to.
+
+        The families are exponential and their fields linear in the natural parameters. Expectation–maximisation
+        therefore takes the mode of the component with averaged fields, weighted by p(k | θ), and starts again there.
+        """
+        if self.on_boundary():
+            return self.heaviest.mode()
+        share = np.asarray(self.weights)
+        theta = self._of_average(share).mode()
+        for _ in range(_STEPS):
+            before, share = share, np.exp(log_normalize(self.log_weights + np.array(self._log_probs(theta))))
+            if abs(share - before).max() < 1e-12:
+                break
+            theta = self._of_average(share).mode()
+        return theta
+
+    def _of_average(self, share: np.ndarray) -> NaiveBayes:
+        return map_leaves(
+            lambda *fields: sum(w * field for w, field in zip(share, fields, strict=True)), *self.components
+        )
+
+    def mle(self, stats: Statistics) -> Parameters:
+        """Maximum likelihood estimate; the means of the heaviest component where a class has no data."""
+        return self.heaviest.mle(stats)
+
+    def on_boundary(self) -> bool:
+        """Whether the mode of some component has a parameter on the boundary of its space."""
+        return any(one.on_boundary() for one in self.components)
+
+    def marginals(self) -> dict[str, Any]:
+        """Marginal distributions of the parameters by NumPyro site: mixtures of those of the components."""
+        found = [one.marginals() for one in self.components]
+        return {name: _Mixture([one[name] for one in found], np.asarray(self.weights)) for name in found[0]}
+
+    def model(self, rows: Rows | None, y: Any = None, n: int | None = None) -> None:
+        """The same model in NumPyro, given rows: the parameters under the mixture of their densities."""
+        import numpyro
+
+        if rows is None:
+            raise ValueError("a weighted set of models is no simulator of rows in NumPyro; use `sample`")
+        whole = as_jax(self)
+        first = whole.components[0]
+        with numpyro.handlers.trace() as trace:
+            first.model(rows, y, n)
+        theta = first.from_sites({name: site["value"] for name, site in trace.items() if site["type"] == "sample"})
+        numpyro.factor("hyperparameter", whole.log_prob(theta) - first.log_prob(theta))
+
+
+@dataclass(frozen=True)
+class WeightedClasses:
+    """The prior of the labels of a weighted set of models."""
+
+    whole: WeightedNaiveBayes
+
+    def log_predictive(self) -> Float[Array, " c"]:
+        """log p(y = c | data) of the next label."""
+        return self.whole._mixed(lambda one: one.classes.log_predictive())
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.whole.heaviest.classes, name)
+
+
+@dataclass(frozen=True)
+class _Mixture:
+    """A mixture of frozen `scipy.stats` distributions."""
+
+    parts: list[Any]
+    weights: np.ndarray
+
+    def _sum(self, method: str, *args: Any) -> Any:
+        return sum(w * getattr(one, method)(*args) for w, one in zip(self.weights, self.parts, strict=True))
+
+    def mean(self) -> Any:
+        """Mean."""
+        return self._sum("mean")
+
+    def var(self) -> Any:
+        """Variance."""
+        means = [one.mean() for one in self.parts]
+        square = sum(w * (one.var() + m**2) for w, one, m in zip(self.weights, self.parts, means, strict=True))
+        return square - self.mean() ** 2
+
+    def std(self) -> Any:
+        """Standard deviation."""
+        return np.sqrt(self.var())
+
+    def pdf(self, x: Any) -> Any:
+        """Density."""
+        return self._sum("pdf", x)
+
+    def cdf(self, x: Any) -> Any:
+        """Distribution function."""
+        return self._sum("cdf", x)
+
+    def ppf(self, q: Any) -> Any:
+        """Quantiles, by bisection between those of the components."""
+        ends = np.array([one.ppf(q) for one in self.parts])
+        low, high = ends.min(0), ends.max(0)
+        for _ in range(100):
+            middle = (low + high) / 2
+            below = self.cdf(middle) < q
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return (low + high) / 2
+
+    def interval(self, level: float) -> tuple[Any, Any]:
+        """Equal-tailed interval."""
+        return self.ppf((1 - level) / 2), self.ppf((1 + level) / 2)
+
+
+def _counts(which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.unique(which, return_counts=True)
+
+
+def _log_sum(table: Array, axis: int) -> Any:
+    xp = namespace(table)
+    top = table.max(axis=axis, keepdims=True)
+    return xp.log(xp.exp(table - top).sum(axis=axis)) + xp.squeeze(top, axis)
+
+
+__all__ = ["CLASS", "WeightedClasses", "WeightedNaiveBayes"]

@@ -1,0 +1,74 @@
+"""The lectures at the head of the theory pages: each has all its parts, and its results come from the files."""
+
+import re
+import runpy
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+LECTURES = sorted(ROOT.glob("docs/theory/lectures/*.md"))
+FAMILIES = {path.stem for path in ROOT.glob("bayesnb/families/*.py")} - {"__init__", "one_class"}
+IN_FULL = {"bernoulli", "categorical", "multinomial", "poisson", "gaussian", "full_gaussian"}
+PARTS = "A worked example", "From prior to posterior", "Exercises"
+STEPS = "The model", "Likelihood × prior", "The update, step by step", "The evidence", "The predictive"
+SOLVED = re.compile(
+    r"^\*\*(\d+)\.\*\* .+\n\n<details><summary>Solution</summary>\n\n(?:.+\n|\n)+?</details>", re.MULTILINE
+)
+
+
+@pytest.fixture
+def pages(monkeypatch: pytest.MonkeyPatch) -> object:
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    return import_module("pages")
+
+
+def test_every_likelihood_has_a_lecture() -> None:
+    assert {path.stem for path in LECTURES} == FAMILIES
+
+
+@pytest.mark.parametrize("path", LECTURES, ids=lambda path: path.stem)
+def test_a_lecture_has_all_its_parts(path: Path) -> None:
+    text = path.read_text("utf-8")
+    heads = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert heads == [*(STEPS if path.stem in IN_FULL else ["What changes"]), "Mode against mean", *PARTS]
+    assert (path.parent / re.findall(r"!\[.+\]\((.+\.svg)\)", text)[0]).exists()
+    exercises = re.findall(r"^\*\*(\d+)\.\*\* ", text, re.MULTILINE)
+    assert len(exercises) >= (3 if path.stem in IN_FULL else 2)
+    assert exercises == [match[1] for match in SOLVED.finditer(text)]
+
+
+@pytest.mark.parametrize("path", LECTURES, ids=lambda path: path.stem)
+def test_results_are_the_formulas_of_the_docstrings(pages: object, path: Path) -> None:
+    """Nothing that a lecture takes is lost, and each of the five results is there."""
+    text = path.read_text("utf-8")
+    shown = pages.lecture(text, path.stem)  # type: ignore[attr-defined]
+    assert "{result}" not in shown and "{model}" not in shown
+    results = re.findall(r"\*\*(\w+)\.\*\* (.+)", shown.replace("numpyro", ""))
+    formulas = {name: said for name, said in results if not name.isdigit()}
+    assert {"Update", "Evidence", "Predictive", "Mode", "Mean"} <= formulas.keys()
+    for name, said in formulas.items():
+        in_words = path.stem == "kernel_density" or said.strip("\\ .") == "m"
+        assert ":math:" in said or in_words, (name, said)
+    assert "numpyro.sample(" in shown
+
+
+def test_an_unknown_formula_is_noticed(pages: object) -> None:
+    with pytest.raises(AttributeError, match="nowhere"):
+        pages.lecture("```{result} BetaBernoulli.nowhere\n```", "bernoulli")  # type: ignore[attr-defined]
+
+
+def test_a_picture_shows_the_worked_example_of_its_lecture() -> None:
+    """Prior and rows of the script are those of the page: both give the same posterior."""
+    examples = runpy.run_path(str(ROOT / "docs" / "figures" / "prior_to_posterior.py"))["examples"]()
+    assert examples.keys() == FAMILIES
+    for stem, example in examples.items():
+        session = (ROOT / "docs" / "theory" / "lectures" / f"{stem}.md").read_text("utf-8")
+        said = re.findall(r"^>>> x(?:, r)? = (.+?)(?:  +#.*)?$", session, re.MULTILINE)
+        if stem in ("classes", "complement", "kernel_density"):  # drawn of a model that has a density to draw
+            continue
+        rows = eval(said[0], {"np": np})
+        rows = rows[0] if isinstance(rows, tuple) else rows
+        np.testing.assert_allclose(np.sort(example.rows, 0), np.sort(rows, 0), err_msg=stem)

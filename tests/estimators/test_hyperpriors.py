@@ -1,0 +1,171 @@
+"""A distribution over a hyperparameter, integrated by quadrature."""
+
+from typing import Any
+
+import jax
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+from scipy import integrate
+from sklearn.base import clone
+
+import bayesnb
+from bayesnb import (
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    ExponentialNB,
+    GaussianNB,
+    GeometricNB,
+    MixedNB,
+    MultinomialNB,
+    PoissonNB,
+)
+from bayesnb.core.special import log_normalize
+
+from ..estimators_table import mostly_slow
+
+RNG = np.random.default_rng(0)
+X = RNG.poisson([2, 3, 1, 1], (24, 4)).astype(float)
+Y = np.arange(24) % 3
+CASES = [
+    ("alpha", MultinomialNB(alpha=dist.Gamma(2, 1)), (1e-9, 60)),
+    ("alpha", BernoulliNB(binarize=1, alpha=dist.Gamma(2, 1)), (1e-9, 60)),
+    ("alpha", CategoricalNB(alpha=dist.Gamma(2, 1)), (1e-9, 60)),  # blocks of several numbers of levels
+    ("alpha", PoissonNB(alpha=dist.LogNormal(0, 1)), (1e-4, 1e4)),
+    ("beta", GeometricNB(beta=dist.Uniform(0.5, 3)), (0.5, 3)),
+    ("alpha", ExponentialNB(alpha=dist.Exponential(1.0)), (1e-9, 50)),
+    ("alpha", ComplementNB(alpha=dist.Gamma(2, 1)), (1e-9, 60)),
+    ("class_alpha", GaussianNB(class_alpha=dist.Gamma(2, 1)), (1e-9, 60)),
+]
+
+
+SLOW_CASES = mostly_slow(CASES, lambda case: isinstance(case[1], BernoulliNB | CategoricalNB))
+
+
+def density(law: Any, value: float) -> float:
+    with jax.enable_x64(True):
+        return float(np.exp(law.log_prob(np.float64(value))))
+
+
+@pytest.mark.parametrize(("name", "nb", "ends"), SLOW_CASES, ids=[f"{type(nb).__name__}" for _, nb, _ in CASES])
+def test_the_evidence_is_the_integral_over_the_hyperparameter(name: str, nb: Any, ends: Any) -> None:
+    law, fitted = getattr(nb, name), clone(nb).fit(X, Y)
+    own = clone(nb).set_params(**{name: 1.0}).fit(X, Y)
+    stats, level = own.statistics_, own.log_evidence_
+
+    def integrand(t: float) -> float:
+        own.set_params(**{name: float(np.exp(t))})
+        prior = own._prior(stats)
+        return density(law, np.exp(t)) * np.exp(t + prior.log_marginal(stats) - level)
+
+    found = integrate.quad(integrand, *np.log(ends), epsrel=1e-8, limit=60)[0]
+    assert fitted.log_evidence_ == pytest.approx(level + np.log(found), abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    "nb",
+    mostly_slow([nb for _, nb, _ in CASES], lambda nb: isinstance(nb, BernoulliNB | CategoricalNB)),
+    ids=lambda nb: type(nb).__name__,
+)
+def test_each_row_is_left_out_of_the_weights_too(nb: Any) -> None:
+    nb = clone(nb).fit(X, Y)
+    loo = nb.loo(X, Y)
+    for i in (0, 7):
+        others = np.arange(len(Y)) != i
+        stats = nb.prior_.suffstats(nb._encode(X[others]), np.eye(3)[Y[others]])
+        joint = nb.prior_.update(stats).log_joint(nb._encode(X[[i]]))
+        np.testing.assert_allclose(loo.log_joint[i], joint[0], atol=1e-11)
+    np.testing.assert_allclose(nb.loo(X, Y, groups=np.arange(len(Y))).log_joint, loo.log_joint, atol=1e-11)
+
+
+def test_a_weighted_row_leaves_with_its_weight() -> None:
+    weight = np.where(np.arange(24) == 3, 2.0, 1.0)
+    nb = MultinomialNB(alpha=dist.Gamma(2, 1)).fit(X, Y, weight)
+    twice, labels = np.concatenate([X, X[[3]]]), np.append(Y, Y[3])
+    groups = np.append(np.arange(24), 3)
+    copies = clone(nb).fit(twice, labels).loo(twice, labels, groups=groups)
+    np.testing.assert_allclose(nb.loo(X, Y, weight).log_proba, copies.log_proba[:24], atol=1e-11)
+
+
+def test_prediction_averages_the_joint() -> None:
+    nb = MultinomialNB(alpha=dist.Gamma(2, 1)).fit(X, Y)
+    held = nb.posterior_
+    tables = [np.exp(one.log_joint({"x": X})) for one in held.components]
+    joint = sum(w * table for w, table in zip(held.weights, tables, strict=True))
+    np.testing.assert_allclose(nb.predict_log_proba(X), log_normalize(np.log(joint)), atol=1e-12)
+    np.testing.assert_allclose(held.weights.sum(), 1)
+    assert nb.prior_.weights @ nb.prior_.nodes == pytest.approx(2, abs=1e-6)  # of Gamma(2, 1)
+
+
+def test_draws_have_the_moments_of_the_mixture() -> None:
+    nb = BernoulliNB(binarize=1, alpha=dist.Gamma(2, 1)).fit(X, Y)
+    held = nb.posterior_
+    theta = held.sample(np.random.default_rng(0), (20000,))["x"]["logit_theta"]
+    draws, marginal = 1 / (1 + np.exp(-theta)), held.marginals()["theta"]
+    se = marginal.std() / np.sqrt(20000)
+    assert (abs(draws.mean(0) - marginal.mean()) < 5 * se).all()
+    np.testing.assert_allclose(held.mean()["x"]["logit_theta"], np.log(marginal.mean() / (1 - marginal.mean())))
+    np.testing.assert_allclose(marginal.cdf(marginal.ppf(0.3)), 0.3)
+    rows, labels = nb.sample(4000, 0)
+    assert abs(rows.mean() - marginal.mean().mean()) < 0.03 and set(labels) == {0, 1, 2}
+    low, high = np.moveaxis(nb.predict_interval(X[:3], 0.9), -1, 0)
+    p = nb.sample_proba(X[:3], 4000, 1)
+    assert abs(((p > low) & (p < high)).mean(0) - 0.9).max() < 0.04
+
+
+def test_the_mode_is_a_peak_of_the_density() -> None:
+    held = BernoulliNB(binarize=1, alpha=dist.Uniform(2.0, 8.0)).fit(X, Y).posterior_
+    mode = held.mode()
+    top, sites = held.log_prob(mode), held.to_sites(mode)
+    for sign in (-1, 1):
+        moved = {**sites, "theta": sites["theta"] + sign * 1e-4 * np.eye(3, 4)}
+        assert held.log_prob(held.from_sites(moved)) < top
+
+
+def test_the_numpyro_model_obeys_bayes_identity() -> None:
+    nb = BernoulliNB(binarize=1, alpha=dist.Gamma(2, 1)).fit(X, Y)
+    theta = nb.posterior_.sample(np.random.default_rng(1), ())
+    with jax.enable_x64(True):
+        sites = {name: np.asarray(value) for name, value in nb.posterior_.to_sites(theta).items()}
+        joint, _ = numpyro.infer.util.log_density(nb.numpyro_model, (X, Y), {}, sites)
+    assert float(joint) - nb.posterior_.log_prob(theta) == pytest.approx(nb.log_evidence_, abs=1e-8)
+
+
+def test_models_merge_are_saved_and_predict_point_estimates(tmp_path: Any) -> None:
+    nb = MultinomialNB(alpha=dist.Gamma(2, 1)).fit(X, Y)
+    parts = clone(nb).fit(X[:12], Y[:12]).merge(clone(nb).fit(X[12:], Y[12:]))
+    assert parts.log_evidence_ == pytest.approx(nb.log_evidence_, abs=1e-10)
+    nb.save(tmp_path / "model")
+    np.testing.assert_array_equal(bayesnb.load(tmp_path / "model").predict_proba(X), nb.predict_proba(X))
+    assert "alpha ~ Gamma(concentration=2, rate=1), integrated" in nb.prior_summary()
+    assert nb.coef_.shape == (3, 4)
+    tables = [clone(nb).set_params(estimate=estimate).fit(X, Y).predict_proba(X) for estimate in ("mean", "mle")]
+    assert all(np.isfinite(table).all() for table in tables)
+
+
+def test_a_class_prior_of_mixed_columns() -> None:
+    nb = MixedNB([("x", PoissonNB(), [0, 1]), ("r", GaussianNB(), [2, 3])], class_alpha=dist.Gamma(2, 1)).fit(X, Y)
+    i, others = 5, np.arange(24) != 5
+    stats = nb.prior_.suffstats(nb._encode(X[others]), np.eye(3)[Y[others]])
+    joint = nb.prior_.update(stats).log_joint(nb._encode(X[[i]]))
+    np.testing.assert_allclose(nb.loo(X, Y).log_joint[i], joint[0], atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("nb", "text"),
+    [
+        (PoissonNB(alpha=dist.Gamma(2, 1), beta=dist.Gamma(2, 1)), "one at a time"),
+        (PoissonNB(alpha=dist.Normal(0, 1)), "negative"),
+        (PoissonNB(alpha=dist.Poisson(2.0)), "continuous"),
+        (PoissonNB(alpha=dist.Gamma(np.ones(4), 1)), "one number"),
+        (MixedNB([("x", PoissonNB(alpha=dist.Gamma(2, 1)), [0, 1, 2, 3])]), "`alpha`"),
+    ],
+)
+def test_what_cannot_be_integrated_is_named(nb: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        nb.fit(X, Y)
+    weighted = MultinomialNB(alpha=dist.Gamma(2, 1)).fit(X, Y)
+    with pytest.raises(ValueError, match="draws"):
+        weighted.predict_interval(X, method="analytic")
