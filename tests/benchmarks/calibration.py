@@ -173,8 +173,12 @@ def tables(records: list[Record]) -> str:
             continue
         by = {record["estimate"]: record for record in group}
         name = f"{data}, {model}, {size} rows"
-        mean, error = mean_and_error(np.subtract(by["mean"]["log loss"], by["predictive"]["log loss"]))  # in pairs
-        rows["losses"].append([name, *(cell(by[e], "log loss") for e in ESTIMATES), f"{mean:+.2g} ± {plain(error)}"])
+        pairs = np.round(
+            np.subtract(by["mean"]["log loss"], by["predictive"]["log loss"]), 9
+        )  # equal up to rounding: 0
+        mean, error = mean_and_error(pairs)
+        gain = f"{mean + 0:+.2g} ± {plain(error)}".replace("-", "−")
+        rows["losses"].append([name, *(cell(by[e], "log loss") for e in ESTIMATES), gain])
         rest = [cell(by[estimate], measure) for measure in ("Brier", "ECE") for estimate in ESTIMATES]
         rows["others"].append([name, *rest, cell(by["predictive"], "chance")])
     return "\n\n".join(markdown(table) for table in rows.values())

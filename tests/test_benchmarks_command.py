@@ -1,0 +1,126 @@
+"""One command reproduces the figures: it knows all benchmarks and all command lines of the pages."""
+
+import gzip
+import json
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bayesnb
+
+from .benchmarks import __main__ as command
+from .benchmarks import calibration
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+OWN = {"--json", "--figure", "--csv", "--page"}  # options whose value is a file
+
+
+def plain(arguments: list[str]) -> list[str]:
+    """Arguments without those that name a file."""
+    kept = [word for i, word in enumerate(arguments) if word not in OWN and (i == 0 or arguments[i - 1] not in OWN)]
+    return [word for word in kept if word not in ("--show", "--kept-aside", "--write")]
+
+
+def test_every_benchmark_is_a_part() -> None:
+    modules = {path.stem for path in (ROOT / "tests" / "benchmarks").glob("*.py")} - {"__init__", "__main__", "timing"}
+    assert {part.module for part in command.PARTS.values()} == modules
+    assert all((DOCS / part.page).exists() for part in command.PARTS.values())
+
+
+def test_commands_of_the_pages_are_those_that_run() -> None:
+    known = [(part.module, plain(part.full.split())) for part in command.PARTS.values()]
+    known += [(module, []) for module, _ in known]  # a page may name a benchmark without its arguments
+    stated = 0
+    for path in [*DOCS.glob("*.md"), *DOCS.glob("guide/*.md")]:
+        for line in re.findall(r"python -m tests\.benchmarks\.(\w+[^`\n|#]*)", path.read_text("utf-8")):
+            module, *arguments = shlex.split(line.split("  ")[0])
+            assert (module, plain(arguments)) in known, f"{path.name}: {line}"
+            stated += bool(arguments)
+    assert stated >= 8
+
+
+def test_pages_say_which_file_each_number_is_from() -> None:
+    page = (DOCS / "benchmarks.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| `([\w-]+)` \| (.+) \|$", page.split("## Where each number is from")[1], re.MULTILINE))
+    assert rows.keys() == command.PARTS.keys()
+    for name, cells in rows.items():
+        part = command.PARTS[name]
+        assert part.page.split("/")[-1].split(".")[0] in cells, name
+        for file in re.findall(r"\{out\}/([\w.-]+)", part.full):
+            assert f"`{file}`" in cells, (name, file)
+        for file in re.findall(r"\]\((data/[^)]+)\)", cells):
+            assert (DOCS / file).exists()
+        assert "](data/" in cells or "not recorded" in cells
+
+
+def test_calibration_page_is_its_raw_results() -> None:
+    records = json.loads(gzip.decompress((DOCS / "data" / "calibration.json.gz").read_bytes()))
+    known = [{k: np.array(v, float) if isinstance(v, list) else v for k, v in record.items()} for record in records]
+    made, page = calibration.tables(known), (DOCS / "calibration.md").read_text("utf-8")
+    assert len(made.splitlines()) > 60
+    assert [line for line in made.splitlines() if line not in page] == []
+
+
+def test_tables_of_sets_are_their_raw_results() -> None:
+    page = (DOCS / "guide" / "not_sure.md").read_text("utf-8")
+    made = []
+    for name in ("sets", "sets-both"):
+        for line in (DOCS / "data" / f"{name}.txt").read_text("utf-8").splitlines()[1:]:
+            table, rows, classes, method, rest = line.split(maxsplit=4)
+            assert "low" not in rest  # as the page says
+            cells = [f"{held} | {size}" for held, size in re.findall(r"([\d.]+ ± [\d.]+)\s+([\d.]+)", rest)]
+            first = [rows, classes] if name == "sets" else [method]
+            made.append(f"| {' | '.join([table.replace('_', ' '), *first, *cells])} |")
+    assert len(made) == 12 + 10
+    assert [line for line in made if line not in page] == []
+
+
+def test_figures_of_the_binner_are_their_raw_results() -> None:
+    said = " ".join((bayesnb.EvidenceBinner.__doc__ or "").split())
+    for line in (DOCS / "data" / "binning.txt").read_text("utf-8").splitlines()[1:]:
+        table, _, _, *losses = line.split()[:6]
+        name = table.replace("_", " ")
+        if name in ("Pima", "penguins", "iris", "default"):
+            assert max(map(float, losses)) - min(map(float, losses)) < 0.04  # as the docstring says
+        else:
+            stated = re.search(rf"{name}(?:, [^()]+)? \(([.\d, ]+)", said)
+            assert stated, name
+            np.testing.assert_allclose(
+                [float(x) for x in stated[1].strip(", ").split(",")], np.array(losses, float), atol=0.006
+            )
+
+
+def test_runs_and_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["all", "--out", str(tmp_path / "new"), "--quick", "--only", "interrupts", "mutations"]) == 0
+    record = json.loads((tmp_path / "new" / "machine.json").read_text("utf-8"))
+    assert record["quick"] and record["versions"]["jax"] and record["python"] and record["cores"] >= 1
+    assert list(record["parts"]) == ["interrupts"]  # mutations have no small setting
+    assert record["parts"]["interrupts"]["exit"] == 0
+    assert "after" in (tmp_path / "new" / "interrupts.txt").read_text("utf-8")
+
+
+def test_a_part_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    parts = {
+        "lost": command.Part("no_such_module", "trust.md"),
+        "away": command.Part("sets", "trust.md", needs=("nowhere",)),
+    }
+    monkeypatch.setattr(command, "PARTS", parts)
+    assert command.main(["all", "--out", str(tmp_path)]) == 1
+    shown = capsys.readouterr()
+    assert "failed: lost" in shown.err and "not installed: nowhere" in shown.out
+    assert "no_such_module" in (tmp_path / "lost.txt").read_text("utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["calibration", "sets", "trust-page"])
+def test_small_settings(name: str, tmp_path: Path) -> None:
+    assert command.main(["all", "--out", str(tmp_path), "--quick", "--only", name]) == 0
+    if name == "calibration":
+        assert (tmp_path / "calibration.png").stat().st_size > 1000
+        assert json.loads((tmp_path / "calibration.json").read_text("utf-8"))[0]["data"] == "wine"
+    if name == "trust-page":  # the page from its raw results is the page
+        assert (tmp_path / "trust.md").read_text("utf-8") == (DOCS / "trust.md").read_text("utf-8")
