@@ -164,7 +164,7 @@ class MultinomialNB(AbstractDiscrete, ours.MultinomialNB):
         A linear score is defined for cells below 0, too, and given there, as in scikit-learn; counts they are not.
         """
         check_is_fitted(self)
-        x = self._validate(X, reset=False)
+        x = self._validate(X, reset=False, counts=False)
         return x @ hold_finite(self.feature_log_prob_).T + self.class_log_prior_
 
 
@@ -238,7 +238,7 @@ class ComplementNB(AbstractDiscrete, ours.ComplementNB):
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """Σ_j x_ij w_cj, (n, c): the score of Rennie et al. (2003), without a class prior, as in scikit-learn."""
         check_is_fitted(self)
-        x = self._validate(X, reset=False)
+        x = self._validate(X, reset=False, counts=False)
         table = x @ np.minimum(self.feature_log_prob_, -np.log(TINY)).T
         return table + self.class_log_prior_ if len(self.classes_) == 1 else table
 

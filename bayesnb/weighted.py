@@ -211,7 +211,7 @@ class WeightedNaiveBayes:
         found = [one.marginals() for one in self.components]
         return {name: _Mixture([one[name] for one in found], np.asarray(self.weights)) for name in found[0]}
 
-    def model(self, rows: Rows | None, y: Any = None, n: int | None = None) -> None:
+    def model(self, rows: Rows | None, y: Any = None, n: int | None = None, length: Any = None) -> None:
         """The same model in NumPyro, given rows: the parameters under the mixture of their densities."""
         import numpyro
 
@@ -220,7 +220,7 @@ class WeightedNaiveBayes:
         whole = as_jax(self)
         first = whole.components[0]
         with numpyro.handlers.trace() as trace:
-            first.model(rows, y, n)
+            first.model(rows, y, n, length)
         theta = first.from_sites({name: site["value"] for name, site in trace.items() if site["type"] == "sample"})
         numpyro.factor("hyperparameter", whole.log_prob(theta) - first.log_prob(theta))
 

@@ -45,7 +45,8 @@ class PooledQuadratic:
     def of(cls, x: np.ndarray, m: np.ndarray, kappa: np.ndarray, a: np.ndarray, b: np.ndarray) -> "PooledQuadratic":
         """Of rows (n, d), NaN where a cell is missing."""
         seen = ~np.isnan(x)[:, None]
-        square = np.where(seen, np.square(np.where(seen, x[:, None] - m, 0)), 0)
+        far = np.clip(np.where(seen, x[:, None] - m, 0), -1e150, 1e150)  # whose squares are still numbers
+        square = np.square(far)
         part = np.where(seen, 1 / kappa, 0)
         total = part.sum(-1)
         weight = np.square(part).sum(-1) / np.where(total > 0, total, 1)

@@ -337,7 +337,7 @@ class AbstractFitted(JointClassifier):
         """Statistics of validated rows with class indices."""
         r = self._weights(X, index, sample_weight)
         prior = self._prior(None)
-        wide = _WIDE if self._wide_slices and type(X) is np.ndarray and loops.available() else 0
+        wide = _WIDE if self._wide_slices and type(X) is np.ndarray and loops.worth(8 * X.size) else 0
         least = max(prior.min_chunk_cells, wide)
         parts = row_slices({BLOCK: X}, least)
         fractional: set[str] = set()  # blocks with cells that are no whole numbers

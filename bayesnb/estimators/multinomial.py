@@ -84,7 +84,7 @@ class MultinomialNB(AbstractNB):
         self.estimate = estimate
 
     def _validate(self, X: Any, **checks: Any) -> Any:
-        return numeric(self, X, sparse_ok=True, missing_ok=False, counts=True, **checks)
+        return numeric(self, X, sparse_ok=True, missing_ok=False, **{"counts": True, **checks})
 
     def _rows(self, X: Any) -> Rows:
         check_nonnegative(self, X, "it models counts. Bin the column or use GaussianNB.")

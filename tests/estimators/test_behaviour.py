@@ -290,7 +290,7 @@ def test_no_linear_form_where_there_is_none(table):
         (GaussianNB(priors=[1, 2, 3]), "`priors` is"),
         (GaussianNB(priors=[0.5, 0.5]), r"`priors` has shape \(2,\)"),
         (GaussianNB(known_variance=0), "`known_variance` is 0"),
-        (GaussianNB(prior="flat"), "`prior` is a str"),
+        (GaussianNB(prior="flat"), "`prior` is 'flat'"),
         (GaussianNB(class_alpha=-1), "`class_alpha` is -1"),
         (BernoulliNB(alpha=0), "estimate='mle'"),
         (BernoulliNB(alpha=[1, 2, 3]), r"`alpha` is shape \(3,\)"),

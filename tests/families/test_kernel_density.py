@@ -204,7 +204,7 @@ def test_in_small_blocks_the_tables_are_the_same(monkeypatch: pytest.MonkeyPatch
     )
     got = replace(want)  # nothing kept
     assert_same((got.log_predictive(this.x), got.log_normalizer(), got.mode()), numbers)
-    assert set(sizes) == {1}
+    assert len(sizes) > 1 and max(sizes) <= 16
 
 
 # --- the posterior of the bandwidth ---------------------------------------------------------------------------------
