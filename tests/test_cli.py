@@ -77,7 +77,8 @@ def test_the_check_says_what_calibration_would_gain(name, estimator, sentence, c
     from types import SimpleNamespace
 
     monkeypatch.setattr(
-        "bayesnb.estimators._base.AbstractNB.check", lambda *_, **__: SimpleNamespace(passed=True, to_dict=dict)
+        "bayesnb.estimators._base.AbstractNB.check",
+        lambda *_, **__: SimpleNamespace(passed=True, to_dict=dict, explain=lambda *_: ""),
     )
     data = load(name)
     loo = estimator.fit(data.X, data.y).loo(data.X, data.y)

@@ -241,6 +241,8 @@ def test_the_graph_reads_rows_once_and_sends_statistics(rows):
         "prior": None,
         "held": one.statistics_,
         "waiting": (),
+        "cells": 0,
+        "floats": None,
     }
     parts = [
         distributed._statistics(GaussianNB(), CLASSES, X[i : i + 20], y[i : i + 20], None) for i in range(0, 120, 20)

@@ -42,6 +42,14 @@ def prior(
     ------
     ValueError
         if there is no such feature, or the prior is improper, so that there are no draws of it
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayesnb import GaussianNB, plots
+    >>> X, y = load_iris(return_X_y=True)
+    >>> nb = GaussianNB().fit(X, y)
+    >>> ax = plots.prior(nb, 0)
     """
     check_positive("n_draws", n_draws)
     estimator = named(estimator, feature_names)

@@ -23,6 +23,16 @@ class Report:
     html : the page
     accuracy, log_loss : of exact leave-one-out
     warnings : what to be careful about, a sentence each
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayesnb import GaussianNB, report
+    >>> X, y = load_iris(return_X_y=True)
+    >>> nb = GaussianNB().fit(X, y)
+    >>> found = report(nb, X, y)
+    >>> round(found.accuracy, 3), found.html[:15]
+    (0.953, '<!DOCTYPE html>')
     """
 
     html: str = field(repr=False)

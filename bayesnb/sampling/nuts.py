@@ -61,16 +61,17 @@ def run_chains(
     from numpyro.infer import MCMC, NUTS
 
     chains = len(next(iter(starts.values())))
-    if not progress_bar:
+    if not progress_bar and about is None:
         return _run_compiled(model, starts, metric, seed, draws, warmup)
     with jax.enable_x64(True):
         # NumPyro's own adaptation shrinks variances towards 1e-3, which stalls features of small scale
         kernel = NUTS(model, inverse_mass_matrix=metric, adapt_mass_matrix=False, dense_mass=_is_dense(metric))
         kernel.init = _jitted(kernel.init)
         # a new object each time: one rerun with other arguments and vectorized chains crashes (NumPyro 0.22)
-        mcmc = MCMC(kernel, num_warmup=warmup, num_samples=draws, num_chains=chains, chain_method="vectorized")
-        # NumPyro's bar names the phases that follow, "warmup" and "sample"
-        print("compiling the sampler, before warm-up and sampling", file=sys.stderr, flush=True)
+        lengths = {"num_warmup": warmup, "num_samples": draws, "num_chains": chains}
+        mcmc = MCMC(kernel, **lengths, chain_method="vectorized", progress_bar=progress_bar)
+        if progress_bar:  # NumPyro's bar names the phases that follow, "warmup" and "sample"
+            print("compiling the sampler, before warm-up and sampling", file=sys.stderr, flush=True)
         begin = starts if chains > 1 else {name: value[0] for name, value in starts.items()}
         mcmc.run(jax.random.key(seed), init_params=begin, extra_fields=() if about is None else tuple(_ABOUT.values()))
         if about is not None:

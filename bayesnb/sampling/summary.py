@@ -18,6 +18,16 @@ class Summary:
     model : the estimator as Python writes it
     facts : name and value of what is known of the whole model
     classes : label, rows, probability under the current estimate, and the ends of its interval (None where it is fixed)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayesnb import GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> nb = GaussianNB().fit(X, y)
+    >>> found = nb.summary()
+    >>> found.model
+    'GaussianNB()'
     """
 
     model: str
