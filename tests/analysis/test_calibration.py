@@ -512,7 +512,7 @@ def test_check_passes_and_can_fail(cancer, monkeypatch):
     report = CalibratedClassifierLOO(GaussianNB()).check(X, y)
     assert report.passed, report
     assert report.quality[1].log_loss < report.quality[0].log_loss
-    assert "calibrated" in str(report)
+    assert "calibrated" in report.explain(verbose=True)
     prior = _maps.Kind.prior
 
     def other(self, k, c):  # in the closed form alone, not in NumPyro's model
