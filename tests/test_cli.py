@@ -60,7 +60,7 @@ def test_json_and_exit_code(quick, capsys, monkeypatch):
     def failing(*_, **__):
         from types import SimpleNamespace
 
-        return SimpleNamespace(passed=False)
+        return SimpleNamespace(passed=False, explain=lambda *_: "")
 
     monkeypatch.setattr("bayesnb.estimators._base.AbstractNB.check", failing)
     assert cli.main(["check", "iris"]) == 1
