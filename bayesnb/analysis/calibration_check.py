@@ -18,9 +18,9 @@ from sklearn.base import clone
 from ..core.random import generator
 from ..core.special import log_floor
 from ..sampling.exact_rows import IDENTITY
-from ..sampling.held_out import quality, split_halves, take_rows
+from ..sampling.held_out import quality, split_halves, take_rows, widest_of_draws
 from ..sampling.nuts import run_chains
-from ..sampling.report import CheckReport, CheckRow, Interval
+from ..sampling.report import CheckReport, CheckRow
 from . import _map_fitting, _maps
 
 _GRADIENT = 1e-3  # nats a standard deviation: Newton ends where a step gains 1e-9 nats, √2e-9 ≈ 4e-5 of such units
@@ -79,6 +79,7 @@ def check(estimator: Any, X: Any, y: Any, *, seed: int = 0, progress_bar: bool =
 
     held_out = take_rows(X, test)
     truth, p = np.searchsorted(fitted.classes_, y[test]), fitted.predict_proba(held_out)
+    drawn = fitted.sample_proba(held_out, 200, 0)[:, np.arange(len(p)), p.argmax(1)]
     d = fitted.n_features_in_
     rows = (
         _row("1  Density", worst, IDENTITY, "relative", "exact in theory; rounding leaves some 1e-12", kind.name),
@@ -93,7 +94,7 @@ def check(estimator: Any, X: Any, y: Any, *, seed: int = 0, progress_bar: bool =
             quality("estimator, plain", d, fitted.estimator_.predict_log_proba(held_out), truth),
             quality("calibrated", d, log_floor(p), truth),
         ),
-        widest=_widest(fitted, held_out, truth, test, p),
+        widest=widest_of_draws(fitted.classes_, truth, test, p, drawn, _LEVEL),
         level=_LEVEL,
         settings={
             "seed": seed,
@@ -120,23 +121,3 @@ def _sites(kind: _maps.Kind, k: int, c: int, theta: Any) -> dict[str, Any]:
     if kind.shifts:
         sites["shift"] = theta[at : at + c]
     return sites
-
-
-def _widest(fitted: Any, X: Any, truth: np.ndarray, positions: np.ndarray, p: np.ndarray) -> tuple[Interval, ...]:
-    """The five held-out rows whose most probable class has the widest credible interval."""
-    top, at = p.argmax(1), np.arange(len(p))
-    draws = fitted.sample_proba(X, 200, 0)[:, at, top]
-    (low, high), mean = np.quantile(draws, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2], axis=0), draws.mean(0)
-    labels = [str(label) for label in fitted.classes_]
-    return tuple(
-        Interval(
-            int(positions[i]),
-            labels[top[i]],
-            labels[truth[i]],
-            float(p[i, top[i]]),
-            float(low[i]),
-            float(high[i]),
-            float(mean[i]),
-        )
-        for i in np.argsort(low - high, kind="stable")[:5]
-    )

@@ -50,7 +50,7 @@ def _unit_row(k: int, n_classes: int) -> Sparse:
 class AbstractFitted(JointClassifier):
     """What an estimator learns: its encoding, its statistics, and the prior and posterior that follow from them.
 
-    A subclass says how its input becomes rows (`sums.rows`), which prior belongs to the statistics (`_blocks`), and how
+    A subclass says how its input becomes rows (`_rows`), which prior belongs to the statistics (`_blocks`), and how
     drawn rows become input again (`_as_input`). The parameters of the class prior are read from attributes.
     """
 

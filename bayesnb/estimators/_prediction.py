@@ -252,6 +252,11 @@ class AbstractPredicting(AbstractFitted):
             )
         return self._refined(self.posterior_.mode())
 
+    def _parameter(self, name: str) -> np.ndarray:
+        """A parameter of the only block under the current estimate; the posterior mean for "predictive"."""
+        check_is_fitted(self)
+        return (self._theta() or self.posterior_.mean())[BLOCK][name]
+
     def _refined(self, theta: Parameters) -> Parameters:
         """A point estimate as prediction uses it; raises ValueError where it cannot be plugged in."""
         return theta

@@ -5,7 +5,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from ..core.exact import least_variance
 from ..core.pytrees import map_leaves
@@ -223,10 +222,6 @@ class GaussianNB(AbstractNB):
             variance = theta[BLOCK]["variance"] + self.var_smoothing * self._scale(self.statistics_)[1].max()
             theta = {**theta, BLOCK: {**theta[BLOCK], "variance": variance}}
         return theta
-
-    def _parameter(self, name: str) -> np.ndarray:
-        check_is_fitted(self)
-        return (self._theta() or self.posterior_.mean())[BLOCK][name]
 
     @property
     @reads_one_state

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from ..core.pytrees import map_leaves
 from ..families.full_gaussian import NormalInverseWishart
@@ -227,10 +226,6 @@ class GaussianDA(AbstractNB):
             return bend + x @ weights + intercept + theta["class"]["log_pi"]
         weights, intercept = self._linear_form_at(theta)
         return x @ weights + intercept
-
-    def _parameter(self, name: str) -> np.ndarray:
-        check_is_fitted(self)
-        return (self._theta() or self.posterior_.mean())[BLOCK][name]
 
     @property
     @reads_one_state

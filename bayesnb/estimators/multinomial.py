@@ -83,8 +83,8 @@ class MultinomialNB(AbstractNB):
         self.class_alpha = class_alpha
         self.estimate = estimate
 
-    def _validate(self, X: Any, **checks: Any) -> Any:
-        return numeric(self, X, sparse_ok=True, missing_ok=False, **{"counts": True, **checks})
+    def _validate(self, X: Any, *, counts: bool = True, **checks: Any) -> Any:
+        return numeric(self, X, sparse_ok=True, missing_ok=False, counts=counts, **checks)
 
     def _rows(self, X: Any) -> Rows:
         check_nonnegative(self, X, "it models counts. Bin the column or use GaussianNB.")

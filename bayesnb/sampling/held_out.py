@@ -67,10 +67,16 @@ def widest_intervals(
     for _ in range(400):
         table = fitted.posterior_.log_joint(rows, fitted.posterior_.sample(rng))
         draws.append(np.exp(log_normalize(table))[np.arange(len(top)), top])
+    return widest_of_draws(fitted.classes_, truth, positions, p, np.array(draws), level)
+
+
+def widest_of_draws(
+    classes: np.ndarray, truth: np.ndarray, positions: np.ndarray, p: np.ndarray, draws: np.ndarray, level: float
+) -> tuple[Interval, ...]:
+    """Five of the rows with predictions p (n, c), by draws (s, n) of the probability of the most probable class."""
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    mean = np.mean(draws, axis=0)
-    order = np.argsort(low - high, kind="stable")[:5]
-    labels = [str(label) for label in fitted.classes_]
+    top, mean = p.argmax(1), draws.mean(0)
+    labels = [str(label) for label in classes]
     return tuple(
         Interval(
             int(positions[i]),
@@ -81,5 +87,5 @@ def widest_intervals(
             float(high[i]),
             float(mean[i]),
         )
-        for i in order
+        for i in np.argsort(low - high, kind="stable")[:5]
     )

@@ -37,7 +37,7 @@ from ..sums.rows import slices
 from .log_joint_moments import pearson_iii, sixth_of_skewness
 from .points import log_joint_points, log_probability_draws, row_groups, table_shape
 
-_NODES = 128  # quantiles that stand for one dimension
+NODES = 128  # quantiles that stand for one dimension
 _FREEDOM = 30  # degrees of freedom of a shared variance from which on it is taken as normal
 _MISFIT, _NARROW = 0.5, 1e-3  # excess kurtosis beyond the fitted that is too much, and widths at which that matters
 _POINTS, _DRAWS = 1024, 1000  # points and draws by default
@@ -90,7 +90,7 @@ def intervals(
     ------
     ValueError   for a level, method or number of draws out of range
     """
-    method, n_draws = _resolve_method(nb, method, n_draws)
+    method, n_draws = resolve_method(nb, method, n_draws)
     if not 0 < level < 1:
         raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
     seed, tail = fix_seed(seed), (1 - level) / 2
@@ -109,7 +109,7 @@ def intervals(
             found[where] = shapes.two_class_quantiles(tails)
         elif shapes.quadratics:  # whose tails three moments do not tell
             for part, table in log_joint_points(shapes, 4 * n_draws, seed, np.float32):
-                found[at[part, None], classes[part]] = _quantiles(_to_log_probabilities(table), tails)
+                found[at[part, None], classes[part]] = _quantiles(to_log_probabilities(table), tails)
         else:
             left = []
             for part, table in log_joint_points(shapes, max(n_draws // 4, 2), seed, np.float32):
@@ -119,7 +119,7 @@ def intervals(
             rest = np.concatenate(left)
             everything = np.broadcast_to(np.arange(classes.shape[1]), (len(rest), classes.shape[1]))
             for part, table in log_joint_points(shapes.take(rest, everything), n_draws, seed, np.float32):
-                found[at[rest[part], None], classes[rest[part]]] = _quantiles(_to_log_probabilities(table), tails)
+                found[at[rest[part], None], classes[rest[part]]] = _quantiles(to_log_probabilities(table), tails)
     return found
 
 
@@ -131,7 +131,7 @@ def uncertainty(
     seed: int | np.random.Generator | None = 0,
 ) -> Uncertainty:
     """Total, aleatoric and epistemic entropy of the label of each row; parameters as in `intervals`."""
-    method, n_draws = _resolve_method(nb, method, n_draws)
+    method, n_draws = resolve_method(nb, method, n_draws)
     seed, (n, _) = fix_seed(seed), table_shape(nb, rows)
     total, epistemic = np.zeros(n), np.zeros(n)
 
@@ -151,7 +151,7 @@ def uncertainty(
         for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
             total[part], epistemic[part] = split(log_p)
     else:
-        nodes = ndtri((np.arange(_NODES) + 0.5) / _NODES)
+        nodes = ndtri((np.arange(NODES) + 0.5) / NODES)
         for at, classes, shapes in row_groups(nb, rows):
             if classes.shape[1] == 1:
                 continue
@@ -160,12 +160,12 @@ def uncertainty(
                 total[at], epistemic[at] = split(-np.logaddexp(0, np.stack([log_odds, -log_odds], 1)))
             else:
                 for part, table in log_joint_points(shapes, n_draws, seed):
-                    total[at[part]], epistemic[at[part]] = split(_to_log_probabilities(table))
+                    total[at[part]], epistemic[at[part]] = split(to_log_probabilities(table))
     epistemic = np.minimum(epistemic, total)
     return Uncertainty(total, total - epistemic, epistemic)
 
 
-def _resolve_method(nb: Any, method: str, n_draws: int | None) -> tuple[str, int]:
+def resolve_method(nb: Any, method: str, n_draws: int | None) -> tuple[str, int]:
     """Method and number of draws or points that will be used; raises ValueError where they are none."""
     if method not in METHODS:
         raise ValueError(f"`method` is {method!r}; choose 'auto', 'analytic' or 'draws'")
@@ -232,7 +232,7 @@ def _pearson_quantiles(
     return ends, ~((gap > _MISFIT) & wide).any(1)
 
 
-def _to_log_probabilities(table: Float[np.ndarray, "n c s"]) -> Float[np.ndarray, "n c s"]:
+def to_log_probabilities(table: Float[np.ndarray, "n c s"]) -> Float[np.ndarray, "n c s"]:
     """`log_normalize` along the middle axis, in place."""
     table -= table.max(1, keepdims=True)
     table -= np.log(sum(np.exp(table[:, some]).sum(1, keepdims=True) for some in _classes(table)))

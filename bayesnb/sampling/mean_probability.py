@@ -8,19 +8,19 @@ from scipy.special import ndtri
 
 from ..core.arrays import Float
 from ..naive_bayes import NaiveBayes, Rows
-from .intervals import _NODES, _resolve_method, _to_log_probabilities
+from .intervals import NODES, resolve_method, to_log_probabilities
 from .points import log_joint_points, log_probability_draws, row_groups, table_shape
 
 
 def mean_probabilities(nb: NaiveBayes, rows: Rows) -> Float[np.ndarray, "n c"]:
     """Posterior mean of p(y = c | x_i, θ), (n, c), by the moments or the draws behind `intervals`."""
-    method, n_draws = _resolve_method(nb, "auto", None)
+    method, n_draws = resolve_method(nb, "auto", None)
     found = np.zeros(table_shape(nb, rows))
     if method == "draws":
         for part, log_p in log_probability_draws(nb, rows, n_draws, 0):
             found[part] = np.exp(log_p).mean(-1)
         return found
-    nodes = ndtri((np.arange(_NODES) + 0.5) / _NODES)
+    nodes = ndtri((np.arange(NODES) + 0.5) / NODES)
     for at, classes, shapes in row_groups(nb, rows):
         where = at[:, None], classes
         if classes.shape[1] == 1:
@@ -30,5 +30,5 @@ def mean_probabilities(nb: NaiveBayes, rows: Rows) -> Float[np.ndarray, "n c"]:
             found[where] = np.exp(-np.logaddexp(0, np.stack([log_odds, -log_odds], 1))).mean(-1)
         else:
             for part, table in log_joint_points(shapes, n_draws, 0):
-                found[at[part, None], classes[part]] = np.exp(_to_log_probabilities(table)).mean(-1)
+                found[at[part, None], classes[part]] = np.exp(to_log_probabilities(table)).mean(-1)
     return found

@@ -292,7 +292,7 @@ def test_auto_draws_where_moments_are_no_guide(table: Any) -> None:
     X, y = table
 
     def method(nb: Any, rows: int) -> str:
-        return page._resolve_method(clone(nb).fit(X[:rows], y[:rows]).posterior_, "auto", None)[0]
+        return page.resolve_method(clone(nb).fit(X[:rows], y[:rows]).posterior_, "auto", None)[0]
 
     assert method(GaussianNB(), 10) == "analytic"
     assert method(GaussianNB(variance="pooled"), 150) == "analytic"
