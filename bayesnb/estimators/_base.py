@@ -189,6 +189,7 @@ class AbstractNB(AbstractSaved):
         Examples
         --------
         >>> import jax, numpyro
+        >>> from bayesnb import GaussianNB
         >>> nb = GaussianNB().fit([[1.0], [2.0], [4.0], [5.0]], [0, 0, 1, 1])
         >>> simulated = numpyro.infer.Predictive(nb.numpyro_model, num_samples=3)(jax.random.key(0), n=7)
         >>> simulated["x"].shape, simulated["y"].shape

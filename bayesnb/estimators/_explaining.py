@@ -95,7 +95,7 @@ class AbstractExplaining(AbstractPredicting):
         >>> nb = BernoulliNB().fit(X, y)
         >>> frame = nb.explain(X[:1])
         >>> frame[frame.class_ == 1][["feature", "contribution"]].round(2).to_string(index=False).split()
-        ['feature', 'contribution', '0', '2.40', '(class', 'prior)', '0.00', '1', '0.00']
+        ['feature', 'contribution', '(class', 'prior)', '0.0', '0', '2.4', '1', '0.0']
         """
         if output not in ("frame", "xarray"):
             raise ValueError(f"`output` is {output!r}; choose 'frame' or 'xarray'")
