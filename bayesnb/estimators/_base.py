@@ -281,6 +281,7 @@ class AbstractNB(AbstractSaved):
 
         Examples
         --------
+        >>> from bayesnb import GaussianNB
         >>> nb = GaussianNB().fit([[1.0], [2.0], [4.0], [5.0]], [0, 0, 1, 1])
         >>> list(nb.prior_sensitivity().columns)
         ['prior', 'likelihood', 'diagnosis']
