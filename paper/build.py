@@ -32,7 +32,7 @@ SPEED = [
     ("CategoricalNB fit, 500,000 × 50, 12 levels", ["CategoricalNB fit, 500,000 × 50, 12 levels"]),
     ("BernoulliNB fit, 200,000 × 500", ["BernoulliNB fit, 200,000 × 500"]),
     ("MultinomialNB fit, 200,000 × 50,000, sparse", ["MultinomialNB fit, 200,000 × 50,000"]),
-    ("the same, predict_log_proba, predictive", ["MultinomialNB fit, 200,000", "… predict_log_proba, predictive"]),
+    ("the same, predict_log_proba, plug-in", ["MultinomialNB fit, 200,000", "… predict_log_proba, plug-in"]),
     ("GaussianNB fit and predict, iris", ["GaussianNB fit + predict, iris, warm"]),
 ]
 

@@ -12,7 +12,7 @@ import pytest
 import bayesnb
 
 from .benchmarks import __main__ as command
-from .benchmarks import calibration
+from .benchmarks import calibration, pages
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -26,7 +26,7 @@ def plain(arguments: list[str]) -> list[str]:
 
 
 def test_every_benchmark_is_a_part() -> None:
-    modules = {path.stem for path in (ROOT / "tests" / "benchmarks").glob("*.py")} - {"__init__", "__main__", "timing"}
+    modules = {path.stem for path in (ROOT / "tests" / "benchmarks").glob("*.py")} - {"__init__", "__main__", "pages", "timing"}
     assert {part.module for part in command.PARTS.values()} == modules
     assert all((DOCS / part.page).exists() for part in command.PARTS.values())
 
@@ -55,6 +55,14 @@ def test_pages_say_which_file_each_number_is_from() -> None:
         for file in re.findall(r"\]\((data/[^)]+)\)", cells):
             assert (DOCS / file).exists()
         assert "](data/" in cells or "not recorded" in cells
+
+
+def test_tables_of_the_page_are_their_raw_results() -> None:
+    page = pages.PAGE.read_text("utf-8")
+    assert pages.filled(page) == page
+    assert page.count("| met |") >= 10
+    record = json.loads((DOCS / "data" / "speed.json").read_text("utf-8"))[1]
+    assert f"| {record['work']} | {pages.seconds(record['ours'])} |" in page
 
 
 def test_calibration_page_is_its_raw_results() -> None:

@@ -63,7 +63,7 @@ def test_tables_are_those_of_the_pages() -> None:
     trust, benchmarks = page("trust.md"), page("benchmarks.md")
     other = re.sub(r"(\| loo, against CV around bayesnb \| )−", r"\1+", trust)
     assert build.tables(other, benchmarks)["study"] != build.tables(trust, benchmarks)["study"]
-    other = re.sub(r"(\| BernoulliNB fit.* \| )[\d.]+( \| [^|]*\|)\n", r"\g<1>99\2\n", benchmarks)
+    other = re.sub(r"(\| BernoulliNB fit[^|]*\|[^|]*\|[^|]*\| )[\d.]+", r"\g<1>99", benchmarks)
     assert "| BernoulliNB fit, 200,000 × 500 | 99 |" in build.tables(trust, other)["speed"]
 
 

@@ -52,6 +52,12 @@ PARTS = {
         "--repeats 5 --json {out}/speed.json",
         "--scale 0.01 --repeats 1 --only bernoulli --json {out}/speed.json",
     ),
+    "formulas": Part(
+        "speed",
+        "benchmarks.md",
+        "--formulas --only gaussian bernoulli categorical text counts --json {out}/formulas.json",
+        "--formulas --scale 0.01 --repeats 1 --only counts --json {out}/formulas.json",
+    ),
     "growth": Part(
         "growth", "benchmarks.md", f"--scale 0.5 --repeats 2 {GROWTH}", f"--scale 0.002 --repeats 1 {GROWTH}"
     ),
@@ -160,6 +166,7 @@ def run(name: str, out: Path, quick: bool) -> dict[str, Any]:
     begun = time.perf_counter()
     with (out / f"{name}.txt").open("w", encoding="utf-8") as file:
         code = subprocess.run(line, cwd=ROOT, stdout=file, stderr=subprocess.STDOUT, check=False).returncode
+    record |= {"date": datetime.now(UTC).isoformat(timespec="seconds"), "commit": git("rev-parse", "HEAD")}
     return record | {"exit": code, "seconds": round(time.perf_counter() - begun, 1)}
 
 
