@@ -167,16 +167,20 @@ def _help(parser: argparse.ArgumentParser) -> str:
 # --- the gallery -----------------------------------------------------------------------------------------------------
 
 
+_TITLES = {"pit": "Closed form against sampler", "prior_to_posterior_draws": "Prior to posterior, with draws"}
+
+
 def gallery(source: str, pictures: Path) -> str:
     """The pictures drawn, each with the function that drew it, in Markdown."""
     found = {path.stem: path.name for path in sorted(pictures.glob("*.*g"))}
     parts = []
     for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef) and node.name in found:
-            said, code = _docstring(node), _source(node, source)
+            said, code = " ".join(_docstring(node).split()), _source(node, source)
             name = _PLOT.findall(code)[-1]
             parts += [
-                f"## {node.name.replace('_', ' ').capitalize()}\n\n{said} {{func}}`bayesnb.plots.{name}`.",
+                f"## {_TITLES.get(node.name) or node.name.replace('_', ' ').capitalize()}",
+                f"{said} {{func}}`bayesnb.plots.{name}`.",
                 f"![{said}](figures/gallery/{found[node.name]})",
                 f"<details><summary>Code</summary>\n\n```python\n{code}\n```\n\n</details>",
             ]

@@ -25,7 +25,17 @@ def test_shapes_are_read_from_the_files(narrow: ModuleType) -> None:
 
 
 def test_wide_pictures_and_full_cells_are_marked(narrow: ModuleType) -> None:
-    cells = ["0.801 ± 0.010", "−0.04", "12 %", "∞ (0.19 %)", "+0.062 (+0.010 to +0.141)", "", "yes", "1 of 3", "word " * 10]
+    cells = [
+        "0.801 ± 0.010",
+        "−0.04",
+        "12 %",
+        "∞ (0.19 %)",
+        "+0.062 (+0.010 to +0.141)",
+        "",
+        "yes",
+        "1 of 3",
+        "word " * 10,
+    ]
     rows = "\n".join(f"   * - {cell}" for cell in cells)
     pictures = ["figures/how_sure.png", "figures/gallery/simplex.svg", "figures/trust.png", "nowhere.png"]
     text = "\n\n".join([*(f".. image:: {path}" for path in pictures), f".. list-table::\n\n{rows}\n"])
