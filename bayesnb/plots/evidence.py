@@ -149,7 +149,7 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
         ax.set_xlabel("mutual information with the label, nats")
         ax.set_xlim(left=0)
     else:
-        ax.set_xlabel(f"weight and interval, log odds (nats) a unit of the feature{sides}")
+        ax.set_xlabel(f"weight, log odds (nats) a unit of the feature{sides}")
     if by_class:
         legend_beside(ax)
     return ax

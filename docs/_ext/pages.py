@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import json
 import os
 import re
 from importlib import import_module
@@ -83,6 +84,18 @@ def theory_table(paths: list[Path]) -> str:
         title, lead, _ = _opening(path.read_text("utf-8"))
         rows.append(f"| [{title}]({path.stem}.rst) | {lead} |")
     tree = [f"{path.stem.replace('_', ' ').title()} <{path.stem}>" for path in paths]
+    return "\n".join([*rows, "", "```{toctree}", ":hidden:", "", *tree, "```", ""])
+
+
+def notebook_table(paths: list[Path]) -> str:
+    """The contents of the notebooks, in Markdown: what each asks, in bold below its title."""
+    rows = ["| notebook | question |", "|---|---|"]
+    for path in paths:
+        title, question = (
+            line.strip("#* \n") for line in json.loads(path.read_text("utf-8"))["cells"][0]["source"][:3:2]
+        )
+        rows.append(f"| [{title}](notebooks/{path.name}) | {question} |")
+    tree = [f"/notebooks/{path.stem}" for path in paths]
     return "\n".join([*rows, "", "```{toctree}", ":hidden:", "", *tree, "```", ""])
 
 
@@ -268,11 +281,11 @@ def write(app: Any) -> None:
     docs = Path(app.srcdir)
     sources = [path for pattern in THEORY for path in sorted(ROOT.glob(pattern)) if path.stem != "__init__"]
     copied = [(folder, path) for pattern, folder in COPIED.items() for path in sorted(ROOT.glob(pattern))]
-    notebooks = [f"/notebooks/{path.stem}" for folder, path in copied if folder == "notebooks"]
+    notebooks = [path for folder, path in copied if folder == "notebooks"]
     figures = docs / "figures"
     made = {
         docs / "theory" / "families.txt": theory_table(sources),
-        docs / "notebooks" / "contents.txt": "\n".join(["```{toctree}", *notebooks, "```", ""]),
+        docs / "notebooks" / "contents.txt": notebook_table(notebooks),
         docs / "api" / "command_line.rst": command_line_page(make_parser()),
         figures / "gallery.txt": gallery((figures / "gallery.py").read_text("utf-8"), figures / "gallery"),
     }
