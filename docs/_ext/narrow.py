@@ -33,7 +33,7 @@ def mark(app: Any, doctree: nodes.document) -> None:
         text = cell.astext()
         if _NUMBER.fullmatch(text):
             cell["classes"].append("number")
-        elif len(text) > LONG:
+        elif len(text) > LONG and len(cell.parent) > 2:  # two columns have room
             cell["classes"].append("long")
 
 
