@@ -15,7 +15,8 @@ author = "bayesnb developers"
 copyright = author
 release = bayesnb.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.viewcode", "myst_nb", "sphinx_copybutton", "bayesnb_docs", "publishing"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.viewcode", "myst_nb", "sphinx_copybutton"]
+extensions += ["bayesnb_docs", "publishing", "narrow"]  # of docs/_ext
 exclude_patterns = ["_build", "_ext", "**.ipynb_checkpoints", "theory/lectures"]  # lectures head their families' pages
 
 smartquotes = False  # κ' is a symbol

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+from matplotlib.lines import Line2D
 
 from bayesnb import GaussianDA, datasets
 
@@ -43,6 +44,11 @@ def main(path: Path, points: int) -> None:
         panel.set(title=f'covariance="{covariance}": {wrong} wrong', xlabel="bill length, standardised")
     panels[0].set_ylabel("bill depth, standardised")
     panels[0].legend(loc="lower left", framealpha=0.9)
+    lines = [
+        Line2D([], [], color="black", linewidth=2, label="boundary"),
+        Line2D([], [], color="white", linewidth=1, label="boundaries of posterior draws"),
+    ]
+    panels[1].legend(handles=lines, loc="lower left", facecolor="0.6", framealpha=0.9, fontsize="small")
     figure.colorbar(shade, ax=panels, label=f"p({nb.classes_[1]} | x)")
     figure.savefig(path, dpi=120)
     print(f"drawn into {path}")

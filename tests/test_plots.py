@@ -235,7 +235,7 @@ def test_a_prior_curve_is_the_prior(ax: Any) -> None:
     plots.prior_to_posterior(nb.set_params(alpha=2.0).fit(*data("bits")), "one", ax=ax)
     x, density = lines(ax)["prior"].get_data()
     np.testing.assert_allclose(density, 6 * x * (1 - x), rtol=1e-10)
-    assert [label for label in lines(ax)] == ["prior", "ape", "bee", "cat"]
+    assert [label for label in lines(ax)] == ["prior", *(f"posterior, {k}" for k in ("ape", "bee", "cat"))]
     assert ax.get_xlabel() == "probability of one = 1"
 
 
@@ -244,7 +244,7 @@ def test_priors_that_differ_are_drawn_a_class(ax: Any) -> None:
     plots.prior_to_posterior(nb, ax=ax)
     x, density = lines(ax)["prior, cat"].get_data()
     np.testing.assert_allclose(density, stats.beta(3, 3).pdf(x), rtol=1e-10)
-    x, density = lines(ax)["ape"].get_data()
+    x, density = lines(ax)["posterior, ape"].get_data()
     np.testing.assert_allclose(density, stats.beta(1 + 20, 5 + 20).pdf(x), rtol=1e-10)
 
 
@@ -259,11 +259,27 @@ def test_draws_of_arviz_are_histograms(ax: Any) -> None:
     assert first == pytest.approx(values[..., 0].min())
 
 
+def test_a_legend_names_every_line_and_band(ax: Any) -> None:
+    def named() -> list[str]:
+        return [text.get_text() for text in ax.get_legend().get_texts()]
+
+    nb, X, y = fitted("gaussian")
+    plots.prior_to_posterior(nb, "three", draws=nb.sample_posterior(20, seed=0), ax=ax)
+    assert named() == ["prior", "posterior, ape", "posterior, bee", "posterior, cat", "posterior draws"]
+    ax.clear()
+    two = bayesnb.GaussianNB().fit(X.iloc[:, :2], y)
+    plots.decision_regions(two, X.iloc[:, :2], y, n_draws=2, points=10, ax=ax)
+    assert named() == ["ape", "bee", "cat", "boundary", "boundaries of\nposterior draws"]
+    ax.clear()
+    plots.calibration_map(bayesnb.CalibratedClassifierLOO(two).fit(X.iloc[:, :2], y), axes=[ax, canvas().subplots()])
+    assert named() == ["ape", "bee", "cat", "90% interval", "not calibrated"]
+
+
 def test_a_mixed_model_names_categories_and_classes_with_likelihoods_of_their_own(ax: Any) -> None:
     nb, X, y = mixed()
     plots.prior_to_posterior(nb, "two_", category="q", ax=ax)
     assert ax.get_xlabel() == "probability of two_ = q"
-    x, density = lines(ax)["bee"].get_data()
+    x, density = lines(ax)["posterior, bee"].get_data()
     own = X["two_"][y == "bee"]
     n, q = len(own), int((own == "q").sum())
     np.testing.assert_allclose(density, stats.beta(1 + q, 2 + n - q).pdf(x), rtol=1e-10)

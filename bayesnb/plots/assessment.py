@@ -70,7 +70,7 @@ def calibration(
     low, high = np.array([_central(p[part], tail) for part in parts]).T
     inside = (low <= share) & (share <= high)
     ax = given_or_new(ax)
-    ax.plot([0, 1], [0, 1], color=ink(ax), linewidth=0.8, linestyle=":")
+    ax.plot([0, 1], [0, 1], color=ink(ax), linewidth=0.8, linestyle=":", label="calibrated")
     ax.vlines(mean, low, high, color=colour(5), linewidth=5, alpha=0.5, label=f"simultaneous {level:.0%} band")
     for marks, shape, name in ((inside, "o", "inside"), (~inside, "X", "outside")):
         if marks.any():
@@ -165,10 +165,10 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
             name = site if i == 0 else None
             ax.plot(x, steps - x, linewidth=0.7, alpha=0.8, label=name, rasterized=True, **line(k))
     edge = float(stats.kstwo.isf(row.threshold, n))
-    ax.axhspan(-edge, edge, color=colour(5), alpha=0.2, zorder=0, linewidth=0)
+    ax.axhspan(-edge, edge, color=colour(5), alpha=0.2, zorder=0, linewidth=0, label="band of the test")
     ax.axhline(0, color=ink(ax), linewidth=0.8, linestyle=":")
-    ax.set(xlim=(0, 1), xlabel="probability under the exact posterior", ylabel="ECDF − uniform")
-    legend_beside(ax)
+    ax.set(xlim=(0, 1), xlabel="probability under the exact posterior", ylabel="distribution function − uniform")
+    legend_beside(ax, title="parameter")
     return ax
 
 

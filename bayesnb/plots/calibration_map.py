@@ -91,4 +91,12 @@ def _draw_curves(ax: Any, classifier: Any, level: Scalar) -> None:
         ax.fill_between(x, low, high, color=colour(k), alpha=0.2, linewidth=0)
         ax.plot(x, after, label=str(classes[k]), **(line(k) | ({"linestyle": "-"} if len(classes) == 2 else {})))
     ax.set(ylim=(-0.02, 1.02), xlabel="log odds of the class by the row's cells, nats", ylabel="probability")
-    ax.legend(title="class", frameon=False, loc="upper left")
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles = [
+        *ax.get_legend_handles_labels()[0],
+        Patch(color=ink(ax), alpha=0.2, linewidth=0, label=f"{level:.0%} interval"),
+        Line2D([], [], color=ink(ax), linewidth=0.8, linestyle=":", label="not calibrated"),
+    ]
+    ax.legend(handles=handles, title="class", frameon=False, loc="upper left")

@@ -87,10 +87,12 @@ def prior_to_posterior(
             )
         middle = cell.posterior.ppf(np.linspace(0.005, 0.995, 301))  # fine enough, however narrow on these axes
         x = np.union1d(grid, middle[(middle > low) & (middle < high)])
-        ax.plot(x, cell.posterior.pdf(x), **style, linewidth=2, label=cell.label)
+        ax.plot(x, cell.posterior.pdf(x), **style, linewidth=2, label=f"posterior, {cell.label}")
         top = max(top, float(cell.posterior.pdf(middle).max()))
         if samples is not None:
             ax.hist(samples[at], "auto", density=True, color=style["color"], alpha=0.3)
+    if samples is not None:
+        ax.fill_between([], [], color=ink(ax), alpha=0.3, linewidth=0, label="posterior draws")
     ax.set(xlim=(low, high), ylim=(0, 1.1 * top), xlabel=cells[0].quantity, ylabel="density")
     ax.legend(frameon=False)
     return ax
@@ -156,7 +158,7 @@ def parameter_intervals(
     list_down(ax, [cells[0].event for cells in rows])
     if lowest > 0 and np.log10(highest / lowest) > _DECADES:
         ax.set_xscale("log")
-    ax.set_xlabel(f"{rows[0][0].kind}, {level:.0%} interval")
+    ax.set_xlabel(f"{rows[0][0].kind}: median and {level:.0%} interval")
     legend_beside(ax)
     return ax
 
@@ -287,7 +289,7 @@ def smoothing_path(
         ax.plot(path, mean[:, k], linewidth=2, markevery=0.12, markersize=5, label=str(label), **marker(k))
         ax.plot(path, mode[:, k], color=colour(k), linewidth=1.4, linestyle="--")
         ax.axhline(mle[k], color=colour(k), linewidth=1.4, linestyle=":")
-    for estimate, dashes in (("mean", "-"), ("MAP", "--"), ("MLE", ":")):
+    for estimate, dashes in (("posterior mean", "-"), ("mode (MAP)", "--"), ("maximum likelihood", ":")):
         ax.plot([], [], color=ink(ax), linestyle=dashes, label=estimate)
     best = minimize_scalar(
         lambda t: -float(prior(np.exp(t)).log_marginal(estimator.statistics_)),
@@ -297,7 +299,7 @@ def smoothing_path(
     if 1e-3 < (best - np.log(path[0])) / np.log(path[-1] / path[0]) < 1 - 1e-3:
         ax.axvline(np.exp(best), color=ink(ax), linewidth=1.2, linestyle="-.", label="α of largest evidence")
     if np.ndim(estimator.alpha) == 0 and path[0] <= estimator.alpha <= path[-1]:
-        ax.axvline(estimator.alpha, color=ink(ax), linewidth=0.8, label="α of the model")
+        ax.axvline(estimator.alpha, color="0.5", linewidth=1.2, label="α of the model")
     ax.set(xscale="log", xlim=path[[0, -1]], xlabel="α, pseudo-count of each kind of event", ylabel=cell.quantity)
     legend_beside(ax)
     return ax

@@ -154,8 +154,18 @@ def decision_regions(
         ax.scatter(cells[own, 0], cells[own, 1], 16, edgecolors="white", linewidths=0.4, label=name, zorder=3, **style)
     ax.set(xlim=across[[0, -1]], ylim=up[[0, -1]], xlabel=feature_name(estimator, 0), ylabel=feature_name(estimator, 1))
     if y is not None:
-        legend_beside(ax)
+        handles = [*ax.get_legend_handles_labels()[0], _named_line(ax, "boundary", linewidth=2)]
+        if n_draws:
+            handles.append(_named_line(ax, "boundaries of\nposterior draws", linewidth=0.5))
+        legend_beside(ax, handles=handles)
     return ax
+
+
+def _named_line(ax: Drawn, label: str, **style: Any) -> Any:
+    """A line for the legend alone: contours have no entry there."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=ink(ax), label=label, **style)
 
 
 def _truth(estimator: Any, y: Any, n: int) -> np.ndarray:

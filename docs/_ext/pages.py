@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import json
 import os
 import re
 from importlib import import_module
@@ -86,6 +87,18 @@ def theory_table(paths: list[Path]) -> str:
     return "\n".join([*rows, "", "```{toctree}", ":hidden:", "", *tree, "```", ""])
 
 
+def notebook_table(paths: list[Path]) -> str:
+    """The contents of the notebooks, in Markdown: what each asks, in bold below its title."""
+    rows = ["| notebook | question |", "|---|---|"]
+    for path in paths:
+        title, question = (
+            line.strip("#* \n") for line in json.loads(path.read_text("utf-8"))["cells"][0]["source"][:3:2]
+        )
+        rows.append(f"| [{title}](notebooks/{path.name}) | {question} |")
+    tree = [f"/notebooks/{path.stem}" for path in paths]
+    return "\n".join([*rows, "", "```{toctree}", ":hidden:", "", *tree, "```", ""])
+
+
 def _opening(source: str) -> tuple[str, str, str]:
     """The title and the lead of a module docstring that begins `Name: what it is.`, and the paragraphs after it."""
     docstring = ast.get_docstring(ast.parse(source))
@@ -167,16 +180,20 @@ def _help(parser: argparse.ArgumentParser) -> str:
 # --- the gallery -----------------------------------------------------------------------------------------------------
 
 
+_TITLES = {"pit": "Closed form against sampler", "prior_to_posterior_draws": "Prior to posterior, with draws"}
+
+
 def gallery(source: str, pictures: Path) -> str:
     """The pictures drawn, each with the function that drew it, in Markdown."""
     found = {path.stem: path.name for path in sorted(pictures.glob("*.*g"))}
     parts = []
     for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef) and node.name in found:
-            said, code = _docstring(node), _source(node, source)
+            said, code = " ".join(_docstring(node).split()), _source(node, source)
             name = _PLOT.findall(code)[-1]
             parts += [
-                f"## {node.name.replace('_', ' ').capitalize()}\n\n{said} {{func}}`bayesnb.plots.{name}`.",
+                f"## {_TITLES.get(node.name) or node.name.replace('_', ' ').capitalize()}",
+                f"{said} {{func}}`bayesnb.plots.{name}`.",
                 f"![{said}](figures/gallery/{found[node.name]})",
                 f"<details><summary>Code</summary>\n\n```python\n{code}\n```\n\n</details>",
             ]
@@ -264,11 +281,11 @@ def write(app: Any) -> None:
     docs = Path(app.srcdir)
     sources = [path for pattern in THEORY for path in sorted(ROOT.glob(pattern)) if path.stem != "__init__"]
     copied = [(folder, path) for pattern, folder in COPIED.items() for path in sorted(ROOT.glob(pattern))]
-    notebooks = [f"/notebooks/{path.stem}" for folder, path in copied if folder == "notebooks"]
+    notebooks = [path for folder, path in copied if folder == "notebooks"]
     figures = docs / "figures"
     made = {
         docs / "theory" / "families.txt": theory_table(sources),
-        docs / "notebooks" / "contents.txt": "\n".join(["```{toctree}", *notebooks, "```", ""]),
+        docs / "notebooks" / "contents.txt": notebook_table(notebooks),
         docs / "api" / "command_line.rst": command_line_page(make_parser()),
         figures / "gallery.txt": gallery((figures / "gallery.py").read_text("utf-8"), figures / "gallery"),
     }

@@ -7,6 +7,7 @@ The colours are in `docs/_static/figures.css`, so that they follow the page.
 
 from html import escape
 from pathlib import Path
+from textwrap import wrap
 
 CHART = [  # a question, and where "yes" leads: (when, estimator)
     ("Are the columns of different kinds?", [("one variant for each kind of column", "MixedNB")]),
@@ -32,7 +33,7 @@ CHART = [  # a question, and where "yes" leads: (when, estimator)
 LAST = ("Two peaks, or a long tail?", [("any shape", "KernelNB"), ("a family of your own", "FamilyNB")])
 WHEN = ' class="when"'
 PAGE = "../api/estimators/{}.html"
-LEFT, WIDE, RIGHT, TARGET, BOX, STEP = 8, 300, 400, 300, 44, 54
+LEFT, WIDE, RIGHT, TARGET, BOX, STEP = 4, 200, 276, 250, 44, 54  # narrow, so that a phone shows all of it
 
 
 def svg() -> str:
@@ -42,14 +43,14 @@ def svg() -> str:
     for number, (question, targets) in enumerate(rows):
         height = STEP * len(targets)
         middle = top + height / 2 - (STEP - BOX) / 2
-        parts.append(_box(LEFT, middle - BOX / 2, WIDE, [question]))
+        parts.append(_box(LEFT, middle - BOX / 2, WIDE, wrap(question, 25)))
         for k, (when, name) in enumerate(targets):
             y = top + k * STEP + BOX / 2
-            line = f"M{LEFT + WIDE} {middle} H{RIGHT - 50} V{y} H{RIGHT - 4}"
+            line = f"M{LEFT + WIDE} {middle} H{RIGHT - 34} V{y} H{RIGHT - 4}"
             parts.append(f'<path d="{line}" marker-end="url(#head)"/>')
-            box = _box(RIGHT, y - BOX / 2, TARGET, [name, when] if when else [name])
+            box = _box(RIGHT, y - BOX / 2, TARGET, [name], when)
             parts.append(f'<a href="{PAGE.format(name)}">{box}</a>')
-        parts.append(f'<text x="{LEFT + WIDE + 8}" y="{middle - 6}">yes</text>')
+        parts.append(f'<text x="{LEFT + WIDE + 6}" y="{middle - 6}">yes</text>')
         if number + 1 < len(rows):
             following = rows[number + 1][1]
             below = top + height + 12 + STEP * len(following) / 2 - (STEP - BOX) / 2 - BOX / 2
@@ -62,16 +63,17 @@ def svg() -> str:
         '<path d="M0 0 L8 4 L0 8 z"/></marker>'
     )
     title = "<title>Flow chart: which variant fits the data. The same steps are listed below the picture.</title>"
-    size = f'viewBox="0 0 {RIGHT + TARGET + 8} {top}"'
+    size = f'viewBox="0 0 {RIGHT + TARGET + 4} {top}"'
     opening = f'<div class="flow"><svg class="flow" role="img" {size}>'
     return "\n".join([opening, title, f"<defs>{head}</defs>", *parts, "</svg></div>", ""])
 
 
-def _box(x: float, y: float, width: float, lines: list[str]) -> str:
-    """A box with one or two lines of text in its middle."""
+def _box(x: float, y: float, width: float, lines: list[str], when: str = "") -> str:
+    """A box with one or two lines of text in its middle; `when` is a second line in small letters."""
+    small, lines = len(lines), [*lines, when] if when else lines
     texts = [
         f'<text x="{x + width / 2}" y="{y + BOX / 2 + 5 + (17 * k - 8.5) * (len(lines) > 1)}" text-anchor="middle"'
-        f"{WHEN if k else ''}>{escape(line)}</text>"
+        f"{WHEN if k >= small else ''}>{escape(line)}</text>"
         for k, line in enumerate(lines)
     ]
     return f'<rect x="{x}" y="{y}" width="{width}" height="{BOX}" rx="6"/>{"".join(texts)}'
