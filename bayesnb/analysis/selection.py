@@ -42,7 +42,7 @@ from ._selection_estimator import like, of_counts
 from ._selection_report import as_text, steps_table
 from ._selection_rows import category_codes, check_labels, check_weights, nothing_to_select, observed_levels, split_rows
 from ._selection_sets import add_one_by_one, held_out_fit, log_joint, simulate, smoothed
-from ._selection_settings import check_settings, count_steps, forced_columns, partition_column
+from ._selection_settings import SelectionSettings, check_settings, count_steps, forced_columns, partition_column
 from .binning import _whole
 
 
@@ -102,7 +102,7 @@ class SelectionReport:
         return as_text(self)
 
 
-class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
+class ForwardSelection(SelectorMixin, ClassifierMixin, SelectionSettings, BaseEstimator):
     """Categorical naive Bayes on the predictors that forward selection by average log-likelihood keeps.
 
     From the forced predictors on, the one that raises the average log-likelihood l̄ of the classes most is added, one
@@ -190,35 +190,6 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
     >>> len(model.get_feature_names_out())
     3
     """
-
-    def __init__(
-        self,
-        *,
-        max_features: Any = "auto",
-        exact_features: Any = None,
-        force: Any = (),
-        criterion: Any = "auto",
-        test_share: Any = None,
-        partition: Any = None,
-        alpha: Any = None,
-        class_alpha: Any = None,
-        normalizer: Any = "exact",
-        n_simulated: Any = 1000,
-        denominator: Any = "N",
-        seed: Any = 0,
-    ) -> None:
-        self.max_features = max_features
-        self.exact_features = exact_features
-        self.force = force
-        self.criterion = criterion
-        self.test_share = test_share
-        self.partition = partition
-        self.alpha = alpha
-        self.class_alpha = class_alpha
-        self.normalizer = normalizer
-        self.n_simulated = n_simulated
-        self.denominator = denominator
-        self.seed = seed
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
