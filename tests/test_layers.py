@@ -31,6 +31,7 @@ FLOORS = [
     {"bandwidth", "beta", "independent"},
     {"families"},
     {"class_statistics"},
+    {"numpyro_twin"},
     {"naive_bayes"},
     {"one_dependence", "weighted"},
     {"sampling"},
