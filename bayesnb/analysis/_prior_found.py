@@ -22,7 +22,7 @@ def with_prior(nb: Any, problem: EvidenceOfPrior, z: Coordinates, over: str) -> 
     parameters = found if whole is None else {whole: blocks[BLOCK]}
     if whole is None and "prior" in nb.get_params(deep=False):
         parameters = {**found, "prior": None}
-    return copy.copy(nb).set_params(**parameters)._set_statistics(nb.statistics_), found
+    return copy.copy(nb).set_params(**parameters).with_statistics(nb.statistics_), found
 
 
 def whole_prior(nb: Any) -> str | None:

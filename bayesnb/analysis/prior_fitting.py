@@ -132,7 +132,7 @@ class PriorDraws:
         total = len(next(iter(self._coordinates.values())))
         if not 1 <= n_draws:
             raise ValueError(f"`n_draws` is {n_draws}; at least one draw is needed")
-        nb, rows = self.estimator, self.estimator._encode(X)
+        nb, rows = self.estimator, self.estimator.encode(X)
         table = None
         chosen = np.unique(np.linspace(0, total - 1, min(n_draws, total)).astype(int))
         for s in chosen:

@@ -334,8 +334,8 @@ class MixedNB(AbstractNB):
         return np.concatenate([part.estimator._weight_labels(names[part.columns]) for part in self._parts])
 
     def _levels_of(self, j: int) -> Any:
-        part = next(part for part in self._parts if j in part.columns)
-        return part.estimator._levels_of(int(np.flatnonzero(part.columns == j)[0]))
+        places = ((part.estimator, int(at)) for part in self._parts for at in np.flatnonzero(part.columns == j))
+        return next((levels for nb, at in places if (levels := nb._levels_of(at)) is not None), None)
 
     def _part_of(self, block: str) -> tuple[_Part, str]:
         """The part that a block belongs to, and the block's name there."""
