@@ -52,6 +52,7 @@ PARTS = {
         "--repeats 5 --json {out}/speed.json",
         "--scale 0.01 --repeats 1 --only bernoulli --json {out}/speed.json",
     ),
+    "path_of_x": Part("path_of_x", "benchmarks.md", quick=""),
     "growth": Part(
         "growth", "benchmarks.md", f"--scale 0.5 --repeats 2 {GROWTH}", f"--scale 0.002 --repeats 1 {GROWTH}"
     ),
