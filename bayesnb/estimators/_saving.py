@@ -120,7 +120,7 @@ class AbstractSaved(Saved, AbstractReadable):
         """How many numbers the largest field of the prior has for a class."""
         return self.n_features_in_
 
-    def _no_rows(self, cell: float = 0.0) -> dict[str, Any]:
-        """Statistics of no rows, by block: their types and shapes; `cell` is one that the likelihood knows."""
-        row = np.full((1, self.n_features_in_), cell)
+    def _no_rows(self) -> dict[str, Any]:
+        """Statistics of no rows, by block: their types and shapes."""
+        row = np.full((1, self.n_features_in_), float(self.cells.kind == "positive"))  # a cell that the family knows
         return self._gather(row, np.zeros(1, int), None).zero().blocks
