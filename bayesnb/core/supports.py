@@ -131,11 +131,11 @@ class Field:
         return f"{text}, or {'0' if least == 0 else f'from {least:g} to 0'} (improper: no evidence)"
 
 
-Declared = TypeVar("Declared", Field, Support)
+Declared = TypeVar("Declared", Field, Support, float)
 
 
 def declare(**fields: Declared) -> Mapping[str, Declared]:
-    """Fields of a family, or its constants, by name."""
+    """Fields of a family, its constants, or numbers about its fields, by name."""
     return MappingProxyType(fields)
 
 
