@@ -46,6 +46,15 @@ class AbstractDropIn(AbstractNB):
             self._validate_params()
         return super()._validate(X, **checks)
 
+    @all_or_nothing
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
+        """Add rows: batches in any order and grouping reach the numbers that `fit` reaches on all rows at once."""
+        self._check_classes(classes)
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    def _check_classes(self, classes: Any) -> None:
+        """Raise a ValueError on `classes` that scikit-learn refuses."""
+
     def _set_statistics(self, stats: Statistics) -> Self:
         super()._set_statistics(stats)
         self.class_count_ = self.statistics_.n
@@ -87,12 +96,7 @@ class AbstractDiscrete(AbstractDropIn):
         self.fit_prior = fit_prior
         self.class_prior = class_prior
 
-    @all_or_nothing
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, decay: Any = 1.0) -> Self:
-        """Add rows: batches in any order and grouping reach the numbers that `fit` reaches on all rows at once.
-
-        With `decay` the weight of all earlier rows is multiplied by it first; see `bayesnb.GaussianNB.partial_fit`.
-        """
+    def _check_classes(self, classes: Any) -> None:
         if classes is not None:
             labels, count = np.unique(column_or_1d(classes), return_counts=True)
             if (count > 1).any():
@@ -101,7 +105,6 @@ class AbstractDiscrete(AbstractDropIn):
                     f"`classes` has {labels[count > 1]} more than once, which is not the same as on last call to "
                     f"partial_fit, {known}; pass every label once"
                 )
-        return super().partial_fit(X, y, classes, sample_weight, decay=decay)
 
     def _check_alpha(self) -> np.ndarray:
         """α with scikit-learn's checks, sentences and bound."""

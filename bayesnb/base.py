@@ -101,6 +101,18 @@ class AbstractConjugate(AbstractBlock):
     """The distribution of NumPyro that a prior of this family is: its name, and the argument that each field is. None
     where NumPyro has none."""
 
+    flat_: ClassVar[Mapping[str, float] | None] = None
+    """The fields at which the density is flat, as a = 1, b = 0 of a gamma density: `prior_sensitivity` starts there."""
+
+    def flat_fields(self) -> dict[str, float]:
+        """`flat_`, where it depends on no shape; ValueError where it is not known."""
+        if self.flat_ is None:
+            raise ValueError(
+                f"{type(self).__name__} does not say how a power of its density looks: give the class `flat_`, the "
+                "fields at which the density is flat, such as {'a': 1.0, 'b': 0.0} for a gamma density"
+            )
+        return dict(self.flat_)
+
     def fields_from(self, prior: Any, place: Callable[[Any], Any] = np.asarray) -> dict[str, Any]:
         """The fields that a distribution of NumPyro states; ValueError where it is no prior of this family.
 

@@ -12,6 +12,7 @@ from .base import AbstractConjugate
 from .core.arrays import Array, Float, Theta
 from .core.random import Key, log_dirichlet
 from .core.special import log_beta, log_floor, namespace
+from .core.supports import declare
 
 
 class AbstractBeta(AbstractConjugate):
@@ -26,6 +27,7 @@ class AbstractBeta(AbstractConjugate):
     b: Float[Array, "c d"]
 
     parameters = ("logit_theta",)
+    flat_ = declare(a=1.0, b=1.0)
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log B(a, b)."""

@@ -9,39 +9,36 @@ mapping from block name to that block's columns.
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
-from .base import AbstractConjugate, as_jax, from_sites, to_sites
+from .base import AbstractConjugate, as_jax
 from .class_statistics import Statistics as Statistics
 from .core.arrays import Float, Sparse, Theta, Value
 from .core.arrays import HostOrDevice as Array
 from .core.exact import ExactSum, holds_exactly, sums_of_weights
 from .core.pytrees import leaves, pytree
 from .core.random import Key, split
-from .core.scope import block_scope
 from .core.special import namespace
-from .core.supports import GIVEN_TOTALS, improper
+from .core.supports import improper
 from .core.threads import in_order
 from .families.classes import AbstractClasses
+from .numpyro_twin import CLASS as CLASS
+from .numpyro_twin import ENUMERATED as ENUMERATED
+from .numpyro_twin import NumPyroTwin
+from .numpyro_twin import Parameters as Parameters
 from .statistics import class_totals, one_hot, sums_whole_cells, with_bounds, with_sums
 from .sums.slicing import Rows as Rows
 from .sums.slicing import by_rows as by_rows
 from .sums.slicing import fold_rows, row_slices, some_cells, some_rows
 
-Parameters: TypeAlias = dict[str, Theta]
-
-ENUMERATED = {"enumerate": "parallel"}  # of a latent label: NumPyro sums it out
-CLASS = "class"  # the key of π among the parameters of the blocks
-
 
 @pytree
 @dataclass(frozen=True)
-class NaiveBayes:
+class NaiveBayes(NumPyroTwin):
     """Class prior times blocks, prior or posterior.
 
     Fields
@@ -353,78 +350,3 @@ class NaiveBayes:
         for name, block in self.blocks.items():
             found |= {self.site(name, site): value for site, value in block.marginals().items()}
         return found
-
-    def site(self, block: str, parameter: str) -> str:
-        """Name of a parameter's NumPyro site: the plain name with one block, `block.name` with several."""
-        return parameter if len(self.blocks) == 1 else f"{block}.{parameter}"
-
-    def _scope(self, block: str) -> AbstractContextManager[Any]:
-        """NumPyro's scope that gives a block's sites the names of `site`."""
-        return nullcontext() if len(self.blocks) == 1 else block_scope(block)
-
-    def to_sites(self, theta: Parameters) -> Theta:
-        """Parameters as one flat mapping of NumPyro sites; a fixed π is no site."""
-        sites = to_sites(theta[CLASS]) if self.classes.marginals() else {}
-        for name in self.blocks:
-            sites |= {self.site(name, key): value for key, value in to_sites(theta[name]).items()}
-        return sites
-
-    def from_sites(self, sites: Theta) -> Parameters:
-        """Inverse of `to_sites`."""
-        if "pi" in sites:
-            theta = {CLASS: from_sites(("log_pi",), sites)}
-        else:
-            theta = {CLASS: self.classes.mean()}
-        for name, block in self.blocks.items():
-            plain = [parameter.removeprefix("log_").removeprefix("logit_") for parameter in block.parameters]
-            theta[name] = from_sites(block.parameters, {key: sites[self.site(name, key)] for key in plain})
-        return theta
-
-    def model(self, rows: Rows | None, y: Any = None, n: int | None = None, length: Any = None) -> None:
-        """The same model in NumPyro: π, the labels, then each block's own statements.
-
-        Parameters
-        ----------
-        rows : columns by block; None draws them too
-        y : (n,) class index; None makes it a latent site that is enumerated in parallel, where the inference can
-        n : number of rows, needed when neither rows nor y tell it
-        length : events of each row, one number or (n,), where rows of multinomial counts are drawn: they are data
-        """
-        import numpyro
-        import numpyro.distributions as dist
-
-        prior = as_jax(self)
-        if rows is not None:
-            n = next(iter(rows.values())).shape[0]
-        elif y is not None:
-            n = len(y)
-        if n is None:
-            raise ValueError("`n` is None, and there are neither rows nor labels that tell the number of rows")
-        pi = prior.classes.model()
-        with numpyro.plate("row", n, dim=-1):
-            y = numpyro.sample("y", dist.Categorical(pi), obs=y, infer=None if y is not None else ENUMERATED)
-        for name, block in prior.blocks.items():
-            given = {"length": length} if rows is None and block.cells_.measure == GIVEN_TOTALS else {}
-            x: Any = None if rows is None else rows[name]
-            with self._scope(name):
-                block.model(x.toarray() if sparse.issparse(x) else x, y, **given)
-
-    def model_from_statistics(self, stats: Statistics) -> None:
-        """The same model in NumPyro, its likelihood taken from sufficient statistics: the cost does not depend on n.
-
-        By Bayes' identity log p(data | θ) = log p(θ | data) − log p(θ) + log p(data); this prior supplies the sites,
-        the three closed forms the likelihood.
-        """
-        import numpyro
-
-        prior, posterior = as_jax((self, self.update(stats)))
-        pi = prior.classes.model()
-        sites = {"pi": pi} if self.classes.marginals() else {}
-        likelihood = {self.site(name, "x") for name in self.blocks}
-        with numpyro.handlers.trace() as trace, numpyro.handlers.block(hide=likelihood):
-            for name, block in prior.blocks.items():
-                with self._scope(name):  # one row of zeros stands in; its likelihood is hidden
-                    block.model(np.zeros((1, block.shape[1])), np.zeros(1, int))
-        sites |= {name: site["value"] for name, site in trace.items() if site["type"] == "sample"}
-        theta = self.from_sites(sites)
-        numpyro.factor("data", posterior.log_prob(theta) - prior.log_prob(theta) + self.log_marginal(stats))

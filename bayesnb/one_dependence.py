@@ -36,7 +36,7 @@ from .base import as_jax
 from .core.arrays import Array, Float, Int, Sparse
 from .core.orders import shapley_of_cells
 from .core.pytrees import pytree
-from .core.random import categorical, log_dirichlet, log_gamma
+from .core.random import categorical
 from .core.special import log_floor, log_normalize, log_rising
 from .core.stacking import stacked_weights
 from .core.supports import Cells
@@ -44,16 +44,16 @@ from .families.categorical import DirichletCategorical
 from .families.classes import DirichletClasses
 from .naive_bayes import CLASS, ENUMERATED, NaiveBayes, Parameters, Rows, Statistics
 from .statistics import Counts, class_totals
-from .sums.pair_table import PairTable, diagonal
+from .sums.pair_draws import CELLS, DrawnPairs
+from .sums.pair_table import diagonal
 from .sums.rows import downdate, slices
 
 BLOCK = "x"  # the name of the table among statistics, and of the levels among rows
-_CELLS = 1 << 20  # numbers of a temporary table
 
 
 @pytree
 @dataclass(frozen=True)
-class OneDependence(PairTable):
+class OneDependence(DrawnPairs):
     """Dirichlet densities of all d models, prior or posterior, and the weights of their average.
 
     Rows are levels 0 … k_j − 1 of each feature by the name "x", NaN where a cell is missing.
@@ -154,7 +154,7 @@ class OneDependence(PairTable):
         used, place = np.unique(at, return_inverse=True)
         table, place = self._log_table(used), place.reshape(at.shape)
         flat, d = table.reshape(-1, table.shape[-1]), len(self.sizes)
-        for part in slices(len(at), d * max(d, len(self.alpha)), _CELLS):
+        for part in slices(len(at), d * max(d, len(self.alpha)), CELLS):
             first = place[part] * len(used)
             total = np.zeros((*first.shape, table.shape[-1]))
             for i in range(first.shape[1]):
@@ -274,12 +274,6 @@ class OneDependence(PairTable):
 
         return shapley_of_cells(table, x)[..., columns, :]
 
-    def sample_tables(self, rng: np.random.Generator, j: int, n: int) -> Float[np.ndarray, "s c kj"]:
-        """Draws of log p(y, x_j) of the pairs of class and level of a feature, its model as the parent."""
-        own = self.levels(j)
-        pairs = diagonal(self.alpha[:, own, own])
-        return log_dirichlet(rng, pairs.reshape(-1), (n,)).reshape(n, *pairs.shape)
-
     # --- draws ------------------------------------------------------------------------------------------------------
 
     def sample(self, key: np.random.Generator, shape: tuple[int, ...] = ()) -> Parameters:
@@ -291,56 +285,6 @@ class OneDependence(PairTable):
         keys = key.integers(1 << 63, size=shape)
         log_pi = [np.logaddexp.reduce(self._drawn_pairs(self._drawn_parent(k), k)[1], 1) for k in keys.ravel().tolist()]
         return {CLASS: {"log_pi": np.reshape(log_pi, (*shape, -1))}, BLOCK: {"key": keys}}
-
-    def _draw(self, at: Int[np.ndarray, "n d"], key: int) -> Float[np.ndarray, "n c"]:
-        """log p_j(y, x | θ_j) of rows of places; without x_j they take the parent that the key gives among the others.
-
-        A row without a single cell has the class probabilities of the draw.
-        """
-        first = self._drawn_parent(key)
-        there = at >= 0
-        some, parents = there.any(1), np.full(len(at), first)
-        lost = some & ~there[:, first]
-        if lost.any():
-            v = np.where(there[lost], self._floored, 0).cumsum(1)
-            parents[lost] = (np.random.default_rng(key).random() * v[:, -1:] < v).argmax(1)
-        table = np.empty((len(at), len(self.alpha)))
-        if not some.all():
-            table[~some] = np.logaddexp.reduce(self._drawn_pairs(first, key)[1], 1)
-        for j in np.unique(parents[some]):
-            own = some & (parents == j)
-            table[own] = self._drawn(at[own], int(j), key)
-        return table
-
-    @property
-    def _floored(self) -> Float[np.ndarray, " d"]:
-        """v, no weight of which is zero: of the parents that a row has, one is always possible."""
-        return np.maximum(self.weights, np.finfo(float).tiny)
-
-    def _drawn_parent(self, key: int) -> int:
-        """The parent of a draw."""
-        v = self._floored.cumsum()
-        return int((np.random.default_rng(key).random() * v[-1] < v).argmax())
-
-    def _drawn_pairs(self, j: int, key: int) -> tuple[np.random.Generator, Float[np.ndarray, "c kj"]]:
-        """log p(y, x_j | θ_j) of a draw, and the generator that goes on with the children."""
-        rng, own = np.random.default_rng([key, j]), self.levels(j)
-        pairs = log_dirichlet(rng, diagonal(self.alpha[:, own, own]).reshape(-1))
-        return rng, pairs.reshape(len(self.alpha), -1)
-
-    def _drawn(self, at: Int[np.ndarray, "n d"], j: int, key: int) -> Float[np.ndarray, "n c"]:
-        """log p_j(y, x | θ_j) of rows of places at one draw of θ_j; x_j is there."""
-        own, (rng, pairs) = self.levels(j), self._drawn_pairs(j, key)
-        alpha = self.alpha[:, own]
-        children = log_gamma(rng, alpha)
-        sums = np.logaddexp.reduceat(children, self.offsets[:-1], axis=-1)
-        children -= np.repeat(sums, self.sizes, axis=-1)
-        children[:, :, own] = pairs[..., None]  # of which a row has one
-        children = np.concatenate([children, np.zeros_like(children[..., :1])], -1).transpose(1, 2, 0)  # −1: missing
-        table = np.empty((len(at), len(self.alpha)))
-        for part in slices(len(at), at.shape[1] * len(alpha), _CELLS):
-            table[part] = children[at[part, j, None] - own.start, at[part]].sum(1)
-        return table
 
     def sample_predictive(self, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
         """New rows of levels (n, d) and class indices (n,): a parent, a pair of class and level, then all children."""

@@ -19,7 +19,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .estimators._base import AbstractNB
-from .estimators._input import checked_labels
+from .estimators._input import check_decay, checked_labels
 
 Batch: TypeAlias = tuple[Any, Any, Any]  # rows, labels and weights; None where there are none
 
@@ -81,6 +81,8 @@ def fit_batches(
     array([1])
     """
     _check_size(batch_size)
+    check_decay(decay)
+    fading = {} if decay == 1 else {"decay": decay}  # which those of `drop_in` do not know
     fresh = clone(estimator)
     grows = classes is None and isinstance(source, Iterator)
     if not grows:
@@ -91,7 +93,7 @@ def fit_batches(
                 classes = united_labels([_needed(labels)] if classes is None else [classes, _needed(labels)])
             if hasattr(fresh, "classes_") and len(classes) > len(fresh.classes_):
                 fresh._widen(classes)
-            fresh.partial_fit(X, _needed(labels), classes=classes, sample_weight=weights, decay=decay)
+            fresh.partial_fit(X, _needed(labels), classes=classes, sample_weight=weights, **fading)
             advance(_length(X))
     if not hasattr(fresh, "classes_"):
         raise ValueError("`source` has no rows")

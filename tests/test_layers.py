@@ -31,6 +31,7 @@ FLOORS = [
     {"bandwidth", "beta", "independent"},
     {"families"},
     {"class_statistics"},
+    {"numpyro_twin"},
     {"naive_bayes"},
     {"one_dependence", "weighted"},
     {"sampling"},
@@ -128,6 +129,43 @@ def test_imports_point_down(path: Path) -> None:
         assert FLOOR[there] < FLOOR[here] or there == here, name
         if here == "families" and path.name != "__init__.py":
             assert there != here, "one variant, one file"
+
+
+def private_members(*packages: str) -> set[str]:
+    """Names with an underscore that the classes of some packages define, in the body or on `self`."""
+    found: set[str] = set()
+    for path in (path for path in FILES if home(path) in packages):
+        for cls in (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ClassDef)):
+            found |= {node.name for node in cls.body if isinstance(node, ast.FunctionDef)}
+            stored = [node for node in ast.walk(cls) if isinstance(getattr(node, "ctx", None), ast.Store)]
+            found |= {node.id for node in stored if isinstance(node, ast.Name)}
+            found |= {node.attr for node in stored if isinstance(node, ast.Attribute)}
+    return {name for name in found if name.startswith("_") and not name.startswith("__")}
+
+
+def private_reads(source: str, members: set[str]) -> Iterator[str]:
+    """Attributes among `members` that are read of something else than `self` or the class."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and node.attr in members:
+            if not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")):
+                yield f"line {node.lineno}: {ast.unparse(node)}"
+
+
+READERS = ("sampling", "analysis", "plots", "reporting", "cli")
+
+
+@pytest.mark.parametrize("path", [f for f in FILES if home(f) in READERS], ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_is_read_of_an_estimator_is_public(path: Path) -> None:
+    """`estimators/_reading.py` says what there is."""
+    owners = {"estimators", "drop_in", "_drop_in"} | ({"analysis"} - {home(path)})
+    assert [*private_reads(path.read_text("utf-8"), private_members(*owners))] == []
+
+
+def test_a_private_read_is_found() -> None:
+    members = private_members("estimators")
+    assert {"_encode", "_conditioned", "_parts"} <= members
+    source = "def f(nb):\n    self._encode(X)\n    return nb.fit(X)._encode(X), nb.encode(X)"
+    assert [*private_reads(source, members)] == ["line 3: nb.fit(X)._encode"]
 
 
 def test_no_imports_run_in_a_circle() -> None:

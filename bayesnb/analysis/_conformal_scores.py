@@ -52,8 +52,8 @@ def _cross(fitted: Any, X: Any, index: np.ndarray) -> Iterator[tuple[int, np.nda
     """From the statistics without the group where they are all there is to know, else by `forget` or another fit."""
     nb, without = fitted.estimator_, _without
     rows, new = fitted._X, X
-    if isinstance(nb, AbstractNB) and _predicts_from_posterior(nb):
-        rows, new, without = nb._encode(fitted._X), nb._encode(X), _without_statistics
+    if isinstance(nb, AbstractNB) and nb.predicts_from_posterior:
+        rows, new, without = nb.encode(fitted._X), nb.encode(X), _without_statistics
     order = np.argsort(fitted._groups, kind="stable")
     for out in np.split(order, np.flatnonzero(np.diff(fitted._groups[order])) + 1):
         held_out = _rows_at(rows, out) if isinstance(rows, dict) else _safe_indexing(rows, out)
@@ -68,7 +68,7 @@ def _without_statistics(fitted: Any, out: np.ndarray, held_out: Rows, index: np.
     """The table log p(x, y = c | D₋ᵢ) as a function of encoded rows; the prior is that of D₋ᵢ."""
     nb = fitted.estimator_
     stats = nb.statistics_ - nb.prior_.suffstats(held_out, one_hot(index[out], len(fitted.classes_)))
-    return NaiveBayes(nb._class_prior(), nb._blocks(stats)).update(stats).log_joint
+    return nb.prior_for(stats).update(stats).log_joint
 
 
 def _without(fitted: Any, out: np.ndarray, held_out: Any, index: np.ndarray) -> Callable[[Any], np.ndarray]:
@@ -111,10 +111,10 @@ def is_separable(nb: Any) -> bool:
     It does where classes are independent given the data, the prior does not depend on the rows, and the prediction is
     made from the posterior itself.
     """
-    if not isinstance(nb, AbstractNB) or not _predicts_from_posterior(nb):
+    if not isinstance(nb, AbstractNB) or not nb.predicts_from_posterior:
         return False
     c, prior = len(nb.classes_), nb.prior_
-    plain = nb._blocks(None)
+    plain = nb.prior_for().blocks
     for name, block in prior.blocks.items():
         if block.no_evidence or block.couples_classes:
             return False
@@ -125,19 +125,11 @@ def is_separable(nb: Any) -> bool:
     return True
 
 
-def _predicts_from_posterior(nb: AbstractNB) -> bool:
-    """Whether the table of an estimator is `log_joint` of its posterior, with the parameters integrated out."""
-    kind = type(nb)
-    own = kind._table is AbstractNB._table and kind.predict_joint_log_proba is AbstractNB.predict_joint_log_proba
-    return own and nb.estimate == "predictive"
-
-
 def _knows(nb: AbstractNB, X: Any) -> bool:
     """Whether new rows have no level that the training rows lack: with "full" they would add it to the model."""
-    wider = copy.copy(nb)
-    wider._learn_encoding(wider._validate(X, reset=False), reset=False)
+    wider = copy.copy(nb).learn_columns(X)
     shapes = [
-        {name: [leaf.shape for leaf in leaves(block)] for name, block in one._blocks(None).items()}
+        {name: [leaf.shape for leaf in leaves(block)] for name, block in one.prior_for().blocks.items()}
         for one in (nb, wider)
     ]
     return shapes[0] == shapes[1]
@@ -186,7 +178,7 @@ def _rows_at(rows: Rows, part: np.ndarray) -> dict[str, Any]:
 def _cross_stacked(fitted: Any, X: Any, index: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """Without row i only column y_i of the table of the new rows changes, and the class prior."""
     nb, c = fitted.estimator_, len(fitted.classes_)
-    rows, new, r = nb._encode(fitted._X), nb._encode(X), one_hot(index, c)
+    rows, new, r = nb.encode(fitted._X), nb.encode(X), one_hot(index, c)
     posterior = nb.posterior_
     own = _log_odds_against(posterior.log_loo(rows, r))
     table, log_pi = _likelihoods(posterior, new), posterior.classes.log_loo(r.toarray())
@@ -201,7 +193,7 @@ def _cross_stacked(fitted: Any, X: Any, index: np.ndarray) -> Iterator[tuple[int
 def _full_stacked(fitted: Any, X: Any, index: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """With (x, y) only column y of the table of the training rows changes, and the class prior."""
     nb, c, n = fitted.estimator_, len(fitted.classes_), len(index)
-    rows, new, r = nb._encode(fitted._X), nb._encode(X), one_hot(index, c)
+    rows, new, r = nb.encode(fitted._X), nb.encode(X), one_hot(index, c)
     posterior, every = nb.posterior_, np.arange(n)
     alone = _log_odds_against(posterior.log_joint(new))
     table = posterior.log_loo(rows, r) - posterior.classes.log_loo(r.toarray())  # each row without itself

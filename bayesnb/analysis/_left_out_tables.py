@@ -98,7 +98,7 @@ def _call_loo(nb: Any, rows: Rows, y: np.ndarray, weights: np.ndarray, prior: st
     if isinstance(nb, AbstractNB):
         if groups is not None:
             groups = np.unique(groups, return_inverse=True)[1]
-        found = leave_out(nb, rows, nb._class_index(y), weights, groups, prior, scores=True)
+        found = leave_out(nb, rows, nb.class_index(y), weights, groups, prior, scores=True)
         return _Loo(found.by_block, found.log_prior, found.index, prior)
     known = inspect.signature(nb.loo).parameters
     settings: dict[str, Any] = {"prior": prior} if "prior" in known else {}

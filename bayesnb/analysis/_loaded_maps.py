@@ -15,7 +15,7 @@ def check_maps(nb: "CalibratedClassifierLOO") -> None:
     """Maps that belong to the estimator: labels, numbers of parameters, probabilities."""
     require(np.array_equal(nb.classes_, nb.estimator_.classes_), "the calibration has other classes")
     require(nb.n_features_in_ == nb.estimator_.n_features_in_, "the calibration has other features")
-    k, c = len(nb.estimator_._blocks_of_parts()), len(nb.classes_)
+    k, c = len(nb.estimator_.part_blocks()), len(nb.classes_)
     require(isinstance(nb.maps_, tuple) and len(nb.maps_) > 0, "there are no maps")
     for one in nb.maps_:
         require(isinstance(one, _maps.CalibrationMap) and 0 < one.weight <= 1, "a map without a probability")

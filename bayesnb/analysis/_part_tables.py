@@ -13,7 +13,7 @@ from ..naive_bayes import Rows
 
 def encoded(nb: Any, X: Any) -> Rows:
     """Encoded rows by block; of an estimator that is not bayesnb's the rows themselves, as the block "x"."""
-    return nb._encode(X) if isinstance(nb, AbstractNB) else {"x": X}
+    return nb.encode(X) if isinstance(nb, AbstractNB) else {"x": X}
 
 
 def part_tables(nb: Any, X: Any) -> dict[str, np.ndarray]:
@@ -32,7 +32,7 @@ def class_log_prior(nb: Any) -> np.ndarray:
 
 def blocks_of_parts(nb: Any, parts: Iterable[str]) -> dict[str, list[str]]:
     """Names of the blocks of each part."""
-    return nb._blocks_of_parts() if isinstance(nb, AbstractNB) else {part: [part] for part in parts}
+    return nb.part_blocks() if isinstance(nb, AbstractNB) else {part: [part] for part in parts}
 
 
 def log_lengths(nb: Any, rows: Rows, parts: list[str]) -> np.ndarray | None:
@@ -70,11 +70,11 @@ def tables_of_draws(
 ) -> Iterator[tuple[list[str], np.ndarray, np.ndarray]]:
     """Part names, log p(x_i in a part | y = c, θ) (k, c, n) and log π (c,) of each draw of θ."""
     if isinstance(nb, AbstractNB):
-        rows, step = nb._encode(X), 16
+        rows, step = nb.encode(X), 16
         for start in range(0, n_draws, step):
             size = min(step, n_draws - start)
             theta = nb.posterior_.sample(rng, (size,))
-            names = nb._blocks_of_parts()
+            names = nb.part_blocks()
             log_pi = np.broadcast_to(theta["class"]["log_pi"], (size, len(nb.classes_)))
             if len(names) == 1:
                 parts = (nb.posterior_.log_joint(rows, theta) - log_pi[:, None, :])[None]  # (part, draw, row, class)

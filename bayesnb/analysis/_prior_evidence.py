@@ -92,7 +92,7 @@ def evidence_of_prior(nb: Any) -> EvidenceOfPrior:
     """The estimator's own prior, its statistics, and the units of its hyperparameters, on the host."""
     blocks = nb.prior_.blocks
     shape = len(nb.classes_), nb.n_features_in_
-    columns = nb._columns()
+    columns = nb.block_columns()
     start: dict[str, np.ndarray] = {}
     for block_name, block in blocks.items():
         for name, fields in block.hyperparameters.items():

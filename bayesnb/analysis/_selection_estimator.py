@@ -26,6 +26,12 @@ def of_counts(
     nb.categories_, nb.n_categories_ = levels, np.array([len(one) for one in levels])
     blocks = {
         name: Counts(np.stack([cells[j] for j in group], 1), np.zeros((len(class_count), len(group))))
-        for name, group in nb._columns().items()
+        for name, group in nb.block_columns().items()
     }
-    return nb._set_statistics(Statistics(class_count, blocks))
+    return nb.with_statistics(Statistics(class_count, blocks))
+
+
+def level_counts(nb: CategoricalNB) -> list[Float[np.ndarray, "c k"]]:
+    """Counts of the levels of each column, out of the statistics."""
+    places = {j: (name, i) for name, group in nb.block_columns().items() for i, j in enumerate(group.tolist())}
+    return [nb.statistics_.blocks[name].n[:, i] for _, (name, i) in sorted(places.items())]

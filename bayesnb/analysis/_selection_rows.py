@@ -91,7 +91,7 @@ def category_codes(
     """Category of each cell among the observed ones, 0 … M−1; M where it is missing or was not observed."""
     d, n = len(observed), len(next(iter(rows.values())))
     codes = np.empty((d, n), np.int32)
-    for name, group in encoder._columns().items():
+    for name, group in encoder.block_columns().items():
         for i, j in enumerate(group):
             levels = len(encoder.categories_[j])
             place = np.full(levels + 1, len(observed[j]), np.int32)

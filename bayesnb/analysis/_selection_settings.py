@@ -1,11 +1,30 @@
 """The settings of forward selection: which are in range, which columns they name, how many steps they allow."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ._selection_report import listed
 from .binning import _whole
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SelectionSettings:
+    """The parameters that `ForwardSelection` and `SPSSNaiveBayes` share; `ForwardSelection` says what they mean."""
+
+    max_features: Any = "auto"
+    exact_features: Any = None
+    force: Any = ()
+    criterion: Any = "auto"
+    test_share: Any = None
+    partition: Any = None
+    alpha: Any = None
+    class_alpha: Any = None
+    normalizer: Any = "exact"
+    n_simulated: Any = 1000
+    denominator: Any = "N"
+    seed: Any = 0
 
 
 def check_settings(settings: Any) -> str:

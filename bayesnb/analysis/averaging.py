@@ -135,13 +135,13 @@ class FeatureAverage(JointClassifier):
         return _by_column(part.shared[0].log_marginal(stats))
 
     def _tie_prior(self) -> np.ndarray:
-        return self.estimator_._tie_prior()
+        return self.estimator_.tie_prior()
 
     @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c | data) averaged over all subsets, (n, c), nats."""
         check_is_fitted(self)
-        rows = self.estimator_._encode(X)
+        rows = self.estimator_.encode(X)
         n = next(iter(rows.values())).shape[0]
         table = np.tile(self.estimator_.posterior_.classes.log_predictive(), (n, 1))
         for part in self._parts:
@@ -183,8 +183,8 @@ class FeatureAverage(JointClassifier):
 
         check_is_fitted(self)
         nb = self.estimator_
-        rows = nb._encode(X)
-        index = None if y is None else nb._class_index(np.asarray(y))
+        rows = nb.encode(X)
+        index = None if y is None else nb.class_index(np.asarray(y))
         with numpyro.plate("column", self.n_features_in_, dim=-1):
             probability = np.broadcast_to(np.asarray(self.inclusion, float), self.n_features_in_)
             included = numpyro.sample("included", dist.Bernoulli(jnp.asarray(probability)))
@@ -213,7 +213,7 @@ class FeatureAverage(JointClassifier):
 
 def _parts(nb: Any) -> Iterator[_Part]:
     """The blocks of a fitted estimator, each with its twin that has one parameter for all classes."""
-    columns = nb._columns()
+    columns = nb.block_columns()
     for name, prior in nb.prior_.blocks.items():
         kind = type(prior).__name__
         if not prior.separable:

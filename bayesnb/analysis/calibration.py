@@ -32,7 +32,7 @@ from ..core.random import generator
 from ..core.registry import require
 from ..core.special import log_normalize
 from ..estimators._base import AbstractNB
-from ..estimators._saving import Saved, Take
+from ..estimators._saving import Saved, Take, check_loaded
 from ..estimators._state import all_or_nothing
 from ..sampling.intervals import Uncertainty
 from ..sampling.known_rows import check_known
@@ -326,9 +326,14 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         check_is_fitted(self, "maps_")
         nb, y = self.estimator_, np.asarray(y).ravel()
         if isinstance(nb, AbstractNB):
-            check_known(nb, nb._encode(X), one_hot(nb._class_index(y), len(nb.classes_), sample_weight))
+            check_known(nb, nb.encode(X), one_hot(nb.class_index(y), len(nb.classes_), sample_weight))
         training = self._training(nb, X, y, sample_weight, groups)
         _maps.model(self._parametric_kind(), training.tables, training.y, training.weight)
+
+    @property
+    def uses_lengths(self) -> bool:
+        """Whether the maps depend on the number of events in a row. Provisional."""
+        return self._mean_log_length is not None
 
     def _parametric_kind(self) -> _maps.Kind:
         """Kind of the heaviest map with parameters."""
@@ -359,7 +364,7 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         nb = self.estimator_
         require(isinstance(nb, AbstractNB) and hasattr(nb, "statistics_"), "its estimator is not fitted")
         check_maps(self)
-        nb._check_loaded(take)
+        check_loaded(nb, take)
 
 
 def _draws(method: str, n_draws: int | None) -> int:

@@ -26,7 +26,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Bool, Float, Int, Real, Scalar
 from ..estimators._state import all_or_nothing, reads_one_state
-from ..families import FixedClasses
 from .active import split_uncertainty
 
 ABSTAIN = -1  # the index of no class
@@ -153,9 +152,10 @@ def with_class_prior(estimator: Any, class_prior: Any) -> Any:
     """
     check_is_fitted(estimator)
     moved = copy.copy(estimator)
-    moved.set_params(**{moved._prior_name: np.asarray(class_prior, float)})
-    assert isinstance(moved._class_prior(), FixedClasses)
-    return moved._set_statistics(moved.statistics_)
+    names = [name for name in ("class_prior", "priors") if name in moved.get_params(deep=False)]
+    given = [name for name in names if getattr(moved, name) is not None] or names[:1]
+    moved.set_params(**dict.fromkeys(given, np.asarray(class_prior, float)))
+    return moved.with_statistics(moved.statistics_)
 
 
 # --- any number of classes ------------------------------------------------------------------------------------------

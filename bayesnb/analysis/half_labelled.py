@@ -146,19 +146,17 @@ class HalfLabelledClassifier(AbstractWrapper):
         """
         self._check_parameters()
         nb = clone(self.estimator)
-        X = nb._validate(X, reset=True)
         labels, missing = _split_labels(y, self.missing_label)
         check_consistent_length(X, missing)
         check_classification_targets(labels)
-        nb.classes_, index = np.unique(labels, return_inverse=True)
-        nb._learn_encoding(X, reset=True)
-        rows, n, c = nb._rows(X), len(missing), len(nb.classes_)
+        classes, index = np.unique(labels, return_inverse=True)
+        rows, n, c = nb.learn_columns(X, classes).rows_of(X), len(missing), len(classes)
         weight = np.ones(n)
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         known, unknown = ({name: x[at] for name, x in rows.items()} for at in (~missing, missing))
 
-        gatherer = NaiveBayes(nb._class_prior(), nb._blocks(None))
+        gatherer = nb.prior_for()
         _refuse_composites(self.estimator, gatherer)
         labelled = gatherer.suffstats(known, one_hot(index, c, weight[~missing]))
         scale = self.unlabelled_weight * weight[missing]
@@ -167,8 +165,7 @@ class HalfLabelledClassifier(AbstractWrapper):
             return labelled + gatherer.suffstats(unknown, scale[:, None] * q) if len(q) else labelled
 
         # Σ_c r_ic does not depend on q, nor then does the scale of the data: any q gives the prior of all iterations
-        nb._set_statistics(soft(np.full((missing.sum(), c), 1 / c)))
-        prior = nb.prior_
+        prior = nb.prior_for(soft(np.full((missing.sum(), c), 1 / c)))
         _refuse_priors_of_a_class(gatherer, prior)
         posterior, bounds = prior.update(labelled), [-np.inf]
         if self.method == "em":
@@ -192,7 +189,7 @@ class HalfLabelledClassifier(AbstractWrapper):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        self._take_over(nb._set_statistics(stats))
+        self._take_over(nb.with_statistics(stats))
         self.n_iter_ = len(bounds) - 1
         self.lower_bounds_ = np.array(bounds[1:])
         self.lower_bound_ = bounds[-1]
@@ -258,9 +255,9 @@ class HalfLabelledClassifier(AbstractWrapper):
         check_is_fitted(self)
         nb, prior = self.estimator_, self.estimator_.prior_
         labels, missing = _split_labels(y, self.missing_label)
-        rows = {name: x.toarray() if sparse.issparse(x) else x for name, x in nb._encode(X).items()}
+        rows = {name: x.toarray() if sparse.issparse(x) else x for name, x in nb.encode(X).items()}
         with handlers.trace() as sites:
-            prior.model({name: x[~missing] for name, x in rows.items()}, nb._class_index(labels))
+            prior.model({name: x[~missing] for name, x in rows.items()}, nb.class_index(labels))
         if not missing.any():
             return
         table = jnp.log(sites["pi"]["value"] if "pi" in sites else prior.classes.model())

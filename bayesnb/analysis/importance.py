@@ -77,10 +77,10 @@ def importance(
         raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1")
     if n_draws < 1:
         raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 1")
-    names = estimator._feature_names() if feature_names is None else list(feature_names)
+    names = estimator.feature_names() if feature_names is None else list(feature_names)
     if len(names) != estimator.n_features_in_:
         raise ValueError(f"`feature_names` has {len(names)} names; the model has {estimator.n_features_in_} features")
-    draws = estimator._sample_information(n_draws, seed)
+    draws = estimator.sample_information(n_draws, seed)
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     mean = draws.mean(0)
     table = pd.DataFrame({"feature": names, "information": mean, "low": low, "high": high})

@@ -18,7 +18,6 @@ Minka (2000), Estimating a Dirichlet distribution, eq. (53) ff.: the evidence of
 Bishop (2006), Pattern Recognition and Machine Learning, §3.5: type-II maximum likelihood, or evidence approximation.
 """
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, overload
@@ -31,10 +30,8 @@ from ..base import as_jax
 from ..core.arrays import Scalar
 from ..core.special import log_normalize
 from ..estimators._base import AbstractNB
-from ..estimators._state import BLOCK
 from ..estimators.mixed import MixedNB
 from ._prior_evidence import (
-    Coordinates,
     EvidenceOfPrior,
     declared_fields,
     evidence_of_prior,
@@ -42,6 +39,7 @@ from ._prior_evidence import (
     prior_on_host,
     start_coordinates,
 )
+from ._prior_found import as_draws, whole_prior, with_prior
 from ._prior_search import HYPERPRIOR_SD, draw_coordinates, minimise
 
 _Problem = EvidenceOfPrior  # its name in pickles of version 0.1
@@ -134,7 +132,7 @@ class PriorDraws:
         total = len(next(iter(self._coordinates.values())))
         if not 1 <= n_draws:
             raise ValueError(f"`n_draws` is {n_draws}; at least one draw is needed")
-        nb, rows = self.estimator, self.estimator._encode(X)
+        nb, rows = self.estimator, self.estimator.encode(X)
         table = None
         chosen = np.unique(np.linspace(0, total - 1, min(n_draws, total)).astype(int))
         for s in chosen:
@@ -285,10 +283,10 @@ def fit_prior(
         z, limits = start_coordinates(problem, names, over, (low, high))
         z, evaluations = minimise(z, limits, on_device, HYPERPRIOR_SD**-2 if collapsed else 0.0)
         sampled = draw_coordinates(z, on_device, draws, warmup, chains, seed) if collapsed else None
-    fitted, found = _with_prior(nb, problem, z, over)
+    fitted, found = with_prior(nb, problem, z, over)
     if sampled is not None:
         flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in sampled.items()}
-        return PriorDraws(fitted, _as_draws(nb, problem, sampled, over), over, problem, flat)
+        return PriorDraws(fitted, as_draws(nb, problem, sampled, over), over, problem, flat)
     at_bound = {}
     for name, value in z.items():
         least, most = limits[name]
@@ -330,7 +328,7 @@ def _names(nb: Any, over: str, parameters: Sequence[str] | None) -> list[str]:
     shared = [name for name, field in declared.items() if "class" not in field.axes]  # by the classes
     wrong = [name for name in known if is_centre(declared[name])] if over != "feature" else []
     if over == "class":
-        if _whole_prior(nb) is None and any("level" in field.axes for field in declared.values()):
+        if whole_prior(nb) is None and any("level" in field.axes for field in declared.values()):
             raise ValueError(f"`over` is 'class', but {kind} has one alpha or one a feature, the same in all classes")
         wrong += shared
     possible = [name for name in known if name not in wrong]
@@ -340,68 +338,6 @@ def _names(nb: Any, over: str, parameters: Sequence[str] | None) -> list[str]:
     if not wanted or not set(wanted) <= set(possible):
         raise ValueError(f"`parameters` is {parameters!r}; {kind} has {', '.join(possible)} to fit over {over!r}")
     return [name for name in known if name in wanted]
-
-
-def _with_prior(nb: Any, problem: EvidenceOfPrior, z: Coordinates, over: str) -> tuple[Any, dict[str, Any]]:
-    """The estimator with hyperparameters at the coordinates, fitted; and all of these in their shortest shapes."""
-    blocks = prior_on_host(problem, z)
-    with jax.enable_x64(True):
-        values = replace(problem, start=as_jax(problem.start)).hyperparameters(as_jax(z))
-    found = {name: _compact(np.asarray(value), over) for name, value in values.items()}
-    whole = _whole_prior(nb)
-    parameters = found if whole is None else {whole: blocks[BLOCK]}
-    if whole is None and "prior" in nb.get_params(deep=False):
-        parameters = {**found, "prior": None}
-    return copy.copy(nb).set_params(**parameters)._set_statistics(nb.statistics_), found
-
-
-def _whole_prior(nb: Any) -> str | None:
-    """The parameter that takes a block as the prior; None where the estimator has one for each hyperparameter."""
-    own = nb.get_params(deep=False)
-    if "family" in own:
-        return "family"
-    named = {name for block in nb.prior_.blocks.values() for name in block.hyperparameters}
-    return None if named <= own.keys() else "prior"
-
-
-def _compact(full: np.ndarray, over: str) -> Any:
-    """A hyperparameter (c, d) as a float, (d,) or (c, 1), where it is the same for all, all classes or all columns."""
-    if over == "scalar" and (full == full[0, 0]).all():
-        return float(full[0, 0])
-    if over == "class" and (full == full[:, :1]).all():
-        return full[:, :1]
-    return full[0] if (full == full[:1]).all() else full
-
-
-def _as_draws(nb: Any, problem: EvidenceOfPrior, sampled: dict[str, np.ndarray], over: str) -> Any:
-    """Draws of the hyperparameters that have coordinates, as ArviZ data."""
-    from ..sampling.to_arviz import as_arviz, dataset
-
-    flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in sampled.items()}
-    lead = next(iter(sampled.values())).shape[:2]
-    full = problem.free.all()
-    shapes, declared = {}, declared_fields(problem.blocks)
-    for name in sampled:
-        relative = {name, declared[name].per or name} & set(sampled)
-        plain = full and not is_centre(declared[name]) and all((problem.unit[k] == 1).all() for k in relative)
-        short = {"feature": "feature", "scalar": "", "class": "class"}
-        wide = {"feature": "feature", "scalar": "feature", "class": "all"}
-        shapes[name] = (short if plain else wide)[over]
-    cut = {"": (0, 0), "feature": (0,), "class": (slice(None), 0), "all": ()}
-    dims = {"": [], "feature": ["feature"], "class": ["class"], "all": ["class", "feature"]}
-    with jax.enable_x64(True):
-        host = replace(problem, start=as_jax(problem.start))
-
-        @jax.jit
-        def one(z: Coordinates) -> dict[str, Any]:
-            values = host.hyperparameters(z)
-            return {name: values[name][cut[shapes[name]]] for name in sampled}
-
-        values = jax.lax.map(one, as_jax(flat))
-    arrays = {name: np.asarray(value).reshape(*lead, *value.shape[1:]) for name, value in values.items()}
-    names = getattr(nb, "feature_names_in_", None)
-    coords = {"class": nb.classes_, "feature": np.arange(nb.n_features_in_) if names is None else names}
-    return as_arviz({"posterior": dataset(arrays, {name: dims[shapes[name]] for name in sampled}, coords)})
 
 
 def _summary(value: Any) -> str:

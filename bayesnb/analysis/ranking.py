@@ -69,8 +69,8 @@ def rank_features(
         raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1")
     try:
         names = _names(estimator, feature_names)
-        theta = estimator._theta()
-        estimator._linear_form_at(theta or estimator.posterior_.mean())
+        theta = estimator.point_estimate()
+        estimator.linear_form(theta or estimator.posterior_.mean())
     except AttributeError:  # no linear form
         return importance(estimator, level, n_draws=n_draws, seed=seed, feature_names=feature_names)
     weights = _contrasts(estimator, theta or estimator.posterior_.mean())
@@ -92,7 +92,7 @@ def rank_features(
 
 def _contrasts(estimator: Any, theta: Any) -> np.ndarray:
     """Weights (d, 1) of the second class against the first, or (d, c) of each against the mean of all."""
-    weights = estimator._linear_form_at(theta)[0]
+    weights = estimator.linear_form(theta)[0]
     if weights.shape[1] == 2:
         return weights[:, 1:] - weights[:, :1]
     return weights - weights.mean(1, keepdims=True)
@@ -101,7 +101,7 @@ def _contrasts(estimator: Any, theta: Any) -> np.ndarray:
 def _names(estimator: Any, given: Any) -> np.ndarray:
     """One name a weight, in the order of the linear form."""
     if given is None:
-        return estimator._weight_labels(getattr(estimator, "feature_names_in_", None))
+        return estimator.weight_labels(getattr(estimator, "feature_names_in_", None))
     if len(given) != estimator.n_features_in_:
         raise ValueError(f"`feature_names` has {len(given)} names; the model has {estimator.n_features_in_} features")
-    return estimator._weight_labels(np.asarray(given, object))
+    return estimator.weight_labels(np.asarray(given, object))

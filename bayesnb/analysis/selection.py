@@ -36,13 +36,12 @@ from ..core.special import log_normalize, most_probable
 from ..estimators import CategoricalNB
 from ..estimators._input import of_any_type
 from ..estimators._state import all_or_nothing, reads_one_state
-from ..naive_bayes import NaiveBayes
 from ..statistics import one_hot
-from ._selection_estimator import like, of_counts
+from ._selection_estimator import level_counts, like, of_counts
 from ._selection_report import as_text, steps_table
 from ._selection_rows import category_codes, check_labels, check_weights, nothing_to_select, observed_levels, split_rows
 from ._selection_sets import add_one_by_one, held_out_fit, log_joint, simulate, smoothed
-from ._selection_settings import check_settings, count_steps, forced_columns, partition_column
+from ._selection_settings import SelectionSettings, check_settings, count_steps, forced_columns, partition_column
 from .binning import _whole
 
 
@@ -102,7 +101,7 @@ class SelectionReport:
         return as_text(self)
 
 
-class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
+class ForwardSelection(SelectorMixin, ClassifierMixin, SelectionSettings, BaseEstimator):
     """Categorical naive Bayes on the predictors that forward selection by average log-likelihood keeps.
 
     From the forced predictors on, the one that raises the average log-likelihood l̄ of the classes most is added, one
@@ -191,35 +190,6 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
     3
     """
 
-    def __init__(
-        self,
-        *,
-        max_features: Any = "auto",
-        exact_features: Any = None,
-        force: Any = (),
-        criterion: Any = "auto",
-        test_share: Any = None,
-        partition: Any = None,
-        alpha: Any = None,
-        class_alpha: Any = None,
-        normalizer: Any = "exact",
-        n_simulated: Any = 1000,
-        denominator: Any = "N",
-        seed: Any = 0,
-    ) -> None:
-        self.max_features = max_features
-        self.exact_features = exact_features
-        self.force = force
-        self.criterion = criterion
-        self.test_share = test_share
-        self.partition = partition
-        self.alpha = alpha
-        self.class_alpha = class_alpha
-        self.normalizer = normalizer
-        self.n_simulated = n_simulated
-        self.denominator = denominator
-        self.seed = seed
-
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Select the predictors and fit the model of those selected.
@@ -252,20 +222,18 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_)).tolist()
         column = partition_column(self.partition, names)
 
-        encoder = like(CategoricalNB(), self)
-        encoder._learn_encoding(X, reset=True)
-        rows = dict(encoder._rows(X))
+        encoder = CategoricalNB().learn_columns(X, self.classes_)
+        rows = dict(encoder.rows_of(X))
         if column is not None:  # it is no predictor
-            for name, group in encoder._columns().items():
+            for name, group in encoder.block_columns().items():
                 rows[name] = np.where(group == column, np.nan, rows[name])
         marked = self.partition if column is None else _safe_indexing(X, column, axis=1)
         training, self.held_out_ = split_rows(list(rows.values()), label, given, self.test_share, marked, rng)
 
-        prior = NaiveBayes(encoder._class_prior(), encoder._blocks(None))
         r = one_hot(label, len(self.classes_), training * weight)
-        encoder.statistics_ = prior.suffstats(rows, r)  # the one pass
+        encoder.statistics_ = encoder.prior_for().suffstats(rows, r)  # the one pass
         self.class_count_ = encoder.statistics_.n
-        cells = encoder._counts()
+        cells = level_counts(encoder)
         observed = [np.flatnonzero(n.sum(0)) for n in cells]
         cells = [n[:, levels] for n, levels in zip(cells, observed, strict=True)]
 
@@ -374,7 +342,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         if self.estimator_ is None:
             return np.tile(self._log_pi, (X.shape[0], 1))
         chosen = _safe_indexing(X, np.flatnonzero(self.support_), axis=1)
-        return self.estimator_.posterior_.log_joint(self.estimator_._rows(chosen), self.estimator_._theta())
+        return self.estimator_.posterior_.log_joint(self.estimator_.rows_of(chosen), self.estimator_.point_estimate())
 
     def _get_support_mask(self) -> Bool[np.ndarray, " d"]:
         check_is_fitted(self)

@@ -20,7 +20,7 @@ from ..estimators._input import of_any_type
 from ..estimators._state import all_or_nothing, reads_one_state
 from ._selection_report import listed
 from ._selection_rows import check_labels, check_weights, split_rows
-from ._selection_settings import check_settings, partition_column
+from ._selection_settings import SelectionSettings, check_settings, partition_column
 from .binning import EqualWidthBinner, _whole
 from .selection import ForwardSelection, SelectionReport
 
@@ -71,7 +71,8 @@ class SPSSReport:
         return "\n".join([*lines, textwrap.indent(table, "  ")])
 
 
-class SPSSNaiveBayes(ClassifierMixin, BaseEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class SPSSNaiveBayes(ClassifierMixin, SelectionSettings, BaseEstimator):
     """The naive Bayes procedure of SPSS, from the raw table to the result.
 
     Numbers become bins of equal width. Predictors that cannot tell classes apart are dropped, and rows without a target
@@ -131,38 +132,8 @@ class SPSSNaiveBayes(ClassifierMixin, BaseEstimator):
     2  training     Gentoo     0.0        0.0   124.0  1.000000
     """
 
-    def __init__(
-        self,
-        *,
-        n_bins: Any = 10,
-        scale: Any = "auto",
-        max_features: Any = "auto",
-        exact_features: Any = None,
-        force: Any = (),
-        criterion: Any = "auto",
-        test_share: Any = None,
-        partition: Any = None,
-        alpha: Any = None,
-        class_alpha: Any = None,
-        normalizer: Any = "exact",
-        n_simulated: Any = 1000,
-        denominator: Any = "N",
-        seed: Any = 0,
-    ) -> None:
-        self.n_bins = n_bins
-        self.scale = scale
-        self.max_features = max_features
-        self.exact_features = exact_features
-        self.force = force
-        self.criterion = criterion
-        self.test_share = test_share
-        self.partition = partition
-        self.alpha = alpha
-        self.class_alpha = class_alpha
-        self.normalizer = normalizer
-        self.n_simulated = n_simulated
-        self.denominator = denominator
-        self.seed = seed
+    n_bins: Any = 10
+    scale: Any = "auto"
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -220,7 +220,7 @@ def predict(options: argparse.Namespace) -> int:
 
         ends = model.predict_interval(X, options.interval)
         tables |= {
-            "mean": mean_probabilities(model.posterior_, model._encode(X)),
+            "mean": mean_probabilities(model.posterior_, model.encode(X)),
             "low": ends[..., 0],
             "high": ends[..., 1],
         }

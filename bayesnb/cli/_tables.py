@@ -45,7 +45,6 @@ _VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 MODELS = ("auto", *sorted(_VARIANTS))
 MIXED = tuple(f"mixed:{name}" for name in ("gaussian-da", "kernel", "pooled", "shared-da"))
 """A variant for the columns of numbers of a table that has others, too."""
-_OF_ROLE = {"yes/no": "bernoulli", "numbers": "gaussian", "counts": "poisson", "levels": "categorical"}
 _OF_FILES = ("encoding", "sep")
 
 
@@ -123,6 +122,11 @@ def _made(model: str) -> Any:
     return getattr(estimators, name)(**settings)
 
 
+def _name(nb: Any) -> str:
+    """The variant that an estimator is."""
+    return type(nb).__name__.removesuffix("NB").lower()
+
+
 def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract | None = None) -> tuple[Any, pd.DataFrame]:
     """Estimator for a table, and the table as it takes it.
 
@@ -137,11 +141,11 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract | None = 
     """
     from pandas.api.types import is_numeric_dtype
 
-    from ..estimators.mixed import parts_of_roles, role_of_type
+    from ..estimators._automatic import default_estimators, parts_of_roles, role_of_type
 
     roles = [contract[X.columns[j]].role if contract else role_of_type(X, j) for j in range(X.shape[1])]
     if model == "auto":
-        model = _OF_ROLE[roles[0]] if len(set(roles)) == 1 else "mixed"
+        model = _name(default_estimators()[roles[0]]) if len(set(roles)) == 1 else "mixed"
     if model.startswith("mixed:"):  # that variant for the numbers, the usual ones for the rest
         parts = [
             (name, _made(model[6:]) if name == "numbers" else nb, [str(X.columns[j]) for j in at])

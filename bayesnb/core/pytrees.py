@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass, replace
+from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
 from .registry import record
@@ -31,7 +32,8 @@ def pytree(cls: Class) -> Class:
     """
 
     def new(cls: type, *args: Any, **kwargs: Any) -> Any:
-        register_pytrees()
+        if _waiting and ("jax" in sys.modules or not _inside.get()):
+            register_pytrees()
         return object.__new__(cls)
 
     cls.__new__ = new  # type: ignore[assignment]
@@ -66,33 +68,41 @@ def defer_jax_import() -> Iterator[None]:
 
 def leaves(tree: Any) -> Iterator[Any]:
     """`jax.tree.leaves` of our dataclasses, mappings and None."""
-    if is_dataclass(tree) and not isinstance(tree, type):
-        for name in _data(type(tree)):
-            yield from leaves(getattr(tree, name))
-    elif isinstance(tree, dict):
-        for branch in tree.values():
-            yield from leaves(branch)
-    elif type(tree) is tuple:
-        for branch in tree:
-            yield from leaves(branch)
-    elif tree is not None:
-        yield tree
+    found, waiting = [], [tree]
+    while waiting:
+        one = waiting.pop()
+        if (names := _data(type(one))) is not None:  # type: ignore[arg-type]
+            waiting += [getattr(one, name) for name in names][::-1]
+        elif isinstance(one, dict):
+            waiting += [*one.values()][::-1]
+        elif type(one) is tuple:
+            waiting += one[::-1]
+        elif one is not None:
+            found.append(one)
+    return iter(found)
 
 
 def map_leaves(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
     """`jax.tree.map` of trees of one structure."""
     if tree is None:
         return None
-    if is_dataclass(tree) and not isinstance(tree, type):
-        branches = {name: [getattr(one, name) for one in (tree, *others)] for name in _data(type(tree))}
-        return replace(tree, **{name: map_leaves(f, *branch) for name, branch in branches.items()})
+    changed: dict[Any, Any] = {}
+    if (names := _data(type(tree))) is not None:  # type: ignore[arg-type]
+        for name in names:
+            changed[name] = map_leaves(f, getattr(tree, name), *map(attrgetter(name), others))
+        return replace(tree, **changed)
     if isinstance(tree, dict):
-        return {key: map_leaves(f, *(one[key] for one in (tree, *others))) for key in tree}
+        for key in tree:
+            changed[key] = map_leaves(f, tree[key], *map(itemgetter(key), others))
+        return changed
     if type(tree) is tuple:
         return tuple(map_leaves(f, *branch) for branch in zip(tree, *others, strict=True))
     return f(tree, *others)
 
 
 @functools.cache
-def _data(cls: type) -> list[str]:
+def _data(cls: type) -> list[str] | None:
+    """Names of the fields that hold arrays; None of what is no dataclass."""
+    if not is_dataclass(cls):
+        return None
     return [field.name for field in fields(cls) if not field.metadata.get("static")]

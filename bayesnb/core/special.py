@@ -24,11 +24,12 @@ _SHIFT = 8  # recurrence steps before Stirling's series; from there on its first
 def namespace(*arrays: object) -> ModuleType:
     """`jax.numpy` if any argument is a JAX array or tracer, else `numpy`."""
     kind = getattr(sys.modules.get("jax"), "Array", ())  # while JAX is not there, no array is its own
-    if not any(isinstance(a, kind) for a in arrays):
-        return np
-    import jax.numpy as jnp
+    for array in arrays:
+        if isinstance(array, kind):
+            import jax.numpy as jnp
 
-    return jnp
+            return jnp
+    return np
 
 
 def _special(*arrays: object) -> ModuleType:

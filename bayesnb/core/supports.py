@@ -131,11 +131,11 @@ class Field:
         return f"{text}, or {'0' if least == 0 else f'from {least:g} to 0'} (improper: no evidence)"
 
 
-Declared = TypeVar("Declared", Field, Support)
+Declared = TypeVar("Declared", Field, Support, float)
 
 
 def declare(**fields: Declared) -> Mapping[str, Declared]:
-    """Fields of a family, or its constants, by name."""
+    """Fields of a family, its constants, or numbers about its fields, by name."""
     return MappingProxyType(fields)
 
 
@@ -176,6 +176,11 @@ class Cells:
         if not self.measure:
             dense = self.kind in ("real", "amounts", "positive")
             object.__setattr__(self, "measure", DENSITIES if dense else PROBABILITIES)
+
+    @property
+    def role(self) -> str:
+        """What the column contract calls a column of such cells: "numbers" of real ones, else the kind."""
+        return "numbers" if self.kind == "real" else self.kind
 
     def describe(self) -> str:
         """One cell in words."""

@@ -1,9 +1,9 @@
 """The scikit-learn shell: validate, encode labels, call the core, return NumPy.
 
-What an estimator learns is `statistics_`; `prior_` and `posterior_` follow from it and are frozen. The shell has seven
-files, each built on the one before: `_state` (how attributes are replaced), `_input` (checks), `_fitting`,
-`_prediction`, `_explaining`, `_saving`, and this one: what the posterior says without rows, and what goes to NumPyro
-and ArviZ.
+What an estimator learns is `statistics_`; `prior_` and `posterior_` follow from it and are frozen. The shell has rooms,
+each built on the one before: `_state` (how attributes are replaced), `_input` (checks), `_declared` (which cells there
+may be), `_prior_of_settings`, `_fitting`, `_prediction`, `_explaining`, `_reading` (what analyses may ask), `_saving`,
+and this one: what the posterior says without rows, and what goes to NumPyro and ArviZ.
 """
 
 from numbers import Integral

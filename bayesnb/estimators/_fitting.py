@@ -5,38 +5,32 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import Tags, assert_all_finite
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .. import loops
 from ..core.arrays import Sparse
 from ..core.exact import is_whole
 from ..core.pytrees import defer_jax_import, leaves, map_leaves, register_pytrees
-from ..core.supports import SIMPLEX, as_numbers, shortened
-from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
-from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
+from ..naive_bayes import NaiveBayes, Statistics, fold_rows, row_slices
 from ..statistics import Moments, one_hot
 from ..sums.rows import csr_slice
+from ._declared import EXTREME
 from ._forgetting import without
-from ._hyperpriors import hyperprior_of, prior_of
+from ._hyperpriors import hyperprior_of
 from ._input import (
     FEW,
     MOST_WEIGHT,
     alike,
-    boolean,
     check_decay,
     checked_labels,
     classes_of,
-    concentration,
     cut_rows,
     naming,
-    positive,
     weights_of,
 )
-from ._priors import leaves_default, with_own_prior
-from ._state import BLOCK, JointClassifier, LazyPosterior, all_or_nothing, laid_out, reads_one_state
+from ._prior_of_settings import AbstractWithPrior
+from ._state import BLOCK, LazyPosterior, all_or_nothing, laid_out, reads_one_state
 
-_EXTREME = 1e280  # of a sum: what an infinite cell makes of it is beyond
 _WIDE = 1 << 22  # cells of a slice that a loop goes through without a table beside it
 _MOST_TOTAL = 1e304  # of a statistic: x log x is a number
 
@@ -47,67 +41,16 @@ def _unit_row(k: int, n_classes: int) -> Sparse:
     return one_hot(np.array([k]), n_classes)
 
 
-class AbstractFitted(JointClassifier):
+class AbstractFitted(AbstractWithPrior):
     """What an estimator learns: its encoding, its statistics, and the prior and posterior that follow from them.
 
-    A subclass says how its input becomes rows (`_rows`), which prior belongs to the statistics (`_blocks`), and how
-    drawn rows become input again (`_as_input`). The parameters of the class prior are read from attributes.
+    A subclass says which prior belongs to the statistics (`_default_blocks`). The parameters of the class prior are
+    read from attributes.
     """
 
-    estimate: str
-    class_alpha: Any
-    alpha: Any
-    force_alpha: bool
-    prior: Any = None
     _conditioned: LazyPosterior
-    _checks_slices = False  # whether an infinite cell shows in what is computed, so that nobody has to look for it
     _wide_slices = False  # whether loops gather the statistics of dense rows without a table beside them
     _waits = False  # whether batches of sparse rows may wait: those of priors that do not depend on the rows
-
-    # --- what a subclass supplies -----------------------------------------------------------------------------------
-
-    def _validate(self, X: Any, **checks: Any) -> Any:
-        """X, or X and y, as arrays, through scikit-learn's `validate_data`."""
-        raise NotImplementedError
-
-    def _validate_for_slices(self, X: Any, **checks: Any) -> Any:
-        """`_validate`, without a pass over a large table in whose sums an infinite cell shows: `_refuse_infinite`."""
-        return self._validate(X, **checks, **({"by_slices": True} if self._checks_slices else {}))
-
-    def _refuse_infinite(self, X: Any, *found: np.ndarray) -> None:
-        """Look for infinite cells in rows validated for slices, where what was found of them may come of one."""
-        sound = (one.size == 0 or -_EXTREME < one.min() <= one.max() < _EXTREME for one in found)
-        if self._checks_slices and not all(sound):
-            with naming():
-                assert_all_finite(X, allow_nan=True, estimator_name=type(self).__name__, input_name="X")
-
-    def _rows(self, X: Any) -> Rows:
-        """Validated input as columns by block; raises ValueError on values the likelihood does not know."""
-        raise NotImplementedError
-
-    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
-        """Prior blocks where no `prior` is given; with statistics at hand those of the data's scale."""
-        raise NotImplementedError
-
-    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
-        """Prior blocks; without statistics any that can gather them."""
-        default = self._default_blocks(stats)
-        return default if self.prior is None else with_own_prior(self, default)
-
-    def _prior(self, stats: Statistics | None) -> Any:
-        """Class prior and blocks; a weighted set of them where a hyperparameter is a distribution."""
-        return prior_of(self, stats)
-
-    def _columns(self) -> dict[str, np.ndarray]:
-        """Positions of the columns of each block, by block."""
-        return {BLOCK: np.arange(self.n_features_in_)}
-
-    def _as_input(self, rows: dict[str, np.ndarray]) -> Any:
-        """Rows by block as an array like the one fitted."""
-        return rows[BLOCK]
-
-    def _learn_encoding(self, X: Any, reset: bool) -> None:
-        """Learn what is needed to turn input into rows, such as the levels of a feature."""
 
     # --- fitting ----------------------------------------------------------------------------------------------------
 
@@ -222,7 +165,7 @@ class AbstractFitted(JointClassifier):
             return False
         stats = held + before.prior.statistics(rows, r)
         moments = stats.blocks[BLOCK]
-        if not is_whole(stats.n) or moments.lies_far_out or not moments.ss.max() < _EXTREME:
+        if not is_whole(stats.n) or moments.lies_far_out or not moments.ss.max() < EXTREME:
             return False
         prior = NaiveBayes(self._class_prior(), self._blocks(stats))
         self._conditioned = before.with_few(prior, rows[BLOCK], r, stats)
@@ -388,45 +331,6 @@ class AbstractFitted(JointClassifier):
         return index
 
     @property
-    def _prior_name(self) -> str:
-        """The parameter that holds fixed class probabilities: of scikit-learn's two names the one that is used."""
-        held = {name: getattr(self, name) for name in ("class_prior", "priors") if hasattr(self, name)}
-        given = [name for name, pi in held.items() if pi is not None]
-        if len(given) == 2 and not alike(*map(np.asarray, held.values())):
-            raise ValueError(
-                f"`class_prior` is {shortened(held['class_prior'])} and `priors` is {shortened(held['priors'])}: two "
-                "names of one thing contradict each other. Leave one of them out"
-            )
-        return (given or [*held])[0]
-
-    def _class_prior(self) -> AbstractClasses:
-        """Fixed where probabilities are given, uniform where `fit_prior` is False, else Dirichlet(class_alpha)."""
-        name, c = self._prior_name, len(self.classes_)
-        given = getattr(self, name)
-        if given is not None:
-            pi = as_numbers(name, given, f"{c} probabilities that sum to 1")
-            if pi.shape != (c,):
-                raise ValueError(f"Number of priors must match number of classes, {c}; `{name}` has shape {pi.shape}")
-            if not (pi >= 0).all():
-                raise ValueError(f"Priors must be non-negative; `{name}` is {pi}")
-            if not np.isclose(pi.sum(), 1, rtol=0, atol=1e-8):
-                raise ValueError(f"The sum of the priors should be 1; `{name}` is {pi}")
-            if not SIMPLEX.holds(pi):
-                raise ValueError(f"`{name}` is {pi}; it needs {SIMPLEX.describe()}")
-            return FixedClasses(pi / pi.sum())
-        if not boolean("fit_prior", getattr(self, "fit_prior", True)):
-            return FixedClasses(np.full(c, 1 / c))
-        return DirichletClasses(np.array(positive("class_alpha", self.class_alpha, (c,))))
-
-    def _concentration(self, shape: tuple[int, ...]) -> np.ndarray:
-        """`alpha` as the concentrations of the prior, for estimators whose alpha is that of scikit-learn."""
-        return concentration(self.alpha, self.force_alpha, shape)
-
-    def _check_estimate(self) -> None:
-        if self.estimate not in ("predictive", "mean", "map", "mle"):
-            raise ValueError(f"`estimate` is {self.estimate!r}; choose 'predictive', 'mean', 'map' or 'mle'")
-
-    @property
     @reads_one_state
     def posterior_(self) -> Any:
         """The prior conditioned on all rows fitted, frozen; derived when it is first asked for."""
@@ -439,30 +343,3 @@ class AbstractFitted(JointClassifier):
     def class_count_(self) -> np.ndarray:
         """Weight of each class, (c,)."""
         return self.statistics_.n
-
-    _default_follows_rows: Any = False  # whether the rows scale the default prior
-
-    @property
-    def _prior_follows_rows(self) -> bool:
-        """Whether the rows scale the prior, so that `loo` has something to take out of it."""
-        return self._default_follows_rows and leaves_default(self)
-
-    def _feature_labels(self, block: str) -> dict[str, np.ndarray]:
-        """Coordinates of a block's own dimensions, in the order of its axes after the class."""
-        names = getattr(self, "feature_names_in_", None)
-        return {"feature": np.arange(self.n_features_in_) if names is None else names}
-
-    def _label(self, j: int) -> str:
-        """A column as messages call it: its name in quotes, else its number."""
-        names = getattr(self, "feature_names_in_", None)
-        return repr(str(names[j])) if names is not None else str(j)
-
-    def _dims(self, block: str, parameter: str, ndim: int) -> list[str]:
-        """Names of the axes of a parameter: the class first, unless there is only one axis."""
-        own = list(self._feature_labels(block))
-        return own[:1] if ndim == 1 else ["class", *own[: ndim - 1]]
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

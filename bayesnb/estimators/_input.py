@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, _check_y, check_consi
 
 from ..core import distributions
 from ..core.arrays import Sparse
-from ..core.supports import COUNT, Support, as_numbers, checked_numbers, shortened
+from ..core.supports import COUNT, Cells, Support, as_numbers, checked_numbers, shortened
 from ..statistics import one_hot
 from ..sums.rows import csr_slice, distinct
 
@@ -62,6 +62,17 @@ def check_nonnegative(estimator: Any, X: Any, advice: str) -> None:
     refuse(estimator, X, lambda v: v < 0, "Negative values", advice)
     large = f"rescale it: sums and factorials of numbers beyond {_MOST_AMOUNT:g} overflow."
     refuse(estimator, X, lambda v: v > _MOST_AMOUNT, "Values too large", large)
+
+
+def check_cells(estimator: Any, X: Any, cells: Cells, advice: str, levels: int | None = None) -> None:
+    """Raise a ValueError on what is no cell of the kind that a family declares; NaN is left to other checks."""
+    if cells.kind == "real":
+        return
+    check_nonnegative(estimator, X, advice)
+    if cells.whole or cells.kind not in ("counts", "amounts"):
+        what = "Values other than 0 and 1" if cells.kind == "yes/no" else "Values that the family does not know"
+        what = "Values that are not whole numbers" if cells.whole else what
+        refuse(estimator, X, lambda v: cells.wrong(v, levels), what, advice)
 
 
 def _in_range(cells: np.ndarray) -> bool:

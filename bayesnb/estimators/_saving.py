@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..columns.contract import ColumnContract
 from ..core.registry import ESTIMATORS, register, require
 from ..naive_bayes import Statistics
-from ._explaining import AbstractExplaining
+from ._reading import AbstractReadable
 from ._state import reads_one_state
 
 Take = Callable[[int], None]  # counts bytes before they are allocated, and refuses more than a file can mean
@@ -68,7 +68,12 @@ class Saved:
         save(self, path)
 
 
-class AbstractSaved(Saved, AbstractExplaining):
+def check_loaded(nb: Saved, take: Take) -> None:
+    """Check an estimator that another one holds; a ValueError says why it is no model."""
+    nb._check_loaded(take)
+
+
+class AbstractSaved(Saved, AbstractReadable):
     """An estimator whose learnt state are its encoding and its statistics."""
 
     _learnt_names = frozenset(
@@ -115,7 +120,7 @@ class AbstractSaved(Saved, AbstractExplaining):
         """How many numbers the largest field of the prior has for a class."""
         return self.n_features_in_
 
-    def _no_rows(self, cell: float = 0.0) -> dict[str, Any]:
-        """Statistics of no rows, by block: their types and shapes; `cell` is one that the likelihood knows."""
-        row = np.full((1, self.n_features_in_), cell)
+    def _no_rows(self) -> dict[str, Any]:
+        """Statistics of no rows, by block: their types and shapes."""
+        row = np.full((1, self.n_features_in_), float(self.cells.kind == "positive"))  # a cell that the family knows
         return self._gather(row, np.zeros(1, int), None).zero().blocks

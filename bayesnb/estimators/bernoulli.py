@@ -13,7 +13,6 @@ from ..families.bernoulli import BetaBernoulli
 from ..loops import contiguous, worth
 from ..naive_bayes import Rows, Statistics
 from ._base import AbstractNB
-from ._input import numeric, refuse
 from ._left_out import leave_out
 from ._state import BLOCK
 
@@ -71,6 +70,8 @@ class BernoulliNB(AbstractNB):
 
     _waits = True
 
+    _family = BetaBernoulli
+
     def __init__(
         self,
         *,
@@ -96,14 +97,9 @@ class BernoulliNB(AbstractNB):
 
     _checks_slices = True
 
-    def _validate(self, X: Any, **checks: Any) -> Any:
-        return numeric(self, X, sparse_ok=True, **checks)
-
     def _rows(self, X: Any) -> Rows:
         if self.binarize is None:
-            advice = "with binarize=None cells are 0 or 1. Set `binarize` to a threshold."
-            refuse(self, X, lambda v: ~np.isnan(v) & (v != 0) & (v != 1), "Values other than 0 and 1", advice)
-            return {BLOCK: X}
+            return super()._rows(X)
         threshold = as_numbers("binarize", self.binarize, "a number, or None")
         if threshold.ndim or np.isnan(threshold):
             raise ValueError(f"`binarize` is {shortened(self.binarize)}; it needs a number, or None")
@@ -118,6 +114,9 @@ class BernoulliNB(AbstractNB):
             above.eliminate_zeros()
             return {BLOCK: above}
         return {BLOCK: binarized(self, X, self.binarize)}
+
+    def _cell_advice(self) -> str:
+        return "with binarize=None cells are 0 or 1. Set `binarize` to a threshold."
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
@@ -153,8 +152,7 @@ class BernoulliNB(AbstractNB):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # on the blobs of scikit-learn's checks, as its own
-        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = tags.input_tags.categorical = False  # `binarize` takes any number
         return tags
 
 

@@ -35,6 +35,14 @@ class AbstractLevels(AbstractNB):
     min_categories: Any
     _advice = "Bin the column, or pass it as strings."
 
+    def _validate(self, X: Any, **checks: Any) -> Any:
+        return of_any_type(self, X, accept_sparse="csr" if self.cells.sparse else False, **checks)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        return tags
+
     def _counts(self) -> list[np.ndarray]:
         """Counts (c, k_j) of every feature, out of the statistics."""
         raise NotImplementedError
@@ -151,6 +159,8 @@ class CategoricalNB(AbstractLevels):
     array([[0.419, 0.581]])
     """
 
+    _family = DirichletCategorical
+
     def __init__(
         self,
         *,
@@ -173,9 +183,6 @@ class CategoricalNB(AbstractLevels):
         self.min_categories = min_categories
         self.class_alpha = class_alpha
         self.estimate = estimate
-
-    def _validate(self, X: Any, **checks: Any) -> Any:
-        return of_any_type(self, X, accept_sparse="csr", **checks)
 
     def _recode(self, levels: list[np.ndarray]) -> None:
         """Statistics by other levels, which hold all that were known."""
@@ -262,15 +269,6 @@ class CategoricalNB(AbstractLevels):
                 for level in self.categories_[j]
             ]
         )
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # on the blobs of scikit-learn's checks, as its own
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        return tags
 
 
 _MOST = 1 << 20  # levels of a feature of whole numbers

@@ -5,14 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Tags
 
 from ..families.classes import AbstractClasses, FixedClasses
 from ..families.complement import DirichletComplement
-from ..naive_bayes import Parameters, Rows, Statistics
+from ..naive_bayes import Parameters, Statistics
 from ..statistics import Counts
 from ._base import AbstractNB
-from ._input import boolean, check_nonnegative, numeric
+from ._input import boolean
 from ._state import BLOCK, reads_one_state
 
 
@@ -70,6 +69,8 @@ class ComplementNB(AbstractNB):
 
     _waits = True
 
+    _family = DirichletComplement
+
     def __init__(
         self,
         *,
@@ -90,13 +91,6 @@ class ComplementNB(AbstractNB):
         self.priors = priors
         self.norm = norm
         self.estimate = estimate
-
-    def _validate(self, X: Any, *, counts: bool = True, **checks: Any) -> Any:
-        return numeric(self, X, sparse_ok=True, missing_ok=False, counts=counts, **checks)
-
-    def _rows(self, X: Any) -> Rows:
-        check_nonnegative(self, X, "it models counts. Bin the column or use GaussianNB.")
-        return {BLOCK: X}
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
@@ -154,11 +148,3 @@ class ComplementNB(AbstractNB):
     def feature_log_prob_(self) -> np.ndarray:
         """Weights (c, d) of the current estimate, −log θ, divided by their sum with `norm`: as in scikit-learn."""
         return self._linear_form[0].T
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # on the blobs of scikit-learn's checks, as its own
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.input_tags.allow_nan = False
-        return tags

@@ -4,13 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Tags
 
 from ..core.supports import AMOUNT
 from ..families.exponential import GammaExponential
-from ..naive_bayes import Rows, Statistics
+from ..naive_bayes import Statistics
 from ._base import AbstractNB
-from ._input import check_nonnegative, numeric, positive
+from ._input import positive
 from ._left_out import leave_out
 from ._state import BLOCK
 
@@ -64,6 +63,8 @@ class ExponentialNB(AbstractNB):
     array(['short'], dtype='<U5')
     """
 
+    _family = GammaExponential
+
     def __init__(
         self,
         *,
@@ -85,13 +86,6 @@ class ExponentialNB(AbstractNB):
         self.class_alpha = class_alpha
         self.estimate = estimate
 
-    def _validate(self, X: Any, **checks: Any) -> Any:
-        return numeric(self, X, sparse_ok=False, **checks)
-
-    def _rows(self, X: Any) -> Rows:
-        check_nonnegative(self, X, "it models amounts from zero. Shift it or use GaussianNB.")
-        return {BLOCK: X}
-
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
         alpha = positive("alpha", self.alpha, shape)
@@ -111,8 +105,3 @@ class ExponentialNB(AbstractNB):
 
     def _leave_out(self, left: Any, total: np.ndarray, prior: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
         return leave_out(self, left, total, prior)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        return tags

@@ -7,10 +7,9 @@ from sklearn.utils import Tags
 
 from ..base import AbstractConjugate
 from ..core.supports import checked_prior, shortened
-from ..naive_bayes import NaiveBayes, Rows, Statistics
+from ..naive_bayes import NaiveBayes, Statistics
 from ..statistics import Moments
 from ._base import AbstractNB
-from ._input import check_nonnegative, numeric, refuse
 from ._state import BLOCK
 from .gaussian import refuse_overflow
 
@@ -79,9 +78,12 @@ class FamilyNB(AbstractNB):
         self.class_alpha = class_alpha
 
     @property
-    def _family(self) -> AbstractConjugate:
-        """The family; ValueError on what is none, or knows no rows of a class."""
-        if not isinstance(self.family, AbstractConjugate):
+    def _family(self) -> Any:
+        """The family, for its declarations."""
+        return self.family if isinstance(self.family, AbstractConjugate) else AbstractConjugate
+
+    def _validate(self, X: Any, **checks: Any) -> Any:
+        if self._family is not self.family:
             raise ValueError(
                 f"`family` is {shortened(self.family)}; it needs an instance of a conjugate family, such as "
                 "families.GammaPoisson(1.0, 1.0)"
@@ -91,23 +93,19 @@ class FamilyNB(AbstractNB):
                 f"`family` is a {type(self.family).__name__}, which has a composite likelihood or declares no "
                 "`fields_`; FamilyNB needs a density of rows, and the support and axes of every field"
             )
-        return self.family
+        return super()._validate(X, **checks)
 
-    def _validate(self, X: Any, **checks: Any) -> Any:
-        family = self._family
-        return numeric(self, X, sparse_ok=family.cells_.sparse, missing_ok=family.gaps, **checks)
+    def _cell_advice(self) -> str:
+        name = type(self.family).__name__
+        return f"a cell of {name} is {self.cells.describe()}. Choose another family, or prepare the column."
 
-    def _rows(self, X: Any) -> Rows:
-        name, cells = type(self._family).__name__, self._family.cells_
-        advice = f"a cell of {name} is {cells.describe()}. Choose another family, or prepare the column."
-        if cells.kind != "real":
-            check_nonnegative(self, X, advice)
-            what = "Values that are not whole numbers" if cells.whole else "Values that the family does not know"
-            refuse(self, X, lambda v: cells.wrong(v, self._n_levels), what, advice)
-        return {BLOCK: X}
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # any family, on the blobs of scikit-learn's checks
+        return tags
 
     @property
-    def _n_levels(self) -> int | None:
+    def _n_levels(self) -> int | None:  # type: ignore[override]
         """The length of the axis "level", where a field has one."""
         axes = ((name, field.axes) for name, field in self._family.fields_.items())
         return next((np.shape(getattr(self.family, name))[-1] for name, found in axes if found[-1] == "level"), None)
@@ -127,9 +125,6 @@ class FamilyNB(AbstractNB):
         square = any(field.axes.count("feature") > 1 for field in self._family.fields_.values())
         return self.n_features_in_ * (self.n_features_in_ if square else self._n_levels or 1)
 
-    def _no_rows(self, cell: float = 0.0) -> dict[str, Any]:
-        return super()._no_rows(float(self._family.cells_.kind == "positive"))
-
     def _draw(self, model: NaiveBayes, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
         if (length := self._average_length()) is not None:  # rows as long as those fitted are on average
             given["length"] = length
@@ -143,14 +138,3 @@ class FamilyNB(AbstractNB):
         axes = self._blocks(None)[BLOCK].sites()[parameter].axes
         event = iter(["level"] if "feature" in axes else ["feature", "feature_"])
         return [next(event) if axis == "event" else axis for axis in axes]
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # any family, on the blobs of scikit-learn's checks
-        if isinstance(self.family, AbstractConjugate):
-            cells = self.family.cells_
-            tags.input_tags.allow_nan = self.family.gaps
-            tags.input_tags.sparse = cells.sparse
-            tags.input_tags.positive_only = cells.kind != "real"
-            tags.input_tags.categorical = cells.whole or cells.kind in ("levels", "yes/no")
-        return tags

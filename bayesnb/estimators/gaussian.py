@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import Tags
 
 from ..core.exact import least_variance
 from ..core.pytrees import map_leaves
@@ -12,10 +11,10 @@ from ..core.supports import AMOUNT, as_numbers
 from ..families.gaussian import NormalInverseGamma
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.pooled_gaussian import PooledNormalInverseGamma
-from ..naive_bayes import Parameters, Rows, Statistics
+from ..naive_bayes import Parameters, Statistics
 from ..statistics import Moments
 from ._base import AbstractNB
-from ._input import numeric, positive
+from ._input import positive
 from ._left_out import by_cells, side_by_side
 from ._priors import put_columns
 from ._state import BLOCK, reads_one_state
@@ -89,6 +88,8 @@ class GaussianNB(AbstractNB):
     -484.1
     """
 
+    _family = NormalInverseGamma
+
     def __init__(
         self,
         *,
@@ -121,12 +122,6 @@ class GaussianNB(AbstractNB):
         if isinstance(own, KnownVarianceNormal) and known is not None and np.any(own.variance != known):
             parameters["known_variance"] = own.variance  # which older releases used where the two contradict each other
         return super()._from_file(parameters, learnt)
-
-    def _validate(self, X: Any, **checks: Any) -> Any:
-        return numeric(self, X, sparse_ok=True, **checks)
-
-    def _rows(self, X: Any) -> Rows:
-        return {BLOCK: X}
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         if self.variance not in ("class", "pooled"):
@@ -235,11 +230,6 @@ class GaussianNB(AbstractNB):
         """σ² under the current estimate, (c, d), or (d,) where the classes share it; those given where it is known."""
         block: Any = self.posterior_.blocks[BLOCK]
         return block.variance if self.known_variance is not None else self._parameter("variance")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def column_scale(moments: Moments) -> tuple[np.ndarray, np.ndarray]:

@@ -5,15 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Tags
 
 from ..core.pytrees import map_leaves
 from ..families.full_gaussian import NormalInverseWishart
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.tied_gaussian import TiedNormalInverseWishart
-from ..naive_bayes import Parameters, Rows, Statistics
+from ..naive_bayes import Parameters, Statistics
 from ._base import AbstractNB
-from ._input import numeric
 from ._left_out import by_cells, side_by_side
 from ._state import BLOCK, reads_one_state
 from .gaussian import column_scale, refuse_far_centres, refuse_overflow
@@ -76,6 +74,8 @@ class GaussianDA(AbstractNB):
     0.98
     """
 
+    _family = NormalInverseWishart
+
     def __init__(
         self,
         *,
@@ -94,12 +94,6 @@ class GaussianDA(AbstractNB):
         self.prior = prior
         self.class_alpha = class_alpha
         self.estimate = estimate
-
-    def _validate(self, X: Any, **checks: Any) -> Any:
-        return numeric(self, X, sparse_ok=False, missing_ok=False, **checks)
-
-    def _rows(self, X: Any) -> Rows:
-        return {BLOCK: X}
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         if self.covariance not in ("class", "shared", "identity"):
@@ -255,8 +249,3 @@ class GaussianDA(AbstractNB):
     def _dims(self, block: str, parameter: str, ndim: int) -> list[str]:
         shared = self.covariance == "shared" and parameter == "covariance"
         return ["feature", "feature_"] if shared else super()._dims(block, parameter, ndim)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = False
-        return tags

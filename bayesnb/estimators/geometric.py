@@ -2,12 +2,10 @@
 
 from typing import Any
 
-from sklearn.utils import Tags
-
 from ..families.geometric import BetaGeometric
-from ..naive_bayes import Rows, Statistics
+from ..naive_bayes import Statistics
 from ._base import AbstractNB
-from ._input import check_nonnegative, numeric, positive, refuse
+from ._input import positive
 from ._state import BLOCK
 
 
@@ -55,6 +53,8 @@ class GeometricNB(AbstractNB):
     array([[0.4, 0.6]])
     """
 
+    _family = BetaGeometric
+
     def __init__(
         self,
         *,
@@ -76,24 +76,6 @@ class GeometricNB(AbstractNB):
         self.class_alpha = class_alpha
         self.estimate = estimate
 
-    def _validate(self, X: Any, **checks: Any) -> Any:
-        return numeric(self, X, sparse_ok=True, **checks)
-
-    def _rows(self, X: Any) -> Rows:
-        check_nonnegative(self, X, "it models counts. Bin the column or use GaussianNB.")
-        what = "Values that are not whole numbers"
-        refuse(
-            self, X, lambda v: v % 1 > 0, what, "it models counts. Use ExponentialNB for amounts, or bin the column."
-        )
-        return {BLOCK: X}
-
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
         return {BLOCK: BetaGeometric(positive("alpha", self.alpha, shape), positive("beta", self.beta, shape))}
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.input_tags.categorical = True  # to scikit-learn's checks this means whole numbers
-        return tags

@@ -8,11 +8,11 @@ import numpy as np
 from ..core.arrays import Float
 from ..core.supports import LENGTH, MOST_LENGTH, shortened
 from ..families.kernel_density import KernelDensity
-from ..naive_bayes import Rows, Statistics
+from ..naive_bayes import Statistics
 from ..statistics import Sample
 from ..sums.kernels import WIDEST
 from ._base import AbstractNB
-from ._input import numeric, positive
+from ._input import positive
 from ._state import BLOCK
 
 # Limits of the bandwidth: see the Notes of KernelNB.
@@ -92,6 +92,8 @@ class KernelNB(AbstractNB):
     ValueError: `X` has -1 in column 0, below the bound 0 of `bounds`; correct the row, or give KernelNB wider bounds
     """
 
+    _family = KernelDensity
+
     def __init__(
         self,
         *,
@@ -112,7 +114,7 @@ class KernelNB(AbstractNB):
         self.estimate = estimate
 
     def _validate(self, X: Any, **checks: Any) -> Any:
-        found = numeric(self, X, sparse_ok=False, **checks)
+        found = super()._validate(X, **checks)
         limits = self._limits()
         if limits is not None:
             rows = found[0] if isinstance(found, tuple) else found
@@ -155,9 +157,6 @@ class KernelNB(AbstractNB):
                 )
             limits[:, at] = _pair(f"bounds[{column!r}]", pair)
         return limits
-
-    def _rows(self, X: Any) -> Rows:
-        return {BLOCK: X}
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_

@@ -1,8 +1,7 @@
 """Naive Bayes with a likelihood of its own for every group of columns, and if need be for every class."""
 
 import itertools
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -10,24 +9,19 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import Tags, _safe_indexing
-from sklearn.utils._indexing import _get_column_indices
 from sklearn.utils.validation import _get_feature_names
 
-from ..columns.contract import FEW_ROWS, ColumnContract
-from ..columns.describing import describe
+from ..columns.contract import ColumnContract
 from ..core.registry import require
 from ..families.one_class import OneClass
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
+from ._automatic import automatic_parts, positions
 from ._base import AbstractNB
 from ._input import of_any_type
 from ._part import _Part
 from ._saving import Take
 from ._state import all_or_nothing, reads_one_state
-from .bernoulli import BernoulliNB
-from .categorical import CategoricalNB
 from .complement import ComplementNB
-from .gaussian import GaussianNB
-from .poisson import PoissonNB
 
 
 class MixedNB(AbstractNB):
@@ -169,7 +163,7 @@ class MixedNB(AbstractNB):
     def _resolve(self, X: Any) -> Iterator[_Part]:
         """The parts with their columns looked up in X; refuses columns in two parts or in none."""
         parts, self.contract_ = (
-            _automatic(X) if isinstance(self.parts, str) and self.parts == "auto" else (self.parts, None)
+            automatic_parts(X) if isinstance(self.parts, str) and self.parts == "auto" else (self.parts, None)
         )
         if not isinstance(parts, list) or not parts or any(not isinstance(p, tuple) or len(p) != 3 for p in parts):
             raise ValueError(f"`parts` is {parts!r}; give 'auto' or a list of (name, estimator, columns)")
@@ -183,7 +177,7 @@ class MixedNB(AbstractNB):
                     f"`parts` has the name {name!r}; names are strings without '.' and '__', each used once"
                 )
             names.add(name)
-            found = _positions(X, columns, name)
+            found = positions(X, columns, name)
             for j in found:
                 if j in owner:
                     raise ValueError(f"`parts` has column {labels[j]!s} in both {owner[j]!r} and {name!r}")
@@ -277,7 +271,7 @@ class MixedNB(AbstractNB):
         for part in self._parts:
             part.estimator._check_size(take)
 
-    def _no_rows(self, cell: float = 0.0) -> dict[str, Any]:
+    def _no_rows(self) -> dict[str, Any]:
         return {
             part.names[inner]: held
             for part in self._parts
@@ -334,8 +328,8 @@ class MixedNB(AbstractNB):
         return np.concatenate([part.estimator._weight_labels(names[part.columns]) for part in self._parts])
 
     def _levels_of(self, j: int) -> Any:
-        part = next(part for part in self._parts if j in part.columns)
-        return part.estimator._levels_of(int(np.flatnonzero(part.columns == j)[0]))
+        places = ((part.estimator, int(at)) for part in self._parts for at in np.flatnonzero(part.columns == j))
+        return next((levels for nb, at in places if (levels := nb._levels_of(at)) is not None), None)
 
     def _part_of(self, block: str) -> tuple[_Part, str]:
         """The part that a block belongs to, and the block's name there."""
@@ -374,76 +368,3 @@ def _checked(name: str, estimator: Any, classes: np.ndarray) -> AbstractNB:
     own = clone(estimator)
     own.classes_ = classes
     return own
-
-
-def _positions(X: Any, columns: Any, name: str) -> np.ndarray:
-    """Column positions of a part's `columns`."""
-    if isinstance(columns, type | np.dtype):
-        if not isinstance(X, pd.DataFrame):
-            raise ValueError(f"`parts` asks for columns of type {columns} in {name!r}; `X` needs to be a data frame")
-        columns = X.select_dtypes(columns).columns.tolist()
-    elif callable(columns):
-        columns = columns(X)
-    elif isinstance(columns, slice) and columns.start is None and columns.stop is None:
-        columns = list(range(X.shape[1]))[columns]
-    try:
-        return np.asarray(_get_column_indices(X, columns), int)
-    except (ValueError, IndexError, TypeError, KeyError) as error:
-        raise ValueError(f"`parts` has columns {columns!r} in {name!r}, which are not in `X`: {error}") from error
-
-
-_OF_ROLE = {  # part and its estimator, in the order of the parts
-    "yes/no": ("yes_no", lambda: BernoulliNB(binarize=None)),
-    "numbers": ("numbers", GaussianNB),
-    "counts": ("counts", PoissonNB),
-    "levels": ("levels", CategoricalNB),
-}
-
-
-def parts_of_roles(roles: Sequence[str]) -> list[tuple[str, Any, list[int]]]:
-    """The parts for columns of these roles, in order; columns that are "dropped" are left out."""
-    places: dict[str, list[int]] = {role: [] for role in (*_OF_ROLE, "dropped")}
-    for j, role in enumerate(roles):
-        places[role].append(j)
-    found: list[tuple[str, Any, list[int]]] = [
-        (name, make(), places[role]) for role, (name, make) in _OF_ROLE.items() if places[role]
-    ]
-    return found + ([("dropped", "drop", places["dropped"])] if places["dropped"] else [])
-
-
-def _automatic(X: Any) -> tuple[list[tuple[str, Any, list[int]]], ColumnContract | None]:
-    """The parts for a table, by the types of its columns; of a data frame by its column contract, too."""
-    roles = [role_of_type(X, j) for j in range(X.shape[1])]
-    if not isinstance(X, pd.DataFrame) or not X.columns.is_unique or len(X) < FEW_ROWS:
-        return parts_of_roles(roles), None
-    contract = describe(X)
-    for j, column in enumerate(contract.columns):
-        text = column.role == "numbers" and roles[j] == "levels"
-        if text and column.written is not None and str(column.written):
-            warnings.warn(
-                f"`X` has numbers written as text in column {column.name!r} ({column.written}), which are taken for "
-                "levels; bayesnb.describe(X).apply(X) makes them numbers",
-                UserWarning,
-                stacklevel=2,
-            )
-        if column.role == "dropped" and column.warning:  # it names the row; a constant does no harm
-            roles[j] = "dropped"
-    if set(roles) == {"dropped"}:
-        why = "; ".join(f"{column.name}: {column.why}" for column in contract.columns[:4])
-        raise ValueError(f"`X` has no column to learn from with parts='auto' ({why}); list the parts")
-    return parts_of_roles(roles), contract
-
-
-def role_of_type(X: Any, j: int) -> str:
-    """The role of a column by the type of its cells."""
-    column = pd.Series(np.asarray(_safe_indexing(X, j, axis=1))) if not isinstance(X, pd.DataFrame) else X.iloc[:, j]
-    column = column.infer_objects() if column.dtype == object else column
-    if column.dtype == np.longdouble and np.dtype(np.longdouble).itemsize > 8:
-        raise ValueError(
-            f"`X` has numbers of type {column.dtype} (longdouble) in column {j}, which parts='auto' cannot tell "
-            "from yes/no columns; pass X.astype(float), or list the parts"
-        )
-    if isinstance(column.dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(column):
-        return "levels"
-    yes_no = all(part.dropna().isin([0, 1]).all() for part in (column.iloc[:1000], column))  # few rows mostly tell
-    return "yes/no" if yes_no else "numbers"

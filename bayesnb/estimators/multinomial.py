@@ -3,12 +3,10 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Tags
 
 from ..families.multinomial import DirichletMultinomial
-from ..naive_bayes import Rows, Statistics
+from ..naive_bayes import Statistics
 from ._base import AbstractNB
-from ._input import check_nonnegative, numeric
 from ._state import BLOCK, reads_one_state
 
 
@@ -62,6 +60,8 @@ class MultinomialNB(AbstractNB):
 
     _waits = True
 
+    _family = DirichletMultinomial
+
     def __init__(
         self,
         *,
@@ -82,13 +82,6 @@ class MultinomialNB(AbstractNB):
         self.priors = priors
         self.class_alpha = class_alpha
         self.estimate = estimate
-
-    def _validate(self, X: Any, *, counts: bool = True, **checks: Any) -> Any:
-        return numeric(self, X, sparse_ok=True, missing_ok=False, counts=counts, **checks)
-
-    def _rows(self, X: Any) -> Rows:
-        check_nonnegative(self, X, "it models counts. Bin the column or use GaussianNB.")
-        return {BLOCK: X}
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
@@ -116,11 +109,3 @@ class MultinomialNB(AbstractNB):
         if given.get("length") is None:
             given["length"] = self._average_length()
         return super()._draw(model, rng, y, **given)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # on the blobs of scikit-learn's checks, as its own
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.input_tags.allow_nan = False
-        return tags

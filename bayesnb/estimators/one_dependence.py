@@ -5,7 +5,6 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,7 +21,7 @@ from ..sampling.explanation import mutual_information
 from ..statistics import Counts, class_totals, with_sums
 from ..sums.pair_table import diagonal
 from ..sums.rows import csr_slice
-from ._input import concentration, cut_rows, of_any_type, positive
+from ._input import concentration, cut_rows, positive
 from ._parent_draws import AbstractParentDraws
 from ._state import LazyPosterior, all_or_nothing, laid_out, reads_one_state
 from .categorical import CategoricalNB, _code, _code_table, _columns
@@ -130,6 +129,8 @@ class OneDependenceNB(AbstractParentDraws):
 
     _learnt_names = AbstractParentDraws._learnt_names | {"weights_"}
 
+    _family = OneDependence
+
     def __init__(
         self,
         *,
@@ -146,9 +147,6 @@ class OneDependenceNB(AbstractParentDraws):
         self.max_bytes = max_bytes
 
     # --- levels -----------------------------------------------------------------------------------------------------
-
-    def _validate(self, X: Any, **checks: Any) -> Any:
-        return of_any_type(self, X, **checks)
 
     def _set_levels(self, levels: list[np.ndarray]) -> None:
         super()._set_levels(levels)
@@ -382,11 +380,3 @@ class OneDependenceNB(AbstractParentDraws):
             "OneDependenceNB is an average of models, not a class prior times blocks of columns, so it cannot be a "
             "part of another model; use it by itself, or CategoricalNB there"
         )
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # on the blobs of scikit-learn's checks, as CategoricalNB
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.positive_only = True
-        return tags

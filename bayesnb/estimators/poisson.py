@@ -4,12 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Tags
 
 from ..families.poisson import GammaPoisson
-from ..naive_bayes import Rows, Statistics
+from ..naive_bayes import Statistics
 from ._base import AbstractNB
-from ._input import check_nonnegative, numeric, positive
+from ._input import positive
 from ._left_out import leave_out
 from ._state import BLOCK
 
@@ -58,6 +57,8 @@ class PoissonNB(AbstractNB):
     array([[0.63, 0.37]])
     """
 
+    _family = GammaPoisson
+
     def __init__(
         self,
         *,
@@ -79,13 +80,6 @@ class PoissonNB(AbstractNB):
         self.class_alpha = class_alpha
         self.estimate = estimate
 
-    def _validate(self, X: Any, **checks: Any) -> Any:
-        return numeric(self, X, sparse_ok=True, **checks)
-
-    def _rows(self, X: Any) -> Rows:
-        check_nonnegative(self, X, "it models counts. Bin the column or use GaussianNB.")
-        return {BLOCK: X}
-
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
         alpha = positive("alpha", self.alpha, shape)
@@ -104,9 +98,3 @@ class PoissonNB(AbstractNB):
 
     def _leave_out(self, left: Any, total: np.ndarray, prior: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
         return leave_out(self, left, total, prior)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        return tags

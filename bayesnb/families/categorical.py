@@ -41,6 +41,7 @@ class DirichletCategorical(AbstractConjugate):
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature", "level")))
     cells_ = Cells("levels", sparse=True)
+    flat_ = declare(alpha=1.0)
     distribution_ = "Dirichlet", MappingProxyType({"alpha": "concentration"})
     separable = True
     parameters = ("log_theta",)

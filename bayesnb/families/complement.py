@@ -54,6 +54,7 @@ class DirichletComplement(AbstractConjugate):
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
     cells_ = Cells("counts", sparse=True, measure=COMPOSITE)
+    flat_ = declare(alpha=1.0)
     distribution_ = "Dirichlet", MappingProxyType({"alpha": "concentration"})
     couples_classes = True
     parameters = ("log_theta",)

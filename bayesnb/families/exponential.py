@@ -43,6 +43,7 @@ class GammaExponential(AbstractIndependent):
         b=Field(AMOUNT, ("class", "feature"), public="beta", per="alpha"),
     )
     cells_ = Cells("amounts")
+    flat_ = declare(a=1.0, b=0.0)
     distribution_ = "Gamma", MappingProxyType({"a": "concentration", "b": "rate"})
     parameters = ("log_rate",)
 

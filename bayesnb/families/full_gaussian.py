@@ -67,6 +67,10 @@ class NormalInverseWishart(AbstractConjugate):
     parameters = ("mu", "covariance")
     missing_value = None
 
+    def flat_fields(self) -> dict[str, float]:
+        """Where the density is flat, in the basis of the sites."""
+        return {"kappa": 0.0, "nu": -(self.shape[1] + 2.0), "S": 0.0}
+
     def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Scatter:
         """Weight, mean and centred cross products."""
         return Scatter.of(x, r)

@@ -60,6 +60,7 @@ class NormalInverseGamma(AbstractConjugate):
         b=Field(AMOUNT, ("class", "feature"), limit=0.0, per="a"),
     )
     cells_ = Cells("real", sparse=True)
+    flat_ = declare(kappa=0.0, a=-1.5, b=0.0)
     separable = True
     parameters = ("mu", "variance")
     kept_types = frozenset({"float32", "int64"})

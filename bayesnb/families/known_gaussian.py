@@ -52,6 +52,7 @@ class KnownVarianceNormal(AbstractConjugate):
         log_c=Field(REAL, ("class", "feature"), fitted=False),
     )
     cells_ = Cells("real", sparse=True)
+    flat_ = declare(kappa=0.0)
     separable = True
     parameters = ("mu",)
     distribution_ = "Normal", MappingProxyType({"m": "loc", "kappa": "scale"})

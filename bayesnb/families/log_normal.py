@@ -57,6 +57,7 @@ class LogNormal(AbstractIndependent):
         b=Field(AMOUNT, ("class", "feature"), per="a"),
     )
     cells_ = Cells("positive")
+    flat_ = declare(kappa=0.0, a=-1.5, b=0.0)
     monoid = LogMoments
     parameters = ("mu", "variance")
 

@@ -50,6 +50,7 @@ class DirichletMultinomial(AbstractConjugate):
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
     cells_ = Cells("counts", sparse=True, measure=GIVEN_TOTALS)
+    flat_ = declare(alpha=1.0)
     distribution_ = "Dirichlet", MappingProxyType({"alpha": "concentration"})
     parameters = ("log_theta",)
     missing_value = 0.0

@@ -45,6 +45,7 @@ class GammaPoisson(AbstractIndependent):
         b=Field(COUNT, ("class", "feature"), public="beta", per="alpha"),
     )
     cells_ = Cells("counts", sparse=True)
+    flat_ = declare(a=1.0, b=0.0)
     distribution_ = "Gamma", MappingProxyType({"a": "concentration", "b": "rate"})
     parameters = ("log_rate",)
     long_predictive = staticmethod(log_negative_binomial)

@@ -66,6 +66,10 @@ class PooledNormalInverseGamma(AbstractConjugate):
     parameters = ("mu", "variance")
     kept_types = frozenset({"float32", "int64"})
 
+    def flat_fields(self) -> dict[str, float]:
+        """Where the density is flat, in the basis of the sites."""
+        return {"kappa": 0.0, "a": -(1 + self.shape[0] / 2), "b": 0.0}
+
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
         """Weight, mean and centred sum of squares of the observed cells."""
         return Moments.of(x, r)

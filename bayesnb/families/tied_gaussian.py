@@ -70,6 +70,10 @@ class TiedNormalInverseWishart(AbstractConjugate):
     missing_value = None
     couples_classes = True
 
+    def flat_fields(self) -> dict[str, float]:
+        """Where the density is flat, in the basis of the sites."""
+        return {"kappa": 0.0, "nu": -(sum(self.shape) + 1.0), "S": 0.0}
+
     def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Scatter:
         """Weight, mean and centred cross products."""
         return Scatter.of(x, r)

@@ -95,7 +95,7 @@ def cells_of(estimator: Any, feature: Any, parameter: str | None, category: Any)
             raise ValueError(f"`parameter` is {parameter!r}; {feature_name(estimator, j)!r} {known}")
         inner = block.inner
         where, event = _where(estimator, inner, name, found, i, j, category)
-        by_class = estimator._dims(name, found, np.ndim(after[found].mean()))[0].endswith("class")
+        by_class = estimator.block_dims(name, found, np.ndim(after[found].mean()))[0].endswith("class")
         whose: list[int | None] = [*range(inner.shape[0])] if by_class else [None]
         for own in whose:
             at = where if own is None else (own, *where)
@@ -111,7 +111,7 @@ def cells_of(estimator: Any, feature: Any, parameter: str | None, category: Any)
 
 def column_places(estimator: Any, j: int) -> list[tuple[str, int]]:
     """Blocks that hold a column, and its place in each; one a class where every class has a likelihood of its own."""
-    found = [(name, int(i)) for name, at in estimator._columns().items() for i in np.flatnonzero(at == j)]
+    found = [(name, int(i)) for name, at in estimator.block_columns().items() for i in np.flatnonzero(at == j)]
     if not found:
         raise ValueError(f"`feature` {feature_name(estimator, j)!r} belongs to no part of the model; choose another")
     return found
@@ -125,11 +125,7 @@ def _where(
     if parameter == "covariance":
         return (i, i), event
     if family.cells_.kind == "levels":
-        owner, own = estimator, j
-        if hasattr(estimator, "_part_of"):
-            part, _ = estimator._part_of(name)
-            owner, own = part.estimator, int(np.flatnonzero(part.columns == j)[0])
-        levels = owner.categories_[own]
+        levels = estimator.levels_of(j)
         at = np.flatnonzero(levels == category) if category is not None else np.arange(len(levels))[:1]
         if len(at) != 1:
             raise ValueError(f"`category` is {category!r}; {event!r} has the levels {levels.tolist()}")

@@ -72,11 +72,11 @@ def calibration_map(classifier: Any, *, level: Scalar = 0.9, axes: Any = None) -
 def _draw_curves(ax: Any, classifier: Any, level: Scalar) -> None:
     classes = classifier.classes_
     log_prior = np.asarray(classifier.estimator_.class_log_prior_)
-    parts = len(classifier.estimator_._blocks_of_parts()) if hasattr(classifier.estimator_, "_blocks_of_parts") else 1
+    parts = len(classifier.estimator_.part_blocks()) if hasattr(classifier.estimator_, "part_blocks") else 1
     power = next((float(np.exp(one.mode[0])) for one in classifier.maps_ if len(one.mode)), 1.0)
     reach = 8 / min(power, 1.0)
     x = np.linspace(-reach, reach, 201)
-    lengths = None if classifier._mean_log_length is None else np.zeros((parts, len(x)))
+    lengths = np.zeros((parts, len(x))) if classifier.uses_lengths else None
     draws = _maps.draw(classifier.maps_, np.random.default_rng(0), 200)
     for k in range(1, 2) if len(classes) == 2 else range(len(classes)):
         t = np.zeros((parts, len(classes), len(x)))

@@ -81,7 +81,7 @@ def nomogram(
     if joint.shape[0] != 1:
         raise ValueError(f"`x` has {joint.shape[0]} rows; a nomogram shows one, such as X[[0]] or X.iloc[[0]]")
     a, b = _pair(estimator, joint[0], label, against)
-    found, _ = estimator._contributions(
+    found, _ = estimator.contributions(
         x, against=estimator.classes_[b], focus=a, n=n, level=level, n_draws=n_draws, seed=seed
     )
     said = {PRIOR: "class prior", OTHERS: "other features"}

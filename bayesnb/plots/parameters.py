@@ -10,7 +10,6 @@ from scipy.optimize import minimize_scalar
 
 from ..base import to_sites
 from ..core.arrays import Scalar
-from ..naive_bayes import NaiveBayes
 from ._common import (
     Drawn,
     check_level,
@@ -272,10 +271,10 @@ def smoothing_path(
     name, _ = column_places(estimator, j)[0]
     cell = cells_of(estimator, j, None, category)[0]
 
-    def prior(alpha: float) -> NaiveBayes:
+    def prior(alpha: float) -> Any:
         other = copy.copy(estimator)
         other.alpha = alpha
-        return NaiveBayes(other._class_prior(), other._blocks(estimator.statistics_))
+        return other.prior_for(estimator.statistics_)
 
     def probabilities(theta: Any) -> np.ndarray:
         return to_sites(theta)["theta"][(slice(None), *cell.at[1:])]

@@ -175,7 +175,7 @@ def _truth(estimator: Any, y: Any, n: int) -> np.ndarray:
     labels = np.asarray(y)
     if labels.shape != (n,):
         raise ValueError(f"`y` has shape {labels.shape}; `X` has {n} rows, and each needs one label")
-    return estimator._class_index(labels)
+    return estimator.class_index(labels)
 
 
 def _told_apart(estimator: Any, k: int, ax: Drawn) -> tuple[dict[str, Any], Any]:

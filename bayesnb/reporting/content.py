@@ -88,9 +88,9 @@ class Material:
 
 def column_table(estimator: Any, X: Any) -> pd.DataFrame:
     """Role of each column as the model has it, distinct values, missing share, an example, and what to look at."""
-    names, n = estimator._feature_names(), X.shape[0]
+    names, n = estimator.feature_names(), X.shape[0]
     role = {j: "left out" for j in range(len(names))}
-    for block, at in estimator._columns().items():
+    for block, at in estimator.block_columns().items():
         for j in at.tolist():
             role[j] = estimator.posterior_.blocks[block].inner.cells_.kind
     lines = []

@@ -188,7 +188,7 @@ def rows(known: Material) -> str:
         if worst not in [i for _, i in chosen]:
             chosen.append(("The most certain mistake", worst))
     made = []
-    names = [_short(name, 18) for name in known.estimator._feature_names()]
+    names = [_short(name, 18) for name in known.estimator.feature_names()]
     for said, i in chosen:
         x = known.row(int(i))
 
@@ -214,7 +214,7 @@ def rows(known: Material) -> str:
 def priors(known: Material) -> str:
     """Prior and posterior of a parameter of the strongest features."""
     made = []
-    features = known.estimator._feature_names()
+    features = known.estimator.feature_names()
     for name in known.importance["feature"].iloc[:3]:
         at = features.index(name)
 

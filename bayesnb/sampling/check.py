@@ -72,8 +72,8 @@ def check(
     train, test = split_halves(y, seed)
     fitted = clone(estimator).fit(take_rows(X, train), y[train])
     test = test[np.isin(y[test], fitted.classes_)]  # a class of a single row may be in the other half
-    rows, index = fitted._encode(take_rows(X, train)), fitted._class_index(y[train])
-    held_out, truth = fitted._encode(take_rows(X, test)), fitted._class_index(y[test])
+    rows, index = fitted.encode(take_rows(X, train)), fitted.class_index(y[train])
+    held_out, truth = fitted.encode(take_rows(X, test)), fitted.class_index(y[test])
     prior, c = fitted.prior_, len(fitted.classes_)
     prior.refuse_improper("draws from its generative model")
     if not prior.marginals():

@@ -21,8 +21,8 @@ def check_known(estimator: Any, rows: Rows, r: Sparse) -> None:
     rows, r : encoded rows, and their weights (n, c)
     """
     gone = estimator.prior_.suffstats(rows, r)
-    estimator._refuse_infinite(next(iter(rows.values())), *leaves(gone.blocks))
-    left, held = estimator._without(gone), estimator.statistics_
+    estimator.refuse_infinite(next(iter(rows.values())), *leaves(gone.blocks))
+    left, held = estimator.statistics_without(gone), estimator.statistics_
     if any(_too_far(left.blocks[name], taken, held.blocks[name]) for name, taken in gone.blocks.items()):
         raise ValueError(
             "`X`, `y` hold rows that were never fitted: leaving them out would leave negative squares. Give rows, "

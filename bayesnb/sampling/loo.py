@@ -139,12 +139,11 @@ def loo(
     if prior not in ("kept", "refit"):
         raise ValueError(f"`prior` is {prior!r}; choose 'kept' or 'refit'")
     check_is_fitted(estimator)
-    X, y = estimator._validate_for_slices(X, y=y, reset=False)
-    weights = np.ones(len(y))
+    rows, index = estimator.encode_labelled(X, y)
+    weights = np.ones(len(index))
     if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    place = None if groups is None else _places(groups, len(y))
-    rows, index = estimator._rows(X), estimator._class_index(y)
+        weights = _check_sample_weight(sample_weight, index, dtype=np.float64, ensure_non_negative=True)
+    place = None if groups is None else _places(groups, len(index))
     r = one_hot(index, len(estimator.classes_), weights)
     check_known(estimator, rows, r)
     return _result(estimator, rows, r, weights, place, prior)
@@ -215,14 +214,14 @@ def _tables(
     """
     posterior = estimator.posterior_
     if isinstance(posterior, WeightedNaiveBayes):
-        return weighted_tables(estimator, rows, r, place, refit and estimator._prior_follows_rows)
+        return weighted_tables(estimator, rows, r, place, refit and estimator.prior_follows_rows)
     if place is None:
         if (r.data == 1).all():  # rows of a class leave the same behind
             log_prior = posterior.classes.log_loo(np.eye(r.shape[1]))[r.indices]
         else:
             log_prior = posterior.classes.log_loo(r.toarray())
         if not refit:
-            parts = estimator._blocks_of_parts()
+            parts = estimator.part_blocks()
             if estimator.prior_.is_improper or _needs_refits(estimator.prior_, posterior):
                 return _tables_by_refits(estimator, rows, r, parts)
             settings = {"scores": True} if scores and isinstance(posterior, NaiveBayes) else {}
@@ -235,7 +234,7 @@ def _tables(
         log_prior = posterior.classes.log_loo(leaving.toarray())
         copied = _copied(rows, r, place)
     found: dict[str, Any] = {}
-    for name, own, names, k in estimator._estimators_of_parts():
+    for name, own, names, k in estimator.part_estimators():
         prior, known = (
             {inner: nb.blocks[outer] if k is None else nb.blocks[outer].block for inner, outer in names.items()}
             for nb in (estimator.prior_, posterior)
@@ -254,7 +253,7 @@ def _tables(
             {inner: rows[outer] for inner, outer in names.items()},
             r if k is None else r[:, [k]],
             leaving if k is None else leaving[:, [k]],
-            refit and own._prior_follows_rows,
+            refit and own.prior_follows_rows,
         )
         table = part.table(place, copied)
         if k is not None:
@@ -307,7 +306,7 @@ class _Part:
 
     def table(self, place: np.ndarray, copied: np.ndarray) -> np.ndarray:
         """log p(x_i,part | y = c, D₋ᵢ), (n, c); parameters as in `_tables` and `_copied`."""
-        if self.estimator._leave_out is not None:
+        if self.estimator.leave_groups_out is not None:
             return self._all_at_once(place)
         table, alone = np.empty(self.r.shape), copied[place] & (not self.refit)
         if alone.any():
@@ -320,7 +319,7 @@ class _Part:
             if not isinstance(self.prior, NaiveBayes):
                 table[at] = self.prior.update(left).log_parts(own, [list(own)])[0]
                 continue
-            prior = replace(self.prior, blocks=self.estimator._blocks(left)) if self.refit else self.prior
+            prior = replace(self.prior, blocks=self.estimator.prior_for(left).blocks) if self.refit else self.prior
             blocks = {name: block.update(left.blocks[name]) for name, block in prior.blocks.items()}
             table[at] = replace(self.posterior, blocks=blocks).log_parts(own, [list(blocks)])[0]
         return table
@@ -357,7 +356,7 @@ class _Part:
             single = _by_group(block, own, w, group, width)
             left = complements(single, c, lambda _: take(others, slice(k, k + 1), c))
             weight = self.held.n.sum() - np.bincount(group, np.asarray(w.sum(1)).ravel(), width)
-            table = self.estimator._leave_out(left, np.maximum(weight, 0), None if self.refit else block)
+            table = self.estimator.leave_groups_out(left, np.maximum(weight, 0), None if self.refit else block)
             return [table(own[some : some + width], group[some : some + width]) for some in range(0, len(at), width)]
 
         found = np.empty(self.r.shape)

@@ -22,7 +22,7 @@ def weighted_tables(
     place : (n,) group of each row, 0 … g−1; None where each row leaves alone
     refit : whether the prior is made anew
     """
-    parts, posterior, prior = estimator._blocks_of_parts(), estimator.posterior_, estimator.prior_
+    parts, posterior, prior = estimator.part_blocks(), estimator.posterior_, estimator.prior_
     dense = r.toarray()
     if place is None and not refit and np.isin(dense, (0, 1)).all():
         joint, log_prior = posterior.log_leave_one_out(rows, dense)
@@ -37,7 +37,7 @@ def weighted_tables(
         at = np.flatnonzero(place == group)
         own = {name: x[at].astype(float) for name, x in rows.items()}
         left = remaining(estimator.statistics_, prior.suffstats(own, r[at]))
-        model = (estimator._prior(left) if refit else prior).update(left)
+        model = (estimator.prior_for(left) if refit else prior).update(left)
         log_prior[at] = model.classes.log_predictive()
         for name, table in zip(parts, model.log_parts(own, list(parts.values())), strict=True):
             found[name][at] = table

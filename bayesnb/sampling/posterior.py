@@ -40,8 +40,8 @@ def sample_posterior(
     proper = not prior.is_improper
     if method == "nuts":
         prior.refuse_improper("draws from its generative model, which method='nuts' needs (method='exact' does not)")
-    rows = None if X is None else estimator._encode(X)
-    index = None if y is None else estimator._class_index(np.asarray(y))
+    rows = None if X is None else estimator.encode(X)
+    index = None if y is None else estimator.class_index(np.asarray(y))
     rng = generator(seed)
     about: dict[str, np.ndarray] = {}
     if method == "exact":
@@ -107,9 +107,9 @@ def layout(estimator: Any, model: NaiveBayes) -> tuple[dict[str, list[str]], dic
     dims: dict[str, list[str]] = {"pi": ["class"]}
     coords: dict[str, Any] = {"class": estimator.classes_}
     for name, block in model.blocks.items():
-        coords |= estimator._feature_labels(name)
+        coords |= estimator.block_labels(name)
         for parameter, value in block.marginals().items():
-            dims[model.site(name, parameter)] = estimator._dims(name, parameter, np.ndim(value.mean()))
+            dims[model.site(name, parameter)] = estimator.block_dims(name, parameter, np.ndim(value.mean()))
     return dims, coords
 
 

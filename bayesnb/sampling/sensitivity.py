@@ -21,29 +21,13 @@ import pandas as pd
 
 from ..core.arrays import Array
 from ..families import classes as of_classes
-from ..families.full_gaussian import NormalInverseWishart
 from ..families.one_class import OneClass
-from ..families.pooled_gaussian import PooledNormalInverseGamma
-from ..families.tied_gaussian import TiedNormalInverseWishart
 from ..naive_bayes import NaiveBayes
 
 _STEP = 0.01  # powers are 1/(1 + step) and 1 + step
 _TAIL = 1e-4  # of a marginal on either side that is left out of the distance
 _POINTS = 1000
 _SENSITIVE = 0.05  # of the reference, section 4
-_FLAT = {
-    "BetaBernoulli": {"a": 1.0, "b": 1.0},
-    "BetaGeometric": {"a": 1.0, "b": 1.0},
-    "BetaNegativeBinomial": {"a": 1.0, "b": 1.0},
-    "DirichletCategorical": {"alpha": 1.0},
-    "DirichletMultinomial": {"alpha": 1.0},
-    "DirichletComplement": {"alpha": 1.0},
-    "GammaPoisson": {"a": 1.0, "b": 0.0},
-    "GammaExponential": {"a": 1.0, "b": 0.0},
-    "NormalInverseGamma": {"kappa": 0.0, "a": -1.5, "b": 0.0},
-    "LogNormal": {"kappa": 0.0, "a": -1.5, "b": 0.0},
-    "KnownVarianceNormal": {"kappa": 0.0},
-}
 
 
 def prior_sensitivity(estimator: Any) -> pd.DataFrame:
@@ -72,26 +56,8 @@ def powered(model: NaiveBayes, power: float) -> NaiveBayes:
 def _powered(block: Any, power: float) -> Any:
     if isinstance(block, OneClass):
         return replace(block, block=_powered(block.block, power))
-    fields = {name: flat + power * (getattr(block, name) - flat) for name, flat in flat_fields(block).items()}
+    fields = {name: flat + power * (getattr(block, name) - flat) for name, flat in block.flat_fields().items()}
     return replace(block, **fields)
-
-
-def flat_fields(block: Any) -> dict[str, float]:
-    """The hyperparameters at which the density of a family is flat, of those that its power changes."""
-    c, d = block.shape
-    if isinstance(block, PooledNormalInverseGamma):
-        return {"kappa": 0.0, "a": -(1 + c / 2), "b": 0.0}
-    if isinstance(block, NormalInverseWishart):
-        return {"kappa": 0.0, "nu": -(d + 2.0), "S": 0.0}
-    if isinstance(block, TiedNormalInverseWishart):
-        return {"kappa": 0.0, "nu": -(d + c + 1.0), "S": 0.0}
-    found = getattr(block, "flat_", None) or _FLAT.get(type(block).__name__)
-    if found is None:
-        raise ValueError(
-            f"{type(block).__name__} does not say how a power of its density looks: give the class an attribute "
-            "`flat_`, the fields at which the density is flat, such as {'a': 1.0, 'b': 0.0} for a gamma density"
-        )
-    return dict(found)
 
 
 def _powers() -> tuple[float, float]:

@@ -61,7 +61,7 @@ def summarise(estimator: Any, level: Scalar) -> Summary:
     """The summary of a fitted estimator."""
     posterior, count = estimator.posterior_, estimator.class_count_
     kinds: dict[str, int] = {}
-    for name, at in estimator._columns().items():
+    for name, at in estimator.block_columns().items():
         kind = posterior.blocks[name].inner.cells_.kind
         kinds[kind] = kinds.get(kind, 0) + len(at)
     features = ", ".join(f"{n:,} of {kind}" for kind, n in kinds.items())

@@ -119,9 +119,9 @@ def tables(estimator: Any, features: list[int], level: Scalar) -> "list[pd.DataF
     """One data frame of the parameters of each feature, with equal-tailed intervals of the posterior."""
     import pandas as pd
 
-    theta = estimator._theta() or estimator.posterior_.mean()
+    theta = estimator.point_estimate() or estimator.posterior_.mean()
     places: dict[int, list[tuple[str, int]]] = {}
-    for name, at in estimator._columns().items():
+    for name, at in estimator.block_columns().items():
         for i, j in enumerate(at.tolist()):
             places.setdefault(j, []).append((name, i))
     found = []
@@ -157,7 +157,7 @@ def _of_feature(
             values = [root(np.ravel(one if k is None else one[k])) for one in (middle, low, high)]
             names = [what] * len(values[0])
             if block.cells_.kind == "levels":
-                names = [f"P({one})" for one in estimator._levels_of(j)]
+                names = [f"P({one})" for one in estimator.levels_of(j)]
             elif block.cells_.kind == "yes/no":
                 names = ["P(1)"]
             lines += [(label, name, *map(float, each)) for name, *each in zip(names, *values, strict=False)]

@@ -58,6 +58,7 @@ PARTS = {
         "--formulas --only gaussian bernoulli categorical text counts --json {out}/formulas.json",
         "--formulas --scale 0.01 --repeats 1 --only counts --json {out}/formulas.json",
     ),
+    "path-of-x": Part("path_of_x", "benchmarks.md", quick=""),
     "growth": Part(
         "growth", "benchmarks.md", f"--scale 0.5 --repeats 2 {GROWTH}", f"--scale 0.002 --repeats 1 {GROWTH}"
     ),

@@ -16,7 +16,6 @@ from bayesnb import (
     MixedNB,
     MultinomialNB,
     OneDependenceNB,
-    drop_in,
     families,
     fit_batches,
 )
@@ -33,8 +32,6 @@ EVERY = [
     MIXED,
     OneDependenceNB(),
     FamilyNB(families.GammaExponential(1.0, 1.0)),
-    drop_in.GaussianNB(),
-    drop_in.MultinomialNB(),
 ]
 QUICK = [repr(nb) for nb in (GaussianNB(), GaussianDA(), MultinomialNB(), MIXED, OneDependenceNB())]
 WEIGHTS = DECAY ** np.repeat(np.arange(BATCHES)[::-1], SIZE)  # of the rows, by how many calls ago they came

@@ -1,0 +1,85 @@
+"""The parts of a table where nobody lists them: a family for each kind of column."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils import _safe_indexing
+from sklearn.utils._indexing import _get_column_indices
+
+from ..columns.contract import FEW_ROWS, ColumnContract
+from ..columns.describing import describe
+from ._base import AbstractNB
+from .bernoulli import BernoulliNB
+from .categorical import CategoricalNB
+from .gaussian import GaussianNB
+from .poisson import PoissonNB
+
+
+def positions(X: Any, columns: Any, name: str) -> np.ndarray:
+    """Column positions of a part's `columns`."""
+    if isinstance(columns, type | np.dtype):
+        if not isinstance(X, pd.DataFrame):
+            raise ValueError(f"`parts` asks for columns of type {columns} in {name!r}; `X` needs to be a data frame")
+        columns = X.select_dtypes(columns).columns.tolist()
+    elif callable(columns):
+        columns = columns(X)
+    elif isinstance(columns, slice) and columns.start is None and columns.stop is None:
+        columns = list(range(X.shape[1]))[columns]
+    try:
+        return np.asarray(_get_column_indices(X, columns), int)
+    except (ValueError, IndexError, TypeError, KeyError) as error:
+        raise ValueError(f"`parts` has columns {columns!r} in {name!r}, which are not in `X`: {error}") from error
+
+
+def default_estimators() -> dict[str, AbstractNB]:
+    """The estimator for columns of each role, which is that of the cells of its family, in the order of the parts."""
+    chosen = BernoulliNB(binarize=None), GaussianNB(), PoissonNB(), CategoricalNB()
+    return {one.cells.role: one for one in chosen}
+
+
+def parts_of_roles(roles: Sequence[str]) -> list[tuple[str, Any, list[int]]]:
+    """The parts for columns of these roles, in order; columns that are "dropped" are left out."""
+    makers: dict[str, Any] = {**default_estimators(), "dropped": "drop"}
+    places = {role: [j for j, own in enumerate(roles) if own == role] for role in makers}
+    return [(role.replace("/", "_"), makers[role], at) for role, at in places.items() if at]
+
+
+def automatic_parts(X: Any) -> tuple[list[tuple[str, Any, list[int]]], ColumnContract | None]:
+    """The parts for a table, by the types of its columns; of a data frame by its column contract, too."""
+    roles = [role_of_type(X, j) for j in range(X.shape[1])]
+    if not isinstance(X, pd.DataFrame) or not X.columns.is_unique or len(X) < FEW_ROWS:
+        return parts_of_roles(roles), None
+    contract = describe(X)
+    for j, column in enumerate(contract.columns):
+        text = column.role == "numbers" and roles[j] == "levels"
+        if text and column.written is not None and str(column.written):
+            warnings.warn(
+                f"`X` has numbers written as text in column {column.name!r} ({column.written}), which are taken for "
+                "levels; bayesnb.describe(X).apply(X) makes them numbers",
+                UserWarning,
+                stacklevel=2,
+            )
+        if column.role == "dropped" and column.warning:  # it names the row; a constant does no harm
+            roles[j] = "dropped"
+    if set(roles) == {"dropped"}:
+        why = "; ".join(f"{column.name}: {column.why}" for column in contract.columns[:4])
+        raise ValueError(f"`X` has no column to learn from with parts='auto' ({why}); list the parts")
+    return parts_of_roles(roles), contract
+
+
+def role_of_type(X: Any, j: int) -> str:
+    """The role of a column by the type of its cells."""
+    column = pd.Series(np.asarray(_safe_indexing(X, j, axis=1))) if not isinstance(X, pd.DataFrame) else X.iloc[:, j]
+    column = column.infer_objects() if column.dtype == object else column
+    if column.dtype == np.longdouble and np.dtype(np.longdouble).itemsize > 8:
+        raise ValueError(
+            f"`X` has numbers of type {column.dtype} (longdouble) in column {j}, which parts='auto' cannot tell "
+            "from yes/no columns; pass X.astype(float), or list the parts"
+        )
+    if isinstance(column.dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(column):
+        return "levels"
+    yes_no = all(part.dropna().isin([0, 1]).all() for part in (column.iloc[:1000], column))  # few rows mostly tell
+    return "yes/no" if yes_no else "numbers"

@@ -1,0 +1,182 @@
+"""What other parts of the package read of a fitted estimator: its rows by block, its prior for other rows, its layout.
+
+All of it is provisional. An analysis of your own that reads these names, and no private one, works for every estimator.
+"""
+
+import copy
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.pytrees import defer_jax_import
+from ..naive_bayes import Parameters, Rows, Statistics
+from ._explaining import AbstractExplaining
+from ._state import all_or_nothing, reads_one_state
+
+if TYPE_CHECKING:
+    from ..sampling.explanation import Contributions
+
+
+class AbstractReadable(AbstractExplaining):
+    """The provisional methods for authors of analyses."""
+
+    # --- rows and labels --------------------------------------------------------------------------------------------
+
+    @reads_one_state
+    def encode(self, X: Any) -> Rows:
+        """Rows as the blocks of `prior_` take them, by block and in float64. Provisional."""
+        return self._encode(X)
+
+    @reads_one_state
+    def class_index(self, y: Any) -> np.ndarray:
+        """Places 0 … c−1 of labels among `classes_`, (n,); ValueError on a label that was not fitted. Provisional."""
+        return self._class_index(np.asarray(y))
+
+    @reads_one_state
+    def encode_labelled(self, X: Any, y: Any) -> tuple[Rows, np.ndarray]:
+        """Rows by block with the types that they have, and the class index of each. Provisional."""
+        check_is_fitted(self)
+        X, y = self._validate_for_slices(X, y=y, reset=False)
+        return self._rows(X), self._class_index(y)
+
+    @all_or_nothing
+    def learn_columns(self, X: Any, classes: Any = None) -> Self:
+        """Learn names, number and levels of the columns, and nothing else. Provisional.
+
+        Parameters
+        ----------
+        classes : all labels, sorted. None widens what an estimator knows of its columns already
+        """
+        if fresh := classes is not None:
+            self.classes_ = classes
+        self._learn_encoding(self._validate(X, reset=fresh), reset=fresh)
+        return self
+
+    @reads_one_state
+    def rows_of(self, X: Any) -> Rows:
+        """Rows by block with the types that they have; statistics need not be there yet. Provisional."""
+        return self._rows(self._validate(X, reset=False))
+
+    @reads_one_state
+    def refuse_infinite(self, rows: Any, *found: np.ndarray) -> None:
+        """ValueError on infinite cells; they are looked for where `found` holds one beyond 1e280. Provisional."""
+        self._refuse_infinite(rows, *found)
+
+    # --- the prior and the statistics -------------------------------------------------------------------------------
+
+    @reads_one_state
+    def prior_for(self, stats: Statistics | None = None) -> Any:
+        """The prior that these settings give beside statistics; without any, one that can gather them. Provisional."""
+        return self._prior(stats)
+
+    @property
+    @reads_one_state
+    def prior_follows_rows(self) -> bool:
+        """Whether the rows scale the prior, so that leaving a row out changes it. Provisional."""
+        return bool(self._prior_follows_rows)
+
+    @reads_one_state
+    @defer_jax_import()
+    def with_statistics(self, stats: Statistics) -> Self:
+        """A copy that has learnt the rows behind these statistics, and no others. Provisional."""
+        return copy.copy(self)._set_statistics(stats)
+
+    @reads_one_state
+    def statistics_without(self, stats: Statistics) -> Statistics:
+        """`statistics_` without those of some rows; ValueError where such rows were never fitted. Provisional."""
+        return self._without(stats)
+
+    @property
+    @reads_one_state
+    def leave_groups_out(self) -> Callable[..., Any] | None:
+        """Makes the table for rows of which many groups are left out at once; None where there is none. Provisional."""
+        return getattr(self, "_leave_out", None)
+
+    @reads_one_state
+    def point_estimate(self) -> Parameters | None:
+        """Parameters that `estimate` plugs in; None for "predictive". Provisional."""
+        return self._theta()
+
+    @property
+    @reads_one_state
+    def predicts_from_posterior(self) -> bool:
+        """Whether prediction is `posterior_.log_joint` with the parameters integrated out. Provisional."""
+        kind = type(self)
+        own = all(
+            getattr(kind, name) is getattr(AbstractReadable, name) for name in ("_table", "predict_joint_log_proba")
+        )
+        return own and self.estimate == "predictive"
+
+    @reads_one_state
+    @defer_jax_import()
+    def tie_prior(self) -> np.ndarray:
+        """log p(y = c), (c,): of equally probable labels that with the larger one is predicted. Provisional."""
+        return self._tie_prior()
+
+    # --- where things stand -----------------------------------------------------------------------------------------
+
+    @reads_one_state
+    def block_columns(self) -> dict[str, np.ndarray]:
+        """Positions of the columns of each block. Provisional."""
+        return self._columns()
+
+    @reads_one_state
+    def block_labels(self, block: str) -> dict[str, np.ndarray]:
+        """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
+        return self._feature_labels(block)
+
+    @reads_one_state
+    def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
+        """Names of the axes of a parameter. Provisional."""
+        return self._dims(block, parameter, ndim)
+
+    @reads_one_state
+    def part_blocks(self) -> dict[str, list[str]]:
+        """Names of the blocks of each part; one part, "x", unless this is a `MixedNB`. Provisional."""
+        return self._blocks_of_parts()
+
+    @reads_one_state
+    def part_estimators(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
+        """Of each part its name, estimator, names of blocks by that in the estimator, and class if one. Provisional."""
+        return self._estimators_of_parts()
+
+    @reads_one_state
+    def feature_names(self) -> list[Any]:
+        """Names of the columns of X, or their numbers. Provisional."""
+        return self._feature_names()
+
+    @reads_one_state
+    def levels_of(self, feature: int) -> Any:
+        """Labels of the levels of a column, None where it has no levels. Provisional."""
+        return self._levels_of(feature)
+
+    # --- weights and contributions ----------------------------------------------------------------------------------
+
+    @reads_one_state
+    @defer_jax_import()
+    def linear_form(self, theta: Parameters) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (k, c) and intercepts (c,) of the discriminant at given parameters. Provisional.
+
+        Raises
+        ------
+        AttributeError
+            if it is not linear
+        """
+        return self._linear_form_at(theta)
+
+    @reads_one_state
+    def weight_labels(self, names: np.ndarray | None = None) -> np.ndarray:
+        """A label for each weight of `linear_form`, (k,), from names of the columns. Provisional."""
+        return self._weight_labels(names)
+
+    @reads_one_state
+    def contributions(self, X: Any, *, against: Any = None, **settings: Any) -> "tuple[Contributions, int | None]":
+        """What `explain` shows, as arrays, and the place of the class that the odds are against. Provisional."""
+        return self._contributions(X, against=against, **settings)
+
+    @reads_one_state
+    def sample_information(self, n_draws: int, seed: Any) -> np.ndarray:
+        """Draws of the mutual information of the label and each column, (s, d), in nats. Provisional."""
+        return self._sample_information(n_draws, seed)
