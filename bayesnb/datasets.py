@@ -122,9 +122,10 @@ def read_table(
 
     Raises
     ------
-    TableError   if the file is missing, empty or not a table; if it has no such target, two columns of one name or
-                 fewer than two classes; if the target is a measurement or writes one number in two ways; if cells are
-                 lists or tables; if numbers can be read in two ways; or if no feature has a value
+    TableError
+        if the file is missing, empty or not a table, or if it has no such target, two columns of one name or fewer than
+        two classes. Also if the target is a measurement or writes one number in two ways, if cells are lists or tables,
+        if numbers can be read in two ways, or if no feature has a value
     """
     path = Path(path)
     given = {"decimal": decimal, "thousands": thousands}

@@ -255,7 +255,7 @@ def fit_prior(
     With "feature", each hyperparameter depends on one parameter a class. With few classes it is often at a bound, and a
     plug-in value hides how little is known. `collapsed=True` shows it. Its hyperprior is on the coordinates. With 95 %
     probability a pseudo-count is between 0.02 and 50, and the ratio of rate or scale to shape is within a factor of 50
-    of its unit. m is then within four standard deviations of the mean of all rows.
+    of its unit. The centre m is then within four standard deviations of the mean of all rows.
 
     ComplementNB has a composite evidence, in which each row counts for all classes except its own. Its maximum is a
     sensible setting, but its draws are too narrow.

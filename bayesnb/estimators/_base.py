@@ -248,8 +248,8 @@ class AbstractNB(AbstractSaved):
         arviz.InferenceData (ArviZ below 1) or xarray.DataTree
             the group posterior. A proper prior adds the groups prior and log_prior (log density of each draw in nats).
             NUTS adds sample_stats (divergences, energy). X adds posterior_predictive and prior_predictive: the index of
-            a label of each row, y ~ p(y | x_i, θ), with the labels as the coordinate `class`. y adds log_likelihood
-            (log p(x_i, y_i | θ) in nats) and observed_data
+            a label of each row, y ~ p(y | x_i, θ), with the labels as the coordinate `class`. Labels y add
+            log_likelihood (log p(x_i, y_i | θ) in nats) and observed_data
         """
         from ..sampling.posterior import sample_posterior
 
