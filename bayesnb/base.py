@@ -35,7 +35,7 @@ _AXES: dict[type, dict[str, tuple[str, ...]]] = {}  # of the NumPyro sites of a 
 
 
 class AbstractBlock(abc.ABC):
-    """Some columns of X, all classes."""
+    """Some columns of X, for all classes."""
 
     @abc.abstractmethod
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Any:
@@ -43,19 +43,19 @@ class AbstractBlock(abc.ABC):
 
     @abc.abstractmethod
     def update(self, stats: Any) -> Self:
-        """Condition on statistics; prior and posterior are one type, so updates chain."""
+        """The posterior given statistics; prior and posterior have the same type, so updates chain."""
 
     @abc.abstractmethod
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """log p(x_i | y = c, data) of each single row, parameters integrated out, in nats."""
+        """log p(x_i | y = c, data) of each row in nats, with parameters integrated out."""
 
 
 class AbstractConjugate(AbstractBlock):
-    """A block with a conjugate prior: everything below is closed form.
+    """A block with a conjugate prior, so that everything below has a closed form.
 
-    A family is a frozen dataclass under this class. Its fields are the hyperparameters; prior and posterior are one
-    type. The class attributes below say everything that other modules need to know of a family, and each has a default.
-    `bayesnb.testing.check_family` checks these statements and all formulas.
+    A family is a frozen dataclass that inherits from this class. Its fields are the hyperparameters. Prior and
+    posterior have the same type. Other modules only use the class attributes below, and each has a default.
+    `bayesnb.testing.check_family` tests these attributes and all formulas.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -114,11 +114,11 @@ class AbstractConjugate(AbstractBlock):
         return dict(self.flat_)
 
     def fields_from(self, prior: Any, place: Callable[[Any], Any] = np.asarray) -> dict[str, Any]:
-        """The fields that a distribution of NumPyro states; ValueError where it is no prior of this family.
+        """The fields of a NumPyro distribution; ValueError if it is not a prior of this family.
 
         Parameters
         ----------
-        place : gives every argument the axes of the fields
+        place : function that gives each argument the axes of the fields
         """
         kind, names = type(self).__name__, ", ".join(self.fields_)
         if self.distribution_ is None:
@@ -136,27 +136,27 @@ class AbstractConjugate(AbstractBlock):
 
     @property
     def gaps(self) -> bool:
-        """Whether a cell may be missing, NaN, and is then left out."""
+        """Whether a cell may be missing (NaN); it is then left out."""
         return self.missing_value is not None and self.missing_value != self.missing_value
 
     @property
     def is_composite(self) -> bool:
-        """Whether the likelihood is a product of densities of the same row, and so no density of it."""
+        """Whether the likelihood is a product of densities of the same row, and so not a density of the row."""
         return self.cells_.measure == COMPOSITE
 
     @property
     def inner(self) -> "AbstractConjugate":
-        """The block that has the fields: itself, unless it stands for another one, as `OneClass` does."""
+        """The block that has the fields: itself, except for a wrapper such as `OneClass`."""
         return self
 
     @property
     def only_class(self) -> int | None:
-        """The class that the block is about, where it is only one."""
+        """The class of a block of a single class, otherwise None."""
         return None
 
     @property
     def hyperparameters(self) -> dict[str, tuple[str, ...]]:
-        """Names under which `fit_prior` searches for hyperparameters, and the fields of each; none where it cannot."""
+        """Names of the hyperparameters that `fit_prior` can fit, with the fields of each; empty if there are none."""
         if not all(field.is_number for field in self.fields_.values()):
             return {}
         found: dict[str, tuple[str, ...]] = {}
@@ -182,16 +182,16 @@ class AbstractConjugate(AbstractBlock):
 
     @property
     def no_evidence(self) -> str | None:
-        """Why `log_marginal` is not to be read as an evidence, where it is not: here, under an improper prior."""
+        """The reason why `log_marginal` is not an evidence, such as an improper prior; None if it is one."""
         return improper(self)
 
     @property
     def is_improper(self) -> bool:
-        """Whether a field is at an improper limit of its support, as κ = 0."""
+        """Whether a field is at an improper limit of its support, such as κ = 0."""
         return improper(self) is not None
 
     def rounding_of(self, field: str) -> Any:
-        """What rounding alone may make of a field that is 0 in exact arithmetic."""
+        """The value that rounding alone may give to a field that is 0 in exact arithmetic."""
         return 0.0
 
     @property
@@ -201,9 +201,9 @@ class AbstractConjugate(AbstractBlock):
         return c, d
 
     def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The block of some of its columns: the marginal model of those features, prior or posterior.
+        """The block of some columns: the marginal model of these features, as a prior or a posterior.
 
-        By default the fields of these columns, which is right where features are independent given the class.
+        The default selects the fields of these columns, which is right if features are independent given the class.
         """
         chosen = {}
         for name, field in self.fields_.items():
@@ -214,86 +214,86 @@ class AbstractConjugate(AbstractBlock):
 
     @abc.abstractmethod
     def log_normalizer(self) -> Float[Array, " *pieces"]:
-        """Logarithm of the normaliser of the current density, one value an independent piece of the block."""
+        """Logarithm of the normaliser of the current density, one value for each independent part of the block."""
 
     @abc.abstractmethod
     def log_marginal(self, stats: Any) -> Float[Array, " *pieces"]:
-        """Log evidence log p(x | y) of the data behind the statistics, one value an independent piece, in nats.
+        """Log evidence log p(x | y) of the rows behind the statistics in nats, one value for each independent part.
 
-        Equal to update(stats).log_normalizer() − log_normalizer() + stats.log_h. Each family writes the difference with
-        rising factorials instead, because at a concentration of 1e10 the subtraction costs ten digits.
+        It equals update(stats).log_normalizer() − log_normalizer() + stats.log_h. Each family writes the difference
+        with rising factorials instead, because at a concentration of 1e10 the subtraction loses ten digits.
         """
 
     @abc.abstractmethod
     def log_prob(self, theta: Theta) -> Float[Array, " *pieces"]:
-        """Log density of the parameters, with respect to dθ in the basis of the NumPyro sites."""
+        """Log density of the parameters with respect to dθ, in the basis of the NumPyro sites."""
 
     @abc.abstractmethod
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log p(x_i | y = c, data without row i): `log_predictive` of a posterior that knows the rows, each left out.
+        """log p(x_i | y = c, data without row i): leave-one-out of rows that this posterior contains.
 
         Parameters
         ----------
-        x, r : rows among those that this posterior was updated with, and their weights then
+        x, r : rows that this posterior contains, with the weights that they had in `update`
         """
 
     def log_loo_score(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """`log_loo` up to a term of the row that is the same in all classes."""
+        """`log_loo`, up to terms that are equal in all classes of a row."""
         return self.log_loo(x, r)
 
     def exact_sums(
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Any
     ) -> dict[str, ExactSum]:
-        """Exact sums behind the statistics `stats` of rows x, by name, so that they can be subtracted without a loss.
+        """Exact sums behind the statistics `stats` of rows x, by name, so that subtracting them loses no digits.
 
-        Sums that are not given are added and subtracted as floats, with a bound on their rounding.
+        All other sums are added and subtracted as floats, with a bound on their rounding.
         """
         return {}
 
     @abc.abstractmethod
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
-        """log p(x_i | θ_c) in nats; leading axes of θ are draws and lead the result."""
+        """log p(x_i | θ_c) in nats; leading axes of θ are draws, and the result has the same leading axes."""
 
     def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
-        """`log_predictive`, or `log_likelihood` at given θ, up to a term of the row that is the same in all classes.
+        """`log_predictive`, or `log_likelihood` at given θ, up to terms that are equal in all classes of a row.
 
-        Classes are told apart by it as by the density, without the factorials of counts, where there are some.
+        It separates classes as the density does, but needs no factorials of counts.
         """
         return self.log_predictive(x) if theta is None else self.log_likelihood(theta, x)
 
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
-        """Mean and variance over θ of log p(x_i | θ_c), in nats and nats²; by default those of 1,000 fixed draws."""
+        """Mean and variance over θ of log p(x_i | θ_c), in nats and nats²; the default uses 1,000 fixed draws."""
         table = self.log_likelihood(self.sample(np.random.default_rng(0), (1000,)), x)
         return table.mean(0), table.var(0)
 
     def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"] | None:
-        """Third cumulant over θ of log p(x_i | θ_c), in nats³; None where it is not known, and draws are used."""
+        """Third cumulant over θ of log p(x_i | θ_c), in nats³; None if it is unknown, so that draws are used."""
         return None
 
     def log_cumulants(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], ...]:
-        """Mean, variance and third cumulant of log p(x_i | θ_c), up to a constant of the row that all classes share."""
+        """Mean, variance and third cumulant of log p(x_i | θ_c), up to terms that all classes of a row share."""
         mean, variance = self.log_moments(x)
         third = self.log_third_cumulant(x)
         return mean, variance, 0 * mean if third is None else third
 
     def log_covariance(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c c"]:
-        """Covariance over θ of log p(x_i | θ_c) from class to class: diagonal unless classes share a parameter."""
+        """Covariance over θ of log p(x_i | θ_c) between classes; diagonal unless classes share a parameter."""
         variance = self.log_moments(x)[1]
         return variance[..., None] * np.eye(variance.shape[-1], dtype=variance.dtype)
 
     def shared_quadratic(self, x: Real[Array, "n d"] | Sparse) -> Any:
-        """log p(x_i | θ_c) as quadratic forms, independent given a variance that classes share: `core.quadratics`.
+        """log p(x_i | θ_c) as quadratic forms that are independent given a variance that the classes share.
 
-        None where classes share no variance.
+        It is None if the classes share no variance. See `core.quadratics`.
         """
         return None
 
     def degrees_of_freedom(self) -> float:
-        """Pseudo-rows behind the parameters that classes share; infinity where they share none."""
+        """Number of pseudo-rows behind the parameters that the classes share; infinity if they share none."""
         return float("inf")
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]] | None:
-        """Weights and intercept of log p(x | θ) = x·w + b, up to what all classes share; None where it is not linear.
+        """Weights and intercept of log p(x | θ) = x·w + b, up to terms that all classes share; None if not linear.
 
         The rows of the weights are the features, or their levels, feature by feature.
         """
@@ -302,7 +302,7 @@ class AbstractConjugate(AbstractBlock):
     # --- what each feature adds -------------------------------------------------------------------------------------
 
     def take(self, theta: Theta, columns: Int[np.ndarray, " k"]) -> Theta:
-        """Parameters of some of the features, as those of `select(columns)`; draws stay in front."""
+        """Parameters of some features, in the form of `select(columns)`; axes of draws stay in front."""
         known, found = type(self), {}
         if known not in _AXES:  # the model is run once a family
             _AXES[known] = {name: site.axes for name, site in self.sites().items()}
@@ -317,7 +317,7 @@ class AbstractConjugate(AbstractBlock):
     def log_alone(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
     ) -> Any:
-        """log p(x_ij | y = c, data), or log p(x_ij | θ_c), of some of the features, each alone: (…, n, k, c)."""
+        """log p(x_ij | y = c, data), or log p(x_ij | θ_c), of some features, each on its own: (…, n, k, c)."""
         tables = []
         for j in columns:
             own = np.array([j])
@@ -329,7 +329,7 @@ class AbstractConjugate(AbstractBlock):
     def log_prefixes(
         self, x: Real[Array, "n d"], order: Int[np.ndarray, " d"], theta: Theta | None = None
     ) -> Float[Array, "*s n d c"]:
-        """log p of the first k features in an order, k = 1 … d, each of the block of these features alone."""
+        """log p of the first k features in an order, k = 1 … d, each under the marginal model of these features."""
         tables = []
         for k in range(1, len(order) + 1):
             some = order[:k]
@@ -340,10 +340,11 @@ class AbstractConjugate(AbstractBlock):
     def log_contributions(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
     ) -> Any:
-        """What some features add to log p(x_i | y = c), parameters integrated out or θ given, (…, n, k, c).
+        """Contributions of some features to log p(x_i | y = c), with parameters integrated out or given, (…, n, k, c).
 
-        All features add up to `log_predictive`, or `log_likelihood`, up to a term that all classes share. Independent
-        features have `log_alone`; others the Shapley value of log p(x_S | y = c) over the sets S of features.
+        The sum over all features is `log_predictive`, or `log_likelihood`, up to terms that all classes share. For
+        independent features the contribution is `log_alone`. For others it is the Shapley value of log p(x_S | y = c)
+        over the sets S of features.
         """
         if self.separable:
             return self.log_alone(x, columns, theta)
@@ -355,15 +356,15 @@ class AbstractConjugate(AbstractBlock):
         return shapley(lambda order: self.log_prefixes(x, order, theta), x.shape[1], pairs)[..., columns, :]
 
     def merged(self, columns: Int[np.ndarray, " k"]) -> "AbstractConjugate | None":
-        """The block of these columns and of one more that stands for all others, where that is a block of the family.
+        """The block of these columns and of one column that merges all others; None if the family has no such block.
 
-        Its posterior is that of this block. It is asked for rows that have nothing in the other columns.
+        Its posterior is that of this block. It is used for rows that have zeros in the other columns.
         """
         return None
 
     @abc.abstractmethod
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """Independent draws of θ, `shape` in front; NumPy's generator for bulk, a JAX key under `jit`."""
+        """Independent draws of θ, with `shape` in front; by NumPy's generator, or by a JAX key under `jit`."""
 
     @abc.abstractmethod
     def mean(self) -> Theta:
@@ -371,30 +372,31 @@ class AbstractConjugate(AbstractBlock):
 
     @abc.abstractmethod
     def mode(self) -> Theta:
-        """Joint mode of θ, in the basis of the NumPyro sites; on the boundary where the density rises towards it."""
+        """Joint mode of θ, in the basis of the NumPyro sites; on the boundary if the density increases towards it."""
 
     @abc.abstractmethod
     def mle(self, stats: Any) -> Theta:
-        """θ that maximises the likelihood of the data behind the statistics; the prior's mean where there are none."""
+        """Maximum likelihood estimate of θ from statistics; the mean of the prior if there are no rows."""
 
     def on_boundary(self) -> bool:
-        """Whether the joint mode lies on the boundary of the parameter space; never, unless overridden."""
+        """Whether the joint mode lies on the boundary of the parameter space; False unless overridden."""
         return False
 
     @abc.abstractmethod
     def marginals(self) -> dict[str, Any]:
-        """Marginal distribution of every scalar parameter, as frozen `scipy.stats` objects by NumPyro site."""
+        """Marginal distribution of each scalar parameter, as frozen `scipy.stats` objects by NumPyro site."""
 
     @abc.abstractmethod
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
-        """One new row for each label in y (n,), from the posterior predictive."""
+        """New rows from the posterior predictive, one for each label in y (n,)."""
 
     @abc.abstractmethod
     def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
-        """The same prior and likelihood as NumPyro statements; the caller draws or gives the labels y.
+        """The same prior and likelihood as NumPyro statements; the caller provides the labels y.
 
         Parameters
         ----------
-        x : rows; None draws them
-        y : (n,) class index; (c, 1, 1) while NumPyro sums latent labels out: a row is one event, so that all broadcasts
+        x : rows; with None they are drawn
+        y : (n,) class index, or (c, 1, 1) while NumPyro sums latent labels out; a row is one event, so all shapes
+            broadcast
         """

@@ -1,4 +1,4 @@
-"""Data to try the models on: six tables by name, any CSV, TSV or Parquet file, and the word counts of e-mails."""
+"""Data sets for trying the models: six tables by name, your CSV, TSV or Parquet file, and word counts of e-mails."""
 
 import difflib
 import re
@@ -28,13 +28,13 @@ class Dataset:
 
     Fields
     ------
-    name : what it was loaded as
+    name : the name of the data set
     X : data frame (n, d)   the features, under their own names; missing cells are NaN
     y : (n,)                the class labels as they stand in the source
     target : name of the target column
-    source : where the rows come from, in one line
-    notes : what was left out on reading, one sentence each
-    contract : what each column of a user's file is used as, and why
+    source : the origin of the rows, in one line
+    notes : what was left out while reading, one sentence each
+    contract : how each column of your file is used, and why
     """
 
     name: str
@@ -67,11 +67,11 @@ class Texts:
 
 
 def load(name: str) -> Dataset:
-    """The data set of that name.
+    """Load the data set with this name.
 
     Raises
     ------
-    ValueError   for a name that is not in `NAMES`
+    ValueError   if the name is not in `NAMES`
     """
     if name not in _LOADERS:
         raise ValueError(f"there is no data set {name!r}; the names are {', '.join(NAMES)}.")
@@ -79,7 +79,7 @@ def load(name: str) -> Dataset:
 
 
 def load_spam() -> Texts:
-    """Word counts of 6,046 e-mails, "spam" or "ham", folder by folder in the order of the archive: shuffle to split."""
+    """Word counts of 6,046 e-mails, "spam" or "ham", in the order of the folders; shuffle them before you split."""
     with (
         files("bayesnb").joinpath("data", "spam.npz").open("rb") as file,
         np.load(file, allow_pickle=False) as found,
@@ -102,27 +102,30 @@ def read_table(
     encoding: str | None = None,
     sep: str | None = None,
 ) -> Dataset:
-    """Features and target of a user's file: comma, semicolon, tab or bar between the cells, or Parquet.
+    """Read features and target from your file: Parquet, or text with comma, semicolon, tab or bar between the cells.
 
-    Labels are kept as they stand in the file. They become integers or booleans where Python writes these the same way
-    (7, True), and stay text elsewhere (007, 1e30, 2.0, 9999999999999999999).
+    Labels keep the form that they have in the file. They become integers or booleans if Python writes these in the same
+    way (7, True). Otherwise they stay text (007, 1e30, 2.0, 9999999999999999999).
 
-    What each column is, `contract` says: see `bayesnb.describe`. Left out, and told in `notes`: rows without a target,
-    columns without a value, a first column without a name, which holds row numbers where a data frame was saved with
-    its index, constants, and columns that name the row (identifiers, names, dates) unless `columns` asks for them.
+    `contract` states what each column is, see `bayesnb.describe`. Some rows and columns are left out, and `notes` lists
+    them: rows without a target, columns without a value, and constants. A first column without a name is left out too,
+    because it holds the row numbers of a saved data frame. So are columns that identify the row (identifiers, names,
+    dates), unless `columns` asks for them.
 
     Parameters
     ----------
-    path : the file; `.parquet` and `.pq` are read with pyarrow, anything else as text with a header row
+    path : the file. `.parquet` and `.pq` are read with pyarrow, any other file as text with a header row
     target : name of the column with the class labels
     drop, columns, decimal, thousands : as in `bayesnb.describe`
-    encoding, sep : of a text file; UTF-8 or UTF-16 and what the header shows, unless given
+    encoding, sep : encoding and separator of a text file. By default the encoding is UTF-8 or UTF-16, and the header
+        shows the separator
 
     Raises
     ------
-    TableError   the file is missing, empty or not a table; or it has no such target, two columns of one name, fewer
-                 than two classes, a target that is a measurement or writes one number in two ways, cells that are
-                 lists or tables, numbers that can be read in two ways, or no feature with a value
+    TableError
+        if the file is missing, empty or not a table, or if it has no such target, two columns of one name or fewer than
+        two classes. Also if the target is a measurement or writes one number in two ways, if cells are lists or tables,
+        if numbers can be read in two ways, or if no feature has a value
     """
     path = Path(path)
     given = {"decimal": decimal, "thousands": thousands}
@@ -181,9 +184,9 @@ class LargeTable:
 
     Fields
     ------
-    first : the first batch, whose column contract is that of all
+    first : the first batch; its column contract applies to all batches
     labels : all labels, (c,)
-    batches : function that reads the features and labels of the file, batch by batch
+    batches : function that reads the features and labels of the file batch by batch
     """
 
     first: Dataset
@@ -192,7 +195,7 @@ class LargeTable:
 
 
 def read_large(path: str | Path, target: str, **wishes: Any) -> LargeTable:
-    """A file that does not fit into memory; parameters and errors as in `read_table`.
+    """Read a file that does not fit into memory, in batches; parameters and errors as in `read_table`.
 
     The file is read twice: once for its labels, and once for its rows.
     """
@@ -224,17 +227,17 @@ def read_large(path: str | Path, target: str, **wishes: Any) -> LargeTable:
 
 
 def read_rows(path: str | Path, text: Iterable[str] = (), **given: Any) -> "pd.DataFrame":
-    """All rows and columns of a user's file, whatever they are for.
+    """Read all rows and columns of your file, without a target.
 
     Parameters
     ----------
     path : as in `read_table`
-    text : names of columns whose cells are text as it stands, such as 007, even where it could be read as numbers
+    text : names of columns whose cells stay text, such as 007, even if they could be read as numbers
     given : `encoding`, `sep`, `decimal` and `thousands` of `read_table`
 
     Raises
     ------
-    TableError   the file is missing, empty or not a table, or has two columns of one name
+    TableError   if the file is missing, empty or not a table, or has two columns of one name
     """
     return _read(Path(path), text, given)[0]
 

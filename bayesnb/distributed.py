@@ -34,22 +34,23 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : any of bayesnb's, or `CalibratedClassifierLOO` of one: its map is learnt from `max_rows` rows, drawn
-        at random and gathered in memory
+    estimator : any estimator of bayesnb, or a `CalibratedClassifierLOO` of one. The map of the latter is learnt from
+        `max_rows` rows, which are drawn at random and gathered in memory
 
     Attributes
     ----------
-    estimator_ : the estimator fitted to all rows, in memory; its own methods take rows in memory
+    estimator_ : the estimator fitted to all rows, in memory; its own methods need rows in memory
     classes_ : (c,) labels
 
     Notes
     -----
-    `fit` reaches the posterior of the estimator's own `fit` on all rows, up to rounding. Rows are cut into chunks along
-    the first axis, whose lengths need not be known; a chunk has to fit into the memory of a worker. Labels and weights
-    are Dask collections with the chunks of X, or arrays. A task that is lost with its worker is done again, by Dask.
+    `fit` gives the posterior of the estimator's own `fit` on all rows, up to rounding. Rows are cut into chunks along
+    the first axis. Their lengths need not be known, but a chunk must fit into the memory of a worker. Labels and
+    weights are Dask collections with the chunks of X, or arrays. If a worker is lost, Dask repeats its tasks.
 
-    What an estimator reads off its rows before it counts has to be the same in all chunks: list the parts of a
-    `MixedNB` whose "auto" may see a column of zeros and ones in one chunk and other numbers in the next.
+    Everything that an estimator learns before it counts must be the same in all chunks. For example, a column may have
+    only zeros and ones in one chunk and other numbers in the next. "auto" of `MixedNB` would then differ, so list the
+    parts yourself.
 
     Examples
     --------
@@ -77,19 +78,19 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     # --- fitting ----------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, classes: Any = None) -> Self:
-        """Condition the prior on all rows: one task a chunk, and a tree of additions.
+        """Fit the model to all rows, with one task a chunk and a tree of additions.
 
         Parameters
         ----------
         X : Dask array (n, d), or Dask data frame
         y : (n,) labels
         sample_weight : (n,) non-negative weights
-        classes : all labels; None reads them from y in a pass of its own
+        classes : all labels; with None an extra pass reads them from y
 
         Raises
         ------
         ValueError
-            if there are no rows, y or weights do not go with X, or a chunk has what the estimator's `fit` refuses
+            if there are no rows, if y or the weights do not match X, or if the estimator's `fit` refuses a chunk
         """
         if isinstance(self.estimator, CalibratedClassifierLOO):
             self.estimator_ = self._calibrated(X, y, sample_weight, classes)
@@ -120,9 +121,9 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         )
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, decay: Any = 1.0) -> Self:
-        """Add rows; `classes`, all labels that will ever occur, are needed at the first call.
+        """Add rows; the first call needs `classes`, all labels that will ever occur.
 
-        `decay` multiplies the weight of all earlier rows first, as in `GaussianNB.partial_fit`.
+        `decay` first multiplies the weight of all earlier rows, as in `GaussianNB.partial_fit`.
         """
         check_decay(decay)
         if isinstance(self.estimator, CalibratedClassifierLOO):
@@ -161,7 +162,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     @reads_one_state
     def predict(self, X: Any) -> Any:
-        """Label with the largest probability for each row, a Dask array (n,)."""
+        """The most probable label of each row, a Dask array (n,)."""
         return self._table("predict", X, (), self.classes_.dtype)
 
     @reads_one_state
@@ -188,7 +189,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         n_draws: int | None = None,
         seed: int | np.random.Generator | None = 0,
     ) -> Any:
-        """Credible interval of the class probability, a Dask array (n, c, 2); the same draws serve all chunks."""
+        """Credible interval of the class probability, a Dask array (n, c, 2); all chunks use the same draws."""
         seed = seed if isinstance(seed, int) else int(generator(seed).integers(1 << 32))
         settings = {"level": level, "method": method, "n_draws": n_draws, "seed": seed}
         return self._table("predict_interval", X, (*self.classes_.shape, 2), float, settings)
@@ -210,7 +211,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     @reads_one_state
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Weighted share of the rows whose label is the predicted one."""
+        """Accuracy: the weighted share of rows whose label is predicted correctly."""
         import dask
 
         check_is_fitted(self, "estimator_")
@@ -225,18 +226,18 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def loo(
         self, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None
     ) -> "DistributedLoo":
-        """Exact leave-one-out of the rows fitted, chunk by chunk under the posterior of all rows; see `LooResult`.
+        """Exact leave-one-out of the training rows, chunk by chunk, given the posterior of all rows; see `LooResult`.
 
         Parameters
         ----------
-        X, y, sample_weight : as they were fitted, all of them or some
-        prior : "kept" (default) or "refit", see `bayesnb.sampling.loo`
-        groups : None; groups of rows may lie in several chunks, and are left out by the estimator of rows in memory
+        X, y, sample_weight : all or some of the rows, as they were fitted
+        prior : "kept" (default) or "refit", as in the method `loo` of the estimator
+        groups : None. Rows of a group may be in several chunks; use the estimator in memory to leave out groups
 
         Raises
         ------
         ValueError
-            if the rows of a chunk cannot all have been fitted, `groups` are given, or `prior` is neither of the two
+            if some rows of a chunk cannot have been fitted, if `groups` is given, or if `prior` is neither of the two
         """
         if groups is not None:
             raise ValueError(
@@ -269,13 +270,13 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class DistributedLoo:
-    """Every row predicted by all others: the sums of `LooResult`, and its table as a lazy Dask array.
+    """Exact leave-one-out of rows in Dask: the sums of `LooResult`, and its table as a lazy Dask array.
 
     Attributes
     ----------
-    elpd, se, p_loo : Σ_i w_i log p(y_i | x_i, D₋ᵢ), its standard error, effective number of parameters; nats
-    elpd_joint, se_joint, p_loo_joint : the same of log p(x_i, y_i | D₋ᵢ)
-    accuracy, log_loss : weighted share of rows that all others classify correctly; −elpd for each unit of weight
+    elpd, se, p_loo : Σ_i w_i log p(y_i | x_i, D₋ᵢ) in nats, its standard error, and the effective number of parameters
+    elpd_joint, se_joint, p_loo_joint : the same for log p(x_i, y_i | D₋ᵢ)
+    accuracy, log_loss : weighted share of rows classified correctly from all other rows; −elpd over the total weight
     log_joint : Dask array (n, c) of log p(x_i, y = c | D₋ᵢ), nats
 
     Examples

@@ -1,26 +1,26 @@
-"""scikit-learn's five naive Bayes classifiers: its names, parameters, attributes and numbers, and the posterior on top.
+"""scikit-learn's five naive Bayes classifiers, with the same names, parameters and numbers, and with the posterior.
 
     from bayesnb.drop_in import GaussianNB      # was: from sklearn.naive_bayes import GaussianNB
 
-`predict_proba` and every attribute that scikit-learn documents are its own to 1e-9: relative class frequencies, add-α
-smoothing, maximum likelihood plus ε for the Gaussian. They are plain attributes, from which prediction reads. What
-`bayesnb`'s estimators add (`posterior_`, `predict_interval`, `sample_proba`, `loo`, `log_evidence_`, `forget` …) speaks
-of the posterior under their default prior: Dirichlet(1) for the classes, Dirichlet or beta with concentration α for
-discrete features, the data-scaled normal–inverse-gamma for real ones. So `sample_proba(X).mean(0)` is near
-`predict_proba(X)`, and not equal to it.
+`predict_proba` and every attribute that scikit-learn documents agree with scikit-learn to 1e-9. They use relative class
+frequencies, add-α smoothing, and for the Gaussian maximum likelihood plus ε. They are plain attributes, and prediction
+uses them. The estimators of `bayesnb` add more: `posterior_`, `predict_interval`, `sample_proba`, `loo`,
+`log_evidence_`, `forget` and so on. These describe the posterior under the default prior. It is Dirichlet(1) for the
+classes, and Dirichlet or beta with concentration α for discrete features. For real features it is the data-scaled
+normal–inverse-gamma. `sample_proba(X).mean(0)` is therefore near `predict_proba(X)`, but not equal to it.
 
-α = 0 is permitted, as there. It is the estimate without smoothing; an event never seen has `feature_log_prob_` −∞,
-which prediction holds at log 2.2e-308, so that no 0 · ∞ arises. No posterior is proper at α = 0: for it α is raised to
-1e-10, the bound that scikit-learn raises it to under force_alpha=False.
+α = 0 is allowed, as in scikit-learn. It is the estimate without smoothing. An event that does not occur has a
+`feature_log_prob_` of −∞. Prediction uses log 2.2e-308 instead, so that 0 · ∞ does not occur. No posterior is proper at
+α = 0, so the posterior uses α = 1e-10. scikit-learn uses the same bound under force_alpha=False.
 
-Where scikit-learn 1.9 is wrong, these classes are right:
+These classes differ where scikit-learn 1.9 is wrong:
 
-- `GaussianNB.partial_fit` reaches what `fit` reaches: `epsilon_` is that of all rows so far, not of the last batch.
-- Everything is counted and computed in float64, whatever X is: in float32 counts stop at 2²⁴ and means drift.
-- Weights count however small they are; there a class of total weight up to 1e-8 is dropped by GaussianNB.
-- `BernoulliNB` takes one α per feature, and takes log(1 − p) from the counts' digits instead of 1 − exp(log p).
-- `CategoricalNB.n_categories_` never shrinks; a category that was never seen tells nothing instead of raising.
-- `class_prior` is checked; columns that never vary, or classes without rows, give no NaN.
+- `GaussianNB.partial_fit` gives the result of `fit`: `epsilon_` uses all rows so far, not only the last batch.
+- All counts and sums are float64, even for float32 rows. In float32 counts stop at 2²⁴ and means drift.
+- All weights count, even small ones. GaussianNB of scikit-learn drops a class of total weight up to 1e-8.
+- `BernoulliNB` accepts one α per feature. It computes log(1 − p) from the counts instead of 1 − exp(log p).
+- `CategoricalNB.n_categories_` never shrinks. A new category in prediction is left out instead of raising an error.
+- `class_prior` is checked. Constant columns, and classes without rows, give no NaN.
 - A `fit` or `partial_fit` that fails leaves the model as it was.
 """
 
@@ -50,29 +50,29 @@ _ROWS, _EVENTS = "rows", "events"  # statistics beside those of the block, for a
 
 
 class GaussianNB(AbstractDropIn, ours.GaussianNB):
-    """`sklearn.naive_bayes.GaussianNB` with the posterior on top.
+    """`sklearn.naive_bayes.GaussianNB` with the posterior.
 
     Parameters
     ----------
     priors : (c,), optional
         fixed class probabilities
     var_smoothing : float, default 1e-9
-        portion of the largest variance of all features that is added to every variance
+        this portion of the largest variance of all features is added to every variance
 
     Attributes
     ----------
     theta_, var_ : (c, d)
-        means and variances, ε included. In a class without rows 0 and ε, as in scikit-learn; with `priors`, when its
-        probability is not 0, those that the prior expects
+        means and variances, including ε. In a class without rows they are 0 and ε, as in scikit-learn. If `priors` give
+        such a class a probability above 0, they are the prior expectations
     epsilon_ : float
-        ε, `var_smoothing` times the largest variance of a feature over all rows so far, whatever their weights
+        ε: `var_smoothing` times the largest variance of a feature over all rows so far, without weights
     class_count_, class_prior_ : (c,)
         weight and relative frequency of each class
-    posterior_ and all else : as in `bayesnb.GaussianNB`
+    posterior_ and all others : as in `bayesnb.GaussianNB`
 
     Notes
     -----
-    NaN is a missing cell and left out; scikit-learn refuses it. Results are float64 for float32 rows too.
+    NaN is a missing cell and is left out; scikit-learn refuses NaN. Results are float64, also for float32 rows.
     """
 
     _parameter_constraints = peers.GaussianNB._parameter_constraints
@@ -125,26 +125,26 @@ class GaussianNB(AbstractDropIn, ours.GaussianNB):
 
 
 class MultinomialNB(AbstractDiscrete, ours.MultinomialNB):
-    """`sklearn.naive_bayes.MultinomialNB` with the posterior on top.
+    """`sklearn.naive_bayes.MultinomialNB` with the posterior.
 
     Parameters
     ----------
     alpha : float or (d,), default 1
-        pseudo-count of each event in each class; 0 is no smoothing
+        pseudo-count of each event in each class; 0 means no smoothing
     force_alpha : bool, default True
-        False raises an alpha below 1e-10 to it, with a warning
+        with False, an alpha below 1e-10 becomes 1e-10, with a warning
     fit_prior : bool, default True
-        relative class frequencies; False makes the classes equal
+        whether the relative class frequencies are used; with False the classes are equal
     class_prior : (c,), optional
         fixed class probabilities
 
     Attributes
     ----------
     feature_count_, feature_log_prob_ : (c, d)
-        events counted, and log (count + α) / Σ (count + α)
+        counts of events, and log (count + α) / Σ (count + α)
     class_count_, class_log_prior_ : (c,)
         weight and log relative frequency of each class
-    posterior_ and all else : as in `bayesnb.MultinomialNB`
+    posterior_ and all others : as in `bayesnb.MultinomialNB`
     """
 
     _parameter_constraints = peers.MultinomialNB._parameter_constraints
@@ -159,9 +159,10 @@ class MultinomialNB(AbstractDiscrete, ours.MultinomialNB):
 
     @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
-        """log π_c + Σ_j x_ij log θ_cj in nats, (n, c), without the multinomial coefficient, the same in all classes.
+        """log π_c + Σ_j x_ij log θ_cj in nats, (n, c), without the multinomial coefficient.
 
-        A linear score is defined for cells below 0, too, and given there, as in scikit-learn; counts they are not.
+        The coefficient is equal in all classes. The score is also given for cells below 0, as in scikit-learn, although
+        these are not counts.
         """
         check_is_fitted(self)
         x = self._validate(X, reset=False, counts=False)
@@ -169,26 +170,26 @@ class MultinomialNB(AbstractDiscrete, ours.MultinomialNB):
 
 
 class ComplementNB(AbstractDiscrete, ours.ComplementNB):
-    """`sklearn.naive_bayes.ComplementNB` with the posterior on top.
+    """`sklearn.naive_bayes.ComplementNB` with the posterior.
 
     Parameters
     ----------
-    alpha, force_alpha : as in `MultinomialNB`, for the complement of each class
+    alpha, force_alpha : as in `MultinomialNB`, but for the complement of each class
     fit_prior, class_prior : accepted; only `class_log_prior_` follows them, as in scikit-learn
     norm : bool, default False
-        divide the weights of each class by their sum
+        whether the weights of each class are divided by their sum
 
     Attributes
     ----------
     feature_count_ : (c, d)
-        events counted in each class
+        counts of events in each class
     feature_all_ : (d,)
-        events counted in all classes
+        counts of events in all classes
     feature_log_prob_ : (c, d)
-        weights −log θ_c of the complements, divided by their sum with `norm`
+        weights −log θ_c of the complements; `norm` divides them by their sum
     class_count_, class_log_prior_ : (c,)
-        weight and log relative frequency of each class; prediction leaves them out
-    posterior_ and all else : as in `bayesnb.ComplementNB`, with equal class probabilities
+        weight and log relative frequency of each class; prediction does not use them
+    posterior_ and all others : as in `bayesnb.ComplementNB`, with equal class probabilities
     """
 
     _parameter_constraints = peers.ComplementNB._parameter_constraints
@@ -244,30 +245,30 @@ class ComplementNB(AbstractDiscrete, ours.ComplementNB):
 
     @reads_one_state
     def predict_part_log_likelihood(self, X: Any) -> dict[str, np.ndarray]:
-        """The whole score, by the name "x": as in scikit-learn, `class_log_prior_` has no place in it."""
+        """The whole score, under the name "x"; as in scikit-learn, it does not include `class_log_prior_`."""
         return {BLOCK: self.predict_joint_log_proba(X)}
 
 
 class BernoulliNB(AbstractDiscrete, ours.BernoulliNB):
-    """`sklearn.naive_bayes.BernoulliNB` with the posterior on top.
+    """`sklearn.naive_bayes.BernoulliNB` with the posterior.
 
     Parameters
     ----------
     alpha, force_alpha, fit_prior, class_prior : as in `MultinomialNB`; `alpha` for ones and for zeros
     binarize : float or None, default 0
-        cells above it count as one; None takes the cells as they are, from 0 to 1
+        the threshold: cells above it count as one. With None the cells are used as they are, from 0 to 1
 
     Attributes
     ----------
     feature_count_, feature_log_prob_ : (c, d)
-        ones counted, and log (ones + α) / (cells + 2α)
+        counts of ones, and log (ones + α) / (cells + 2α)
     class_count_, class_log_prior_ : (c,)
         weight and log relative frequency of each class
-    posterior_ and all else : as in `bayesnb.BernoulliNB`
+    posterior_ and all others : as in `bayesnb.BernoulliNB`
 
     Notes
     -----
-    NaN is a missing cell and left out; scikit-learn refuses it.
+    NaN is a missing cell and is left out; scikit-learn refuses NaN.
     """
 
     _parameter_constraints = peers.BernoulliNB._parameter_constraints
@@ -317,28 +318,28 @@ class BernoulliNB(AbstractDiscrete, ours.BernoulliNB):
 
 
 class CategoricalNB(AbstractDiscrete, ours.CategoricalNB):
-    """`sklearn.naive_bayes.CategoricalNB` with the posterior on top.
+    """`sklearn.naive_bayes.CategoricalNB` with the posterior.
 
     Parameters
     ----------
     alpha, force_alpha, fit_prior, class_prior : as in `MultinomialNB`; `alpha` a number
     min_categories : int or (d,), optional
-        least number of categories of each feature
+        smallest number of categories of each feature
 
     Attributes
     ----------
     category_count_, feature_log_prob_ : lists of d arrays (c, n_categories_[j])
-        cells counted, and log (count + α) / Σ (count + α)
+        counts of cells, and log (count + α) / Σ (count + α)
     n_categories_ : (d,)
-        categories of each feature, 0 … the largest code so far
+        number of categories of each feature: 0 … the largest code so far
     class_count_, class_log_prior_ : (c,)
         weight and log relative frequency of each class
-    posterior_ and all else : as in `bayesnb.CategoricalNB`
+    posterior_ and all others : as in `bayesnb.CategoricalNB`
 
     Notes
     -----
-    Cells are whole numbers; as in scikit-learn a fractional part is cut off, and sparse rows are refused. A category
-    that was never seen is left out in prediction, where scikit-learn raises IndexError.
+    Cells are whole numbers. As in scikit-learn a fractional part is cut off, and sparse rows are refused. Prediction
+    leaves out a new category, where scikit-learn raises IndexError.
     """
 
     _parameter_constraints = peers.CategoricalNB._parameter_constraints

@@ -57,11 +57,11 @@ class Cell(NamedTuple):
 
 
 class AbstractIndependent(AbstractConjugate):
-    """Features that are independent given the class, each with parameters of its own in every class.
+    """Features that are independent given the class; each has its own parameters in each class.
 
     All array fields have the axes (class, feature). The functions of one cell take arrays that broadcast against each
-    other: cells (n, d), and the fields in the order of `fields_`. Constants that are the same for all cells are fields
-    of the dataclass that are marked static, and are read from `self`.
+    other: cells (n, d), and the fields in the order of `fields_`. Constants of all cells are static fields of the
+    dataclass; read them from `self`.
     """
 
     separable: ClassVar[bool] = True
@@ -85,31 +85,31 @@ class AbstractIndependent(AbstractConjugate):
     def updated(self, *args: Any, **kwargs: Any) -> tuple[Array, ...]:
         """The fields after data: `updated(stats, *fields)`.
 
-        `stats` are those of `suffstats`, or a `Cell` with weight −w, which leaves a cell out. A field that is divided
-        by must not become 0 there: `downdate(kappa, -stats.n)` is κ + n, but never less than the rounding of κ. For
-        other fields with positive support this is seen to afterwards.
+        `stats` is the result of `suffstats`, or a `Cell` with weight −w, which leaves a cell out. A field in a
+        denominator must not become 0 there: `downdate(kappa, -stats.n)` is κ + n, but never less than the rounding of
+        κ. Other fields with positive support are kept positive afterwards.
         """
 
     @abc.abstractmethod
     def cell_predictive(self, *args: Any, **kwargs: Any) -> Array:
-        """log p(x | data) of a cell, θ integrated out: `cell_predictive(x, *fields)`."""
+        """log p(x | data) of a cell with θ integrated out: `cell_predictive(x, *fields)`."""
 
     def statistic(self, x: Array) -> Array:
-        """t(x), the cell itself unless overridden; t(0) = 0 where rows may be sparse."""
+        """t(x), by default the cell itself; t(0) = 0 if rows may be sparse."""
         return x
 
     def log_base(self, x: Array) -> Array | None:
-        """log h(x), 0 in an empty cell; None stands for 0 everywhere."""
+        """log h(x), which is 0 in an empty cell; None means 0 everywhere."""
         return None
 
     def cell_third(self, *args: Any, **kwargs: Any) -> Array | None:
-        """Third cumulant over θ of log p(x | θ): `cell_third(x, *fields)`; None where intervals come from draws."""
+        """Third cumulant over θ of log p(x | θ): `cell_third(x, *fields)`; None if intervals come from draws."""
         return None
 
     def cumulant(self, order: int, *fields: Any) -> tuple[Array | int, ...] | None:
         """Coefficients of 1, x, x² … in the mean, variance or third cumulant over θ of log p(x | θ) − log h(x).
 
-        None where they are no polynomials: `cell_moments` and `cell_third` then give them cell by cell.
+        None if they are not polynomials; `cell_moments` and `cell_third` then give them for each cell.
         """
         return None
 
@@ -193,7 +193,7 @@ class AbstractIndependent(AbstractConjugate):
     def exact_sums(
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Any
     ) -> dict[str, ExactSum]:
-        """The same sums, exactly."""
+        """The sums of `suffstats`, exactly."""
         if issubclass(self.monoid, Moments):
             return moment_sums(self.statistic(x), r)
         missing = None if sparse.issparse(x) else np.isnan(x)
@@ -215,13 +215,13 @@ class AbstractIndependent(AbstractConjugate):
         return self._sum(self._predictive, x, *self._arrays())
 
     def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
-        """`cell_predictive` of each cell of one row, 0 where it is missing: the summands of `log_predictive`."""
+        """`cell_predictive` of each cell of one row, 0 if it is missing: the terms of `log_predictive`."""
         xp = namespace(x, *self._arrays())
         seen = ~xp.isnan(x)
         return xp.where(seen, self._predictive(self._filled(xp.where(seen, x, 0)), *self._arrays()), 0)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log_predictive without row i: `updated` with weight −w in the classes where the row has weight w."""
+        """log_predictive without row i: `updated` with weight −w in the classes in which the row has weight w."""
         if self.cells_.kind == "counts":
             return self._log_loo(as_counts(x), r)
         return self._log_loo_dense(x, r)
@@ -265,7 +265,7 @@ class AbstractIndependent(AbstractConjugate):
         return mean, variance
 
     def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"] | None:
-        """`cumulant` or `cell_third`, summed over the observed cells; None where there is none."""
+        """`cumulant` or `cell_third`, summed over the observed cells; None if the family defines neither."""
         if (third := self._cumulant(3, x)) is not None:
             return third
         fields = self._arrays()

@@ -39,7 +39,7 @@ from .sums.slicing import fold_rows, row_slices, some_cells, some_rows
 @pytree
 @dataclass(frozen=True)
 class NaiveBayes(NumPyroTwin):
-    """Class prior times blocks, prior or posterior.
+    """Naive Bayes as a prior or a posterior: a class prior times named blocks of columns.
 
     Fields
     ------
@@ -62,11 +62,11 @@ class NaiveBayes(NumPyroTwin):
     blocks: dict[str, AbstractConjugate]
 
     def suffstats(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
-        """Statistics of rows under weights r (n, c), gathered block of rows by block of rows to bound the memory.
+        """Sufficient statistics of rows under weights r (n, c); rows are processed in slices to limit the memory.
 
         Parameters
         ----------
-        rows : mapping from block name to that block's columns (n, d_block); NaN where a cell is missing
+        rows : mapping from block name to that block's columns (n, d_block); NaN if a cell is missing
         r : (n, c) non-negative weights: one-hot label times sample weight, dense or sparse
         """
 
@@ -95,7 +95,7 @@ class NaiveBayes(NumPyroTwin):
         return Statistics(stats.n, blocks, sums_of_weights(class_totals, r, stats.n.shape))
 
     def fractional(self, stats: Statistics, rows: Rows) -> set[str]:
-        """Names of the blocks that sum cells which are not all whole numbers, so that their sums are rounded."""
+        """Names of the blocks whose sums may be rounded, because their cells are not all whole numbers."""
         return {name for name, one in stats.blocks.items() if not sums_whole_cells(one, rows[name])}
 
     def with_bounds(self, stats: Statistics, r: Sparse, rows: int, fractional: set[str]) -> Statistics:
@@ -116,7 +116,7 @@ class NaiveBayes(NumPyroTwin):
         return 2 * sum(leaf.size for leaf in leaves(self))
 
     def update(self, stats: Statistics) -> Self:
-        """Condition on statistics."""
+        """The posterior given statistics."""
         blocks = {name: block.update(stats.blocks[name]) for name, block in self.blocks.items()}
         return type(self)(self.classes.update(stats.n), blocks)
 
@@ -125,14 +125,14 @@ class NaiveBayes(NumPyroTwin):
 
         Parameters
         ----------
-        rows : mapping from block name to that block's columns (n, d_block); NaN where a cell is missing
-        y : (n,) class index 0 … c−1. Traced labels cannot be checked: a row whose label is outside counts nowhere
-        weights : (n,) non-negative, 1 unless given; for example counts of a bootstrap sample
+        rows : mapping from block name to that block's columns (n, d_block); NaN if a cell is missing
+        y : (n,) class index 0 … c−1. Traced labels cannot be checked; a row with a label outside this range is ignored
+        weights : (n,) non-negative, by default 1; for example the counts of a bootstrap sample
 
         Raises
         ------
         ValueError
-            if labels on the host are not class indices
+            if labels outside `jit` are not class indices
 
         Examples
         --------
@@ -164,22 +164,22 @@ class NaiveBayes(NumPyroTwin):
         return prior.update(prior.suffstats(cells, r if weights is None else r * as_jax(weights)[:, None]))
 
     def log_marginal(self, stats: Statistics) -> Float[Value, ""]:
-        """Log evidence log p(X, y) of the data behind the statistics, constants included, in nats."""
+        """Log evidence log p(X, y) of the rows behind the statistics in nats, with all constants."""
         parts = [block.log_marginal(stats.blocks[name]).sum() for name, block in self.blocks.items()]
         return self.classes.log_marginal(stats.n) + sum(parts)
 
     def log_joint(self, rows: Rows, theta: Parameters | None = None) -> Float[Array, "*s n c"]:
         """log p(x_i, y = c): the joint table.
 
-        Without parameters they are integrated out, log p(y = c | data) + Σ_blocks log p(x_i | y = c, data); at given
-        parameters log π_c + Σ_blocks log p(x_i | θ_c), with the leading axes of θ in front.
+        Without `theta` the parameters are integrated out: log p(y = c | data) + Σ_blocks log p(x_i | y = c, data). With
+        given parameters it is log π_c + Σ_blocks log p(x_i | θ_c), with the leading axes of θ in front.
         """
         if theta is None:
             return self._table(rows, theta, lambda block, x, _: block.log_predictive(x))
         return self._table(rows, theta, lambda block, x, given: block.log_likelihood(given, x))
 
     def log_scores(self, rows: Rows, theta: Parameters | None = None) -> Float[Array, "*s n c"]:
-        """`log_joint` up to a term of the row that is the same in all classes: enough for their probabilities."""
+        """`log_joint` without terms that are equal in all classes of a row: enough for class probabilities."""
         return self._table(rows, theta, lambda block, x, given: block.log_score(x, given))
 
     def _table(
@@ -200,14 +200,14 @@ class NaiveBayes(NumPyroTwin):
         return by_rows(table, rows, self.min_chunk_cells // 4)  # parameters are only read
 
     def log_loo(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log p(x_i, y = c | data without row i): the joint table of a posterior that knows the rows, each left out.
+        """log p(x_i, y = c | data without row i): the joint leave-one-out table of rows that this posterior contains.
 
-        Row i leaves with its weights r_i, from the class probabilities as from every block. Hyperparameters go back the
-        way `update` took them; nothing is fitted again, and a table costs little more than `log_joint`.
+        Row i is removed with its weights r_i from the class probabilities and from every block. Removing it undoes
+        `update`, so nothing is fitted again. The table costs little more than `log_joint`.
 
         Parameters
         ----------
-        rows, r : rows that this posterior knows, and the weights that they came with, as in `suffstats`
+        rows, r : rows that this posterior contains, with the weights that they had in `suffstats`
         """
 
         def table(part: slice) -> Array:
@@ -222,11 +222,11 @@ class NaiveBayes(NumPyroTwin):
     def log_parts(
         self, rows: Rows, parts: Sequence[Sequence[str]], theta: Parameters | None = None
     ) -> Float[Array, "p n c"]:
-        """log p(x_i,part | y = c), a table for each part: what `log_joint` adds to the class probabilities.
+        """log p(x_i,part | y = c), a table for each part; `log_joint` adds these to the log class probabilities.
 
         Parameters
         ----------
-        parts : names of the blocks of each part; the tables of a part's blocks are added
+        parts : names of the blocks of each part; the tables of the blocks are added
         """
 
         def of_block(name: str, part: slice) -> Array:
@@ -238,11 +238,11 @@ class NaiveBayes(NumPyroTwin):
     def log_loo_parts(
         self, rows: Rows, r: Float[Array, "n c"] | Sparse, parts: Sequence[Sequence[str]], *, scores: bool = False
     ) -> Float[Array, "p n c"]:
-        """log p(x_i,part | y = c, data without row i), a table for each part: `log_parts` of rows that are left out.
+        """log p(x_i,part | y = c, data without row i), a table for each part: leave-one-out of `log_parts`.
 
         Parameters
         ----------
-        scores : True leaves out terms of a row that are the same in all classes, such as multinomial coefficients
+        scores : True leaves out terms that are equal in all classes of a row, such as multinomial coefficients
         """
 
         def of_block(name: str, part: slice) -> Array:
@@ -264,12 +264,12 @@ class NaiveBayes(NumPyroTwin):
         return by_rows(tables, rows, self.min_chunk_cells)
 
     def log_moments(self, rows: Rows) -> tuple[Float[Array, "n c"], Float[Array, "n c c"]]:
-        """Mean and covariance over θ of the joint table log p(x_i, y = c | θ), up to what all classes share.
+        """Mean and covariance over θ of the joint table log p(x_i, y = c | θ), up to terms that all classes share.
 
-        Classes are independent given the data, so the covariance is diagonal, but for a parameter that they share: a
-        pooled variance, a common covariance matrix. What adds the same number to every class of a row (the normaliser
-        of a Dirichlet over the classes, the sum over all complements) is left out of the covariance; it drops out of
-        every class probability.
+        Classes are independent given the data, so the covariance is diagonal. The exception is a parameter that they
+        share: a pooled variance or a common covariance matrix. The covariance leaves out terms that add the same number
+        to every class of a row, such as the normaliser of a Dirichlet over the classes, or the sum over all
+        complements. Such terms cancel in every class probability.
 
         Returns
         -------
@@ -304,7 +304,7 @@ class NaiveBayes(NumPyroTwin):
         return total
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Parameters:
-        """Independent draws of all parameters; NumPy's generator for bulk, a JAX key under `jit`."""
+        """Independent draws of all parameters; use NumPy's generator for many draws and a JAX key under `jit`."""
         keys = split(key, 1 + len(self.blocks))
         draws = {CLASS: self.classes.sample(keys[0], shape)}
         for block_key, (name, block) in zip(keys[1:], self.blocks.items(), strict=True):
@@ -313,7 +313,7 @@ class NaiveBayes(NumPyroTwin):
 
     @property
     def is_improper(self) -> bool:
-        """Whether some block has no normaliser, because a field is at an improper limit of its support."""
+        """Whether some block is improper, because a field is at a limit of its support."""
         return any(block.is_improper for block in self.blocks.values())
 
     def refuse_improper(self, what: str) -> None:
@@ -331,17 +331,17 @@ class NaiveBayes(NumPyroTwin):
         return {CLASS: self.classes.mode(), **{name: block.mode() for name, block in self.blocks.items()}}
 
     def mle(self, stats: Statistics) -> Parameters:
-        """Maximum likelihood estimate; the means of this prior where a class has no data."""
+        """Maximum likelihood estimate; a class without data has the means of this prior."""
         blocks = {name: block.mle(stats.blocks[name]) for name, block in self.blocks.items()}
         return {CLASS: self.classes.mle(stats.n), **blocks}
 
     def on_boundary(self) -> bool:
-        """Whether the joint mode has a parameter on the boundary of its space."""
+        """Whether a parameter of the joint mode is on the boundary of its space."""
         return self.classes.on_boundary() or any(block.on_boundary() for block in self.blocks.values())
 
     @property
     def coupled(self) -> bool:
-        """Whether some block's features depend on each other given the class, so that its rows have to be complete."""
+        """Whether features of some block depend on each other given the class, so its rows must be complete."""
         return any(block.missing_value is None for block in self.blocks.values())
 
     def marginals(self) -> dict[str, Any]:

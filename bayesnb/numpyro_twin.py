@@ -39,7 +39,7 @@ class NumPyroTwin:
         return nullcontext() if len(self.blocks) == 1 else block_scope(block)
 
     def to_sites(self, theta: Parameters) -> Theta:
-        """Parameters as one flat mapping of NumPyro sites; a fixed π is no site."""
+        """Parameters as one flat mapping of NumPyro sites; a fixed π has no site."""
         sites = to_sites(theta[CLASS]) if self.classes.marginals() else {}
         for name in self.blocks:
             sites |= {self.site(name, key): value for key, value in to_sites(theta[name]).items()}
@@ -57,14 +57,14 @@ class NumPyroTwin:
         return theta
 
     def model(self, rows: Rows | None, y: Any = None, n: int | None = None, length: Any = None) -> None:
-        """The same model in NumPyro: π, the labels, then each block's own statements.
+        """The same model in NumPyro: π, the labels, then the statements of each block.
 
         Parameters
         ----------
-        rows : columns by block; None draws them too
-        y : (n,) class index; None makes it a latent site that is enumerated in parallel, where the inference can
-        n : number of rows, needed when neither rows nor y tell it
-        length : events of each row, one number or (n,), where rows of multinomial counts are drawn: they are data
+        rows : columns by block; with None the model draws them too
+        y : (n,) class index; with None it is a latent site that is enumerated in parallel, if the inference allows it
+        n : number of rows, required if neither rows nor y are given
+        length : number of events of each row, a number or (n,), if rows of multinomial counts are drawn
         """
         import numpyro
         import numpyro.distributions as dist
@@ -86,10 +86,10 @@ class NumPyroTwin:
                 block.model(x.toarray() if sparse.issparse(x) else x, y, **given)
 
     def model_from_statistics(self, stats: Statistics) -> None:
-        """The same model in NumPyro, its likelihood taken from sufficient statistics: the cost does not depend on n.
+        """The same model in NumPyro with the likelihood of sufficient statistics; the cost does not depend on n.
 
-        By Bayes' identity log p(data | θ) = log p(θ | data) − log p(θ) + log p(data); this prior supplies the sites,
-        the three closed forms the likelihood.
+        By Bayes' identity log p(data | θ) = log p(θ | data) − log p(θ) + log p(data). The prior gives the sites, and
+        the three closed forms give the likelihood.
         """
         import numpyro
 

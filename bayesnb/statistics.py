@@ -116,7 +116,7 @@ class Counts(_Additive):
 @pytree
 @dataclass(frozen=True)
 class Totals(_Additive):
-    """Sum of a count variable and the number of cells it was summed over.
+    """Sum of a count variable, and the number of cells in the sum.
 
     Fields
     ------
@@ -288,11 +288,11 @@ class Moments(_Centred):
 
     @classmethod
     def of(cls, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Self:
-        """Moments of rows x (NaN = missing) under weights r, class by class: in two passes and one correction of each.
+        """Moments of rows x (NaN = missing) under weights r for each class, in two passes with one correction.
 
-        The second pass is about the first mean, and what is left of the mean there corrects both moments, which makes
-        the result insensitive to a large common offset. Of sparse rows, which have no missing cells, only the stored
-        cells are gone through; the empty ones are merged by Chan's rule.
+        The second pass is about the mean of the first. Its remaining mean corrects both moments, so a large common
+        offset does no harm. Sparse rows have no missing cells. Only their stored cells are read, and the empty cells
+        are merged by Chan's rule.
         """
         return cls(*moments_by_class(x, r))
 

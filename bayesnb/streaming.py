@@ -37,40 +37,40 @@ def fit_batches(
     decay: Any = 1.0,
     progress_bar: bool = False,
 ) -> Any:
-    """Fit an estimator to rows that are read batch by batch: `fit` of all rows, in the memory of one batch.
+    """Fit an estimator to rows that are read batch by batch; it gives the result of `fit` in the memory of one batch.
 
     Parameters
     ----------
-    estimator : what it learnt before is replaced, once all rows are read; a failure leaves it as it was
-    source : where the rows are:
-        path of a Parquet file, of a folder of them, or of a CSV file (`.csv`, `.tsv`, compressed or not);
-        array, memory map, sparse matrix or data frame, taken `batch_size` rows at a time;
-        iterable of batches (X, y) or (X, y, sample_weight), such as a generator;
-        function without arguments that returns such an iterable, afresh at each call
-    y : (n,) labels of an array; name of the column of labels in a file or data frame; None with batches, which bring
-        their own
+    estimator : the estimator to fit. Its earlier state is replaced when all rows are read; a failure leaves it
+        unchanged
+    source : where the rows are. It may be the path of a Parquet file, of a folder of them, or of a CSV file (`.csv`,
+        `.tsv`, compressed or not). It may be an array, memory map, sparse matrix or data frame, which is read
+        `batch_size` rows at a time. It may be an iterable of batches (X, y) or (X, y, sample_weight), such as a
+        generator. Or it is a function without arguments that returns a new iterable of that kind at each call
+    y : (n,) labels of an array, or the name of the label column in a file or data frame. It is None if the batches have
+        labels
     sample_weight : (n,) weights, or the name of their column
-    classes : all labels that will occur. If None they are read from y first; batches that can be read only once are
-        not read twice: a label that was not there before is taken in as it comes
-    batch_size : rows of a batch of a file or array
-    decay : above 0 and at most 1; the weight of all earlier rows is multiplied by it before each batch but the first,
-        as in `partial_fit`. The rows of the last batch have their full weight
-    progress_bar : show the rows read with tqdm
+    classes : all labels that will occur. With None they are read from y first. Batches that can be read only once are
+        not read twice; a new label is then added when it occurs
+    batch_size : number of rows in a batch of a file or array
+    decay : above 0 and at most 1. Each batch after the first multiplies the weight of all earlier rows by it, as in
+        `partial_fit`. The rows of the last batch have their full weight
+    progress_bar : whether tqdm shows the number of rows read
 
     Returns
     -------
-    the estimator, fitted
+    the fitted estimator
 
     Raises
     ------
     ValueError
-        if the source has no rows, brings no labels, or a batch has what `fit` refuses; of a CSV file, if a column of
-        numbers has text further down
+        if the source has no rows or no labels, if `fit` refuses a batch, or if a column of numbers in a CSV file has
+        text further down
 
     Notes
     -----
-    What an estimator reads off the rows before it counts, `MixedNB("auto")` its parts, it reads off the first batch.
-    Levels of `CategoricalNB` are in the order in which they come, but for declared ones.
+    Some estimators learn from the rows before they count, such as the parts of `MixedNB("auto")`. This uses the first
+    batch. Levels of `CategoricalNB` are in the order in which they occur, except for declared levels.
 
     Examples
     --------
@@ -110,19 +110,19 @@ def predict_batches(
     progress_bar: bool = False,
     **settings: Any,
 ) -> Iterator[Any]:
-    """What a method of a fitted estimator says of rows that are read batch by batch: one array a batch, in order.
+    """Call a method of a fitted estimator on rows that are read batch by batch: one array a batch, in order.
 
     Parameters
     ----------
-    source : as in `fit_batches`; batches are X, or tuples whose first element is X. Of a file the columns that were
-        fitted are read, others are not
+    source : as in `fit_batches`. Batches are X, or tuples whose first element is X. From a file only the fitted columns
+        are read
     method : name of the method, such as "predict", "predict_log_proba" or "predict_interval"
-    settings : what the method is given besides the rows, such as `level=0.5`
+    settings : further arguments of the method, such as `level=0.5`
 
     Raises
     ------
     ValueError
-        if the estimator is not fitted or has no such method, or a batch has what the method refuses
+        if the estimator is not fitted or has no such method, or if the method refuses a batch
 
     Examples
     --------

@@ -23,11 +23,11 @@ from ..sampling.intervals import Uncertainty
 def expected_information(
     estimator: Any, X: Any, method: str = "auto", n_draws: int | None = None, seed: int | np.random.Generator | None = 0
 ) -> Float[np.ndarray, " n"]:
-    """Mutual information of a row's label and the parameters, in nats: what its label is expected to teach.
+    """Mutual information of a row's label and the parameters, in nats: the expected information of labelling the row.
 
     Parameters
     ----------
-    estimator : fitted, or a pipeline that ends in one
+    estimator : a fitted estimator, or a pipeline that ends in one
     X : (n, d) rows without labels
     method, n_draws, seed : as in the estimator's `uncertainty`
 
@@ -56,9 +56,9 @@ def most_informative(
     n_draws: int | None = None,
     seed: int | np.random.Generator | None = 0,
 ) -> Int[np.ndarray, " k"]:
-    """Indices of the n rows with the most expected information, the most first; of equal ones the earlier.
+    """Indices of the n rows with the largest expected information, largest first; ties are in the order of the rows.
 
-    Each is judged alone: n rows that are alike teach less than n times what one does, so ask for few at a time.
+    Each row is judged on its own. Similar rows share information, so ask for few rows at a time.
 
     Raises
     ------

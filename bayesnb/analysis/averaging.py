@@ -50,23 +50,24 @@ class FeatureAverage(JointClassifier):
 
     Parameters
     ----------
-    estimator : of a family with separable features, such as GaussianNB, PoissonNB, CategoricalNB; or MixedNB of these
-        cloned and fitted; features have to be independent given the class, their prior the same in all classes
+    estimator : an estimator with separable features, such as GaussianNB, PoissonNB or CategoricalNB, or a MixedNB of
+        these. A clone of it is fitted. Features must be independent given the class, with the same prior in all classes
     inclusion : float or (d,), default 0.5
         prior probability ρ_j that feature j depends on the class, 0 to 1
 
     Attributes
     ----------
-    inclusion_ : (d,) posterior probability w_j that feature j depends on the class; NaN for a column that is not used
-    log_bayes_factor_ : (d,) log evidence of a parameter for each class, minus that of one for all, nats
-    log_evidence_ : log p(X, y), averaged over all subsets, nats
-    estimator_ : the fitted estimator, all features included
+    inclusion_ : (d,) posterior probability w_j that feature j depends on the class; NaN for an unused column
+    log_bayes_factor_ : (d,) log evidence with one parameter per class minus log evidence with one shared parameter,
+        nats
+    log_evidence_ : log p(X, y), averaged over all subsets, in nats
+    estimator_ : the fitted estimator, with all features
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
     -----
     Prediction integrates the parameters out. A missing cell is left out. The default prior of the Gaussian and
-    exponential variants is scaled by all rows, so the two models that are compared have the same one.
+    exponential variants is scaled by all rows, so the two compared models have the same prior.
 
     Examples
     --------
@@ -83,13 +84,14 @@ class FeatureAverage(JointClassifier):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the estimator, and weigh for each feature a parameter a class against one for all.
+        """Fit the estimator, and compare for each feature one parameter per class with one shared parameter.
 
         Raises
         ------
         ValueError
-            if the estimator's features depend on each other given the class, its prior differs between classes or its
-            `estimate` is a point; if `inclusion` is no probability; and what the estimator's `fit` raises
+            if the features of the estimator depend on each other given the class, if its prior differs between classes,
+            if its `estimate` is a point, or if `inclusion` is not a probability. Errors of the estimator's `fit` are
+            passed on
         """
         nb = clone(self.estimator).fit(X, y, sample_weight)
         if nb.estimate != "predictive":
@@ -121,7 +123,7 @@ class FeatureAverage(JointClassifier):
     @property
     @reads_one_state
     def log_evidence_(self) -> float:
-        """log p(X, y): the average of the evidence over all subsets, weighted by their prior, nats."""
+        """log p(X, y) in nats: the evidence averaged over all subsets, weighted by their prior."""
         total = self.estimator_.prior_.classes.log_marginal(self.estimator_.statistics_.n)
         for part in self._parts:
             odds, factor = self._prior_odds[part.columns], part.log_bayes_factor
@@ -168,15 +170,15 @@ class FeatureAverage(JointClassifier):
 
     @reads_one_state
     def numpyro_model(self, X: Any, y: Any = None) -> None:
-        """The same model in NumPyro, for enumerating s at small d: sites `included`, and both sets of parameters.
+        """The same model in NumPyro, which enumerates s at small d: the site `included`, and both sets of parameters.
 
-        Those of a parameter for each class have the prefix `each`, those of one for all `shared`; the part of the data
-        that a value of s does not use is masked.
+        Parameters of each class have the prefix `each`, and shared parameters have the prefix `shared`. The model masks
+        the part of the data that a value of s does not use.
 
         Parameters
         ----------
         X : rows as in `predict`
-        y : labels as in `fit`; None makes them a latent discrete site
+        y : labels as in `fit`; with None they are a latent discrete site
         """
         import numpyro
         import numpyro.distributions as dist
@@ -253,7 +255,7 @@ def _by_column(evidence: np.ndarray) -> np.ndarray:
 def average_over_features(
     estimator: Any, X: Any, y: Any, *, inclusion: Any = 0.5, sample_weight: Any = None
 ) -> FeatureAverage:
-    """Deprecated: `FeatureAverage(estimator, inclusion=…).fit(X, y)` is the same; bayesnb 0.4 removes this function.
+    """Deprecated: use `FeatureAverage(estimator, inclusion=…).fit(X, y)`; bayesnb 0.4 removes this function.
 
     Parameters
     ----------

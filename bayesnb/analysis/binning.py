@@ -43,40 +43,39 @@ class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 class EqualWidthBinner(_AbstractBinner):
-    """Each numeric column cut into bins of equal width over its range in the training rows, none of them empty.
+    """Cuts each numeric column into bins of equal width over its range in the training rows, without empty bins.
 
         inner boundaries b_i = min + i (max − min) / n_bins,  i = 1 … n_bins − 1
         bins (−∞, b_1], (b_1, b_2], …, (b_{n_bins−1}, ∞)
 
-    Equal widths may leave bins without a training row. They are eliminated by moving boundaries: a run of empty bins
-    between two that hold rows goes, and the two boundaries at its ends become one at their middle. The first and the
-    last bin hold the smallest and the largest value, so that every bin that is left holds training rows, and a gap in
-    the data is shared out between the bins beside it.
+    Equal widths may leave bins without a training row. Such bins are removed: the two boundaries at the ends of a run
+    of empty bins become one boundary, in the middle between them. The first and the last bin hold the smallest and the
+    largest value. Every remaining bin therefore holds training rows, and a gap in the data is shared by its two
+    neighbours.
 
     Parameters
     ----------
     n_bins : int, default 10
-        bins of each column before empty ones are eliminated, at least 1
+        number of bins of each column before empty bins are removed, at least 1
 
     Attributes
     ----------
     edges_ : list of d arrays
-        boundaries of each column, ascending, the smallest and the largest training value at the ends; K bins have
-        K + 1 boundaries, a column without a single value has none
+        boundaries of each column, ascending, with the smallest and the largest training value at the ends. K bins have
+        K + 1 boundaries. A column without any value has none
     n_bins_ : (d,)
-        number of bins of each column, 1 for a constant column, 0 for one without a single value
+        number of bins of each column: 1 for a constant column, 0 for a column without any value
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
     -----
-    `transform` gives codes 0 … K−1 as floats, which `CategoricalNB` takes as they are. Values outside the training
-    range go to the end bins; NaN stays NaN, a missing cell, and so does every cell of a column without a training
-    value. A constant column gets one bin, which tells nothing of the class; `ForwardSelection` drops it.
+    `transform` gives codes 0 … K−1 as floats, which `CategoricalNB` accepts. Values outside the training range go to
+    the end bins. NaN stays NaN, a missing cell. Every cell of a column without a training value becomes NaN too. A
+    constant column gets one bin, which has no information about the class. `ForwardSelection` drops it.
 
-    The naive Bayes procedure of SPSS distributes scale predictors into 10 bins of equal width unless told otherwise and
-    eliminates empty ones (IBM SPSS Statistics, chapter Naive Bayes Algorithms; command reference of NAIVEBAYES). The
-    bins of the training rows are the chapter's. Only where a new value falls into a gap of the training values does the
-    boundary in the middle of the gap decide.
+    By default the naive Bayes procedure of SPSS puts scale predictors into 10 bins of equal width and removes empty
+    ones (IBM SPSS Statistics, chapter Naive Bayes Algorithms; command reference of NAIVEBAYES). Training rows get the
+    same bins here. The position of a boundary inside a gap only matters for new values that fall into the gap.
 
     Examples
     --------
@@ -109,16 +108,16 @@ class EqualWidthBinner(_AbstractBinner):
 
 
 class EvidenceBinner(_AbstractBinner):
-    """Each numeric column cut where the class labels have the largest evidence.
+    """Cuts each numeric column where the class labels have the largest evidence.
 
-    The labels of the rows in a bin are drawn with class probabilities of that bin, which have a Dirichlet prior and are
-    integrated out. Cuts have Boullé's prior. For n rows, I bins, J classes, n_i rows in bin i, n_ij of them of class j:
+    Each bin has its own class probabilities, with a Dirichlet prior, and they are integrated out. Cuts have Boullé's
+    prior. For n rows, I bins, J classes, n_i rows in bin i, n_ij of them of class j:
 
         log p(y | bins) = Σ_i [ log Γ(Jα) − log Γ(n_i + Jα) + Σ_j (log Γ(n_ij + α) − log Γ(α)) ]
         log p(bins)     = − log n − log C(n + I − 1, I − 1)
 
-    The cuts with the largest sum of the two are found exactly among the candidates. A column that says nothing about
-    the class gets one bin, so that it adds nothing to a naive Bayes prediction.
+    The search is exact: among the candidates it finds the cuts with the largest sum of the two. A column without
+    information about the class gets one bin, so it adds nothing to a naive Bayes prediction.
 
     Parameters
     ----------
@@ -133,36 +132,37 @@ class EvidenceBinner(_AbstractBinner):
         boundaries of each column, ascending, with the smallest and the largest training value at the ends; K bins have
         K + 1 boundaries, a column without a single value has none
     n_bins_ : (d,)
-        number of bins of each column; 0 for a column without a single value
+        number of bins of each column; 0 for a column without any value
     log_evidence_ : (d,)
         log p(y | bins) + log p(bins) of each column in nats, over the rows with a value
     gain_ : (d,)
-        nats by which `log_evidence_` exceeds that of a single bin, 0 where a single bin is best
+        `log_evidence_` minus that of a single bin, in nats; 0 if a single bin is best
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
     -----
-    `transform` gives codes 0 … K−1 as floats, which `CategoricalNB` takes as they are. Bins are closed on the right.
-    Values outside the training range go to the end bins. NaN stays NaN, a missing cell.
+    `transform` gives codes 0 … K−1 as floats, which `CategoricalNB` accepts. Bins are closed on the right. Values
+    outside the training range go to the end bins. NaN stays NaN, a missing cell.
 
     A cut lies in the middle between two neighbouring training values. A cut between two rows of the same class is never
-    best: the evidence is convex in the number of rows of one class that move from a bin to its neighbour. It is
-    therefore no candidate. If more than `max_cuts` candidates remain, an even selection by rank is taken. With the
-    default this loses little, as each cut is then at most n/2,000 rows from the best place.
+    best: the evidence is convex in the number of rows of one class that move from a bin to its neighbour. Such cuts are
+    therefore not candidates. If more than `max_cuts` candidates remain, the search keeps candidates at even steps of
+    rank. With the default this loses little: each cut is then at most n/2,000 rows from the best place.
 
     The search costs O(m²) for m candidates. log C(n + I − 1, I − 1) is concave in I, so it is the minimum of its
     tangents λ_k I + const. Dynamic programming with the price λ_k for each bin gives the best partition under one
-    tangent, with j bins. No number of bins between k and j can then be better than j, and a few prices settle all.
+    tangent, with j bins. No number of bins between k and j can then be better than j. A few prices are therefore
+    enough.
 
     A column of 100,000 rows takes less than 0.1 s on one core (`python -m tests.benchmarks.binning --time`).
 
-    Compared with ten bins of equal width and with ten bins of equally many rows, before `CategoricalNB`, log loss on
-    held-out rows in nats, twenty splits into halves (`python -m tests.benchmarks.binning`). Evidence is clearly better
-    on crabs (.84, .94, .95), glass (.94, 1.13, 1.00), wine (.09, .12, .13) and, against equal widths, on spam7 (.43,
-    .57, .39). It is clearly worse on breast cancer (.56, .48, .46), digits (.66, .57, .65), biopsy (.24, .19, .21) and
-    kyphosis (.50, .46, .45, only 40 training rows). On Pima, penguins, iris and default the three differ by less
-    than .04. It needs 1.3 to 3.2 bins a column where the others use 4 to 10. It judges each column alone, so it cannot
-    know what a bin adds beside the other columns.
+    We compared three ways to bin before `CategoricalNB`: by evidence, ten bins of equal width, and ten bins with
+    equally many rows. The numbers are log loss on held-out rows in nats, over twenty splits into halves (`python -m
+    tests.benchmarks.binning`). Evidence is clearly better on crabs (.84, .94, .95), glass (.94, 1.13, 1.00), wine (.09,
+    .12, .13) and, against equal widths, on spam7 (.43, .57, .39). It is clearly worse on breast cancer (.56, .48, .46),
+    digits (.66, .57, .65), biopsy (.24, .19, .21) and kyphosis (.50, .46, .45, only 40 training rows). On Pima,
+    penguins, iris and default the three differ by less than .04. Evidence needs 1.3 to 3.2 bins a column, the others 4
+    to 10. It judges each column on its own, so it does not know what a bin adds to the other columns.
 
     References
     ----------

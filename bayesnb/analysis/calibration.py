@@ -50,31 +50,33 @@ if TYPE_CHECKING:
 
 
 class CalibratedClassifierLOO(Saved, AbstractWrapper):
-    """A naive Bayes classifier with calibrated class probabilities, learnt from its exact leave-one-out predictions.
+    """A naive Bayes classifier with class probabilities that are calibrated on its exact leave-one-out predictions.
 
     Parameters
     ----------
-    estimator : any of bayesnb's estimators, or another classifier with `loo`; a clone of it is fitted. Transforming
-        steps go before this classifier: `make_pipeline(step, CalibratedClassifierLOO(estimator))`
-    prior : which leave-one-out: "kept" (default) holds the prior of all rows; "refit" takes row i out of the scale of a
-        default prior too, which costs an update of the posterior for each row
-    copies : "group" (default) leaves copies of a row out together and counts them as one row for the map; "keep" treats
-        each as a row of its own. A second row with the same cells and label is a copy where chance would not repeat it:
-        where it has cells that are not whole numbers, or where the model expects less than 0.01 such rows. The model is
-        still fitted to all copies and is surer: with 50 digits five times each, w falls from 0.29 to 0.19
-    keep_labels : True (default) averages only over maps that keep the most probable label of every row, unless all
-        others are together more probable; False averages over all maps
-    max_rows : the map is learnt from at most so many rows, drawn at random; the estimator is always fitted to all rows
+    estimator : any estimator of bayesnb, or another classifier with `loo`; a clone of it is fitted. Put transforming
+        steps before this classifier: `make_pipeline(step, CalibratedClassifierLOO(estimator))`
+    prior : the prior of leave-one-out. "kept" (default) keeps the prior of all rows. "refit" removes row i from the
+        scale of a default prior too, which costs one update of the posterior for each row
+    copies : "group" (default) leaves copies of a row out together, and they count as one row for the map. "keep" treats
+        each copy as a row of its own. A second row with the same cells and label counts as a copy if it is unlikely to
+        occur by chance. This is so if it has cells that are not whole numbers, or if the model expects less than 0.01
+        such rows. The model is still fitted to all copies and so becomes more certain. With 50 digits five times each,
+        w falls from 0.29 to 0.19
+    keep_labels : True (default) averages only over maps that keep the most probable label of every row, unless the
+        other maps together are more probable. False averages over all maps
+    max_rows : largest number of rows for learning the map, drawn at random; the estimator is always fitted to all rows
 
     Attributes
     ----------
-    estimator_ : the fitted estimator, not calibrated
-    maps_ : maps with their posterior probabilities, modes and nodes, the heaviest first; `summary()` is a table of them
-    label_changes_ : share of the training rows whose leave-one-out label the calibration changes
-    n_copies_ : training rows that are copies of another row
-    loo_log_loss_ : leave-one-out log loss of the estimator and of the calibrated classifier, nats a row. The second
-        knows the rows through the few numbers of the map
-    loo_prior_ : which prior the leave-one-out table used, "refit" or "kept"
+    estimator_ : the fitted estimator, without calibration
+    maps_ : maps with their posterior probabilities, modes and nodes, most probable first; `summary()` is a table of
+        them
+    label_changes_ : share of training rows whose leave-one-out label changes by the calibration
+    n_copies_ : number of training rows that are copies of another row
+    loo_log_loss_ : leave-one-out log loss of the estimator and of the calibrated classifier, in nats a row. The second
+        is slightly optimistic, because all rows took part in fitting the few numbers of the map
+    loo_prior_ : the prior of the leave-one-out table, "refit" or "kept"
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
 
     Examples
@@ -114,8 +116,8 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
 
         Parameters
         ----------
-        X, y : rows and labels, as the estimator takes them
-        sample_weight : (n,) weights; they scale the log likelihood of the map too
+        X, y : rows and labels, in the form that the estimator accepts
+        sample_weight : (n,) weights; they also scale the log likelihood of the map
         groups : (n,) labels of groups of rows that belong together, such as several measurements of one person. A group
             is left out as a whole
 
@@ -124,7 +126,7 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         TypeError
             if the estimator is a pipeline or has no `loo`
         ValueError
-            if a parameter is out of range, the estimator plugs in a point estimate, or it refuses the rows
+            if a parameter is out of range, if the estimator plugs in a point estimate, or if it refuses the rows
         """
         self._check_parameters()
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -182,23 +184,23 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
     # --- prediction -------------------------------------------------------------------------------------------------
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Calibrated class probabilities, (n, c): averaged over the maps and the posterior of each."""
+        """Calibrated class probabilities, (n, c), averaged over the maps and over the posterior of each map."""
         check_is_fitted(self, "maps_")
         return np.ascontiguousarray(_maps.average(self.maps_, self._tables(X)).T)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Their logarithms, nats."""
+        """Logarithms of the calibrated class probabilities, (n, c), in nats."""
         p = self.predict_proba(X)
         with np.errstate(divide="ignore"):
             return np.log(p)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Label with the largest calibrated probability for each row, (n,)."""
+        """The label with the largest calibrated probability of each row, (n,)."""
         best = self.predict_proba(X).argmax(1)
         return self.classes_[best]
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """For two classes the calibrated log odds of the second, (n,); with more classes log p(y = c), (n, c), nats."""
+        """The calibrated log odds of the second of two classes, (n,), or log p(y = c) with more, (n, c); in nats."""
         log_p = np.maximum(self.predict_log_proba(X), np.log(np.finfo(float).tiny))
         return log_p[:, 1] - log_p[:, 0] if log_p.shape[1] == 2 else log_p
 
@@ -218,7 +220,7 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         return lengths - self._mean_log_length[:, None]
 
     def summary(self, level: Scalar = 0.9) -> pd.DataFrame:
-        """The fitted maps: probability of each, and its parameters with credible intervals.
+        """The fitted maps: the probability of each, and its parameters with credible intervals.
 
         Parameters
         ----------
@@ -227,9 +229,10 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         Returns
         -------
         DataFrame
-            a row for each parameter: `map`, its `probability`, `parameter` (the power w of each part, the bend s, the
-            contamination ε, the shift b of each class, the exponent g of a row's length, which is chosen and has no
-            interval), `median`, `low`, `high`. The identity has one row without a parameter
+            one row for each parameter, with the columns `map`, its `probability`, `parameter`, `median`, `low` and
+            `high`. The parameters are the power w of each part, the bend s, the contamination ε and the shift b of each
+            class. The exponent g of a row's length is chosen, so it has no interval. The identity has one row without a
+            parameter
         """
         check_is_fitted(self, "maps_")
         if not 0 < level < 1:
@@ -257,7 +260,8 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
     def sample_proba(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
         """Draws of the calibrated probability over the posterior of θ and of the map, (s, n, c).
 
-        Each draw of θ gives a table log p(x | θ); a map drawn from its posterior turns the table into probabilities.
+        Each draw of θ gives a table log p(x | θ). A map drawn from its posterior then turns the table into
+        probabilities.
         """
         check_is_fitted(self, "maps_")
         rng = generator(seed)
@@ -283,8 +287,8 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         Parameters
         ----------
         level : posterior mass inside, between 0 and 1
-        method : "draws"; "auto" is the same. There is no closed form
-        n_draws : draws of θ and of the map, by default 1,000
+        method : "draws" or "auto", which are the same; there is no closed form
+        n_draws : number of draws of θ and of the map, by default 1,000
         seed : of the draws
 
         Raises
@@ -306,7 +310,7 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
     ) -> Uncertainty:
         """Entropy of the label in nats, split into `total`, `aleatoric` and `epistemic`, over θ and the map.
 
-        Parameters as in `predict_interval`.
+        The parameters are those of `predict_interval`.
         """
         p = self.sample_proba(X, _draws(method, n_draws), seed)
         total, aleatoric = entr(p.mean(0)).sum(-1), entr(p).sum(-1).mean(0)
@@ -316,12 +320,12 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
     # --- the NumPyro side -------------------------------------------------------------------------------------------
 
     def numpyro_model(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
-        """The regression of the labels on their leave-one-out table in NumPyro, with the heaviest parametric map.
+        """The regression of the labels on their leave-one-out table in NumPyro, for the most probable parametric map.
 
         Parameters
         ----------
-        X, y, sample_weight, groups : the rows fitted. Run it with NUTS to see the posterior that Laplace approximates:
-            sites `log_power`, `log_bend`, `logit_contamination` and `shift`, those that the map has
+        X, y, sample_weight, groups : the training rows. NUTS on this model samples the posterior that Laplace's method
+            approximates. The map has some of the sites `log_power`, `log_bend`, `logit_contamination` and `shift`
         """
         check_is_fitted(self, "maps_")
         nb, y = self.estimator_, np.asarray(y).ravel()
@@ -344,17 +348,17 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         return KEEPING[0]
 
     def check(self, X: Any, y: Any, seed: int = 0, *, progress_bar: bool = False) -> "CheckReport":
-        """The posterior of the map against NumPyro: density, mode, draws of NUTS, prediction.
+        """Compare the posterior of the map with NumPyro: density, mode, draws of NUTS, prediction.
 
-        A clone is fitted on one half of the rows; the other half gives log loss and calibration error of the estimator
-        and of the calibrated classifier. Density and mode are exact comparisons; Laplace's approximation of posterior
-        and prediction is held to a stated distance from NUTS. The estimator itself is checked by its own `check`.
+        A clone is fitted to one half of the rows. The other half gives the log loss and the calibration error of the
+        estimator and of the calibrated classifier. Density and mode are compared exactly. Laplace's approximation of
+        posterior and prediction must be within a stated distance of NUTS. The estimator has its own `check`.
 
         Parameters
         ----------
         X, y : rows and labels, at least two rows
-        seed : of the split, of the random parameters and of the chains
-        progress_bar : NumPyro's
+        seed : seed of the split, of the random parameters and of the chains
+        progress_bar : whether NumPyro shows its progress bar
         """
         from .calibration_check import check
 

@@ -31,7 +31,7 @@ from ..sampling.loo import LooResult
 
 @dataclass(frozen=True)
 class Comparison:
-    """A table of models, the best first, and what it was made from.
+    """A table of models, best first, with the results behind it.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class Comparison:
         elpd, se            Σ_i w_i log p(y_i | x_i, D₋ᵢ) and its standard error, nats
         elpd_diff, se_diff  elpd minus the largest one, and the standard error of that paired difference
         accuracy            share of the rows that all others classify correctly
-    loo : exact leave-one-out by model
-    estimators : fitted estimators by model
-    notes : what is missing in the table, and why
+    loo : the exact leave-one-out result of each model, by name
+    estimators : the fitted estimator of each model, by name
+    notes : what is missing in the table, with the reason
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Comparison:
         return "\n".join([shown, *(f"note: {text}" for text in self.notes)])
 
     def to_dict(self, notes: Sequence[str] = ()) -> dict[str, Any]:
-        """Plain numbers and strings, for JSON; None where the table has NaN. Further notes go before its own."""
+        """Plain numbers and strings, for JSON; NaN becomes None. The given notes come first."""
         rows = self.table.astype(object).where(self.table.notna(), None)
         return {"models": rows.to_dict("index"), "notes": [*notes, *self.notes]}
 
@@ -80,24 +80,27 @@ def compare(
     prior: Mapping[str, Scalar] | None = None,
     fitted: bool = False,
 ) -> Comparison:
-    """Compare models of the same rows by evidence and by exact leave-one-out.
+    """Compare models of the same rows by their evidence and by exact leave-one-out.
 
     Parameters
     ----------
-    estimators : by name; each is cloned and fitted. A value (estimator, X) has its own form of the same rows
+    estimators : mapping from name to estimator; each is cloned and fitted. A pair (estimator, X) has its own form of
+        the same rows
     X, y, sample_weight : rows, labels and weights
-    prior : prior probability of the models by name, positive; equal by default. They need not sum to one
-    fitted : whether the estimators have been fitted on these rows already, and are used as they are
+    prior : prior probabilities of the models by name, positive, equal by default; they need not sum to one
+    fitted : whether the estimators are already fitted to these rows; they are then used without a new fit
 
     Raises
     ------
     ValueError
-        if there is no estimator, or `prior` is not one positive number for each; and what `fit` and `loo` raise
+        if there is no estimator, or if `prior` is not one positive number for each. Errors of `fit` and `loo` are
+        passed on
 
     Notes
     -----
-    The default priors of the Gaussian and exponential variants are scaled by the rows: their evidence has looked at the
-    data once already, by two numbers a feature, which favours them slightly over a model whose prior has not.
+    The default priors of the Gaussian and exponential variants are scaled by the rows, with two numbers a feature.
+    Their evidence therefore uses the data twice. This favours them slightly over a model whose prior does not depend on
+    the data.
 
     Examples
     --------

@@ -52,49 +52,51 @@ from ._wrapper import AbstractWrapper
 
 
 class ConformalClassifierLOO(AbstractWrapper):
-    """Label sets that hold the right label with a stated probability, from leave-one-out scores of a naive Bayes model.
+    """Label sets that contain the true label with a stated probability, from leave-one-out scores of naive Bayes.
 
         s₋ᵢ(x, y) = 1 − p(y | x, D₋ᵢ)
         C(x) = {y : #{i : s₋ᵢ(x_i, y_i) < s₋ᵢ(x, y)} < (1 − α)(n + 1)},   1 − α = coverage
 
-    No data are set aside for calibration: each training row is scored by the posterior of all others.
+    No data are set aside for calibration: each training row is scored by the posterior of all other rows.
 
     Parameters
     ----------
-    estimator : a classifier of bayesnb's, of which a clone is fitted
-        Any classifier with `predict_log_proba` works with method="cross", a pipeline or a calibrated one too; without
-        `forget` it is fitted again for every row, or group, left out
+    estimator : a classifier of bayesnb; a clone of it is fitted. With method="cross" any classifier with
+        `predict_log_proba` works, for example a pipeline or a calibrated classifier. A classifier without `forget` is
+        fitted again for each row or group that is left out
     method : "cross" (default) or "full"
-        "cross" is cross-conformal with a fold for each row. It guarantees a coverage of 1 − 2α, and comes close to
-        1 − α unless single rows change the model. "full" guarantees 1 − α. It adds each new row with each label to the
-        training rows, which takes about c times as long
+        "cross" is cross-conformal prediction with one fold for each row. It guarantees a coverage of 1 − 2α, and is
+        close to 1 − α unless single rows change the model much. "full" guarantees 1 − α. It adds each new row with each
+        label to the training rows, which takes about c times as long
     class_conditional : bool, default False
-        compare a label only with the training rows of that label. The guarantee then holds within each class
-        separately, also within a rare one. Sets become larger
+        whether a label is compared only with the training rows of that label. The guarantee then holds within each
+        class separately, even in a rare one. Sets become larger
 
     Attributes
     ----------
-    estimator_ : the fitted clone; `predict` and `predict_proba` are its own
+    estimator_ : the fitted clone; `predict` and `predict_proba` are its methods
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
     -----
-    The theorem needs exchangeable rows: independent draws from one distribution are. What breaks this, and so the
-    guarantee: copied rows and repeated measures, unless their groups are given to `fit`; a new row from another time,
-    place or instrument than the training rows; training rows that were selected by their label (for classes alone use
-    class_conditional=True). The guarantee is an average over training sets and new rows. It does not hold for a given
-    x.
+    The theorem needs exchangeable rows. Independent draws from one distribution are exchangeable. Three things break
+    the guarantee. The first are copied rows and repeated measures, unless their groups are given to `fit`. The second
+    is a new row from another time, place or instrument than the training rows. The third are training rows that were
+    selected by their label; if only the class frequencies differ, use class_conditional=True. The guarantee is an
+    average over training sets and new rows. It does not hold for a given x.
 
-    Which prior: with "cross", a prior that is scaled by the data is scaled by D₋ᵢ, so that row i has no part in it.
-    With "full" it is scaled by all n + 1 rows, which treats them alike. Classes, and the levels of categorical
-    columns, are those of all rows, as if they were known beforehand.
+    With "cross", a prior that is scaled by the data is scaled by D₋ᵢ, so row i has no influence on it. With "full" it
+    is scaled by all n + 1 rows, which treats them alike. The classes and the levels of categorical columns are taken
+    from all rows, as if they were known before.
 
-    Scores are compared as log((1 − p)/p), which tells 1 − 1e-20 from 1. Equal scores are counted in favour of a label.
+    Scores are compared as log((1 − p)/p), which distinguishes 1 − 1e-20 from 1. Equal scores count in favour of a
+    label.
 
-    A set may be empty: no label fits the row as well as labels fit most training rows. With n rows, a coverage above
-    n/(n + 1) gives all labels.
+    A set may be empty. Then no label fits the row as well as most training rows fit their own label. With n rows, a
+    coverage above n/(n + 1) gives all labels.
 
-    Sample weights are not supported: a row that counts twice is a copied row. The training rows are kept.
+    Sample weights are not supported, because a row with weight 2 is a copied row. The classifier keeps the training
+    rows.
 
     References
     ----------
@@ -125,17 +127,18 @@ class ConformalClassifierLOO(AbstractWrapper):
 
         Parameters
         ----------
-        X : (n, d) rows as the estimator takes them, dense, sparse or a data frame; at least two
+        X : (n, d) rows in the form that the estimator accepts: dense, sparse or a data frame; at least two rows
         y : (n,) labels
         groups : (n,) labels of groups of rows that belong together, such as the measures of one patient, at least two
-            groups. A whole group is left out at a time. The new row is then a row of a new group
+            groups. Each time a whole group is left out. A new row then counts as a row of a new group
 
         Raises
         ------
         ValueError
-            if a parameter is out of range, or the estimator cannot do what the method needs; the message says why
+            if a parameter is out of range, or if the estimator cannot do what the method needs. The message gives the
+            reason
         TypeError
-            on `sample_weight`: no guarantee is known for weighted rows
+            if `sample_weight` is given: no guarantee is known for weighted rows
         """
         _refuse(unknown)
         if self.method not in ("cross", "full"):
@@ -174,13 +177,13 @@ class ConformalClassifierLOO(AbstractWrapper):
         return self
 
     def predict_set(self, X: Any, coverage: Any = 0.9) -> Bool[np.ndarray, "m c"]:
-        """Whether each label is in the set of each row, (m, c); columns in the order of `classes_`.
+        """Whether each label is in the set of each row, (m, c); the columns are in the order of `classes_`.
 
         Parameters
         ----------
         X : (m, d) new rows
-        coverage : 1 − α, between 0 and 1. The probability that the set holds the label is at least 1 − α with
-            method="full" and at least 1 − 2α with "cross"
+        coverage : 1 − α, between 0 and 1. The set contains the true label with a probability of at least 1 − α with
+            method="full", and of at least 1 − 2α with "cross"
 
         Raises
         ------
@@ -192,12 +195,12 @@ class ConformalClassifierLOO(AbstractWrapper):
         return self.predict_p_values(X) > (1 - float(coverage)) + 1e-12  # 1 − 0.9 is 0.09999999999999998
 
     def predict_p_values(self, X: Any) -> Float[np.ndarray, "m c"]:
-        """Conformal p-value of each label of each row, (m, c): the set at coverage 1 − α holds the labels with p > α.
+        """Conformal p-value of each label of each row, (m, c); the set at coverage 1 − α has the labels with p > α.
 
             p(x, y) = (1 + #{i : s₋ᵢ(x_i, y_i) ≥ s₋ᵢ(x, y)}) / (n + 1)
 
-        A small value says that hardly any training row fits its own label as badly as x fits y. One call serves all
-        coverages.
+        A small value means that hardly any training row fits its own label as badly as x fits y. One call is enough for
+        all coverages.
         """
         check_is_fitted(self)
         nb = self.estimator_

@@ -4,12 +4,13 @@ from numbers import Integral
 
 
 def count_parameters(n_features: int, n_classes: int = 2, n_levels: int = 2, *, naive: bool = True) -> int:
-    """Free parameters of p(x, y) for categorical features.
+    """Number of free parameters of p(x, y) for categorical features.
 
         naive   (C − 1) + C d (k − 1)        one distribution a class and feature
         full    (C − 1) + C (k^d − 1)        one probability for every combination of features
 
-    With yes/no features and two classes 2d + 1 against 2^(d+1) − 1: at d = 30, 61 against two billion.
+    With yes/no features and two classes these are 2d + 1 and 2^(d+1) − 1. With d = 30 features they are 61 and two
+    billion.
 
     Parameters
     ----------
@@ -19,7 +20,7 @@ def count_parameters(n_features: int, n_classes: int = 2, n_levels: int = 2, *, 
     Raises
     ------
     ValueError
-        if one of the numbers is not whole or out of range
+        if one of the numbers is not a whole number or is out of range
 
     Examples
     --------

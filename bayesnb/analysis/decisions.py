@@ -34,11 +34,11 @@ ABSTAIN = -1  # the index of no class
 def cost_threshold(false_positive: Scalar, false_negative: Scalar) -> float:
     """The threshold on p(y = 1 | x) with the least expected cost, t = a / (a + b).
 
-    For `sklearn.model_selection.FixedThresholdClassifier(nb, threshold=t)`.
+    Use it in `sklearn.model_selection.FixedThresholdClassifier(nb, threshold=t)`.
 
     Parameters
     ----------
-    false_positive, false_negative : costs a, b of the two errors, positive, any unit
+    false_positive, false_negative : costs a and b of the two errors, positive, in any unit
 
     Raises
     ------
@@ -60,17 +60,17 @@ def cost_threshold(false_positive: Scalar, false_negative: Scalar) -> float:
 def cost_scorer(false_positive: Scalar, false_negative: Scalar) -> Any:
     """A scikit-learn scorer for two classes: minus the average cost of a row.
 
-    For `sklearn.model_selection.TunedThresholdClassifierCV(nb, scoring=cost_scorer(1, 5))`, which looks for the
-    threshold on held-out rows. With honest probabilities it finds `cost_threshold`.
+    Use it in `sklearn.model_selection.TunedThresholdClassifierCV(nb, scoring=cost_scorer(1, 5))`, which searches for
+    the threshold on held-out rows. With calibrated probabilities it finds `cost_threshold`.
 
     Parameters
     ----------
-    false_positive, false_negative : costs of the two errors, positive, any unit
+    false_positive, false_negative : costs of the two errors, positive, in any unit
 
     Raises
     ------
     ValueError
-        if a cost is not positive and finite, or at scoring if the labels have more than two classes
+        if a cost is not positive and finite, or, when it scores, if the labels have more than two classes
 
     Examples
     --------
@@ -97,19 +97,20 @@ def cost_scorer(false_positive: Scalar, false_negative: Scalar) -> Any:
 
 
 def moved_prior(class_prior: Any, threshold: Scalar) -> Float[np.ndarray, " 2"]:
-    """The class prior at which p(y = 1 | x) > ½ is the decision p(y = 1 | x) > t under the prior given.
+    """The class prior at which p(y = 1 | x) > ½ is the same decision as p(y = 1 | x) > t under the given prior.
 
     π₁'/π₀' = π₁/π₀ · (1 − t)/t
 
     Parameters
     ----------
     class_prior : (2,) probabilities of the two classes
-    threshold : t, between 0 and 1. Low ones find more of the second class (recall), high ones err less (precision)
+    threshold : t, between 0 and 1. A low threshold finds more rows of the second class (recall). With a high threshold
+        fewer of the rows found are wrong (precision)
 
     Raises
     ------
     ValueError
-        if there are not two probabilities that sum to one, or t does not lie between 0 and 1
+        if `class_prior` is not two probabilities that sum to one, or if t is not between 0 and 1
 
     Examples
     --------
@@ -127,10 +128,10 @@ def moved_prior(class_prior: Any, threshold: Scalar) -> Float[np.ndarray, " 2"]:
 
 
 def with_class_prior(estimator: Any, class_prior: Any) -> Any:
-    """A copy of a fitted estimator with fixed class probabilities; nothing is refitted.
+    """A copy of a fitted estimator with fixed class probabilities, without a new fit.
 
-    What the rows say about the features stays; only p(y) is replaced, as when the classes are more or less frequent
-    where the model is used than where it was fitted.
+    Only p(y) is replaced; the posterior of the feature parameters stays. Use it if the class frequencies of new rows
+    differ from those of the training rows.
 
     Parameters
     ----------
@@ -139,7 +140,7 @@ def with_class_prior(estimator: Any, class_prior: Any) -> Any:
     Raises
     ------
     ValueError
-        if they are not one for each class, or do not sum to one
+        if `class_prior` does not have one probability for each class, or does not sum to one
 
     Examples
     --------
@@ -162,7 +163,7 @@ def with_class_prior(estimator: Any, class_prior: Any) -> Any:
 
 
 def expected_costs(p: Float[np.ndarray, "n c"], costs: Real[np.ndarray, "c a"]) -> Float[np.ndarray, "n a"]:
-    """Σ_k p_ik cost[k, a]: the cost that each decision is expected to have, in the unit of the costs.
+    """Expected cost of each decision, Σ_k p_ik cost[k, a], in the unit of the costs.
 
     Examples
     --------
@@ -175,23 +176,23 @@ def expected_costs(p: Float[np.ndarray, "n c"], costs: Real[np.ndarray, "c a"]) 
 
 
 def decide(p: Float[np.ndarray, "n c"], costs: Any = None, abstain_cost: Scalar | None = None) -> Int[np.ndarray, " n"]:
-    """Index of the class with the least expected cost for each row, −1 where abstaining costs less.
+    """Index of the class with the least expected cost for each row, or −1 if abstaining costs less.
 
     Parameters
     ----------
     p : (n, c) class probabilities
-    costs : (c, c), entry [k, a] the cost of deciding class a where class k is true, any finite numbers; a column more,
-        (c, c + 1), is the cost of abstaining where k is true. None: 1 for each error
-    abstain_cost : cost of abstaining, whatever is true; for costs without that column
+    costs : (c, c) finite numbers; entry [k, a] is the cost of deciding class a if class k is true. One more column, (c,
+        c + 1), is the cost of abstaining if k is true. With None each error costs 1
+    abstain_cost : cost of abstaining, whichever class is true; for costs without that column
 
     Notes
     -----
-    Of equal costs the first class is taken, and a class before abstaining.
+    If costs are equal, the first class is decided, and a class is preferred to abstaining.
 
     Raises
     ------
     ValueError
-        if the costs are not finite or of another shape, or the cost of abstaining is given twice
+        if the costs are not finite or have another shape, or if the cost of abstaining is given twice
 
     Examples
     --------
@@ -224,20 +225,20 @@ def _cost_table(costs: Any, abstain_cost: Scalar | None, c: int) -> Float[np.nda
 
 
 class CostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """A classifier that predicts what costs least on average, and may abstain.
+    """A classifier that predicts the label with the least expected cost, and may abstain.
 
     Parameters
     ----------
-    estimator : classifier with `predict_proba`; a clone of it is fitted. To keep one that is fitted already, hand in
-        `sklearn.frozen.FrozenEstimator(it)`
-    costs : (c, c), entry [k, a] the cost of deciding the class a where the class k is true, in the order of `classes_`;
-        with one column more, (c, c + 1), that of abstaining where k is true. None: 1 for each error
-    abstain_cost : cost of abstaining, whatever is true; None: there is no abstaining, unless the costs have a column
-        for it
-    max_epistemic : abstain also where the parameters leave more than this open, in nats: the epistemic part of the
-        estimator's `uncertainty`, at most log c. Such a row is unlike those fitted, or they are few
-    abstain_label : what `predict` returns where it abstains; None needs an array of objects, a label of the kind of
-        the classes' does not
+    estimator : classifier with `predict_proba`; a clone of it is fitted. To use a fitted estimator as it is, pass
+        `sklearn.frozen.FrozenEstimator(estimator)`
+    costs : (c, c), in the order of `classes_`; entry [k, a] is the cost of deciding class a if class k is true. One
+        more column, (c, c + 1), is the cost of abstaining if k is true. With None each error costs 1
+    abstain_cost : cost of abstaining, whichever class is true. With None the classifier never abstains, unless the
+        costs have a column for it
+    max_epistemic : largest epistemic part of the estimator's `uncertainty`, in nats, at most log c. The classifier also
+        abstains if a row has more. Such a row differs from the training rows, or there are few of them
+    abstain_label : what `predict` returns if it abstains. With None `predict` returns an array of objects; a label of
+        the same type as the classes avoids this
 
     Attributes
     ----------
@@ -298,7 +299,7 @@ class CostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     @reads_one_state
     def decide(self, X: Any) -> np.ndarray:
-        """Index of the class decided for each row, (n,), −1 where it abstains."""
+        """Index of the decided class of each row, (n,), or −1 if it abstains."""
         check_is_fitted(self)
         found = decide(self.estimator_.predict_proba(X), self.costs, self.abstain_cost)
         if self.max_epistemic is None:
@@ -308,7 +309,7 @@ class CostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     @reads_one_state
     def predict(self, X: Any) -> np.ndarray:
-        """Label with the least expected cost, or `abstain_label`, (n,)."""
+        """The label with the least expected cost of each row, or `abstain_label`, (n,)."""
         found = self.decide(X)
         if not self._may_abstain:
             return self.classes_[found]
@@ -327,22 +328,22 @@ class CostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     @reads_one_state
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities of the estimator, (n, c): costs move the decision, not what is believed."""
+        """Class probabilities of the estimator, (n, c); the costs change the decision, not the probabilities."""
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
 
     @reads_one_state
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Their logarithms."""
+        """Logarithms of the class probabilities of the estimator, (n, c), in nats."""
         check_is_fitted(self)
         return self.estimator_.predict_log_proba(X)
 
     @reads_one_state
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Minus the average cost of a row, so that more is better; what `GridSearchCV` looks at.
+        """Minus the average cost of a row; larger is better, as `GridSearchCV` expects.
 
-        Where it abstains for `max_epistemic` and abstaining has no cost, the row is left out of the average; 0 where
-        all are.
+        A row is left out of the average if the classifier abstains because of `max_epistemic` and abstaining has no
+        cost. If all rows are left out, the score is 0.
         """
         found, labels = self.decide(X), np.asarray(y)
         truth = np.searchsorted(self.classes_, labels).clip(0, len(self.classes_) - 1)

@@ -58,42 +58,42 @@ class HalfLabelledClassifier(AbstractWrapper):
 
     Parameters
     ----------
-    estimator : any of bayesnb's but KernelNB and ComplementNB, whose likelihoods are no densities of a row: a label
-        cannot be summed out of them. A clone of it is fitted
-    method : "variational" (default) keeps a posterior of the parameters while it guesses the labels; "em" keeps their
-        joint mode. With a concentration α of 1 the mode is maximum likelihood and has probabilities of zero; the
-        add-one smoothing of Nigam et al. is the mode at α = 2
-    unlabelled_weight : λ, from 0 (rows without a label are not used) to 1 (default: they count as others do). Where
-        the model is wrong, rows without a label can do harm: choose λ, and whether to use them, on held-out labels
-    missing_label : the label that stands for a missing one, by scikit-learn's convention −1 (default). None, NaN and
-        pandas.NA always do; None adds nothing to them, for labels such as −1 and 1
-    max_iter : most iterations, each a pass over the rows without a label
-    tol : gain of the bound, in nats a row, below which an iteration is the last
+    estimator : any estimator of bayesnb except KernelNB and ComplementNB. Their likelihoods are not densities of a row,
+        so labels cannot be summed out. A clone of the estimator is fitted
+    method : "variational" (default) estimates the labels with a posterior of the parameters. "em" uses the joint mode
+        of the parameters. With a concentration α of 1 the mode is maximum likelihood and may have probabilities of
+        zero. The add-one smoothing of Nigam et al. is the mode at α = 2
+    unlabelled_weight : λ, the weight of a row without a label, from 0 (it is not used) to 1 (default; it counts like
+        other rows). If the model is wrong, rows without a label can make it worse. Choose λ on held-out labels
+    missing_label : the value that marks a missing label, by default −1 as in scikit-learn. None, NaN and pandas.NA
+        always mark a missing label. Set it to None if −1 is one of your labels
+    max_iter : largest number of iterations; each is a pass over the rows without a label
+    tol : the fit stops if an iteration raises the bound by less than this, in nats a row
 
     Attributes
     ----------
-    estimator_ : the fitted estimator. Its `statistics_` hold the soft labels, its `posterior_` is q(θ), and all its
-        methods are there: `predict_interval`, `sample_proba`, `partial_fit` with more labels. Its `log_evidence_` takes
-        the soft labels for data; the bound on the evidence of the data is `lower_bound_`
+    estimator_ : the fitted estimator. Its `statistics_` hold the soft labels, and its `posterior_` is q(θ). It has all
+        its methods, such as `predict_interval`, `sample_proba`, and `partial_fit` with more labels. Its `log_evidence_`
+        treats the soft labels as data. The bound on the evidence of the data is `lower_bound_`
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn; the classes are those of the rows with a label
-    label_distributions_ : (n, c) q_i(c) of all rows, one-hot where the label was given
-    transduction_ : (n,) labels of all rows, the given one or the most probable
-    lower_bounds_ : (n_iter_,) the bound after each iteration, in nats; it never falls
+    label_distributions_ : (n, c) q_i(c) of all rows; one-hot if the label was given
+    transduction_ : (n,) labels of all rows: the given label, or else the most probable one
+    lower_bounds_ : (n_iter_,) the bound after each iteration, in nats; it never decreases
     lower_bound_ : the last of them
     n_iter_ : number of iterations
 
     Notes
     -----
-    It starts from the posterior of the rows with a label. What it finds is a local optimum; which one depends on them.
+    The fit starts from the posterior of the rows with a label. It finds a local optimum, which depends on these rows.
 
     A prior that is scaled by the data (`GaussianNB`, `GaussianDA`, `PoissonNB`, `ExponentialNB`, "clop") is scaled by
-    all rows, those without a label at weight λ. It asks for no labels, so it is the same in all iterations, and at
-    λ = 0 it is that of the rows with a label alone. The levels of `CategoricalNB`, and the kinds of columns of
-    `MixedNB("auto")`, are learnt from all rows whatever λ.
+    all rows. Rows without a label have the weight λ there too. The scale needs no labels, so it is the same in all
+    iterations. At λ = 0 it depends only on the rows with a label. The levels of `CategoricalNB`, and the kinds of
+    columns of `MixedNB("auto")`, are always learnt from all rows.
 
-    "variational" takes rows and parameters for independent a posteriori: its labels, and its intervals, are surer than
-    those of the exact posterior, which `numpyro_model` samples. `estimate` of the estimator says how its predictions
-    are made, as ever, and has no part in the fit; "map" plugs in what "em" has found.
+    "variational" assumes that labels and parameters are independent a posteriori. Its labels and intervals are
+    therefore more certain than those of the exact posterior, which `numpyro_model` samples. The option `estimate` of
+    the estimator sets how it predicts and has no influence on the fit. "map" plugs in the mode that "em" found.
 
     Examples
     --------
@@ -125,19 +125,19 @@ class HalfLabelledClassifier(AbstractWrapper):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit a clone of the estimator to all rows.
+        """Fit a clone of the estimator to all rows, with and without labels.
 
         Parameters
         ----------
-        X : (n, d) rows as the estimator takes them, dense, sparse or a data frame
+        X : (n, d) rows in the form that the estimator accepts: dense, sparse or a data frame
         y : (n,) labels of any kind, some of them missing: None, NaN, pandas.NA or `missing_label`
         sample_weight : (n,) non-negative weights; an integer weight counts as that many copies of the row
 
         Raises
         ------
         ValueError
-            if no label is there, or −1 is both a class and missing, or a parameter is out of range, or the estimator's
-            likelihood or prior cannot be used with soft labels; and on what the estimator itself refuses
+            if there is no label, if −1 is both a class and the missing label, if a parameter is out of range, or if the
+            estimator cannot be used with soft labels. Errors of the estimator are passed on
 
         Warns
         -----
@@ -230,19 +230,19 @@ class HalfLabelledClassifier(AbstractWrapper):
     # --- prediction -------------------------------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """The estimator's discriminant: for two classes the log odds of the second, (n,)."""
+        """The decision score of the estimator: the log odds of the second of two classes, (n,)."""
         check_is_fitted(self)
         return self.estimator_.decision_function(X)
 
     # --- the NumPyro side -------------------------------------------------------------------------------------------
 
     def numpyro_model(self, X: Any, y: Any) -> None:
-        """The same model in NumPyro, labels summed out where they are missing: log p(θ) + ℓ(θ), all rows of weight one.
+        """The same model in NumPyro, with missing labels summed out: log p(θ) + ℓ(θ), all rows of weight one.
 
-        For `MCMC(NUTS(it.numpyro_model)).run(key, X, y)`, with the prior that `fit` has found. The likelihood of a row
-        without a label is read off the statements of the families, told in turn that it is of each class; λ multiplies
-        the logarithm of the sum. With few labels there are modes where the classes have changed places, which a chain
-        does not leave: start it near the fit, with NumPyro's `init_to_value`.
+        Use it in `MCMC(NUTS(it.numpyro_model)).run(key, X, y)`; it has the prior of `fit`. The likelihood of a row
+        without a label is the sum over all classes, and λ multiplies its logarithm. With few labels there are modes in
+        which the classes have changed places. A chain does not leave such a mode, so start it near the fit with
+        NumPyro's `init_to_value`.
 
         Parameters
         ----------

@@ -23,20 +23,20 @@ def importance(
     seed: int | np.random.Generator | None = 0,
     feature_names: Any = None,
 ) -> "pd.DataFrame":
-    """Features by their mutual information with the label, in nats, largest first, with credible intervals.
+    """Mutual information of each feature with the label, in nats, largest first, with credible intervals.
 
         I(y; x_j | θ) = Σ_c π_c ∫ p(x_j | c, θ) log [p(x_j | c, θ) / Σ_k π_k p(x_j | k, θ)] dx_j
 
-    It is what one feature alone tells of the label: 0 where it tells nothing, at most the entropy of the label. It does
-    not depend on the unit of the feature, and is defined for every variant. Two features that say the same have the
-    same importance each.
+    This is the information that one feature alone has about the label. It lies between 0 and the entropy of the label.
+    It does not depend on the unit of the feature, and it is defined for every variant. Two copies of a feature have the
+    same importance.
 
     Parameters
     ----------
-    estimator : fitted, of any variant
-    level : of the interval, the central one of the draws
-    n_draws, seed : exact draws of the parameters behind mean and interval
-    feature_names : (d,), by default those of the data frame fitted, else 0 … d−1
+    estimator : a fitted estimator of any variant
+    level : level of the interval, the central interval of the draws
+    n_draws, seed : number and seed of the exact draws of the parameters, which give the mean and the interval
+    feature_names : (d,) names of the features, by default the columns of the data frame, otherwise 0 … d−1
 
     Returns
     -------
@@ -46,14 +46,14 @@ def importance(
     Raises
     ------
     ValueError
-        if `level` or `n_draws` is out of range, or the number of names differs from that of the features
+        if `level` or `n_draws` is out of range, or if the numbers of names and of features differ
 
     Notes
     -----
-    Parameters that are not known well are never equal in all classes, so with few rows the information of a feature
-    that tells nothing is above 0; its interval then begins near 0. With `MultinomialNB` and `ComplementNB` it is the
-    information in one event: whether it is of kind j. Real numbers and large counts are summed over up to 512 nodes;
-    for normal classes the error was below 0.005 nats.
+    With few rows, drawn parameters differ between classes by chance. The information of a feature that has none is then
+    above 0, with an interval that begins near 0. With `MultinomialNB` and `ComplementNB` it is the information in one
+    event: whether the event is of kind j. Real numbers and large counts are summed over up to 512 nodes. For normal
+    classes the error was below 0.005 nats.
 
     References
     ----------

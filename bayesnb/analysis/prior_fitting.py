@@ -54,14 +54,14 @@ class PriorFit:
 
     Attributes
     ----------
-    estimator : fitted clone with these hyperparameters as its parameters (`alpha`, `beta` or `prior`): it predicts, and
-        can be fitted to other rows with the same prior
-    log_evidence, log_evidence_before : of the fitted estimator and of the one given, nats
-    hyperparameters : those fitted, by name: a float, (d,), (c, 1) or (c, d)
-    at_bound : by name, −1 where the lower and 1 where the upper bound was reached, else 0; (), (d,) or (c, 1). There
-        the evidence grows beyond the bound: upwards where the data show no difference between classes, downwards where
-        every class keeps to one value. For a rate or scale it is the bound of its ratio to the shape
-    n_evaluations : of the evidence and its gradient
+    estimator : fitted clone with these hyperparameters as its parameters (`alpha`, `beta` or `prior`). It predicts, and
+        it can be fitted to other rows with the same prior
+    log_evidence, log_evidence_before : evidence of the fitted estimator and of the given one, in nats
+    hyperparameters : the fitted hyperparameters by name: a float, (d,), (c, 1) or (c, d)
+    at_bound : by name, −1 at the lower bound, 1 at the upper bound, otherwise 0; (), (d,) or (c, 1). At a bound the
+        evidence still grows beyond it. It grows upwards if the data show no difference between classes, and downwards
+        if each class has a single value. For a rate or a scale this is the bound of its ratio to the shape
+    n_evaluations : number of evaluations of the evidence and its gradient
     over : "scalar", "feature" or "class"
 
     Examples
@@ -100,12 +100,13 @@ class PriorFit:
 
 @dataclass(frozen=True)
 class PriorDraws:
-    """Draws of the hyperparameters given the rows, all other parameters integrated out.
+    """Draws of the hyperparameters given the rows, with all other parameters integrated out.
 
     Attributes
     ----------
-    estimator : fitted clone with the hyperparameters at the mode of the density of the coordinates
-    draws : ArviZ data, group `posterior`: each hyperparameter by chain and draw, with dims feature or class if it has
+    estimator : fitted clone; its hyperparameters are at the mode of the density of the coordinates
+    draws : ArviZ data; the group `posterior` has each hyperparameter by chain and draw, and by feature or class if
+        needed
     over : "scalar", "feature" or "class"
 
     Examples
@@ -127,7 +128,8 @@ class PriorDraws:
     def predict_joint_log_proba(self, X: Any, n_draws: int = 100) -> np.ndarray:
         """log p(x_i, y = c | data), averaged over the hyperparameters, (n, c), nats.
 
-        log of the mean over `n_draws` evenly spaced draws of the joint tables with parameters integrated out.
+        This is the logarithm of a mean of joint tables, over `n_draws` evenly spaced draws. In each table the
+        parameters are integrated out.
         """
         total = len(next(iter(self._coordinates.values())))
         if not 1 <= n_draws:
@@ -151,7 +153,7 @@ class PriorDraws:
         return np.exp(self.predict_log_proba(X, n_draws))
 
     def predict(self, X: Any, n_draws: int = 100) -> np.ndarray:
-        """Label with the largest probability for each row, (n,)."""
+        """The most probable label of each row, (n,)."""
         return self.estimator.classes_[np.argmax(self.predict_joint_log_proba(X, n_draws), axis=1)]
 
     def __str__(self) -> str:
@@ -209,23 +211,24 @@ def fit_prior(
     chains: int = 4,
     seed: int = 0,
 ) -> PriorFit | PriorDraws:
-    """Fit the hyperparameters of an estimator to rows: those of maximum evidence, or draws of them.
+    """Fit the hyperparameters of an estimator to rows: their values of maximum evidence, or draws of them.
 
     Parameters
     ----------
-    estimator : one whose family declares hyperparameters that are numbers, such as GaussianNB, PoissonNB, CategoricalNB
-        or FamilyNB; a clone of it is fitted. MixedNB, KernelNB and covariance matrices are not supported
+    estimator : an estimator whose family declares hyperparameters that are numbers, such as GaussianNB, PoissonNB,
+        CategoricalNB or FamilyNB. A clone of it is fitted. MixedNB, KernelNB and covariance matrices are not supported
     X, y, sample_weight : rows, labels and weights, as in `fit`
-    over : "scalar", one value for all; "feature", one a feature; "class", one a class
-    parameters : hyperparameters to fit, the others staying as the estimator has them: `alpha` (and `beta`), or for
-        GaussianNB `kappa`, `a`, `b` and `m`, less `a` and `b` with a known variance. By default all that `over` has a
-        meaning for: `m` has one with "feature" only; a class can have no `alpha` of its own in CategoricalNB, nor an
-        `a` or `b` where the variance is pooled (with "feature" they can be named, but rest on one variance each, and
-        their maximum is at the upper bound)
-    bounds : least and largest pseudo-count, and ratio of a rate or scale to its shape in units of the feature
-    collapsed : False finds the maximum; True samples the coordinates by NumPyro's NUTS under the hyperprior
-        Normal(0, 2²) each, see the Notes
-    draws, warmup, chains, seed : of NUTS
+    over : "scalar" for one value, "feature" for one value a feature, "class" for one value a class
+    parameters : hyperparameters to fit; the others keep their values. They are `alpha` (and `beta`), or for GaussianNB
+        `kappa`, `a`, `b` and `m`, without `a` and `b` if the variance is known. By default all hyperparameters are
+        fitted for which `over` makes sense. `m` needs "feature". "class" excludes `alpha` of CategoricalNB, and `a` and
+        `b` of a pooled variance. With "feature" you can name `a` and `b` of a pooled variance. Each then depends on one
+        variance, and its maximum is at the upper bound
+    bounds : smallest and largest pseudo-count; also of the ratio of a rate or scale to its shape, in units of the
+        feature
+    collapsed : False finds the maximum. True samples the coordinates by NumPyro's NUTS; each has the hyperprior
+        Normal(0, 2²), see the Notes
+    draws, warmup, chains, seed : settings of NUTS
 
     Returns
     -------
@@ -234,26 +237,26 @@ def fit_prior(
     Raises
     ------
     ValueError
-        if the estimator has no evidence or none of the priors above, if `over`, `parameters`, `bounds` or the sizes
-        of the chains are out of range, if no column varies; and what the estimator's `fit` raises
+        if the estimator has no evidence or none of the priors above, if `over`, `parameters`, `bounds` or a setting of
+        NUTS is out of range, or if no column varies. Errors of the estimator's `fit` are passed on
 
     Notes
     -----
-    All is done on the sufficient statistics of one `fit`. The maximum is a local one of L-BFGS-B, begun at the best of
-    five multiples of the estimator's own prior. It is never below the evidence of that prior as long as `over` has room
-    for it, which it has not for "scalar" after one alpha a feature, for instance. The class prior is not fitted.
+    Everything uses the sufficient statistics of one `fit`. L-BFGS-B finds a local maximum; it starts at the best of
+    five multiples of the estimator's own prior. The maximum is never below the evidence of that prior, if `over` can
+    express the prior. "scalar", for example, cannot express one alpha a feature. The class prior is not fitted.
 
-    The unit of a Gaussian `b` is the variance of the feature over all rows; that of `beta`, where the estimator has
-    None, is what its default prior sets: "scalar" then means one multiple of these. The fitted estimator holds the
-    numbers, which no longer move with the rows it is fitted to.
+    The unit of a Gaussian `b` is the variance of the feature over all rows. If the estimator has `beta=None`, the unit
+    of `beta` is the value of the default prior. "scalar" then means one multiple of these units. The fitted estimator
+    holds plain numbers, which no longer change with the rows.
 
-    A hyperparameter of each feature rests on one parameter a class: with few classes it is often at a bound, and a
-    plug-in value hides how little is known. `collapsed=True` tells. Its hyperprior is one of the coordinates: with 95 %
-    a pseudo-count is between 0.02 and 50, the ratio of rate or scale to shape within a factor of 50 of its unit, and m
-    within four standard deviations of the mean of all rows.
+    With "feature", each hyperparameter depends on one parameter a class. With few classes it is often at a bound, and a
+    plug-in value hides how little is known. `collapsed=True` shows it. Its hyperprior is on the coordinates. With 95 %
+    probability a pseudo-count is between 0.02 and 50, and the ratio of rate or scale to shape is within a factor of 50
+    of its unit. The centre m is then within four standard deviations of the mean of all rows.
 
-    ComplementNB has a composite evidence, in which every row counts for all classes but its own; its maximum is a
-    sensible setting, and its draws are too narrow.
+    ComplementNB has a composite evidence, in which each row counts for all classes except its own. Its maximum is a
+    sensible setting, but its draws are too narrow.
 
     Examples
     --------

@@ -22,33 +22,35 @@ def rank_features(
     seed: int | np.random.Generator | None = 0,
     feature_names: Any = None,
 ) -> "pd.DataFrame":
-    """Features by the size of their weight w in the linear discriminant, largest first, with credible intervals.
+    """Features sorted by the size of their weight w in the linear discriminant, with credible intervals.
 
         log p(y = c | x, θ) = w_c · x + b_c + terms that are the same in all classes
 
-    Two classes have one weight a feature, w_1 − w_0: positive speaks for the second class. With more classes each has
-    its own, w_c less the mean over all classes. A categorical feature has a weight for each of its levels.
+    Two classes have one weight a feature, w_1 − w_0; a positive weight favours the second class. With more classes each
+    class has its own weight, w_c minus the mean over all classes. A categorical feature has a weight for each of its
+    levels.
 
     Parameters
     ----------
-    estimator : fitted. Variants with a linear form have weights: Bernoulli, categorical, multinomial, complement,
-        Poisson, geometric, exponential, pooled or shared variance. The weight is that of its `estimate`; for
-        "predictive", which plugs nothing in, the median of the draws. All others are ranked by `importance`
-    level : of the interval, the central one of the draws
-    n_draws : exact draws of the parameters behind the interval
-    seed : of NumPy's generator
-    feature_names : (d,), by default those of the data frame fitted, else 0 … d−1
+    estimator : a fitted estimator. Variants with a linear form have weights: Bernoulli, categorical, multinomial,
+        complement, Poisson, geometric, exponential, and Gaussian with pooled or shared variance. The weight follows the
+        current `estimate`. "predictive" plugs nothing in, so its weight is the median of the draws. All other variants
+        are ranked by `importance`
+    level : level of the interval, the central interval of the draws
+    n_draws : number of exact draws of the parameters, which give the interval
+    seed : seed of NumPy's generator
+    feature_names : (d,) names of the features, by default the columns of the data frame, otherwise 0 … d−1
 
     Returns
     -------
     pandas.DataFrame
-        columns feature, class_ (with more than two classes), weight, low, high: log odds (nats) a unit of the feature;
-        without a linear form the columns of `importance`: feature, information, low, high
+        columns feature, class_ (with more than two classes), weight, low and high, in log odds (nats) for a unit of the
+        feature. Without a linear form the columns are those of `importance`: feature, information, low, high
 
     Raises
     ------
     ValueError
-        if `level` does not lie between 0 and 1, or the number of names differs from that of the features
+        if `level` is not between 0 and 1, or if the numbers of names and of features differ
 
     References
     ----------

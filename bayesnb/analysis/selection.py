@@ -47,22 +47,22 @@ from .binning import _whole
 
 @dataclass(frozen=True, eq=False)
 class SelectionReport:
-    """What forward selection found; `str()` is a table to read.
+    """The result of forward selection; `print` shows it as a table.
 
     Fields
     ------
-    steps : data frame, one row a set of the sequence
-        `added` the predictor that made the set (None for the initial one), `n_features` its size J, `log_likelihood`
-        l̄(J) on the training rows in nats, `pseudo_bic` −l̄(J) + ½ J log N / N, `test_log_likelihood` l̄(J) on the
-        held-out rows if there are any, `best` whether it is the set chosen
-    selected : predictors of the chosen set, by name or position, in the order of their entry
-    forced : those of them that the initial set held
-    dropped : predictors that cannot tell classes apart, each with the reason
-    ignored : number of rows left out, by reason: "no target", "no predictor" (among those not dropped), and "no weight"
-        where rows are weighted
+    steps : data frame with one row for each set of the sequence. `added` is the predictor that made the set (None for
+        the initial set), and `n_features` is its size J. `log_likelihood` is l̄(J) on the training rows in nats.
+        `pseudo_bic` is −l̄(J) + ½ J log N / N. `test_log_likelihood` is l̄(J) on the held-out rows, if there are any.
+        `best` marks the chosen set
+    selected : predictors of the chosen set, by name or position, in the order in which they were added
+    forced : the selected predictors that were in the initial set
+    dropped : predictors that cannot separate the classes, each with the reason
+    ignored : number of ignored rows by reason: "no target", "no predictor" (apart from dropped ones), and "no weight"
+        if rows are weighted
     error : share of rows that the chosen set classifies wrongly
-    error_on : "test" or "training", the rows of `error`
-    settings : the settings in force: numbers of rows and classes, λ and f, criterion, and how B(J) was had
+    error_on : "test" or "training": the rows on which `error` is measured
+    settings : the settings used: numbers of rows and classes, λ and f, the criterion, and how B(J) was computed
 
     Examples
     --------
@@ -102,74 +102,76 @@ class SelectionReport:
 
 
 class ForwardSelection(SelectorMixin, ClassifierMixin, SelectionSettings, BaseEstimator):
-    """Categorical naive Bayes on the predictors that forward selection by average log-likelihood keeps.
+    """Categorical naive Bayes with forward selection of the predictors by average log-likelihood.
 
-    From the forced predictors on, the one that raises the average log-likelihood l̄ of the classes most is added, one
-    by one; the best set of that sequence is kept. At the end of a `Pipeline` it is a classifier, inside one it passes
-    the chosen columns on.
+    The search starts with the forced predictors. Each step adds the predictor that raises the average log-likelihood l̄
+    of the classes most. The best set of this sequence is kept. At the end of a `Pipeline` this is a classifier. Inside
+    a `Pipeline` it passes on the chosen columns.
 
     Parameters
     ----------
     max_features : int or "auto", default "auto"
-        how many predictors may join the forced ones; "auto" is min{100, max(20, ⌊d/5⌋)} for d predictors that are not
-        dropped, or all of them where there are fewer
+        largest number of predictors that are added to the forced ones. "auto" is min{100, max(20, ⌊d/5⌋)} for d
+        predictors that are not dropped, or all of them if there are fewer
     exact_features : int, optional
-        how many predictors join the forced ones, no more and no fewer: the last set of the sequence is taken, and
-        neither `max_features` nor `criterion` is used
+        exact number of predictors that are added to the forced ones. The last set of the sequence is then chosen, and
+        `max_features` and `criterion` are not used
     force : sequence of columns, by name or position, default ()
-        the initial set, which every set holds
+        the initial set, which is part of every set
     criterion : "auto", "bic" or "test", default "auto"
-        the best set has the smallest pseudo-BIC −l̄(J) + ½ J log N / N on the training rows, or the largest l̄(J) on the
-        held-out rows; "auto" is "test" where rows are held out, else "bic". The smaller of two equally good sets wins
+        how the best set is chosen. "bic" takes the smallest pseudo-BIC −l̄(J) + ½ J log N / N on the training rows.
+        "test" takes the largest l̄(J) on the held-out rows. "auto" is "test" if rows are held out, otherwise "bic". The
+        smaller of two equally good sets wins
     test_share : float between 0 and 1, optional
-        share of each class that is held out at random, at least one row of each class staying in training; neither
-        counts nor `estimator_` see these rows
+        share of each class that is held out at random. At least one row of each class stays in training. Neither the
+        counts nor `estimator_` use the held-out rows
     partition : column of X by name or position, or (n,) array, optional
-        which rows train: those with 1 or True. All others are held out. A column that says so is no predictor
+        the rows for training: 1 or True marks them, and all other rows are held out. Such a column is not a predictor
     alpha : float or (d,), optional
-        the f of the cells, positive; 1/N unless given
+        the pseudo-count f of the cells, positive, by default 1/N
     class_alpha : float or (c,), optional
-        the λ of the classes, positive; 1/N unless given
+        the pseudo-count λ of the classes, positive, by default 1/N
     normalizer : "exact" or "simulated", default "exact"
-        B(J) as an average over the training rows, or over rows drawn from the model of all predictors, which spares
-        passing over the training rows again for every candidate
+        "exact" computes B(J) as an average over the training rows. "simulated" averages over rows drawn from the model
+        of all predictors, which saves a pass over the training rows for each candidate
     n_simulated : int, default 1000
-        number of rows drawn
+        number of simulated rows
     denominator : "N" or "N'", default "N"
-        what divides the sum in B(J): the number of all rows, as in A(J), or of those with some predictor of J, as the
-        chapter prints it. The two differ where cells are missing, see the Notes
+        the divisor of the sum in B(J). "N" is the number of all rows, as in A(J). "N'" is the number of rows with some
+        predictor of J, as the chapter prints it. The two differ if cells are missing, see the Notes
     seed : int, Generator or None, default 0
-        of the held-out rows and the simulated ones
+        seed of the held-out rows and of the simulated rows
 
     Attributes
     ----------
     report_ : SelectionReport
-        the sequence of sets; print it
+        the sequence of sets; `print` shows it as a table
     estimator_ : CategoricalNB or None
-        the model of the chosen columns, its levels the observed ones; it takes what `transform` gives. None where no
-        predictor was worth its penalty, and the class shares alone predict
+        the model of the chosen columns, with the observed levels. Its input is the output of `transform`. It is None if
+        no predictor is worth its penalty; the prediction is then the class shares
     support_ : (d,) bool
-        which columns were chosen
+        whether each column was chosen
     held_out_ : (n,) bool
-        which rows were held out
+        whether each row was held out
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
     -----
-    Columns are levels as `CategoricalNB` takes them: strings, categoricals, whole numbers; `EqualWidthBinner` makes
-    them from measurements, and `SPSSNaiveBayes` does so itself. Only observed categories count as levels. Predictors
-    with a single observed category, or none, are dropped, forced or not; rows without a target, or without any
-    predictor that stays, are ignored; the report tells both. Missing cells and categories that training never saw are
-    left out of all products. Equally probable classes (to rounding) are decided for the one with the larger π.
+    Columns hold levels that `CategoricalNB` accepts: strings, categoricals or whole numbers. `EqualWidthBinner` makes
+    levels from measurements, and `SPSSNaiveBayes` includes that step. Only observed categories count as levels.
+    Predictors with at most one observed category are dropped, even if forced. Rows without a target, or without any
+    remaining predictor, are ignored. The report lists both. All products leave out missing cells and categories that
+    are not in the training rows. If classes are equally probable (to rounding), the prediction is the one with the
+    larger π.
 
-    With N′ a predictor that is often missing looks better than it is: B(J) is then an average over the rows that have
-    it, and A(J) over all of them. On breast cancer in ten bins with a tenth of the cells missing, N′ stops after one
-    predictor. See the page "Where the sources slip".
+    With N′ a predictor that is often missing looks better than it is. B(J) is then an average over the rows that have
+    it, while A(J) is an average over all rows. On breast cancer in ten bins with a tenth of the cells missing, N′ stops
+    after one predictor. See the page "Where the sources slip".
 
-    Simulated rows miss cells as often as the training rows of their class do, so that A(J) and B(J) speak of the same
-    cells. B(J) has then a Monte Carlo error of about its spread over the rows divided by √n_simulated, and is that of
-    rows as the model has them. Where predictors depend on each other within a class, as in the House votes, l̄(J) comes
-    out too large and pseudo-BIC keeps too many of them. Hold rows out then; l̄(J) of those is exact.
+    Simulated rows miss cells as often as the training rows of their class, so A(J) and B(J) refer to the same cells.
+    B(J) then has a Monte Carlo error of about its spread over the rows divided by √n_simulated. It is the average over
+    rows of the model, not over real rows. If predictors are correlated within a class, as in the House votes, l̄(J) is
+    too large, and pseudo-BIC keeps too many predictors. Hold out rows in this case; their l̄(J) is exact.
 
     References
     ----------
@@ -192,7 +194,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, SelectionSettings, BaseEs
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Select the predictors and fit the model of those selected.
+        """Select the predictors and fit the model of the selected ones.
 
         Parameters
         ----------
@@ -203,8 +205,8 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, SelectionSettings, BaseEs
         Raises
         ------
         ValueError
-            if a setting is out of range, no row or no predictor is left, `force` names an unknown column, or
-            `exact_features` asks for more predictors than there are
+            if a setting is out of range, if no row or no predictor remains, if `force` names an unknown column, or if
+            `exact_features` is larger than the number of predictors
         """
         criterion = check_settings(self)
         rng = generator(self.seed)
@@ -321,7 +323,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, SelectionSettings, BaseEs
 
     @reads_one_state
     def predict_log_proba(self, X: Any) -> Float[np.ndarray, "n c"]:
-        """log p(y = c | x_i) in nats, (n, c), given the selected predictors that the row has."""
+        """log p(y = c | x_i) in nats, (n, c), given the selected predictors that are present in the row."""
         return log_normalize(self._table(X))
 
     @reads_one_state
@@ -331,7 +333,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, SelectionSettings, BaseEs
 
     @reads_one_state
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable label of each row, (n,); of equally probable ones that with the larger π."""
+        """The most probable label of each row, (n,); ties go to the label with the larger π."""
         table = self._table(X)
         return self.classes_[most_probable(table, self._log_pi)]
 
@@ -360,7 +362,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, SelectionSettings, BaseEs
 
 
 def select_features(estimator: Any, X: Any, y: Any, **settings: Any) -> SelectionReport:
-    """Deprecated: `ForwardSelection(...).fit(X, y).report_` says the same; bayesnb 0.4 removes this function.
+    """Deprecated: use `ForwardSelection(...).fit(X, y).report_` instead; bayesnb 0.4 removes this function.
 
     Parameters
     ----------
@@ -371,7 +373,7 @@ def select_features(estimator: Any, X: Any, y: Any, **settings: Any) -> Selectio
     Raises
     ------
     ValueError
-        for an estimator that does not learn its class probabilities, and wherever `ForwardSelection.fit` does
+        if the estimator does not learn its class probabilities. Errors of `ForwardSelection.fit` are passed on
     """
     warn_deprecated("select_features", "`ForwardSelection(alpha=…, class_alpha=…).fit(X, y).report_`", "0.4")
     learns = isinstance(estimator, CategoricalNB) and estimator.fit_prior and estimator.class_prior is None

@@ -27,16 +27,16 @@ from .selection import ForwardSelection, SelectionReport
 
 @dataclass(frozen=True, eq=False)
 class SPSSReport:
-    """What the procedure found; `str()` is a table to read.
+    """The result of the procedure; `print` shows it as a table.
 
     Fields
     ------
     selection : SelectionReport
-        the sequence of sets of predictors, the set chosen and what was left out
+        the sequence of sets of predictors, the chosen set, and what was left out
     scale : columns that were cut into bins, by name or position
     classification : data frame, one row a class and sample
-        the `sample` ("training" or "test"), the class `observed`, the weight of its rows by predicted class, and the
-        share that is `correct`
+        its columns are `sample` ("training" or "test"), the class `observed`, the weight of its rows by predicted
+        class, and the share `correct`
 
     Examples
     --------
@@ -75,44 +75,45 @@ class SPSSReport:
 class SPSSNaiveBayes(ClassifierMixin, SelectionSettings, BaseEstimator):
     """The naive Bayes procedure of SPSS, from the raw table to the result.
 
-    Numbers become bins of equal width. Predictors that cannot tell classes apart are dropped, and rows without a target
-    or without a predictor ignored. Predictors then enter one by one by the average log-likelihood; the best set is kept
-    and classifies.
+    Numbers are put into bins of equal width. Predictors that cannot separate the classes are dropped. Rows without a
+    target or without a predictor are ignored. Predictors are then added one by one by the average log-likelihood. The
+    best set is kept and classifies.
 
     Parameters
     ----------
     n_bins : int, default 10
-        bins of a scale column before empty ones are eliminated, at least 1
+        number of bins of a scale column before empty bins are removed, at least 1
     scale : "auto" or sequence of columns, by name or position, default "auto"
-        which columns are cut into bins; "auto" takes columns of numbers with more than `n_bins` different values in the
-        training rows. All others are categories as they stand, numbers too
+        the columns that are cut into bins. "auto" selects columns of numbers with more than `n_bins` different values
+        in the training rows. All other columns are categories, even if they hold numbers
     max_features, exact_features, force, criterion, test_share, partition
-        as in `ForwardSelection`; to use all predictors without a selection, force all of them
+        as in `ForwardSelection`. To use all predictors without a selection, force all of them
     alpha, class_alpha, normalizer, n_simulated, denominator, seed
         as in `ForwardSelection`
 
     Attributes
     ----------
     report_ : SPSSReport
-        the sequence of sets, and the classification table; print it
+        the sequence of sets and the classification table; `print` shows both
     selection_ : ForwardSelection
         the selection, fitted to the table of categories
     binner_ : EqualWidthBinner or None
-        the bins of the scale columns, of the training rows; None where there is none
+        the bins of the scale columns, from the training rows; None if there is no scale column
     support_ : (d,) bool
-        which columns were chosen
+        whether each column was chosen
     held_out_ : (n,) bool
-        which rows were held out
+        whether each row was held out
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
     -----
-    Missing cells (None, NaN, pandas.NA) are left out, and so are, in prediction, categories that training never saw.
-    Numbers outside the range of training go to the end bins. Held-out rows have no part in the bins.
+    Missing cells (None, NaN, pandas.NA) are left out. Prediction also leaves out categories that are not in the
+    training rows. Numbers outside the range of the training rows go to the end bins. Held-out rows have no influence on
+    the bins.
 
-    SPSS is told which predictors are scale and which are not; "auto" is a choice made here, and so are bins from the
-    training rows alone. See `ForwardSelection` for what else the chapter leaves open, and for the one place where the
-    default is not what it prints (`denominator`).
+    In SPSS the user states which predictors are scale. Two choices are made here: "auto", and bins from the training
+    rows alone. See `ForwardSelection` for what else the chapter leaves open, and for `denominator`, the one default
+    that differs from the chapter.
 
     References
     ----------
@@ -137,18 +138,19 @@ class SPSSNaiveBayes(ClassifierMixin, SelectionSettings, BaseEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Cut numbers into bins, select predictors, and fit the model of those selected.
+        """Cut numbers into bins, select predictors, and fit the model of the selected ones.
 
         Parameters
         ----------
-        X : (n, d) numbers, strings, categoricals; an array or a data frame
+        X : (n, d) numbers, strings or categoricals, as an array or a data frame
         y : (n,) labels; rows where it is missing are ignored
         sample_weight : (n,) non-negative weights; an integer weight counts as that many copies of the row
 
         Raises
         ------
         ValueError
-            if `n_bins` or `scale` is out of range, X holds infinities, and wherever `ForwardSelection.fit` raises
+            if `n_bins` or `scale` is out of range, or if X holds infinities. Errors of `ForwardSelection.fit` are
+            passed on
         """
         settings = self.get_params()
         n_bins, _ = _whole("n_bins", settings.pop("n_bins")), settings.pop("scale")
@@ -199,7 +201,7 @@ class SPSSNaiveBayes(ClassifierMixin, SelectionSettings, BaseEstimator):
 
     @reads_one_state
     def predict_log_proba(self, X: Any) -> Float[np.ndarray, "n c"]:
-        """log p(y = c | x_i) in nats, (n, c), given the selected predictors that the row has."""
+        """log p(y = c | x_i) in nats, (n, c), given the selected predictors that are present in the row."""
         table = self._encode(X)
         return self.selection_.predict_log_proba(table)
 
@@ -210,7 +212,7 @@ class SPSSNaiveBayes(ClassifierMixin, SelectionSettings, BaseEstimator):
 
     @reads_one_state
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable label of each row, (n,); of equally probable ones that with the larger π."""
+        """The most probable label of each row, (n,); ties go to the label with the larger π."""
         table = self._encode(X)
         return self.selection_.predict(table)
 

@@ -23,16 +23,16 @@ class Column:
     Fields
     ------
     name : as in the table
-    role : "numbers", "counts" (whole, not negative), "yes/no" (0 and 1), "levels", "dropped" or "target"
-    why : what the role follows from
-    distinct : different values; of numbers in long tables those of the first 50,000 rows
-    missing : share of the cells without a value
+    role : "numbers", "counts" (whole and not negative), "yes/no" (0 and 1), "levels", "dropped" or "target"
+    why : the reason for the role
+    distinct : number of different values; for numbers in long tables, of the first 50,000 rows
+    missing : share of cells without a value
     example : the first value
-    warning : what to look at; "" where there is nothing
-    written : how numbers are written as text; None where the cells are numbers already
+    warning : a possible problem of the column; "" if there is none
+    written : how numbers are written as text; None if the cells are numbers already
     words : text among numbers that is read as a missing cell
-    low, high : smallest and largest number; None where there is none
-    levels : the different values of a column of levels, as text; empty where there are more than 100
+    low, high : smallest and largest number; None if there is none
+    levels : the different values of a column of levels, as text; empty if there are more than 100
     """
 
     name: str
@@ -52,14 +52,14 @@ class Column:
 @record
 @dataclass(frozen=True)
 class ColumnContract:
-    """What each column of a table is used as, and why: what `describe` returns.
+    """How each column of a table is used, and why; `describe` returns it.
 
     Fields
     ------
     columns : one `Column` for each column of the table, in its order
     rows : rows of the table
-    target : name of the column of labels; None where none was named
-    notes : what to look at in the target, one sentence each
+    target : name of the column of labels; None if none was named
+    notes : possible problems of the target, one sentence each
 
     Examples
     --------
@@ -82,7 +82,7 @@ class ColumnContract:
 
     @property
     def used(self) -> tuple[Column, ...]:
-        """The columns that a model is given."""
+        """The columns that a model uses."""
         return tuple(column for column in self.columns if column.role in ROLES)
 
     @property
@@ -91,22 +91,23 @@ class ColumnContract:
         return tuple(column for column in self.columns if column.role == "dropped")
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a column: role, why, distinct values, missing share, example and warning."""
+        """A data frame with one row a column: role, why, distinct values, missing share, example and warning."""
         names = ["role", "why", "distinct", "missing", "example", "warning"]
         rows = [[getattr(column, name) for name in names] for column in self.columns]
         return pd.DataFrame(rows, columns=names, index=pd.Index([c.name for c in self.columns], name="column"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and text, for JSON."""
+        """The contract as plain numbers and text, for JSON."""
         return asdict(self)
 
     def apply(self, table: Any) -> pd.DataFrame:
-        """The columns that a model is given, in the contract's order: numbers as floats, all else as it stands.
+        """The columns that a model uses, in the order of the contract: numbers as floats, all others unchanged.
 
         Raises
         ------
         ValueError
-            if a column is missing, or a cell of a column of numbers cannot be read as one; the message names it
+            if a column is missing, or if a cell in a column of numbers cannot be read as a number. The message names
+            the column
         """
         table = pd.DataFrame(table)
         if missing := [repr(column.name) for column in self.used if column.name not in table.columns]:
@@ -117,10 +118,10 @@ class ColumnContract:
         return found.assign(**changed) if changed else found
 
     def differences(self, table: Any) -> list[str]:
-        """How another table differs from the one described, a sentence each; an empty list where nothing is notable.
+        """How another table differs from this one, one sentence for each difference; an empty list if there is none.
 
-        It lists columns that were not there, levels that were never seen, numbers outside the range seen, and columns
-        with far more missing cells. Columns that the contract needs have to be there.
+        It lists new columns, new levels, numbers outside the known range, and columns with far more missing cells. All
+        columns of the contract must be present.
         """
         table = pd.DataFrame(table)
         known = {column.name for column in self.columns} | {self.target}
@@ -150,7 +151,7 @@ class ColumnContract:
         return found
 
     def summary(self, most: int | None = None) -> str:
-        """The contract as a table to read; with `most`, further columns without a warning are only counted."""
+        """The contract as a readable table; after `most` columns, those without a warning are only counted."""
         shown = list(self.columns)
         if most is not None and len(shown) > most:
             noted = [c for c in shown if c.warning or c.role == "dropped"]

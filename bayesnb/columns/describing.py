@@ -50,25 +50,25 @@ def describe(
     decimal: str | None = None,
     thousands: str | None = None,
 ) -> ColumnContract:
-    """What each column of a table is: its role, why, its values, and what to look at.
+    """Describe each column of a table: its role, the reason, its values, and possible problems.
 
-    Columns that name the row (identifiers, names, dates) and constants get the role "dropped". Numbers written as text
-    (decimal comma, thousands, currency, percent) get the role "numbers". `ColumnContract.apply` makes of the table what
-    a model takes.
+    Columns that identify the row (identifiers, names, dates) and constants get the role "dropped". Numbers written as
+    text (decimal comma, thousands, currency, percent) get the role "numbers". `ColumnContract.apply` then turns the
+    table into columns that a model accepts.
 
     Parameters
     ----------
     table : data frame (n, d)
     target : name of the column of labels, if it is in the table
     drop : names of columns to leave out
-    columns : roles by name, which replace those found: "numbers", "counts", "yes/no", "levels" or "drop"
-    decimal, thousands : separators in numbers written as text; found from the cells unless given
+    columns : mapping from column name to the role that you want: "numbers", "counts", "yes/no", "levels" or "drop"
+    decimal, thousands : separators in numbers written as text; by default they are found from the cells
 
     Raises
     ------
     ValueError
-        if `drop`, `columns` or `target` name no column or no role, or a column holds text such as "15.018" that may
-        be fifteen or fifteen thousand; the message names the column and what to say
+        if `drop`, `columns` or `target` names an unknown column or role, or if a column holds text such as "15.018"
+        that may mean fifteen or fifteen thousand. The message names the column and the argument to set
 
     Examples
     --------

@@ -69,19 +69,20 @@ def _set_later(estimator: Any, again: Any) -> list[str]:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The estimator that `save` wrote to a file.
+    """Load an estimator from a file that `save` wrote.
 
-    Statistics, hyperparameters, labels and names are those saved, bit for bit; prior and posterior are computed from
-    them, to the same bits under the same releases of NumPy and SciPy on the same kind of machine. Nothing in a file can
-    run code: only classes that are defined already are built, from numbers and text. Import a module that defines an
-    estimator or a family of your own before you load a file of it.
+    Statistics, hyperparameters, labels and names are bit for bit those that were saved. Prior and posterior are
+    computed from them. They have the same bits with the same releases of NumPy and SciPy on the same kind of machine.
+    Nothing in a file can run code: only existing classes are built, from numbers and text. Import the module that
+    defines an estimator or a family of your own before you load a file of it.
 
     Raises
     ------
     FileNotFoundError
         if there is no such file
     ValueError
-        if the file is damaged (its SHA-256 is checked), of another program, of a newer format, or describes no model
+        if the file is damaged (its SHA-256 is checked), comes from another program, has a newer format, or describes no
+        model
 
     Examples
     --------

@@ -81,18 +81,18 @@ CELLS = Support("cells", -np.inf, np.inf)
 
 @dataclass(frozen=True)
 class Field:
-    """What a family declares of one of its fields.
+    """What a family declares about one of its fields.
 
     Fields
     ------
-    support : where the field lies in a proper density
+    support : the values of the field in a proper density
     axes : names of its axes, such as ("class", "feature"); "one" is an axis of length one
-    limit : the least value in an improper prior that is still useful, such as κ = 0; None where there is none
-    per_class : whether that limit is one a class, and their sum belongs to a field that the classes share
+    limit : the smallest value in an improper prior that is still useful, such as κ = 0; None if there is none
+    per_class : whether the limit counts once a class, and their sum is the limit of a field that the classes share
     optional : whether the field may be None
     public : name of the hyperparameter in estimators and `fit_prior`, which several fields may share; by default the
         field's own
-    per : public name of the hyperparameter that this one is a multiple of where both are fitted, as a rate is of its
+    per : public name of another hyperparameter. If both are fitted, this one is a multiple of it, as a rate is of its
         shape
     fitted : whether `fit_prior` may search for it
     """
@@ -108,7 +108,7 @@ class Field:
 
     @property
     def is_number(self) -> bool:
-        """Whether it is one real or positive number for each class, feature or level."""
+        """Whether the field is one real or positive number for each class, feature or level."""
         return self.support.kind in ("real", "positive") and set(self.axes) <= {"class", "feature", "level"}
 
     def least(self, c: int) -> float | None:
@@ -116,7 +116,7 @@ class Field:
         return self.limit * c if self.limit is not None and self.per_class else self.limit
 
     def is_limit(self, value: np.ndarray, c: int) -> Any:
-        """Whether each number is outside the support and yet a useful improper limit of it."""
+        """Whether each number is a useful improper limit outside the support."""
         least = self.least(c)
         if least is None:
             return np.zeros((), bool)
@@ -154,15 +154,15 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Cells:
-    """What the cells of a family are, and what its likelihood is a density of.
+    """What the cells of a family are, and with respect to which measure its likelihood is a density.
 
     Fields
     ------
     kind : "real", "amounts" (0 and more), "positive" (above 0), "counts", "yes/no" (0 or 1) or "levels" (0, 1, 2 …)
-    whole : whether counts have to be whole numbers
+    whole : whether counts must be whole numbers
     sparse : whether rows may be scipy.sparse, whose empty cells are zeros
-    measure : evidence compares within one measure. By default "densities" of real numbers, amounts and positive
-        numbers, else "probabilities"; any other text stands for a measure of its own
+    measure : evidence can only be compared within one measure. The default is "densities" for real numbers, amounts and
+        positive numbers, and "probabilities" otherwise. Any other text is a measure of its own
     """
 
     kind: str = "real"
@@ -187,11 +187,11 @@ class Cells:
         return "a whole count" if self.whole and self.kind == "counts" else _KINDS[self.kind]
 
     def wrong(self, cells: np.ndarray, levels: int | None = None) -> Any:
-        """Whether each number is no such cell; False for NaN.
+        """Whether each number is not a valid cell; False for NaN.
 
         Parameters
         ----------
-        levels : how many levels there are, of cells that are levels
+        levels : number of levels, if cells are levels
         """
         if self.kind == "real":
             return np.zeros(np.shape(cells), bool)

@@ -38,7 +38,7 @@ class AbstractNB(AbstractSaved):
     @reads_one_state
     @defer_jax_import()
     def log_evidence_(self) -> float:
-        """log p(X, y) of all rows fitted, constants included, in nats."""
+        """log p(X, y) of all training rows in nats, with all constants."""
         for block in self.prior_.blocks.values():
             if block.no_evidence:
                 raise AttributeError(f"{type(self).__name__} has no log_evidence_: {block.no_evidence}")
@@ -49,10 +49,10 @@ class AbstractNB(AbstractSaved):
     @reads_one_state
     @defer_jax_import()
     def digits_lost_(self) -> float:
-        """Decimal digits, of sixteen, that rounding may have taken from the least certain sum of `statistics_`.
+        """Number of decimal digits, of sixteen, that the least precise sum of `statistics_` may have lost by rounding.
 
-        `forget` keeps all digits of rows that came in small batches. It refuses from about 6 lost digits on; watch this
-        number to see it coming.
+        `forget` loses no digits of rows that came in small batches. It raises an error from about 6 lost digits on;
+        this number shows how close that is.
         """
         return digits_lost(self.statistics_)
 
@@ -80,9 +80,10 @@ class AbstractNB(AbstractSaved):
     @property
     @reads_one_state
     def coef_(self) -> np.ndarray:
-        """Weights of the linear discriminant, (c, d), for two classes the difference (1, d), as in scikit-learn.
+        """Weights of the linear discriminant, (c, d); two classes give their difference (1, d), as in scikit-learn.
 
-        "predictive" is linear only where it equals plugging in the posterior mean; elsewhere the mean's form is given.
+        With "predictive" the discriminant is linear only if it equals plugging in the posterior mean. Otherwise these
+        are the weights of the posterior mean.
         """
         weights = self._linear_form[0].T
         if weights.shape[1] != self.n_features_in_:
@@ -92,7 +93,7 @@ class AbstractNB(AbstractSaved):
     @property
     @reads_one_state
     def intercept_(self) -> np.ndarray:
-        """Intercept of the linear discriminant with the log class prior in it, (c,), for two classes (1,)."""
+        """Intercept of the linear discriminant, which includes the log class prior; (c,), or (1,) for two classes."""
         intercept = self._linear_form[1]
         return intercept[1:] - intercept[:1] if len(intercept) == 2 else intercept
 
@@ -100,11 +101,11 @@ class AbstractNB(AbstractSaved):
     def sample(
         self, n_samples: int = 1, seed: int | np.random.Generator | None = None, *, source: str = "posterior"
     ) -> Any:
-        """New rows and labels from the predictive, each row with parameters of its own draw.
+        """New rows and labels from the predictive; each row has its own draw of the parameters.
 
         Parameters
         ----------
-        source : "posterior" or "prior": what the parameters are drawn from
+        source : "posterior" or "prior": the distribution from which the parameters are drawn
 
         Returns
         -------
@@ -139,15 +140,15 @@ class AbstractNB(AbstractSaved):
     @reads_one_state
     @defer_jax_import()
     def prior_summary(self, columns: int = 20) -> PriorSummary:
-        """The prior in words: each density, where its parameters lie under it, and what the rows alone say of them.
+        """The prior in words: each density, the range of its parameters, and their estimates from the rows alone.
 
         Parameters
         ----------
-        columns : how many priors are listed; columns with one prior stand together
+        columns : number of priors to list; columns with the same prior share one entry
 
         Returns
         -------
-        a text. For every parameter its prior median and the range of 90 % of the prior, over all classes, and the
+        a text. For each parameter it gives the prior median, the range of 90 % of the prior over all classes, and the
         range of the maximum likelihood estimates of the classes, in the unit of the column
 
         Examples
@@ -171,20 +172,20 @@ class AbstractNB(AbstractSaved):
 
         Parameters
         ----------
-        X : rows as in `predict`; None draws them: prior simulation
-        y : labels as in `fit`; None makes them a latent discrete site that is enumerated in parallel. NUTS and
+        X : rows as in `predict`; with None the model draws them, which is a prior simulation
+        y : labels as in `fit`. With None they are a latent discrete site that is enumerated in parallel. NUTS and
             `TraceEnum_ELBO` then sum them out, and `Predictive(…, infer_discrete=True)` draws them given X. NumPyro
-            needs the package funsor for that: `pip install 'bayesnb[enumerate]'`. A plain `Predictive` draws labels
-            from their prior, as if X were not there
-        n : number of rows, where X and y are None
-        length : events of a row, one number or (n,), where X is None and rows are counts with given totals
-            (`MultinomialNB`); by default the rounded average of the rows fitted
+            needs the package funsor for that: `pip install 'bayesnb[enumerate]'`. A plain `Predictive` ignores X and
+            draws labels from their prior
+        n : number of rows, if X and y are None
+        length : number of events of a row, a number or (n,), if X is None and rows are counts with given totals
+            (`MultinomialNB`). The default is the rounded average of the training rows
 
         Raises
         ------
         ValueError
-            if the estimator is not fitted and X or y is missing. With both it has the prior that `fit(X, y)` gives it;
-            without, neither the classes nor the scale of the data are known
+            if the estimator is not fitted and X or y is missing. With both, the model has the prior that `fit(X, y)`
+            gives it. Without them the classes and the scale of the data are unknown
 
         Examples
         --------
@@ -229,25 +230,26 @@ class AbstractNB(AbstractSaved):
         warmup: int = 1000,
         progress_bar: bool = True,
     ) -> Any:
-        """Posterior draws as ArviZ data, with dimensions named class and feature and their labels as coordinates.
+        """Posterior draws as ArviZ data; the dimensions are named class and feature and have labels as coordinates.
 
         Parameters
         ----------
         draws : number of draws in each chain
-        seed : of NumPy's generator (exact) or of the JAX key (nuts); equal seeds give equal draws on one machine
-        method : "exact" draws independently from the closed form, "nuts" runs NumPyro's NUTS on the twin, on the rows
-            if they are given and else on the sufficient statistics
-        X : rows, those fitted or new ones; a label of each is drawn for every draw of the parameters
-        y : their labels; with them the groups log_likelihood and observed_data are added, and NUTS runs on these rows
-        chains, warmup, progress_bar : chains of either method; warm-up draws and progress bar of NUTS
+        seed : seed of NumPy's generator ("exact") or of the JAX key ("nuts"); equal seeds give equal draws on one
+            machine
+        method : "exact" gives independent draws from the closed form. "nuts" runs NumPyro's NUTS on the same model, on
+            the rows if they are given and otherwise on the sufficient statistics
+        X : training rows or new rows; each draw of the parameters comes with a drawn label for each row
+        y : their labels; they add the groups log_likelihood and observed_data, and NUTS then runs on these rows
+        chains, warmup, progress_bar : number of chains of either method; warm-up draws and progress bar of NUTS
 
         Returns
         -------
         arviz.InferenceData (ArviZ below 1) or xarray.DataTree
-            groups posterior, prior and log_prior (log density of each draw, nats; both only where the prior is proper);
-            sample_stats for NUTS (divergences, energy); with X: posterior_predictive and prior_predictive, the index of
-            a label of each row, y ~ p(y | x_i, θ), with the labels as the coordinate `class`; with y: log_likelihood
-            (log p(x_i, y_i | θ), nats) and observed_data
+            the group posterior. A proper prior adds the groups prior and log_prior (log density of each draw in nats).
+            NUTS adds sample_stats (divergences, energy). X adds posterior_predictive and prior_predictive: the index of
+            a label of each row, y ~ p(y | x_i, θ), with the labels as the coordinate `class`. Labels y add
+            log_likelihood (log p(x_i, y_i | θ) in nats) and observed_data
         """
         from ..sampling.posterior import sample_posterior
 
@@ -258,21 +260,22 @@ class AbstractNB(AbstractSaved):
     @reads_one_state
     @defer_jax_import()
     def prior_sensitivity(self) -> pd.DataFrame:
-        """How much each posterior marginal moves when prior or likelihood is made stronger or weaker: exact, no draws.
+        """How much each posterior marginal changes if prior or likelihood gets stronger or weaker; exact, no draws.
 
-        Prior and likelihood are raised to a power near one, which conjugate priors answer in closed form.
+        The prior or the likelihood is raised to a power near one. With conjugate priors the result is a closed form.
 
         Returns
         -------
         DataFrame, a row for each scalar parameter
-            `prior` and `likelihood`: change of the marginal, as a Jensen-Shannon distance of its distribution function,
-            for a doubling of the power. `diagnosis`: from .05 on a number counts as sensitive. If both are, prior and
-            data may disagree; if the prior alone is, it is strong or the data say little
+            `prior` and `likelihood`: the change of the marginal for a doubling of the power, as a Jensen-Shannon
+            distance of its distribution function. `diagnosis`: a number of .05 or more counts as sensitive. If both are
+            sensitive, prior and data may disagree. If only the prior is, it is strong or the data have little
+            information
 
         Raises
         ------
         ValueError
-            if a family of one's own does not say at which hyperparameters its density is flat, `flat_`
+            if a family of your own does not define `flat_`, the hyperparameters at which its density is flat
 
         References
         ----------
@@ -293,9 +296,9 @@ class AbstractNB(AbstractSaved):
 
     @reads_one_state
     def check(self, X: Any, y: Any, seed: int = 0, **settings: Any) -> "CheckReport":
-        """Closed form against NumPyro on data: Bayes' identity, mode, posterior, prediction. See `bayesnb.check`.
+        """Compare the closed form with NumPyro on data: Bayes' identity, mode, posterior, prediction.
 
-        The estimator itself is not changed: a clone is fitted on one half of the rows.
+        The estimator does not change: a clone is fitted to one half of the rows.
         """
         from ..sampling.check import check
 
@@ -303,21 +306,21 @@ class AbstractNB(AbstractSaved):
 
     @reads_one_state
     def loo(self, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None) -> "LooResult":
-        """Exact leave-one-out: each of the rows fitted, predicted by all others. No refits; see `bayesnb.sampling.loo`.
+        """Exact leave-one-out: each training row is predicted from all other rows, without a refit. See `LooResult`.
 
         Parameters
         ----------
-        X, y, sample_weight : as they were fitted, all of them or some; a row leaves with its whole weight
-        prior : "kept" (default) leaves the prior as the fit made it. Where the data scale it, row i has a share in it.
-            "refit" takes row i out of the prior's scale too: equal to a fit on all other rows
+        X, y, sample_weight : all or some of the rows, as they were fitted; a row is left out with its whole weight
+        prior : "kept" (default) keeps the prior of the fit. If the data scale the prior, row i then has a share in it.
+            "refit" removes row i from the scale of the prior too. The result equals a fit on all other rows
         groups : (n,), optional
-            labels of groups of rows that leave together, such as repeated measures of one subject; row i is then
-            predicted by the rows of all other groups
+            labels of groups of rows that are left out together, such as repeated measures of one subject. Row i is then
+            predicted from the rows of all other groups
 
         Raises
         ------
         ValueError
-            if the rows cannot all have been fitted, or if `prior` or `groups` is not one of the above
+            if some of the rows cannot have been fitted, or if `prior` or `groups` is not one of the above
         """
         from ..sampling.loo import loo
 

@@ -34,7 +34,7 @@ class AbstractExplaining(AbstractPredicting):
         seed: int | np.random.Generator | None = 0,
         output: str = "frame",
     ) -> Any:
-        """What each feature of each row adds to the log odds of each class, with its credible interval, in nats.
+        """What each feature of each row adds to the log odds of each class, in nats, with its credible interval.
 
             log p(c | x)/p(b | x) = log p(c)/p(b) + Σ_j contribution of feature j
 
@@ -42,45 +42,47 @@ class AbstractExplaining(AbstractPredicting):
 
         Parameters
         ----------
-        X : (n, d) rows, as in `predict`; of sparse rows only the cells that are there are listed
-        against : class b. By default the odds are against the other class, or with more than two classes against the
-            geometric mean of all others: log p(c | x) − mean of log p(k | x) over k ≠ c
-        n : features listed for each row, those of the largest contribution; the others are one entry. None lists all
+        X : (n, d) rows, as in `predict`; for sparse rows only the stored cells are listed
+        against : class b. By default the odds are against the other class. With more than two classes they are against
+            the geometric mean of all other classes: log p(c | x) − mean of log p(k | x) over k ≠ c
+        n : number of features to list for each row, those with the largest contributions; the others share one entry.
+            None lists all features
         level : posterior mass inside the intervals, between 0 and 1
-        n_draws, seed : draws of the parameters behind the intervals
+        n_draws, seed : number and seed of the draws of the parameters, which give the intervals
         output : "frame" or "xarray"
 
         Returns
         -------
         pandas.DataFrame
-            columns row (0 … n−1), class_, feature, value, contribution, low and high. The first feature of each row is
-            "(class prior)"; "(other features)" stands for all that are not listed, and is left out where it is nothing.
-            Features come by the size of their contribution to the class
+            columns row (0 … n−1), class_, feature, value, contribution, low and high. The first entry of each row is
+            "(class prior)". "(other features)" is the sum of all features that are not listed, if there are any.
+            Features are sorted by the size of their contribution to the class
         xarray.Dataset
-            with output="xarray": contribution, low and high with the dimensions row, class_ and feature, NaN where a
-            feature is not listed
+            with output="xarray": contribution, low and high with the dimensions row, class_ and feature. A feature that
+            is not listed is NaN
 
         Raises
         ------
         ValueError
-            if `against` is no class, or a setting is out of range
+            if `against` is not a class, or a setting is out of range
 
         Notes
         -----
-        The points are those of the current `estimate`. The intervals are quantiles over the posterior of the
-        parameters; "predictive" takes logarithms of averages, so that its points need not lie in the middle.
+        The contributions are those of the current `estimate`. The intervals are quantiles over the posterior of the
+        parameters. "predictive" takes logarithms of averages, so its contributions need not lie in the middle of the
+        intervals.
 
         *Independent features.* The contribution of feature j is the difference of log p(x_j | c) between classes. A
         missing cell adds 0.
 
-        *Counts that share a row* (MultinomialNB, ComplementNB, "predictive"). A row of L events has the probability
-        Π_j α_j^(x_j) / A^(L), rising factorials. Word j gets log α_j^(x_j) − (x_j/L) log A^(L). A word that is not
-        there gets nothing.
+        *Counts that share a row* (MultinomialNB, ComplementNB, "predictive"). A row of L events has the probability Π_j
+        α_j^(x_j) / A^(L), with rising factorials. Word j gets log α_j^(x_j) − (x_j/L) log A^(L). A word that does not
+        occur in the row gets 0.
 
         *Features that depend on each other* (GaussianDA, OneDependenceNB, families of your own). The contribution is
-        the Shapley value of log p(x_S | c) over the sets S of features. It is exact for up to five features, and beyond
-        that wherever effects are of at most two features together. Else it is an average over 1,024 orders of the
-        features, and over 64 for draws and for OneDependenceNB. It still adds up exactly.
+        the Shapley value of log p(x_S | c) over the sets S of features. It is exact for up to five features. With more
+        features it is exact if no interaction has more than two features. Otherwise it is an average over 1,024 orders
+        of the features, or over 64 for draws and for OneDependenceNB. The sum of all contributions is always exact.
 
         References
         ----------
@@ -181,7 +183,7 @@ class AbstractExplaining(AbstractPredicting):
 
     @reads_one_state
     def tables(self, features: Any = None, *, level: Scalar = 0.9) -> "dict[Any, pd.DataFrame]":
-        """The parameters of each feature as a data frame, with credible intervals: what R's `tables()` prints.
+        """The parameters of each feature as a data frame with credible intervals, like R's `tables()`.
 
         Parameters
         ----------
@@ -191,15 +193,15 @@ class AbstractExplaining(AbstractPredicting):
         Returns
         -------
         dict from feature to pandas.DataFrame
-            columns class_, parameter, estimate, low and high. A parameter is "P(level)" of each level, "P(1)" of a yes
-            or no, "mean" and "sd" of a normal, "rate" of counts, and so on. The estimate is that of the current
-            `estimate`, the posterior mean with "predictive". "all classes" stands for a parameter that the classes
-            share, and "not c" for that of a complement
+            columns class_, parameter, estimate, low and high. The column parameter holds "P(level)" for each level,
+            "P(1)" for yes/no features, "mean" and "sd" for normal features, "rate" for counts, and so on. The column
+            estimate follows the current `estimate`; with "predictive" it is the posterior mean. The class_ of a
+            parameter that the classes share is "all classes", and of a complement's parameter "not c"
 
         Raises
         ------
         ValueError
-            if a feature is not known, or `level` is out of range
+            if a feature is unknown, or `level` is out of range
 
         Examples
         --------
@@ -253,9 +255,10 @@ class AbstractExplaining(AbstractPredicting):
     @reads_one_state
     @defer_jax_import()
     def log_likelihood_(self) -> float:
-        """log p(X, y | θ̂) of all rows fitted, in nats, at the maximum likelihood estimate θ̂.
+        """log p(X, y | θ̂) of all training rows in nats, at the maximum likelihood estimate θ̂.
 
-        It needs no rows: by Bayes' identity it is the evidence times posterior over prior density, at any θ.
+        It needs no rows. By Bayes' identity the likelihood at any θ is the evidence times the posterior density over
+        the prior density.
         """
         return self._fit.log_likelihood
 
@@ -263,16 +266,16 @@ class AbstractExplaining(AbstractPredicting):
     @reads_one_state
     @defer_jax_import()
     def aic_(self) -> float:
-        """Akaike's criterion −2 `log_likelihood_` + 2 k, k free parameters; smaller is better."""
+        """Akaike's criterion −2 `log_likelihood_` + 2 k, with k the number of free parameters; smaller is better."""
         return self._fit.aic
 
     @property
     @reads_one_state
     @defer_jax_import()
     def bic_(self) -> float:
-        """Schwarz's criterion −2 `log_likelihood_` + k log N, k free parameters, N the weight of all rows.
+        """Schwarz's criterion −2 `log_likelihood_` + k log N, with k free parameters and N the weight of all rows.
 
-        −½ `bic_` approximates `log_evidence_`, which is exact and takes the prior into account.
+        −½ `bic_` is an approximation of `log_evidence_`. The evidence is exact and includes the prior.
         """
         return self._fit.bic
 
@@ -280,7 +283,7 @@ class AbstractExplaining(AbstractPredicting):
     @reads_one_state
     @defer_jax_import()
     def n_parameters_(self) -> int:
-        """Number of free parameters k of all classes and features together, the class probabilities among them."""
+        """Number k of free parameters of all classes and features together, including the class probabilities."""
         from ..sampling.tables import count_free
 
         check_is_fitted(self)

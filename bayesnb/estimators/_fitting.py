@@ -56,7 +56,7 @@ class AbstractFitted(AbstractWithPrior):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Condition the prior on rows and labels.
+        """Fit the model: condition the prior on rows and labels.
 
         Parameters
         ----------
@@ -67,8 +67,8 @@ class AbstractFitted(AbstractWithPrior):
         Raises
         ------
         ValueError
-            if X or y are empty, of unequal length or hold values outside the likelihood's range, or a parameter is out
-            of range; the message names it
+            if X or y is empty, if their lengths differ, if a value is outside the range of the likelihood, or if a
+            parameter is out of range. The message names the argument
         """
         self.__dict__.pop("contract_", None)  # of other rows
         X, y = self._validate_for_slices(X, y=y, reset=True)
@@ -82,33 +82,33 @@ class AbstractFitted(AbstractWithPrior):
 
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, decay: Any = 1.0) -> Self:
-        """Add rows: batches in any order and grouping reach the posterior that `fit` reaches on all rows at once.
+        """Add rows: batches of any size and in any order give the same posterior as one `fit` to all rows.
 
         Parameters
         ----------
         X, y, sample_weight : as in `fit`
-        classes : all labels that will ever occur; needed at the first call
+        classes : all labels that will ever occur; required at the first call
         decay : above 0 and at most 1, default 1
-            the weight of all earlier rows is multiplied by it first. A row that came k calls ago then has the weight
-            decayᵏ, so old rows fade and the posterior follows a drift. With one row a call 0.99 remembers about 100
-            rows, 1/(1 − decay)
+            the weight of all earlier rows is multiplied by this number first. A row from k calls ago then has the
+            weight decayᵏ, so old rows fade and the posterior follows a drift. The memory is about 1/(1 − decay) calls:
+            with one row a call, 0.99 remembers about 100 rows
 
         Raises
         ------
         ValueError
-            at the first call without `classes`, if later `classes` differ, if y has a label outside them, or if `decay`
-            is outside its range
+            if `classes` is missing at the first call or differs at a later one, if y has a label outside `classes`, or
+            if `decay` is out of range
 
         Notes
         -----
         One thread may call `partial_fit` (or `fit`, `forget`, `merge`, `set_params`) while any number of threads
-        predict, sample, save or pickle. There are no locks. Each call reads one state from beginning to end: the one
-        before the batch, or the one after it. Several calls that have to speak of one state take it from
-        `copy.copy(estimator)`. Two threads that both learn need a lock of their own, else the rows of one may be lost.
+        predict, sample, save or pickle. There are no locks. Each call reads one state from beginning to end: the state
+        before the batch or the state after it. For several calls on the same state, take a `copy.copy(estimator)`. If
+        two threads both learn, use a lock of your own; otherwise the rows of one may be lost.
 
-        Multiplying the statistics is exact: the result is `fit` of all rows with `sample_weight` decayᵏ, which raises
-        their likelihoods to that power. `forget(X, y, sample_weight)` with the weights decay**k removes rows that came
-        k calls ago.
+        The decay is exact: the result equals `fit` to all rows with `sample_weight` decayᵏ. This raises the likelihood
+        of each row to that power. `forget(X, y, sample_weight)` with the weights decay**k removes rows from k calls
+        ago.
 
         References
         ----------
@@ -188,13 +188,13 @@ class AbstractFitted(AbstractWithPrior):
     @property
     @reads_one_state
     def prior_(self) -> Any:
-        """The prior that the rows fitted have conditioned, frozen."""
+        """The prior, before the training rows; it cannot be changed."""
         return self._fitted_state("prior_").prior
 
     @property
     @reads_one_state
     def statistics_(self) -> Statistics:
-        """Sufficient statistics of all rows so far; it is they that are learnt, all else follows from them."""
+        """Sufficient statistics of all rows so far; everything else that is learnt follows from them."""
         return self._fitted_state("statistics_").statistics
 
     @statistics_.setter
@@ -203,13 +203,12 @@ class AbstractFitted(AbstractWithPrior):
 
     @all_or_nothing
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take rows out again: the inverse of `partial_fit`.
+        """Remove rows: the inverse of `partial_fit`.
 
         Raises
         ------
         ValueError
-            if more weight would be taken out of a class, or of a cell of counts, than it holds: such rows were never
-            fitted
+            if a class or a count has less weight than would be removed: such rows were never fitted
         """
         check_is_fitted(self)
         X, y = self._validate_for_slices(X, y=y, reset=False)
@@ -218,20 +217,20 @@ class AbstractFitted(AbstractWithPrior):
 
     @all_or_nothing
     def merge(self, other: Any) -> Self:
-        """Add the rows that another estimator was fitted on: the posterior of both sets of rows.
+        """Add the training rows of another estimator: the result is the posterior of both sets of rows.
 
-        Statistics add, so that estimators fitted on parts of the rows, on several machines or by owners who share no
-        rows, reach in any order and grouping the posterior that `fit` reaches on all rows at once.
+        Sufficient statistics add. Fit estimators to parts of the rows, for example on several machines or at owners who
+        share no rows. Merged in any order, they give the same posterior as one `fit` to all rows.
 
         Parameters
         ----------
-        other : fitted estimator of the same kind, with the same hyperparameters, classes and features, which is left as
-            it is; levels of features (`CategoricalNB`) are united
+        other : fitted estimator of the same kind, with the same hyperparameters, classes and features. It does not
+            change. The levels of features (`CategoricalNB`) may differ: the result has the levels of both
 
         Raises
         ------
         ValueError
-            if one of the two is not fitted, or they are not of one kind; the message names what differs
+            if one of the two is not fitted, or if they are not of the same kind. The message names the difference
         """
         check_is_fitted(self)
         self._check_mergeable(other)
@@ -333,7 +332,7 @@ class AbstractFitted(AbstractWithPrior):
     @property
     @reads_one_state
     def posterior_(self) -> Any:
-        """The prior conditioned on all rows fitted, frozen; derived when it is first asked for."""
+        """The posterior, given all training rows. It is computed on first use and cannot be changed."""
         check_is_fitted(self)
         return self._fitted_state("posterior_").posterior
 

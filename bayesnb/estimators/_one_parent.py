@@ -25,21 +25,21 @@ class AbstractOneParent(AbstractLevels):
     @property
     @reads_one_state
     def prior_(self) -> OneDependence:
-        """The prior of all models that the rows fitted have conditioned, frozen."""
+        """The prior of all models, before the training rows; it cannot be changed."""
         return self._fitted_state("prior_").prior
 
     @property
     @reads_one_state
     def posterior_(self) -> OneDependence:
-        """The prior of all models conditioned on all rows fitted, frozen; derived when it is first asked for."""
+        """The posterior of all models, given all training rows. It is computed on first use and cannot be changed."""
         check_is_fitted(self)
         return self._fitted_state("posterior_").posterior
 
     @reads_one_state
     def parent(self, feature: Any = 0) -> CategoricalNB:
-        """The model of one parent as a fitted `CategoricalNB` of the other features: all its methods are there.
+        """The model of one parent, as a fitted `CategoricalNB` of the other features with all its methods.
 
-        Its classes are the pairs of class and parent level, numbered y·k_j + u; `pairs` gives those of rows.
+        Its classes are the pairs of class and parent level, numbered y·k_j + u. `pairs` gives the pair of each row.
 
         Parameters
         ----------
@@ -48,7 +48,7 @@ class AbstractOneParent(AbstractLevels):
         Raises
         ------
         ValueError
-            if there is no such column, or no other
+            if there is no such column, or if it is the only one
         """
         check_is_fitted(self)
         j = self._position(feature)
@@ -66,12 +66,12 @@ class AbstractOneParent(AbstractLevels):
 
     @reads_one_state
     def pairs(self, X: Any, y: Any, feature: Any = 0) -> np.ndarray:
-        """The compound class y·k_j + u of each row, (n,), as the model of one parent numbers it.
+        """The compound class y·k_j + u of each row, (n,), as numbered in the model of one parent.
 
         Raises
         ------
         ValueError
-            if a cell of the parent is missing, or a level that was not fitted
+            if a cell of the parent is missing, or is a level that was not in the training rows
         """
         check_is_fitted(self)
         j = self._position(feature)
@@ -94,15 +94,16 @@ class AbstractOneParent(AbstractLevels):
 
     @reads_one_state
     def numpyro_model(self, X: Any, y: Any = None, parent: Any = 0) -> None:  # type: ignore[override]
-        """The generative model of one parent in NumPyro, with this estimator's prior; the average is of these models.
+        """The generative model of one parent in NumPyro, with this estimator's prior.
 
-        The pairs (y, x_j) ~ Categorical(pi), then x_i ~ Categorical(theta[pair]) for all other features. The parameters
-        have the sites of `parent(j).numpyro_model`; the data are the sites `parent`, `y` and `x`.
+        The estimator is the average of these models. The pairs are (y, x_j) ~ Categorical(pi), and all other features
+        are x_i ~ Categorical(theta[pair]). The sites of the parameters are those of `parent(j).numpyro_model`. The
+        sites of the data are `parent`, `y` and `x`.
 
         Parameters
         ----------
-        X : rows as in `predict`; a row whose parent is missing is no part of the model and left out
-        y : labels as in `fit`; None makes them a latent discrete site, given X
+        X : rows as in `predict`; a row whose parent is missing is left out
+        y : labels as in `fit`; with None and X they are a latent discrete site
         parent : name or number of the parent's column
         """
         check_is_fitted(self)
@@ -129,7 +130,7 @@ class AbstractOneParent(AbstractLevels):
 
         Parameters
         ----------
-        parent : name or number of the parent's column; the class of the draws is the pair of class and parent level
+        parent : name or number of the parent's column; the classes of the draws are pairs of class and parent level
         """
         nb = self.parent(parent)
         given: dict[str, Any] = {"X": None, "y": None}
@@ -143,7 +144,7 @@ class AbstractOneParent(AbstractLevels):
 
     @reads_one_state
     def check(self, X: Any, y: Any, seed: int = 0, *, parent: Any = 0, **settings: Any) -> "CheckReport":
-        """Closed form against NumPyro for the model of one parent, naive Bayes of pairs; see `AbstractNB.check`.
+        """Compare the closed form with NumPyro for the model of one parent; see `AbstractNB.check`.
 
         Parameters
         ----------

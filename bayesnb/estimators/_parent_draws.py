@@ -24,11 +24,11 @@ class AbstractParentDraws(AbstractOneParent):
 
     @reads_one_state
     def sample_proba(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
-        """Draws of the class probabilities p_j(y = c | x_i, θ_j), (s, n, c): of a parent j, and of its parameters.
+        """Draws of the class probabilities p_j(y = c | x_i, θ_j), (s, n, c), over parents j and their parameters.
 
-        A draw is one parent, with probability v_j, and one θ_j from the posterior of its model, for all rows; a row
-        whose x_j is missing takes another parent. The mean of the draws is Σ_j v_j E p_j(y | x, θ_j); with each draw
-        weighted by p_j(x | θ_j) it is `predict_proba`.
+        A draw is one parent j, with probability v_j, and one θ_j from the posterior of its model. All rows share it,
+        but a row whose x_j is missing gets another parent. The mean of the draws is Σ_j v_j E p_j(y | x, θ_j). If each
+        draw is weighted by p_j(x | θ_j), the mean is `predict_proba`.
         """
         check_is_fitted(self)
         drawn = (np.exp(np.moveaxis(log_p, -1, 0)) for _, log_p in self._draws(X, n_draws, seed))
@@ -55,14 +55,14 @@ class AbstractParentDraws(AbstractOneParent):
         n_draws: int | None = None,
         seed: int | np.random.Generator | None = 0,
     ) -> np.ndarray:
-        """Equal-tailed credible interval of p_j(y = c | x_i, θ_j) over parents j and parameters θ_j, (n, c, 2).
+        """Equal-tailed credible interval of p_j(y = c | x_i, θ_j) over parents j and their parameters, (n, c, 2).
 
         Parameters
         ----------
         level : posterior mass inside, between 0 and 1
-        method : "auto" and "draws" are the interval of `n_draws` draws as of `sample_proba`; there is no "analytic"
-        n_draws : by default 1,000
-        seed : of the draws; the same for all rows
+        method : "auto" and "draws" both use `n_draws` draws of `sample_proba`; "analytic" is not available
+        n_draws : number of draws, by default 1,000
+        seed : seed of the draws, which all rows share
 
         Raises
         ------
@@ -86,8 +86,8 @@ class AbstractParentDraws(AbstractOneParent):
     ) -> "Uncertainty":
         """Entropy of the label of each row in nats, split: fields `total`, `aleatoric`, `epistemic`, (n,) each.
 
-        `total` is the entropy of the mean of `sample_proba`, `aleatoric` the mean of the entropies of the draws,
-        `epistemic` the difference: the mutual information of the label with the parent and its parameters.
+        `total` is the entropy of the mean of `sample_proba`. `aleatoric` is the mean of the entropies of the draws.
+        `epistemic` is the difference: the mutual information of the label with the parent and its parameters.
         """
         from ..sampling.intervals import Uncertainty
 

@@ -27,7 +27,7 @@ _DRAWN = 1 << 22  # numbers drawn at a time
 
 
 class AbstractPredicting(AbstractFitted):
-    """What an estimator predicts for rows, under its current `estimate`, and with which uncertainty."""
+    """What an estimator predicts for rows under its current `estimate`, and with which uncertainty."""
 
     @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
@@ -39,11 +39,11 @@ class AbstractPredicting(AbstractFitted):
         """log p(x_i,part | y = c) in nats, a table (n, c) for each part, under the current `estimate`.
 
         `predict_joint_log_proba` is `class_log_prior_` plus the sum of these tables. `MixedNB` has one table for each
-        of its `parts`, by the name of the part; all other estimators have one table, named "x". The tables of the rows
-        that were fitted, each row left out, are `loo(X, y).by_block`.
+        of its `parts`, under the name of the part. All other estimators have one table, named "x". The leave-one-out
+        tables of the training rows are `loo(X, y).by_block`.
 
-        With `ComplementNB` the table is log p(x_i | y = c) of a composite likelihood, and with its `norm` the linear
-        score without `class_log_prior_`.
+        With `ComplementNB` the table is log p(x_i | y = c) of a composite likelihood. With its option `norm` the table
+        is the linear score without `class_log_prior_`.
         """
         parts = self._blocks_of_parts()
         if len(parts) == 1:
@@ -71,7 +71,7 @@ class AbstractPredicting(AbstractFitted):
     @property
     @reads_one_state
     def class_log_prior_(self) -> np.ndarray:
-        """log p(y = c) in nats, (c,), as prediction uses it under the current `estimate`."""
+        """log p(y = c) in nats, (c,), as used for prediction under the current `estimate`."""
         check_is_fitted(self)
         theta = self._theta()
         return self.posterior_.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"]
@@ -98,10 +98,10 @@ class AbstractPredicting(AbstractFitted):
 
     @reads_one_state
     def decision_function(self, X: Any) -> np.ndarray:
-        """The discriminant whose largest value wins: for two classes the log odds of the second, (n,), in nats.
+        """The decision score in nats: the log odds of the second of two classes, (n,).
 
-        With more classes log p(y = c | x_i), (n, c). A threshold other than 0 on the log odds is a class prior moved by
-        that much: it trades precision against recall.
+        With more than two classes it is log p(y = c | x_i), (n, c), and the largest value wins. Moving the threshold on
+        the log odds away from 0 is the same as moving the class prior. It trades precision against recall.
         """
         table = self._scores(X)
         return table[:, 1] - table[:, 0] if table.shape[1] == 2 else log_normalize(table)
@@ -110,8 +110,8 @@ class AbstractPredicting(AbstractFitted):
     def sample_proba(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
         """Draws of the class probabilities p(y = c | x_i, θ) over the posterior of θ, (s, n, c).
 
-        Their mean is the posterior mean of the class probability, which differs from `predict_proba`, where the joint
-        is averaged first and normalised then.
+        Their mean is the posterior mean of the class probability. It differs from `predict_proba`, which first averages
+        the joint probability and then normalises.
         """
         if not isinstance(n_draws, Integral) or n_draws < 1:
             raise ValueError(f"`n_draws` is {n_draws!r}; it needs to be a whole number, at least 1")
@@ -144,19 +144,19 @@ class AbstractPredicting(AbstractFitted):
     ) -> np.ndarray:
         """Equal-tailed credible interval of the class probability p(y = c | x_i, θ) over the posterior of θ, (n, c, 2).
 
-        It tells how far the probability would move if the parameters were known. It belongs to the posterior, whatever
-        `estimate` says, and to `sample_proba(X).mean(0)` rather than to `predict_proba`, where the joint is averaged
-        first: the latter may lie outside.
+        The interval shows how much the probability would change if the parameters were known. It describes the
+        posterior and does not depend on `estimate`. The posterior mean is `sample_proba(X).mean(0)`. `predict_proba`
+        averages the joint probability first, so it may lie outside the interval.
 
         Parameters
         ----------
         level : posterior mass inside, between 0 and 1
-        method : "analytic" matches the first three moments of log p(x, y = c | θ), which are closed forms, and needs
-            no draws of θ; "draws" is the interval of `n_draws` draws of all parameters; "auto" is "analytic", and
-            "draws" where the moments are no guide: see the Notes
-        n_draws : draws, by default 1,000; with "analytic" and more than two classes the number of points in c
-            dimensions, by default 1,024, rounded up to a power of two
-        seed : of the draws or of the points; the same for all rows
+        method : "analytic" matches the first three moments of log p(x, y = c | θ). They are closed forms, so it needs
+            no draws of θ. "draws" is the interval of `n_draws` draws of all parameters. "auto" is "analytic", except
+            where the moments are too inaccurate; there it is "draws". See the Notes
+        n_draws : number of draws, by default 1,000. With "analytic" and more than two classes it is the number of
+            points in c dimensions, by default 1,024, and is rounded up to a power of two
+        seed : seed of the draws or points, which all rows share
 
         Raises
         ------
@@ -165,18 +165,20 @@ class AbstractPredicting(AbstractFitted):
 
         Notes
         -----
-        The moments are exact; the shape, a shifted gamma for each class, is not. 90 % endpoints against those of 4,000
-        draws, fitted to half of the rows: 0.0001 to 0.0009 off on average (digits, breast cancer, penguins, spam
-        counts; the draws themselves are 0.0001 to 0.0009 off), with 89 to 91 % of the posterior inside. From 12 to 40
-        rows 0.0004 to 0.007, as the draws themselves. Single endpoints are off by up to 1 where a probability
-        jumps from 0 to 1 near the quantile; there two sets of draws do not agree either.
+        The moments are exact. The shape, a shifted gamma for each class, is an approximation. We compared 90 %
+        endpoints with those of 4,000 draws, fitted to half of the rows of digits, breast cancer, penguins and spam
+        counts. They are 0.0001 to 0.0009 off on average, as are the draws themselves, and 89 to 91 % of the posterior
+        is inside. With 12 to 40 rows they are 0.0004 to 0.007 off, again like the draws themselves. A single endpoint
+        can be off by up to 1 if the probability jumps from 0 to 1 near the quantile. Two sets of draws do not agree
+        there either.
 
-        Where classes share a variance or a covariance, the shared part is drawn at quasi-random points, and the classes
-        are independent given it, each with its exact distribution. For 5 to 150 rows of 3 to 6 classes, endpoints are
-        at most 0.004 off on average and 0.08 in a single one; those of 1,000 draws at most 0.01 and 0.21. "Intervals of
-        coupled classes" in the guide "How sure is it?" has the table.
+        If classes share a variance or a covariance, the shared part is drawn at quasi-random points. Given it, the
+        classes are independent, each with its exact distribution. For 5 to 150 rows of 3 to 6 classes, endpoints are at
+        most 0.004 off on average, and a single one at most 0.08. With 1,000 draws these numbers are 0.01 and 0.21. The
+        table is in the guide "How sure is it?", section "Intervals of coupled classes".
 
-        "auto" draws for KernelNB, whose analytic endpoints are 0.14 off, and where a hyperparameter has a distribution.
+        "auto" uses draws for KernelNB, whose analytic endpoints are 0.14 off, and if a hyperparameter has a
+        distribution.
         """
         from ..sampling.intervals import fix_seed, intervals
 
@@ -197,9 +199,10 @@ class AbstractPredicting(AbstractFitted):
     ) -> "Uncertainty":
         """Entropy of the label of each row in nats, split: fields `total`, `aleatoric`, `epistemic`, (n,) each.
 
-        `total` is the entropy of the posterior mean of p(y | x_i, θ), `aleatoric` the mean of its entropy, `epistemic`
-        the difference: the mutual information of label and parameters, which shrinks as rows are added. As with
-        `predict_interval`, whose parameters these are, all three belong to the posterior, whatever `estimate` says.
+        `total` is the entropy of the posterior mean of p(y | x_i, θ). `aleatoric` is the posterior mean of its entropy.
+        `epistemic` is the difference: the mutual information of label and parameters, which shrinks as rows are added.
+        All three describe the posterior and do not depend on `estimate`. The parameters are those of
+        `predict_interval`.
         """
         from ..sampling.intervals import Uncertainty, fix_seed, uncertainty
 
@@ -212,10 +215,10 @@ class AbstractPredicting(AbstractFitted):
 
     @reads_one_state
     def novelty_score(self, X: Any) -> np.ndarray:
-        """log p(x_i) in nats, (n,), under the current `estimate`: low for rows unlike those fitted.
+        """log p(x_i) in nats, (n,), under the current `estimate`; low for rows that differ from the training rows.
 
-        log Σ_c p(x_i, y = c). Compare rows with rows: the level depends on units and on the number of features, and,
-        where rows have lengths of their own (counts of words), on these.
+        The score is log Σ_c p(x_i, y = c). Only compare it between rows: its level depends on the units and on the
+        number of features. For counts of words it also depends on the length of the row.
         """
         return np.logaddexp.reduce(self.predict_joint_log_proba(X), axis=1)
 

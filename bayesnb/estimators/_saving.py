@@ -49,15 +49,14 @@ class Saved:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to a safetensors file, which `bayesnb.load` reads.
 
-        The file holds the hyperparameters, the sufficient statistics, labels and names, and no code. It is written all
-        at once: until it is complete, an older file of that name stays as it was.
+        The file holds the hyperparameters, the sufficient statistics, labels and names, but no code. An older file of
+        that name is replaced only when the new file is complete.
 
         Raises
         ------
         ValueError
-            if the estimator is not fitted, is of a class that no file can name because it was defined in a function,
-            or has hyperparameters that were set after the fit or that a file cannot hold, such as functions; the
-            message names them
+            if the estimator is not fitted, if its class was defined inside a function, if a hyperparameter was set
+            after the fit, or if a file cannot hold a hyperparameter, such as a function. The message names it
         OSError
             if the file cannot be written
         """

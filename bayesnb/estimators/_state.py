@@ -71,10 +71,11 @@ class JointClassifier(ClassifierMixin, BaseEstimator):
 
     @reads_one_state
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """log p(y = c | x_i) in nats, (n, c): the joint table normalised.
+        """log p(y = c | x_i) in nats, (n, c): the normalised joint table.
 
-        With estimate="predictive" this is the Bayes predictive p(y | x, data), parameters integrated out of the joint;
-        the average of class probabilities over the posterior is `sample_proba(X).mean(0)`, another number.
+        With estimate="predictive" this is the Bayes predictive p(y | x, data): the parameters are integrated out of the
+        joint probability. The posterior mean of the class probabilities is a different number,
+        `sample_proba(X).mean(0)`.
         """
         table = self._scores(X)
         if len(table) < 1024:
@@ -88,10 +89,10 @@ class JointClassifier(ClassifierMixin, BaseEstimator):
 
     @reads_one_state
     def predict(self, X: Any) -> np.ndarray:
-        """Label with the largest probability for each row, (n,); of equal ones that with the larger class prior.
+        """The most probable label of each row, (n,); ties go to the label with the larger class prior.
 
-        Probabilities that differ by less than rounding can make them differ count as equal; equal class priors leave
-        the tie to the first label.
+        Probabilities count as equal if their difference may be rounding. With equal class priors a tie goes to the
+        first label.
         """
         best = most_probable(self._scores(X), self._tie_prior())
         return self.classes_[best]

@@ -23,38 +23,40 @@ class BernoulliNB(AbstractNB):
     Parameters
     ----------
     alpha : float, (d,) or "clop", default 1
-        pseudo-counts of a one and of a zero for each class, positive. The default is the uniform prior, whose
-        predictive is Laplace's rule of succession (n₁ + 1)/(n + 2). "clop" is Beta(m_j, 1 − m_j), one pseudo-row
-        centred on the share m_j of ones in all rows: the mean is (n f + m)/(n + 1), f the share of ones in the class.
-        Guyon (2005), Naive Bayes algorithms in CLOP
+        pseudo-counts of a one and of a zero in each class, positive. The default is the uniform prior. Its predictive
+        is Laplace's rule of succession (n₁ + 1)/(n + 2). "clop" is Beta(m_j, 1 − m_j), with m_j the share of ones in
+        all rows. This is one pseudo-row centred on m_j. The posterior mean is (n f + m)/(n + 1), with f the share of
+        ones in the class. Guyon (2005), Naive Bayes algorithms in CLOP
     force_alpha : bool, default True
-        False raises an alpha below 1e-10 to it, as in scikit-learn
+        with False, an alpha below 1e-10 becomes 1e-10, as in scikit-learn
     binarize : float or None, default 0
-        cells above it count as one; None takes the cells as they are, 0 or 1
+        the threshold: cells above it count as one. With None the cells are used as they are and must be 0 or 1
     prior : optional
-        a prior of your own: `dist.Beta(2, 8)` of NumPyro, for the probability of a one, a mapping of fields
-        such as `{"a": 2, "b": 8}`, a family, or a mapping from column (name or position) to one of these;
-        columns that are not named keep the default. See the guide "Which prior?". One of `alpha` and
-        `class_alpha` may itself be a distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature
+        your own prior of the probability of a one. It may be a NumPyro distribution such as `dist.Beta(2, 8)`, a
+        mapping of fields such as `{"a": 2, "b": 8}`, or a family. A mapping from column (name or position) to one of
+        these sets the prior of single columns. The other columns keep the default. See the guide "Which prior?". One of
+        `alpha` and `class_alpha` may be a distribution, such as `dist.Gamma(2, 1)`. It is then integrated out by
+        quadrature
     fit_prior : bool, default True
-        learn the class probabilities; False makes them equal
+        whether the class probabilities are learnt; with False they are equal
     class_prior, priors : (c,), optional
-        fixed class probabilities, under either name
+        fixed class probabilities; both names mean the same
     class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities, used while they are learnt
+        Dirichlet concentration of the class probabilities; it is used when they are learnt
     estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses: parameters integrated out, or a point estimate plugged in; no refit needed to change it
+        what prediction uses: the parameters integrated out, or a point estimate plugged in. Changing it needs no refit
 
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them
-    log_evidence_ : log p(X, y), nats
+    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    log_evidence_ : log p(X, y) in nats
     coef_, intercept_ : linear discriminant
 
     Notes
     -----
-    NaN is a missing cell and left out. The mean, and with it the predictive, of one row equals add-α smoothing.
+    NaN is a missing cell and is left out. The posterior mean equals add-α smoothing, and so does the predictive of one
+    row.
 
     Examples
     --------

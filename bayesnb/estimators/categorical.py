@@ -25,7 +25,7 @@ from ._input import of_any_type
 
 
 class AbstractLevels(AbstractNB):
-    """What estimators of features with levels share: which levels there are, in the order in which they are counted.
+    """What estimators of features with levels share: the levels, in the order in which they are counted.
 
     A subclass says how its statistics count them (`_counts`), and moves them to other levels (`_recode`).
     """
@@ -113,41 +113,41 @@ class CategoricalNB(AbstractLevels):
     alpha : float or (d,), default 1
         pseudo-count of each level in each class, positive
     force_alpha : bool, default True
-        False raises an alpha below 1e-10 to it, as in scikit-learn
+        with False, an alpha below 1e-10 becomes 1e-10, as in scikit-learn
     prior : optional
-        a prior of your own: `dist.Dirichlet([5, 1, 1])` of NumPyro, one pseudo-count a level, a mapping of
-        fields such as `{"alpha": [5, 1, 1]}`, a family, or a mapping from column (name or position), or of
-        (column, level), to one of these; columns that are not named keep the default. See the guide "Which
-        prior?". One of `alpha` and
-        `class_alpha` may itself be a distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature
+        your own prior. It may be a NumPyro distribution such as `dist.Dirichlet([5, 1, 1])`, with one pseudo-count a
+        level, a mapping of fields such as `{"alpha": [5, 1, 1]}`, or a family. A mapping from column (name or
+        position), or from (column, level), to one of these sets the prior of single columns. The other columns keep the
+        default. See the guide "Which prior?". One of `alpha` and `class_alpha` may be a distribution, such as
+        `dist.Gamma(2, 1)`. It is then integrated out by quadrature
     fit_prior : bool, default True
-        learn the class probabilities; False makes them equal
+        whether the class probabilities are learnt; with False they are equal
     class_prior, priors : (c,), optional
-        fixed class probabilities, under either name
+        fixed class probabilities; both names mean the same
     min_categories : int, (d,) or None, default None
-        least number of levels of a feature of whole numbers, whose levels are 0 … max
+        smallest number of levels of a feature of whole numbers; its levels are 0 … max
     class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities, used while they are learnt
+        Dirichlet concentration of the class probabilities; it is used when they are learnt
     estimate : "predictive" (default), "mean", "map" or "mle"
         what prediction uses
 
     Attributes
     ----------
     categories_ : list of d arrays
-        levels of each feature: 0 … max for whole numbers, the declared categories of a pandas categorical, else the
-        values seen, sorted
+        levels of each feature. Whole numbers have the levels 0 … max, and a pandas categorical has its declared
+        categories. Other features have the values that occur, sorted
     n_categories_ : (d,)
         number of levels of each feature
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them; features with the
-        same number of levels k form the block `levels_k`
-    log_evidence_ : log p(X, y), nats
+    statistics_, prior_, posterior_ : the sufficient statistics, and `NaiveBayes` before and after the rows. Features
+        with the same number k of levels form the block `levels_k`
+    log_evidence_ : log p(X, y) in nats
 
     Notes
     -----
-    Takes strings, pandas categoricals and whole numbers, mixed as a data frame or object array may be. NaN, None and
-    pandas.NA are missing cells and left out, and so is, in prediction, a level that was never seen. `partial_fit`
-    takes in new levels as they come. Sparse rows hold whole numbers, an empty cell is level 0.
+    Cells are strings, pandas categoricals or whole numbers. A data frame or an object array may mix them. NaN, None and
+    pandas.NA are missing cells and are left out. Prediction also leaves out a level that was not in the training rows.
+    `partial_fit` adds new levels when they occur. Sparse rows hold whole numbers; an empty cell is level 0.
 
     Examples
     --------

@@ -16,47 +16,47 @@ from ._state import BLOCK, reads_one_state
 
 
 class ComplementNB(AbstractNB):
-    """Naive Bayes for counts of events that learns each class from the rows of all others, by Rennie et al. (2003).
+    """Naive Bayes for counts; each class is learnt from the rows of all other classes, as in Rennie et al. (2003).
 
-    θ_c ~ Dirichlet(α) are the event probabilities of the complement of class c, and a row of class c is one multinomial
-    row of every other class's complement: a composite likelihood.
+    θ_c ~ Dirichlet(α) are the event probabilities of the complement of class c. A row of class c counts as one
+    multinomial row in the complement of every other class. This makes a composite likelihood.
 
     Parameters
     ----------
     alpha : float or (d,), default 1
         pseudo-count of each event in each complement, positive
     force_alpha : bool, default True
-        False raises an alpha below 1e-10 to it, as in scikit-learn
+        with False, an alpha below 1e-10 becomes 1e-10, as in scikit-learn
     prior : optional
-        a prior of your own: `dist.Dirichlet(…)` of NumPyro with one pseudo-count a feature, a mapping of fields
-        such as `{"alpha": 0.5}`, a family, or a mapping from column (name or position) to one of these; columns
-        that are not named keep the default. See the guide "Which prior?". `alpha`
-        may itself be a distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature
+        your own prior. It may be a NumPyro distribution `dist.Dirichlet(…)` with one pseudo-count a feature, a mapping
+        of fields such as `{"alpha": 0.5}`, or a family. A mapping from column (name or position) to one of these sets
+        the prior of single columns. The other columns keep the default. See the guide "Which prior?". `alpha` may be a
+        distribution, such as `dist.Gamma(2, 1)`. It is then integrated out by quadrature
     fit_prior : bool, default True
-        accepted as in scikit-learn, and without effect in both: see class_prior
+        accepted as in scikit-learn. It has no effect in either library: see class_prior
     class_prior, priors : (c,), optional
-        fixed class probabilities, under either name. None makes them equal, because the rule of Rennie et al. has no
-        class probabilities. scikit-learn ignores given ones too; here given ones are used
+        fixed class probabilities; both names mean the same. With None they are equal, because the rule of Rennie et al.
+        has no class probabilities. scikit-learn ignores this argument; bayesnb uses it
     norm : bool, default False
-        divide the weights of each class by their sum, as in scikit-learn. The weights are then not those of a
-        likelihood. Only prediction and the linear form use them, with the posterior mean for estimate="predictive".
-        Draws, evidence and the posterior stay those of the model
+        whether the weights of each class are divided by their sum, as in scikit-learn. The weights then no longer come
+        from a likelihood. Only prediction and the linear form use them. With estimate="predictive" they use the
+        posterior mean. Draws, evidence and the posterior do not change
     estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses. "predictive" is the composite of Dirichlet–multinomials, parameters integrated out; "mean"
-        is the add-α smoothing of scikit-learn
+        what prediction uses. "predictive" integrates the parameters out and is the composite of Dirichlet–multinomials.
+        "mean" is the add-α smoothing of scikit-learn
 
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them
-    log_evidence_ : composite log evidence, nats; it compares settings of this estimator, not this with others
+    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    log_evidence_ : composite log evidence in nats. It compares settings of this estimator, but not different estimators
     coef_, intercept_ : linear discriminant
-    feature_log_prob_ : weights of every class, (c, d)
+    feature_log_prob_ : the weights of every class, (c, d)
 
     Notes
     -----
-    Dense and scipy.sparse rows; fractional counts are accepted. A missing cell has no meaning, NaN is refused. `sample`
-    raises: what a class looks like is not in this model, only what its complement does.
+    Rows may be dense or scipy.sparse, and counts may be fractional. NaN is refused, because a missing cell has no
+    meaning here. `sample` raises an error: this model describes the complement of a class, not the class itself.
 
     Examples
     --------
@@ -146,5 +146,5 @@ class ComplementNB(AbstractNB):
     @property
     @reads_one_state
     def feature_log_prob_(self) -> np.ndarray:
-        """Weights (c, d) of the current estimate, −log θ, divided by their sum with `norm`: as in scikit-learn."""
+        """Weights −log θ (c, d) under the current estimate; `norm` divides them by their sum, as in scikit-learn."""
         return self._linear_form[0].T

@@ -18,42 +18,44 @@ _LEAST = 1e-280  # of a mean, so that a rate is a number; below, a column counts
 
 
 class ExponentialNB(AbstractNB):
-    """Naive Bayes for waiting times and other amounts from zero: λ_cj ~ Gamma(α, rate β_j), x_ij ~ Exponential(λ_cj).
+    """Naive Bayes for waiting times and other amounts ≥ 0: λ_cj ~ Gamma(α, rate β_j), x_ij ~ Exponential(λ_cj).
 
     Parameters
     ----------
     alpha : float or (d,), default 1
-        shape of the gamma prior, a pseudo-number of rows, positive
+        shape of the gamma prior: the number of pseudo-rows, positive
     beta : float, (d,) or None, default None
-        rate of the gamma prior, a pseudo-sum in the unit of the feature, positive. None sets β_j = α_j x̄_j, x̄_j the
-        (weighted) mean of feature j over all rows, see the Notes
+        rate of the gamma prior: the sum of the pseudo-rows, in the unit of the feature, positive. With None it is β_j =
+        α_j x̄_j, where x̄_j is the (weighted) mean of feature j over all rows; see the Notes
     prior : optional
-        a prior of your own: `dist.Gamma(2, 1)` of NumPyro, shape and rate, a mapping of fields such as `{"a":
-        2, "b": 1}`, a family, or a mapping from column (name or position) to one of these; columns that are not
-        named keep the default. See the guide "Which prior?". One of `alpha`, `beta` and
-        `class_alpha` may itself be a distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature
+        your own prior. It may be a NumPyro distribution such as `dist.Gamma(2, 1)` (shape and rate), a mapping of
+        fields such as `{"a": 2, "b": 1}`, or a family. A mapping from column (name or position) to one of these sets
+        the prior of single columns. The other columns keep the default. See the guide "Which prior?". One of `alpha`,
+        `beta` and `class_alpha` may be a distribution, such as `dist.Gamma(2, 1)`. It is then integrated out by
+        quadrature
     fit_prior : bool, default True
-        learn the class probabilities; False makes them equal
+        whether the class probabilities are learnt; with False they are equal
     class_prior, priors : (c,), optional
-        fixed class probabilities, under either name
+        fixed class probabilities; both names mean the same
     class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities, used while they are learnt
+        Dirichlet concentration of the class probabilities; it is used when they are learnt
     estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses; "predictive" is the Lomax distribution, parameters integrated out
+        what prediction uses. "predictive" integrates the parameters out and is the Lomax distribution
 
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them
-    log_evidence_ : log p(X, y), nats
+    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    log_evidence_ : log p(X, y) in nats
     coef_, intercept_ : linear discriminant
 
     Notes
     -----
-    The default prior has the weight of α rows of the feature's average value. Before it has rows of its own, a class is
-    like all rows together. The prior is proper, so the evidence exists. β moves with the data, so rescaling a feature
+    The default prior has the weight of α rows with the feature's average value. A class without rows therefore looks
+    like all rows together. The prior is proper, so the evidence exists. β scales with the data, so rescaling a feature
     changes no probability. A column of zeros has no information about the class. Its prior has 100,000 pseudo-rows for
-    every row, so the classes differ in it by at most 1e-5 nats. Rows must be dense. NaN is a missing cell and left out.
+    every row, so the classes differ in it by at most 1e-5 nats. Rows must be dense. NaN is a missing cell and is left
+    out.
 
     Examples
     --------

@@ -20,33 +20,33 @@ class FamilyNB(AbstractNB):
     Parameters
     ----------
     family : instance of a subclass of `families.AbstractConjugate`, such as `families.GammaPoisson(1.0, 0.5)`
-        the prior. Its fields are numbers, or arrays that broadcast to the axes that the family declares, (class,
-        feature) as a rule. It does not change with the rows
+        the prior. Its fields are numbers, or arrays that broadcast to the axes of the family, usually (class, feature).
+        The prior does not depend on the rows
     prior : optional
-        what replaces the fields of `family`: a distribution of NumPyro, a mapping of fields, or a mapping from column
+        replaces fields of `family`. It may be a NumPyro distribution, a mapping of fields, or a mapping from column
         (name or position) to one of these. See the guide "Which prior?"
     estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses; "predictive" integrates the parameters out
+        what prediction uses. "predictive" integrates the parameters out
     fit_prior : bool, default True
-        learn the class probabilities; False makes them equal
+        whether the class probabilities are learnt; with False they are equal
     class_prior, priors : (c,), optional
-        fixed class probabilities, under either name
+        fixed class probabilities; both names mean the same
     class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities, used while they are learnt
+        Dirichlet concentration of the class probabilities; it is used when they are learnt
 
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them
-    log_evidence_ : log p(X, y), nats
+    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    log_evidence_ : log p(X, y) in nats
     coef_, intercept_ : linear discriminant, where the family has one
     categories_, n_categories_ : levels 0 … K−1 of every feature and their number, where cells are levels
 
     Notes
     -----
-    Provisional: a later release may change names and signatures. What cells may be, whether they may be missing and
-    whether rows may be sparse is what the family says. A saved model is loaded after the module that defines its family
-    has been imported. "How to add a family" in the documentation defines one.
+    Provisional: a later release may change names and signatures. The family states which cells are allowed, whether
+    cells may be missing, and whether rows may be sparse. Import the module that defines your family before you load a
+    saved model. The page "How to add a family" of the documentation shows how to define one.
 
     Examples
     --------

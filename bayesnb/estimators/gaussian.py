@@ -34,45 +34,47 @@ class GaussianNB(AbstractNB):
     Parameters
     ----------
     priors, class_prior : (c,), optional
-        fixed class probabilities, under either name
+        fixed class probabilities; both names mean the same
     fit_prior : bool, default True
-        learn the class probabilities; False makes them equal
+        whether the class probabilities are learnt; with False they are equal
     var_smoothing : float, default 1e-9
-        portion of the largest variance of all features that is added to every variance of a plug-in estimate ("mean",
-        "map", "mle"), as in scikit-learn; the predictive needs none, its prior keeps variances off zero
+        this portion of the largest variance of all features is added to every variance of a plug-in estimate ("mean",
+        "map", "mle"), as in scikit-learn. The predictive does not need it, because the prior keeps variances away from
+        zero
     variance : "class" (default) or "pooled"
-        a variance for every class and feature, or one for every feature, shared by the classes: a linear classifier
+        "class" has one variance for each class and feature. "pooled" has one for each feature, which all classes share;
+        the classifier is then linear
     known_variance : float, (d,) or (c, d), optional
-        variances that are given instead of learnt, unit of the feature squared
+        known variances, which are then not learnt, in the unit of the feature squared
     prior : optional
-        a prior of your own: a mapping of the fields of the normal–inverse-gamma density, such as `{"m": 0, "kappa":
-        1, "a": 2, "b": 2}`; with `known_variance` also `dist.Normal(m, s)` of NumPyro; a family of the type that
-        belongs to `variance` and `known_variance`; or a mapping from column (name or position) to one of these,
-        columns that are not named keeping the default. Fields are broadcast to (c, d). See the guide "Which prior?".
-        Useful improper limits are allowed: κ = 0, b = 0 and −½ ≤ a ≤ 0 (−½ for each class where the variance is
-        pooled). Then there is no `log_evidence_`, and the rows have to make the posterior a density. By default the
-        prior is scaled by the data, see the Notes
+        your own prior. It may be a mapping of the fields of the normal–inverse-gamma density, such as `{"m": 0,
+        "kappa": 1, "a": 2, "b": 2}`, or a family that fits `variance` and `known_variance`. With `known_variance` it
+        may also be `dist.Normal(m, s)` of NumPyro. A mapping from column (name or position) to one of these sets the
+        prior of single columns. The other columns keep the default. Fields are broadcast to (c, d). See the guide
+        "Which prior?". Useful improper limits are allowed: κ = 0, b = 0 and −½ ≤ a ≤ 0 (−½ for each class if the
+        variance is pooled). Then there is no `log_evidence_`, and the posterior must be proper given the rows. The
+        default prior is scaled by the data, see the Notes
     class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities, used while they are learnt
+        Dirichlet concentration of the class probabilities; it is used when they are learnt
     estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses; "predictive" is Student's t, parameters integrated out
+        what prediction uses. "predictive" integrates the parameters out and is Student's t
 
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them
-    log_evidence_ : log p(X, y), nats
+    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    log_evidence_ : log p(X, y) in nats
     coef_, intercept_ : linear discriminant, with pooled variance only
 
     Notes
     -----
-    Default prior, from the weighted mean x̄_j and variance s²_j of feature j over all rows: m = x̄_j, κ = 0.1, a = 1, b
-    = s²_j. Before it has rows of its own, a class has the spread of all rows. The prior has the weight of two rows for
-    the variance and of a tenth of a row for the mean. The prior is proper, so the evidence exists. It moves with the
-    data, so shifting or rescaling a feature changes no probability. A column that never varies has no information about
-    the class. Its prior is as wide as its value is large (1 where that is 0), with 100,000 pseudo-rows for every row.
-    The classes then differ by at most 2.5e-6 nats at that value. NaN is a missing cell and left out; an empty cell of
-    sparse rows is a 0.
+    The default prior uses the weighted mean x̄_j and the variance s²_j of feature j over all rows: m = x̄_j, κ = 0.1,
+    a = 1, b = s²_j. A class without rows therefore has the spread of all rows. The prior has the weight of two rows for
+    the variance and of a tenth of a row for the mean. The prior is proper, so the evidence exists. It moves and scales
+    with the data, so shifting or rescaling a feature changes no probability. A constant column has no information about
+    the class. The width of its prior is the size of the constant, or 1 if the constant is 0. It has 100,000 pseudo-rows
+    for every row. The classes then differ by at most 2.5e-6 nats at that value. NaN is a missing cell and is left out.
+    An empty cell of sparse rows is a 0.
 
     Examples
     --------
@@ -227,7 +229,7 @@ class GaussianNB(AbstractNB):
     @property
     @reads_one_state
     def variances_(self) -> np.ndarray:
-        """σ² under the current estimate, (c, d), or (d,) where the classes share it; those given where it is known."""
+        """σ² under the current estimate, (c, d), or (d,) if the classes share it; or the known variances."""
         block: Any = self.posterior_.blocks[BLOCK]
         return block.variance if self.known_variance is not None else self._parameter("variance")
 

@@ -22,48 +22,50 @@ _FAR = 1e4  # standard deviations of a prior mean from the rows: its square keep
 
 
 class GaussianDA(AbstractNB):
-    """Gaussian discriminant analysis: x_i | y_i = c ~ Normal(μ_c, Σ_c), features dependent given the class.
+    """Gaussian discriminant analysis: x_i | y_i = c ~ Normal(μ_c, Σ_c); features may be correlated within a class.
 
     Parameters
     ----------
     covariance : "class" (default), "shared" or "identity"
-        a covariance for every class (quadratic boundary), one for all classes (linear), or Σ = I (linear; the nearest
-        mean, where the classes are equally probable)
+        "class" has one covariance for each class, and the boundaries are quadratic. "shared" has one for all classes,
+        and the boundaries are linear. "identity" has Σ = I; this is the nearest-mean rule if the classes are equally
+        probable
     priors, class_prior : (c,), optional
-        fixed class probabilities, under either name
+        fixed class probabilities; both names mean the same
     fit_prior : bool, default True
-        learn the class probabilities; False makes them equal
+        whether the class probabilities are learnt; with False they are equal
     prior : optional
-        a prior of your own: a mapping of the fields, `{"m": 0, "kappa": 1, "nu": 5, "S": np.eye(3)}`, of the
-        normal–inverse-Wishart density; a family of the type that belongs to `covariance`; with "identity" also
-        `dist.Normal(m, s)` of NumPyro. Fields are broadcast to their axes. By default it is scaled by the data, see the
-        Notes
+        your own prior. It may be a mapping of the fields of the normal–inverse-Wishart density, such as `{"m": 0,
+        "kappa": 1, "nu": 5, "S": np.eye(3)}`, or a family that fits `covariance`. With "identity" it may also be
+        `dist.Normal(m, s)` of NumPyro. Fields are broadcast to their axes. The default prior is scaled by the data, see
+        the Notes
     class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities, used while they are learnt
+        Dirichlet concentration of the class probabilities; it is used when they are learnt
     estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses; "predictive" is the multivariate Student t, parameters integrated out
+        what prediction uses. "predictive" integrates the parameters out and is the multivariate Student t
 
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them
-    log_evidence_ : log p(X, y), nats
+    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    log_evidence_ : log p(X, y) in nats
     means_, covariance_ : (c, d), and (c, d, d) or (d, d), under the current `estimate`; the mean for "predictive"
     coef_, intercept_ : discriminant w·x + b, with "shared" and "identity"; two classes give one row
     quadratic_ : (c, d, d) with "class": the discriminant is xᵀAx + w·x + b
 
     Notes
     -----
-    Default prior, from the weighted mean x̄_j and variance s²_j of feature j over all rows: m = x̄, κ = 0.1, ν = d + 1,
-    S = 2 diag(s²). Every single feature then has the prior of `GaussianNB`: a class has the spread of all rows, with
-    the weight of two rows. A priori its features are uncorrelated. Shifting or rescaling a feature changes no
-    probability. The prior is proper, so there is an evidence. Only the covariance of "mle" can be singular; it is then
-    refused, and the message gives its number of rows. Drop a feature that never varies: its variance is learnt too, and
-    becomes smaller the more rows a class has. With Σ = I the unit of the features matters: bring them to one scale
-    first. Missing cells are refused; GaussianNB leaves them out.
+    The default prior uses the weighted mean x̄_j and the variance s²_j of feature j over all rows: m = x̄, κ = 0.1, ν =
+    d + 1, S = 2 diag(s²). Each feature then has the prior of `GaussianNB`: the spread of all rows, with the weight of
+    two rows. The prior mean of every correlation is 0. Shifting or rescaling a feature changes no probability. The
+    prior is proper, so the evidence exists.
+
+    Only the covariance of "mle" can be singular. It is then refused, and the message gives the number of rows. Remove a
+    constant feature: its variance is learnt too, and gets smaller with each row of a class. With Σ = I the unit of the
+    features matters, so bring them to one scale first. Missing cells are refused; GaussianNB leaves them out.
 
     "mle" gives the linear and quadratic discriminants of scikit-learn 1.9, `LinearDiscriminantAnalysis(solver="lsqr")`
-    and `QuadraticDiscriminantAnalysis`, and so does "mean" at a prior that weighs nothing (κ, S → 0, ν = d + 1).
+    and `QuadraticDiscriminantAnalysis`. So does "mean" with a prior that has no weight (κ, S → 0, ν = d + 1).
 
     Examples
     --------
@@ -203,11 +205,11 @@ class GaussianDA(AbstractNB):
 
     @reads_one_state
     def decision_function(self, X: Any) -> np.ndarray:
-        """The discriminant: for two classes the log odds of the second, (n,), with more one value a class, (n, c).
+        """The discriminant: the log odds of the second of two classes, (n,), or one value for each class, (n, c).
 
-        With a plugged-in estimate the linear form w·x + b ("shared", "identity") or the quadratic form xᵀAx + w·x + b
-        ("class"), as `LinearDiscriminantAnalysis` and `QuadraticDiscriminantAnalysis` have it: log p(x, y = c | θ) up
-        to terms that are the same in all classes. With "predictive" log p(y = c | x).
+        A plug-in estimate gives the linear form w·x + b ("shared", "identity") or the quadratic form xᵀAx + w·x + b
+        ("class"), as in `LinearDiscriminantAnalysis` and `QuadraticDiscriminantAnalysis`. This is log p(x, y = c | θ)
+        without the terms that are equal in all classes. "predictive" gives log p(y = c | x).
         """
         theta = self._theta()
         if theta is None or len(self.classes_) == 2:

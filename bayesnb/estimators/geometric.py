@@ -15,35 +15,36 @@ class GeometricNB(AbstractNB):
     Parameters
     ----------
     alpha : float or (d,), default 1
-        pseudo-count of successes, one of which ends each row, positive
+        pseudo-count of successes, positive; each row ends with one success
     beta : float or (d,), default 1
         pseudo-count of failures, positive
     prior : optional
-        a prior of your own: `dist.Beta(2, 8)` of NumPyro, for the probability of success, a mapping of fields
-        such as `{"a": 2, "b": 8}`, a family, or a mapping from column (name or position) to one of these;
-        columns that are not named keep the default. See the guide "Which prior?". One of `alpha`, `beta` and
-        `class_alpha` may itself be a distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature
+        your own prior of the probability of success. It may be a NumPyro distribution such as `dist.Beta(2, 8)`, a
+        mapping of fields such as `{"a": 2, "b": 8}`, or a family. A mapping from column (name or position) to one of
+        these sets the prior of single columns. The other columns keep the default. See the guide "Which prior?". One of
+        `alpha`, `beta` and `class_alpha` may be a distribution, such as `dist.Gamma(2, 1)`. It is then integrated out
+        by quadrature
     fit_prior : bool, default True
-        learn the class probabilities; False makes them equal
+        whether the class probabilities are learnt; with False they are equal
     class_prior, priors : (c,), optional
-        fixed class probabilities, under either name
+        fixed class probabilities; both names mean the same
     class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities, used while they are learnt
+        Dirichlet concentration of the class probabilities; it is used when they are learnt
     estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses; "predictive" is the beta-geometric distribution, parameters integrated out
+        what prediction uses. "predictive" integrates the parameters out and is the beta-geometric distribution
 
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them
-    log_evidence_ : log p(X, y), nats
+    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    log_evidence_ : log p(X, y) in nats
     coef_, intercept_ : linear discriminant
 
     Notes
     -----
-    The default prior is uniform over the probability of success: one row of one failure. A count has no unit that could
-    change, so the prior need not move with the data; its predictive 1/((x+1)(x+2)) leaves room for counts of any size.
-    Dense and scipy.sparse rows of whole numbers; NaN in dense rows is a missing cell and left out.
+    The default prior is uniform over the probability of success. It has the weight of one row with one failure. A count
+    has no unit, so the prior need not scale with the data. Its predictive 1/((x+1)(x+2)) allows counts of any size.
+    Rows hold whole numbers and may be dense or scipy.sparse. NaN in dense rows is a missing cell and is left out.
 
     Examples
     --------

@@ -27,49 +27,52 @@ class KernelNB(AbstractNB):
     Parameters
     ----------
     bandwidth : "posterior" (default), "nrd0", float, (d,) or (c, d)
-        standard deviation h of the kernels, unit of the feature. "posterior" learns one for each class and feature from
-        how well every cell is foretold by the others; "nrd0" is the rule of thumb that R's `density` uses; numbers are
-        bandwidths that are given
+        standard deviation h of the kernels, in the unit of the feature. "posterior" learns one for each class and
+        feature from how well the other cells predict each cell. "nrd0" is the rule of thumb that R's `density` uses. A
+        number or an array is a known bandwidth
     bounds : (low, high) or mapping column -> (low, high), optional
-        limits of the values, unit of the feature; None or an infinite number leaves an end open. The kernels are
-        reflected there, so that no probability lies beyond and the density integrates to one between the bounds. A pair
-        holds for all columns, a mapping for those it names (names of a data frame's columns, or their numbers from 0)
+        limits of the values, in the unit of the feature. None or an infinite number leaves an end open. The kernels are
+        reflected at the bounds, so the density integrates to one between them and is zero outside. A pair applies to
+        all columns. A mapping applies to the columns that it names (by the name in a data frame, or by the position
+        from 0)
     fit_prior : bool, default True
-        learn the class probabilities; False makes them equal
+        whether the class probabilities are learnt; with False they are equal
     class_prior, priors : (c,), optional
-        fixed class probabilities, under either name
+        fixed class probabilities; both names mean the same
     class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities, used while they are learnt
+        Dirichlet concentration of the class probabilities; it is used when they are learnt
     estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses; "predictive" averages the densities over the posterior of the bandwidth, "mean" and "map"
-        plug in its mean and mode, "mle" the bandwidth with the largest leave-one-out product
+        what prediction uses. "predictive" averages the densities over the posterior of the bandwidth. "mean" and "map"
+        plug in its mean and its mode. "mle" plugs in the bandwidth with the largest leave-one-out product
 
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : the distinct cells and their weights, and `NaiveBayes` before and after them
+    statistics_, prior_, posterior_ : the distinct cells and their weights, and `NaiveBayes` before and after the rows
 
     Notes
     -----
-    Prior of the bandwidth: log h ~ Normal(log h⁰, 1), h⁰ the rule of thumb of the class's own cells, so that a feature
-    on another scale has the same prior in its new unit. It is cut off a factor of 55 (e⁴) below and above h⁰. It is
-    also cut off below half the smallest gap between distinct values of the feature, because the leave-one-out product
-    of rounded data grows without bound as h → 0. If half that gap is larger than h⁰, it is the centre. Gaps below 1e-9
-    of the range are treated as rounding. If a class has fewer than two distinct cells, the cells of all classes give
-    h⁰.
+    The prior of the bandwidth is log h ~ Normal(log h⁰, 1), with h⁰ the rule of thumb of the class's own cells. The
+    prior therefore scales with the feature. It is cut off at a factor of 55 (e⁴) below and above h⁰. It is also cut off
+    below half the smallest gap between distinct values of the feature, because the leave-one-out product of rounded
+    data grows without bound as h → 0. If half that gap is larger than h⁰, the prior is centred on half the gap. Gaps
+    below 1e-9 of the range are treated as rounding. If a class has fewer than two distinct cells, the cells of all
+    classes give h⁰.
 
-    A class without any cell in a feature gets the density of the cells of all classes. A column that never varies says
-    nothing under "posterior"; under "nrd0" it says as much as R's rule makes it say, |x| or 1 times N^(−1/5). NaN is a
-    missing cell and left out. There is no `log_evidence_`: the leave-one-out product is not a density of the data.
+    A class without any cell in a feature gets the density of the cells of all classes. Under "posterior" a constant
+    column adds no information. Under "nrd0" it may add some, because R's rule gives each class another bandwidth: |x|
+    or 1 times N^(−1/5). NaN is a missing cell and is left out. There is no `log_evidence_`: the leave-one-out product
+    is not a density of the data.
 
-    Bounds. Without them 15 % of the density of an exponential class lies below 0. Reflection adds to the kernel of each
-    cell v its mirror images, 2·low − v and 2·high − v, and between two bounds theirs in turn. It keeps the density
-    finite and smooth and makes its slope 0 at a bound. The bandwidth is learnt with the images: a cell that is left out
-    leaves with its own. Rows beyond the bounds are an error, in `fit` and in `predict`. New rows of `sample` are
+    *Bounds.* Without bounds, 15 % of the density of an exponential class lies below 0. Reflection adds mirror images of
+    the kernel of each cell v, at 2·low − v and 2·high − v. Between two bounds the images are reflected too. The density
+    stays finite and smooth, and its slope is 0 at a bound. The bandwidth is learnt with the images: a cell is left out
+    together with its images. Rows beyond the bounds are an error, in `fit` and in `predict`. New rows of `sample` are
     reflected too.
 
-    Time grows with the squared number of distinct values of a class and feature: a tenth of a second at 500, some ten
-    seconds at 5,000. Rounding a feature first merges values, and the limit of the bandwidth follows.
+    Time grows with the square of the number of distinct values of a class and feature: a tenth of a second at 500,
+    about ten seconds at 5,000. To save time, round a feature first. This merges values, and the lower limit of the
+    bandwidth follows.
 
     References
     ----------
@@ -77,7 +80,7 @@ class KernelNB(AbstractNB):
 
     Examples
     --------
-    Waiting times are not negative; two groups that wait 1 and 3 minutes on average:
+    Waiting times are not negative. Two groups wait 1 and 3 minutes on average:
 
     >>> import numpy as np
     >>> from bayesnb import KernelNB

@@ -25,42 +25,41 @@ from .complement import ComplementNB
 
 
 class MixedNB(AbstractNB):
-    """Naive Bayes for mixed columns: p(x_i | y_i = c) = Π_parts p(x_i,part | y_i = c), each part with its own variant.
+    """Naive Bayes for mixed columns: p(x_i | y_i = c) = Π_parts p(x_i,part | y_i = c); each part has its own estimator.
 
     Parameters
     ----------
     parts : "auto" (default), or a list of (name, estimator, columns)
-        the estimator is any of bayesnb's, with its own prior; a mapping from class label to estimator gives every class
-        a likelihood of its own; "drop" leaves the columns out. Columns are a name, a position, a list of either, a
-        slice, a mask, a type such as `float` or `"number"` in `sklearn.compose.make_column_selector`, or any
-        function of X. Every column is in exactly one part.
-        "auto": `BernoulliNB` for columns of booleans or of zeros and ones, `GaussianNB` for other numbers,
-        `CategoricalNB` for all else. Columns of a data frame that name the row (identifiers, names, dates) are left
-        out; `contract_` says which, and why
+        the estimator is any estimator of bayesnb, with its own prior. A mapping from class label to estimator gives
+        each class its own likelihood. "drop" leaves the columns out. Columns are a name, a position, a list of either,
+        a slice, a mask, or a function of X such as `sklearn.compose.make_column_selector` with a type. Every column is
+        in exactly one part. "auto" chooses `BernoulliNB` for columns of booleans or of zeros and ones, `GaussianNB` for
+        other numbers, and `CategoricalNB` for all other columns. It leaves out columns of a data frame that identify
+        the row (identifiers, names, dates). `contract_` lists them with the reason
     fit_prior : bool, default True
-        learn the class probabilities; False makes them equal
+        whether the class probabilities are learnt; with False they are equal
     class_prior, priors : (c,), optional
-        fixed class probabilities, under either name
+        fixed class probabilities; both names mean the same
     class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities, used while they are learnt
+        Dirichlet concentration of the class probabilities; it is used when they are learnt
     estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses, in all parts; the `estimate` and the class prior of a part's estimator are not used
+        what prediction uses in all parts. The `estimate` and the class prior of a part's estimator are ignored
 
     Attributes
     ----------
     parts_ : list of (name, estimator, column positions)
-        as fitted; columns that are left out are in none
+        the fitted parts; columns that are left out are in none of them
     contract_ : `ColumnContract` or None
-        what "auto" has found in a data frame of at least 20 rows
+        what "auto" found in a data frame of at least 20 rows
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them; the blocks have the
-        names of the parts
-    log_evidence_ : log p(X, y), nats
+    statistics_, prior_, posterior_ : the sufficient statistics, and `NaiveBayes` before and after the rows. The blocks
+        have the names of the parts
+    log_evidence_ : log p(X, y) in nats
 
     Notes
     -----
-    A missing cell is left out by the parts whose likelihood can. Features are independent given the class between
-    parts; within a part as its variant has it, so that GaussianDA on two columns lets these two depend on each other.
+    A part leaves out a missing cell if its likelihood allows missing cells. Features of different parts are independent
+    given the class. Within a part the estimator decides: GaussianDA on two columns lets these two be correlated.
 
     Examples
     --------
@@ -96,7 +95,7 @@ class MixedNB(AbstractNB):
     # --- parameters of the parts, as in ColumnTransformer -----------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters; with `deep` those of the parts too, as `part__parameter`."""
+        """The parameters; with `deep` also the parameters of the parts, as `part__parameter`."""
         found = super().get_params(deep=False)
         for name, estimator, _ in self._listed() if deep else ():
             if isinstance(estimator, AbstractNB):
@@ -105,7 +104,7 @@ class MixedNB(AbstractNB):
 
     @all_or_nothing
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; `part=estimator` replaces a part's estimator, `part__parameter=value` sets one of its own."""
+        """Set parameters; `part=estimator` replaces a part's estimator, `part__parameter=value` sets its parameter."""
         fresh = {name: params.pop(name) for name, _, _ in self._listed() if name in params}
         if fresh:
             self.parts = [(name, fresh.get(name, estimator), columns) for name, estimator, columns in self.parts]
@@ -290,12 +289,12 @@ class MixedNB(AbstractNB):
         source: str = "posterior",
         length: Any = None,
     ) -> Any:
-        """New rows and labels from the predictive, each row with parameters of its own draw.
+        """New rows and labels from the predictive; each row has its own draw of the parameters.
 
         Parameters
         ----------
-        source : "posterior" or "prior": what the parameters are drawn from
-        length : events of a row in a `MultinomialNB` part; by default the rounded average of the rows fitted
+        source : "posterior" or "prior": the distribution from which the parameters are drawn
+        length : events of a row in a `MultinomialNB` part, by default the rounded average of the training rows
         """
         return self._sample(n_samples, seed, source, length=length)
 

@@ -18,33 +18,34 @@ class MultinomialNB(AbstractNB):
     alpha : float or (d,), default 1
         pseudo-count of each event in each class, positive
     force_alpha : bool, default True
-        False raises an alpha below 1e-10 to it, as in scikit-learn
+        with False, an alpha below 1e-10 becomes 1e-10, as in scikit-learn
     prior : optional
-        a prior of your own: `dist.Dirichlet(…)` of NumPyro with one pseudo-count a feature, a mapping of fields
-        such as `{"alpha": 0.5}`, a family, or a mapping from column (name or position) to one of these; columns
-        that are not named keep the default. See the guide "Which prior?". One of `alpha` and
-        `class_alpha` may itself be a distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature
+        your own prior. It may be a NumPyro distribution `dist.Dirichlet(…)` with one pseudo-count a feature, a mapping
+        of fields such as `{"alpha": 0.5}`, or a family. A mapping from column (name or position) to one of these sets
+        the prior of single columns. The other columns keep the default. See the guide "Which prior?". One of `alpha`
+        and `class_alpha` may be a distribution, such as `dist.Gamma(2, 1)`. It is then integrated out by quadrature
     fit_prior : bool, default True
-        learn the class probabilities; False makes them equal
+        whether the class probabilities are learnt; with False they are equal
     class_prior, priors : (c,), optional
-        fixed class probabilities, under either name
+        fixed class probabilities; both names mean the same
     class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities, used while they are learnt
+        Dirichlet concentration of the class probabilities; it is used when they are learnt
     estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses. "predictive" is the Dirichlet–multinomial, parameters integrated out; "mean" is the
-        add-α smoothing of scikit-learn, and differs from it as soon as a row has two events
+        what prediction uses. "predictive" integrates the parameters out and is the Dirichlet–multinomial. "mean" is the
+        add-α smoothing of scikit-learn. The two differ as soon as a row has two events
 
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them
+    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
     log_evidence_ : log p(X, y) given the row lengths, nats
     coef_, intercept_ : linear discriminant
 
     Notes
     -----
-    Dense and scipy.sparse rows; fractional counts are accepted. A missing cell has no meaning, NaN is refused.
-    `sample` needs `length=`, the number of events of a new row, or takes the average of the rows fitted.
+    Rows may be dense or scipy.sparse, and counts may be fractional. NaN is refused, because a missing cell has no
+    meaning here. `sample` needs `length=`, the number of events of a new row; by default it is the average of the
+    training rows.
 
     Examples
     --------
@@ -96,12 +97,12 @@ class MultinomialNB(AbstractNB):
         source: str = "posterior",
         length: Any = None,
     ) -> Any:
-        """New rows and labels from the predictive, each row with parameters of its own draw.
+        """New rows and labels from the predictive; each row has its own draw of the parameters.
 
         Parameters
         ----------
-        source : "posterior" or "prior": what the parameters are drawn from
-        length : events of a row, one number or (n,); by default the rounded average of the rows fitted
+        source : "posterior" or "prior": the distribution from which the parameters are drawn
+        length : number of events of a row, a number or (n,); by default the rounded average of the training rows
         """
         return self._sample(n_samples, seed, source, length=length)
 

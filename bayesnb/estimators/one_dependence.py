@@ -49,29 +49,30 @@ def _has_no_stacked_weights(nb: Any) -> bool:
 class OneDependenceNB(AbstractParentDraws):
     """Averaged one-dependence estimators for features with levels: p(y, x) = Σ_j v_j p(y, x_j) Π_{i≠j} p(x_i | y, x_j).
 
-    Naive Bayes takes features as independent given the class. Here all features may depend on the class and on one
-    feature, the parent. Each feature is the parent in turn, and the d models are averaged. So pairs of features count,
-    at n·d² additions and without a search.
+    Naive Bayes assumes that features are independent given the class. Here every feature may depend on the class and on
+    one other feature, the parent. Each feature is the parent in one of d models, and the d models are averaged. The
+    model therefore sees all pairs of features. It costs n·d² additions and needs no search.
 
     Parameters
     ----------
     alpha : float or (d,), default 1
-        pseudo-count of each level of a feature, given a class and a level of the parent; positive
+        pseudo-count of each level of a feature, given a class and a level of the parent, positive
     pair_alpha : float, default 1
-        pseudo-rows of the table p(y, x_j) of each parent, shared equally by its c·k_j pairs; positive
+        number of pseudo-rows of the table p(y, x_j) of each parent, split equally over its c·k_j pairs, positive
     weights : "uniform" (default) or "loo"
-        weights v_j of the parents: equal, or stacked, so that Σ_i w_i log Σ_j v_j p_j(y_i | x_i, D₋ᵢ) is largest
+        weights v_j of the parents. "uniform" makes them equal. "loo" stacks the models: the weights maximise Σ_i w_i
+        log Σ_j v_j p_j(y_i | x_i, D₋ᵢ)
     min_categories : int, (d,) or None, default None
-        least number of levels of a feature of whole numbers, whose levels are 0 … max
+        smallest number of levels of a feature of whole numbers; its levels are 0 … max
     max_bytes : int, default 2³⁰
-        largest table of counts, 8 c (Σ_j k_j)² bytes; more levels than that are refused. Fitting holds two of that
-        size, prediction up to five more
+        largest size of the table of counts, which has 8 c (Σ_j k_j)² bytes. A larger table is refused. Fitting holds
+        two tables of that size, and prediction up to five more
 
     Attributes
     ----------
-    weights_ : (d,) v_j, non-negative, summing to one
-    parent_log_evidence_ : (d,) log p(X, y) of the model of each parent, nats; of the rows whose x_j is not missing
-    log_evidence_ : log of the mean of these evidences, where no parent has a missing cell; see the Notes
+    weights_ : (d,) the weights v_j, non-negative; they sum to one
+    parent_log_evidence_ : (d,) log p(X, y) of the model of each parent in nats, over the rows whose x_j is not missing
+    log_evidence_ : log of the mean of these evidences, if no parent has a missing cell; see the Notes
     categories_, n_categories_ : levels of each feature, and their number, as in `CategoricalNB`
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
     statistics_ : the table of counts [y, u, v] of pairs of levels; `prior_`, `posterior_`: `OneDependence` before and
@@ -79,27 +80,29 @@ class OneDependenceNB(AbstractParentDraws):
 
     Notes
     -----
-    Levels come in the forms that `CategoricalNB` takes: strings, pandas categoricals and whole numbers. Real numbers
-    are binned first, in a pipeline: `make_pipeline(EqualWidthBinner(4), OneDependenceNB())`.
+    Levels have the forms that `CategoricalNB` accepts: strings, pandas categoricals and whole numbers. Bin real numbers
+    first, in a pipeline: `make_pipeline(EqualWidthBinner(4), OneDependenceNB())`.
 
-    Model j leaves out a row whose x_j is missing or, in prediction, a level that the fit never saw. In fitting the row
-    adds nothing to model j. In prediction the weights of the other parents are divided by their sum. Any other missing
-    cell is left out of the product. A row without any cell is predicted by the class frequencies.
+    Model j leaves out a row whose x_j is missing. In prediction it also leaves out a row whose x_j is a level that was
+    not in the training rows. In training such a row adds nothing to model j. In prediction the weights of the other
+    parents are divided by their sum. Any other missing cell is left out of the product. A row without any cell gets the
+    class frequencies.
 
-    *Evidence.* Each parent is a Bayesian model with an evidence. "One parent for all rows, each as probable as any
-    other" is a model too. `log_evidence_` is its evidence, so `compare` can rank it against any other model of the same
-    cells. The predictive of that model weights parents by their evidence and soon uses a single one. The average here
-    keeps the weights v. It predicts better, and has no evidence of its own. With missing cells the parents describe
-    different rows, so there is no `log_evidence_`.
+    *Evidence.* The model of each parent has an evidence. Now consider one model with a single unknown parent for all
+    rows, where all parents are equally probable. `log_evidence_` is the evidence of that model, so `compare` can rank
+    it against any other model of the same cells. The predictive of that model weights the parents by their evidence,
+    and soon uses only one of them. The average here keeps the weights v. It predicts better, but has no evidence of its
+    own. With missing cells the parents describe different rows, so there is no `log_evidence_`.
 
-    *Stacking.* "loo" maximises the score of averaged class probabilities, which is concave in the weights. The
-    prediction averages joint densities with the same weights. Most weights become nearly zero. Equal weights predicted
-    better in most tables that we tried, stacked ones in some with hundreds of rows: compare both. Weights are fitted to
-    all rows, and stay as they are in `loo`. With "loo" there is no `partial_fit`, `forget` or `merge`, because they do
-    not see all rows.
+    *Stacking.* "loo" maximises the score of averaged class probabilities, which is concave in the weights. Prediction
+    averages joint densities with the same weights. Most weights become nearly zero. Equal weights predicted better in
+    most tables that we tried. Stacked weights predicted better in some tables with hundreds of rows, so compare both.
+    The weights are fitted to all rows, and `loo` keeps them fixed. With "loo" there is no `partial_fit`, `forget` or
+    `merge`, because these methods do not see all rows.
 
-    *Draws.* A draw is a parent j, with probability v_j, and parameters of its model. So intervals and `uncertainty`
-    tell how far the probability would move if parent and parameters were known. Parents that disagree make them wide.
+    *Draws.* A draw consists of a parent j, with probability v_j, and the parameters of its model. Intervals and
+    `uncertainty` therefore show how much the probability would change if the parent and the parameters were known. The
+    intervals are wide if the parents disagree.
 
     References
     ----------
@@ -107,7 +110,7 @@ class OneDependenceNB(AbstractParentDraws):
 
     Examples
     --------
-    The class is whether two coins agree, which neither coin tells alone.
+    The class is whether two coins agree. A single coin does not predict it.
 
     >>> import numpy as np
     >>> from bayesnb import CategoricalNB, OneDependenceNB
@@ -203,7 +206,7 @@ class OneDependenceNB(AbstractParentDraws):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Condition all models on rows and labels, and weight them; see `AbstractNB.fit`."""
+        """Fit all models to rows and labels, and set their weights; see `AbstractNB.fit`."""
         super().fit(X, y, sample_weight)
         if self.weights == "loo":
             X, y = self._validate(X, y=y, reset=False)
@@ -222,19 +225,19 @@ class OneDependenceNB(AbstractParentDraws):
     @available_if(_has_no_stacked_weights)
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, decay: Any = 1.0) -> Self:
-        """Add rows; see `AbstractNB.partial_fit`. Not with weights="loo", which needs all rows at once."""
+        """Add rows; see `AbstractNB.partial_fit`. weights="loo" does not allow it."""
         return super().partial_fit(X, y, classes, sample_weight, decay=decay)
 
     @available_if(_has_no_stacked_weights)
     @all_or_nothing
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take rows out again; see `AbstractNB.forget`. Not with weights="loo", which needs all rows at once."""
+        """Remove rows; see `AbstractNB.forget`. weights="loo" does not allow it."""
         return super().forget(X, y, sample_weight)
 
     @available_if(_has_no_stacked_weights)
     @all_or_nothing
     def merge(self, other: Any) -> Self:
-        """Add the rows of another fit; see `AbstractNB.merge`. Not with weights="loo", which needs all rows at once."""
+        """Add the rows of another fit; see `AbstractNB.merge`. weights="loo" does not allow it."""
         return super().merge(other)
 
     def _model(self) -> OneDependence:
@@ -311,7 +314,7 @@ class OneDependenceNB(AbstractParentDraws):
     @reads_one_state
     @defer_jax_import()
     def log_evidence_(self) -> float:
-        """log (1/d) Σ_j p(X, y | parent j), in nats: of one parent for all rows, each as probable as any other."""
+        """log (1/d) Σ_j p(X, y | parent j), in nats: one unknown parent for all rows, all parents equally probable."""
         evidence, n = self.parent_log_evidence_, self.statistics_.n.sum()
         seen = np.array([counts.sum() for counts in self._counts()])
         if (lost := seen < n * (1 - 1e-12)).any():
@@ -355,7 +358,7 @@ class OneDependenceNB(AbstractParentDraws):
     @property
     @reads_one_state
     def n_parameters_(self) -> int:
-        """There is none: the model is an average of models."""
+        """An average of models has no number of parameters; reading it raises an AttributeError."""
         raise AttributeError("OneDependenceNB is an average of models and has no number of parameters; see parent()")
 
     @property

@@ -19,34 +19,37 @@ class PoissonNB(AbstractNB):
     Parameters
     ----------
     alpha : float or (d,), default 1
-        shape of the gamma prior, a pseudo-count of events, positive
+        shape of the gamma prior: the pseudo-count of events, positive
     beta : float, (d,) or None, default None
-        rate of the gamma prior, a pseudo-number of rows, positive. None sets β_j = α_j (n_j + 1)/(Σ_i x_ij + ½): the
-        prior mean is then the overall mean count of the feature, half an event kept so that it is never zero
+        rate of the gamma prior: the number of pseudo-rows, positive. With None it is β_j = α_j (n_j + 1)/(Σ_i x_ij +
+        ½). The prior mean is then close to the overall mean count of the feature; half an event is added so that it is
+        never zero
     prior : optional
-        a prior of your own: `dist.Gamma(2, 1)` of NumPyro, shape and rate, a mapping of fields such as `{"a":
-        2, "b": 1}`, a family, or a mapping from column (name or position) to one of these; columns that are not
-        named keep the default. See the guide "Which prior?". One of `alpha`, `beta` and
-        `class_alpha` may itself be a distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature
+        your own prior. It may be a NumPyro distribution such as `dist.Gamma(2, 1)` (shape and rate), a mapping of
+        fields such as `{"a": 2, "b": 1}`, or a family. A mapping from column (name or position) to one of these sets
+        the prior of single columns. The other columns keep the default. See the guide "Which prior?". One of `alpha`,
+        `beta` and `class_alpha` may be a distribution, such as `dist.Gamma(2, 1)`. It is then integrated out by
+        quadrature
     fit_prior : bool, default True
-        learn the class probabilities; False makes them equal
+        whether the class probabilities are learnt; with False they are equal
     class_prior, priors : (c,), optional
-        fixed class probabilities, under either name
+        fixed class probabilities; both names mean the same
     class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities, used while they are learnt
+        Dirichlet concentration of the class probabilities; it is used when they are learnt
     estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses; "predictive" is the negative binomial
+        what prediction uses. "predictive" integrates the parameters out and is the negative binomial
 
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : sufficient statistics, and `NaiveBayes` before and after them
-    log_evidence_ : log p(X, y), nats
+    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    log_evidence_ : log p(X, y) in nats
     coef_, intercept_ : linear discriminant
 
     Notes
     -----
-    Dense and scipy.sparse rows; NaN in dense rows is a missing cell and left out; fractional counts are accepted.
+    Rows may be dense or scipy.sparse, and counts may be fractional. NaN in dense rows is a missing cell and is left
+    out.
 
     Examples
     --------

@@ -1,8 +1,9 @@
-"""The likelihoods: one variant, one file, one page; and the contract for a family of one's own.
+"""The likelihoods, one file and one page each, and what a family of your own must define.
 
-A family is a frozen dataclass whose fields are hyperparameters with the classes along the first axis. It is a subclass
-of `AbstractIndependent` where features are independent given the class (the author writes one cell), else of
-`AbstractConjugate` (the author writes tables). What a family has to define, and what has a default:
+A family is a frozen dataclass whose fields are hyperparameters with the classes along the first axis. If features are
+independent given the class, it is a subclass of `AbstractIndependent`, and the author writes the formulas of one cell.
+Otherwise it is a subclass of `AbstractConjugate`, and the author writes tables. A family defines these names, some of
+which have a default:
 
 ==========================  ===========================================================================================
 `fields_`                   support and axes of every field: `declare(a=Field(COUNT, ("class", "feature")))`
@@ -15,13 +16,12 @@ of `AbstractIndependent` where features are independent given the class (the aut
 `sample_predictive`         new rows
 ==========================  ===========================================================================================
 
-`pytree` above `@dataclass(frozen=True)` makes the class one that JAX can compile and that `save` can write. A file of
-such a model is loaded after the module that defines the family has been imported.
-`bayesnb.testing.check_family(family)` checks every law on the family. `bayesnb.FamilyNB(family)` is its
-estimator: leave-one-out, intervals, evidence, comparison, prior fitting, MixedNB parts, ArviZ, `save` and `check` work
-for it. "How to add a family" in the documentation goes through an example.
+Put `pytree` above `@dataclass(frozen=True)`; then JAX can compile the class and `save` can write it. Import the module
+that defines the family before you load a file of such a model. `bayesnb.testing.check_family(family)` checks every law
+on the family. `bayesnb.FamilyNB(family)` is its estimator. It has leave-one-out, intervals, evidence, comparison, prior
+fitting, MixedNB parts, ArviZ, `save` and `check`. The page "How to add a family" of the documentation has an example.
 
-The classes of this package are found in its files when they are first asked for.
+The classes of this package are imported on first use.
 """
 
 import functools

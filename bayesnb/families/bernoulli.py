@@ -1,9 +1,9 @@
-"""Beta–Bernoulli: yes/no features.
+"""Beta–Bernoulli: features with the values yes and no.
 
     θ_cj ~ Beta(a_cj, b_cj)             probability that feature j is 1 in class c
     x_ij | y_i = c ~ Bernoulli(θ_cj)    independent given the class; NaN = missing, left out cell by cell
 
-The conjugate pair of Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §2.4, once per class and feature.
+This is the conjugate pair of Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §2.4, for each class and feature.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from ..sums.rows import contract, downdate, leave_one_out_table, sum_over_cells,
 @pytree
 @dataclass(frozen=True)
 class BetaBernoulli(AbstractBeta):
-    """Beta density of each θ_cj, prior or posterior.
+    """Beta density of each θ_cj, as a prior or a posterior.
 
     Fields
     ------
@@ -61,7 +61,7 @@ class BetaBernoulli(AbstractBeta):
     def exact_sums(
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
     ) -> dict[str, ExactSum]:
-        """The counts, which are sums of weights."""
+        """The counts, exactly: they are sums of weights."""
         if holds_exactly(stats.n, r):
             return {"n": ExactSum.exactly(stats.n)}
         found = total_sums(x, r)
@@ -79,11 +79,11 @@ class BetaBernoulli(AbstractBeta):
         return log_rising(self.a, ones) + log_rising(self.b, zeros) - log_rising(self.a + self.b, ones + zeros)
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """Σ_j x log a/(a+b) + (1−x) log b/(a+b): the posterior mean plugged in, which is Laplace's rule."""
+        """Σ_j x log a/(a+b) + (1−x) log b/(a+b): the posterior mean plugged in. With a = b = 1 it is Laplace's rule."""
         return self.log_likelihood(self.mean(), x)
 
     def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
-        """x log a/(a+b) + (1−x) log b/(a+b) of each cell of one row, 0 where it is missing."""
+        """x log a/(a+b) + (1−x) log b/(a+b) of each cell of one row, 0 if it is missing."""
         xp = namespace(x, self.a)
         level = x * xp.log(self.a) + (1 - x) * xp.log(self.b) - xp.log(self.a + self.b)
         return xp.where(xp.isnan(x), 0, level)
@@ -141,7 +141,7 @@ class BetaBernoulli(AbstractBeta):
         return (rng.random((len(y), p.shape[1])) < p[y]).astype(float)
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
-        """The same model in NumPyro, plates written out."""
+        """The same model in NumPyro, with all plates."""
         import numpyro
         import numpyro.distributions as dist
 

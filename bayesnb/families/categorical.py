@@ -3,8 +3,8 @@
     θ_cj ~ Dirichlet(α_cj1 … α_cjK)       level probabilities of feature j in class c
     x_ij | y_i = c ~ Categorical(θ_cj)    independent given the class; NaN or another code = missing, left out
 
-All features of one block have the same number of levels; features that differ go into separate blocks, and their
-tables add. Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §3.4.
+All features of one block have the same number of levels. Features with other numbers of levels form other blocks, and
+the tables of all blocks are added. Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §3.4.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from ..sums.rows import downdate, indicators, leave_one_out_table, made_dense, m
 @pytree
 @dataclass(frozen=True)
 class DirichletCategorical(AbstractConjugate):
-    """Dirichlet density of each θ_cj, prior or posterior.
+    """Dirichlet density of each θ_cj, as a prior or a posterior.
 
     Fields
     ------
@@ -59,7 +59,7 @@ class DirichletCategorical(AbstractConjugate):
     def exact_sums(
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
     ) -> dict[str, ExactSum]:
-        """The counts, which are sums of weights."""
+        """The counts, exactly: they are sums of weights."""
         if holds_exactly(stats.n, r):
             return {"n": ExactSum.exactly(stats.n)}
         table = indicators(x, self.alpha.shape[-1])
@@ -164,7 +164,7 @@ class DirichletCategorical(AbstractConjugate):
         return categorical(rng, self.mean()["log_theta"][y]).astype(float)
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
-        """The same model in NumPyro, plates written out."""
+        """The same model in NumPyro, with all plates."""
         import numpyro
         import numpyro.distributions as dist
 

@@ -1,4 +1,4 @@
-"""The class labels: Dirichlet–categorical, or given probabilities.
+"""The class labels: Dirichlet–categorical, or fixed probabilities.
 
 π ~ Dirichlet(α_1 … α_C)        class probabilities; or π fixed
 y_i ~ Categorical(π)
@@ -25,7 +25,7 @@ class AbstractClasses(abc.ABC):
 
     @abc.abstractmethod
     def update(self, n: Float[Array, " c"]) -> Self:
-        """Condition on class weights."""
+        """The posterior given class weights."""
 
     @abc.abstractmethod
     def log_marginal(self, n: Float[Array, " c"]) -> Float[Value, ""]:
@@ -41,7 +41,7 @@ class AbstractClasses(abc.ABC):
 
     @abc.abstractmethod
     def log_loo(self, r: Float[Array, "n c"]) -> Float[Array, "n c"]:
-        """log p(y = c | data without label i), from a posterior that knows labels with weights r."""
+        """log p(y = c | data without label i), from a posterior that contains labels with weights r."""
 
     @abc.abstractmethod
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
@@ -49,7 +49,7 @@ class AbstractClasses(abc.ABC):
 
     @abc.abstractmethod
     def log_cumulants(self) -> tuple[Float[Array, " c"], Float[Array, " c"], Float[Array, " c"]]:
-        """Mean, variance and third cumulant of log π_c, up to what all classes share."""
+        """Mean, variance and third cumulant of log π_c, up to terms that all classes share."""
 
     @abc.abstractmethod
     def mean(self) -> Theta:
@@ -119,8 +119,8 @@ class DirichletClasses(AbstractClasses):
     def log_cumulants(self) -> tuple[Float[Array, " c"], Float[Array, " c"], Float[Array, " c"]]:
         """ψ(α) − ψ(A), ψ₁(α) and ψ₂(α), A = Σα.
 
-        log π_c = log G_c − log ΣG with independent gammas G: the last term, the same for all classes, adds −ψ₁(A) to
-        every entry of the covariance and −ψ₂(A) to the third cumulants, and drops out of class probabilities. Without
+        log π_c = log G_c − log ΣG with independent gammas G. The last term is equal in all classes. It adds −ψ₁(A) to
+        every entry of the covariance and −ψ₂(A) to the third cumulants. It cancels in class probabilities, and without
         it the classes are independent.
         """
         return digamma(self.alpha) - digamma(self.alpha.sum()), trigamma(self.alpha), tetragamma(self.alpha)
@@ -160,7 +160,7 @@ class DirichletClasses(AbstractClasses):
 @pytree
 @dataclass(frozen=True)
 class FixedClasses(AbstractClasses):
-    """Given class probabilities: nothing is learnt from the labels.
+    """Fixed class probabilities: nothing is learnt from the labels.
 
     Fields
     ------

@@ -1,17 +1,18 @@
-"""Dirichlet complement: each class is known by the events of all the others, a composite likelihood.
+"""Dirichlet complement: each class is learnt from the events of all other classes, with a composite likelihood.
 
     θ_c ~ Dirichlet(α_c1 … α_cd)                     event probabilities of the complement of class c
     x_i | y_i ≠ c, L_i ~ Multinomial(L_i, θ_c)       for every c but the row's own; L_i = Σ_j x_ij is given
 
-so that a row speaks C − 1 times: log p(x_i | y_i = c, θ) := Σ_{k≠c} log Multinomial(x_i; L_i, θ_k). The sum over all
-k is the same for every class; what is left of it is −log Multinomial(x_i; L_i, θ_c), the rule of Rennie et al.: a row
-belongs to the class whose complement suits it worst. A complement has more rows than a class, and complements are more
-alike in size than classes, which steadies the weights of small classes. With two classes it is the
-multinomial itself, the complement of one being the other.
+A row therefore counts C − 1 times: log p(x_i | y_i = c, θ) := Σ_{k≠c} log Multinomial(x_i; L_i, θ_k). The sum over all
+k is equal in all classes. What remains is −log Multinomial(x_i; L_i, θ_c). This is the rule of Rennie et al.: a row
+belongs to the class whose complement fits it worst. A complement has more rows than a class, and complements differ
+less in size than classes. This makes the weights of small classes more stable. With two classes the model is the
+multinomial itself, because the complement of one class is the other.
 
-A product of C − 1 densities of the same row is no density of it. The predictive of one row does not sum to one, new
-rows cannot be drawn, the evidence is composite (it compares priors of this family, not families), and the θ_c are
-independent a posteriori although they were learnt from shared rows. Given that likelihood, everything else is exact.
+A product of C − 1 densities of the same row is not a density of the row. The predictive of one row therefore does not
+sum to one, and new rows cannot be drawn. The evidence is composite: it compares priors of this family, but not
+families. The θ_c are independent a posteriori, although they were learnt from shared rows. Given this likelihood,
+everything else is exact.
 
 References
 ----------
@@ -43,7 +44,7 @@ from ..sums.rows import as_counts, leave_one_out_table, map_cells, matmul, row_t
 @pytree
 @dataclass(frozen=True)
 class DirichletComplement(AbstractConjugate):
-    """Dirichlet density of each θ_c, prior or posterior.
+    """Dirichlet density of each θ_c, as a prior or a posterior.
 
     Fields
     ------
@@ -93,7 +94,7 @@ class DirichletComplement(AbstractConjugate):
         return _others(log_coefficient_of_short(x)[:, None] + self._log_polya(x), -1)
 
     def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
-        """The same, or `log_likelihood`, but for the coefficients."""
+        """`log_predictive` or `log_likelihood` without the coefficients."""
         return _others(self._log_polya(x) if theta is None else matmul(x, theta["log_theta"]), -1)
 
     def _log_polya(self, x: Any) -> Float[Array, "n c"]:
@@ -105,7 +106,7 @@ class DirichletComplement(AbstractConjugate):
         return leave_one_out_table(self._log_polya, log_polya_without, as_counts(x), r, self.alpha)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log_predictive without row i, which leaves every complement that it has weight in: those of other classes."""
+        """log_predictive without row i, which is removed from each complement in which it has weight."""
         outside = _others(r.toarray() if sparse.issparse(r) else r, -1)
         return _others(log_coefficient_of_short(as_counts(x))[:, None] + self._log_polya_without(x, outside), -1)
 
@@ -116,7 +117,7 @@ class DirichletComplement(AbstractConjugate):
     def log_alone(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
     ) -> Any:
-        """log p of one event being of kind j (x = 1) or of another (x = 0) in a class, from its complements.
+        """log p that one event of a class is of kind j (x = 1) or of another kind (x = 0), from the complements.
 
         With classes of equal size the share of kind j in class c is Σ_k θ_kj − (C − 1) θ_cj, at least 0.
         """
@@ -137,14 +138,14 @@ class DirichletComplement(AbstractConjugate):
         return type(self)(merge_others(self.alpha, columns))
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
-        """Rennie's weights −log θ and intercept 0 of log p(x | θ), up to terms that are the same in all classes."""
+        """Rennie's weights −log θ and intercept 0 of log p(x | θ), up to terms that are equal in all classes."""
         weights = -theta["log_theta"].T
         return weights, 0 * weights.sum(0)
 
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """Sums over k ≠ c of Σ_j x_j ψ(α_kj) − L ψ(A_k) (and the coefficient) and of Σ_j x_j² ψ₁(α_kj) − L² ψ₁(A_k).
 
-        Two classes share all complements but their own, so these logs are dependent from class to class; see
+        Two classes share all complements except their own, so these logarithms are correlated between classes; see
         `log_covariance`.
         """
         whole, length = self.alpha.sum(-1), row_totals(x)[:, None]
@@ -154,10 +155,10 @@ class DirichletComplement(AbstractConjugate):
         return _others(log_coefficient(x)[:, None] + mean, -1), _others(variance, -1)
 
     def log_covariance(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c c"]:
-        """Covariance over θ from class to class of −log Multinomial(x; θ_c): diagonal.
+        """Covariance over θ between classes of −log Multinomial(x; θ_c), which is diagonal.
 
-        That is log p(x | y = c, θ) less the sum over all complements, which is the same for every class and drops out
-        of class probabilities.
+        That is log p(x | y = c, θ) minus the sum over all complements. The sum is equal in all classes and cancels in
+        class probabilities.
         """
         length = row_totals(x)[:, None]
         squares = map_cells(x, lambda count: count * count)
@@ -197,11 +198,11 @@ class DirichletComplement(AbstractConjugate):
         return {"theta": stats.beta(self.alpha, self.alpha.sum(-1, keepdims=True) - self.alpha)}
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
-        """There is none.
+        """Always raises an error: this model cannot draw rows.
 
         Raises
         ------
-        NotImplementedError   always: what a class looks like is not in this model, only what its complement does
+        NotImplementedError   always: the model describes the complement of a class, not the class itself
         """
         raise NotImplementedError(
             "the complement model is a composite likelihood, which knows the rows outside a class but not how to draw "

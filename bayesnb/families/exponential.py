@@ -3,8 +3,8 @@
     λ_cj ~ Gamma(a_cj, rate b_cj)          rate of feature j in class c, one over its mean
     x_ij | y_i = c ~ Exponential(λ_cj)     independent given the class; NaN = missing, left out cell by cell
 
-With λ integrated out one amount is Lomax (Pareto from zero), whose tail is a power: a class of few rows does not call a
-long wait impossible. Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §2.6.
+With λ integrated out one amount is Lomax (Pareto from zero), whose tail is a power. A class of few rows therefore does
+not make a long wait impossible. Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §2.6.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from ..sums.rows import contract
 @pytree
 @dataclass(frozen=True)
 class GammaExponential(AbstractIndependent):
-    """Gamma density of each λ_cj, prior or posterior.
+    """Gamma density of each λ_cj, as a prior or a posterior.
 
     Fields
     ------
@@ -52,7 +52,7 @@ class GammaExponential(AbstractIndependent):
         return a + stats.n, b + stats.total
 
     def cell_predictive(self, x: Array, a: Array, b: Array) -> Array:
-        """Lomax: log a/b − (a+1) log(1 + x/b); x/b has to be a number that the type can hold."""
+        """Lomax: log a/b − (a+1) log(1 + x/b); x/b must not overflow."""
         xp = namespace(x, a)
         return xp.log(a) - xp.log(b) - (a + 1) * xp.log1p(x / b)
 
@@ -112,7 +112,7 @@ class GammaExponential(AbstractIndependent):
         return {"log_rate": log_floor(xp.maximum(self.a - 1, 0) / self.b)}
 
     def mle(self, stats: Totals) -> Theta:
-        """n / Σ_i x_i; where all cells are 0 the likelihood has no maximum, and λ is held at √max of the type."""
+        """n / Σ_i x_i. If all cells are 0 the likelihood has no maximum, and λ is √max of the type."""
         xp = namespace(stats.n)
         largest = -0.5 * log_floor(0 * stats.n)
         found = xp.minimum(xp.log(xp.where(stats.n > 0, stats.n, 1)) - log_floor(stats.total), largest)
@@ -129,12 +129,12 @@ class GammaExponential(AbstractIndependent):
         return {"rate": stats.gamma(self.a, scale=1 / self.b)}
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
-        """x_ij ~ Exponential(λ) with λ ~ Gamma(a, rate b) drawn afresh for every cell."""
+        """x_ij ~ Exponential(λ) with λ ~ Gamma(a, rate b) drawn for each cell."""
         log_rate = log_gamma(rng, self.a[y]) - np.log(self.b[y])
         return rng.standard_exponential(log_rate.shape) * np.exp(np.minimum(-log_rate, -log_floor(0.0) - 5))
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
-        """The same model in NumPyro, plates written out."""
+        """The same model in NumPyro, with all plates."""
         import numpyro
         import numpyro.distributions as dist
 

@@ -1,12 +1,12 @@
-"""Normal–inverse-Wishart: real features with a full covariance for every class; a quadratic classifier.
+"""Normal–inverse-Wishart: real features with a full covariance for each class; a quadratic classifier.
 
     Σ_c ~ InverseWishart(ν_c, S_c)
     μ_c | Σ_c ~ Normal(m_c, Σ_c / κ_c)
     x_i | y_i = c ~ Normal(μ_c, Σ_c)           rows are complete: features depend on each other, no cell may be missing
 
-Quadratic discriminant analysis with its parameters' uncertainty; not naive, one block of d features. With both
-parameters integrated out a row is multivariate Student t. Murphy (2007), Conjugate Bayesian analysis of the Gaussian
-distribution, §9; Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §3.6.
+This is quadratic discriminant analysis with the uncertainty of its parameters. It is not naive: d features form one
+block. With both parameters integrated out a row is multivariate Student t. Murphy (2007), Conjugate Bayesian analysis
+of the Gaussian distribution, §9; Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §3.6.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ from ..sums.rows import downdate, leave_one_out_table
 @pytree
 @dataclass(frozen=True)
 class NormalInverseWishart(AbstractConjugate):
-    """Normal–inverse-Wishart density of each (μ_c, Σ_c), prior or posterior.
+    """Normal–inverse-Wishart density of each (μ_c, Σ_c), as a prior or a posterior.
 
     Fields
     ------
@@ -72,7 +72,7 @@ class NormalInverseWishart(AbstractConjugate):
         return {"kappa": 0.0, "nu": -(self.shape[1] + 2.0), "S": 0.0}
 
     def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Scatter:
-        """Weight, mean and centred cross products."""
+        """The weight, mean and centred cross products of the rows."""
         return Scatter.of(x, r)
 
     def exact_sums(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse, stats: Scatter) -> dict[str, ExactSum]:
@@ -125,7 +125,7 @@ class NormalInverseWishart(AbstractConjugate):
         return log_multivariate_t(x, self.nu - self.m.shape[1] + 1, self.m, factor)
 
     def log_own(self, x: Float[Array, "c d"]) -> Float[Array, " c"]:
-        """log t of one row for each class, under that class: `log_predictive` where each class has a row of its own."""
+        """log t of one row for each class, under that class: `log_predictive` if each class has its own row."""
         xp, d = namespace(x, self.m), self.m.shape[1]
         factor = xp.linalg.cholesky(self.S) * xp.sqrt(1 + 1 / self.kappa)[:, None, None]
         delta = x - self.m
@@ -136,7 +136,7 @@ class NormalInverseWishart(AbstractConjugate):
         return top - 0.5 * (df + d) * log1p_square(size[:, 0] * xp.sqrt(xp.square(white).sum(-1)))
 
     def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log_predictive without row i, which is taken out of the classes where it has weight w; δ = x − m.
+        """log_predictive without row i, which is removed from the classes in which it has weight w; δ = x − m.
 
             κ' = κ − w,   m' = m − wδ/κ',   ν' = ν − w,   S' = S − gδδᵀ with g = wκ/κ'
 
@@ -176,8 +176,9 @@ class NormalInverseWishart(AbstractConjugate):
             ½ [Σψ((ν−i)/2) − log |S| − d log π − d/κ − ντ]
             ¼ [Σψ₁((ν−i)/2) − 4τ + 2d/κ² + 4ντ/κ + 2ντ²]
 
-        log p = ½ (log |Λ| − Q) up to a constant, Λ = Σ⁻¹. Given Λ, κQ is a noncentral χ² with d degrees of freedom and
-        noncentrality κ(x−m)ᵀΛ(x−m), itself κτ times a χ² with ν; log |Λ| has variance Σψ₁ and covariance 2τ with Q.
+        Here log p = ½ (log |Λ| − Q) up to a constant, with Λ = Σ⁻¹. Given Λ, κQ is a noncentral χ² with d degrees of
+        freedom and noncentrality κ(x−m)ᵀΛ(x−m). The noncentrality itself is κτ times a χ² with ν. log |Λ| has variance
+        Σψ₁ and covariance 2τ with Q.
         """
         d = self.m.shape[1]
         xp = namespace(x, self.m)
@@ -194,8 +195,8 @@ class NormalInverseWishart(AbstractConjugate):
 
         ⅛Σψ₂((ν−i)/2) − d/κ³ + 3τ/κ + 3τ²/2 − ν (3τ/κ² + 3τ²/κ + τ³)
 
-        The coefficient of t³/3! in log E p(x | θ)^t = log Γ_d((ν+t)/2)/Γ_d(ν/2) − ½d log(1+t/κ) − ½(ν+t) log(1+v) and
-        terms linear in t, where v = τt/(1+t/κ).
+        It is the coefficient of t³/3! in log E p(x | θ)^t = log Γ_d((ν+t)/2)/Γ_d(ν/2) − ½d log(1+t/κ) − ½(ν+t) log(1+v)
+        and terms linear in t, where v = τt/(1+t/κ).
         """
         d = self.m.shape[1]
         xp = namespace(x, self.m)
@@ -223,17 +224,17 @@ class NormalInverseWishart(AbstractConjugate):
         return {"mu": mu, "covariance": b @ b.swapaxes(-1, -2)}
 
     def mean(self) -> Theta:
-        """m and S/(ν − d − 1); the covariance has a mean only for ν > d + 1, elsewhere S/(ν + d + 1) stands in."""
+        """m and S/(ν − d − 1); the covariance has a mean only for ν > d + 1, otherwise this is S/(ν + d + 1)."""
         xp, d = namespace(self.nu), self.m.shape[1]
         rows = xp.where(self.nu > d + 1, self.nu - d - 1, self.nu + d + 1)
         return {"mu": self.m, "covariance": self.S / rows[:, None, None]}
 
     def mode(self) -> Theta:
-        """m and S/(ν + d + 2), the mode of both together."""
+        """m and S/(ν + d + 2), the joint mode."""
         return {"mu": self.m, "covariance": self.S / (self.nu + self.m.shape[1] + 2)[:, None, None]}
 
     def mle(self, stats: Scatter) -> Theta:
-        """x̄ and ss/n; singular where a class has too few rows."""
+        """x̄ and ss/n; singular if a class has too few rows."""
         xp = namespace(stats.n)
         found, mean = stats.n > 0, self.mean()
         spread = stats.ss / xp.where(found, stats.n, 1)[:, None, None]
@@ -261,7 +262,7 @@ class NormalInverseWishart(AbstractConjugate):
         return self.m[y] + z * np.sqrt((1 + 1 / self.kappa[y]) / rng.chisquare(self.nu[y] - d + 1))[:, None]
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
-        """The same model in NumPyro, plates written out."""
+        """The same model in NumPyro, with all plates."""
         import jax.numpy as jnp
         import numpyro
         import numpyro.distributions as dist

@@ -1,11 +1,11 @@
-"""Normal–inverse-gamma: real features, a mean and a variance for every class and feature.
+"""Normal–inverse-gamma: real features, with a mean and a variance for each class and feature.
 
     σ²_cj ~ InverseGamma(a_cj, scale b_cj)
     μ_cj | σ²_cj ~ Normal(m_cj, σ²_cj / κ_cj)
     x_ij | y_i = c ~ Normal(μ_cj, σ²_cj)       independent given the class; NaN = missing, left out cell by cell
 
-With both parameters integrated out one value is Student t. Murphy (2007), Conjugate Bayesian analysis of the Gaussian
-distribution, §6 (there α, β for a, b and κ as here); Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §3.3.
+With both parameters integrated out one value is Student t. See Murphy (2007), Conjugate Bayesian analysis of the
+Gaussian distribution, §6 (with α, β for a, b); Gelman et al. (2013), Bayesian Data Analysis, 3rd ed., §3.3.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ from ..sums.rows import downdate, leave_one_out_table, made_dense, sum_over_cell
 @pytree
 @dataclass(frozen=True)
 class NormalInverseGamma(AbstractConjugate):
-    """Normal–inverse-gamma density of each (μ_cj, σ²_cj), prior or posterior.
+    """Normal–inverse-gamma density of each (μ_cj, σ²_cj), as a prior or a posterior.
 
     Fields
     ------
@@ -66,7 +66,7 @@ class NormalInverseGamma(AbstractConjugate):
     kept_types = frozenset({"float32", "int64"})
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
-        """Weight, mean and centred sum of squares of the observed cells."""
+        """The weight, mean and centred sum of squares of the observed cells."""
         return Moments.of(x, r)
 
     def exact_sums(
@@ -88,7 +88,7 @@ class NormalInverseGamma(AbstractConjugate):
         return 0.5 * (stats.ss + self.kappa * stats.n / (self.kappa + stats.n) * delta * delta)
 
     def rounding_of(self, field: str) -> Any:
-        """Of b under b = 0: what the rounding of a mean of equal cells leaves, κ (1e-15 m)²."""
+        """For b under b = 0: the error from rounding the mean of equal cells, κ (1e-15 m)²."""
         return self.kappa * (1e-15 * self.m) ** 2 if field == "b" else 0.0
 
     def log_normalizer(self) -> Float[Array, "c d"]:
@@ -120,14 +120,14 @@ class NormalInverseGamma(AbstractConjugate):
         return xp.sqrt(self.b) * xp.sqrt((1 + 1 / self.kappa) / self.a)
 
     def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
-        """log t(x_j; 2a, m, b(κ+1)/(aκ)) of each cell of one row, 0 where it is missing."""
+        """log t(x_j; 2a, m, b(κ+1)/(aκ)) of each cell of one row, 0 if it is missing."""
         xp = namespace(x, self.a)
         scale = xp.sqrt(self.b / self.a * (1 + 1 / self.kappa))
         return xp.where(xp.isnan(x), 0, log_student_t(x, 2 * self.a, self.m, scale))
 
     @made_dense
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log_predictive without row i, which is taken out of the classes where it has weight w; δ = x − m.
+        """log_predictive without row i, which is removed from the classes in which it has weight w; δ = x − m.
 
         `update` solved for the prior: κ' = κ − w, m' = m − wδ/κ', a' = a − w/2, b' = b − ½ wκδ²/κ'.
         """
@@ -174,8 +174,8 @@ class NormalInverseGamma(AbstractConjugate):
 
         ⅛ψ₂(a) − 1/κ³ + 3u/(2κ) + ⅜u² − 3au/κ² − 3au²/(2κ) − ¼au³
 
-        The coefficient of t³/3! in log E p(x | θ)^t = log Γ(a+t/2)/Γ(a) − ½ log(1+t/κ) − (a+t/2) log(1+v) and terms
-        linear in t, where v = ½ut/(1+t/κ).
+        It is the coefficient of t³/3! in log E p(x | θ)^t = log Γ(a+t/2)/Γ(a) − ½ log(1+t/κ) − (a+t/2) log(1+v) and
+        terms linear in t, where v = ½ut/(1+t/κ).
         """
 
         def third(x: Array, m: Array, kappa: Array, a: Array, b: Array) -> Array:
@@ -195,12 +195,12 @@ class NormalInverseGamma(AbstractConjugate):
         return {"mu": self.m + z * namespace(variance).sqrt(variance / self.kappa), "variance": variance}
 
     def mean(self) -> Theta:
-        """m and b/(a − 1); the variance has a mean only for a > 1, elsewhere its mode b/(a + 1) stands in."""
+        """m and b/(a − 1); the variance has a mean only for a > 1, otherwise this is its mode b/(a + 1)."""
         xp = namespace(self.a)
         return {"mu": self.m, "variance": self.b / xp.where(self.a > 1, self.a - 1, self.a + 1)}
 
     def mode(self) -> Theta:
-        """m and b/(a + 3/2), the mode of both together."""
+        """m and b/(a + 3/2), the joint mode."""
         return {"mu": self.m, "variance": self.b / (self.a + 1.5)}
 
     def mle(self, stats: Moments) -> Theta:
@@ -224,7 +224,7 @@ class NormalInverseGamma(AbstractConjugate):
         return self.m[y] + scale[y] * rng.standard_t(2 * self.a[y])
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
-        """The same model in NumPyro, plates written out."""
+        """The same model in NumPyro, with all plates."""
         import jax.numpy as jnp
         import numpyro
         import numpyro.distributions as dist

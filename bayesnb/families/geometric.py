@@ -3,9 +3,10 @@
     θ_cj ~ Beta(a_cj, b_cj)                  probability of success of feature j in class c
     p(x_ij | y_i = c) = θ_cj (1 − θ_cj)^x    x = 0, 1, 2, … independent given the class; NaN = missing, left out
 
-Counts that fall off from zero, with a longer tail than Poisson's; the exponential in whole steps. With θ integrated out
-one count is beta-geometric, a ratio of beta functions. Johnson, Kemp & Kotz (2005), Univariate Discrete Distributions,
-3rd ed., ch. 5 (geometric) and 6 (beta mixtures of the negative binomial, of which it is the one with k = 1).
+Such counts are most probable at zero and have a longer tail than Poisson counts. The model is the exponential in whole
+steps. With θ integrated out one count is beta-geometric, a ratio of beta functions. Johnson, Kemp & Kotz (2005),
+Univariate Discrete Distributions, 3rd ed., ch. 5 (geometric) and 6 (beta mixtures of the negative binomial, of which it
+is the one with k = 1).
 """
 
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ from ..sums.rows import contract
 @pytree
 @dataclass(frozen=True)
 class BetaGeometric(AbstractBeta, AbstractIndependent):
-    """Beta density of each θ_cj, prior or posterior.
+    """Beta density of each θ_cj, as a prior or a posterior.
 
     Fields
     ------
@@ -99,13 +100,13 @@ class BetaGeometric(AbstractBeta, AbstractIndependent):
         return self._share(stats.n, stats.total)
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
-        """⌊E / −log(1−θ)⌋, E a standard exponential, with θ ~ Beta(a, b) drawn afresh for every cell."""
+        """⌊E / −log(1−θ)⌋, E a standard exponential, with θ ~ Beta(a, b) drawn for each cell."""
         draws = log_dirichlet(rng, np.stack([self.a, self.b], -1)[y])
         decay = -log_probabilities(draws[..., 0] - draws[..., 1])[1]
         return np.floor(rng.standard_exponential(decay.shape) / np.maximum(decay, 1e-300))
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
-        """The same model in NumPyro, plates written out."""
+        """The same model in NumPyro, with all plates."""
         import jax.numpy as jnp
         import numpyro
         import numpyro.distributions as dist

@@ -1,32 +1,33 @@
-"""Kernel density: real features of any shape, a bandwidth for every class and feature.
+"""Kernel density: real features of any shape, with a bandwidth for each class and feature.
 
     log h_cj ~ Normal(log h⁰_cj, 1) between log low_cj and log high_cj
     x_ij | y_i = c has density f_cj(x; h_cj) = Σ_k w_k K_h(x − v_k) / Σ_k w_k,   K_h(u) = exp(−½ u²/h²) / (h √(2π))
 
 with v_k, w_k the distinct training cells of class c in feature j and their weights; NaN = missing, left out cell by
-cell. The cells themselves are no parameters; θ is the bandwidth alone. It is learnt from how well each cell is foretold
-by the others,
+cell. The cells themselves are not parameters; θ is only the bandwidth. It is learnt from how well the other cells
+predict each cell,
 
     p(h | data) ∝ p(h) Π_i f_−i(v_i; h)^{w_i},
     f_−i(v_i; h) = [Σ_k w_k K_h(v_i − v_k) − u_i K_h(0)] / [Σ_k w_k − u_i],
 
-where leaving out takes one unit of weight, u_i = min(w_i, 1), so that integer weights are repetitions. With one
-bandwidth a class and feature all integrals are over one variable: quadrature over log h, on a grid that is searched for
-where the posterior has its mass. A given bandwidth (`low` and `high` are None) is a model without parameters.
+where leaving out a cell removes one unit of weight, u_i = min(w_i, 1), so integer weights count as repetitions. Each
+class and feature has one bandwidth, so all integrals are over one variable. They are computed by quadrature over log h,
+on a grid that covers the mass of the posterior. With a known bandwidth (`low` and `high` are None) the model has no
+parameters.
 
-What the leave-one-out product is not: a density of the data. Its average over p(h) normalises the posterior, and Bayes'
-identity holds with it, but it is a *pseudo*-evidence: beside the evidence of another family it means nothing.
+The leave-one-out product is not a density of the data. Its average over p(h) normalises the posterior, and Bayes'
+identity holds with it. But it is a *pseudo*-evidence, which cannot be compared with the evidence of another family.
 
-The stand-in. A class without any cell in a feature has the kernel density of the cells of all classes, under its own
-bandwidth. A feature without any cell at all says nothing: log density 0.
+A class without any cell in a feature has the kernel density of the cells of all classes, under its own bandwidth. A
+feature without any cell has the log density 0.
 
-Why this is an `AbstractConjugate` though nothing here is conjugate: what that class asks of a block is that prior and
-posterior are one type and that every integral comes without sampling. Both hold, the second to the accuracy of a
-one-dimensional quadrature. `log_prob` alone is exact, up to the constant of the normaliser.
+This is an `AbstractConjugate`, although nothing here is conjugate. That class requires two things: prior and posterior
+have the same type, and every integral comes without sampling. Both hold, the second to the accuracy of a
+one-dimensional quadrature. Only `log_prob` is exact, up to the constant of the normaliser.
 
-Silverman (1986), Density Estimation for Statistics and Data Analysis, §3.4.4 (the leave-one-out product), §3.4.3 (what
-rounded data do to a cross-validated bandwidth); Habbema, Hermans & van den Broek (1974), Compstat (the product, in
-discriminant analysis); Zhang, King & Hyndman (2006), Comput. Stat. Data Anal. 50 (as the likelihood of a bandwidth).
+Silverman (1986), Density Estimation for Statistics and Data Analysis, §3.4.4 (the leave-one-out product), §3.4.3 (how
+rounded data affect a cross-validated bandwidth). Habbema, Hermans & van den Broek (1974), Compstat (the product, in
+discriminant analysis). Zhang, King & Hyndman (2006), Comput. Stat. Data Anal. 50 (as the likelihood of a bandwidth).
 """
 
 from collections.abc import Callable
@@ -55,7 +56,7 @@ _BOUND = Support("real", -np.inf, np.inf)
 @pytree
 @dataclass(frozen=True)
 class KernelDensity(AbstractBandwidth):
-    """Density of each log h_cj, prior or posterior, and the cells that the kernels sit on.
+    """Density of each log h_cj, as a prior or a posterior, with the cells at which the kernels are centred.
 
     Fields
     ------
@@ -69,9 +70,9 @@ class KernelDensity(AbstractBandwidth):
 
     Notes
     -----
-    For a class and feature with m distinct values the posterior costs 75 m² exponentials, a table of predictions 41 m
-    for each distinct value asked for. Temporary tables on the host stay within a few MiB. Quantiles of log h are good
-    to 1e-3. Gradients of `log_normalizer` with respect to the cells are not taken.
+    For a class and feature with m distinct values the posterior costs 75 m² exponentials. A table of predictions costs
+    41 m for each distinct value in it. Temporary tables on the host need a few MiB. Quantiles of log h are accurate to
+    1e-3. `log_normalizer` has no gradient with respect to the cells.
     """
 
     log_h: Float[Array, "c d"]
@@ -99,7 +100,7 @@ class KernelDensity(AbstractBandwidth):
 
     @property
     def parameters(self) -> tuple[str, ...]:  # type: ignore[override]
-        """`log_bandwidth`; none where the bandwidth is given."""
+        """`log_bandwidth`; none if the bandwidth is known."""
         return () if self.low is None else ("log_bandwidth",)
 
     def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Sample:
@@ -107,17 +108,17 @@ class KernelDensity(AbstractBandwidth):
         return Sample.of(x, r)
 
     def update(self, stats: Sample) -> Self:
-        """The cells added."""
+        """The block with the new cells."""
         return replace(self, cells=self.cells + stats)
 
     def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The block of some of its columns: features are independent given the class."""
+        """The block of some columns; features are independent given the class."""
         fields = {name: getattr(self, name) for name in ("log_h", "low", "high", "least", "most")}
         chosen = {name: leaf[..., columns] for name, leaf in fields.items() if leaf is not None}
         return replace(self, cells=self.cells.select(columns), **chosen)
 
     def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
-        """Σ_j log ∫ f_cj(x_j; h) p(h | data) dh: densities, not their logarithms, are averaged over the bandwidth."""
+        """Σ_j log ∫ f_cj(x_j; h) p(h | data) dh: the average over the bandwidth is of densities, not of logarithms."""
         return self._within(self._predictive(x), x)
 
     def _predictive(self, x: Array, without: Any = None) -> Array:
@@ -134,17 +135,17 @@ class KernelDensity(AbstractBandwidth):
         return xp.where(((x < self.least) | (x > self.most)).any(-1)[:, None], -xp.inf, table)
 
     def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log_predictive without row i: without its kernels, and under the bandwidth's posterior without it.
+        """log_predictive without row i: its kernels are left out, also in the posterior of the bandwidth.
 
-        In each feature a row of weight w leaves three times: its cell no longer counts in the leave-one-out product, it
-        predicts no other cell there, and its kernel is no part of the density in which it is looked up. With T_l the
-        kernels around cell l, the product without cell a is that of all T_l − w K_la, so that the posteriors of all
-        rows come from one table of kernels a bandwidth. The prior of the bandwidth stays.
+        In each feature a row of weight w is removed in three places. Its cell does not count in the leave-one-out
+        product. It predicts no other cell there. Its kernel is not in the density at which it is evaluated. Let T_l be
+        the sum of kernels around cell l. The product without cell a is then that of all T_l − w K_la, so one table of
+        kernels for each bandwidth gives the posteriors of all rows. The prior of the bandwidth does not change.
 
         Notes
         -----
-        The nodes of the quadrature are those that the posterior without the row would search for by itself: the result
-        is that of an `update`, to rounding.
+        The nodes of the quadrature are those of the posterior without the row. The result therefore equals that of an
+        `update`, to rounding.
         """
         if namespace(x, r, *jax.tree.leaves(self)) is not np:
             return self._log_loo_by_updates(x, r)
@@ -336,12 +337,12 @@ class KernelDensity(AbstractBandwidth):
         return jax.lax.cond(empty.any(), with_stand_in, lambda: table(cells))
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
-        """A stored cell, drawn by its weight, and h z beside it, h from its posterior; NaN in a feature without cells.
+        """A stored cell, drawn by its weight, plus h z with h from its posterior; NaN in a feature without cells.
 
         Raises
         ------
         ValueError
-            if there is no cell in any feature: a kernel density can only foretell what looks like data it has seen
+            if no feature has a cell: a kernel density can only draw values near its training cells
         """
         if not self.cells.weight.any():
             raise ValueError(
@@ -362,13 +363,13 @@ class KernelDensity(AbstractBandwidth):
     def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
         """The same prior of the bandwidth in NumPyro, and the leave-one-out product of the rows as a factor.
 
-        With data behind it already, the block is no standard distribution: the product of those cells is a factor too.
+        If the block already has data, it is not a standard distribution, and the product of its cells is a factor too.
 
         Raises
         ------
         ValueError
-            if x is None: a kernel density has no rows to draw before it has seen some; or if y is enumerated: rows of a
-            class depend on each other, so the labels cannot be summed out row by row
+            if x is None, because a kernel density without data cannot draw rows. Also if y is enumerated: rows of a
+            class depend on each other, so labels cannot be summed out row by row
         """
         import numpyro
         import numpyro.distributions as dist

@@ -1,10 +1,10 @@
-"""Normal with known variance: real features whose noise is given, such as a measuring error.
+"""Normal with known variance: real features with known noise, such as a measurement error.
 
     μ_cj ~ Normal(m_cj, σ²_cj / κ_cj)
     x_ij | y_i = c ~ Normal(μ_cj, σ²_cj)       σ² given; NaN = missing, left out cell by cell
 
-The normal–inverse-gamma page at a fixed variance. Murphy (2007), Conjugate Bayesian analysis of the Gaussian
-distribution, §2, with κ = σ²/σ₀² for his prior variance σ₀² of the mean.
+This is the normal–inverse-gamma model with a fixed variance. See Murphy (2007), Conjugate Bayesian analysis of the
+Gaussian distribution, §2, with κ = σ²/σ₀² for his prior variance σ₀² of the mean.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from ..sums.rows import downdate, leave_one_out_table, made_dense, sum_over_cell
 @pytree
 @dataclass(frozen=True)
 class KnownVarianceNormal(AbstractConjugate):
-    """Normal density of each μ_cj, prior or posterior.
+    """Normal density of each μ_cj, as a prior or a posterior.
 
     Fields
     ------
@@ -63,7 +63,7 @@ class KnownVarianceNormal(AbstractConjugate):
         return found | {"kappa": self.variance / found["kappa"] ** 2}
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
-        """Weight, mean and centred sum of squares of the observed cells."""
+        """The weight, mean and centred sum of squares of the observed cells."""
         return Moments.of(x, r)
 
     def exact_sums(
@@ -104,7 +104,7 @@ class KnownVarianceNormal(AbstractConjugate):
         return log_normal_sum(x, self.m, xp.sqrt(self.variance * (1 + 1 / self.kappa)))
 
     def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
-        """log Normal(x_j; m, σ²(1 + 1/κ)) of each cell of one row, 0 where it is missing."""
+        """log Normal(x_j; m, σ²(1 + 1/κ)) of each cell of one row, 0 if it is missing."""
         xp = namespace(x, self.m)
         sd = xp.sqrt(self.variance * (1 + 1 / self.kappa))
         return xp.where(xp.isnan(x), 0, log_normal(x, self.m, sd))
@@ -131,9 +131,9 @@ class KnownVarianceNormal(AbstractConjugate):
         return log_normal_sum(x, theta["mu"], namespace(self.variance).sqrt(self.variance))
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]] | None:
-        """Weights μ/σ² and intercept −½ Σ_j μ²/σ² of log p(x | θ), up to terms that are the same in all classes.
+        """Weights μ/σ² and intercept −½ Σ_j μ²/σ² of log p(x | θ), up to terms that are equal in all classes.
 
-        None where σ² differs between classes: log p is then quadratic in x.
+        It is None if σ² differs between classes, because log p is then quadratic in x.
         """
         if (self.variance != self.variance[:1]).any():
             return None
@@ -190,7 +190,7 @@ class KnownVarianceNormal(AbstractConjugate):
         return self.m[y] + scale[y] * rng.standard_normal((len(y), self.m.shape[1]))
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
-        """The same model in NumPyro, plates written out."""
+        """The same model in NumPyro, with all plates."""
         import jax.numpy as jnp
         import numpyro
         import numpyro.distributions as dist

@@ -1,11 +1,12 @@
-"""Log-normal: positive amounts that vary by factors, such as incomes, sizes and concentrations.
+"""Log-normal: positive amounts that differ by factors, such as incomes, sizes and concentrations.
 
     σ²_cj ~ InverseGamma(a_cj, scale b_cj)
     μ_cj | σ²_cj ~ Normal(m_cj, σ²_cj / κ_cj)
     log x_ij | y_i = c ~ Normal(μ_cj, σ²_cj)     independent given the class; NaN = missing, left out cell by cell
 
-With z = log x the density of x is that of z divided by x: the normal–inverse-gamma formulas of z, and −Σ log x = −n z̄
-in the evidence. Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, §6, for z.
+With z = log x the density of x is that of z divided by x. The formulas are those of the normal–inverse-gamma for z,
+with −Σ log x = −n z̄ in the evidence. See Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, §6,
+for z.
 """
 
 from dataclasses import dataclass
@@ -113,11 +114,11 @@ class LogNormal(AbstractIndependent):
         return {"mu": self.m + step, "variance": variance}
 
     def mean(self) -> Theta:
-        """m and b/(a − 1); the variance has a mean only for a > 1, elsewhere its mode b/(a + 1) stands in."""
+        """m and b/(a − 1); the variance has a mean only for a > 1, otherwise this is its mode b/(a + 1)."""
         return {"mu": self.m, "variance": self.b / namespace(self.a).where(self.a > 1, self.a - 1, self.a + 1)}
 
     def mode(self) -> Theta:
-        """m and b/(a + 3/2), the mode of both together."""
+        """m and b/(a + 3/2), the joint mode."""
         return {"mu": self.m, "variance": self.b / (self.a + 1.5)}
 
     def mle(self, stats: LogMoments) -> Theta:
@@ -138,7 +139,7 @@ class LogNormal(AbstractIndependent):
         return np.exp(self.m[y] + np.sqrt(self.b / self.a * (1 + 1 / self.kappa))[y] * rng.standard_t(2 * self.a[y]))
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
-        """The same model in NumPyro, plates written out."""
+        """The same model in NumPyro, with all plates."""
         import numpyro
         import numpyro.distributions as dist
 

@@ -1,11 +1,11 @@
-"""Dirichlet–multinomial: counts of d kinds of event in one row, such as words in a text.
+"""Dirichlet–multinomial: counts of d kinds of events in a row, such as words in a text.
 
     θ_c ~ Dirichlet(α_c1 … α_cd)                       event probabilities of class c
     x_i | y_i = c, L_i ~ Multinomial(L_i, θ_c)         L_i = Σ_j x_ij, the row's number of events, is given
 
 The features of a row are coupled through L_i, so a missing cell has no meaning here and is refused. With θ integrated
-out a row is Dirichlet–multinomial (Pólya): an event that has occurred is more likely to occur again, which plugging in
-the mean of θ misses as soon as a row has two events. Madsen, Kauchak & Elkan (2005), ICML, eq. (3)–(5).
+out a row is Dirichlet–multinomial (Pólya): an event that has occurred is more likely to occur again. Plugging in the
+mean of θ misses this as soon as a row has two events. See Madsen, Kauchak & Elkan (2005), ICML, eq. (3)–(5).
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ from ..sums.rows import as_counts, downdate, leave_one_out_table, map_cells, mat
 @pytree
 @dataclass(frozen=True)
 class DirichletMultinomial(AbstractConjugate):
-    """Dirichlet density of each θ_c, prior or posterior.
+    """Dirichlet density of each θ_c, as a prior or a posterior.
 
     Fields
     ------
@@ -98,9 +98,9 @@ class DirichletMultinomial(AbstractConjugate):
         return np.log(self.alpha, order="F") if namespace(self.alpha) is np else namespace(self.alpha).log(self.alpha)
 
     def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
-        """Σ_j log α_j^(x_j) − log A^(L), A = Σα, or Σ_j x_j log θ_j: the log probability but for the coefficient.
+        """Σ_j log α_j^(x_j) − log A^(L), A = Σα, or Σ_j x_j log θ_j: the log probability without the coefficient.
 
-        Rows with so many events that the sum would lose digits have the coefficient in it: see `log_polya`.
+        The score includes the coefficient if a row has so many events that the sum would lose digits: see `log_polya`.
         """
         if theta is not None:
             return matmul(x, theta["log_theta"])
@@ -128,7 +128,7 @@ class DirichletMultinomial(AbstractConjugate):
     def log_alone(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
     ) -> Any:
-        """log p of one event being of kind j (x = 1) or of another (x = 0): x log θ_j + (1 − x) log(1 − θ_j)."""
+        """log p that one event is of kind j (x = 1) or not (x = 0): x log θ_j + (1 − x) log(1 − θ_j)."""
         log_theta = (self.mean() if theta is None else theta)["log_theta"][..., columns].swapaxes(-1, -2)
         x = chosen_cells(x, columns)[..., None]
         return x * log_theta[..., None, :, :] + (1 - x) * np.log(-np.expm1(log_theta))[..., None, :, :]
@@ -136,19 +136,19 @@ class DirichletMultinomial(AbstractConjugate):
     def log_contributions(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
     ) -> Any:
-        """log α_j^(x_j) − (x_j/L) log A^(L), or x_j log θ_j: an event's share of the row's length belongs to its kind.
+        """log α_j^(x_j) − (x_j/L) log A^(L), or x_j log θ_j: each kind gets its share of the row length.
 
-        The rule is the one that is additive, treats all kinds alike, gives nothing to a kind that is not there, and is
-        x_j log θ_j where every event is of one draw with L = 1. The multinomial coefficient is the same in all classes.
+        The rule is additive, treats all kinds alike, and gives 0 to a kind that does not occur. If each event were its
+        own row with L = 1, it would be x_j log θ_j. The multinomial coefficient is equal in all classes.
         """
         return event_shares(x, columns, self.alpha, None if theta is None else theta["log_theta"])
 
     def merged(self, columns: Int[np.ndarray, " k"]) -> "DirichletMultinomial":
-        """Kinds of events put together are one kind, with the sum of their α."""
+        """The block in which some kinds of events are merged into one kind, with the sum of their α."""
         return type(self)(merge_others(self.alpha, columns))
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
-        """Weights log θ and intercept 0 of log p(x | θ), up to the coefficient, which is the same in all classes."""
+        """Weights log θ and intercept 0 of log p(x | θ), up to the coefficient, which is equal in all classes."""
         weights = theta["log_theta"].T
         return weights, 0 * weights.sum(0)
 
@@ -162,7 +162,7 @@ class DirichletMultinomial(AbstractConjugate):
         return self._cumulant(x, row_totals(x)[:, None], 3)
 
     def log_cumulants(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], ...]:
-        """Mean, variance and third cumulant of log p(x_i | θ_c) but for the coefficient, which all classes share."""
+        """Mean, variance and third cumulant of log p(x_i | θ_c) without the coefficient, which all classes share."""
         length = row_totals(x)[:, None]
         return tuple(self._cumulant(x, length, order) for order in (1, 2, 3))
 
@@ -201,7 +201,7 @@ class DirichletMultinomial(AbstractConjugate):
         return {"theta": stats.beta(self.alpha, self.alpha.sum(-1, keepdims=True) - self.alpha)}
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
-        """Counts of `length` events (one number, or one a row), each row with a draw of θ of its own."""
+        """Counts of `length` events (a number, or one a row); each row has its own draw of θ."""
         length = np.broadcast_to(given["length"], len(y)).astype(int)
         theta = np.exp(log_dirichlet(rng, self.alpha[y]))
         return rng.multinomial(length, theta / theta.sum(-1, keepdims=True)).astype(float)
@@ -212,7 +212,7 @@ class DirichletMultinomial(AbstractConjugate):
         Raises
         ------
         ValueError
-            if neither x nor `length` is given: row lengths are data, the model has no distribution of them
+            if neither x nor `length` is given: the model has no distribution of row lengths
         """
         import numpyro
         import numpyro.distributions as dist

@@ -1,12 +1,12 @@
-"""Beta–negative-binomial: counts that vary more than Poisson's, with a known number r of stops.
+"""Beta–negative-binomial: counts that vary more than Poisson counts, with a known number r of stops.
 
     θ_cj ~ Beta(a_cj, b_cj)                               probability of the counted event of feature j in class c
     x_ij | y_i = c ~ NegativeBinomial(r, θ_cj)            events before the r-th stop, independent given the class;
                                                           NaN = missing, left out cell by cell
 
-p(x | θ) = Γ(r+x)/(Γ(r) x!) θ^x (1−θ)^r, mean rθ/(1−θ); r is any positive number and known, θ is what NumPyro calls the
-probability of the counted event (r = 1 is the geometric distribution with 1 − θ for its θ). With θ integrated out one
-count is beta–negative-binomial. Johnson, Kemp & Kotz (2005), Univariate Discrete Distributions, 3rd ed., ch. 6.
+p(x | θ) = Γ(r+x)/(Γ(r) x!) θ^x (1−θ)^r, with mean rθ/(1−θ). r is any known positive number. θ is the probability of the
+counted event, as in NumPyro (r = 1 is the geometric distribution with 1 − θ for its θ). With θ integrated out one count
+is beta–negative-binomial. Johnson, Kemp & Kotz (2005), Univariate Discrete Distributions, 3rd ed., ch. 6.
 """
 
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ from ..sums.events import log_rising_cells
 @pytree
 @dataclass(frozen=True)
 class BetaNegativeBinomial(AbstractBeta, AbstractIndependent):
-    """Beta density of each θ_cj, prior or posterior.
+    """Beta density of each θ_cj, as a prior or a posterior.
 
     Fields
     ------
@@ -72,7 +72,7 @@ class BetaNegativeBinomial(AbstractBeta, AbstractIndependent):
         return x * log_p + self.r * log_q + self.log_base(x)
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
-        """Weights log θ and intercept r Σ_j log(1−θ) of log p(x | θ), up to what is the same in all classes."""
+        """Weights log θ and intercept r Σ_j log(1−θ) of log p(x | θ), up to terms that are equal in all classes."""
         log_p, log_q = log_probabilities(theta["logit_theta"])
         return log_p.T, self.r * log_q.sum(-1)
 
@@ -90,13 +90,13 @@ class BetaNegativeBinomial(AbstractBeta, AbstractIndependent):
         return self._share(stats.total, stats.n * self.r)
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
-        """x_ij ~ Poisson(G(r) θ/(1−θ)) with θ ~ Beta(a, b) drawn afresh for every cell."""
+        """x_ij ~ Poisson(G(r) θ/(1−θ)) with θ ~ Beta(a, b) drawn for each cell."""
         draws = log_dirichlet(rng, np.stack([self.a, self.b], -1)[y])
         odds = np.exp(np.minimum(draws[..., 0] - draws[..., 1], 40.0))  # a count of 1e17, near the most that is drawn
         return rng.poisson(rng.standard_gamma(self.r, odds.shape) * odds).astype(float)
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
-        """The same model in NumPyro; by logits, for `NegativeBinomialProbs` is 1e-6 off in its log Γ ratio."""
+        """The same model in NumPyro, with logits, because `NegativeBinomialProbs` is 1e-6 off in its log Γ ratio."""
         import jax.numpy as jnp
         import numpyro
         import numpyro.distributions as dist

@@ -1,9 +1,10 @@
-"""A block that speaks of one class only: the class-conditional of class k, whatever the other classes have.
+"""A block of a single class: the model of the rows of class k; other classes have their own blocks.
 
     x_i | y_i = k ~ the block's model;   rows of other classes are not this block's business
 
-Its table is the inner block's in column k and zero elsewhere, so that the blocks of all classes add up to a Bayes
-classifier with a likelihood of its own for every class. All formulas are the inner block's, which has one class.
+Its table has the values of the inner block in column k and zeros elsewhere. The blocks of all classes therefore add up
+to a Bayes classifier in which each class has its own likelihood. All formulas are those of the inner block, which has
+one class.
 """
 
 from dataclasses import dataclass, field, replace
@@ -27,7 +28,7 @@ def _of_inner(name: str) -> Any:
 @pytree
 @dataclass(frozen=True)
 class OneClass(AbstractConjugate):
-    """A block of a single class at its place among all classes.
+    """A block of a single class, at its position among all classes.
 
     Fields
     ------
@@ -65,54 +66,54 @@ class OneClass(AbstractConjugate):
         return column * (np.arange(self.c) == self.k)
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Any:
-        """The inner block's, of the rows of class k."""
+        """Those of the inner block, from the rows of class k."""
         return self.block.suffstats(x, r[:, [self.k]])
 
     def exact_sums(
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Any
     ) -> dict[str, ExactSum]:
-        """The inner block's, of the rows of class k."""
+        """Those of the inner block, from the rows of class k."""
         return self.block.exact_sums(x, r[:, [self.k]], stats)
 
     def update(self, stats: Any) -> Self:
-        """The inner block's."""
+        """The result of the inner block."""
         return replace(self, block=self.block.update(stats))
 
     def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """The inner block's."""
+        """The result of the inner block."""
         return replace(self, block=self.block.select(columns))
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """The inner block's at place k, zero elsewhere."""
+        """The value of the inner block in column k, zero in all other columns."""
         return self._place(self.block.log_predictive(x))
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """The inner block's at place k, zero elsewhere."""
+        """The value of the inner block in column k, zero in all other columns."""
         return self._place(self.block.log_loo(x, r[:, [self.k]]))
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
-        """The inner block's at place k, zero elsewhere."""
+        """The value of the inner block in column k, zero in all other columns."""
         return self._place(self.block.log_likelihood(theta, x))
 
     def log_alone(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
     ) -> Any:
-        """The inner block's at place k, zero elsewhere."""
+        """The value of the inner block in column k, zero in all other columns."""
         return self._place(self.block.log_alone(x, columns, theta))
 
     def log_contributions(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
     ) -> Any:
-        """The inner block's at place k, zero elsewhere."""
+        """The value of the inner block in column k, zero in all other columns."""
         return self._place(self.block.log_contributions(x, columns, theta))
 
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
-        """The inner block's at place k, zero elsewhere."""
+        """The value of the inner block in column k, zero in all other columns."""
         mean, variance = self.block.log_moments(x)
         return self._place(mean), self._place(variance)
 
     def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"] | None:
-        """The inner block's at place k, zero elsewhere."""
+        """The value of the inner block in column k, zero in all other columns."""
         third = self.block.log_third_cumulant(x)
         return None if third is None else self._place(third)
 
@@ -124,7 +125,7 @@ class OneClass(AbstractConjugate):
         return rows
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
-        """The inner block's statements; the cells of other classes are blank."""
+        """The statements of the inner block; the cells of other classes are blank."""
         import jax.numpy as jnp
 
         y = jnp.asarray(y)

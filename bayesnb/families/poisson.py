@@ -29,7 +29,7 @@ from ..sums.rows import contract
 @pytree
 @dataclass(frozen=True)
 class GammaPoisson(AbstractIndependent):
-    """Gamma density of each λ_cj, prior or posterior.
+    """Gamma density of each λ_cj, as a prior or a posterior.
 
     Fields
     ------
@@ -99,9 +99,9 @@ class GammaPoisson(AbstractIndependent):
         return log_rising_sum(counts, self.a) + line
 
     def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
-        """Σ_j log Γ(a+x)/Γ(a) − a log(1 + 1/b) − x log(b+1), or Σ_j x log λ − λ: all but the factorials of counts.
+        """Σ_j log Γ(a+x)/Γ(a) − a log(1 + 1/b) − x log(b+1), or Σ_j x log λ − λ, without the factorials of counts.
 
-        Without them, a cell of so many events that the sum would lose digits has its factorial in it.
+        The score includes the factorial of a cell if it has so many events that the sum would lose digits.
         """
         if theta is not None:
             log_rate = theta["log_rate"]
@@ -113,7 +113,7 @@ class GammaPoisson(AbstractIndependent):
         return self.log_score(x, theta) + self._base_of_rows(x)[:, None]
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
-        """Weights log λ and intercept −Σ_j λ of log p(x | θ), up to −Σ log x!, which is the same in all classes."""
+        """Weights log λ and intercept −Σ_j λ of log p(x | θ), up to −Σ log x!, which is equal in all classes."""
         log_rate = theta["log_rate"]
         return log_rate.T, -namespace(log_rate).exp(log_rate).sum(-1)
 
@@ -148,11 +148,11 @@ class GammaPoisson(AbstractIndependent):
         return {"rate": stats.gamma(self.a, scale=1 / self.b)}
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
-        """x_ij ~ Poisson(λ) with λ ~ Gamma(a, rate b) drawn afresh for every cell."""
+        """x_ij ~ Poisson(λ) with λ ~ Gamma(a, rate b) drawn for each cell."""
         return rng.poisson(rng.standard_gamma(self.a[y]) / self.b[y]).astype(float)
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
-        """The same model in NumPyro, plates written out."""
+        """The same model in NumPyro, with all plates."""
         import numpyro
         import numpyro.distributions as dist
 

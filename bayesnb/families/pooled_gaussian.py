@@ -4,8 +4,8 @@
     μ_cj | σ²_j ~ Normal(m_cj, σ²_j / κ_cj)
     x_ij | y_i = c ~ Normal(μ_cj, σ²_j)        independent given the class; NaN = missing, left out cell by cell
 
-The classes share σ²_j, so evidence and density have one value a feature. The one-way layout of Bernardo & Smith (1994),
-Bayesian Theory, §5.2 and App. A.2, with the normal–inverse-gamma update of Murphy (2007), §6, for each class mean.
+The classes share σ²_j, so evidence and density have one value a feature. This is the one-way layout of Bernardo & Smith
+(1994), Bayesian Theory, §5.2 and App. A.2. Each class mean has the normal–inverse-gamma update of Murphy (2007), §6.
 """
 
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ class PooledNormalInverseGamma(AbstractConjugate):
         return {"kappa": 0.0, "a": -(1 + self.shape[0] / 2), "b": 0.0}
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
-        """Weight, mean and centred sum of squares of the observed cells."""
+        """The weight, mean and centred sum of squares of the observed cells."""
         return Moments.of(x, r)
 
     def exact_sums(
@@ -93,7 +93,7 @@ class PooledNormalInverseGamma(AbstractConjugate):
         return 0.5 * (stats.ss + self.kappa * stats.n / (self.kappa + stats.n) * delta * delta).sum(0)
 
     def rounding_of(self, field: str) -> Any:
-        """Of b under b = 0: what the rounding of means of equal cells leaves, Σ_c κ (1e-15 m)²."""
+        """For b under b = 0: the error from rounding the means of equal cells, Σ_c κ (1e-15 m)²."""
         return (self.kappa * (1e-15 * self.m) ** 2).sum(0) if field == "b" else 0.0
 
     def log_normalizer(self) -> Float[Array, " d"]:
@@ -123,14 +123,14 @@ class PooledNormalInverseGamma(AbstractConjugate):
         return log_student_sum(x, xp.broadcast_to(2 * self.a, self.m.shape), self.m, scale)
 
     def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
-        """log t(x_j; 2a, m_c, b(κ_c+1)/(aκ_c)) of each cell of one row, 0 where it is missing."""
+        """log t(x_j; 2a, m_c, b(κ_c+1)/(aκ_c)) of each cell of one row, 0 if it is missing."""
         xp = namespace(x, self.a)
         scale = xp.sqrt(self.b / self.a * (1 + 1 / self.kappa))
         return xp.where(xp.isnan(x), 0, log_student_t(x, 2 * self.a, self.m, scale))
 
     @made_dense
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log_predictive without row i, whose weights w_c leave σ² of all classes and μ of its own; δ_c = x − m_c.
+        """log_predictive without row i: its weights w_c are removed from σ² and from each μ_c; δ_c = x − m_c.
 
         κ_c' = κ_c − w_c,   m_c' = m_c − w_c δ_c/κ_c',   a' = a − ½ Σ_c w_c,   b' = b − ½ Σ_c w_c κ_c δ_c²/κ_c'
         """
@@ -185,7 +185,7 @@ class PooledNormalInverseGamma(AbstractConjugate):
         return log_normal_sum(x, theta["mu"], sd)
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
-        """Weights μ/σ² and intercept −½ Σ_j μ²/σ² of log p(x | θ), up to terms that are the same in all classes."""
+        """Weights μ/σ² and intercept −½ Σ_j μ²/σ² of log p(x | θ), up to terms that are equal in all classes."""
         mu, variance = theta["mu"], theta["variance"]
         weights = (mu / variance).T
         return weights, -0.5 * (mu * mu / variance).sum(-1)
@@ -196,7 +196,7 @@ class PooledNormalInverseGamma(AbstractConjugate):
             ½(ψ(a) − log b − log 2π) − ½(aδ²/b + 1/κ)
             ¼(ψ₁(a) + aδ⁴/b² − 2δ²/b + 2/κ² + 4aδ²/(bκ))
 
-        As with a variance per class; here the classes are correlated through σ² besides.
+        They are as with one variance a class. In addition the classes are correlated through σ².
         """
 
         def mean(x: Array, m: Array, kappa: Array, a: Array, b: Array) -> Array:
@@ -216,17 +216,17 @@ class PooledNormalInverseGamma(AbstractConjugate):
         return PooledQuadratic.of(dense, self.m, self.kappa, self.a, self.b)
 
     def degrees_of_freedom(self) -> float:
-        """2a, the least of all features: pseudo-rows behind the parameter that the classes share."""
+        """The smallest 2a of all features: the pseudo-rows behind the parameter that the classes share."""
         return float(2 * self.a.min())
 
     @made_dense
     def log_covariance(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c c"]:
-        """Covariance over θ of log p(x_i | θ_c) from class to class, with u_c = (x − m_c)²/b and sums over observed j.
+        """Covariance over θ of log p(x_i | θ_c) between classes, with u_c = (x − m_c)²/b and sums over observed j.
 
             ¼ Σ_j [ψ₁(a) − u_c − u_k + a u_c u_k],   and on the diagonal ¼ Σ_j [2/κ² + 4au/κ] more
 
-        Given λ = 1/σ² the means are independent, so off the diagonal only ½(log λ − λδ²) is left: the variance of
-        log λ is ψ₁(a), that of λ a/b², their covariance 1/b.
+        Given λ = 1/σ² the means are independent, so off the diagonal only ½(log λ − λδ²) remains. The variance of log λ
+        is ψ₁(a), that of λ is a/b², and their covariance is 1/b.
         """
         xp = namespace(x, self.m)
         seen = (~xp.isnan(x)).astype(self.m.dtype)
@@ -248,12 +248,12 @@ class PooledNormalInverseGamma(AbstractConjugate):
         return {"mu": self.m + z * sd, "variance": variance}
 
     def mean(self) -> Theta:
-        """m and b/(a − 1); the variance has a mean only for a > 1, elsewhere its mode b/(a + 1) stands in."""
+        """m and b/(a − 1); the variance has a mean only for a > 1, otherwise this is its mode b/(a + 1)."""
         xp = namespace(self.a)
         return {"mu": self.m, "variance": self.b / xp.where(self.a > 1, self.a - 1, self.a + 1)}
 
     def mode(self) -> Theta:
-        """m and b/(a + 1 + C/2), the mode of all together."""
+        """m and b/(a + 1 + C/2), the joint mode."""
         return {"mu": self.m, "variance": self.b / (self.a + 1 + len(self.m) / 2)}
 
     def mle(self, stats: Moments) -> Theta:
@@ -281,7 +281,7 @@ class PooledNormalInverseGamma(AbstractConjugate):
         return self.m[y] + scale[y] * rng.standard_t(2 * self.a, (len(y), len(self.a)))
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
-        """The same model in NumPyro, plates written out."""
+        """The same model in NumPyro, with all plates."""
         import jax.numpy as jnp
         import numpyro
         import numpyro.distributions as dist

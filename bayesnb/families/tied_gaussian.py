@@ -4,9 +4,10 @@
     μ_c | Σ ~ Normal(m_c, Σ / κ_c)
     x_i | y_i = c ~ Normal(μ_c, Σ)             rows are complete: features depend on each other, no cell may be missing
 
-Linear discriminant analysis with its parameters' uncertainty; not naive, one block of d features and one posterior of Σ
-for all classes. The update of Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, §9, for each
-class mean, its contributions to S and ν added over the classes: Geisser (1964), JRSS B 26, 69–76.
+This is linear discriminant analysis with the uncertainty of its parameters. It is not naive: d features form one block,
+with one posterior of Σ for all classes. Each class mean has the update of Murphy (2007), Conjugate Bayesian analysis of
+the Gaussian distribution, §9. The contributions to S and ν are added over the classes: Geisser (1964), JRSS B 26,
+69–76.
 """
 
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ class TiedNormalInverseWishart(AbstractConjugate):
         return {"kappa": 0.0, "nu": -(sum(self.shape) + 1.0), "S": 0.0}
 
     def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Scatter:
-        """Weight, mean and centred cross products."""
+        """The weight, mean and centred cross products of the rows."""
         return Scatter.of(x, r)
 
     def exact_sums(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse, stats: Scatter) -> dict[str, ExactSum]:
@@ -129,13 +130,13 @@ class TiedNormalInverseWishart(AbstractConjugate):
         return log_multivariate_t(x, self.nu - self.m.shape[1] + 1, self.m, factor)
 
     def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log_predictive without row i, whose weights w_c leave Σ of all classes and μ of its own; δ_c = x − m_c.
+        """log_predictive without row i: its weights w_c are removed from Σ and from each μ_c; δ_c = x − m_c.
 
             κ_c' = κ_c − w_c,   m_c' = m_c − w_c δ_c/κ_c',   ν' = ν − Σ_c w_c
             S' = S − Σ_c g_c δ_c δ_cᵀ,   g_c = w_c κ_c/κ_c'
 
-        One class after the other leaves T_kl = δ_kᵀS⁻¹δ_l by Sherman & Morrison, T + g T_·c T_c· / (1 − gT_cc), and
-        |S| by the determinant lemma, times 1 − gT_cc.
+        The classes are removed one after the other. T_kl = δ_kᵀS⁻¹δ_l changes by Sherman & Morrison, T + g T_·c T_c· /
+        (1 − gT_cc). |S| changes by the determinant lemma, times 1 − gT_cc.
         """
         c, d = self.m.shape
         xp = namespace(x, r, self.m)
@@ -165,7 +166,7 @@ class TiedNormalInverseWishart(AbstractConjugate):
         return -0.5 * (level[..., None, None] + square(distances(x, mu, factors)))
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
-        """Weights Σ⁻¹μ and intercept −½μᵀΣ⁻¹μ of log p(x | θ), up to terms that are the same in all classes."""
+        """Weights Σ⁻¹μ and intercept −½μᵀΣ⁻¹μ of log p(x | θ), up to terms that are equal in all classes."""
         mu = theta["mu"]
         weights = namespace(mu).linalg.solve(theta["covariance"], mu.T)
         return weights, -0.5 * (mu * weights.T).sum(-1)
@@ -176,7 +177,7 @@ class TiedNormalInverseWishart(AbstractConjugate):
             ½ [Σψ((ν−i)/2) − log |S| − d log π − d/κ − ντ]
             ¼ [Σψ₁((ν−i)/2) − 4τ + 2d/κ² + 4ντ/κ + 2ντ²]
 
-        As with a covariance per class; here the classes are correlated through Σ besides.
+        They are as with one covariance a class. In addition the classes are correlated through Σ.
         """
         d = self.m.shape[1]
         xp = namespace(x, self.m)
@@ -193,16 +194,16 @@ class TiedNormalInverseWishart(AbstractConjugate):
         return TiedQuadratic.of(x, self.m, self.kappa, float(self.nu[0]), self.S)
 
     def degrees_of_freedom(self) -> float:
-        """ν − d + 1: pseudo-rows behind the parameter that the classes share."""
+        """ν − d + 1: the pseudo-rows behind the parameter that the classes share."""
         return float(self.nu[0] - self.m.shape[1] + 1)
 
     def log_covariance(self, x: Real[Array, "n d"]) -> Float[Array, "n c c"]:
-        """Covariance over θ of log p(x_i | θ_c) from class to class, with τ_ck = (x − m_c)ᵀS⁻¹(x − m_k).
+        """Covariance over θ of log p(x_i | θ_c) between classes, with τ_ck = (x − m_c)ᵀS⁻¹(x − m_k).
 
             ¼ [Σψ₁((ν−i)/2) − 2τ_cc − 2τ_kk + 2ντ_ck²],   and on the diagonal ¼ [2d/κ² + 4ντ/κ] more
 
-        Given Λ = Σ⁻¹ the means are independent, so off the diagonal only ½(log |Λ| − δᵀΛδ) is left: log |Λ| has the
-        variance Σψ₁ and covariance 2τ_cc with δ_cᵀΛδ_c; two such forms have covariance 2ντ_ck² (Wishart).
+        Given Λ = Σ⁻¹ the means are independent, so off the diagonal only ½(log |Λ| − δᵀΛδ) remains. log |Λ| has the
+        variance Σψ₁ and the covariance 2τ_cc with δ_cᵀΛδ_c. Two such forms have the covariance 2ντ_ck² (Wishart).
         """
         d = self.m.shape[1]
         xp = namespace(x, self.m)
@@ -234,17 +235,17 @@ class TiedNormalInverseWishart(AbstractConjugate):
         return {"mu": self.m + z @ b.swapaxes(-1, -2), "covariance": b @ b.swapaxes(-1, -2)}
 
     def mean(self) -> Theta:
-        """m and S/(ν − d − 1); the covariance has a mean only for ν > d + 1, elsewhere S/(ν + d + 1) stands in."""
+        """m and S/(ν − d − 1); the covariance has a mean only for ν > d + 1, otherwise this is S/(ν + d + 1)."""
         xp, d = namespace(self.nu), self.m.shape[1]
         return {"mu": self.m, "covariance": self.S / xp.where(self.nu > d + 1, self.nu - d - 1, self.nu + d + 1)}
 
     def mode(self) -> Theta:
-        """m and S/(ν + d + C + 1), the mode of all together."""
+        """m and S/(ν + d + C + 1), the joint mode."""
         c, d = self.m.shape
         return {"mu": self.m, "covariance": self.S / (self.nu + d + c + 1)}
 
     def mle(self, stats: Scatter) -> Theta:
-        """x̄_c and Σ_c ss_c / Σ_c n_c; singular with too few rows."""
+        """x̄_c and Σ_c ss_c / Σ_c n_c; singular if there are too few rows."""
         xp = namespace(stats.n)
         n, mean = stats.n.sum(), self.mean()
         spread = stats.ss.sum(0) / xp.where(n > 0, n, 1)
@@ -268,7 +269,7 @@ class TiedNormalInverseWishart(AbstractConjugate):
         return self.m[y] + z * np.sqrt((1 + 1 / self.kappa[y]) / rng.chisquare(self.nu - d + 1, len(y)))[:, None]
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
-        """The same model in NumPyro, plates written out."""
+        """The same model in NumPyro, with all plates."""
         import jax.numpy as jnp
         import numpyro
         import numpyro.distributions as dist

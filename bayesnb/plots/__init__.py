@@ -1,7 +1,7 @@
-"""Plots of what the library returns, in Matplotlib: every function takes `ax`, draws on it and returns it.
+"""Plots in Matplotlib: every function accepts `ax`, draws on it and returns it.
 
-Nothing is shown, saved or restyled; a figure is made only where no `ax` is given. Classes differ by line, marker or
-place as well as by colour, and the colours (Okabe & Ito 2008) stay apart for the colour-blind.
+The functions do not show, save or restyle a figure, and make a new figure only if no `ax` is given. Classes differ by
+line, marker or position as well as by colour. The colours (Okabe & Ito 2008) suit colour-blind readers.
 """
 
 from .assessment import calibration as calibration

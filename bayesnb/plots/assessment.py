@@ -24,24 +24,24 @@ from ._common import (
 def calibration(
     event: Any, probability: Any, *, bins: int = 15, level: Scalar = 0.95, ax: Drawn | None = None
 ) -> Drawn:
-    """Share of events against their mean predicted probability, in bins of equally many rows.
+    """Calibration: the share of events against the mean predicted probability, in bins of equally many rows.
 
-    The bars are a simultaneous band: if the probabilities are true and the rows independent, all points lie inside
-    together with probability `level` at least. The number of events of a bin then has the law of Σ_i Bernoulli(p_i),
-    exactly; the bins are independent, so each gets the level `level`^(1/bins), half of the rest in either tail. Points
-    outside are crosses.
+    The bars are a simultaneous band. If the probabilities are true and the rows independent, all points lie inside with
+    a probability of at least `level`. The number of events of a bin then has exactly the distribution of Σ_i
+    Bernoulli(p_i). The bins are independent, so each has the level `level`^(1/bins), with equal tails. Points outside
+    the band are crosses.
 
     Parameters
     ----------
-    event : (n,) whether it happened: `y == "spam"`, or `estimator.predict(X) == y` for the most probable label
-    probability : (n,) as predicted: `p[:, 1]`, or `p.max(1)`
-    bins : in the order of the probability, at most n
-    level : of the whole band
+    event : (n,) whether the event happened: `y == "spam"`, or `estimator.predict(X) == y` for the most probable label
+    probability : (n,) its predicted probability: `p[:, 1]`, or `p.max(1)`
+    bins : number of bins, at most n; rows are sorted by their probability
+    level : level of the whole band
 
     Raises
     ------
     ValueError
-        if the two differ in length or hold anything else, or a setting is out of range
+        if `event` and `probability` differ in length or hold other values, or if a setting is out of range
 
     References
     ----------
@@ -81,22 +81,22 @@ def calibration(
 
 
 def comparison(result: Any, *, axes: Any = None) -> Any:
-    """Models compared: leave-one-out against the best, and evidence against the largest, one row a model.
+    """Compare models: leave-one-out relative to the best, and evidence relative to the largest, one row a model.
 
     Parameters
     ----------
-    result : of `bayesnb.compare`, or its table
-    axes : two Axes
+    result : result of `bayesnb.compare`, or its table
+    axes : two Axes to draw on
 
     Returns
     -------
     array of two Axes
-        elpd_diff ± se_diff, and log_bayes_factor, in nats; a model without an evidence has no point
+        elpd_diff ± se_diff, and log_bayes_factor, in nats. A model without an evidence has no point
 
     Raises
     ------
     ValueError
-        if `result` is no such table, or `axes` are not two
+        if `result` is not such a table, or `axes` are not two
 
     Examples
     --------
@@ -128,20 +128,21 @@ def comparison(result: Any, *, axes: Any = None) -> Any:
 
 
 def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
-    """Where the short chains of a check end, under the exact posterior: ECDF of their transforms minus the uniform.
+    """Where the short chains of a check end under the exact posterior: ECDF of their transforms minus the uniform.
 
-    Every parameter has a curve: the states x of row 3a become u = F(x), F its posterior distribution function in closed
-    form, and u is uniform if closed form and sampler agree. The band is that of the Kolmogorov–Smirnov tests of this
-    row, simultaneous over u and, by Bonferroni, over the parameters: a curve leaves it exactly where row 3a fails.
+    Each parameter has one curve. The states x of row 3a become u = F(x), with F the posterior distribution function in
+    closed form. If the closed form and the sampler agree, u is uniform. The band belongs to the Kolmogorov–Smirnov
+    tests of this row. It is simultaneous over u and, by Bonferroni, over the parameters. A curve leaves the band
+    exactly if row 3a fails.
 
     Parameters
     ----------
-    report : of `estimator.check`
+    report : result of `estimator.check`
 
     Raises
     ------
     ValueError
-        if the report holds no transforms
+        if the report has no transforms
 
     Examples
     --------

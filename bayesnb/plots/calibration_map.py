@@ -13,16 +13,17 @@ from ._common import check_level, colour, ink, intervals, line, list_down, new_a
 def calibration_map(classifier: Any, *, level: Scalar = 0.9, axes: Any = None) -> Any:
     """Class probabilities before and after calibration, and the fitted parameters with their intervals.
 
-    On the left the log odds that a row's cells give to a class against all others, which are equal among themselves;
-    the class prior is that of the model. The dotted curve is the model's own probability, the solid one the calibrated
-    probability, with its credible band over the posterior of the map. On the right the parameters of the maps on a
-    logarithmic scale: power w, bend s, contamination ε, and eᵇ of the shifts. The identity has none.
+    The left panel has the class probability against the log odds that the cells of a row give to a class, relative to
+    all other classes. The others are equal among themselves, and the class prior is that of the model. The dotted curve
+    is the probability of the model. The solid curve is the calibrated probability with its credible band over the
+    posterior of the map. The right panel has the parameters of the maps on a logarithmic scale: power w, bend s,
+    contamination ε, and eᵇ of the shifts. The identity has no parameters.
 
     Parameters
     ----------
-    classifier : fitted `CalibratedClassifierLOO`
+    classifier : a fitted `CalibratedClassifierLOO`
     level : posterior mass of bands and intervals
-    axes : two Axes
+    axes : two Axes to draw on
 
     Returns
     -------
@@ -31,7 +32,7 @@ def calibration_map(classifier: Any, *, level: Scalar = 0.9, axes: Any = None) -
     Raises
     ------
     ValueError
-        if `level` is out of range, `axes` are not two, or the classifier has a single class
+        if `level` is out of range, if `axes` are not two, or if the classifier has a single class
 
     Examples
     --------

@@ -37,30 +37,30 @@ def nomogram(
     feature_names: Any = None,
     ax: Drawn | None = None,
 ) -> Drawn:
-    """What each feature of one row adds to the log odds of a class, with its posterior interval: `explain`, drawn.
+    """What each feature of one row adds to the log odds of a class, with its posterior interval.
 
         log p(x, y = a)/p(x, y = b) = log p(a)/p(b) + Σ_j contribution of feature j
 
-    The points are those of the current `estimate` and add up to the log odds of `predict_joint_log_proba`, drawn last.
-    `AbstractNB.explain` says what the contribution of a feature is where features depend on each other, and returns
-    the same numbers as a table. The intervals are quantiles over the posterior of θ, and those of the sums;
-    "predictive" takes logarithms of averages, so that its points need not lie in the middle.
+    The points follow the current `estimate`. Their sum, the log odds of `predict_joint_log_proba`, is the last line.
+    The method `explain` returns the same numbers as a table, and defines the contribution if features depend on each
+    other. The intervals of contributions and sum are quantiles over the posterior of θ. "predictive" takes logarithms
+    of averages, so its points need not lie in the middle.
 
     Parameters
     ----------
-    estimator : fitted
-    x : (1, d) one row, as in `predict`
-    label : class a, by default the one predicted
-    against : class b, by default the most probable of the others
-    n : features shown, those of the largest contribution; all others are one line
+    estimator : a fitted estimator
+    x : (1, d) a single row, as in `predict`
+    label : class a, by default the predicted one
+    against : class b, by default the most probable of the other classes
+    n : number of features to show, those with the largest contributions; the others share one line
     level : posterior mass inside, between 0 and 1
-    n_draws, seed : draws of θ behind the intervals
-    feature_names : (d,), by default those of the data frame fitted
+    n_draws, seed : number and seed of the draws of θ, which give the intervals
+    feature_names : (d,) names of the features, by default the columns of the data frame
 
     Raises
     ------
     ValueError
-        if `x` is not one row, a label is no class, or a setting is out of range
+        if `x` is not a single row, if a label is not a class, or if a setting is out of range
 
     References
     ----------
@@ -103,19 +103,20 @@ def nomogram(
 
 
 def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn | None = None) -> Drawn:
-    """Weights of a linear discriminant, or mutual information, with their intervals, the largest on top.
+    """Weights of a linear discriminant, or mutual information, with intervals, the largest on top.
 
     Parameters
     ----------
-    table : data frame of `rank_features` or `importance`: columns feature, weight or information, low, high, and class_
-        for weights with more than two classes
-    n : features shown, those of the largest weight of any class
-    classes : the two labels, such as `estimator.classes_`: which of them a negative and a positive weight speaks for
+    table : data frame of `rank_features` or `importance`, with the columns feature, weight or information, low and
+        high. Weights with more than two classes also have the column class_
+    n : number of features to show, those with the largest weight in any class
+    classes : the two labels, such as `estimator.classes_`: a negative weight favours the first, a positive one the
+        second
 
     Raises
     ------
     ValueError
-        if a column is missing, the table is empty, or `n` or `classes` is out of range
+        if a column is missing, if the table is empty, or if `n` or `classes` is out of range
 
     Examples
     --------

@@ -40,17 +40,17 @@ def prior_to_posterior(
     feature_names: Any = None,
     ax: Drawn | None = None,
 ) -> Drawn:
-    """Density of one parameter of one feature: the prior dashed, and its posterior in every class.
+    """Density of one parameter of one feature: the prior (dashed), and the posterior in each class.
 
     Parameters
     ----------
-    estimator : fitted
+    estimator : a fitted estimator
     feature : name or position; None for the class probabilities
-    parameter : NumPyro site, such as "theta", "mu" or "variance"; by default the first of the feature's family. Of a
-        "covariance" the entry on the diagonal, the feature's variance
-    category : level of a categorical feature; by default its first
-    draws : ArviZ data of `sample_posterior`, whose draws are added as histograms
-    feature_names : (d,), by default those of the data frame fitted
+    parameter : NumPyro site, such as "theta", "mu" or "variance"; by default the first site of the feature's family.
+        For "covariance" it is the variance of the feature
+    category : level of a categorical feature, by default its first
+    draws : ArviZ data of `sample_posterior`; the plot adds its draws as histograms
+    feature_names : (d,) names of the features, by default the columns of the data frame
 
     Raises
     ------
@@ -107,19 +107,19 @@ def parameter_intervals(
     feature_names: Any = None,
     ax: Drawn | None = None,
 ) -> Drawn:
-    """Posterior median and central interval of one parameter for several features, one interval a class.
+    """Posterior median and central interval of one parameter for several features, with one interval a class.
 
-    For words these are the beta marginals of the Dirichlet posterior. The axis is logarithmic where a positive
-    parameter spans more than one and a half decades.
+    For words these are the beta marginals of the Dirichlet posterior. The axis is logarithmic if a positive parameter
+    spans more than one and a half decades.
 
     Parameters
     ----------
-    estimator : fitted
+    estimator : a fitted estimator
     features : names or positions, by default the first 20
-    parameter : NumPyro site, by default the first of the features' family
-    category : level of categorical features; by default the first of each
+    parameter : NumPyro site, by default the first site of the features' family
+    category : level of categorical features, by default the first level of each
     level : posterior mass inside, between 0 and 1
-    feature_names : (d,), by default those of the data frame fitted
+    feature_names : (d,) names of the features, by default the columns of the data frame
 
     Raises
     ------
@@ -165,13 +165,13 @@ def parameter_intervals(
 def simplex(alpha: Any, names: Iterable[Any] | None = None, *, ax: Drawn | None = None) -> Drawn:
     """Density of a Dirichlet distribution of three probabilities on the simplex.
 
-    Lines hold 50 % and 90 % of the mass; the circle is the mean α/Σα, the cross the mode (α − 1)/Σ(α − 1), where all
-    concentrations are above 1. A corner is where its probability is one.
+    The lines enclose 50 % and 90 % of the mass. The circle is the mean α/Σα. The cross is the mode (α − 1)/Σ(α − 1), if
+    all concentrations are above 1. At a corner the probability of its category is one.
 
     Parameters
     ----------
-    alpha : (3,) concentrations, positive: pseudo-counts, with the counts in a posterior
-    names : of the three categories
+    alpha : (3,) positive concentrations: pseudo-counts, or pseudo-counts plus counts for a posterior
+    names : names of the three categories
 
     Raises
     ------
@@ -233,23 +233,23 @@ def smoothing_path(
 ) -> Drawn:
     """Probability of one event in every class as a function of α: posterior mean, MAP and MLE.
 
-    With n events of this kind among N, of K kinds: the mean (n + α)/(N + Kα), the joint mode
-    max(n + α − 1, 0)/Σ max(· , 0), and n/N. Vertical lines mark the estimator's own α and the α of largest evidence
-    p(X, y | α), one for all features and classes; without the latter where it lies outside `alphas`. The sufficient
-    statistics tell it all, so no data are needed.
+    Let n of N events be of this kind, among K kinds. The curves are the mean (n + α)/(N + Kα), the joint mode
+    max(n + α − 1, 0)/Σ max(· , 0), and n/N. Vertical lines mark the α of the estimator and the α with the largest
+    evidence p(X, y | α), one for all features and classes. The second line is left out if it lies outside `alphas`. The
+    plot only needs the sufficient statistics, no rows.
 
     Parameters
     ----------
-    estimator : fitted BernoulliNB, CategoricalNB, MultinomialNB or ComplementNB
+    estimator : a fitted BernoulliNB, CategoricalNB, MultinomialNB or ComplementNB
     feature : name or position
-    category : level of a categorical feature; by default its first
-    alphas : positive numbers, increasing, by default 121 from 10⁻³ to 10³
-    feature_names : (d,), by default those of the data frame fitted
+    category : level of a categorical feature, by default its first
+    alphas : positive numbers in increasing order, by default 121 from 10⁻³ to 10³
+    feature_names : (d,) names of the features, by default the columns of the data frame
 
     Raises
     ------
     ValueError
-        if the estimator has no α, or the feature, category or `alphas` are not usable
+        if the estimator has no α, or if the feature, the category or `alphas` cannot be used
 
     Examples
     --------

@@ -25,23 +25,24 @@ _SHADES = ("total", "aleatoric", "epistemic")
 def class_probabilities(
     estimator: Any, X: Any, y: Any = None, *, label: Any = None, level: Scalar = 0.9, ax: Drawn | None = None
 ) -> Drawn:
-    """Probability of one class for every row, in ascending order, with its credible interval.
+    """Probability of one class for each row, in ascending order, with credible intervals.
 
-    The points are `predict_proba`, under the current `estimate`; the intervals are those of `predict_interval`, over
-    the posterior of the parameters, and may leave a point outside.
+    The points are `predict_proba` under the current `estimate`. The intervals are those of `predict_interval`, over the
+    posterior of the parameters. A point may therefore lie outside its interval.
 
     Parameters
     ----------
-    estimator : fitted
+    estimator : a fitted estimator
     X : (n, d) rows
-    y : (n,) true labels, told by marker and colour
-    label : the class; by default the second of two
+    y : (n,) true labels, shown by marker and colour
+    label : the class, by default the second of two
     level : posterior mass inside, between 0 and 1
 
     Raises
     ------
     ValueError
-        if `label` is no class, or not given with more than two; if X and y differ in length, or `level` is out of range
+        if `label` is not a class, or is missing with more than two classes; if X and y differ in length; or if `level`
+        is out of range
 
     Examples
     --------
@@ -85,26 +86,26 @@ def decision_regions(
     seed: int | np.random.Generator | None = 0,
     ax: Drawn | None = None,
 ) -> Drawn:
-    """Regions where an estimator of two features predicts each class, and how sure it is of them.
+    """Regions in which an estimator of two features predicts each class, with their uncertainty.
 
-    The colour is that of the class predicted, the paler the larger the entropy of `uncertainty`, up to log c nats. The
-    thick line is the boundary, the thin ones are boundaries at posterior draws of the parameters: where two classes
-    share the largest probability.
+    The colour shows the predicted class. It is paler if the entropy of `uncertainty` is larger, up to log c nats. At a
+    boundary two classes share the largest probability. The thick line is the boundary of the prediction. The thin lines
+    are boundaries at posterior draws of the parameters.
 
     Parameters
     ----------
-    estimator : fitted to two features
+    estimator : an estimator fitted to two features
     X : (n, 2) rows, which set the limits of the axes
-    y : (n,) true labels, told by marker and colour
-    shade : "total", "aleatoric" or "epistemic" entropy
-    n_draws : boundaries drawn, 0 for none
-    points : of the grid, in each direction
-    seed : of the draws
+    y : (n,) true labels, shown by marker and colour
+    shade : the entropy that is shown: "total", "aleatoric" or "epistemic"
+    n_draws : number of drawn boundaries, 0 for none
+    points : number of grid points in each direction
+    seed : seed of the draws
 
     Raises
     ------
     ValueError
-        if the estimator has not two features, X is not finite, or a setting is out of range
+        if the estimator does not have two features, if X is not finite, or if a setting is out of range
 
     Examples
     --------

@@ -23,25 +23,25 @@ def prior(
     feature_names: Any = None,
     ax: Drawn | None = None,
 ) -> Drawn:
-    """Values of one column as the prior predicts them, class by class, and those of rows.
+    """Values of one column as the prior predicts them for each class, beside the values of rows.
 
-    A line for each class: the frequencies of values drawn from the prior predictive distribution. Grey bars: the cells
-    of `X`. A prior suits a column if the bars lie among values that it calls probable, and it is vague if most of its
-    values are ones that no row could have.
+    Each class has a line, the frequencies of values drawn from the prior predictive distribution. The grey bars are the
+    cells of `X`. A prior suits a column if the bars lie in its probable range. It is vague if most of its values are
+    impossible for real rows.
 
     Parameters
     ----------
-    estimator : fitted, as its default prior may depend on the rows
+    estimator : a fitted estimator, because its default prior may depend on the rows
     feature : name or position
-    X : rows whose cells are drawn for comparison, such as those fitted
-    n_draws : rows drawn from the prior
-    seed : of the draws
-    feature_names : (d,), by default those of the data frame fitted
+    X : rows whose cells are shown for comparison, such as the training rows
+    n_draws : number of rows drawn from the prior
+    seed : seed of the draws
+    feature_names : (d,) names of the features, by default the columns of the data frame
 
     Raises
     ------
     ValueError
-        if there is no such feature, or the prior is improper, so that there are no draws of it
+        if there is no such feature, or if the prior is improper and so cannot be sampled
 
     Examples
     --------

@@ -16,13 +16,13 @@ from .sections import SECTIONS, header
 
 @dataclass(frozen=True)
 class Report:
-    """A report on a fitted model: a page of HTML that needs nothing from elsewhere.
+    """A report on a fitted model: one page of HTML that loads nothing else.
 
     Fields
     ------
     html : the page
-    accuracy, log_loss : of exact leave-one-out
-    warnings : what to be careful about, a sentence each
+    accuracy, log_loss : results of exact leave-one-out
+    warnings : warnings about the model or the rows, one sentence each
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Report:
     warnings: tuple[str, ...] = ()
 
     def save(self, path: Any) -> None:
-        """Write the page to a file, as a whole or not at all."""
+        """Write the page to a file; if writing fails, an older file stays as it was."""
         replace_file(path, self.html.encode())
 
     def _repr_html_(self) -> str:
@@ -63,34 +63,36 @@ def report(
     level: float = 0.9,
     seed: int = 0,
 ) -> Report:
-    """One page about a model and the rows that it was fitted to, to look at, print and send.
+    """Make one page about a model and its training rows, to read, print and send.
 
-    It shows what each column was used as, the balance of the classes, accuracy and log loss of exact leave-one-out,
-    calibration with its band, the confusion table, the importance of each feature, the most and the least certain rows
-    with their nomograms, prior and posterior of the strongest features, which model the evidence prefers, what to be
-    careful about, and the Python that makes the page. It needs no network, follows light and dark settings, and fits a
-    telephone and paper.
+    The page shows how each column was used, the balance of the classes, and accuracy and log loss of exact
+    leave-one-out. It has a calibration plot with its band, the confusion table, and the importance of each feature. The
+    most and the least certain rows come with their nomograms, and the strongest features with prior and posterior. The
+    page also shows which model has the largest evidence, what needs care, and the Python code that makes the page. It
+    needs no network, follows light and dark settings, and suits a phone and paper.
 
     Parameters
     ----------
-    estimator : one of bayesnb's; it is fitted to X and y where it is not fitted yet, and is not changed
-    X, y : the rows and labels that it was fitted to
-    title : by default the name of the model
-    contract : what the columns were used as, where `describe` or a file has said so: an object with `to_frame()`
-    code : the Python that makes the page; by default made from the model
-    others : models to compare with, a mapping from name to estimator; "auto" takes those that suit the cells, None none
-    level : of the credible intervals
-    seed : of all draws
+    estimator : an estimator of bayesnb. If it is not fitted, a clone is fitted to X and y; the estimator does not
+        change
+    X, y : its training rows and labels
+    title : title of the page, by default the name of the model
+    contract : how the columns were used, as returned by `describe`: an object with `to_frame()`
+    code : the Python code that makes the page, by default derived from the model
+    others : mapping from name to estimator, the models to compare with; "auto" chooses models that suit the cells, None
+        no model
+    level : level of the credible intervals
+    seed : seed of all draws
 
     Returns
     -------
     Report
-        with `html`, `save(path)`, and a form that notebooks show
+        it has `html` and `save(path)`, and a notebook shows it
 
     Raises
     ------
     ValueError
-        if there are fewer than two classes or rows, or `level` is out of range
+        if there are fewer than two classes or two rows, or if `level` is out of range
 
     Examples
     --------

@@ -46,21 +46,21 @@ def check(
     level: float = 0.9,
     progress_bar: bool = False,
 ) -> CheckReport:
-    """Fit a clone on one half of the rows and compare closed form and NumPyro; see the module for the rows.
+    """Fit a clone to one half of the rows and compare the closed form with NumPyro; the module lists the report rows.
 
     Parameters
     ----------
-    estimator : one of bayesnb's naive Bayes estimators
+    estimator : a naive Bayes estimator of bayesnb
     X, y : rows and labels, at least two rows
-    seed : of the split, of the random θ and of all chains
+    seed : seed of the split, of the random θ and of all chains
     false_alarm : probability that a correct model fails row 3a, 3b, 4, 11 or 12 by chance
-    level : of the credible intervals shown
-    progress_bar : NumPyro's, on the NUTS chains
+    level : level of the credible intervals in the report
+    progress_bar : whether NumPyro shows a progress bar for the NUTS chains
 
     Raises
     ------
     ValueError
-        if there are fewer than two rows, a setting is out of range, or the model has no free parameter
+        if there are fewer than two rows, if a setting is out of range, or if the model has no free parameter
     """
     for name, value in (("false_alarm", false_alarm), ("level", level)):
         if not 0 < value < 1:

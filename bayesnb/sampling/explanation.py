@@ -80,7 +80,7 @@ def contributions(
 
     Parameters
     ----------
-    rows : by block; of sparse rows only the cells that are there are listed
+    rows : by block; for sparse rows only the stored cells are listed
     columns : places among the d features of the columns of each block
     theta : parameters plugged in; None integrates them out
     odds : from `odds_against`

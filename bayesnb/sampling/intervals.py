@@ -45,7 +45,7 @@ METHODS = "auto", "analytic", "draws"
 
 
 class Uncertainty(NamedTuple):
-    """Entropies of the label of each row, in nats; total = aleatoric + epistemic.
+    """Entropies of the label of each row in nats: total = aleatoric + epistemic.
 
     Fields
     ------

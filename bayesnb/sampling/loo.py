@@ -99,29 +99,29 @@ def _tables_by_refits(
 def loo(
     estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None
 ) -> LooResult:
-    """Exact leave-one-out of rows that a fitted estimator has learnt from.
+    """Exact leave-one-out of training rows of a fitted estimator.
 
     Parameters
     ----------
-    estimator : fitted; its posterior is used as it is, under "predictive" whatever its `estimate`
-    X, y, sample_weight : rows, labels and weights as they were fitted, all of them or some. A row leaves with its whole
-        weight
-    prior : "kept" (default) leaves the prior as the fit made it. "refit" takes row i out of the prior's scale too,
-        where the data scale it; it equals a fit on all other rows
+    estimator : a fitted estimator. Its posterior is used as it is, always with estimate="predictive"
+    X, y, sample_weight : all or some of the rows, labels and weights, as they were fitted. A row is left out with its
+        whole weight
+    prior : "kept" (default) keeps the prior of the fit. "refit" removes row i from the scale of the prior too, if the
+        data scale it. The result equals a fit on all other rows
     groups : (n,), optional
-        labels of groups of rows that leave together. Row i is predicted without any row of its group that is given here
+        labels of groups of rows that are left out together. Row i is predicted without all given rows of its group
 
     Raises
     ------
     ValueError
-        if the rows cannot all have been fitted, because a class or a count holds less weight than they have; if `prior`
-        is neither "kept" nor "refit"; if `groups` has not one label for each row
+        if some rows cannot have been fitted, because a class or a count has less weight than they have; if `prior` is
+        neither "kept" nor "refit"; or if `groups` does not have one label for each row
 
     Notes
     -----
-    "kept" subtracts a row from a posterior. Digits are lost where an outlier carries nearly all of a sum of squares
+    "kept" subtracts a row from a posterior. This loses digits if an outlier makes up nearly all of a sum of squares
     under a narrow prior of your own: 7e-4 nats for a cell 10⁶ prior scales away. "refit" adds up the other rows instead
-    and does not lose them.
+    and loses no digits.
 
     Examples
     --------

@@ -14,16 +14,16 @@ from ..naive_bayes import Rows
 
 @dataclass(frozen=True)
 class LooResult:
-    """Every row predicted by all others.
+    """Exact leave-one-out: every row, predicted from all other rows.
 
     Attributes
     ----------
-    classes : (c,) labels
-    index : (n,) place of each row's own label among them
-    weight : (n,) sample weights; sums over rows are weighted with them
+    classes : (c,) labels of the classes
+    index : (n,) position of the label of each row in `classes`
+    weight : (n,) sample weights; all sums over rows use them
     log_joint : (n, c) log p(x_i, y = c | D₋ᵢ), nats
     log_prior : (n, c) log p(y = c | D₋ᵢ), nats
-    prior : "kept" or "refit": whether row i has a share in the scale of the prior, see `loo`
+    prior : "kept" or "refit": whether row i has a share in the scale of the prior, see the method `loo`
 
     Examples
     --------
@@ -49,8 +49,8 @@ class LooResult:
     def by_block(self) -> dict[str, np.ndarray]:
         """log p(x_i,part | y = c, D₋ᵢ) in nats, (n, c) for each part: `log_joint` is `log_prior` plus their sum.
 
-        Names are those of `predict_part_log_likelihood`, which gives the same tables of new rows: the parts of MixedNB,
-        and "x" for all other estimators.
+        The names are those of `predict_part_log_likelihood`, which returns these tables for new rows: the parts of
+        MixedNB, and "x" for all other estimators.
         """
         if self._parts is None:
             return {"x": self.log_joint - self.log_prior}
@@ -61,32 +61,32 @@ class LooResult:
 
     @functools.cached_property
     def log_proba(self) -> Float[np.ndarray, "n c"]:
-        """log p(y = c | x_i, D₋ᵢ), nats."""
+        """Log class probabilities log p(y = c | x_i, D₋ᵢ) in nats, (n, c)."""
         return log_normalize(self.log_joint)
 
     @property
     def proba(self) -> Float[np.ndarray, "n c"]:
-        """Class probabilities p(y = c | x_i, D₋ᵢ)."""
+        """Class probabilities p(y = c | x_i, D₋ᵢ), (n, c)."""
         return np.exp(self.log_proba)
 
     @property
     def predicted(self) -> Shaped[np.ndarray, " n"]:
-        """The most probable label of each row."""
+        """The most probable label of each row, (n,)."""
         return self.classes[self.log_joint.argmax(1)]
 
     @property
     def pointwise(self) -> Float[np.ndarray, " n"]:
-        """log p(y_i | x_i, D₋ᵢ), nats, not yet weighted."""
+        """log p(y_i | x_i, D₋ᵢ) in nats, (n,), without the weights."""
         return self._own(self.log_proba)
 
     @property
     def pointwise_joint(self) -> Float[np.ndarray, " n"]:
-        """log p(x_i, y_i | D₋ᵢ), nats, not yet weighted."""
+        """log p(x_i, y_i | D₋ᵢ) in nats, (n,), without the weights."""
         return self._own(self.log_joint)
 
     @property
     def elpd(self) -> float:
-        """Σ_i w_i log p(y_i | x_i, D₋ᵢ), nats."""
+        """Expected log predictive density of the labels: Σ_i w_i log p(y_i | x_i, D₋ᵢ), in nats."""
         return float(self.weight @ self.pointwise)
 
     @property
@@ -96,7 +96,7 @@ class LooResult:
 
     @property
     def elpd_joint(self) -> float:
-        """Σ_i w_i log p(x_i, y_i | D₋ᵢ), nats."""
+        """Expected log predictive density of rows and labels: Σ_i w_i log p(x_i, y_i | D₋ᵢ), in nats."""
         return float(self.weight @ self.pointwise_joint)
 
     @property
@@ -106,12 +106,12 @@ class LooResult:
 
     @property
     def p_loo(self) -> float:
-        """Effective number of parameters: what row i's own presence adds to Σ_i w_i log p(y_i | x_i)."""
+        """Effective number of parameters: how much Σ_i w_i log p(y_i | x_i) decreases if each row is left out."""
         return float(self.weight @ self._own(log_normalize(self._of_all))) - self.elpd
 
     @property
     def p_loo_joint(self) -> float:
-        """Effective number of parameters in Σ_i w_i log p(x_i, y_i)."""
+        """Effective number of parameters: how much Σ_i w_i log p(x_i, y_i) decreases if each row is left out."""
         return float(self.weight @ self._own(self._of_all)) - self.elpd_joint
 
     @functools.cached_property
@@ -121,26 +121,26 @@ class LooResult:
 
     @property
     def accuracy(self) -> float:
-        """Weighted share of the rows that all others classify correctly."""
+        """Weighted share of the rows that are classified correctly from all other rows."""
         return float(self.weight @ (self.log_joint.argmax(1) == self.index) / self.weight.sum())
 
     @property
     def log_loss(self) -> float:
-        """−elpd for each unit of weight, nats."""
+        """Log loss: −elpd divided by the total weight, in nats."""
         return -self.elpd / float(self.weight.sum())
 
     def to_arviz(self, kind: str = "conditional") -> Any:
-        """ArviZ's `ELPDData`, for `arviz.compare({"one": a.to_arviz(), …})` and its plots.
+        """The result as ArviZ's `ELPDData`, for `arviz.compare({"one": a.to_arviz(), …})` and its plots.
 
         Parameters
         ----------
-        kind : "conditional" for log p(y_i | x_i, D₋ᵢ), "joint" for log p(x_i, y_i | D₋ᵢ), which is what `arviz.loo`
-            estimates from `sample_posterior(X=X, y=y)`
+        kind : "conditional" for log p(y_i | x_i, D₋ᵢ), "joint" for log p(x_i, y_i | D₋ᵢ). `arviz.loo` estimates the
+            second from `sample_posterior(X=X, y=y)`
 
         Raises
         ------
         ValueError
-            if `kind` is neither
+            if `kind` is neither of the two
         """
         from .to_arviz import elpd_data
 

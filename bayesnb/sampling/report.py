@@ -51,7 +51,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What the check found; `passed` says whether every row kept its threshold, `str()` is a table to read.
+    """The result of the check. `passed` is True if every row kept its threshold, and `print` shows a table.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class CheckReport:
 
     @property
     def passed(self) -> bool:
-        """Whether every row passed."""
+        """Whether every row of the report passed."""
         return all(row.passed for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class CheckReport:
 
         Parameters
         ----------
-        verbose : True gives the figure, threshold and reason of every row besides what it shows
+        verbose : True adds the figure, the threshold and the reason of every row
         """
         return _as_text(self, verbose)
 

@@ -11,13 +11,14 @@ from ..core.arrays import Scalar
 
 @dataclass(frozen=True)
 class Summary:
-    """A fitted model in a few lines; notebooks show it as two tables.
+    """A fitted model in a few lines; a notebook shows it as two tables.
 
     Fields
     ------
-    model : the estimator as Python writes it
-    facts : name and value of what is known of the whole model
-    classes : label, rows, probability under the current estimate, and the ends of its interval (None where it is fixed)
+    model : the estimator, as Python code
+    facts : names and values of facts about the whole model
+    classes : label, number of rows, probability under the current estimate, and the ends of its interval (None if
+        fixed)
 
     Examples
     --------

@@ -23,7 +23,7 @@ def import_arviz() -> Any:
 
 
 def as_arviz(groups: Mapping[str, xr.Dataset]) -> Any:
-    """Datasets by group name as ArviZ data: `InferenceData` below version 1, `xarray.DataTree` from 1 on.
+    """Datasets by group name as ArviZ data: `InferenceData` for ArviZ below 1, `xarray.DataTree` from 1 on.
 
     Examples
     --------

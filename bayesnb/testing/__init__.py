@@ -1,4 +1,4 @@
-"""Tests for a family of one's own: every law that the families of bayesnb obey.
+"""Tests for a family of your own: every law that the families of bayesnb obey.
 
 Provisional: a later release may change names and signatures.
 """

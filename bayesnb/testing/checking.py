@@ -19,7 +19,7 @@ Law = Callable[[Family], None]
 
 
 class BrokenLaw(AssertionError):
-    """A law that a family breaks; the message names it and says what was found."""
+    """Raised if a family breaks a law; the message names the law and what was found."""
 
 
 def laws_of(family: Family) -> dict[str, Law]:
@@ -71,23 +71,32 @@ def _name(law: Any) -> str:
 
 
 def check_family(family: AbstractConjugate) -> None:
-    """Run every law on a family, as `sklearn.utils.estimator_checks.check_estimator` does for estimators.
+    """Test every law on a family, as `sklearn.utils.estimator_checks.check_estimator` does for estimators.
 
-    Random priors have fields of the size of those given, random rows are what `cells_` says; 3 classes, 4 features and
-    24 rows. The laws: statistics add and subtract, updates chain, the evidence is a ratio of normalisers, the
-    predictive is a ratio of evidences and sums to one, moments are slopes of the evidence, leave-one-out equals
-    refits, sparse rows and missing cells are what they stand for, the NumPyro twin satisfies Bayes' identity and has
-    the same likelihood, modes have zero gradient, draws follow their density and marginals, NumPy and JAX agree in both
-    precisions, and what the family says of itself is true. Most of the time is compilation.
+    The tests use 3 classes, 4 features and 24 rows. Random priors have fields of the size of the given ones, and random
+    rows follow `cells_`. These are the laws:
+
+    - Statistics add and subtract, and updates chain.
+    - The evidence is a ratio of normalisers.
+    - The predictive is a ratio of evidences and sums to one.
+    - Moments are derivatives of the evidence.
+    - Leave-one-out equals a refit without the row.
+    - Sparse rows equal dense rows, and missing cells are left out.
+    - The NumPyro model satisfies Bayes' identity and has the same likelihood.
+    - Modes have zero gradient, and draws follow their density and marginals.
+    - NumPy and JAX agree in both precisions.
+    - The statements of the family about itself are true.
+
+    Most of the time is compilation.
 
     Parameters
     ----------
-    family : instance of a family with any number of classes and features; fields may be numbers
+    family : an instance of a family with any number of classes and features; fields may be numbers
 
     Raises
     ------
     BrokenLaw
-        an AssertionError that names the first law that fails, and what was found
+        an AssertionError that names the first broken law, and what was found
 
     Examples
     --------

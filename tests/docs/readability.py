@@ -1,23 +1,27 @@
-"""How hard the prose is to read, page by page.
+"""How hard the prose is to read, page by page, and in the docstrings of public names.
 
     python -m tests.docs.readability [PAGE …]
 
 It prints the words in a sentence (median and most), Flesch's reading ease and the longest sentences. Code, tables,
-formulas and link targets are left out. pyphen's hyphenation finds the syllables and misses some. A package that counts
-them with a dictionary would download it.
+formulas and link targets are left out, and the examples and references of docstrings too. pyphen's hyphenation finds
+the syllables and misses some. A package that counts them with a dictionary would download it.
 
 Flesch (1948), A new readability yardstick, Journal of Applied Psychology 32.
 """
 
+import inspect
 import json
 import re
 import statistics
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyphen
+
+import bayesnb
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -29,6 +33,10 @@ PAGES = [
 _HYPHENS = pyphen.Pyphen(lang="en_US", left=1, right=1)
 _FENCE = re.compile(r"^ *(`{3,}|:{3,}).*?^ *\1 *$|<!--.*?-->|\$\$.*?\$\$", re.MULTILINE | re.DOTALL)
 _END = re.compile(r"(?<=[.?!])[\"”')*]*\s+(?=[\"“(*`A-ZΑ-Ω0-9])")
+_MODULES = ("datasets", "drop_in", "families", "plots", "testing")
+_SECTION = re.compile(r"^(\w+)\n-{3,}$", re.MULTILINE)
+_SIGNS = r"[^\s\w.,;:?!()\[\]'\"’“”*–-]|[\d_]"  # what makes a word a formula
+_FORMULA = re.compile(rf"(?:(?<=\s)|^)(?=\S*(?:{_SIGNS}))\S+?([.,;:?!]*)(?=\s|$)")
 _SHORTENED = re.compile(r"\b(e\.g|i\.e|et al|cf|vs|Fig|Eq|Sec|pp?|ed|No|Dr|St|approx)\. ")
 
 
@@ -62,16 +70,70 @@ def paragraphs(text: str) -> Iterator[str]:
             yield prose.replace("**", "").replace("*", "")
 
 
-def prose(path: Path) -> Prose:
-    """The sentences of a page; what has no verb's worth of words, such as a caption of two, is left out."""
-    found, text = [], path.read_text("utf-8")
-    if path.suffix == ".ipynb":
-        cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown"]
-        text = "\n\n".join("".join(cell["source"]) for cell in cells)
-    for paragraph in paragraphs(text):
+def sentences(texts: Iterable[str]) -> Prose:
+    """The sentences of paragraphs; what has no verb's worth of words, such as a caption of two, is left out."""
+    found: list[str] = []
+    for paragraph in texts:
         whole = _SHORTENED.sub(lambda match: match[0].replace(". ", ".\0"), paragraph)
         found += [sentence.replace("\0", " ") for sentence in _END.split(whole)]
     return Prose([sentence for sentence in found if len(sentence.split()) > 3])
+
+
+def prose(path: Path) -> Prose:
+    """The sentences of a page."""
+    text = path.read_text("utf-8")
+    if path.suffix == ".ipynb":
+        cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown"]
+        text = "\n\n".join("".join(cell["source"]) for cell in cells)
+    return sentences(paragraphs(text))
+
+
+def public() -> dict[str, str]:
+    """Every public docstring by the name of what it describes, the pages of the families among them."""
+    homes = {"bayesnb": bayesnb, **{name: import_module(f"bayesnb.{name}") for name in _MODULES}}
+    found = {name: value for name, value in homes.items()}
+    for home, module in homes.items():
+        names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
+        found |= {name if home == "bayesnb" else f"{home}.{name}": getattr(module, name) for name in names}
+    for name, value in [*found.items()]:
+        if inspect.isclass(value):
+            bases = [base for base in reversed(value.__mro__) if base.__module__.startswith("bayesnb")]
+            members = {key: one for base in bases for key, one in vars(base).items() if not key.startswith("_")}
+            found |= {f"{name}.{key}": getattr(one, "__func__", one) for key, one in members.items()}
+    for page in sorted((ROOT / "bayesnb" / "families").glob("[a-z]*.py")):
+        found[f"families.{page.stem}"] = import_module(f"bayesnb.families.{page.stem}")
+    said = {name: inspect.cleandoc(value.__doc__) for name, value in found.items() if is_ours(value) and value.__doc__}
+    return {name: text for text, name in {text: name for name, text in reversed(said.items())}.items()}
+
+
+def is_ours(value: Any) -> bool:
+    """Whether a docstring is written in this package; properties carry their function's."""
+    value = getattr(value, "fget", None) or value
+    if inspect.ismodule(value):
+        return value.__name__.startswith("bayesnb")
+    return (inspect.isclass(value) or inspect.isroutine(value)) and value.__module__.startswith("bayesnb")
+
+
+def plain(docstring: str) -> Iterator[str]:
+    """The prose of a docstring: its paragraphs, and what is said of each parameter. A formula counts as one word."""
+    first, *parts = _SECTION.split(docstring)
+    for section, text in [("", first), *zip(parts[::2], parts[1::2], strict=True)]:
+        if section in ("Examples", "References"):
+            continue
+        if section not in ("", "Notes"):  # names, each with its type or what is said of it beside it, and more below
+            lines = [
+                re.sub(r"^(?! ).*?(?: : |\s{3,}|$)", "\n\n", line) + "\n" * (len(line) < 85)
+                for line in text.splitlines()
+            ]
+            text = re.sub(r"^ +", "", "\n".join(lines), flags=re.MULTILINE)
+        kept = [line for line in text.splitlines() if not re.match(r"    |.*\S {2,}\S", line)]
+        for paragraph in paragraphs("\n".join(kept)):
+            yield re.sub(r"\bX(?: X)+\b", "X", _FORMULA.sub(lambda match: "X" + match[1], paragraph))
+
+
+def docstrings() -> dict[str, Prose]:
+    """The sentences of the public docstrings by name."""
+    return {name: sentences(plain(text)) for name, text in public().items()}
 
 
 def main(names: list[str]) -> None:
@@ -79,12 +141,14 @@ def main(names: list[str]) -> None:
     pages = [Path(name).resolve() for name in names] or PAGES
     every: list[tuple[int, str, str]] = []
     print(f"{'page':38} {'sentences':>9} {'median':>7} {'longest':>8} {'ease':>6}")
-    for path in pages:
-        if not (found := prose(path)).sentences:
+    read = {str(path.relative_to(ROOT)): {str(path.relative_to(ROOT)): prose(path)} for path in pages}
+    read |= {} if names else {"docstrings of public names": docstrings()}
+    for title, parts in read.items():
+        if not (found := Prose([one for part in parts.values() for one in part.sentences])).sentences:
             continue
-        name, lengths = str(path.relative_to(ROOT)), found.lengths
-        print(f"{name:38} {len(lengths):9} {statistics.median(lengths):7.0f} {max(lengths):8} {found.ease:6.0f}")
-        every += [(length, name, sentence) for length, sentence in zip(lengths, found.sentences, strict=True)]
+        lengths = found.lengths
+        print(f"{title:38} {len(lengths):9} {statistics.median(lengths):7.0f} {max(lengths):8} {found.ease:6.0f}")
+        every += [(len(one.split()), name, one) for name, part in parts.items() for one in part.sentences]
     print(f"{'all':38} {len(every):9} {statistics.median(length for length, *_ in every):7.0f} {max(every)[0]:8}")
     print("\nlongest sentences")
     for length, name, sentence in sorted(every, reverse=True)[:15]:
