@@ -101,10 +101,12 @@ def describe_cells(
             raise ValueError(f"there is no column {name!r}; the columns are {', '.join(map(str, table.columns))}")
     shown = _shown_decimals(table, target) | ({clear} - {None})
     wishes = replace(wishes, clear=shown.pop() if len(shown) == 1 else None)
+    counts = pd.Series(dtype=int) if target is None else table[target].value_counts()
     found = tuple(
-        _target(table[name]) if name == target else _column(table[name], name, wishes) for name in table.columns
+        _target(table[name], len(counts)) if name == target else _column(table[name], name, wishes)
+        for name in table.columns
     )
-    notes = () if target is None else target_notes(table[target], found)
+    notes = () if target is None else target_notes(target, counts, found)
     return ColumnContract(found, len(table), target, notes)
 
 
@@ -145,9 +147,8 @@ def _is_text(cells: pd.Series) -> bool:
 # --- one column -----------------------------------------------------------------------------------------------------
 
 
-def _target(cells: pd.Series) -> Column:
+def _target(cells: pd.Series, distinct: int) -> Column:
     known = cells.dropna()
-    distinct = int(known.nunique())
     return Column(
         str(cells.name), "target", f"{distinct} classes", distinct, float(cells.isna().mean()), _example(known)
     )
@@ -157,7 +158,7 @@ def _column(cells: pd.Series, name: Any, wishes: _Wishes) -> Column:
     """The role of one column: the user's, or what its cells show."""
     if cells.dtype.kind == "O" and not isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.infer_objects()
-    known = cells.dropna()
+    known = cells if _is_complete(cells) else cells.dropna()
     missing = 1 - len(known) / max(len(cells), 1)
     wish = wishes.roles.get(name)
     base = Column(name if isinstance(name, str) else str(name), "dropped", "", 0, missing, _example(known))
@@ -166,7 +167,7 @@ def _column(cells: pd.Series, name: Any, wishes: _Wishes) -> Column:
     if cells.dtype.kind == "O" and any(isinstance(cell, list | dict | set | np.ndarray) for cell in known.iloc[:1000]):
         return replace(base, role="levels", why="cells of several values")  # which is refused where it is used
     looked_at = known if not pd.api.types.is_numeric_dtype(known) else known.iloc[:_LOOKED_AT]
-    distinct = int(looked_at.nunique())
+    distinct = _count_distinct(looked_at)
     base = replace(base, distinct=distinct)
     if wish == "drop":
         return replace(base, why="left out as asked")
@@ -181,9 +182,23 @@ def _column(cells: pd.Series, name: Any, wishes: _Wishes) -> Column:
     return _text(base, known, wish, wishes)
 
 
+def _is_complete(cells: pd.Series) -> bool:
+    """Whether no cell of a column of plain numbers is missing, at a tenth of the time of `dropna`."""
+    return isinstance(cells.dtype, np.dtype) and cells.dtype.kind == "f" and not np.isnan(cells.to_numpy()).any()
+
+
+def _count_distinct(known: pd.Series) -> int:
+    """Different values; of plain numbers by sorting, which takes a tenth of the time of a hash table."""
+    if not (isinstance(known.dtype, np.dtype) and known.dtype.kind in "fiu"):
+        return int(known.nunique())
+    ordered = np.sort(known.to_numpy())
+    return 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
+
+
 def _numeric(base: Column, known: pd.Series, looked_at: pd.Series, wish: str | None) -> Column:
     """Cells that are numbers."""
-    low, high = float(known.min()), float(known.max())
+    cells = known.to_numpy()
+    low, high = float(cells.min()), float(cells.max())
     base = replace(base, low=low, high=high)
     values = looked_at.to_numpy(float)
     whole = np.isfinite([low, high]).all() and _is_whole(values)
@@ -349,14 +364,13 @@ def _example(known: pd.Series) -> str:
 # --- the target -----------------------------------------------------------------------------------------------------
 
 
-def target_notes(cells: pd.Series, columns: Iterable[Column]) -> tuple[str, ...]:
-    """What to look at in the column of labels: many classes, or classes of a single row."""
-    counts = cells.value_counts()
+def target_notes(target: Any, counts: pd.Series, columns: Iterable[Column]) -> tuple[str, ...]:
+    """What to look at in the column of labels, of so many rows a class: many classes, or classes of a single row."""
     if len(counts) <= _MANY_CLASSES:
         return ()
     once = int((counts == 1).sum())
     single = f", {once} of them in a single row" if once else ""
-    return (f"target {cells.name!r} has {len(counts)} classes{single}{suggestion(columns)}",)
+    return (f"target {target!r} has {len(counts)} classes{single}{suggestion(columns)}",)
 
 
 def measures(cells: pd.Series) -> str:

@@ -142,5 +142,6 @@ class GammaExponential(AbstractIndependent):
         with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
             rate = numpyro.sample("rate", dist.Gamma(self.a, self.b))
         seen, x = observed(x)
+        amounts = dist.Exponential(rate[y], validate_args=False)  # NumPyro's support leaves out 0
         with numpyro.plate("row", n_rows(x, y), dim=-1):
-            numpyro.sample("x", dist.Exponential(rate[y]).mask(seen).to_event(1), obs=x)
+            numpyro.sample("x", amounts.mask(seen).to_event(1), obs=x)

@@ -8,8 +8,10 @@ import pytest
 import scipy.stats as st
 
 from bayesnb.base import to_sites
-from bayesnb.families import GammaExponential
+from bayesnb.families import DirichletClasses, GammaExponential
+from bayesnb.naive_bayes import NaiveBayes
 from bayesnb.statistics import Totals, one_hot
+from bayesnb.testing.cases import jitted, log_joint
 
 from ..laws import FAMILIES, case
 from .twin import EXTREMES, check_evidence, check_fields, check_predictive
@@ -68,3 +70,16 @@ def test_mode_mle_and_linear_form() -> None:
     weights, intercept = block.linear_form(theta)
     want = block.log_likelihood(theta, x)
     assert (x @ weights + intercept).item() == pytest.approx(want.item(), rel=1e-13)
+
+
+@pytest.mark.usefixtures("x64")
+def test_the_twin_takes_a_cell_of_zero(rng: np.random.Generator) -> None:
+    """Bayes' identity with amounts that are exactly 0, which NumPyro's exponential leaves out of its support."""
+    block = GammaExponential(np.array([[3.0, 1.0], [0.5, 2.0]]), np.array([[4.0, 4.0], [1.0, 3.0]]))
+    prior = NaiveBayes(DirichletClasses(np.ones(2)), {"x": block})
+    x, y = np.array([[0.0, 2.0], [1.5, 0.0], [0.0, 0.0], [np.nan, 3.0]]), np.array([0, 0, 1, 1])
+    stats = prior.suffstats({"x": x}, one_hot(y, 2))
+    posterior = prior.update(stats)
+    theta = posterior.sample(rng)
+    twin = jitted(log_joint(prior.model, {"x": x}, y))(prior.to_sites(theta))
+    assert float(twin) == pytest.approx(float(posterior.log_prob(theta) + prior.log_marginal(stats)), rel=1e-9)

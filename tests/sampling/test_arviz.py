@@ -113,6 +113,7 @@ PLOTS = {
     "plot_ppc_pava": {},
     "plot_ppc_rootogram": {},
     "plot_psense_dist": {"var_names": ["pi"]},
+    "plot_psense_quantities": {"var_names": ["pi"], "alphas": (0.9, 0.99, 1.01, 1.1)},
     "plot_loo_pit": {"y": "y"} if OLD else {},
 }
 
@@ -127,6 +128,17 @@ def test_arviz_draws(data: Any, name: str) -> None:
         assert getattr(import_arviz(), name)(data, **PLOTS[name]) is not None
     finally:
         plt.close("all")
+
+
+def test_arviz_weighs_prior_and_likelihood(data: Any) -> None:
+    """Power-scaling by ArviZ from the groups alone; the numbers are compared in test_sensitivity.py."""
+    arviz = import_arviz()
+    for component in ("prior", "likelihood"):
+        how = {"component": component} if OLD else {"group": component}
+        found = (arviz.psens if OLD else arviz.psense)(data, var_names=["mu", "pi"], **how)
+        assert found["mu"].shape == (2, 4) and (found["mu"].values > 0).all() and (found["pi"].values > 0).all()
+    if not OLD:
+        assert set(arviz.psense_summary(data, var_names=["pi"]).columns) >= {"prior", "likelihood", "diagnosis"}
 
 
 @pytest.mark.slow
