@@ -20,7 +20,8 @@ from ..core.arrays import Sparse
 from ..core.pytrees import defer_jax_import, map_leaves
 from ..core.special import log_normalize, most_probable
 from ..core.supports import undefined
-from ..naive_bayes import NaiveBayes, Statistics, by_rows
+from ..core.threads import in_order
+from ..naive_bayes import NaiveBayes, Statistics, row_slices
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -80,7 +81,9 @@ class JointClassifier(ClassifierMixin, BaseEstimator):
         table = self._scores(X)
         if len(table) < 1024:
             return log_normalize(table)
-        return by_rows(lambda part: log_normalize(table[part]), {BLOCK: table}, out=table)
+        for _ in in_order(lambda part: log_normalize(table[part], table[part]), row_slices({BLOCK: table})):
+            pass
+        return table
 
     @reads_one_state
     def predict_proba(self, X: Any) -> np.ndarray:

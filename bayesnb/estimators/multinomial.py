@@ -60,6 +60,7 @@ class MultinomialNB(AbstractNB):
     """
 
     _waits = True
+    _wide_slices = True
 
     _family = DirichletMultinomial
 

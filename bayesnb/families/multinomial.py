@@ -18,7 +18,7 @@ from scipy import sparse
 
 from ..base import AbstractConjugate, as_jax, n_rows
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
-from ..core.exact import ExactSum, sums_of_cells
+from ..core.exact import EPS, ExactSum, Sums, is_whole, sums_of_cells
 from ..core.pytrees import pytree
 from ..core.random import Key, log_dirichlet
 from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
@@ -57,7 +57,9 @@ class DirichletMultinomial(AbstractConjugate):
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
-        return Counts(*events_by_class(x, r))
+        n, log_h, whole = events_by_class(x, r)
+        rounded = Sums({}, {"log_h": x.shape[0] * EPS / 2 * abs(log_h)}) if whole and is_whole(r) else None
+        return Counts(n, log_h, rounded)
 
     def exact_sums(
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
@@ -93,6 +95,11 @@ class DirichletMultinomial(AbstractConjugate):
         return np.asfortranarray(self.alpha) if namespace(self.alpha) is np else self.alpha
 
     @cached_property
+    def _total(self) -> Float[Array, " c"]:
+        """A = Σα, taken once for all blocks of rows."""
+        return self.alpha.sum(-1)
+
+    @cached_property
     def _log_alpha(self) -> Float[Array, "c d"]:
         """log α, taken once for all blocks of rows, on the host laid out as the sparse product wants it."""
         return np.log(self.alpha, order="F") if namespace(self.alpha) is np else namespace(self.alpha).log(self.alpha)
@@ -104,7 +111,7 @@ class DirichletMultinomial(AbstractConjugate):
         """
         if theta is not None:
             return matmul(x, theta["log_theta"])
-        return log_polya(x, self._alpha, self._log_alpha)
+        return log_polya(x, self._alpha, self._log_alpha, self._total)
 
     def log_loo_score(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """`log_score` with α − wx for α in the classes where the row has weight w."""

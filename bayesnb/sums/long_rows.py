@@ -52,7 +52,10 @@ def log_coefficient_of_short(x: Any) -> Float[Array, " n"]:
 
 
 def log_polya(
-    x: Real[Array, "n d"] | Sparse, alpha: Float[Array, "c d"], log_alpha: Float[Array, "c d"] | None = None
+    x: Real[Array, "n d"] | Sparse,
+    alpha: Float[Array, "c d"],
+    log_alpha: Float[Array, "c d"] | None = None,
+    total: Float[Array, " c"] | None = None,
 ) -> Float[Array, "n c"]:
     """Σ_j log α_j^(x_j) − log A^(L), A = Σα, with rising factorials a^(x) = Γ(a+x)/Γ(a); of long rows + log L!/Πx!.
 
@@ -61,7 +64,7 @@ def log_polya(
     Parameters
     ----------
     x : (n, d) counts, dense or sparse
-    alpha, log_alpha : (c, d) concentrations, and their logarithms where they are known
+    alpha, log_alpha, total : (c, d) concentrations; their logarithms and their sums A, (c,), where they are known
 
     Notes
     -----
@@ -70,11 +73,14 @@ def log_polya(
     """
     length = row_totals(x)
     if namespace(length, alpha) is not np or not (long := is_long(x, length)).any():
-        return log_rising_sum(x, alpha, log_alpha) - log_rising_lengths(alpha.sum(-1), length)
+        total = alpha.sum(-1) if total is None else total
+        found = log_rising_sum(x, alpha, log_alpha, total)
+        of_length = log_rising_lengths(total, length)
+        return np.subtract(found, of_length, out=found) if namespace(found, of_length) is np else found - of_length
     x = as_csr(x)
     table = np.empty((len(length), len(alpha)))
     if not long.all():
-        table[~long] = log_polya(x[~long], alpha, log_alpha)
+        table[~long] = log_polya(x[~long], alpha, log_alpha, total)
     many = np.flatnonzero(long)
     whole = [_split_sum(row) for row in alpha]
     rho = _rho(alpha)
