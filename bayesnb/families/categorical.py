@@ -40,6 +40,7 @@ class DirichletCategorical(AbstractConjugate):
     alpha: Float[Array, "c d k"]
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature", "level")))
+    marks_strangers = True
     cells_ = Cells("levels", sparse=True)
     distribution_ = "Dirichlet", MappingProxyType({"alpha": "concentration"})
     separable = True

@@ -53,6 +53,7 @@ class DirichletComplement(AbstractConjugate):
     alpha: Float[Array, "c d"]
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
+    marks_strangers = True
     cells_ = Cells("counts", sparse=True, measure=COMPOSITE)
     distribution_ = "Dirichlet", MappingProxyType({"alpha": "concentration"})
     couples_classes = True

@@ -59,6 +59,7 @@ class NormalInverseGamma(AbstractConjugate):
         a=Field(COUNT, ("class", "feature"), limit=-0.5),
         b=Field(AMOUNT, ("class", "feature"), limit=0.0, per="a"),
     )
+    marks_strangers = True
     cells_ = Cells("real", sparse=True)
     separable = True
     parameters = ("mu", "variance")

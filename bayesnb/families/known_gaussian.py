@@ -51,6 +51,7 @@ class KnownVarianceNormal(AbstractConjugate):
         variance=Field(AMOUNT, ("class", "feature"), fitted=False),
         log_c=Field(REAL, ("class", "feature"), fitted=False),
     )
+    marks_strangers = True
     cells_ = Cells("real", sparse=True)
     separable = True
     parameters = ("mu",)

@@ -49,6 +49,7 @@ class DirichletMultinomial(AbstractConjugate):
     alpha: Float[Array, "c d"]
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
+    marks_strangers = True
     cells_ = Cells("counts", sparse=True, measure=GIVEN_TOTALS)
     distribution_ = "Dirichlet", MappingProxyType({"alpha": "concentration"})
     parameters = ("log_theta",)

@@ -61,6 +61,7 @@ class PooledNormalInverseGamma(AbstractConjugate):
         a=Field(COUNT, ("feature",), limit=-0.5, per_class=True),
         b=Field(AMOUNT, ("feature",), limit=0.0, per="a"),
     )
+    marks_strangers = True
     cells_ = Cells("real", sparse=True)
     separable = couples_classes = True
     parameters = ("mu", "variance")
