@@ -18,9 +18,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ..core.arrays import Sparse
 from ..core.pytrees import defer_jax_import, map_leaves
-from ..core.special import log_normalize, most_probable
+from ..core.special import most_probable
 from ..core.supports import undefined
-from ..naive_bayes import NaiveBayes, Statistics, by_rows
+from ..naive_bayes import NaiveBayes, Statistics
+from ..sums.normalizing import log_normalized
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -77,9 +78,7 @@ class JointClassifier(ClassifierMixin, BaseEstimator):
         the average of class probabilities over the posterior is `sample_proba(X).mean(0)`, another number.
         """
         table = self._scores(X)
-        if len(table) < 1024:
-            return log_normalize(table)
-        return by_rows(lambda part: log_normalize(table[part]), {BLOCK: table}, out=table)
+        return log_normalized(table, out=table)
 
     @reads_one_state
     def predict_proba(self, X: Any) -> np.ndarray:

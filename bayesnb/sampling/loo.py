@@ -253,15 +253,18 @@ def _one_by_one(
         found = posterior.log_loo_parts(rows_of(part), w, list(parts.values()), scores=scores)
         if single:
             found[0] += log_prior[w.indices if alike else part]
+        if strangers and isinstance(part, slice) and not np.isfinite(found.sum()):
+            own = np.take_along_axis(found, w.indices[None, :, None], 2)
+            odd.extend(part.start + np.flatnonzero(~np.isfinite(own).all((0, 2))))
         return found
 
-    with marked(strangers):
+    odd: list[int] = []
+    with marked(strangers), np.errstate(invalid="ignore"):
         tables = by_rows(table, sizes, posterior.min_chunk_cells)
-    if strangers:
-        odd = np.flatnonzero(~np.isfinite(np.take_along_axis(tables, r.indices[None, :, None], 2)).all((0, 2)))
-        if len(odd):
-            check_known(estimator, rows_of(odd), r[odd])
-            tables[:, odd] = table(odd)  # they were there: it is rounding that leaves nothing
+    if odd:
+        at = np.sort(odd)
+        check_known(estimator, rows_of(at), r[at])
+        tables[:, at] = table(at)  # they were there: it is rounding that leaves nothing
     if single:
         total, by_part = tables[0], None
     else:

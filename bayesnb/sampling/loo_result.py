@@ -10,6 +10,7 @@ import numpy as np
 from ..core.arrays import Float, Shaped
 from ..core.special import log_normalize
 from ..naive_bayes import Rows, by_rows
+from ..sums.normalizing import log_normalized
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class LooResult:
     @functools.cached_property
     def log_proba(self) -> Float[np.ndarray, "n c"]:
         """log p(y = c | x_i, D₋ᵢ), nats."""
-        return by_rows(lambda part: log_normalize(self.log_joint[part]), {"x": self.log_joint})
+        return log_normalized(self.log_joint)
 
     @property
     def proba(self) -> Float[np.ndarray, "n c"]:

@@ -156,6 +156,8 @@ def as_csr(x: Any) -> Sparse:
 def csr_slice(x: Sparse, part: slice) -> Sparse:
     """Some rows of a CSR matrix, whose cells are not copied."""
     start, stop, _ = part.indices(x.shape[0])
+    if stop - start == x.shape[0]:
+        return x
     ends = x.indptr[start : stop + 1]
     cells = slice(ends[0], ends[-1])
     rows = type(x)((stop - start, x.shape[1]), dtype=x.dtype)

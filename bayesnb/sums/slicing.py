@@ -44,7 +44,8 @@ def by_rows(
     for part, piece in zip(parts, in_order(table, parts), strict=True):
         if out is None:
             out = np.empty((*piece.shape[:-2], n, piece.shape[-1]), piece.dtype)
-        out[..., part, :] = piece
+        if not np.may_share_memory(piece, out):  # it was written where it belongs
+            out[..., part, :] = piece
     return out
 
 
@@ -77,6 +78,8 @@ def row_slices(rows: Rows, least: int = 0) -> list[slice]:
     n = next(iter(rows.values())).shape[0]
     width = max(-(-x.nnz // max(n, 1)) if sparse.issparse(x) else x.shape[1] for x in rows.values())
     parts = slices(n, width, max(_CELLS, least), 1024)
+    if n_sibling_tasks() > 1 and n <= 2 * parts[0].stop:  # a slice already
+        return [slice(0, n)]
     if n_sibling_tasks() > 1 or (len(parts) == 1 and n * width < 2 * max(_HALF, least)):
         return parts
     pairs = max(math.ceil(n / parts[0].stop / 2 - 0.25), 1)  # a few more rows a slice rather than a slice of few rows
