@@ -21,6 +21,7 @@ from .core.special import namespace
 from .statistics import Moments, Totals
 from .sums.by_class import by_class, class_totals
 from .sums.long_counts import where_long, with_long_cells
+from .sums.marking import floored
 from .sums.rows import (
     as_counts,
     contract,
@@ -65,6 +66,7 @@ class AbstractIndependent(AbstractConjugate):
     """
 
     separable: ClassVar[bool] = True
+    marks_strangers: ClassVar[bool] = True
 
     monoid: ClassVar[type[Totals] | type[Moments]] = Totals
     """The statistics: `Totals`, sums of t(x) and log h(x), or `Moments`, weight, mean and squares of t(x)."""
@@ -244,9 +246,8 @@ class AbstractIndependent(AbstractConjugate):
         """The fields without a cell of weight w; a positive one stays at least the rounding of what it was."""
         t = self.statistic(x)
         left = self.updated(Cell(-w, -w * t, t), *fields)
-        xp = namespace(x, w, *fields)
         return [
-            xp.maximum(new, xp.finfo(old.dtype).eps * abs(old)) if field.support.kind == "positive" else new
+            floored(new, old) if field.support.kind == "positive" else new
             for new, old, field in zip(left, fields, self.fields_.values(), strict=True)
         ]
 

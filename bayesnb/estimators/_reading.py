@@ -35,11 +35,16 @@ class AbstractReadable(AbstractExplaining):
         return self._class_index(np.asarray(y))
 
     @reads_one_state
-    def encode_labelled(self, X: Any, y: Any) -> tuple[Rows, np.ndarray]:
-        """Rows by block with the types that they have, and the class index of each. Provisional."""
+    def validate_labelled(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Rows as validated input, for `encode_validated`, and the class index of each. Provisional."""
         check_is_fitted(self)
         X, y = self._validate_for_slices(X, y=y, reset=False)
-        return self._rows(X), self._class_index(y)
+        return X, self._class_index(y)
+
+    @reads_one_state
+    def encode_validated(self, X: Any) -> Rows:
+        """Some rows of validated input by block, with the types that they have. Provisional."""
+        return self._rows(X)
 
     @all_or_nothing
     def learn_columns(self, X: Any, classes: Any = None) -> Self:

@@ -18,10 +18,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ..core.arrays import Sparse
 from ..core.pytrees import defer_jax_import, map_leaves
-from ..core.special import log_normalize, most_probable
+from ..core.special import most_probable
 from ..core.supports import undefined
-from ..core.threads import in_order
-from ..naive_bayes import NaiveBayes, Statistics, row_slices
+from ..naive_bayes import NaiveBayes, Statistics
+from ..sums.normalizing import log_normalized
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -79,11 +79,7 @@ class JointClassifier(ClassifierMixin, BaseEstimator):
         `sample_proba(X).mean(0)`.
         """
         table = self._scores(X)
-        if len(table) < 1024:
-            return log_normalize(table)
-        for _ in in_order(lambda part: log_normalize(table[part], table[part]), row_slices({BLOCK: table})):
-            pass
-        return table
+        return log_normalized(table, out=table)
 
     @reads_one_state
     def predict_proba(self, X: Any) -> np.ndarray:

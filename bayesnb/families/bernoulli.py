@@ -40,6 +40,7 @@ class BetaBernoulli(AbstractBeta):
     fields_ = declare(
         a=Field(COUNT, ("class", "feature"), public="alpha"), b=Field(COUNT, ("class", "feature"), public="alpha")
     )
+    marks_strangers = True
     cells_ = Cells("yes/no", sparse=True)
     distribution_ = "Beta", MappingProxyType({"a": "concentration1", "b": "concentration0"})
     separable = True

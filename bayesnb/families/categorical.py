@@ -40,6 +40,7 @@ class DirichletCategorical(AbstractConjugate):
     alpha: Float[Array, "c d k"]
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature", "level")))
+    marks_strangers = True
     cells_ = Cells("levels", sparse=True)
     flat_ = declare(alpha=1.0)
     distribution_ = "Dirichlet", MappingProxyType({"alpha": "concentration"})

@@ -54,6 +54,7 @@ class DirichletComplement(AbstractConjugate):
     alpha: Float[Array, "c d"]
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
+    marks_strangers = True
     cells_ = Cells("counts", sparse=True, measure=COMPOSITE)
     flat_ = declare(alpha=1.0)
     distribution_ = "Dirichlet", MappingProxyType({"alpha": "concentration"})

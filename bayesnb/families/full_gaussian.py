@@ -64,6 +64,8 @@ class NormalInverseWishart(AbstractConjugate):
         nu=Field(DEGREES, ("class",)),
         S=Field(POSITIVE_DEFINITE, ("class", "feature", "feature")),
     )
+
+    marks_strangers = True
     parameters = ("mu", "covariance")
     missing_value = None
 

@@ -59,6 +59,7 @@ class NormalInverseGamma(AbstractConjugate):
         a=Field(COUNT, ("class", "feature"), limit=-0.5),
         b=Field(AMOUNT, ("class", "feature"), limit=0.0, per="a"),
     )
+    marks_strangers = True
     cells_ = Cells("real", sparse=True)
     flat_ = declare(kappa=0.0, a=-1.5, b=0.0)
     separable = True
@@ -142,7 +143,7 @@ class NormalInverseGamma(AbstractConjugate):
             left, fewer = downdate(self.kappa, 1.0), downdate(self.a, 0.5)
             level = log_rising(fewer, 0.5) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / left))
             put_log_ratios(table, x, y, self.m, np.sqrt(0.5 * self.kappa / left / self.b), fewer, level)
-            if np.isfinite(table).all():
+            if np.isfinite(table.sum()):
                 return table
         xp = namespace(x, r, self.a)
         return leave_one_out_table(self.log_predictive, sum_over_cells(cell), x, r, self.m, self.kappa, self.a, self.b)

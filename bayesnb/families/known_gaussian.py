@@ -51,6 +51,7 @@ class KnownVarianceNormal(AbstractConjugate):
         variance=Field(AMOUNT, ("class", "feature"), fitted=False),
         log_c=Field(REAL, ("class", "feature"), fitted=False),
     )
+    marks_strangers = True
     cells_ = Cells("real", sparse=True)
     flat_ = declare(kappa=0.0)
     separable = True
@@ -121,7 +122,7 @@ class KnownVarianceNormal(AbstractConjugate):
             table, left = self.log_predictive(x), downdate(self.kappa, 1.0)
             sd = np.sqrt(self.variance * (1 + 1 / left))
             put_log_normal(table, x, y, self.m, left / self.kappa * sd, -0.5 * LOG_2PI - np.log(sd))
-            if np.isfinite(table).all():
+            if np.isfinite(table.sum()):
                 return table
         xp = namespace(x, r, self.m)
         return leave_one_out_table(self.log_predictive, sum_over_cells(cell), x, r, self.m, self.kappa, self.variance)

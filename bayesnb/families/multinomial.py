@@ -49,6 +49,7 @@ class DirichletMultinomial(AbstractConjugate):
     alpha: Float[Array, "c d"]
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
+    marks_strangers = True
     cells_ = Cells("counts", sparse=True, measure=GIVEN_TOTALS)
     flat_ = declare(alpha=1.0)
     distribution_ = "Dirichlet", MappingProxyType({"alpha": "concentration"})

@@ -47,6 +47,7 @@ class OneClass(AbstractConjugate):
     missing_value = _of_inner("missing_value")
     fields_ = _of_inner("fields_")
     cells_ = _of_inner("cells_")
+    marks_strangers = _of_inner("marks_strangers")
     names_ = _of_inner("names_")
     several_modes = _of_inner("several_modes")
     is_improper = _of_inner("is_improper")

@@ -61,6 +61,7 @@ class PooledNormalInverseGamma(AbstractConjugate):
         a=Field(COUNT, ("feature",), limit=-0.5, per_class=True),
         b=Field(AMOUNT, ("feature",), limit=0.0, per="a"),
     )
+    marks_strangers = True
     cells_ = Cells("real", sparse=True)
     separable = couples_classes = True
     parameters = ("mu", "variance")
@@ -136,7 +137,7 @@ class PooledNormalInverseGamma(AbstractConjugate):
         """
         if namespace(x, self.a) is np and (y := unit_labels(r, x.size * len(self.m))) is not None:
             table = self._log_loo_of_units(x, y)
-            if np.isfinite(table).all():
+            if np.isfinite(table.sum()):
                 return table
         xp = namespace(x, r, self.a)
         weights = r.toarray() if sparse.issparse(r) else r

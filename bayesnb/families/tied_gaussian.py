@@ -67,6 +67,8 @@ class TiedNormalInverseWishart(AbstractConjugate):
         nu=Field(DEGREES, ("one",)),
         S=Field(POSITIVE_DEFINITE, ("feature", "feature")),
     )
+
+    marks_strangers = True
     parameters = ("mu", "covariance")
     missing_value = None
     couples_classes = True

@@ -8,6 +8,7 @@ from ._compile import FAST, loop
 
 TILE = 128
 _PRODUCT, _FACTORS = 32, 16  # factors to a logarithm: those above 1, and those of which rounding leaves ε at least
+_SMALL = 1 / 256  # the seventh term of the series of log(1 − v) is below rounding
 
 
 @loop({"contract"})  # in any other order what is lost would be lost
@@ -262,42 +263,36 @@ def student(
 def student_without(
     X: Any, y: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, most: float, out: Any
 ) -> None:
-    """out_ik = Σ_j level_kj + weight_kj log(1 − v), v = ((x_ij − μ_kj) slope_kj)² ≤ most, for the row's own class k.
+    """out_ik = Σ_j level_kj + weight_kj log(1 − v) over the observed cells of the row's own class k.
 
-    Where the columns of each class have one weight (`alike`), a logarithm is taken of the product of the factors.
+    v = ((x_ij − μ_kj) slope_kj)²; NaN where one is more than `most`. In a class of many rows all v are small, and six
+    terms of the series of the logarithm have all its digits.
     """
     n, d = X.shape
-    whole, kept, least = np.zeros(len(mu)), np.ones(d + _FACTORS), 1.0 - most
+    whole = np.zeros(len(mu))
     for one in range(len(mu)):
         for j in range(d):
             whole[one] += level[one, j]
     for i in range(n):
         k = np.uint64(y[i])
-        m, g, w, a = mu[k], slope[k], weight[k], level[k]
-        total = 0.0
+        total, large = 0.0, 0.0 if alike else 1.0
         if alike:
             for j in range(d):
-                z = (np.float64(X[i, j]) - m[j]) * g[j]
-                total += z * z
-                kept[j] = max(1.0 - z * z, least)
-            logs, left = 0.0, 1.0
-            for at in range(0, d, _FACTORS):
-                some = 1.0
-                for j in range(_FACTORS):
-                    some *= kept[at + j]
-                if some < 1e-100 or left < 1e-200:
-                    logs += np.log(left)
-                    left = 1.0
-                left *= some
-            if total == total:
-                out[i, k] = whole[k] + w[0] * (logs + np.log(left))
-                continue
-            total = 0.0  # a cell is missing
+                z = (X[i, j] - mu[k, j]) * slope[k, j]
+                v = z * z
+                total += v * (1 + v * (1 / 2 + v * (1 / 3 + v * (1 / 4 + v * (1 / 5 + v * (1 / 6))))))
+                large += 1.0 if v > _SMALL else 0.0
+        if large == 0 and total == total:
+            out[i, k] = whole[k] - weight[k, 0] * total
+            continue
+        total = large = 0.0
         for j in range(d):
             x = np.float64(X[i, j])
-            z = (x - m[j]) * g[j] if x == x else 0.0
-            total += a[j] + w[j] * log1p(-min(z * z, most)) if x == x else 0.0
-        out[i, k] = total
+            z = (x - mu[k, j]) * slope[k, j] if x == x else 0.0
+            v = z * z if z * z < most else most
+            total += level[k, j] + weight[k, j] * log1p(-v) if x == x else 0.0
+            large += 1.0 if z * z > most else 0.0
+        out[i, k] = total if large == 0 else np.nan
 
 
 @loop(FAST)

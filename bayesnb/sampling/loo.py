@@ -26,24 +26,29 @@ Vehtari, Gelman & Gabry (2017), Practical Bayesian model evaluation using leave-
 Statistics and Computing 27, §2.1 (elpd, its standard error and p_loo); there by importance sampling, here exactly.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..core.arrays import Sparse
 from ..core.pytrees import leaves
 from ..core.supports import AMOUNT, COUNT, undefined
 from ..core.threads import in_order
-from ..naive_bayes import NaiveBayes, Rows, Statistics
+from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
 from ..statistics import Scatter, one_hot
-from ..sums.rows import slices
+from ..sums.marking import marked
+from ..sums.rows import csr_slice, slices
+from ..sums.slicing import some_rows
 from ..weighted import WeightedNaiveBayes
 from .complements import complements, remaining, stack, take
 from .copies import copies as copies
-from .known_rows import check_known
+from .known_rows import check_known, check_weights
 from .loo_result import LooResult as LooResult
 from .loo_weighted import weighted_tables
 
@@ -139,14 +144,18 @@ def loo(
     if prior not in ("kept", "refit"):
         raise ValueError(f"`prior` is {prior!r}; choose 'kept' or 'refit'")
     check_is_fitted(estimator)
-    rows, index = estimator.encode_labelled(X, y)
+    X, index = estimator.validate_labelled(X, y)
     weights = np.ones(len(index))
     if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, index, dtype=np.float64, ensure_non_negative=True)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     place = None if groups is None else _places(groups, len(index))
     r = one_hot(index, len(estimator.classes_), weights)
+    if _leave_alone(estimator, place, prior) and all(b.marks_strangers for b in estimator.posterior_.blocks.values()):
+        check_weights(estimator, r)
+        return _one_by_one(estimator, {"x": X}, partial(_encoded, estimator, X), r, prior, strangers=True)
+    rows = estimator.encode_validated(X)
     check_known(estimator, rows, r)
-    return _result(estimator, rows, r, weights, place, prior)
+    return _result(estimator, rows, r, place, prior)
 
 
 def leave_out(
@@ -166,27 +175,105 @@ def leave_out(
     place : (n,) group of each row, 0 … g−1; None where each row leaves alone
     scores : True may leave out terms of a row that are the same in all classes: enough for class probabilities
     """
-    return _result(estimator, rows, one_hot(index, len(estimator.classes_), weights), weights, place, prior, scores)
+    return _result(estimator, rows, one_hot(index, len(estimator.classes_), weights), place, prior, scores)
+
+
+def _leave_alone(estimator: Any, place: np.ndarray | None, prior: str) -> bool:
+    """Whether each row leaves by itself a posterior whose prior stays and is not lost beside the rows."""
+    before, after = estimator.prior_, estimator.posterior_
+    alone = place is None and prior == "kept" and isinstance(after, NaiveBayes)
+    return alone and not (before.is_improper or _needs_refits(before, after))
 
 
 def _result(
+    estimator: Any, rows: Rows, r: Sparse, place: np.ndarray | None, prior: str, scores: bool = False
+) -> LooResult:
+    rows_of = partial(_some, rows)
+    if _leave_alone(estimator, place, prior):
+        return _one_by_one(estimator, rows, rows_of, r, prior, scores)
+    log_prior, parts = _tables(estimator, rows, r, place, prior == "refit")
+    by_part = None if list(parts) == ["x"] else parts
+    total = log_prior + sum(parts.values())
+    return LooResult(
+        estimator.classes_,
+        r.indices,
+        r.data,
+        total,
+        log_prior,
+        False,
+        estimator.posterior_,
+        rows,
+        rows_of,
+        by_part,
+        prior,
+    )
+
+
+def _cut(X: Any, part: Any) -> Any:
+    """Some rows of validated input, a slice of them without a copy."""
+    return some_rows(X, part) if isinstance(part, slice) and not hasattr(X, "iloc") else _safe_indexing(X, part)
+
+
+def _encoded(estimator: Any, X: Any, part: Any) -> Rows:
+    """Some rows of validated input by block."""
+    return estimator.encode_validated(_cut(X, part))
+
+
+def _some(rows: Rows, part: Any) -> Rows:
+    """Some encoded rows."""
+    return {name: _cut(x, part) for name, x in rows.items()}
+
+
+def _one_by_one(
     estimator: Any,
-    rows: Rows,
+    sizes: Rows,
+    rows_of: Callable[[Any], Rows],
     r: Sparse,
-    weights: np.ndarray,
-    place: np.ndarray | None,
     prior: str,
     scores: bool = False,
+    strangers: bool = False,
 ) -> LooResult:
-    log_prior, parts = _tables(estimator, rows, r, place, prior == "refit", scores)
-    by_part = None if list(parts) == ["x"] else parts
-    if by_part is None:
-        total = parts["x"]
-        total += log_prior
+    """Each row without itself, in closed form.
+
+    Parameters
+    ----------
+    sizes : arrays or sparse matrices of as many rows and cells
+    rows_of : some of the rows by block
+    strangers : whether rows may be among them that were never fitted; they raise a ValueError
+    """
+    posterior, parts = estimator.posterior_, estimator.part_blocks()
+    if (r.data == 1).all():  # rows of a class leave the same behind
+        log_prior = posterior.classes.log_loo(np.eye(r.shape[1]))
     else:
-        total = log_prior + sum(parts.values())
+        log_prior = posterior.classes.log_loo(r.toarray())
+    alike, single = bool((r.data == 1).all()), list(parts) == ["x"]
+
+    def table(part: Any) -> np.ndarray:
+        w = csr_slice(r, part) if isinstance(part, slice) else r[part]
+        found = posterior.log_loo_parts(rows_of(part), w, list(parts.values()), scores=scores)
+        if single:
+            found[0] += log_prior[w.indices if alike else part]
+        if strangers and isinstance(part, slice) and not np.isfinite(found.sum()):
+            own = np.take_along_axis(found, w.indices[None, :, None], 2)
+            odd.extend(part.start + np.flatnonzero(~np.isfinite(own).all((0, 2))))
+        return found
+
+    odd: list[int] = []
+    with marked(strangers), np.errstate(invalid="ignore"):
+        tables = by_rows(table, sizes, posterior.min_chunk_cells)
+    if odd:
+        at = np.sort(odd)
+        check_known(estimator, rows_of(at), r[at])
+        tables[:, at] = table(at)  # they were there: it is rounding that leaves nothing
+    if single:
+        total, by_part = tables[0], None
+    else:
+        total, by_part = (
+            sum(tables) + (log_prior[r.indices] if alike else log_prior),
+            dict(zip(parts, tables, strict=True)),
+        )
     return LooResult(
-        estimator.classes_, r.indices, weights, total, log_prior, estimator.posterior_, rows, by_part, prior
+        estimator.classes_, r.indices, r.data, total, log_prior, alike, posterior, sizes, rows_of, by_part, prior
     )
 
 
@@ -204,9 +291,9 @@ def _places(groups: Any, n: int) -> np.ndarray:
 
 
 def _tables(
-    estimator: Any, rows: Rows, r: Sparse, place: np.ndarray | None, refit: bool, scores: bool = False
+    estimator: Any, rows: Rows, r: Sparse, place: np.ndarray | None, refit: bool
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """log p(y = c | D₋ᵢ), (n, c), and log p(x_i,part | y = c, D₋ᵢ), (n, c) by name of the part.
+    """`_one_by_one` of rows for which it is not enough: log p(y = c | D₋ᵢ), log p(x_i,part | y = c, D₋ᵢ) by part.
 
     Parameters
     ----------
@@ -215,24 +302,15 @@ def _tables(
     posterior = estimator.posterior_
     if isinstance(posterior, WeightedNaiveBayes):
         return weighted_tables(estimator, rows, r, place, refit and estimator.prior_follows_rows)
+    if place is None and not refit:
+        return _tables_by_refits(estimator, rows, r, estimator.part_blocks())
     if place is None:
-        if (r.data == 1).all():  # rows of a class leave the same behind
-            log_prior = posterior.classes.log_loo(np.eye(r.shape[1]))[r.indices]
-        else:
-            log_prior = posterior.classes.log_loo(r.toarray())
-        if not refit:
-            parts = estimator.part_blocks()
-            if estimator.prior_.is_improper or _needs_refits(estimator.prior_, posterior):
-                return _tables_by_refits(estimator, rows, r, parts)
-            settings = {"scores": True} if scores and isinstance(posterior, NaiveBayes) else {}
-            tables = posterior.log_loo_parts(rows, r, list(parts.values()), **settings)
-            return log_prior, dict(zip(parts, tables, strict=True))
         place, leaving, copied = np.arange(r.shape[0]), r, np.ones(r.shape[0], bool)
     else:
         together = one_hot(place, int(place.max(initial=-1)) + 1)
         leaving = sparse.csr_array(together @ (together.T @ r))
-        log_prior = posterior.classes.log_loo(leaving.toarray())
         copied = _copied(rows, r, place)
+    log_prior = posterior.classes.log_loo(leaving.toarray())
     found: dict[str, Any] = {}
     for name, own, names, k in estimator.part_estimators():
         prior, known = (

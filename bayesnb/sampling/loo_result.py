@@ -1,7 +1,7 @@
 """What leave-one-out found: tables, sums over rows with their standard errors, and ArviZ's form of them."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +9,8 @@ import numpy as np
 
 from ..core.arrays import Float, Shaped
 from ..core.special import log_normalize
-from ..naive_bayes import Rows
+from ..naive_bayes import Rows, by_rows
+from ..sums.normalizing import log_normalized
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,18 @@ class LooResult:
     index: Shaped[np.ndarray, " n"]
     weight: Float[np.ndarray, " n"]
     log_joint: Float[np.ndarray, "n c"]
-    log_prior: Float[np.ndarray, "n c"]
+    _log_prior: Float[np.ndarray, "m c"] = field(repr=False, compare=False)
+    _by_label: bool = field(repr=False, compare=False)
     _posterior: Any = field(repr=False, compare=False)
-    _rows: Rows = field(repr=False, compare=False)
+    _sizes: Rows = field(repr=False, compare=False)
+    _rows_of: Callable[[slice], Rows] = field(repr=False, compare=False)
     _parts: Mapping[str, np.ndarray] | None = field(default=None, repr=False, compare=False)
     prior: str = "kept"
+
+    @functools.cached_property
+    def log_prior(self) -> Float[np.ndarray, "n c"]:
+        """log p(y = c | D₋ᵢ), nats."""
+        return self._log_prior[self.index] if self._by_label else self._log_prior
 
     @functools.cached_property
     def by_block(self) -> dict[str, np.ndarray]:
@@ -62,7 +70,7 @@ class LooResult:
     @functools.cached_property
     def log_proba(self) -> Float[np.ndarray, "n c"]:
         """Log class probabilities log p(y = c | x_i, D₋ᵢ) in nats, (n, c)."""
-        return log_normalize(self.log_joint)
+        return log_normalized(self.log_joint)
 
     @property
     def proba(self) -> Float[np.ndarray, "n c"]:
@@ -117,7 +125,7 @@ class LooResult:
     @functools.cached_property
     def _of_all(self) -> np.ndarray:
         """log p(x_i, y = c | D), row i included: a table of predictions, made when it is asked for."""
-        return self._posterior.log_joint(self._rows)
+        return by_rows(lambda part: self._posterior.log_joint(self._rows_of(part)), self._sizes)
 
     @property
     def accuracy(self) -> float:

@@ -115,7 +115,7 @@ def put_log_ratios(
 ) -> None:
     """Σ_j l_cj + w_cj log(1 − v) over the observed cells, v = ((x_ij − m_cj) g_cj)², for the class of each row.
 
-    Rounding leaves ε at least of 1 − v. The sums are put in their places in a table of all classes.
+    The sums are put in their places in a table of all classes; NaN where rounding leaves less than ε of some 1 − v.
     """
     from ..loops.gaussian import student_without
 

@@ -12,6 +12,7 @@ from ..core.arrays import Array, Float, Real, Scalar, Sparse, Value
 from ..core.special import in_chunks, namespace
 from ..loops import contiguous, worth
 from .by_class import is_one_hot
+from .marking import floored, marked
 
 _LEVELS = 8  # counts up to here may be looked up
 _CELLS = 1 << 21  # cells of a temporary table
@@ -155,6 +156,8 @@ def as_csr(x: Any) -> Sparse:
 def csr_slice(x: Sparse, part: slice) -> Sparse:
     """Some rows of a CSR matrix, whose cells are not copied."""
     start, stop, _ = part.indices(x.shape[0])
+    if stop - start == x.shape[0]:
+        return x
     ends = x.indptr[start : stop + 1]
     cells = slice(ends[0], ends[-1])
     rows = type(x)((stop - start, x.shape[1]), dtype=x.dtype)
@@ -206,9 +209,8 @@ def downdate(whole: Value, part: Value | Scalar) -> Array:
 
     The floor is for a row that carries nearly all of it: what was there before the row is then lost in rounding.
     """
-    xp = namespace(whole, part)
-    whole = xp.asarray(whole)
-    return xp.maximum(whole - part, xp.finfo(whole.dtype).eps * abs(whole))
+    whole = namespace(whole, part).asarray(whole)
+    return floored(whole - part, whole)
 
 
 def shared_weight(w: Array) -> Array:
@@ -275,7 +277,8 @@ def sum_over_cells(f: Callable[..., Array], zero: Callable[..., Array] | None = 
             cells = f(x.data, levels[level[row]], *(field[x.indices] for field in fields))
         if zero is None:
             return np.bincount(row, cells, n)
-        empty = zero(levels[:, None], *fields)
+        with marked(False):  # of columns without an empty cell too
+            empty = zero(levels[:, None], *fields)
         return np.bincount(row, cells - empty[level[row], x.indices], n) + empty.sum(1)[level]
 
     return own

@@ -69,7 +69,9 @@ def uncertainty(found: dict[str, list[Record]]) -> str:
     parts = []
     for title, records in found.items():
         lines = [f"| {title}: {' | '.join(records[0])} |", "|---" * len(records[0]) + "|"]
-        lines += [f"| {' | '.join(digits(v) if isinstance(v, float) else str(v) for v in r.values())} |" for r in records]
+        for record in records:
+            cells = [digits(value) if isinstance(value, float) else str(value) for value in record.values()]
+            lines.append(f"| {' | '.join(cells)} |")
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 
@@ -96,7 +98,7 @@ def main() -> None:
         for name in KEPT:
             if (given.take / name).exists():
                 shutil.copy(given.take / name, DATA / name)
-        old, new = (json.loads(path.read_text("utf-8")) for path in (DATA / "machine.json", given.take / "machine.json"))
+        old, new = (json.loads((folder / "machine.json").read_text("utf-8")) for folder in (DATA, given.take))
         before = {name: {"date": old["date"], "commit": old["commit"]} | part for name, part in old["parts"].items()}
         new["parts"] = before | new["parts"]
         (DATA / "machine.json").write_text(json.dumps(new, indent=1) + "\n", encoding="utf-8")
