@@ -7,6 +7,7 @@ references that know nothing of the package: the evidence of the textbook, and i
 import dataclasses
 import inspect
 import math
+from typing import Any
 
 import mpmath as mp
 import numpy as np
@@ -510,9 +511,15 @@ def test_every_field_of_every_family_declares_its_support(family):
     assert all(declared.axes and declared.support.kind for declared in family.fields_.values())
 
 
+@dataclasses.dataclass(frozen=True)
+class WithConstant(fam.GammaPoisson):
+    r: Any = dataclasses.field(default=1.0, metadata={"static": True})
+    constants_ = fam.declare(r=fam.COUNT)
+
+
 @pytest.mark.parametrize("r", [0, -1.0, np.nan, np.inf, "two", [1.0, 2.0]])
 def test_a_constant_of_a_family_is_checked(r):
-    nb = FamilyNB(fam.BetaNegativeBinomial(1.0, 1.0, r=r))
+    nb = FamilyNB(WithConstant(1.0, 1.0, r=r))
     with pytest.raises(ValueError, match=r"`family\.r` "):
         nb.fit([[1.0], [2.0]], [0, 1])
 
