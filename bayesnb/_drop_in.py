@@ -99,7 +99,7 @@ class AbstractDiscrete(AbstractDropIn):
                 known = getattr(self, "classes_", labels)
                 raise ValueError(
                     f"`classes` has {labels[count > 1]} more than once, which is not the same as on last call to "
-                    f"partial_fit, {known}; pass every label once"
+                    f"partial_fit, {known}; pass each label once"
                 )
         return super().partial_fit(X, y, classes, sample_weight, decay=decay)
 

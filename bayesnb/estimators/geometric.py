@@ -84,7 +84,11 @@ class GeometricNB(AbstractNB):
         check_nonnegative(self, X, "it models counts. Bin the column or use GaussianNB.")
         what = "Values that are not whole numbers"
         refuse(
-            self, X, lambda v: v % 1 > 0, what, "it models counts. Use ExponentialNB for amounts, or bin the column."
+            self,
+            X,
+            lambda v: v % 1 > 0,
+            what,
+            "this model needs counts. Use ExponentialNB for amounts, or bin the column.",
         )
         return {BLOCK: X}
 

@@ -148,7 +148,9 @@ class MixedNB(AbstractNB):
         for part, twin in itertools.zip_longest(self._parts, other._parts):
             if not (part and twin and part.is_like(twin)):
                 here, there = (", ".join(str(p) for p in one._parts) for one in (self, other))
-                raise ValueError(f"`other` has the parts {there}, here they are {here}; list them in `parts`")
+                raise ValueError(
+                    f"`other` has the parts {there}, but this estimator has {here}; list the same parts in both"
+                )
             own = part.fitted(self.statistics_)
             stats = own._unite(twin.fitted(other.statistics_))
             parts.append(part := replace(part, estimator=own))
@@ -179,13 +181,16 @@ class MixedNB(AbstractNB):
         for name, estimator, columns in parts:
             if not isinstance(name, str) or name in names or name == "class" or "." in name or "__" in name:
                 raise ValueError(
-                    f"`parts` has the name {name!r}; names are strings without '.' and '__', each used once"
+                    f"`parts` has the name {name!r}; a name must be a string without '.' and '__', and must be used "
+                    "once"
                 )
             names.add(name)
             found = _positions(X, columns, name)
             for j in found:
                 if j in owner:
-                    raise ValueError(f"`parts` has column {labels[j]!s} in both {owner[j]!r} and {name!r}")
+                    raise ValueError(
+                        f"`parts` has column {labels[j]!s} in both {owner[j]!r} and {name!r}; list it in one part"
+                    )
                 owner[j] = name
             if len(found) and not (isinstance(estimator, str) and estimator == "drop"):
                 yield from self._clones(name, estimator, found)
@@ -199,7 +204,7 @@ class MixedNB(AbstractNB):
         """The estimator of a part, or one for each class, cloned and told its classes."""
         if isinstance(estimator, dict):
             if missed := [label for label in self.classes_.tolist() if label not in estimator]:
-                raise ValueError(f"`parts` has no estimator for class {missed[0]!r} in {name!r}")
+                raise ValueError(f"`parts` has no estimator for class {missed[0]!r} in {name!r}; add one")
             for k, label in enumerate(self.classes_.tolist()):
                 one = _checked(name, estimator[label], self.classes_[k : k + 1])
                 yield _Part(f"{name}.{label}", one, columns, k)
@@ -244,8 +249,8 @@ class MixedNB(AbstractNB):
                 if part.k is not None:
                     if block.missing_value is None:
                         raise ValueError(
-                            f"`parts` has {part.estimator!r} for one class in {part.name!r}; a likelihood of complete "
-                            "rows speaks of all classes"
+                            f"`parts` has {part.estimator!r} for one class in {part.name!r}, but its likelihood of "
+                            "complete rows needs all classes. Use it for all classes, or another estimator"
                         )
                     block = OneClass(block, part.k, len(self.classes_))
                 blocks[part.names[inner]] = block
@@ -367,7 +372,7 @@ def _checked(name: str, estimator: Any, classes: np.ndarray) -> AbstractNB:
     """A clone of an estimator that may be a part."""
     if not isinstance(estimator, AbstractNB) or isinstance(estimator, MixedNB | ComplementNB):
         raise ValueError(
-            f"`parts` has {estimator!r} for {name!r}; a part is one of bayesnb's estimators with a class-conditional "
+            f"`parts` has {estimator!r} for {name!r}; give an estimator of bayesnb with a class-conditional "
             "likelihood, or 'drop'"
         )
     own = clone(estimator)
@@ -379,7 +384,7 @@ def _positions(X: Any, columns: Any, name: str) -> np.ndarray:
     """Column positions of a part's `columns`."""
     if isinstance(columns, type | np.dtype):
         if not isinstance(X, pd.DataFrame):
-            raise ValueError(f"`parts` asks for columns of type {columns} in {name!r}; `X` needs to be a data frame")
+            raise ValueError(f"`parts` asks for columns of type {columns} in {name!r}; pass `X` as a data frame")
         columns = X.select_dtypes(columns).columns.tolist()
     elif callable(columns):
         columns = columns(X)
@@ -420,8 +425,8 @@ def _automatic(X: Any) -> tuple[list[tuple[str, Any, list[int]]], ColumnContract
         text = column.role == "numbers" and roles[j] == "levels"
         if text and column.written is not None and str(column.written):
             warnings.warn(
-                f"`X` has numbers written as text in column {column.name!r} ({column.written}), which are taken for "
-                "levels; bayesnb.describe(X).apply(X) makes them numbers",
+                f"`X` has numbers written as text in column {column.name!r} ({column.written}), which count as "
+                "levels. To make them numbers, pass bayesnb.describe(X).apply(X)",
                 UserWarning,
                 stacklevel=2,
             )
@@ -439,8 +444,8 @@ def role_of_type(X: Any, j: int) -> str:
     column = column.infer_objects() if column.dtype == object else column
     if column.dtype == np.longdouble and np.dtype(np.longdouble).itemsize > 8:
         raise ValueError(
-            f"`X` has numbers of type {column.dtype} (longdouble) in column {j}, which parts='auto' cannot tell "
-            "from yes/no columns; pass X.astype(float), or list the parts"
+            f"`X` has numbers of type {column.dtype} (longdouble) in column {j}, which parts='auto' cannot "
+            "distinguish from yes/no columns; pass X.astype(float), or list the parts"
         )
     if isinstance(column.dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(column):
         return "levels"

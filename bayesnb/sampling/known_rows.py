@@ -25,7 +25,7 @@ def check_known(estimator: Any, rows: Rows, r: Sparse) -> None:
     left, held = estimator._without(gone), estimator.statistics_
     if any(_too_far(left.blocks[name], taken, held.blocks[name]) for name, taken in gone.blocks.items()):
         raise ValueError(
-            "`X`, `y` hold rows that were never fitted: leaving them out would leave negative squares. Give rows, "
+            "`X`, `y` hold rows that were never fitted: leaving them out would give negative squares. Give rows, "
             "labels and weights as they were fitted"
         )
 

@@ -88,8 +88,8 @@ def flat_fields(block: Any) -> dict[str, float]:
     found = getattr(block, "flat_", None) or _FLAT.get(type(block).__name__)
     if found is None:
         raise ValueError(
-            f"{type(block).__name__} does not say how a power of its density looks: give the class an attribute "
-            "`flat_`, the fields at which the density is flat, such as {'a': 1.0, 'b': 0.0} for a gamma density"
+            f"{type(block).__name__} has no attribute `flat_`. Define it as the fields at which the density is flat, "
+            "such as {'a': 1.0, 'b': 0.0} for a gamma density"
         )
     return dict(found)
 
