@@ -56,13 +56,15 @@ def aligned_chunks(X: Any, **beside: Any) -> list[list[Any]]:
             and not np.isnan([*sizes, *column.chunks[0]]).any()
         ):
             if column.shape[0] != sum(sizes):
-                raise ValueError(f"`{name}` has {column.shape[0]} rows, `X` {sum(sizes)}")
+                raise ValueError(
+                    f"`{name}` has {column.shape[0]} rows and `X` has {sum(sizes)}; give one value for each row"
+                )
             column = column.rechunk({0: sizes})
         pieces = delayed_chunks(column)
         if len(pieces) != len(sizes):
             raise ValueError(
-                f"`{name}` has {len(pieces)} chunks, `X` {len(sizes)}, and not all lengths are known; "
-                "cut both alike, or find the lengths with `compute_chunk_sizes()`"
+                f"`{name}` has {len(pieces)} chunks and `X` has {len(sizes)}, and some lengths are unknown; give both "
+                "the same chunks, or call `compute_chunk_sizes()`"
             )
         found.append(pieces)
     return found

@@ -103,7 +103,7 @@ class AbstractDiscrete(AbstractDropIn):
                 known = getattr(self, "classes_", labels)
                 raise ValueError(
                     f"`classes` has {labels[count > 1]} more than once, which is not the same as on last call to "
-                    f"partial_fit, {known}; pass every label once"
+                    f"partial_fit, {known}; pass each label once"
                 )
 
     def _check_alpha(self) -> np.ndarray:

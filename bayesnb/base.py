@@ -128,9 +128,9 @@ class AbstractConjugate(AbstractBlock):
             *others, last = (name.removeprefix("log_").removeprefix("logit_") for name in self.parameters)
             joint = f"{', '.join(others)} and {last} together" if others else last
             raise ValueError(
-                f"is {describe(prior)}; {kind} is a density of {joint}, which no distribution of NumPyro is. "
-                "Independent ones, such as a Normal and an InverseGamma, are not conjugate: the spread of the mean has "
-                f"to be in proportion to the variance. Give a mapping of the fields {{{names}}}"
+                f"is {describe(prior)}; {kind} is a joint density of {joint}, and NumPyro has no such distribution. "
+                "Independent ones, such as a Normal and an InverseGamma, are not conjugate; give a mapping of the "
+                f"fields {{{names}}}"
             )
         name, arguments = self.distribution_
         if not is_a(prior, name):

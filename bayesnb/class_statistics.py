@@ -55,7 +55,7 @@ class Statistics:
             if not hasattr(stats, "scaled"):
                 raise TypeError(
                     f"the statistics of {name!r} are {type(stats).__name__}, which has no method `scaled(factor)`; "
-                    "let it return the statistics of rows whose weights are multiplied by a number"
+                    "define it, so that it returns the statistics with all weights multiplied by the factor"
                 )
             blocks[name] = stats.scaled(factor)
         return type(self)(factor * self.n, blocks, None if self.weight is None else self.weight.scaled(factor))

@@ -148,7 +148,7 @@ def labelled_table(frame: "pd.DataFrame", target: str, path: Path, notes: Iterab
     refuse_nested(labelled, path)
     y, where = labelled[target], f"{path}: column {target!r}"
     if len(y) == 0:
-        raise TableError(f"{where} has no value in any of the {len(frame)} rows; name another target.")
+        raise TableError(f"{where} has no value in any of the {len(frame)} rows; choose another target.")
     if y.nunique() == 1:
         raise TableError(f"{where} holds {y.iloc[0]!s} in every row; a classifier needs at least two classes.")
     try:
@@ -170,7 +170,7 @@ def labelled_table(frame: "pd.DataFrame", target: str, path: Path, notes: Iterab
         notes.append(f"Columns without a single value were left out: {listed(empty)}.")
     if not contract.used:
         if len(empty) == len(contract.columns) - 1:
-            raise TableError(f"{path} has no column with values beside the target {target!r}; add the features.")
+            raise TableError(f"{path} has no column with values besides the target {target!r}; add the features.")
         why = "; ".join(f"{column.name!r}: {column.why}" for column in contract.dropped[:4])
         raise TableError(f"{path} has no column to learn from ({why}); ask for one with --columns NAME=ROLE.")
     if others := [f"{column.name!r} ({column.why})" for column in contract.dropped if column.missing < 1]:
@@ -256,8 +256,8 @@ def refuse_nested(table: "pd.DataFrame", source: str | Path) -> None:
         if found is not None:
             what = "tables" if isinstance(found, dict) else "lists"
             raise TableError(
-                f"{source}: column {name!r} holds {what} in its cells; leave the column out, or give each of its "
-                "values a column of its own."
+                f"{source}: column {name!r} holds {what} in its cells; leave the column out, or split it into one "
+                "column for each value."
             )
 
 
@@ -293,8 +293,8 @@ def _written_labels(y: "pd.Series", where: str, hint: str = "") -> np.ndarray:
         other = first.setdefault(value, cell)
         if other != cell:
             raise TableError(
-                f"{where} writes one value in two ways, {other!r} and {cell!r}; write it one way, or add a "
-                "letter if they are two classes."
+                f"{where} writes one value in two ways, {other!r} and {cell!r}; write it in one way, or add a letter "
+                "if these are two classes."
             )
     if {*stripped} <= {"True", "False"}:
         return np.array([cell == "True" for cell in stripped])[codes]
@@ -339,14 +339,14 @@ def _read(path: Path, text: Iterable[str], given: Mapping[str, Any]) -> "tuple[p
     if path.is_dir():
         raise TableError(f"{path} is a folder; name a CSV, TSV or Parquet file.")
     if not path.exists():
-        raise TableError(f"there is no file {path}; check the path, or take one of {', '.join(NAMES)}.")
+        raise TableError(f"there is no file {path}; check the path, or choose one of {', '.join(NAMES)}.")
     if path.suffix in PARQUET:
         frame, clear = read_parquet(path), None
     else:
         file = TextFile(path, text, **given)
         frame, clear = file.frame(), file.clear
     if frame.empty:
-        raise TableError(f"{path} has no rows below the header; add the examples to learn from.")
+        raise TableError(f"{path} has no rows below the header; add rows to learn from.")
     return frame, clear
 
 

@@ -127,13 +127,17 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         check_decay(decay)
         if isinstance(self.estimator, CalibratedClassifierLOO):
-            raise ValueError("`estimator` is calibrated on leave-one-out of all rows, which come at once: use `fit`")
+            raise ValueError(
+                "`estimator` is calibrated on leave-one-out of all rows, so it needs all rows at once; use `fit`"
+            )
         if not hasattr(self, "estimator_"):
             if classes is None:
-                raise ValueError("classes must be passed on the first call to partial_fit: all labels that will occur")
+                raise ValueError(
+                    "classes must be passed on the first call to partial_fit: give all labels that will occur"
+                )
             return self.fit(X, y, sample_weight, classes=classes)
         if classes is not None and not np.array_equal(labels := united_labels([classes]), self.classes_):
-            raise ValueError(f"`classes` is {labels}, which is not what it was at first, {self.classes_}")
+            raise ValueError(f"`classes` is {labels}, but the first call had {self.classes_}; pass the same classes")
         before = copy.copy(self.estimator_)
         if decay != 1:
             before._set_statistics(before._decayed(decay))
@@ -144,7 +148,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         import dask
 
         if y is None:
-            raise ValueError("`y` is None; labels are needed")
+            raise ValueError("`y` is None; give the labels")
         rows, labels, weights = aligned_chunks(X, y=y, sample_weight=sample_weight)
         if classes is None:
             found = dask.compute(*(dask.delayed(_labels_of)(piece) for piece in labels))
@@ -219,7 +223,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         parts = zip(*aligned_chunks(X, y=y, sample_weight=sample_weight), strict=True)
         hits, weight = add_in_tree(_sum, [dask.delayed(_hits)(estimator, *piece) for piece in parts])
         if not weight:
-            raise ValueError("`X` has no rows with weight; at least one is needed")
+            raise ValueError("`X` has no rows with a positive weight; give at least one")
         return float(hits / weight)
 
     @reads_one_state
@@ -241,8 +245,8 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         if groups is not None:
             raise ValueError(
-                "`groups` are given, and chunks are left out one by one, each without the rows of the others; gather "
-                "the rows and call `estimator_.loo(X, y, groups=groups)`"
+                "`groups` is given, but a group may lie in several chunks. Gather the rows in memory and call "
+                "`estimator_.loo(X, y, groups=groups)`"
             )
         if prior not in ("kept", "refit"):
             raise ValueError(f"`prior` is {prior!r}; choose 'kept' or 'refit'")

@@ -288,7 +288,7 @@ class BernoulliNB(AbstractDiscrete, ours.BernoulliNB):
     def _rows(self, X: Any) -> Rows:
         if self.binarize is not None:
             return super()._rows(X)
-        advice = "with binarize=None cells are 0, 1 or shares of 1. Set `binarize` to a threshold."
+        advice = "with binarize=None all cells must be from 0 to 1. Set `binarize` to a threshold."
         refuse(self, X, lambda cell: (cell < 0) | (cell > 1), "Values outside 0 to 1", advice)
         return {BLOCK: X}
 

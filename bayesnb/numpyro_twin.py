@@ -75,7 +75,7 @@ class NumPyroTwin:
         elif y is not None:
             n = len(y)
         if n is None:
-            raise ValueError("`n` is None, and there are neither rows nor labels that tell the number of rows")
+            raise ValueError("`n` is None, and neither rows nor labels are given; give one of them")
         pi = prior.classes.model()
         with numpyro.plate("row", n, dim=-1):
             y = numpyro.sample("y", dist.Categorical(pi), obs=y, infer=None if y is not None else ENUMERATED)

@@ -96,7 +96,7 @@ def fit_batches(
             fresh.partial_fit(X, _needed(labels), classes=classes, sample_weight=weights, **fading)
             advance(_length(X))
     if not hasattr(fresh, "classes_"):
-        raise ValueError("`source` has no rows")
+        raise ValueError("`source` has no rows; give at least one")
     estimator.__dict__ = vars(fresh) | estimator.get_params(deep=False)  # at once: other threads may be reading
     return estimator
 
@@ -136,7 +136,7 @@ def predict_batches(
     _check_size(batch_size)
     of_rows = getattr(copy(estimator), method, None)  # one state for all batches
     if not callable(of_rows):
-        raise ValueError(f"`method` is {method!r}; {type(estimator).__name__} has no method of that name")
+        raise ValueError(f"`method` is {method!r}; {type(estimator).__name__} has no method with that name")
     columns = getattr(estimator, "feature_names_in_", None)
 
     def arrays() -> Iterator[Any]:
@@ -162,7 +162,7 @@ def united_labels(parts: Iterable[Any]) -> np.ndarray:
             raise ValueError(f"`y` has both numbers and text as labels, such as {found[0]!r} and {labels[0]!r}")
         found = labels if found is None else np.union1d(found, labels)
     if found is None:
-        raise ValueError("`y` has no labels, there are no rows")
+        raise ValueError("`y` has no labels, because there are no rows; give at least one")
     return found
 
 
@@ -178,7 +178,7 @@ def _labels_of(source: Any, y: Any, size: int) -> Iterator[Any]:
 
 def _needed(labels: Any) -> Any:
     if labels is None:
-        raise ValueError("`source` brings no labels; give `y`, or batches (X, y) or (X, y, sample_weight)")
+        raise ValueError("`source` has no labels; give `y`, or batches (X, y) or (X, y, sample_weight)")
     return labels
 
 
@@ -194,7 +194,7 @@ def _batches(source: Any, y: Any, weights: Any, size: int, columns: list[Any] | 
             "function that returns one"
         )
     elif y is not None or weights is not None:
-        raise ValueError("`y` and `sample_weight` go with an array or a file; batches bring their own: (X, y, w)")
+        raise ValueError("`y` and `sample_weight` are for an array or a file; batches contain them, as (X, y, w)")
     else:
         found = source() if callable(source) else source
         batches = ((*(one if isinstance(one, tuple) else (one,)), None, None)[:3] for one in found)

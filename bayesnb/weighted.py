@@ -216,7 +216,7 @@ class WeightedNaiveBayes:
         import numpyro
 
         if rows is None:
-            raise ValueError("a weighted set of models is no simulator of rows in NumPyro; use `sample`")
+            raise ValueError("a weighted set of models cannot draw rows in NumPyro; use `sample`")
         whole = as_jax(self)
         first = whole.components[0]
         with numpyro.handlers.trace() as trace:

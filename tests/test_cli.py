@@ -198,7 +198,7 @@ def test_only_numbers_of_many_values_are_cut(table, capsys):
     [
         (["nothing.csv", "--target", "kind"], "there is no file"),
         (["TABLE"], "--target"),
-        (["TABLE", "--target", "kind", "--force", "colour,weight"], "'weight', which is no column"),
+        (["TABLE", "--target", "kind", "--force", "colour,weight"], "'weight', which is not a column"),
         (["TABLE", "--target", "kind", "--exact", "3"], "only 2 predictors"),
         (["iris", "--test-share", "0.001"], "holds out none"),
     ],
@@ -366,7 +366,7 @@ def test_cells_are_read_as_they_were_fitted(tmp_path, capsys):
         (["fit", "iris", "--model", "poisson", "-o", "."], "directory"),
         (["predict", "OUT", "iris"], "there is no file"),
         (["predict", ".", "iris"], "is a folder"),
-        (["predict", "TABLE", "iris"], "is damaged, or no file that `save` wrote"),
+        (["predict", "TABLE", "iris"], "is damaged, or was not written by `save`"),
         (["predict", "MODEL", "nothing.csv"], "there is no file nothing.csv"),
         (["predict", "MODEL", "iris"], "iris has no columns 'size', 'colour', which the model was fitted to; add them"),
         (["predict", "MODEL", "SHORT"], "has no column 'colour', which the model was fitted to; add it."),
@@ -444,7 +444,7 @@ def test_describe_as_text_and_json(orders, capsys):
     assert [column["role"] for column in report["columns"]] == ["dropped", "dropped", "levels", "levels"]
     with pytest.raises(SystemExit):
         cli.main(["describe", str(orders), "--columns", "share=words"])
-    assert "is not NAME=ROLE with a role of numbers, counts" in capsys.readouterr().err
+    assert "is not of the form NAME=ROLE, with one of the roles numbers, counts" in capsys.readouterr().err
 
 
 def test_new_rows_are_read_by_the_contract_of_the_model(orders, tmp_path, capsys):
@@ -464,7 +464,7 @@ def test_new_rows_are_read_by_the_contract_of_the_model(orders, tmp_path, capsys
     assert "column 'size': 1 rows lie far outside of" in err
     rows.write_text("size,share\n5.5,10 %\n")
     assert cli.main(["predict", model, str(rows)]) == 2
-    assert "column 'size' holds '5.5', which is no number as the others are written" in capsys.readouterr().err
+    assert "column 'size' holds '5.5', which is not a number in the format of the other" in capsys.readouterr().err
     assert cli.main(["predict", model, str(rows), "--decimal", "."]) == 0
     capsys.readouterr()
     assert cli.main(["predict", model, str(rows), "--decimal", ".", "--id", "nr"]) == 2

@@ -201,7 +201,7 @@ def test_closed_streams(tmp_path: Path) -> None:
         done = closing(">&-", *arguments)
         assert done.returncode == 2
         assert done.stderr == (
-            "bayesnb: standard output is closed, so the result would be lost; redirect it to a file.\n"
+            "bayesnb: standard output is closed, so the result would be lost; redirect standard output to a file.\n"
         )
 
 
@@ -304,7 +304,7 @@ def test_a_defect_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> N
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert "unexpected KeyError" in err
-    assert "please report it" in err
+    assert "Please report it" in err
     monkeypatch.setenv("BAYESNB_DEBUG", "1")
     with pytest.raises(KeyError, match="nowhere"):
         cli.main(["select", "iris"])

@@ -252,8 +252,8 @@ def test_odd_columns_in_parquet(tmp_path: Path) -> None:
         (b"a,y\n1,\n2,\n", "'y' has no value in any of the 2 rows"),
         (b"a,y\n1,ham\n2,ham\n3,\n", "'y' holds ham in every row"),
         (b"a,y\n1,0.25\n2,1.5\n", "'y' holds measurements such as 0.25"),
-        (b"y\n1\n2\n", "no column with values beside the target 'y'"),
-        (b"a,y\n,1\n,2\n", "no column with values beside the target 'y'"),
+        (b"y\n1\n2\n", "no column with values besides the target 'y'"),
+        (b"a,y\n,1\n,2\n", "no column with values besides the target 'y'"),
     ],
 )
 def test_unusable_text(tmp_path: Path, content: bytes, message: str) -> None:
@@ -266,7 +266,7 @@ def test_unusable_text(tmp_path: Path, content: bytes, message: str) -> None:
 
 
 def test_unusable_paths(tmp_path: Path) -> None:
-    with pytest.raises(TableError, match=r"no file .*absent\.csv; check the path, or take one of iris"):
+    with pytest.raises(TableError, match=r"no file .*absent\.csv; check the path, or choose one of iris"):
         read_table(tmp_path / "absent.csv", "y")
     with pytest.raises(TableError, match="is a folder"):
         read_table(tmp_path, "y")

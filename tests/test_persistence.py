@@ -301,7 +301,7 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="Derived is no estimator that a file can name"):
         Derived().fit(REAL, LABELS).save(path)
     nb = bayesnb.MixedNB([("all", bayesnb.GaussianNB(), lambda X: [0, 1, 2, 3])]).fit(REAL, LABELS)
-    with pytest.raises(ValueError, match=r"`parts.0.2` is <function .* holds no code"):
+    with pytest.raises(ValueError, match=r"`parts.0.2` is <function .* cannot hold code"):
         nb.save(path)
     again(nb.set_params(parts=[("all", bayesnb.GaussianNB(), [0, 1, 2, 3])]), tmp_path)
     with pytest.raises(ValueError, match=r"`priors` holds a pandas.* use a NumPy type"):
@@ -314,13 +314,13 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
 def test_hyperparameters_set_after_the_fit_are_refused(tmp_path: Path) -> None:
     nb = bayesnb.BernoulliNB().fit(COUNTS, LABELS)
     again(nb.set_params(estimate="mean"), tmp_path)  # needs no new fit
-    with pytest.raises(ValueError, match=r"`prior_` is not what `fit` makes .* set after the fit"):
+    with pytest.raises(ValueError, match=r"`prior_` is not the result of `fit` .* set after the fit"):
         nb.set_params(alpha=2.0).save(tmp_path / "m")
     with pytest.raises(ValueError, match="`alpha` is -1"):
         nb.set_params(alpha=-1.0).save(tmp_path / "m")
     peer = drop_in.GaussianNB().fit(REAL, LABELS)
     peer.theta_ = peer.theta_ + 1
-    with pytest.raises(ValueError, match="`theta_` is not what `fit` makes"):
+    with pytest.raises(ValueError, match="`theta_` is not the result of `fit`"):
         peer.save(tmp_path / "m")
     assert os.listdir(tmp_path) == ["model.safetensors"]
 
@@ -333,17 +333,20 @@ class _Bomb:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is damaged, or no file that `save` wrote"),
-        (b"1234567", "is damaged, or no file"),
-        (b'{"GaussianNB": 1}' * 9, "is damaged, or no file"),
-        (bytes(range(256)) * 9, "is damaged, or no file"),
-        (pickle.dumps(_Bomb()), "is damaged, or no file"),
-        (to_bytes({"weight": np.zeros(3)}), "is a safetensors file, but not of bayesnb"),
-        (to_bytes({"weight": np.zeros(3)}, metadata={"format": "np"}), "is a safetensors file, but not of bayesnb"),
-        (to_bytes({}, metadata={"bayesnb": "{"}), "header is no JSON"),
-        (to_bytes({}, metadata={"bayesnb": "[" * 10**5}), "header is no JSON"),
-        (to_bytes({}, metadata={"bayesnb": "[1]"}), "header is no JSON"),
-        (to_bytes({}, metadata={"bayesnb": '{"format": 2, "version": "9.1"}'}), "format 2, of bayesnb 9.1; this is"),
+        (b"", "is damaged, or was not written by `save`"),
+        (b"1234567", "is damaged, or was not written"),
+        (b'{"GaussianNB": 1}' * 9, "is damaged, or was not written"),
+        (bytes(range(256)) * 9, "is damaged, or was not written"),
+        (pickle.dumps(_Bomb()), "is damaged, or was not written"),
+        (to_bytes({"weight": np.zeros(3)}), "but bayesnb did not write it"),
+        (
+            to_bytes({"weight": np.zeros(3)}, metadata={"format": "np"}),
+            "but bayesnb did not write it",
+        ),
+        (to_bytes({}, metadata={"bayesnb": "{"}), "header is not JSON"),
+        (to_bytes({}, metadata={"bayesnb": "[" * 10**5}), "header is not JSON"),
+        (to_bytes({}, metadata={"bayesnb": "[1]"}), "header is not JSON"),
+        (to_bytes({}, metadata={"bayesnb": '{"format": 2, "version": "9.1"}'}), "format 2 of bayesnb 9.1, but bayesnb"),
         (to_bytes({}, metadata={"bayesnb": '{"format": 1, "sha256": ""}'}), "do not have the SHA-256"),
     ],
     ids=lambda value: value[:20] if isinstance(value, str) else None,
@@ -384,15 +387,15 @@ def of_type(kind: str, size: int) -> bytes:
         (of_type("F8_E5M2", 8), "a tensor of type F8_E5M2"),
         (of_type("BF16", 16), "a tensor of type BF16"),
         (of_type("C64", 64), "a tensor of type C64"),
-        (of_type("F128", 128), "is damaged, or no file that `save` wrote"),
+        (of_type("F128", 128), "is damaged, or was not written by `save`"),
         *(
-            (to_bytes({}, metadata={"bayesnb": nested(depth)}), "header is no JSON")
+            (to_bytes({}, metadata={"bayesnb": nested(depth)}), "header is not JSON")
             for depth in (101, 950, 985, 992, 999)
         ),
         (to_bytes({}, metadata={"bayesnb": nested(90)}), "do not have the SHA-256"),
         (to_bytes({}, metadata={"bayesnb": '{"format": -1}'}), "is damaged: its format is -1"),
         (to_bytes({}, metadata={"bayesnb": '{"format": 0}'}), "is damaged: its format is 0"),
-        (to_bytes({}, metadata={"bayesnb": '{"format": true}'}), "header is no JSON"),
+        (to_bytes({}, metadata={"bayesnb": '{"format": true}'}), "header is not JSON"),
         (to_bytes({}, metadata={"bayesnb": '{"format": 1%s}' % ("0" * 400)}), "has format 1"),
         (to_bytes({}, metadata={"bayesnb": '{"format": 9, "version": "%s"}' % ("9" * 5000)}), "of bayesnb 9{300}…"),
     ],
@@ -681,7 +684,7 @@ def test_what_is_no_file_is_written_to_or_refused_and_stays_what_it_is(tmp_path:
         assert file.read() == b"before" + whole
     read, write = os.pipe()
     os.close(read)
-    with pytest.raises(ValueError, match="was closed before all was written to it"):
+    with pytest.raises(ValueError, match="was closed before everything was written"):
         nb.save(f"/dev/fd/{write}")
     os.close(write)
     names = {"model", "link", "pipe", "socket", "folder", "open"}

@@ -260,7 +260,7 @@ def test_empty_batches_are_no_batches(rows):
         (np.ones((2, 1)), {}, "no labels"),
         (np.ones((2, 1)), {"y": [0]}, r"`y` has shape \(1,\); the 2 rows"),
         (np.ones((2, 1)), {"y": [0, 1], "sample_weight": 1.0}, r"`sample_weight` has shape \(\)"),
-        ([(np.ones((2, 1)), [0, 1])], {"y": [0, 1]}, "batches bring their own"),
+        ([(np.ones((2, 1)), [0, 1])], {"y": [0, 1]}, "batches contain them"),
         ([(np.ones((2, 1)), [0, 1]), (np.ones((2, 1)), ["a", "b"])], {}, "both numbers and text as labels"),
         ([(np.ones((2, 1)), [0, 1]), (np.ones((2, 2)), [0, 1])], {}, "features"),
         ([(np.ones((2, 1)), [0, 1])], {"classes": [0, 2]}, "1"),

@@ -106,7 +106,7 @@ def _call_loo(nb: Any, rows: Rows, y: np.ndarray, weights: np.ndarray, prior: st
         settings["sample_weight"] = weights
     if groups is not None:
         if "groups" not in known:
-            raise ValueError(f"`groups` are given, and {type(nb).__name__}.loo knows no groups")
+            raise ValueError(f"`groups` is given, but {type(nb).__name__}.loo cannot leave out groups; set groups=None")
         settings["groups"] = groups
     found = nb.loo(rows["x"], y, **settings)
     log_prior = getattr(found, "log_prior", None)

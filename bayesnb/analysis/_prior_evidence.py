@@ -118,7 +118,7 @@ def evidence_of_prior(nb: Any) -> EvidenceOfPrior:
     if nb.get_params(deep=False).get("beta", 1) is None:
         unit["beta"] = start["beta"] / start["alpha"]
     if not free.any():
-        raise ValueError("`X` has no column that varies, so there is no prior to fit")
+        raise ValueError("`X` has only constant columns, so there is no prior to fit; give a column that varies")
     return EvidenceOfPrior(blocks, nb.statistics_.blocks, columns, start, unit, centre, free)
 
 

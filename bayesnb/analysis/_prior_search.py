@@ -51,7 +51,7 @@ def minimise(
     )
     if result.status == 1:  # out of iterations; a line search that ends in rounding (2) is at the maximum
         warnings.warn(
-            f"the evidence was still growing after {evaluations} evaluations; fit fewer hyperparameters with "
+            f"The evidence was still increasing after {evaluations} evaluations. Fit fewer hyperparameters: set "
             "`parameters` or `over`",
             ConvergenceWarning,
             stacklevel=3,

@@ -18,9 +18,9 @@ def check_labels(y: Any) -> tuple[np.ndarray, Bool[np.ndarray, " n"]]:
     y = column_or_1d(y, warn=True)
     there = ~pd.isna(y)
     if y.dtype.kind == "f" and np.isinf(y).any():
-        raise ValueError("`y` contains infinity; it needs labels, and None or NaN where they are missing")
+        raise ValueError("`y` contains infinity; give labels, with None or NaN for missing ones")
     if not there.any():
-        raise ValueError("`y` has no label at all; rows without one are ignored")
+        raise ValueError("`y` has no label, and rows without a label are ignored; give at least one label")
     if y.dtype == object:  # numbers beside None
         found = pd.Series(y[there]).infer_objects().to_numpy()
         filled = np.full(len(y), found[0], dtype=found.dtype)
@@ -66,7 +66,7 @@ def _marked_rows(partition: Any, used: Bool[np.ndarray, " n"]) -> Bool[np.ndarra
     held_out = used & ~(value == 1).to_numpy()
     for rows, what in ((used & ~held_out, "training rows, which have 1"), (held_out, "rows to hold out")):
         if not rows.any():
-            raise ValueError(f"`partition` leaves no {what}, among the {used.sum()} rows that can be used")
+            raise ValueError(f"`partition` leaves no {what} among the {used.sum()} usable rows; mark others")
     return held_out
 
 
@@ -81,7 +81,7 @@ def draw_held_out(
         rows = np.flatnonzero(used & (label == k))
         held_out[rng.choice(rows, min(round(share * len(rows)), len(rows) - 1), replace=False)] = True
     if not held_out.any():
-        raise ValueError(f"`test_share` is {share}, which holds out none of {used.sum()} rows; give more")
+        raise ValueError(f"`test_share` is {share}, which holds out none of {used.sum()} rows; give a larger share")
     return held_out
 
 

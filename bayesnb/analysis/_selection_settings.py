@@ -69,7 +69,7 @@ def forced_columns(force: Any, names: list[Any]) -> list[int]:
 def _position(found: str, column: Any, names: list[Any]) -> int:
     """The number of a column given by name or number; ValueError where there is no such column."""
     if column not in (names if isinstance(column, str) else range(len(names))):
-        raise ValueError(f"{found} {column!r}, which is no column of `X`; the columns are {listed(names, 8)}")
+        raise ValueError(f"{found} {column!r}, which is not a column of `X`; the columns are {listed(names, 8)}")
     return names.index(column) if isinstance(column, str) else int(column)
 
 
@@ -78,8 +78,8 @@ def count_steps(settings: Any, candidates: int, usable: int) -> int:
     if settings.exact_features is not None:
         if settings.exact_features > candidates:
             raise ValueError(
-                f"`exact_features` is {settings.exact_features}, but only {candidates} predictors with two observed "
-                "categories can be added to the forced ones"
+                f"`exact_features` is {settings.exact_features}, but only {candidates} predictors with at least two "
+                "observed categories can be added to the forced ones; give at most that number"
             )
         return int(settings.exact_features)
     if settings.max_features != "auto":

@@ -87,7 +87,7 @@ def split_uncertainty(estimator: Any, X: Any, **settings: Any) -> Uncertainty:
         return split_uncertainty(estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X, **settings)
     if not hasattr(estimator, "uncertainty"):
         raise ValueError(
-            f"`estimator` is {type(estimator).__name__}, which has no `uncertainty`; use one of bayesnb's, or a "
-            "pipeline that ends in one"
+            f"`estimator` is {type(estimator).__name__}, which has no `uncertainty`; use an estimator of bayesnb, or "
+            "a pipeline that ends in one"
         )
     return estimator.uncertainty(X, **settings)

@@ -95,7 +95,9 @@ class FeatureAverage(JointClassifier):
         """
         nb = clone(self.estimator).fit(X, y, sample_weight)
         if nb.estimate != "predictive":
-            raise ValueError(f"`estimator` has estimate={nb.estimate!r}; averaging needs 'predictive'")
+            raise ValueError(
+                f"`estimator` has estimate={nb.estimate!r}; averaging over features needs estimate='predictive'"
+            )
         nb.prior_.refuse_improper("Bayes factors of features")
         d = nb.n_features_in_
         prior = np.asarray(self.inclusion, float)
@@ -220,8 +222,8 @@ def _parts(nb: Any) -> Iterator[_Part]:
         kind = type(prior).__name__
         if not prior.separable:
             raise ValueError(
-                f"`estimator` has a {kind} block; averaging over features needs features that are independent given "
-                "the class, each with conjugate parameters of its own"
+                f"`estimator` has a {kind} block; averaging needs features that are independent given the class, each "
+                "with its own conjugate parameters. Use GaussianNB, PoissonNB or CategoricalNB, for example"
             )
         stats = nb.statistics_.blocks[name]
         one = _first_class(prior)
@@ -235,7 +237,10 @@ def _first_class(prior: Any) -> Any:
 
     def first(leaf: np.ndarray) -> np.ndarray:
         if not (leaf == leaf[:1]).all():
-            raise ValueError("`estimator` has a prior that differs between classes, so there is none for all of them")
+            raise ValueError(
+                "`estimator` has a prior that differs between classes; averaging over features needs one prior for "
+                "all classes"
+            )
         return leaf[:1]
 
     fields = {name: getattr(prior, name) for name, field in prior.fields_.items() if "class" in field.axes}

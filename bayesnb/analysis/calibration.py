@@ -133,7 +133,8 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         nb = clone(self.estimator).fit(X, y, **weights)
         if getattr(nb, "estimate", "predictive") != "predictive":
             raise ValueError(
-                f"`estimator` has estimate={nb.estimate!r}; leave-one-out is of the predictive: use 'predictive'"
+                f"`estimator` has estimate={nb.estimate!r}; leave-one-out uses the predictive, so set "
+                "estimate='predictive'"
             )
         return self._calibrate(nb, X, y, sample_weight, groups)
 
@@ -166,8 +167,8 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         if isinstance(estimator, type) or not (hasattr(estimator, "loo") and hasattr(estimator, "fit")):
             name = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
             raise TypeError(
-                f"`estimator` is {name}{', a class' * isinstance(estimator, type)}, which has no `loo`; give one of "
-                "bayesnb's estimators, such as GaussianNB(), or use scikit-learn's CalibratedClassifierCV"
+                f"`estimator` is {name}{', a class' * isinstance(estimator, type)}, which has no `loo`; give an "
+                "estimator of bayesnb, such as GaussianNB(), or use scikit-learn's CalibratedClassifierCV"
             )
         if self.prior not in ("refit", "kept"):
             raise ValueError(f"`prior` is {self.prior!r}; choose 'refit' or 'kept'")
@@ -374,7 +375,9 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
 def _draws(method: str, n_draws: int | None) -> int:
     """Number of draws; raises ValueError on a method that there is not, or no draws."""
     if method not in ("auto", "draws"):
-        raise ValueError(f"`method` is {method!r}; a calibrated probability has only 'draws' (or 'auto')")
+        raise ValueError(
+            f"`method` is {method!r}; choose 'draws' or 'auto', because a calibrated probability has no closed form"
+        )
     if n_draws is not None and n_draws < 1:
         raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 1")
     return 1000 if n_draws is None else n_draws

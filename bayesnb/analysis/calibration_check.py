@@ -42,7 +42,7 @@ def check(estimator: Any, X: Any, y: Any, *, seed: int = 0, progress_bar: bool =
 
     y = np.asarray(y).ravel()
     if len(y) < 2:
-        raise ValueError(f"`y` has {len(y)} rows; the check fits on one half and predicts the other, so it needs two")
+        raise ValueError(f"`y` has {len(y)} rows; the check fits one half and predicts the other, so give at least two")
     rng = generator(seed)
     train, test = split_halves(y, seed)
     fitted = clone(estimator).fit(take_rows(X, train), y[train])

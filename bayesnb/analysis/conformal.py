@@ -147,16 +147,16 @@ class ConformalClassifierLOO(AbstractWrapper):
             raise ValueError(f"`class_conditional` is {self.class_conditional!r}; choose True or False")
         name = type(self.estimator).__name__
         if not hasattr(self.estimator, "predict_log_proba"):
-            raise ValueError(f"`estimator` is {name}, which has no predict_log_proba; use a classifier with it")
+            raise ValueError(f"`estimator` is {name}, which has no `predict_log_proba`; use a classifier that has it")
         if self.method == "full" and not (hasattr(self.estimator, "partial_fit") and hasattr(self.estimator, "loo")):
             raise ValueError(
                 f"`estimator` is {name}, which has no `partial_fit` and `loo`; method='full' needs both, because each "
-                "new row joins the training rows, and a map or a scaling that was fitted without it would treat it "
-                "unlike them. Use method='cross'"
+                "new row joins the training rows. Use method='cross'"
             )
         if groups is not None and (self.method == "full" or self.class_conditional):
             raise ValueError(
-                "`groups` needs method='cross' and class_conditional=False; no guarantee is known otherwise"
+                "`groups` is given, but no guarantee is known with these settings; use method='cross' and "
+                "class_conditional=False"
             )
         self._take_over(clone(self.estimator).fit(X, y))
         y = column_or_1d(y)
@@ -164,7 +164,7 @@ class ConformalClassifierLOO(AbstractWrapper):
         self._X, self._y = _as_rows(X), y
         n = len(y)
         if n < 2:
-            raise ValueError(f"`X` has {n} sample; leave-one-out needs at least two rows")
+            raise ValueError(f"`X` has {n} sample; leave-one-out needs at least two rows, so add rows")
         self._groups = np.arange(n)
         if groups is not None:
             groups = column_or_1d(groups)
@@ -172,7 +172,8 @@ class ConformalClassifierLOO(AbstractWrapper):
             self._groups = np.unique(groups, return_inverse=True)[1]
             if self._groups.max() == 0:
                 raise ValueError(
-                    f"`groups` is {groups.tolist()[0]!r} in all rows; leave-one-out needs at least two groups"
+                    f"`groups` is {groups.tolist()[0]!r} in all rows; leave-one-out needs at least two groups, so add "
+                    "rows of another group"
                 )
         return self
 
@@ -220,12 +221,11 @@ def _refuse(unknown: dict[str, Any]) -> None:
     """TypeError on arguments of `fit` that mean nothing here; without weights, `sample_weight=None` does no harm."""
     if unknown.pop("sample_weight", None) is not None:
         raise TypeError(
-            "`sample_weight` was given, and ConformalClassifierLOO takes no weights: its guarantee needs exchangeable "
-            "rows, and a row that counts twice is a copied row. Leave the weights out; for copied rows or repeated "
-            "measures give `groups`"
+            "`sample_weight` is given, but ConformalClassifierLOO takes no weights, because its guarantee needs "
+            "exchangeable rows. Leave the weights out; for copied rows or repeated measures give `groups`"
         )
     if unknown:
-        raise TypeError(f"`fit` takes X, y and groups, not {', '.join(map(repr, unknown))}; leave that out")
+        raise TypeError(f"`fit` accepts X, y and groups, but not {', '.join(map(repr, unknown))}; leave it out")
 
 
 def _as_rows(X: Any) -> Any:

@@ -88,7 +88,7 @@ def cost_scorer(false_positive: Scalar, false_negative: Scalar) -> Any:
     def gain(y: Any, predicted: Any) -> float:
         table = confusion_matrix(y, predicted, labels=(labels := np.union1d(y, predicted)))
         if len(labels) > 2:
-            raise ValueError(f"`y` has the labels {labels}; false positives and negatives are those of two classes")
+            raise ValueError(f"`y` has the labels {labels}; false positives and negatives need exactly two classes")
         if len(labels) == 1:
             return 0.0
         return -float(false_positive * table[0, 1] + false_negative * table[1, 0]) / len(y)
@@ -214,13 +214,13 @@ def _cost_table(costs: Any, abstain_cost: Scalar | None, c: int) -> Float[np.nda
     if table.shape not in ((c, c), (c, c + 1)):
         raise ValueError(f"`costs` has shape {table.shape}; {c} classes need ({c}, {c}), or ({c}, {c + 1}) to abstain")
     if not np.isfinite(table).all():
-        raise ValueError("`costs` has entries that are not finite; a decision to be ruled out needs a large cost")
+        raise ValueError("`costs` has entries that are not finite; to rule out a decision give it a large finite cost")
     if abstain_cost is None:
         return table
     if not np.isfinite(abstain_cost):
-        raise ValueError(f"`abstain_cost` is {abstain_cost}; it needs to be finite, or None to decide always")
+        raise ValueError(f"`abstain_cost` is {abstain_cost}; it needs to be finite, or None to always decide")
     if table.shape[1] > c:
-        raise ValueError("`abstain_cost` is given, and so is a column of `costs` for abstaining; leave out one of them")
+        raise ValueError("`abstain_cost` is given and `costs` has a column for abstaining too; leave out one of them")
     return np.column_stack([table, np.full(c, float(abstain_cost))])
 
 
@@ -295,7 +295,9 @@ class CostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.max_epistemic is not None and not self.max_epistemic >= 0:
             raise ValueError(f"`max_epistemic` is {self.max_epistemic}; it needs to be a number of nats, at least 0")
         if self.abstain_label is not None and self.abstain_label in classes.tolist():
-            raise ValueError(f"`abstain_label` is {self.abstain_label!r}, which is one of the classes")
+            raise ValueError(
+                f"`abstain_label` is {self.abstain_label!r}, which is one of the classes; choose another label"
+            )
 
     @reads_one_state
     def decide(self, X: Any) -> np.ndarray:
@@ -348,7 +350,10 @@ class CostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         found, labels = self.decide(X), np.asarray(y)
         truth = np.searchsorted(self.classes_, labels).clip(0, len(self.classes_) - 1)
         if (unknown := self.classes_[truth] != labels).any():
-            raise ValueError(f"`y` has the labels {np.unique(labels[unknown])}, which are not among the classes")
+            raise ValueError(
+                f"`y` has the labels {np.unique(labels[unknown])}, which are not classes of the fitted model; leave "
+                "out these rows"
+            )
         table = _cost_table(self.costs, self.abstain_cost, len(self.classes_))
         weight = np.ones(len(found)) if sample_weight is None else np.asarray(sample_weight, float)
         counts: Bool[np.ndarray, " n"] = (found != ABSTAIN) | (table.shape[1] > len(self.classes_))

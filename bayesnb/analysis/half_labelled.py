@@ -184,8 +184,8 @@ class HalfLabelledClassifier(AbstractWrapper):
                 break
         else:
             warnings.warn(
-                f"the bound still rises by {gain / used:.2g} nats a row after max_iter={self.max_iter} iterations; "
-                f"raise `max_iter`, or `tol`, now {self.tol:g}",
+                f"The bound still increases by {gain / used:.2g} nats a row after max_iter={self.max_iter} "
+                f"iterations. Raise `max_iter`, or raise `tol`, which is {self.tol:g}",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -215,15 +215,15 @@ class HalfLabelledClassifier(AbstractWrapper):
     def _check_parameters(self) -> None:
         if not isinstance(self.estimator, AbstractNB):
             raise ValueError(
-                f"`estimator` is {self.estimator!r}; soft labels need one of bayesnb's. Put steps that transform X "
-                "before this classifier in a pipeline"
+                f"`estimator` is {self.estimator!r}; soft labels need an estimator of bayesnb. Put steps that "
+                "transform X before this classifier in a pipeline"
             )
         if self.method not in ("variational", "em"):
             raise ValueError(f"`method` is {self.method!r}; choose 'variational' or 'em'")
         if not 0 <= self.unlabelled_weight <= 1:
             raise ValueError(f"`unlabelled_weight` is {self.unlabelled_weight}; it needs to be from 0 to 1")
         if not self.max_iter >= 1:
-            raise ValueError(f"`max_iter` is {self.max_iter}; at least one iteration is needed")
+            raise ValueError(f"`max_iter` is {self.max_iter}; it needs to be at least 1")
         if not self.tol >= 0:
             raise ValueError(f"`tol` is {self.tol}; it needs to be a number of nats a row, at least 0")
 
@@ -286,13 +286,13 @@ def _split_labels(y: Any, missing_label: Any) -> tuple[np.ndarray, Bool[np.ndarr
         special[~missing] = [label == missing_label for label in y[~missing].tolist()]
     labels = pd.Series(y[~missing & ~special]).infer_objects().to_numpy()
     if not len(labels):
-        raise ValueError("`y` has no label that is not missing; at least one row of each class needs its label")
+        raise ValueError("`y` has only missing labels; give the label of at least one row of each class")
     assert_all_finite(labels, input_name="y")
     if special.any() and (labels == labels[0]).all():
         only = labels[:1].tolist()[0]
         raise ValueError(
-            f"`y` has no label but {only!r} and {missing_label!r}, which stands for a missing one; if it is a class, "
-            "set missing_label=None and give missing labels as None or NaN"
+            f"`y` has only the label {only!r}, besides {missing_label!r}, which marks a missing label. If it is a "
+            "class, set missing_label=None and mark missing labels by None or NaN"
         )
     return labels, missing | special
 
@@ -307,7 +307,7 @@ def _refuse_composites(estimator: Any, model: NaiveBayes) -> None:
         if why:
             raise ValueError(
                 f"`estimator` is {type(estimator).__name__}, which cannot use rows without a label: {why}. Use "
-                "MultinomialNB for counts of events, GaussianNB for real features"
+                "MultinomialNB for counts of events, or GaussianNB for real features"
             )
 
 
@@ -318,7 +318,7 @@ def _refuse_priors_of_a_class(plain: NaiveBayes, prior: NaiveBayes) -> None:
         if block.only_class is not None and not all(np.array_equal(*pair) for pair in same):
             raise ValueError(
                 f"`estimator` has a part {name!r} of one class, whose prior is scaled by the rows of that class; with "
-                "labels missing these are not known. Give the part a prior of its own, such as `prior` or `beta`"
+                "missing labels these rows are unknown. Give the part its own prior, such as `prior` or `beta`"
             )
 
 
@@ -328,9 +328,8 @@ def _refuse_unbounded(posterior: NaiveBayes) -> None:
     above = jax.tree.map(lambda leaf: np.nextafter(leaf, np.inf), posterior)
     if above.on_boundary():
         raise ValueError(
-            "`estimator` has concentrations below 1, under which the density of the parameters grows without bound "
-            "towards probabilities of zero: there is no mode for 'em' to find. Use concentrations of at least 1, or "
-            "method='variational'"
+            "`estimator` has concentrations below 1, so the density of the parameters has no mode that 'em' could "
+            "find. Use concentrations of at least 1, or method='variational'"
         )
 
 

@@ -79,7 +79,10 @@ def importance(
         raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 1")
     names = estimator.feature_names() if feature_names is None else list(feature_names)
     if len(names) != estimator.n_features_in_:
-        raise ValueError(f"`feature_names` has {len(names)} names; the model has {estimator.n_features_in_} features")
+        raise ValueError(
+            f"`feature_names` has {len(names)} names, but the model has {estimator.n_features_in_} features; give one "
+            "name for each"
+        )
     draws = estimator.sample_information(n_draws, seed)
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     mean = draws.mean(0)

@@ -133,7 +133,7 @@ class PriorDraws:
         """
         total = len(next(iter(self._coordinates.values())))
         if not 1 <= n_draws:
-            raise ValueError(f"`n_draws` is {n_draws}; at least one draw is needed")
+            raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 1")
         nb, rows = self.estimator, self.estimator.encode(X)
         table = None
         chosen = np.unique(np.linspace(0, total - 1, min(n_draws, total)).astype(int))
@@ -272,13 +272,13 @@ def fit_prior(
     try:
         before = nb.log_evidence_
     except AttributeError as error:
-        raise ValueError(f"`estimator` has no evidence that could be maximised: {error}") from None
+        raise ValueError(f"`estimator` has no evidence to maximise: {error}") from None
     names = _names(nb, over, parameters)
     problem = evidence_of_prior(nb)
     if collapsed:
         for name, value in (("draws", draws), ("chains", chains), ("warmup", warmup)):
             if value < 1:
-                raise ValueError(f"`{name}` is {value}; at least 1 is needed")
+                raise ValueError(f"`{name}` is {value}; it needs to be at least 1")
     with jax.enable_x64(True):
         on_device = replace(
             problem, **{f: as_jax(getattr(problem, f)) for f in ("blocks", "stats", "start", "unit", "centre")}
@@ -324,7 +324,8 @@ def _names(nb: Any, over: str, parameters: Sequence[str] | None) -> list[str]:
     fittable = isinstance(nb, AbstractNB) and not isinstance(nb, MixedNB)
     if not fittable or not all(block.hyperparameters for block in nb.prior_.blocks.values()):
         raise ValueError(
-            f"`estimator` is a {kind}, whose prior cannot be fitted; its family needs hyperparameters that are numbers"
+            f"`estimator` is a {kind}, whose prior cannot be fitted; choose an estimator whose hyperparameters are "
+            "numbers, such as GaussianNB"
         )
     declared = declared_fields(nb.prior_.blocks)
     known = list(declared)
@@ -332,14 +333,16 @@ def _names(nb: Any, over: str, parameters: Sequence[str] | None) -> list[str]:
     wrong = [name for name in known if is_centre(declared[name])] if over != "feature" else []
     if over == "class":
         if whole_prior(nb) is None and any("level" in field.axes for field in declared.values()):
-            raise ValueError(f"`over` is 'class', but {kind} has one alpha or one a feature, the same in all classes")
+            raise ValueError(
+                f"`over` is 'class', but {kind} has the same alpha in all classes; choose 'scalar' or 'feature'"
+            )
         wrong += shared
     possible = [name for name in known if name not in wrong]
     if parameters is None:  # over features a shared one would be a prior of each of d single numbers
         return [name for name in possible if not (over == "feature" and name in shared)]
     wanted = [parameters] if isinstance(parameters, str) else list(parameters)
     if not wanted or not set(wanted) <= set(possible):
-        raise ValueError(f"`parameters` is {parameters!r}; {kind} has {', '.join(possible)} to fit over {over!r}")
+        raise ValueError(f"`parameters` is {parameters!r}; with over={over!r} {kind} can fit {', '.join(possible)}")
     return [name for name in known if name in wanted]
 
 

@@ -105,5 +105,8 @@ def _names(estimator: Any, given: Any) -> np.ndarray:
     if given is None:
         return estimator.weight_labels(getattr(estimator, "feature_names_in_", None))
     if len(given) != estimator.n_features_in_:
-        raise ValueError(f"`feature_names` has {len(given)} names; the model has {estimator.n_features_in_} features")
+        raise ValueError(
+            f"`feature_names` has {len(given)} names, but the model has {estimator.n_features_in_} features; give one "
+            "name for each"
+        )
     return estimator.weight_labels(np.asarray(given, object))

@@ -217,7 +217,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, SelectionSettings, BaseEs
         weighted = weight > 0
         given = labelled & weighted
         if not given.any():
-            raise ValueError("`X`, `y`, `sample_weight` have no row with a target and a weight; at least one is needed")
+            raise ValueError("`X`, `y`, `sample_weight` have no row with a target and a weight; give at least one")
         self.classes_, index = np.unique(y[given], return_inverse=True)
         label = np.zeros(len(y), int)
         label[given] = index

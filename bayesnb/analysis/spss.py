@@ -246,7 +246,8 @@ class SPSSNaiveBayes(ClassifierMixin, SelectionSettings, BaseEstimator):
         for one in [self.scale] if isinstance(self.scale, str) else self.scale:
             if one not in (names if isinstance(one, str) else range(len(names))):
                 raise ValueError(
-                    f"`scale` has {one!r}, which is no column of `X`; take 'auto', or of {listed(names, 8)}"
+                    f"`scale` has {one!r}, which is not a column of `X`; choose 'auto', or columns of "
+                    f"{listed(names, 8)}"
                 )
             j = names.index(one) if isinstance(one, str) else int(one)
             if columns[j].dtype.kind != "f":
@@ -293,9 +294,12 @@ def _columns(X: Any, names: list[Any], numbers: list[bool] | None = None) -> lis
         try:
             values = column.to_numpy(dtype=float, na_value=np.nan)
         except (TypeError, ValueError):
-            raise ValueError(f"`X` has cells in column {name!r} that are no numbers, as those fitted are") from None
+            raise ValueError(
+                f"`X` has cells in column {name!r} that are not numbers, but the model was fitted to numbers there; "
+                "give numbers"
+            ) from None
         if np.isinf(values).any():
-            raise ValueError(f"`X` has infinity in column {name!r}; it needs numbers, and NaN where they are missing")
+            raise ValueError(f"`X` has infinity in column {name!r}; give numbers, with NaN for missing ones")
         found.append(values)
     return found
 

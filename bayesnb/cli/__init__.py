@@ -60,7 +60,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         options = _arguments.make_parser().parse_args(arguments)
         prints = options.run in (_commands.describe, _commands.select, _commands.compare, _commands.predict)
         if unread and prints and getattr(options, "output", None) is None:
-            raise ValueError("standard output is closed, so the result would be lost; redirect it to a file.")
+            raise ValueError(
+                "standard output is closed, so the result would be lost; redirect standard output to a file."
+            )
         code: int = options.run(options)
         sys.stdout.flush()
         return code
@@ -83,7 +85,7 @@ def _exit_code(error: BaseException) -> int:
     if os.environ.get("BAYESNB_DEBUG"):
         raise error
     if isinstance(error, MemoryError):
-        complain(f"there is not enough memory for this ({error or 'no details'}); use fewer rows or columns.")
+        complain(f"there is not enough memory ({error or 'no details'}); use fewer rows or columns.")
         return 2
     if isinstance(error, (ValueError, OSError)):
         complain(str(error))
@@ -93,7 +95,7 @@ def _exit_code(error: BaseException) -> int:
             discard_output()
         return 2
     complain(
-        f"unexpected {type(error).__name__}: {error} - this is a defect of bayesnb; please report it with the command "
-        "that you ran and what BAYESNB_DEBUG=1 before it prints."
+        f"unexpected {type(error).__name__}: {error} - this is a defect of bayesnb. Please report it, with the "
+        "command and its output under BAYESNB_DEBUG=1."
     )
     return DEFECT

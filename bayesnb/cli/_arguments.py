@@ -21,7 +21,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     def command(name: str, run: Callable[[argparse.Namespace], int], help: str, description: str) -> Any:
         one = commands.add_parser(
-            name, help=help, description=f"{description} Exit code 2 if the input cannot be used."
+            name, help=help, description=f"{description} The exit code is 2 if the input cannot be used."
         )
         one.set_defaults(run=run)
         return one
@@ -29,10 +29,14 @@ def make_parser() -> argparse.ArgumentParser:
     def data(one: Any, labelled: bool = True) -> None:
         one.add_argument("data", metavar="NAME|FILE", help=f"{', '.join(NAMES)}, or a CSV, TSV or Parquet file")
         if labelled:
-            one.add_argument("--target", metavar="COLUMN", help="column with the class labels; needed for a file")
+            one.add_argument("--target", metavar="COLUMN", help="column with the class labels; required for a file")
             one.add_argument("--json", action="store_true", help="print the report as JSON")
             one.add_argument(
-                "--drop", action="append", default=[], metavar="COLUMNS", help="columns to leave out, by commas"
+                "--drop",
+                action="append",
+                default=[],
+                metavar="COLUMNS",
+                help="columns to leave out, separated by commas",
             )
             one.add_argument(
                 "--columns",
@@ -40,39 +44,41 @@ def make_parser() -> argparse.ArgumentParser:
                 type=_roles,
                 default=[],
                 metavar="NAME=ROLE,…",
-                help=f"what columns are, instead of what `describe` finds: {', '.join(ROLES)}",
+                help=f"roles of columns, which replace those that `describe` finds: {', '.join(ROLES)}",
             )
-        reading = one.add_argument_group("how a file is written (found in the file unless given)")
+        reading = one.add_argument_group("how the file is written (by default this is found in the file)")
         reading.add_argument("--decimal", metavar="CHAR", help="decimal separator of numbers, such as ,")
         reading.add_argument("--thousands", metavar="CHAR", help="separator of thousands, such as .")
-        reading.add_argument("--encoding", metavar="NAME", help="of a text file, such as cp1252 (default: UTF-8)")
-        reading.add_argument("--sep", metavar="CHAR", help="between the cells: such as ; or tab")
+        reading.add_argument(
+            "--encoding", metavar="NAME", help="encoding of a text file, such as cp1252 (default: UTF-8)"
+        )
+        reading.add_argument("--sep", metavar="CHAR", help="separator of the cells, such as ; or tab")
 
     def model(one: Any) -> None:
-        text = f"the variant: {', '.join((*MODELS, *MIXED))} (default: auto, read from the columns)"
+        text = f"the model: {', '.join((*MODELS, *MIXED))} (default: auto, which depends on the columns)"
         one.add_argument("--model", choices=(*MODELS, *MIXED), default="auto", metavar="VARIANT", help=text)
 
     describe = command(
         "describe",
         _commands.describe,
-        "what each column of a table is, and why",
-        "Show for each column its role (numbers, counts, yes/no, levels, dropped) and why, how many values differ, the "
-        "share of missing cells and an example. A mark (!) stands before what to look at: identifiers and dates, which "
-        "are left out unless asked for, numbers written as text, a target of many classes.",
+        "show the role of each column of a table, with the reason",
+        "Show the role of each column (numbers, counts, yes/no, levels, dropped) with the reason, the number of "
+        "different values, the share of missing cells and an example. A mark (!) shows possible problems: numbers "
+        "written as text, a target with many classes, and identifiers and dates, which are left out by default.",
     )
     data(describe)
 
     check = command(
         "check",
         _commands.check,
-        "closed form against NumPyro on a data set",
-        "Fit on one half of the rows and check all formulas against NumPyro and against each other: from Bayes' "
-        "identity to leave-one-out and intervals. Exit code 1 if a row of the report fails.",
+        "compare the closed form with NumPyro on a data set",
+        "Fit one half of the rows and check all formulas against NumPyro and against each other, from Bayes' identity "
+        "to leave-one-out and intervals. The exit code is 1 if a row of the report fails.",
     )
     data(check)
     model(check)
     check.add_argument(
-        "--level", type=_share, default=0.9, metavar="LEVEL", help="of the credible intervals shown (default 0.9)"
+        "--level", type=_share, default=0.9, metavar="LEVEL", help="level of the credible intervals (default 0.9)"
     )
     check.add_argument(
         "--false-alarm",
@@ -81,63 +87,73 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="RATE",
         help="probability that a correct model fails by chance (default 0.01)",
     )
-    check.add_argument("--seed", type=int, default=0, help="of the split and of all draws (default 0)")
-    check.add_argument("--verbose", action="store_true", help="print figure, threshold and reason of every row")
+    check.add_argument("--seed", type=int, default=0, help="seed of the split and of all draws (default 0)")
+    check.add_argument(
+        "--verbose", action="store_true", help="print the figure, the threshold and the reason of every row"
+    )
 
     select = command(
         "select",
         _commands.select,
-        "forward selection of features for a categorical model",
-        "The naive Bayes procedure of SPSS. Add one feature after the other to a categorical naive Bayes model, each "
-        "time the one that raises the average log-likelihood of the classes most, and keep the best set of the "
-        "sequence. Numeric columns with more than "
-        "BINS different values are cut into bins of equal width; all other columns are categories as they stand.",
+        "select features for a categorical model by forward selection",
+        "Run the naive Bayes procedure of SPSS. Each step adds the feature that raises the average log-likelihood of "
+        "the classes most to a categorical naive Bayes model. The best set of this sequence is kept. Numeric columns "
+        "with more than BINS different values are cut into bins of equal width. All other columns are categories.",
     )
     data(select)
-    select.add_argument("--bins", type=_count, default=10, help="bins of a numeric column (default 10)")
+    select.add_argument("--bins", type=_count, default=10, help="number of bins of a numeric column (default 10)")
     size = select.add_mutually_exclusive_group()
     size.add_argument(
-        "--max", type=_count, metavar="N", help="features added at most (default: read from their number)"
+        "--max",
+        type=_count,
+        metavar="N",
+        help="largest number of added features (default: depends on the number of features)",
     )
-    size.add_argument("--exact", type=_count, metavar="N", help="features added, no more and no fewer")
+    size.add_argument("--exact", type=_count, metavar="N", help="exact number of added features")
     select.add_argument(
         "--criterion",
         choices=("bic", "test"),
-        help="best set by pseudo-BIC or by log-likelihood on held-out rows (default: test with --test-share, else bic)",
+        help=(
+            "choose the best set by pseudo-BIC (bic) or by log-likelihood on held-out rows (test); default: test with "
+            "--test-share, otherwise bic"
+        ),
     )
     select.add_argument(
-        "--test-share", type=_share, metavar="SHARE", help="of the rows held out (default 0.3 with --criterion test)"
+        "--test-share", type=_share, metavar="SHARE", help="share of held-out rows (default 0.3 with --criterion test)"
     )
     select.add_argument(
         "--force",
         action="append",
         default=[],
         metavar="COLUMNS",
-        help="features in every set, separated by commas; may be repeated",
+        help="features that are in every set, separated by commas; may be repeated",
     )
-    select.add_argument("--seed", type=int, default=0, help="of the held-out rows (default 0)")
+    select.add_argument("--seed", type=int, default=0, help="seed of the held-out rows (default 0)")
 
     compare = command(
         "compare",
         _commands.compare,
-        "evidence and exact leave-one-out of several models",
-        "Fit several models to the same rows and compare them: log evidence, Bayes factor against the best, "
-        "probability of the model, exact leave-one-out with the standard error of the paired difference to the best. "
-        "Models that cannot take the columns are listed with the reason.",
+        "compare models by evidence and exact leave-one-out",
+        "Fit several models to the same rows and compare them. The table has the log evidence, the Bayes factor "
+        "against the best model, and the probability of the model. It also has exact leave-one-out, with the standard "
+        "error of the paired difference to the best model. Models that cannot use the columns are listed with the "
+        "reason.",
     )
     data(compare)
     compare.add_argument(
         "--models",
         type=_models,
         metavar="MODELS",
-        help=f"separated by commas: {', '.join((*MODELS[1:], *MIXED))} (default: all that fit the table)",
+        help=(
+            f"models, separated by commas: {', '.join((*MODELS[1:], *MIXED))} (default: all models that suit the table)"
+        ),
     )
 
     fit = command(
         "fit",
         _commands.fit,
         "fit a model and save it",
-        "Fit a model to all rows and save it as a safetensors file, for `bayesnb predict` and for bayesnb.load.",
+        "Fit a model to all rows and save it as a safetensors file. `bayesnb predict` and bayesnb.load read this file.",
     )
     data(fit)
     model(fit)
@@ -150,14 +166,14 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="NAME=VALUE",
         help="a parameter of the estimator, such as alpha=0.5 or estimate=mean; may be repeated",
     )
-    fit.add_argument("-o", "--output", required=True, metavar="MODEL", help="the file to save to")
+    fit.add_argument("-o", "--output", required=True, metavar="MODEL", help="the file for the fitted model")
 
     report = command(
         "report",
         _commands.report,
-        "a page about a model and its rows, to look at",
-        "Fit a model to all rows and write one page of HTML: columns, classes, exact leave-one-out, calibration, "
-        "importance, rows explained, priors, other models. It needs no network.",
+        "write a page about a model and its rows",
+        "Fit a model to all rows and write one page of HTML. It shows columns, classes, exact leave-one-out, "
+        "calibration, importance, explained rows, priors and other models. The page needs no network.",
     )
     data(report)
     model(report)
@@ -166,19 +182,22 @@ def make_parser() -> argparse.ArgumentParser:
     predict = command(
         "predict",
         _commands.predict,
-        "classes of new rows, by a saved model",
-        "Print a CSV table with a line for each row: the class `predicted`, its `probability`, and the probability "
-        "p(CLASS) of every class. With --interval follow the posterior mean of each class probability and the ends "
-        "`low` and `high` of its credible interval. `probability` averages the joint over the parameters and then "
-        "normalises, `mean` averages the normalised probabilities: the interval belongs to `mean`, and `probability` "
-        "may lie outside. Columns are found by name, in whatever order; others, such as the target, are not looked "
-        "at. How the table differs from the one fitted is said on standard error.",
+        "predict the classes of new rows with a saved model",
+        "Print a CSV table with one line for each row: the class `predicted`, its `probability`, and the probability "
+        "p(CLASS) of every class. --interval adds the posterior mean of each class probability, and the ends `low` "
+        "and `high` of its credible interval. `probability` first averages the joint probability over the parameters "
+        "and then normalises; `mean` averages the normalised probabilities. The interval belongs to `mean`, so "
+        "`probability` may lie outside. Columns are found by name, in any order; further columns, such as the target, "
+        "are ignored. Differences from the training table are printed on standard error.",
     )
-    predict.add_argument("model", metavar="MODEL", help="file that `bayesnb fit` or an estimator's `save` wrote")
+    predict.add_argument("model", metavar="MODEL", help="file that `bayesnb fit` or `save` of an estimator wrote")
     data(predict, labelled=False)
-    predict.add_argument("--id", metavar="COLUMN", help="column that is written first, as it stands")
+    predict.add_argument("--id", metavar="COLUMN", help="column to print first, unchanged")
     predict.add_argument(
-        "--digits", type=_count, default=4, help="significant digits of a probability or its complement (default 4)"
+        "--digits",
+        type=_count,
+        default=4,
+        help="number of significant digits of a probability or of its complement (default 4)",
     )
     predict.add_argument("-o", "--output", metavar="FILE", help="CSV file to write (default: standard output)")
     predict.add_argument(
@@ -204,7 +223,9 @@ def _roles(text: str) -> dict[str, str]:
     for one in text.split(","):
         name, sign, role = one.rpartition("=")
         if not (name and sign) or role not in (*ROLES, "drop"):
-            raise argparse.ArgumentTypeError(f"{shorten(repr(one))} is not NAME=ROLE with a role of {', '.join(ROLES)}")
+            raise argparse.ArgumentTypeError(
+                f"{shorten(repr(one))} is not of the form NAME=ROLE, with one of the roles {', '.join(ROLES)}"
+            )
         found[name] = role
     return found
 
@@ -227,5 +248,5 @@ def _count(text: str) -> int:
 def _share(text: str) -> float:
     value = float(text)
     if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"{text} does not lie between 0 and 1")
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
     return value

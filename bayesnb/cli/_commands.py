@@ -27,7 +27,7 @@ def describe(options: argparse.Namespace) -> int:
     echo(contract.summary())
     if contract.used:
         estimator = choose_model(contract.apply(table), "auto", contract)[0]
-        echo(f"model that the columns suggest: {' '.join(repr(estimator).split())}")
+        echo(f"suggested model: {' '.join(repr(estimator).split())}")
     echo("Empty cells, NA, N/A, NaN, NULL and Excel's errors such as #N/A are missing cells.")
     echo("Change a role with --columns NAME=ROLE, leave columns out with --drop NAME.")
     return 0
@@ -64,7 +64,7 @@ def _calibration_gain(loss: dict[str, float], estimator: Any) -> str:
         meaning = f"Calibration lowers it by {1 - calibrated / plain:.0%}: use CalibratedClassifierLOO({name})."
     else:
         meaning = "Calibration changes little: it is not needed for this model."
-    figures = f"leave-one-out log loss of all rows: {plain:.4f} plain, {calibrated:.4f} calibrated nats a row"
+    figures = f"leave-one-out log loss of all rows: {plain:.4f} nats a row, {calibrated:.4f} after calibration"
     return f"  {figures}\n  {meaning}"
 
 
@@ -111,7 +111,7 @@ def compare(options: argparse.Namespace) -> int:
         raise TableError("; ".join(f"{name}: {why}" for name, why in reasons.items()))
     found = compare_models(models, data.X, data.y, fitted=True)
     unfit = [
-        f"{', '.join(name for name in reasons if reasons[name] == why)} cannot take this table: {shorten(why, 200)}"
+        f"{', '.join(name for name in reasons if reasons[name] == why)} cannot use this table: {shorten(why, 200)}"
         for why in dict.fromkeys(reasons.values())
     ]
     found = replace(found, notes=(*found.notes, *unfit))
@@ -157,7 +157,7 @@ def fit(options: argparse.Namespace) -> int:
         if not options.settings:
             raise
         given = " ".join(f"{name}={shorten(repr(value))}" for name, value in options.settings)
-        raise TableError(f"--set {given}: {error}; give the parameter another value.") from error
+        raise TableError(f"--set {given}: {error}; give this parameter another value.") from error
     estimator.contract_ = data.contract
     estimator.save(options.output)
     model = " ".join(repr(estimator).split())

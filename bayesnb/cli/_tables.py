@@ -69,7 +69,7 @@ def load_table(options: argparse.Namespace) -> Dataset:
         raise TableError(f"the target of {name} is {data.target!r}, not {target!r}; leave --target out.")
     contract = describe_cells(data.X.assign(**{data.target: data.y}), data.target, **wishes)
     if not contract.used:
-        raise TableError(f"{name}: every column is left out; name fewer with --drop.")
+        raise TableError(f"{name}: every column is left out; name fewer columns with --drop.")
     left = [f"{column.name!r} ({column.why})" for column in contract.dropped]
     notes = (*data.notes, *([f"Left out: {', '.join(left)}."] if left else []))
     return replace(data, X=contract.apply(data.X), contract=contract, notes=notes)

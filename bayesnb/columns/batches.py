@@ -45,8 +45,8 @@ def pieces_of(path: Path, text: list[str], given: dict[str, Any]) -> tuple[Calla
         for piece in file.pieces(ROWS, columns):
             if columns is None and (open_ := file.unsettled(piece)):
                 raise TableError(
-                    f"{path}: column {open_!r} holds numbers such as 15.018 that may be fifteen or fifteen thousand; "
-                    f"say --decimal . or --thousands ., or --drop {open_}."
+                    f"{path}: column {open_!r} holds numbers such as 15.018 that may mean fifteen or fifteen "
+                    f"thousand; give --decimal . or --thousands ., or --drop {open_}."
                 )
             yield piece
 

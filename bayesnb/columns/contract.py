@@ -111,7 +111,7 @@ class ColumnContract:
         """
         table = pd.DataFrame(table)
         if missing := [repr(column.name) for column in self.used if column.name not in table.columns]:
-            raise ValueError(f"`table` has no column {', '.join(missing)}; add what the contract names")
+            raise ValueError(f"`table` has no column {', '.join(missing)}; add it, because the contract needs it")
         changed = {c.name: to_numbers(table[c.name], c) for c in self.used if needs_numbers(c, table[c.name])}
         names = [column.name for column in self.used]
         found = table if names == list(table.columns) else table[names]
@@ -206,8 +206,9 @@ def to_numbers(cells: pd.Series, column: Column) -> pd.Series:
         if np.isnan(value) and looks_like_number(word):
             how = str(form) or "decimal point"
             raise ValueError(
-                f"column {column.name!r} holds {word!r}, which is no number as the others are written ({how}); "
-                "write all alike, or name the separators with --decimal and --thousands (decimal=, thousands=)"
+                f"column {column.name!r} holds {word!r}, which is not a number in the format of the other cells "
+                f"({how}); write all cells in the same format, or give the separators with --decimal and --thousands "
+                "(decimal=, thousands=)"
             )
         if np.isnan(value) and word.strip() and word.strip() not in column.words:
             raise ValueError(f"column {column.name!r} holds {word!r}; the model was fitted to numbers there.")
@@ -220,7 +221,8 @@ def to_days(cells: pd.Series, name: Any) -> pd.Series:
         dates = pd.to_datetime(cells, format=None if cells.dtype.kind == "M" else "ISO8601", utc=True)
     except (ValueError, TypeError) as error:
         raise ValueError(
-            f"column {name!r} holds dates that are not written YYYY-MM-DD; write them so, or use {name}=levels"
+            f"column {name!r} holds dates that are not written YYYY-MM-DD; write them in this form, or use "
+            f"{name}=levels"
         ) from error
     return (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
 
@@ -230,7 +232,7 @@ def requested_roles(columns: Mapping[str, str] | None) -> dict[Any, str]:
     found = dict(columns or {})
     for name, role in found.items():
         if role not in (*ROLES, "drop"):
-            raise ValueError(f"`columns` has {role!r} for {name!r}; the roles are {', '.join(ROLES)} and drop")
+            raise ValueError(f"`columns` has {role!r} for {name!r}; choose one of {', '.join(ROLES)} and drop")
     return found
 
 

@@ -205,9 +205,11 @@ def _numeric(base: Column, known: pd.Series, looked_at: pd.Series, wish: str | N
     if wish == "levels":
         return _as_levels(base, known, wish, "")
     if wish == "counts" and (low < 0 or not _is_whole(known.to_numpy(float))):
-        raise ValueError(f"column {base.name!r} holds {low if low < 0 else 'fractions'}; counts are whole, from 0")
+        raise ValueError(
+            f"column {base.name!r} holds {low if low < 0 else 'fractions'}; counts are whole numbers from 0 on"
+        )
     if wish == "yes/no" and not known.isin([0, 1]).all():
-        raise ValueError(f"column {base.name!r} holds other values than 0 and 1; take numbers or levels")
+        raise ValueError(f"column {base.name!r} holds other values than 0 and 1; choose the role numbers or levels")
     if wish:
         return replace(base, role=wish, why="as asked")
     if known.dtype.kind == "b" or (low >= 0 and high <= 1 and whole and known.isin([0, 1]).all()):
@@ -265,7 +267,7 @@ def _text(base: Column, known: pd.Series, wish: str | None, wishes: _Wishes) -> 
             form = number_format(numbers, wishes.decimal, wishes.thousands, wishes.clear)
         except AmbiguousNumbers as error:
             raise ValueError(
-                f"column {base.name!r}: {error}, and no cell shows which; say --decimal {error.separator} or "
+                f"column {base.name!r}: {error}, and no other cell decides it; give --decimal {error.separator} or "
                 f"--thousands {error.separator} (in Python decimal={error.separator!r} or "
                 f"thousands={error.separator!r}), or --drop {base.name}"
             ) from error
@@ -274,9 +276,14 @@ def _text(base: Column, known: pd.Series, wish: str | None, wishes: _Wishes) -> 
                 base, form, numbers, others, int(counts[[w for w in words if w not in numbers]].sum()), wish
             )
         if wish:
-            raise ValueError(f"column {base.name!r} cannot be read as {wish}: the cells are written in several ways")
+            raise ValueError(
+                f"column {base.name!r} cannot be read as {wish}: the cells are written in different formats. Write "
+                "them in one format"
+            )
     elif wish:
-        raise ValueError(f"column {base.name!r} holds text such as {others[0]!r}; it cannot be {wish}, take levels")
+        raise ValueError(
+            f"column {base.name!r} holds text such as {others[0]!r}, so it cannot be {wish}; choose the role levels"
+        )
     column = _levels(base, counts, known, "")
     if share > 0.5 and others and column.role == "levels":
         return replace(column, warning=f"{share:.0%} of the cells are numbers, others such as {others[0]!r} are not")
@@ -295,12 +302,13 @@ def _numbers_in_text(
     if np.isnan(values).any():
         word = numbers[int(np.isnan(values).argmax())]
         raise ValueError(
-            f"column {base.name!r} holds {word!r}, which is no number with the separators given "
-            f"({form or 'decimal point'}); write all alike, or leave it out with --drop {base.name}"
+            f"column {base.name!r} holds {word!r}, which is not a number with the given separators "
+            f"({form or 'decimal point'}); write all cells in the same format, or leave the column out with --drop "
+            f"{base.name}"
         )
     if np.isinf(values).any():
         word = numbers[int(np.isinf(values).argmax())]
-        raise ValueError(f"column {base.name!r} holds {word[:20]}…, which is too large for a float")
+        raise ValueError(f"column {base.name!r} holds {word[:20]}…, which is too large for a float; rescale the column")
     how = str(form)
     base = replace(base, written=form, words=tuple(others), low=float(values.min()), high=float(values.max()))
     why = f"numbers written as text ({how})" if how else "numbers among text" if others else "numbers written as text"
@@ -310,7 +318,7 @@ def _numbers_in_text(
         listed = ", ".join(map(repr, others))
         warning = f"{gaps} cells are no numbers ({listed}) and are read as missing; {base.name}=levels keeps them"
     if wish == "counts" and (base.low < 0 or not whole):  # type: ignore[operator]
-        raise ValueError(f"column {base.name!r} holds {base.low}; counts are whole, from 0")
+        raise ValueError(f"column {base.name!r} holds {base.low}; counts are whole numbers from 0 on")
     if wish:
         return replace(base, role=wish, why="as asked", warning=warning)
     if whole and not how and (reason := _names_rows(base, values)):
@@ -331,7 +339,7 @@ def _date(base: Column, known: pd.Series, wish: str | None) -> Column:
             high=float(days.max()),
         )
     if wish:
-        raise ValueError(f"column {base.name!r} holds dates; they can be numbers or levels, not {wish}")
+        raise ValueError(f"column {base.name!r} holds dates, which cannot be {wish}; choose the role numbers or levels")
     return replace(base, why="dates or times", warning=_ask(base.name, "levels"))
 
 
@@ -347,7 +355,7 @@ def _levels(base: Column, counts: pd.Series, known: pd.Series, why: str) -> Colu
 
 def _as_levels(base: Column, known: pd.Series, wish: str | None, why: str) -> Column:
     if wish not in (None, "levels"):
-        raise ValueError(f"column {base.name!r} holds levels; it cannot be {wish}")
+        raise ValueError(f"column {base.name!r} holds levels, so it cannot be {wish}; choose the role levels")
     values = known.unique().tolist() if base.distinct <= _LISTED else []
     why = "as asked" if wish else why or ("one of two words" if base.distinct == 2 else "text")
     return replace(base, role="levels", why=why, levels=tuple(sorted(map(str, values))))

@@ -81,7 +81,7 @@ class TextFile:
                 f"there is no encoding {encoding!r}; common ones are utf-8, latin-1 and cp1252."
             ) from error
         if not start.strip():
-            raise TableError(f"{path} is empty; a header and rows are needed.")
+            raise TableError(f"{path} is empty; it needs a header and rows.")
         first_line = start.lstrip().partition("\n")[0]
         # the header decides: cells may hold commas
         self.sep = {"tab": "\t", "\\t": "\t"}.get(sep or "", sep) or max(",;\t|", key=first_line.count)
@@ -96,7 +96,8 @@ class TextFile:
             raise self._no_table(error) from error
         if len(first) > len(self.header):  # pandas would take the surplus for row names
             raise TableError(
-                f"{path} has {len(self.header)} cells in the header and {len(first)} in the first row; name them all."
+                f"{path} has {len(self.header)} cells in the header and {len(first)} in the first row; name all "
+                "columns in the header."
             )
         refuse_doubled(path, self.header)
         wanted = set(text)

@@ -57,7 +57,7 @@ def encode(value: Any) -> list[Any]:
     """Name and arguments of a distribution, for a file; ValueError where numbers do not tell all."""
     name, arguments, inner = _canonical(value)
     if inner is not None or any(x.dtype.kind not in "biuf" for x in arguments.values()):
-        raise ValueError(f"a file cannot hold {describe(value)}, which is built of another distribution")
+        raise ValueError(f"a file cannot hold {describe(value)}, which is built from another distribution")
     return [name, {key: x.item() if x.ndim == 0 else x for key, x in arguments.items()}]
 
 

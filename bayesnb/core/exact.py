@@ -50,7 +50,7 @@ def cut(x: np.ndarray, width: int) -> list[np.ndarray]:
     pieces: list[np.ndarray] = []
     most = max(x.max(initial=0.0), -x.min(initial=0.0))
     if not most < _LARGEST:
-        raise OverflowError(f"sums of cells of {most:g} are not exact")
+        raise OverflowError(f"cells of size {most:g} are too large for exact sums")
     k = -(-int(np.frexp(most)[1]) // width) - 1
     while most:
         level = np.ldexp(1.5, 52 + k * width)

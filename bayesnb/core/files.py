@@ -90,7 +90,7 @@ def _write_stream(path: str, data: bytes) -> None:
         with os.fdopen(os.open(path, os.O_WRONLY) if number is None else os.dup(number), "wb") as file:
             file.write(data)
     except BrokenPipeError as error:
-        raise ValueError(f"{path} was closed before all was written to it; check the program that reads it") from error
+        raise ValueError(f"{path} was closed before everything was written; check the program that reads it") from error
     except OSError as error:
         raise OSError(f"{path} cannot be written to ({error.strerror}); name a file") from error
 

@@ -38,9 +38,9 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to a file that `load` reads; see `Saved.save`."""
     if type(estimator) not in ESTIMATORS.values():
         raise ValueError(
-            f"{type(estimator).__module__}.{type(estimator).__qualname__} is no estimator that a file can name, so a "
-            "file of it could not be read again; define the class at the top level of a module, or save the estimator "
-            "that it is built on."
+            f"{type(estimator).__module__}.{type(estimator).__qualname__} cannot be found by its name, so a saved "
+            "file could not be read again; define the class at the top level of a module, or save the estimator that "
+            "it is built on."
         )
     document, tensors = _document(estimator)
     try:
@@ -49,8 +49,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         raise ValueError(f"the estimator could not be read again: {error}. Fit it again, then save it.") from error
     if set_later := _set_later(estimator, again):
         raise ValueError(
-            f"`{set_later[0]}` is not what `fit` makes of the rows under these hyperparameters: it, or one of them, "
-            "was set after the fit. Set it back, or fit the estimator again, then save it."
+            f"`{set_later[0]}` is not the result of `fit` with these hyperparameters: it, or one of them, was set "
+            "after the fit. Set it back, or fit the estimator again, then save it."
         )
     assert _document(again)[0] == document
     replace_file(path, to_bytes(tensors, metadata={_KEY: document}))
@@ -108,26 +108,26 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise
     except Exception as error:  # whatever safetensors and NumPy stumble over
         raise ValueError(
-            f"{name} is damaged, or no file that `save` wrote ({_brief(error)}); take a copy of it, or save the model "
+            f"{name} is damaged, or was not written by `save` ({_brief(error)}); use a copy of it, or save the model "
             "again"
         ) from error
     if text is None:
-        raise ValueError(f"{name} is a safetensors file, but not of bayesnb; name a file that `save` wrote")
+        raise ValueError(f"{name} is a safetensors file, but bayesnb did not write it; name a file that `save` wrote")
     found = _parsed(text)
     if found is None:
-        raise ValueError(f"{name} is damaged: its header is no JSON; take a copy of it, or save the model again")
+        raise ValueError(f"{name} is damaged: its header is not JSON; use a copy of it, or save the model again")
     if found["format"] > FORMAT:
         raise ValueError(
-            f"{name} has format {_brief(found['format'])}, of bayesnb {_brief(found.get('version'))}; this is bayesnb "
-            f"{__version__}, which reads formats up to {FORMAT}. Install a newer release"
+            f"{name} has format {_brief(found['format'])} of bayesnb {_brief(found.get('version'))}, but bayesnb "
+            f"{__version__} reads formats up to {FORMAT}. Install a newer release"
         )
     if found["format"] < 1:
         raise ValueError(
-            f"{name} is damaged: its format is {_brief(found['format'])}; take a copy of it, or save again"
+            f"{name} is damaged: its format is {_brief(found['format'])}; use a copy of it, or save the model again"
         )
     if found.get("sha256") != _digest(found, tensors):
         raise ValueError(
-            f"{name} is damaged: the contents do not have the SHA-256 of the header; take a copy of it, or save the "
+            f"{name} is damaged: the contents do not have the SHA-256 of the header; use a copy of it, or save the "
             "model again"
         )
     try:

@@ -98,11 +98,11 @@ class Writer:
             return {"distribution": self.value(distributions.encode(value), at)}
         if callable(value):
             raise ValueError(
-                f"`{at}` is {value!r}, and a file holds no code. Columns can be names, positions, a type or a "
+                f"`{at}` is {value!r}, but a file cannot hold code. Columns can be names, positions, a type or a "
                 "make_column_selector; `set_params` replaces them without a new fit."
             )
         raise ValueError(
-            f"`{at}` holds a {kind.__module__}.{kind.__qualname__}, which a file cannot; use a NumPy type."
+            f"`{at}` holds a {kind.__module__}.{kind.__qualname__}, which a file cannot hold; use a NumPy type."
         )
 
     def array(self, value: np.ndarray, at: str) -> Any:

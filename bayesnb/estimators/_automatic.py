@@ -22,7 +22,7 @@ def positions(X: Any, columns: Any, name: str) -> np.ndarray:
     """Column positions of a part's `columns`."""
     if isinstance(columns, type | np.dtype):
         if not isinstance(X, pd.DataFrame):
-            raise ValueError(f"`parts` asks for columns of type {columns} in {name!r}; `X` needs to be a data frame")
+            raise ValueError(f"`parts` asks for columns of type {columns} in {name!r}; pass `X` as a data frame")
         columns = X.select_dtypes(columns).columns.tolist()
     elif callable(columns):
         columns = columns(X)
@@ -57,8 +57,8 @@ def automatic_parts(X: Any) -> tuple[list[tuple[str, Any, list[int]]], ColumnCon
         text = column.role == "numbers" and roles[j] == "levels"
         if text and column.written is not None and str(column.written):
             warnings.warn(
-                f"`X` has numbers written as text in column {column.name!r} ({column.written}), which are taken for "
-                "levels; bayesnb.describe(X).apply(X) makes them numbers",
+                f"`X` has numbers written as text in column {column.name!r} ({column.written}), which count as "
+                "levels. To make them numbers, pass bayesnb.describe(X).apply(X)",
                 UserWarning,
                 stacklevel=2,
             )
@@ -76,8 +76,8 @@ def role_of_type(X: Any, j: int) -> str:
     column = column.infer_objects() if column.dtype == object else column
     if column.dtype == np.longdouble and np.dtype(np.longdouble).itemsize > 8:
         raise ValueError(
-            f"`X` has numbers of type {column.dtype} (longdouble) in column {j}, which parts='auto' cannot tell "
-            "from yes/no columns; pass X.astype(float), or list the parts"
+            f"`X` has numbers of type {column.dtype} (longdouble) in column {j}, which parts='auto' cannot "
+            "distinguish from yes/no columns; pass X.astype(float), or list the parts"
         )
     if isinstance(column.dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(column):
         return "levels"

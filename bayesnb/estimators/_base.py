@@ -87,7 +87,7 @@ class AbstractNB(AbstractSaved):
         """
         weights = self._linear_form[0].T
         if weights.shape[1] != self.n_features_in_:
-            raise AttributeError(f"{type(self).__name__} is linear in levels, not in `X`; see rank_features")
+            raise AttributeError(f"{type(self).__name__} is linear in levels, not in `X`; use rank_features")
         return weights[1:] - weights[:1] if len(weights) == 2 else weights
 
     @property
@@ -199,8 +199,8 @@ class AbstractNB(AbstractSaved):
         if "_conditioned" not in vars(self):
             if X is None or y is None:
                 raise ValueError(
-                    f"This {type(self).__name__} instance is not fitted yet, so its classes and the scale of its prior "
-                    "are not known: call `fit` first, or give both `X` and `y`"
+                    f"This {type(self).__name__} instance is not fitted yet, so its classes and the scale of its "
+                    "prior are unknown. Call `fit` first, or give both `X` and `y`"
                 )
             self = clone(self).fit(X, y)
         self.prior_.refuse_improper("draws from its generative model")

@@ -115,7 +115,10 @@ class AbstractExplaining(AbstractPredicting):
         check_is_fitted(self)
         c, level, b = len(self.classes_), settings.get("level", 0.9), None
         if c < 2:
-            raise ValueError(f"this model knows one class, {self.classes_[0]!r}; odds are those of two")
+            raise ValueError(
+                f"the model has a single class, {self.classes_[0]!r}, but log odds need two; fit it to rows of two "
+                "classes"
+            )
         if against is not None:
             found = np.flatnonzero(self.classes_ == against)
             if len(found) != 1:

@@ -117,13 +117,15 @@ class AbstractFitted(AbstractWithPrior):
         check_decay(decay)
         first = "_conditioned" not in vars(self)
         if first and classes is None:
-            raise ValueError("classes must be passed on the first call to partial_fit: all labels that will ever occur")
+            raise ValueError(
+                "classes must be passed on the first call to partial_fit: give all labels that will ever occur"
+            )
         if classes is not None:
             with naming("classes"):
                 labels = np.unique(checked_labels(column_or_1d(classes), "classes"))
             if not first and not np.array_equal(labels, self.classes_):
                 before = f"the same as on last call to partial_fit, {self.classes_}"
-                raise ValueError(f"`classes` is {labels}, which is not {before}")
+                raise ValueError(f"`classes` is {labels}, but an earlier call had {before}; pass the same classes")
         X, y = self._validate_for_slices(X, y=y, reset=first)
         y = checked_labels(y, of_classes=True)
         if first:
@@ -239,21 +241,29 @@ class AbstractFitted(AbstractWithPrior):
     def _check_mergeable(self, other: Any) -> None:
         """Raise a ValueError that names what differs between two estimators that are to be merged."""
         if type(other) is not type(self):
-            raise ValueError(f"`other` is a {type(other).__name__}; a {type(self).__name__} merges with its own kind")
+            raise ValueError(
+                f"`other` is a {type(other).__name__}; a {type(self).__name__} can only merge with an estimator of "
+                "its own kind"
+            )
         check_is_fitted(other)
         theirs = other.get_params(deep=False)
         for name, value in self.get_params(deep=False).items():
             if not alike(value, theirs[name]):
-                raise ValueError(f"`other` has {name}={theirs[name]!r}, here it is {value!r}; fit both with the same")
+                raise ValueError(
+                    f"`other` has {name}={theirs[name]!r}, but this estimator has {value!r}; fit both with the same "
+                    "value"
+                )
         if not np.array_equal(self.classes_, other.classes_):
             raise ValueError(
-                f"`other` has the classes {other.classes_}, here they are {self.classes_}; give both fits all labels, "
-                "with `partial_fit(X, y, classes=…)`"
+                f"`other` has the classes {other.classes_}, but this estimator has {self.classes_}; give both fits "
+                "all labels, with `partial_fit(X, y, classes=…)`"
             )
         names, found = (getattr(one, "feature_names_in_", None) for one in (self, other))
         if self.n_features_in_ != other.n_features_in_ or not np.array_equal(names, found):  # type: ignore[arg-type]
             here, there = (one.n_features_in_ if n is None else n for one, n in ((self, names), (other, found)))
-            raise ValueError(f"`other` has the features {there}, here they are {here}; fit both on the same columns")
+            raise ValueError(
+                f"`other` has the features {there}, but this estimator has {here}; fit both to the same columns"
+            )
 
     def _unite(self, other: Any) -> Statistics:
         """Statistics of the rows of both, in an encoding that knows what either knew."""

@@ -14,7 +14,9 @@ _DOUBT = 1e-6  # relative rounding of an evidence that is refused
 _RESIDUE = 4 * EPS  # of the weight forgotten: what is left of a weight written in another way, such as 0.1 + 0.2
 _ROUNDED = 1e-13  # the same where the weights were summed in floats
 _NO_EVENT = 1e-12  # events, of rows whose amounts may be far apart
-_NEVER = "`X`, `y` hold rows that were never fitted: forgetting them would leave negative"
+_NEVER = (
+    "`X`, `y` hold rows that were never fitted. Give only fitted rows, because forgetting others would leave negative"
+)
 
 
 def is_negative(after: Any, before: Any) -> bool:
@@ -84,9 +86,9 @@ def with_digits(evidence: float, stats: Statistics) -> float:
     size = sum(float(abs(block.log_h).sum()) for block in stats.blocks.values() if hasattr(block, "log_h"))
     if 4 * EPS * size > _DOUBT * max(abs(evidence), 1):
         raise ValueError(
-            f"`X` holds counts so large that their log factorials add up to {size:.2g} nats: rounding those may change "
-            f"log_evidence_, {evidence:.4g} nats, by {4 * EPS * size:.1g}. Predictions and `loo` keep their digits. "
-            "For an evidence, model counts beyond about 1e9 as amounts, with ExponentialNB or GaussianNB"
+            f"`X` holds counts so large that their log factorials add up to {size:.2g} nats: rounding them may change "
+            f"log_evidence_, {evidence:.4g} nats, by {4 * EPS * size:.1g}. Predictions and `loo` are accurate; for an "
+            "evidence, model counts beyond about 1e9 as amounts, with ExponentialNB or GaussianNB"
         )
     return evidence
 
@@ -152,8 +154,7 @@ def _left(estimator: Any, name: str, block: Any, held: Statistics, gone: Statist
             column = np.argwhere(doubtful)[0][1:2]
             where = f" in column {estimator._label(int(column[0]))}" if name == "x" and column.size else ""
             raise ValueError(
-                f"`X`, `y` would leave too few digits of the statistics{where}: the rows that remain are small beside "
-                "those that were added in one large batch, or numbers beyond 1e130 were among them. Fit the rows that "
-                "remain anew."
+                f"Forgetting `X`, `y` would leave too few digits of the statistics{where}: the remaining rows are "
+                "small compared with a large batch, or there were numbers beyond 1e130. Fit the remaining rows again."
             )
     return found

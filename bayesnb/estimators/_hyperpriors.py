@@ -30,7 +30,7 @@ def hyperprior_of(nb: Any) -> str | None:
     found = [name for name in _NAMES if is_distribution(getattr(nb, name, None))]
     if len(found) > 1:
         raise ValueError(
-            f"`{found[0]}` and `{found[1]}` are distributions; one at a time is integrated by quadrature. Give a "
+            f"`{found[0]}` and `{found[1]}` are distributions, but only one can be integrated by quadrature. Give a "
             "number for one of them, or sample both: `bayesnb.fit_prior(…, collapsed=True)`"
         )
     return found[0] if found else None
@@ -61,7 +61,7 @@ def _on_the_line(name: str, law: Any) -> tuple[Callable[[Any], np.ndarray], Call
     from numpyro.distributions import biject_to
 
     if law.batch_shape or law.event_shape or law.support.is_discrete or law.support.event_dim:
-        raise ValueError(f"`{name}` is {describe(law)}; it needs a continuous distribution of one number")
+        raise ValueError(f"`{name}` is {describe(law)}; it needs a continuous distribution of a single number")
     to_support = biject_to(law.support)
 
     def evaluate(t: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -72,7 +72,9 @@ def _on_the_line(name: str, law: Any) -> tuple[Callable[[Any], np.ndarray], Call
             return np.asarray(found, float), np.asarray(value, float)
 
     if not (evaluate(np.linspace(-_REACH, _REACH, 9))[1] >= 0).all():
-        raise ValueError(f"`{name}` is {describe(law)}, which has negative values; it needs a distribution above 0")
+        raise ValueError(
+            f"`{name}` is {describe(law)}, which has negative values; it needs a distribution of positive numbers"
+        )
 
     def log_density(t: Any) -> np.ndarray:
         level, value = evaluate(t)

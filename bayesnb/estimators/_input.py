@@ -60,7 +60,7 @@ def check_nonnegative(estimator: Any, X: Any, advice: str) -> None:
         with naming():
             assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
     refuse(estimator, X, lambda v: v < 0, "Negative values", advice)
-    large = f"rescale it: sums and factorials of numbers beyond {_MOST_AMOUNT:g} overflow."
+    large = f"rescale the column, because sums and factorials of numbers beyond {_MOST_AMOUNT:g} overflow."
     refuse(estimator, X, lambda v: v > _MOST_AMOUNT, "Values too large", large)
 
 
@@ -94,7 +94,7 @@ def of_any_type(estimator: Any, X: Any, **checks: Any) -> Any:
     y = checks.get("y")
     _validated(estimator, X, skip_check_array=True, **checks)
     if not all(X.shape):
-        raise ValueError("`X` has {} rows and {} columns; at least one of each is needed".format(*X.shape))
+        raise ValueError("`X` has {} rows and {} columns; give at least one of each".format(*X.shape))
     if y is None:
         return X
     with naming():
@@ -161,14 +161,17 @@ def _validated(estimator: Any, X: Any, **checks: Any) -> Any:
             rows = rows.copy()
             rows.sum_duplicates()
         if checks["ensure_all_finite"] and (summed or rows is not X) and not np.isfinite(rows.data).all():
-            raise ValueError("`X` is sparse and has cells that are NaN or infinite; pass dense rows with NaN, or 0")
+            raise ValueError(
+                "`X` is sparse and has cells that are NaN or infinite; pass dense rows with NaN for missing cells, or "
+                "replace them by 0"
+            )
     return (rows, *y) if y else rows
 
 
 def _refuse_lazy(X: Any) -> None:
     """Raise a ValueError on a query of polars that has no rows yet."""
     if type(X).__name__ == "LazyFrame":
-        raise ValueError("`X` is a LazyFrame, a query whose rows are not there yet; pass X.collect()")
+        raise ValueError("`X` is a LazyFrame, a query without rows; pass X.collect()")
 
 
 def checked_labels(y: np.ndarray, name: str = "y", of_classes: bool = False) -> np.ndarray:
@@ -179,12 +182,13 @@ def checked_labels(y: np.ndarray, name: str = "y", of_classes: bool = False) -> 
     if of_classes and y.dtype.kind in "biuU":
         return y
     if y.dtype.kind in "fOmM" and isna(y).any():
-        raise ValueError(f"`{name}` has missing labels (None, NaN or NA); leave them out, and their rows")
+        raise ValueError(f"`{name}` has missing labels (None, NaN or NA); leave out these rows")
     types = set(map(type, y)) if y.dtype == object else set()
     if not all(issubclass(kind, str) for kind in types):
         kinds = ", ".join(sorted(kind.__name__ for kind in types))
         raise ValueError(
-            f"Unknown label type: `{name}` has objects of type {kinds}; make them all strings, or integers"
+            f"Unknown label type: `{name}` has objects of type {kinds}; make all of them strings, or all of them "
+            "integers"
         )
     if y.dtype == object:
         return y  # text, of which every value is a class
@@ -202,7 +206,10 @@ def weights_of(X: Any, index: np.ndarray, n_classes: int, sample_weight: Any) ->
         with naming("sample_weight"):
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if (most := weights.max(initial=0)) > MOST_WEIGHT:
-            raise ValueError(f"`sample_weight` has {most:g}; it needs at most {MOST_WEIGHT:g}, divide all weights")
+            raise ValueError(
+                f"`sample_weight` has {most:g}; weights may be at most {MOST_WEIGHT:g}, so divide all weights by a "
+                "number"
+            )
     return one_hot(index, n_classes, weights)
 
 
@@ -282,8 +289,8 @@ def check_decay(decay: Any) -> None:
     """Raise a ValueError unless `decay` is above 0 and at most 1."""
     if isinstance(decay, bool | np.bool_) or not isinstance(decay, Real) or not 0 < float(decay) <= 1:
         raise ValueError(
-            f"`decay` is {shortened(decay)}; it needs a number above 0 and at most 1: the weight of all earlier rows "
-            "is multiplied by it"
+            f"`decay` is {shortened(decay)}; it needs a number above 0 and at most 1, which multiplies the weight of "
+            "all earlier rows"
         )
 
 
@@ -297,7 +304,7 @@ def concentration(alpha: Any, force_alpha: Any, shape: tuple[int, ...]) -> np.nd
         return positive("alpha", np.maximum(given, 1e-10), shape)
     if np.any(given == 0):
         hint = "estimate='mle' is the estimate without smoothing"
-        raise ValueError(f"`alpha` is {alpha!r}; a prior needs alpha > 0, {COUNT.describe()}. {hint}")
+        raise ValueError(f"`alpha` is {alpha!r}; alpha must be > 0, {COUNT.describe()}. {hint}")
     return positive("alpha", alpha, shape)
 
 

@@ -77,7 +77,9 @@ class AbstractOneParent(AbstractLevels):
         j = self._position(feature)
         u = self._encode(X)[BLOCK][:, j]
         if np.isnan(u).any():
-            raise ValueError(f"`X` has missing cells or unknown levels in column {self._label(j)}, which is the parent")
+            raise ValueError(
+                f"`X` has missing cells or unknown levels in column {self._label(j)}, the parent; leave out these rows"
+            )
         return self._class_index(np.asarray(y)) * int(self.n_categories_[j]) + u.astype(int)
 
     def _position(self, feature: Any) -> int:
@@ -86,10 +88,10 @@ class AbstractOneParent(AbstractLevels):
         known = names.index(feature) if feature in names else feature
         if not isinstance(known, (int, np.integer)) or not 0 <= known < self.n_features_in_:
             raise ValueError(
-                f"`feature` is {feature!r}; give the name or the number of one of the {self.n_features_in_}"
+                f"`feature` is {feature!r}; give the name or the number of one of the {self.n_features_in_} features"
             )
         if self.n_features_in_ == 1:
-            raise ValueError("`X` has a single column: the model of its parent has no children; use CategoricalNB")
+            raise ValueError("`X` has a single column, so no other feature can depend on it; use CategoricalNB")
         return int(known)
 
     @reads_one_state
@@ -137,7 +139,7 @@ class AbstractOneParent(AbstractLevels):
         if X is not None and y is not None:
             given = {"X": self._children_of(X, self._position(parent)), "y": self.pairs(X, y, parent)}
         elif X is not None or y is not None:
-            raise ValueError("`X` and `y` go together; one of them is missing")
+            raise ValueError("only one of `X` and `y` is given; give both, or none")
         return nb.sample_posterior(
             draws, seed, method, **given, chains=chains, warmup=warmup, progress_bar=progress_bar
         )

@@ -104,7 +104,7 @@ class AbstractParentDraws(AbstractOneParent):
 
 def _checked_draws(method: str, n_draws: int | None) -> int:
     if method not in ("auto", "draws"):
-        raise ValueError(f"`method` is {method!r}; OneDependenceNB has 'draws', which 'auto' takes")
+        raise ValueError(f"`method` is {method!r}; choose 'draws' or 'auto', which are the same for OneDependenceNB")
     if n_draws is not None and n_draws < 2:
-        raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 2, better 1,000")
+        raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 2; 1,000 is better")
     return n_draws or 1000

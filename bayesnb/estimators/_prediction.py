@@ -249,8 +249,9 @@ class AbstractPredicting(AbstractFitted):
             return self._refined(self.prior_.mle(self.statistics_))
         if self.posterior_.on_boundary():
             warnings.warn(
-                "the posterior mode has parameters on the boundary (a concentration of at most 1): probabilities of "
-                "zero, held as the smallest positive number. Use estimate='predictive', or concentrations above 1.",
+                "the posterior mode has parameters on the boundary: a concentration is at most 1, so some "
+                "probabilities are zero; the smallest positive number replaces them. Use estimate='predictive', or "
+                "concentrations above 1.",
                 stacklevel=3,
             )
         return self._refined(self.posterior_.mode())

@@ -42,8 +42,8 @@ class AbstractWithPrior(AbstractDeclared):
         given = [name for name, pi in held.items() if pi is not None]
         if len(given) == 2 and not alike(*map(np.asarray, held.values())):
             raise ValueError(
-                f"`class_prior` is {shortened(held['class_prior'])} and `priors` is {shortened(held['priors'])}: two "
-                "names of one thing contradict each other. Leave one of them out"
+                f"`class_prior` is {shortened(held['class_prior'])} and `priors` is {shortened(held['priors'])}: both "
+                "set the class probabilities, and they differ. Leave one of them out"
             )
         return (given or [*held])[0]
 

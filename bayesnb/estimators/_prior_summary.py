@@ -38,7 +38,9 @@ def prior_summary(nb: Any, columns: int = 20) -> PriorSummary:
         ]
         prior = prior.components[int(np.argmin(abs(prior.nodes - held.nodes[np.argmax(held.weights)])))]
     if not isinstance(prior, NaiveBayes):
-        raise ValueError(f"`prior_` of {type(nb).__name__} is not a class prior times blocks of columns: no summary")
+        raise ValueError(
+            f"`prior_` of {type(nb).__name__} is not a class prior times blocks of columns, so it has no summary"
+        )
     rows = prior.mle(stats)
     lines = [f"Prior of {type(nb).__name__}, beside {stats.n.sum():g} rows of {len(stats.n)} classes", *about]
     if isinstance(prior.classes, DirichletClasses):

@@ -39,8 +39,8 @@ def with_own_prior(nb: Any, default: dict[str, Any]) -> dict[str, Any]:
     if not by_column:
         if isinstance(given, AbstractConjugate) and len(default) > 1:
             raise ValueError(
-                f"`prior` is a {type(given).__name__}, and the columns have different numbers of levels; give a "
-                "mapping from column to its prior"
+                f"`prior` is a {type(given).__name__}, but the columns have different numbers of levels; give a "
+                "mapping from column to prior"
             )
         return {name: _one(nb, "prior", given, block) for name, block in default.items()}
     found = {
@@ -54,8 +54,8 @@ def with_own_prior(nb: Any, default: dict[str, Any]) -> dict[str, Any]:
         block = found[name]
         if any(declared.axes.count("feature") != 1 for declared in block.fields_.values()):
             raise ValueError(
-                f"`{label}` is the prior of one column, and all columns of a {type(block).__name__} share one; give "
-                f"the whole prior, with the fields {{{', '.join(block.fields_)}}}"
+                f"`{label}` is the prior of one column, but all columns of a {type(block).__name__} share one prior; "
+                f"give the whole prior, with the fields {{{', '.join(block.fields_)}}}"
             )
         single = _columns_of(block, at)
         own = (
@@ -78,8 +78,8 @@ def _is_by_column(nb: Any, given: Any, default: Mapping[str, Any]) -> bool:
     columns = {str(name) for name in getattr(nb, "feature_names_in_", ())}
     if as_fields and any(key in columns for key in as_fields):
         raise ValueError(
-            f"`prior` has the key {as_fields[0]!r}, which is a column and a field of {type(block).__name__}; give the "
-            "column by its position, or the prior as a family"
+            f"`prior` has the key {as_fields[0]!r}, which is both a column and a field of {type(block).__name__}; "
+            "give the column by its position, or the prior as a family"
         )
     if not given:
         raise ValueError(f"`prior` is an empty mapping; it needs {_HELP}")
@@ -101,8 +101,8 @@ def _refuse_unused(nb: Any, *names: str) -> None:
     for name, parameter in inspect.signature(type(nb).__init__).parameters.items():
         if name in names and not alike(value := getattr(nb, name), parameter.default):
             raise ValueError(
-                f"`{name}` is {shortened(value)}, and has no effect beside a `prior` of all columns. Leave out one of "
-                "the two"
+                f"`{name}` is {shortened(value)}, but `prior` is given for all columns, so it has no effect. Leave "
+                "out one of the two"
             )
 
 
@@ -127,7 +127,7 @@ def _one(nb: Any, label: str, given: Any, block: Any, of_column: bool = False) -
     if isinstance(given, AbstractConjugate):
         if type(given) is not type(block):
             found, needed = type(given).__name__, type(block).__name__
-            raise ValueError(f"`{label}` is a {found}; these settings of {type(nb).__name__} need a {needed}")
+            raise ValueError(f"`{label}` is a {found}; {type(nb).__name__} with these settings needs a {needed}")
         if any(getattr(given, key) != getattr(block, key) for key in block.constants_):
             raise ValueError(f"`{label}` has other constants ({', '.join(block.constants_)}) than the `family`")
         fields = {key: getattr(given, key) for key in given.fields_ if getattr(given, key) is not None}
@@ -160,13 +160,16 @@ def _fields(label: str, given: Any, block: Any) -> dict[str, Any]:
     held = [*given.values()] if isinstance(given, Mapping) else [*given] if isinstance(given, list | tuple) else []
     if several := [one for one in held if is_distribution(one)]:
         _stated(label, several[0], block)
-        raise ValueError(f"`{label}` has several distributions; a prior of {kind} is one, or fields {{{names}}}")
+        raise ValueError(
+            f"`{label}` has several distributions; give one distribution as the prior of {kind}, or the fields "
+            f"{{{names}}}"
+        )
     if not isinstance(given, Mapping):
         if len(needed) == 1 and isinstance(given, int | float | list | tuple | np.ndarray | np.generic):
             return {needed[0]: given}
         raise ValueError(f"`{label}` is {shortened(given)}; it needs {_HELP}")
     if unknown := [key for key in given if key not in block.fields_]:
-        raise ValueError(f"`{label}` has {unknown[0]!r}, which is no field of {kind}; its fields are {{{names}}}")
+        raise ValueError(f"`{label}` has {unknown[0]!r}, which is not a field of {kind}; its fields are {{{names}}}")
     if missing := [key for key in needed if key not in given]:
         raise ValueError(f"`{label}` lacks {', '.join(missing)}; a prior of {kind} needs all of {{{names}}}")
     return dict(given)
@@ -188,10 +191,14 @@ def _level(nb: Any, label: str, value: Any, single: Any, j: int, level: Any) -> 
     """The block of one column with another pseudo-count of one level."""
     levels = getattr(nb, "categories_", None)
     if levels is None or any(declared.axes[-1] != "level" for declared in single.fields_.values()):
-        raise ValueError(f"`{label}` names a level, and the columns of {type(nb).__name__} have none; name the column")
+        raise ValueError(
+            f"`{label}` names a level, but the columns of {type(nb).__name__} have no levels; name the column"
+        )
     found = np.flatnonzero([one == level for one in levels[j].tolist()])
     if not len(found):
-        raise ValueError(f"`{label}` names a level that is not in the column; it has {shortened(levels[j].tolist())}")
+        raise ValueError(
+            f"`{label}` names a level that is not in the column; choose one of {shortened(levels[j].tolist())}"
+        )
     alpha = np.array(single.alpha)
     number = np.asarray(value)
     if number.dtype.kind not in "biuf" or number.shape not in ((), (len(alpha),)):
@@ -204,8 +211,8 @@ def _refuse_ambiguous(label: str, key: str, shape: tuple[int, ...], axes: tuple[
     """Raise a ValueError on one axis too few where there are as many classes as features: it may be either."""
     if axes.count("feature") == 1 and c == d > 1 and len(shape) == len(axes) - 1 and shape[0] == c:
         raise ValueError(
-            f"`{label}` has {key} of shape {shape}, which is ambiguous: there are {c} classes and {d} features. Give "
-            f"one a feature as shape {(1, *shape)}, one a class as {(shape[0], 1, *shape[1:])}"
+            f"`{label}` has {key} of shape {shape}, which is ambiguous with {c} classes and {d} features. Give shape "
+            f"{(1, *shape)} for one value a feature, or {(shape[0], 1, *shape[1:])} for one value a class"
         )
 
 

@@ -184,7 +184,7 @@ def refuse_undefined(prior: Any, posterior: Any) -> Any:
     for name, block in prior.blocks.items():
         if block.is_improper and (why := undefined(posterior.blocks[name])):
             raise ValueError(
-                f"`prior` is improper, and with the rows so far the posterior is no density: {why}. Nothing can be "
-                "predicted from it; give more rows of every class, or a proper prior"
+                f"`prior` is improper, and with the rows so far the posterior is not a density: {why}. Give more rows "
+                "of every class, or a proper prior"
             )
     return posterior

@@ -108,8 +108,8 @@ class BernoulliNB(AbstractNB):
         if sparse.issparse(X):
             if self.binarize < 0:
                 raise ValueError(
-                    f"`binarize` is {self.binarize}; below zero it would turn every empty cell of sparse rows into a "
-                    "one. Pass dense rows."
+                    f"`binarize` is {self.binarize}; a negative threshold would turn every empty cell of sparse rows "
+                    "into a one. Pass dense rows."
                 )
             above = sparse.csr_array(X, dtype=float, copy=True)  # a copy: what follows moves cells in place
             above.data = (X.data > self.binarize).astype(float)
@@ -130,9 +130,9 @@ class BernoulliNB(AbstractNB):
         if isinstance(self.alpha, tuple) and len(self.alpha) == 2 and shape[1] <= 2:
             a, b = self.alpha
             raise ValueError(
-                f"`alpha` is {self.alpha!r}, which may mean Beta({a!r}, {b!r}) or one value a feature; for the first "
-                f'give prior={{"a": {a!r}, "b": {b!r}}} or dist.Beta({a!r}, {b!r}), for the second an array of shape '
-                f"{(1, shape[1])}"
+                f"`alpha` is {self.alpha!r}, which may mean Beta({a!r}, {b!r}) or one value a feature. For the first "
+                f'give prior={{"a": {a!r}, "b": {b!r}}} or dist.Beta({a!r}, {b!r}); for the second give an array '
+                f"of shape {(1, shape[1])}"
             )
         alpha = self._concentration(shape)
         return {BLOCK: BetaBernoulli(alpha, alpha)}

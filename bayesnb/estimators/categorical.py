@@ -58,7 +58,7 @@ class AbstractLevels(AbstractNB):
             if codes is not None and codes.min(initial=0) < 0:
                 raise ValueError(
                     f"Negative values in data passed to {type(self).__name__}: `X` has {codes.min():g} in column "
-                    f"{self._label(j)}; whole numbers are codes 0 … K−1. Pass the column as strings."
+                    f"{self._label(j)}; whole numbers must be codes 0 … K−1. Pass the column as strings."
                 )
         least = self._least(len(columns))
         needs = f"{type(self).__name__} takes whole numbers as codes 0 … K−1. {self._advice}"
@@ -224,7 +224,9 @@ class CategoricalNB(AbstractLevels):
         if sparse.issparse(X):
             if named := [j for j, levels in enumerate(self.categories_) if levels.dtype.kind != "i"]:
                 label = self._label(named[0])
-                raise ValueError(f"`X` is sparse, but column {label} has levels that are not codes 0 … K−1")
+                raise ValueError(
+                    f"`X` is sparse, but column {label} has levels that are not codes 0 … K−1; pass dense rows"
+                )
             codes = sparse.csr_array(X, dtype=float, copy=True)
             codes.data[codes.data != np.floor(codes.data)] = np.nan
             return {name: codes[:, group] for name, group in self._columns().items()}
@@ -331,7 +333,7 @@ def _as_numbers(values: np.ndarray) -> np.ndarray | None:
     if values.dtype.kind in "biuf":
         return values.astype(float)
     if values.dtype.kind == "c" or any(isinstance(value, complex) for value in values.tolist()):
-        raise ValueError("`X` has complex numbers; pass their real and imaginary parts as columns of their own")
+        raise ValueError("`X` has complex numbers; pass their real and imaginary parts as two columns")
     if values.dtype == object and all(isinstance(value, numbers.Number) for value in values.tolist()):
         try:
             return values.astype(float)
@@ -349,7 +351,7 @@ def _hashable(values: np.ndarray, label: str) -> Iterator[None]:
         kinds = sorted({type(value).__name__ for value in values.tolist()})
         raise ValueError(
             f"`X` has cells of type {', '.join(kinds)} in column {label}, which cannot be compared as levels. Make "
-            "them strings, or give each of their entries a column of its own"
+            "them strings, or split them into several columns"
         ) from None
 
 

@@ -101,8 +101,8 @@ class ComplementNB(AbstractNB):
         old = self.classes_
         if len(old) == 1:
             raise ValueError(
-                f"`classes` is not given, and so far there is only {old.tolist()[0]!r}, from which ComplementNB learns "
-                "nothing. Pass all labels as `classes`."
+                f"`classes` is not given, and so far there is only the class {old.tolist()[0]!r}, which is not enough "
+                "for ComplementNB. Pass all labels as `classes`."
             )
         held = self.statistics_.blocks[BLOCK]
         super()._widen(classes)

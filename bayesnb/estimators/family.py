@@ -91,7 +91,8 @@ class FamilyNB(AbstractNB):
         if self.family.is_composite or not self.family.fields_:
             raise ValueError(
                 f"`family` is a {type(self.family).__name__}, which has a composite likelihood or declares no "
-                "`fields_`; FamilyNB needs a density of rows, and the support and axes of every field"
+                "`fields_`; FamilyNB needs a density of rows, and a family that declares the support and axes of "
+                "every field"
             )
         return super()._validate(X, **checks)
 

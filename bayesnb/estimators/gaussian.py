@@ -139,8 +139,8 @@ class GaussianNB(AbstractNB):
         if known is not None:
             if pooled:
                 raise ValueError(
-                    "`variance` is 'pooled' and `known_variance` is given too: a variance that is known is not learnt "
-                    "from pooled rows. Leave out one of the two"
+                    "`variance` is 'pooled' and `known_variance` is given too, but a known variance is not learnt. "
+                    "Leave out one of the two"
                 )
             known = positive("known_variance", known, shape, AMOUNT)
         total = 0.0 if stats is None else stats.n.sum()
@@ -154,8 +154,7 @@ class GaussianNB(AbstractNB):
                 at = tuple(np.argwhere(wrong)[0])
                 raise ValueError(
                     f"`known_variance` has {np.broadcast_to(known, own.shape)[at]:g} and `prior.variance` "
-                    f"{own.variance[at]:g} (class {at[0]}, feature {at[1]}): they contradict each other. Give both the "
-                    "same value"
+                    f"{own.variance[at]:g} (class {at[0]}, feature {at[1]}), which differ. Give both the same value"
                 )
             refuse_far_centres(own)
         return blocks
@@ -248,8 +247,8 @@ def refuse_overflow(estimator: Any, moments: Moments) -> None:
         return
     label = estimator._label(int(np.argmin(sound.all(0))))
     raise ValueError(
-        f"Values too large to be squared in data passed to {type(estimator).__name__} (input X): column "
-        f"{label}; rescale it: squares of numbers beyond {_LARGEST:g} overflow."
+        f"Values too large to be squared in data passed to {type(estimator).__name__} (input X): column {label}; "
+        f"rescale it, because squares of numbers beyond {_LARGEST:g} overflow."
     )
 
 
@@ -259,6 +258,6 @@ def refuse_far_centres(block: KnownVarianceNormal) -> None:
     if far.any():
         at = tuple(np.argwhere(far)[0])
         raise ValueError(
-            f"`prior.m` has {block.m[at]:g} (class {at[0]}, feature {at[1]}), where `prior.variance` has "
-            f"{block.variance[at]:g}; it needs to be within {_MOST_DEVIATIONS:g} standard deviations of 0"
+            f"`prior.m` has {block.m[at]:g} (class {at[0]}, feature {at[1]}), but `prior.variance` is "
+            f"{block.variance[at]:g} there; the mean needs to be within {_MOST_DEVIATIONS:g} standard deviations of 0"
         )

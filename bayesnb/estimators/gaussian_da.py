@@ -174,9 +174,9 @@ class GaussianDA(AbstractNB):
         if far.any():
             k, j = np.argwhere(far)[0]
             raise ValueError(
-                f"`prior.m` has {prior.m[k, j]:g} (class {k}, feature {j}), and the rows of that class have the mean "
-                f"{stats.mean[k, j]:g}: more than {_FAR:g} standard deviations apart, at which a covariance matrix "
-                "loses its digits. Move the prior to the unit and place of the rows"
+                f"`prior.m` has {prior.m[k, j]:g} (class {k}, feature {j}), but the rows of that class have the mean "
+                f"{stats.mean[k, j]:g}, more than {_FAR:g} standard deviations away, so the covariance would lose its "
+                "digits. Give the prior the unit and location of the rows"
             )
 
     def _scale(self, stats: Statistics) -> tuple[np.ndarray, np.ndarray]:
@@ -241,7 +241,7 @@ class GaussianDA(AbstractNB):
         """A = −½Σ⁻¹ of the discriminant xᵀAx + w·x + b, (c, d, d)."""
         block: Any = self.posterior_.blocks[BLOCK]
         if self.covariance != "class":
-            raise AttributeError(f"covariance={self.covariance!r} has no quadratic term; see coef_")
+            raise AttributeError(f"covariance={self.covariance!r} has no quadratic term; use coef_")
         return block.quadratic_form((self._theta() or self.posterior_.mean())[BLOCK])[0]
 
     def _feature_labels(self, block: str) -> dict[str, np.ndarray]:

@@ -155,8 +155,8 @@ class KernelNB(AbstractNB):
             else:
                 known = f"; the columns are {shortened(names)}" if names else ""
                 raise ValueError(
-                    f"`bounds` names column {column!r}, which `X` does not have{known}; give names of columns, or "
-                    f"numbers from 0 to {self.n_features_in_ - 1}"
+                    f"`bounds` names column {column!r}, which is not in `X`{known}; give names of columns, or numbers "
+                    f"from 0 to {self.n_features_in_ - 1}"
                 )
             limits[:, at] = _pair(f"bounds[{column!r}]", pair)
         return limits

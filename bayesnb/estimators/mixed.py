@@ -142,7 +142,9 @@ class MixedNB(AbstractNB):
         for part, twin in itertools.zip_longest(self._parts, other._parts):
             if not (part and twin and part.is_like(twin)):
                 here, there = (", ".join(str(p) for p in one._parts) for one in (self, other))
-                raise ValueError(f"`other` has the parts {there}, here they are {here}; list them in `parts`")
+                raise ValueError(
+                    f"`other` has the parts {there}, but this estimator has {here}; list the same parts in both"
+                )
             own = part.fitted(self.statistics_)
             stats = own._unite(twin.fitted(other.statistics_))
             parts.append(part := replace(part, estimator=own))
@@ -173,13 +175,16 @@ class MixedNB(AbstractNB):
         for name, estimator, columns in parts:
             if not isinstance(name, str) or name in names or name == "class" or "." in name or "__" in name:
                 raise ValueError(
-                    f"`parts` has the name {name!r}; names are strings without '.' and '__', each used once"
+                    f"`parts` has the name {name!r}; a name must be a string without '.' and '__', and must be used "
+                    "once"
                 )
             names.add(name)
             found = positions(X, columns, name)
             for j in found:
                 if j in owner:
-                    raise ValueError(f"`parts` has column {labels[j]!s} in both {owner[j]!r} and {name!r}")
+                    raise ValueError(
+                        f"`parts` has column {labels[j]!s} in both {owner[j]!r} and {name!r}; list it in one part"
+                    )
                 owner[j] = name
             if len(found) and not (isinstance(estimator, str) and estimator == "drop"):
                 yield from self._clones(name, estimator, found)
@@ -193,7 +198,7 @@ class MixedNB(AbstractNB):
         """The estimator of a part, or one for each class, cloned and told its classes."""
         if isinstance(estimator, dict):
             if missed := [label for label in self.classes_.tolist() if label not in estimator]:
-                raise ValueError(f"`parts` has no estimator for class {missed[0]!r} in {name!r}")
+                raise ValueError(f"`parts` has no estimator for class {missed[0]!r} in {name!r}; add one")
             for k, label in enumerate(self.classes_.tolist()):
                 one = _checked(name, estimator[label], self.classes_[k : k + 1])
                 yield _Part(f"{name}.{label}", one, columns, k)
@@ -203,7 +208,7 @@ class MixedNB(AbstractNB):
     @property
     @reads_one_state
     def parts_(self) -> list[tuple[str, AbstractNB, np.ndarray]]:
-        """Name, fitted estimator and column positions of each part, one for each class where the classes differ."""
+        """Name, fitted estimator and column positions of each part; one for each class if the classes differ."""
         return [(part.name, part.estimator, part.columns) for part in self._parts]
 
     # --- what the parts supply --------------------------------------------------------------------------------------
@@ -238,8 +243,8 @@ class MixedNB(AbstractNB):
                 if part.k is not None:
                     if block.missing_value is None:
                         raise ValueError(
-                            f"`parts` has {part.estimator!r} for one class in {part.name!r}; a likelihood of complete "
-                            "rows speaks of all classes"
+                            f"`parts` has {part.estimator!r} for one class in {part.name!r}, but its likelihood of "
+                            "complete rows needs all classes. Use it for all classes, or another estimator"
                         )
                     block = OneClass(block, part.k, len(self.classes_))
                 blocks[part.names[inner]] = block
@@ -361,7 +366,7 @@ def _checked(name: str, estimator: Any, classes: np.ndarray) -> AbstractNB:
     """A clone of an estimator that may be a part."""
     if not isinstance(estimator, AbstractNB) or isinstance(estimator, MixedNB | ComplementNB):
         raise ValueError(
-            f"`parts` has {estimator!r} for {name!r}; a part is one of bayesnb's estimators with a class-conditional "
+            f"`parts` has {estimator!r} for {name!r}; give an estimator of bayesnb with a class-conditional "
             "likelihood, or 'drop'"
         )
     own = clone(estimator)

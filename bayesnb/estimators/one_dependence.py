@@ -40,8 +40,8 @@ def _has_no_stacked_weights(nb: Any) -> bool:
     """Whether statistics are all that a fit leaves; an AttributeError where weights were fitted to rows."""
     if nb.weights == "loo":
         raise AttributeError(
-            "`weights` is 'loo': weights are fitted to all rows, and statistics of some rows cannot change them. Call "
-            "`fit` on all rows, or take weights='uniform'"
+            "`weights` is 'loo', and these weights need all rows at once. Call `fit` with all rows, or set "
+            "weights='uniform'"
         )
     return True
 
@@ -159,8 +159,8 @@ class OneDependenceNB(AbstractParentDraws):
             raise ValueError(
                 f"`X` has {k} levels in {len(levels)} columns, most of them in column {self._label(most)} "
                 f"({self.n_categories_[most]}); with {c} classes the table of their pairs needs {needed / 2**20:,.1f} "
-                f"MiB, `max_bytes` allows {self.max_bytes / 2**20:,.1f} MiB. Leave out columns that name rows, merge "
-                "rare levels, use fewer bins, or raise `max_bytes`"
+                f"MiB, but `max_bytes` allows {self.max_bytes / 2**20:,.1f} MiB. Leave out columns that identify "
+                "rows, merge rare levels, use fewer bins, or raise `max_bytes`"
             )
 
     def _counts(self) -> list[np.ndarray]:
@@ -320,8 +320,8 @@ class OneDependenceNB(AbstractParentDraws):
         if (lost := seen < n * (1 - 1e-12)).any():
             column = self._label(int(lost.argmax()))
             raise AttributeError(
-                f"OneDependenceNB has no log_evidence_ here: column {column} has missing cells, and the evidence of "
-                "its model leaves out their rows. Compare by `loo`, or make missing a level of its own"
+                f"OneDependenceNB has no log_evidence_ here: column {column} has missing cells, so the models "
+                "describe different rows. Compare by `loo`, or code missing cells as a level"
             )
         return float(np.logaddexp.reduce(evidence) - np.log(len(evidence)))
 
@@ -353,20 +353,28 @@ class OneDependenceNB(AbstractParentDraws):
 
     @property
     def _fit(self) -> Any:
-        raise AttributeError("OneDependenceNB is an average of models and has no likelihood to maximise; see parent()")
+        raise AttributeError(
+            "OneDependenceNB is an average of models and has no likelihood to maximise; use the model of one parent(…)"
+        )
 
     @property
     @reads_one_state
     def n_parameters_(self) -> int:
         """An average of models has no number of parameters; reading it raises an AttributeError."""
-        raise AttributeError("OneDependenceNB is an average of models and has no number of parameters; see parent()")
+        raise AttributeError(
+            "OneDependenceNB is an average of models and has no number of parameters; use the model of one parent(…)"
+        )
 
     @property
     def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:
-        raise AttributeError("OneDependenceNB has no linear form: its discriminant takes pairs of features")
+        raise AttributeError(
+            "OneDependenceNB has no linear form: its discriminant depends on pairs of features. Use `importance`"
+        )
 
     def _weight_labels(self, names: np.ndarray | None) -> np.ndarray:
-        raise AttributeError("OneDependenceNB has no linear form: its discriminant takes pairs of features")
+        raise AttributeError(
+            "OneDependenceNB has no linear form: its discriminant depends on pairs of features. Use `importance`"
+        )
 
     def _tie_prior(self) -> np.ndarray:
         return self.class_count_  # p(y) rises with it
@@ -374,12 +382,12 @@ class OneDependenceNB(AbstractParentDraws):
     @property
     def _prior_name(self) -> str:
         raise ValueError(
-            "OneDependenceNB learns each class together with a parent, so there is no class prior to set; fit with a "
-            "`sample_weight` that gives the classes the frequencies wanted"
+            "OneDependenceNB learns each class together with a parent, so it has no class prior to set; give a "
+            "`sample_weight` with which the classes have the frequencies that you want"
         )
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
         raise ValueError(
             "OneDependenceNB is an average of models, not a class prior times blocks of columns, so it cannot be a "
-            "part of another model; use it by itself, or CategoricalNB there"
+            "part of another model; use it alone, or use CategoricalNB as the part"
         )

@@ -206,8 +206,8 @@ class DirichletComplement(AbstractConjugate):
         NotImplementedError   always: the model describes the complement of a class, not the class itself
         """
         raise NotImplementedError(
-            "the complement model is a composite likelihood, which knows the rows outside a class but not how to draw "
-            "one inside it; use the multinomial model to draw new rows"
+            "the complement model describes the rows outside a class, so it cannot draw rows of the class; use the "
+            "multinomial model to draw new rows"
         )
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
@@ -220,7 +220,7 @@ class DirichletComplement(AbstractConjugate):
         with numpyro.plate("class", c, dim=-1):
             theta = numpyro.sample("theta", dist.Dirichlet(self.alpha))
         if x is None:
-            raise ValueError("`x` is None, but a composite likelihood is no density of rows that could be drawn")
+            raise ValueError("`x` is None, but a composite likelihood cannot draw rows; give the rows")
         x = as_jax(x)[:, None]
         outside = jnp.asarray(y)[..., None] != jnp.arange(c)
         with numpyro.plate("row", len(x), dim=-1):

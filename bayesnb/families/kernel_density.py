@@ -345,9 +345,7 @@ class KernelDensity(AbstractBandwidth):
             if no feature has a cell: a kernel density can only draw values near its training cells
         """
         if not self.cells.weight.any():
-            raise ValueError(
-                "a kernel density without data has no rows to draw: fit it first, or draw from the posterior"
-            )
+            raise ValueError("a kernel density without data cannot draw rows; fit it first, or draw from the posterior")
         new = np.full((len(y), self.shape[1]), np.nan)
         for k, j in np.ndindex(self.shape):
             rows = np.flatnonzero(y == k)
@@ -376,9 +374,11 @@ class KernelDensity(AbstractBandwidth):
         from numpyro.distributions import constraints, transforms
 
         if x is None:
-            raise ValueError("`x` is None, but a kernel density cannot draw rows: what it foretells are rows seen")
+            raise ValueError("`x` is None, but a kernel density without data cannot draw rows; give the rows")
         if np.ndim(y) != 1:
-            raise ValueError("`y` is None, but labels of a kernel density cannot be summed out row by row; give them")
+            raise ValueError(
+                "`y` is None, but labels of a kernel density cannot be summed out row by row; give the labels"
+            )
         c, d = self.log_h.shape
         both = self.update(cells_of(x, y, c))
         if self.low is None or self.high is None:

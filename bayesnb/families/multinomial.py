@@ -230,6 +230,8 @@ class DirichletMultinomial(AbstractConjugate):
             theta = numpyro.sample("theta", dist.Dirichlet(self.alpha))
         x = None if x is None else as_jax(x)
         if x is None and length is None:
-            raise ValueError("`x` is None, and the lengths of the rows are data here; give `length`, or rows")
+            raise ValueError(
+                "`x` is None, but the model has no distribution of row lengths; give `length`, or the rows"
+            )
         with numpyro.plate("row", n_rows(x, y), dim=-1):
             numpyro.sample("x", dist.Multinomial(length if x is None else x.sum(-1), theta[y]), obs=x)

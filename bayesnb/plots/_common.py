@@ -27,7 +27,9 @@ def new_axes(columns: int = 1, **settings: Any) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError("bayesnb.plots draws with Matplotlib: pip install 'bayesnb[plots]'") from error
+        raise ImportError(
+            "bayesnb.plots needs Matplotlib, which is not installed; run: pip install 'bayesnb[plots]'"
+        ) from error
     return plt.subplots(1, columns, layout="constrained", **settings)[1]
 
 
@@ -95,7 +97,10 @@ def named(estimator: Any, names: Any) -> Any:
     if names is None:
         return estimator
     if len(names) != estimator.n_features_in_:
-        raise ValueError(f"`feature_names` has {len(names)} names; the model has {estimator.n_features_in_} features")
+        raise ValueError(
+            f"`feature_names` has {len(names)} names, but the model has {estimator.n_features_in_} features; give one "
+            "name for each"
+        )
     estimator.feature_names_in_ = np.asarray(names, object)
     return estimator
 

@@ -76,7 +76,7 @@ def cells_of(estimator: Any, feature: Any, parameter: str | None, category: Any)
     estimator.prior_.refuse_improper("densities of the prior to plot")
     if feature is None:
         if parameter not in (None, "pi"):
-            raise ValueError(f"`feature` is None, and {parameter!r} is a parameter of a feature; name one")
+            raise ValueError(f"`feature` is None, but {parameter!r} is a parameter of a feature; name a feature")
         before, after = (nb.classes.marginals().get("pi") for nb in (estimator.prior_, estimator.posterior_))
         if after is None:
             raise ValueError("`feature` is None, but the class probabilities of this model are fixed; name a feature")

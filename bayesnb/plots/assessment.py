@@ -114,7 +114,7 @@ def comparison(result: Any, *, axes: Any = None) -> Any:
         axes = new_axes(2, sharey=True, figsize=(8, 1.2 + 0.4 * len(table)))
     pair = np.asarray(axes, object).ravel()
     if len(pair) != 2:
-        raise ValueError(f"`axes` has {len(pair)} Axes; two are needed")
+        raise ValueError(f"`axes` has {len(pair)} Axes; give two")
     at, diff, error = np.arange(len(table)), table["elpd_diff"].to_numpy(), table["se_diff"].to_numpy()
     factor = table["log_bayes_factor"].to_numpy(float)
     for ax, point, spread in ((pair[0], diff, error), (pair[1], factor, 0 * factor)):

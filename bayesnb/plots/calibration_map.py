@@ -46,14 +46,14 @@ def calibration_map(classifier: Any, *, level: Scalar = 0.9, axes: Any = None) -
     check_level(level)
     classes = classifier.classes_
     if len(classes) < 2:
-        raise ValueError("`classifier` has a single class: there is no map")
+        raise ValueError("`classifier` has a single class, so there is no map to plot; fit it to two classes")
     table = classifier.summary(level)
     table = table[(table["parameter"] != "") & (table["parameter"] != "g")]
     if axes is None:
         axes = new_axes(2, figsize=(9, max(4, 1.2 + 0.22 * len(table))))
     pair = np.asarray(axes, object).ravel()
     if len(pair) != 2:
-        raise ValueError(f"`axes` has {len(pair)} Axes; two are needed")
+        raise ValueError(f"`axes` has {len(pair)} Axes; give two")
     _draw_curves(pair[0], classifier, level)
     shift = table["parameter"].str.startswith("b[")
     low, middle, high = (np.where(shift, np.exp(table[name]), table[name]) for name in ("low", "median", "high"))

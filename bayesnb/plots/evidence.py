@@ -79,7 +79,7 @@ def nomogram(
     known = named(estimator, feature_names)
     joint = estimator.predict_joint_log_proba(x)
     if joint.shape[0] != 1:
-        raise ValueError(f"`x` has {joint.shape[0]} rows; a nomogram shows one, such as X[[0]] or X.iloc[[0]]")
+        raise ValueError(f"`x` has {joint.shape[0]} rows; give a single row, such as X[[0]] or X.iloc[[0]]")
     a, b = _pair(estimator, joint[0], label, against)
     found, _ = estimator.contributions(
         x, against=estimator.classes_[b], focus=a, n=n, level=level, n_draws=n_draws, seed=seed
@@ -132,7 +132,7 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     check_positive("n", n)
     by_class = "class_" in table.columns
     if classes is not None and (by_class or size_of == "information" or len(classes) != 2):
-        raise ValueError(f"`classes` is {classes!r}; it names the two directions of a table of two classes")
+        raise ValueError(f"`classes` is {classes!r}; give the two labels of a table for two classes")
     size = table[size_of].abs().groupby(table["feature"]).max()
     features = size.sort_values(ascending=False, kind="stable").index[:n].tolist()
     at = table["feature"].map({feature: i for i, feature in enumerate(features)})
@@ -159,7 +159,9 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
 def _pair(estimator: Any, joint: np.ndarray, label: Any, against: Any) -> tuple[int, int]:
     """The classes whose odds are shown."""
     if len(joint) < 2:
-        raise ValueError(f"`estimator` knows one class, {estimator.classes_[0]!r}; odds are those of two")
+        raise ValueError(
+            f"`estimator` has a single class, {estimator.classes_[0]!r}, but log odds need two; fit it to two classes"
+        )
     b = None if against is None else class_index(estimator, against, "against")
     best = np.argsort(-joint, kind="stable")
     a = next(int(k) for k in best if k != b) if label is None else class_index(estimator, label, "label")

@@ -188,10 +188,10 @@ def simplex(alpha: Any, names: Iterable[Any] | None = None, *, ax: Drawn | None 
     except (TypeError, ValueError):
         concentration = np.zeros(0)
     if concentration.shape != (3,) or not (np.isfinite(concentration) & (concentration > 0)).all():
-        raise ValueError(f"`alpha` is {alpha!r}; the simplex of a plane has three positive concentrations")
+        raise ValueError(f"`alpha` is {alpha!r}; give three positive concentrations")
     labels = ["1", "2", "3"] if names is None else [str(name) for name in names]
     if len(labels) != 3:
-        raise ValueError(f"`names` has {len(labels)} names; three are needed")
+        raise ValueError(f"`names` has {len(labels)} names; give three")
     ax = given_or_new(ax)
     steps = 160
     i, j = np.meshgrid(np.arange(steps), np.arange(steps), indexing="ij")
@@ -262,8 +262,8 @@ def smoothing_path(
     smooths = all([*block.hyperparameters] == ["alpha"] for block in estimator.prior_.blocks.values())
     if not smooths or "alpha" not in estimator.get_params(deep=False):
         raise ValueError(
-            f"`estimator` is a {type(estimator).__name__}, which does not smooth by an α; give BernoulliNB, "
-            "CategoricalNB, MultinomialNB or ComplementNB"
+            f"`estimator` is a {type(estimator).__name__}, which has no α; give BernoulliNB, CategoricalNB, "
+            "MultinomialNB or ComplementNB"
         )
     path = np.geomspace(1e-3, 1e3, 121) if alphas is None else np.asarray(alphas, float)
     if path.ndim != 1 or len(path) < 2 or not (np.isfinite(path).all() and path[0] > 0 and (np.diff(path) > 0).all()):

@@ -118,7 +118,9 @@ def decision_regions(
     check_is_fitted(estimator)
     estimator = copy(estimator)  # one state, whatever another thread fits meanwhile
     if estimator.n_features_in_ != 2:
-        raise ValueError(f"`estimator` has {estimator.n_features_in_} features; regions are drawn of two: fit it anew")
+        raise ValueError(
+            f"`estimator` has {estimator.n_features_in_} features; regions need an estimator that is fitted to two"
+        )
     if shade not in _SHADES:
         raise ValueError(f"`shade` is {shade!r}; choose 'total', 'aleatoric' or 'epistemic'")
     for name, value, least in (("n_draws", n_draws, 0), ("points", points, 2)):

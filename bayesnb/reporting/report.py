@@ -107,7 +107,7 @@ def report(
         raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
     y = np.asarray(y)
     if len(y) < 2 or len(np.unique(y)) < 2:
-        raise ValueError(f"`y` has {len(y)} rows and {len(np.unique(y))} classes; a report needs two of each")
+        raise ValueError(f"`y` has {len(y)} rows and {len(np.unique(y))} classes; a report needs at least two of each")
     try:
         check_is_fitted(estimator)
     except ValueError:

@@ -67,7 +67,7 @@ def check(
             raise ValueError(f"`{name}` is {value}; it needs to lie between 0 and 1")
     y = np.asarray(y)
     if len(y) < 2:
-        raise ValueError(f"`y` has {len(y)} rows; the check fits on one half and predicts the other, so it needs two")
+        raise ValueError(f"`y` has {len(y)} rows; the check fits one half and predicts the other, so give at least two")
     rng = generator(seed)
     train, test = split_halves(y, seed)
     fitted = clone(estimator).fit(take_rows(X, train), y[train])
@@ -77,7 +77,7 @@ def check(
     prior, c = fitted.prior_, len(fitted.classes_)
     prior.refuse_improper("draws from its generative model")
     if not prior.marginals():
-        raise ValueError(f"{estimator!r} has no free parameter with these settings: there is no posterior to check")
+        raise ValueError(f"{estimator!r} has no free parameter with these settings, so there is no posterior to check")
     d = count_features(rows)
 
     few = choose(rng, len(index), max(1, _EXACT_CELLS // d))

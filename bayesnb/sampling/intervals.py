@@ -171,10 +171,12 @@ def resolve_method(nb: Any, method: str, n_draws: int | None) -> tuple[str, int]
         raise ValueError(f"`method` is {method!r}; choose 'auto', 'analytic' or 'draws'")
     if not isinstance(nb, NaiveBayes):
         if method == "analytic":
-            raise ValueError("`method` is 'analytic'; under a distribution over a hyperparameter choose 'draws'")
+            raise ValueError(
+                "`method` is 'analytic', but a hyperparameter has a distribution; choose 'draws' or 'auto'"
+            )
         method = "draws"
     if n_draws is not None and n_draws < 2:
-        raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 2, better 1,000")
+        raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 2; 1,000 is better")
     if method == "auto":
         method = "analytic" if all(_moments_suffice(block) for block in nb.blocks.values()) else "draws"
     return method, n_draws or (_DRAWS if method == "draws" else _POINTS)

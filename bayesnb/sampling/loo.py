@@ -92,8 +92,8 @@ def _tables_by_refits(
         for name, block in prior.blocks.items():
             if block.is_improper and (why := undefined(posterior.blocks[name])):
                 raise ValueError(
-                    f"`prior` is improper, and without row {i} of `X` the posterior is no density: {why}. Give more "
-                    "rows of every class, or a proper prior"
+                    f"`prior` is improper, and without row {i} of `X` the posterior is not a density: {why}. Give "
+                    "more rows of every class, or a proper prior"
                 )
         log_prior[i] = posterior.classes.log_predictive()
         for name, table in zip(parts, posterior.log_parts(row, list(parts.values())), strict=True):

@@ -32,10 +32,10 @@ def sample_posterior(
     if method not in ("exact", "nuts"):
         raise ValueError(f"`method` is {method!r}; choose 'exact' or 'nuts'")
     if X is None and y is not None:
-        raise ValueError("`y` is given without `X`; labels belong to rows, so give both")
+        raise ValueError("`y` is given without `X`; give both, because labels belong to rows")
     for name, value in (("draws", draws), ("chains", chains)):
         if value < 1:
-            raise ValueError(f"`{name}` is {value}; at least 1 is needed")
+            raise ValueError(f"`{name}` is {value}; it needs to be at least 1")
     prior, posterior = estimator.prior_, estimator.posterior_
     proper = not prior.is_improper
     if method == "nuts":

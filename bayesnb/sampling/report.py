@@ -169,8 +169,8 @@ def _conclusion(report: CheckReport) -> str:
     """One plain sentence of what was shown."""
     if report.passed:
         return (
-            "On your data, what this model computes is what it says it computes; whether the model suits the data is "
-            "another question, which `compare` and the held-out rows answer."
+            "On your data this model computes what it claims to compute. Whether it suits the data is another "
+            "question; `compare` and the held-out rows answer it."
         )
     wrong = ", ".join(" ".join(row.name.split()[1:]) for row in report.rows if not row.passed)
-    return f"On your data this model does not compute what it says it computes: {wrong}. Do not rely on these results."
+    return f"On your data this model does not compute what it claims to compute: {wrong}. Do not rely on these results."

@@ -91,8 +91,9 @@ def fit_of(estimator: Any) -> Fit:
             total = np.nan
     if not np.isfinite(total):
         raise AttributeError(
-            f"{name} has no largest likelihood: a variance of zero makes it infinite (a feature does not vary within "
-            "a class, or a covariance has fewer rows than features). Compare models by log_evidence_ or `loo`"
+            f"{name} has no maximum likelihood: a variance of zero makes the likelihood infinite, because a feature "
+            "is constant within a class or a covariance has fewer rows than features. Compare models by log_evidence_ "
+            "or `loo`"
         )
     return Fit(float(total), count_free(prior), float(stats.n.sum()))
 

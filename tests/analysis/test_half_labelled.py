@@ -422,9 +422,13 @@ COUNTS = table("counts")[0]
 @pytest.mark.parametrize(
     ("make", "y", "message"),
     [
-        (lambda: HalfLabelledClassifier(GaussianNB()), np.full(N, -1), "`y` has no label that is not missing"),
-        (lambda: HalfLabelledClassifier(GaussianNB()), [None] * N, "`y` has no label that is not missing"),
-        (lambda: HalfLabelledClassifier(GaussianNB()), np.where(HALF > 0, 1, -1), "`y` has no label but 1 and -1"),
+        (lambda: HalfLabelledClassifier(GaussianNB()), np.full(N, -1), "`y` has only missing labels"),
+        (lambda: HalfLabelledClassifier(GaussianNB()), [None] * N, "`y` has only missing labels"),
+        (
+            lambda: HalfLabelledClassifier(GaussianNB()),
+            np.where(HALF > 0, 1, -1),
+            "only the label 1, besides -1",
+        ),
         (lambda: HalfLabelledClassifier(GaussianNB()), HALF[:-1], "inconsistent numbers of samples"),
         (lambda: HalfLabelledClassifier(LogisticRegression()), HALF, "`estimator` is LogisticRegression.*bayesnb's"),
         (lambda: HalfLabelledClassifier(KernelNB()), HALF, "`estimator` is KernelNB, which cannot use rows without"),
@@ -458,7 +462,7 @@ def test_a_fit_that_fails_leaves_what_was():
 
 
 def test_an_end_without_convergence_is_told():
-    with pytest.warns(ConvergenceWarning, match="raise `max_iter`") as caught:
+    with pytest.warns(ConvergenceWarning, match="Raise `max_iter`") as caught:
         fitted, _, _ = fit("multinomial", max_iter=2, tol=0)
     assert fitted.n_iter_ == 2
     assert len(caught) == 1

@@ -86,7 +86,7 @@ def test_what_cannot_be_ranked_is_told(yes_no):
     nb = BernoulliNB().fit(X, y)
     with pytest.raises(ValueError, match="`level` is 1"):
         rank_features(nb, 1)
-    with pytest.raises(ValueError, match="`feature_names` has 2 names; the model has 3 features"):
+    with pytest.raises(ValueError, match="`feature_names` has 2 names, but the model has 3 features"):
         rank_features(nb, feature_names=["a", "b"])
 
 

@@ -261,7 +261,10 @@ def test_frames_arrays_copies_and_reports():
     ("settings", "message"),
     [
         ({"n_bins": 0}, "`n_bins` is 0"),
-        ({"scale": ["weight"]}, "`scale` has 'weight', which is no column of `X`; take 'auto', or of 'island'"),
+        (
+            {"scale": ["weight"]},
+            "`scale` has 'weight', not a column of `X`; choose 'auto', or columns of 'island'",
+        ),
         ({"scale": "island"}, "`scale` has 'island', but that column does not hold numbers"),
         ({"criterion": "aic"}, "`criterion` is 'aic'"),
         ({"partition": "weight"}, "`partition` is 'weight'"),

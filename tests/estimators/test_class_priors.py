@@ -65,7 +65,10 @@ def test_two_names_that_contradict_each_other(kind, iris):
     np.testing.assert_allclose(class_probabilities(same), PI)
     for other in ([0.5, 0.3, 0.2], [0.5, 0.5]):
         nb = kind(class_prior=PI, priors=other)
-        with pytest.raises(ValueError, match=r"`class_prior` is .* and `priors` is .*contradict each other. Leave one"):
+        with pytest.raises(
+            ValueError,
+            match=r"`class_prior` is .* and `priors` is .*and they differ. Leave one",
+        ):
             nb.fit(*iris)
     with pytest.raises(ValueError, match="sum of the priors should be 1; `priors` is"):
         kind(priors=[0.5, 0.5, 0.5]).fit(*iris)

@@ -156,7 +156,7 @@ def test_a_class_prior_of_mixed_columns() -> None:
 @pytest.mark.parametrize(
     ("nb", "text"),
     [
-        (PoissonNB(alpha=dist.Gamma(2, 1), beta=dist.Gamma(2, 1)), "one at a time"),
+        (PoissonNB(alpha=dist.Gamma(2, 1), beta=dist.Gamma(2, 1)), "only one can be integrated"),
         (PoissonNB(alpha=dist.Normal(0, 1)), "negative"),
         (PoissonNB(alpha=dist.Poisson(2.0)), "continuous"),
         (PoissonNB(alpha=dist.Gamma(np.ones(4), 1)), "one number"),

@@ -247,7 +247,7 @@ def test_without_bounds_some_of_an_exponential_class_lies_below_zero():
         ((1, 0), r"`bounds` is \(1, 0\); it needs a pair"),
         ("ab", "`bounds` is 'ab'; it needs a pair"),
         ((np.nan, 1), "it needs a pair"),
-        ({9: (0, 1)}, "`bounds` names column 9, which `X` does not have"),
+        ({9: (0, 1)}, "`bounds` names column 9, which is not in `X`"),
         ({0: (5, None)}, "`X` has .* in column 0, below the bound 5 of `bounds`"),
         ({1: (None, 0.5)}, "`X` has .* in column 1, above the bound 0.5 of `bounds`"),
     ],
@@ -317,7 +317,7 @@ def test_infinite_cells_are_refused(iris):
 
 def test_a_model_without_data_draws_no_rows(iris):
     nb = KernelNB().fit(*iris)
-    with pytest.raises(ValueError, match="without data has no rows"):
+    with pytest.raises(ValueError, match="without data cannot draw rows"):
         nb.sample(3, source="prior")
 
 

@@ -250,7 +250,7 @@ def test_complete_rows_cannot_be_one_classes_business(penguins):
     X, y = penguins
     X, y = X.dropna()[NUMBERS], y[X.notna().all(axis=1)]
     by_class = {"Adelie": GaussianDA(), "Chinstrap": GaussianNB(), "Gentoo": GaussianNB()}
-    with pytest.raises(ValueError, match="a likelihood of complete rows speaks of all classes"):
+    with pytest.raises(ValueError, match="its likelihood of complete rows needs all classes"):
         MixedNB([("size", by_class, NUMBERS)]).fit(X, y)
 
 

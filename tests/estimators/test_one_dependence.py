@@ -501,7 +501,7 @@ def test_what_needs_a_product_of_blocks_is_refused():
     X, y = np.arange(24).reshape(12, 2) % 3, np.arange(12) % 2
     with pytest.raises(ValueError, match="cannot be a part of another model"):
         bayesnb.MixedNB([("all", OneDependenceNB(), [0, 1])]).fit(X, y)
-    with pytest.raises(ValueError, match="no class prior to set; fit with a `sample_weight`"):
+    with pytest.raises(ValueError, match="no class prior to set; give a `sample_weight`"):
         bayesnb.with_class_prior(OneDependenceNB().fit(X, y), [0.3, 0.7])
     with pytest.raises(ValueError, match="no class prior to set"):
         bayesnb.HalfLabelledClassifier(OneDependenceNB()).fit(X, np.where(np.arange(12) < 6, y, -1))

@@ -481,7 +481,7 @@ def test_improper_limits_predict_and_have_no_evidence(nb):
 def test_too_few_rows_for_an_improper_prior():
     nb = IMPROPER[0]
     few = GaussianNB(prior=nb.prior)
-    with pytest.raises(ValueError, match=r"`prior` is improper, .* no density: the rows leave a at 0 \(class 1"):
+    with pytest.raises(ValueError, match=r"`prior` is improper, .* not a density: the rows leave a at 0 \(class 1"):
         few.fit(REALS[:3], LABELS[:3])
     few.partial_fit(REALS[:3], LABELS[:3], classes=[0, 1])  # more may come
     with pytest.raises(ValueError, match="`prior` is improper"):
@@ -494,7 +494,7 @@ def test_too_few_rows_for_an_improper_prior():
     with pytest.raises(ValueError, match=r"`prior` is improper, .* the rows leave b at .* feature 1"):
         GaussianNB(prior=nb.prior).fit(stuck, LABELS)
     pair = GaussianNB(prior=nb.prior).fit(REALS[:4], LABELS[:4])
-    with pytest.raises(ValueError, match=r"without row 0 of `X` the posterior is no density"):
+    with pytest.raises(ValueError, match=r"without row 0 of `X` the posterior is not a density"):
         pair.loo(REALS[:4], LABELS[:4])
 
 

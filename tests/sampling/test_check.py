@@ -216,7 +216,7 @@ def test_a_failing_report_says_so_in_plain_words():
         0.9,
         {n: 1 for n in ("rows_fitted", "rows_held_out", "features", "classes", "seed")},
     )
-    assert "does not compute what it says it computes: Leave-one-out. Do not rely" in " ".join(str(report).split())
+    assert "does not compute what it claims to compute: Leave-one-out. Do not rely" in " ".join(str(report).split())
     assert "log_loo is off" in str(report)  # the detail of what fails, without --verbose
 
 

@@ -193,7 +193,7 @@ def test_plain_predictive_draws_labels_from_their_prior(mixed: Any) -> None:
 def test_rows_are_drawn_where_there_are_none(name: str) -> None:
     this = CASES[name]
     if this.block.is_composite:
-        with pytest.raises(ValueError, match="no density of rows"):
+        with pytest.raises(ValueError, match="a composite likelihood cannot draw rows"):
             handlers.seed(this.prior.model, 0)(None, n=7)
         return
     simulated = Predictive(this.prior.model, num_samples=3)(jax.random.key(0), None, n=7, length=5)
@@ -212,7 +212,7 @@ def test_estimators_simulate_rows(mixed: Any) -> None:
     assert (longer["words.x"]["value"].sum(-1) == np.arange(7)).all()
     with pytest.raises(ValueError, match="`n` is None"):
         nb.numpyro_model()
-    with pytest.raises(ValueError, match="give `length`, or rows"):
+    with pytest.raises(ValueError, match="give `length`, or the rows"):
         handlers.seed(CASES["multinomial"].prior.model, 0)(None, n=7)
     with pytest.raises(ValueError, match="cannot draw rows"):
         handlers.seed(KernelNB().fit([[1.0], [2.0]], [0, 1]).numpyro_model, 0)(n=7)

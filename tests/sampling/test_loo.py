@@ -392,11 +392,11 @@ def test_far_rows_that_were_never_fitted_are_refused(nb, table):
         for some in (slice(3), slice(None)):  # a few of the weights, and all
             far = rows.copy()
             far[some] += np.where(y[some] == "a", 50, -50)[:, None]
-            with pytest.raises(ValueError, match="would leave negative squares"):
+            with pytest.raises(ValueError, match="would give negative squares"):
                 fitted.loo(far[some], y[some], w[some])
             fitted.loo(rows[some], y[some], w[some])
     moved = clone(nb).fit(X, y).loo  # the same squares about another mean
-    with pytest.raises(ValueError, match="would leave negative squares"):
+    with pytest.raises(ValueError, match="would give negative squares"):
         moved(X + 50, y)
 
 

@@ -111,7 +111,7 @@ def test_the_likelihood_at_its_maximum_is_that_of_the_rows(name: str, k: int) ->
 def test_a_likelihood_that_has_no_maximum_says_so() -> None:
     X = REAL.copy()
     X[LABELS == "a", 1] = 4.0
-    with pytest.raises(AttributeError, match="no largest likelihood"):
+    with pytest.raises(AttributeError, match="no maximum likelihood"):
         _ = bayesnb.GaussianNB().fit(X, LABELS).log_likelihood_
     with pytest.raises(AttributeError, match="composite"):
         _ = bayesnb.ComplementNB().fit(COUNTS, LABELS).bic_
