@@ -36,9 +36,10 @@ class MixedNB(AbstractNB):
     Parameters
     ----------
     parts : "auto" (default), or a list of (name, estimator, columns)
-        the estimator is any of bayesnb's, with its own prior; a mapping from class label to estimator gives every class
-        a likelihood of its own; "drop" leaves the columns out. Columns are a name, a position, a list of either, a
-        slice, a mask, a type such as `float` or `"number"` in `sklearn.compose.make_column_selector`, or any
+        the estimator is any of bayesnb's, with its own prior; one `alpha` or `beta` of all parts may be a distribution,
+        such as `dist.Gamma(2, 1)`, which is integrated by quadrature. A mapping from class label to estimator gives
+        every class a likelihood of its own; "drop" leaves the columns out. Columns are a name, a position, a list of
+        either, a slice, a mask, a type such as `float` or `"number"` in `sklearn.compose.make_column_selector`, or any
         function of X. Every column is in exactly one part.
         "auto": `BernoulliNB` for columns of booleans or of zeros and ones, `GaussianNB` for other numbers,
         `CategoricalNB` for all else. Columns of a data frame that name the row (identifiers, names, dates) are left
@@ -306,8 +307,9 @@ class MixedNB(AbstractNB):
         return self._sample(n_samples, seed, source, length=length)
 
     def _draw(self, model: Any, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
+        if not isinstance(model, NaiveBayes):  # a hyperparameter has a distribution
+            return super()._draw(model, rng, y, **given)
         rows: dict[str, np.ndarray] = {}
-        model = getattr(model, "heaviest", model)  # where the class prior alone has several components
         for part in self._parts:
             own = NaiveBayes(model.classes, {inner: model.blocks[name] for inner, name in part.names.items()})
             drawn = part.fitted(self.statistics_)._draw(own, rng, y, **given)
