@@ -58,6 +58,8 @@ class KernelNB(AbstractNB):
     of the range are treated as rounding. If a class has fewer than two distinct cells, the cells of all classes give
     h⁰.
 
+    There is no `prior=`: a kernel density has no parameters of its own, only the bandwidth, and `bandwidth=` fixes it.
+
     A class without any cell in a feature gets the density of the cells of all classes. A column that never varies says
     nothing under "posterior"; under "nrd0" it says as much as R's rule makes it say, |x| or 1 times N^(−1/5). NaN is a
     missing cell and left out. There is no `log_evidence_`: the leave-one-out product is not a density of the data.
