@@ -100,7 +100,8 @@ class OneDependence(PairTable):
         """
         feature = np.repeat(np.arange(len(sizes)), sizes)
         table = np.where(feature[:, None] == feature, 1.0, alpha[..., None, :])
-        table[..., *np.diag_indices(len(feature))] = total / (n_classes * np.asarray(sizes)[feature])
+        own = np.arange(len(feature))
+        table[..., own, own] = total / (n_classes * np.asarray(sizes)[feature])
         classes = DirichletClasses(np.full(n_classes, total / n_classes))
         return cls(classes, np.broadcast_to(table, (n_classes, *table.shape[-2:])), weights, tuple(sizes))
 
