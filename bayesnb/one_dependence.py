@@ -88,16 +88,22 @@ class OneDependence(DrawnPairs):
         cls,
         n_classes: int,
         sizes: Sequence[int],
-        alpha: Float[np.ndarray, " d"],
+        alpha: Float[np.ndarray, "*c k"],
         total: float,
         weights: Float[np.ndarray, " d"],
     ) -> Self:
-        """The prior: α_i for each level of feature i, and `total` pseudo-rows shared by the pairs of each parent."""
+        """The prior: a pseudo-count for each level, and `total` pseudo-rows shared by the pairs of each parent.
+
+        Parameters
+        ----------
+        alpha : (k,) pseudo-count of each level of each feature, or (c, k) where classes differ
+        """
         feature = np.repeat(np.arange(len(sizes)), sizes)
-        table = np.where(feature[:, None] == feature, 1.0, alpha[feature])
-        np.fill_diagonal(table, total / (n_classes * np.asarray(sizes)[feature]))
-        shares = np.full(n_classes, total / n_classes)
-        return cls(DirichletClasses(shares), np.broadcast_to(table, (n_classes, *table.shape)), weights, tuple(sizes))
+        table = np.where(feature[:, None] == feature, 1.0, alpha[..., None, :])
+        own = np.arange(len(feature))
+        table[..., own, own] = total / (n_classes * np.asarray(sizes)[feature])
+        classes = DirichletClasses(np.full(n_classes, total / n_classes))
+        return cls(classes, np.broadcast_to(table, (n_classes, *table.shape[-2:])), weights, tuple(sizes))
 
     @property
     def blocks(self) -> dict[str, Any]:

@@ -117,13 +117,21 @@ class WeightedNaiveBayes:
         log_prior = self.classes.log_predictive()
         return self._mixed(lambda one: one.log_parts(rows, parts) + one.classes.log_predictive()) - log_prior
 
-    def log_leave_one_out(self, rows: Rows, r: Float[Array, "n c"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
-        """log p(x_i, y = c | D₋ᵢ) and log p(y = c | D₋ᵢ), of rows with one label and weight one each."""
-        tables = np.stack([one.log_loo(rows, r) for one in self.components])
-        own = (tables * r).sum(-1)  # log p_k(x_i, y_i | D₋ᵢ), (k, n)
-        log_v = log_normalize((self.log_weights[:, None] - own).T).T[..., None]
+    def log_leave_one_out(
+        self, rows: Rows, r: Float[Array, "n c"], parts: Sequence[Sequence[str]]
+    ) -> tuple[Float[Array, "n c"], Float[Array, "p n c"]]:
+        """log p(y = c | D₋ᵢ) and log p(x_i,part | y = c, D₋ᵢ), of rows with one label and weight one each.
+
+        There is one hyperparameter, so at most one factor of the joint depends on it: each is averaged by itself.
+        """
         prior = np.stack([one.classes.log_loo(r) for one in self.components])
-        return _log_sum(log_v + tables, 0), _log_sum(log_v + prior, 0)
+        tables = np.stack([one.log_loo_parts(rows, r, parts) for one in self.components])  # (k, p, n, c)
+        own = ((tables.sum(1) + prior) * r).sum(-1)  # log p_k(x_i, y_i | D₋ᵢ), (k, n)
+        log_v = log_normalize((self.log_weights[:, None] - own).T).T[..., None]
+        log_prior = _log_sum(log_v + prior, 0)
+        if len(parts) == 1:  # class probabilities that depend on the hyperparameter, too
+            return log_prior, (_log_sum(log_v + tables[:, 0] + prior, 0) - log_prior)[None]
+        return log_prior, _log_sum(log_v[:, None] + tables, 0)
 
     def _mixed(self, table: Callable[[NaiveBayes], Array]) -> Array:
         """log Σ_k W_k exp table_k, adding one component at a time."""

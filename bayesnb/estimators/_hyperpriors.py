@@ -8,6 +8,7 @@ ends converges exponentially. Mori & Sugihara (2001), The double-exponential tra
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,20 +19,41 @@ from ..core.special import log_normalize
 from ..naive_bayes import NaiveBayes, Statistics
 from ..weighted import WeightedNaiveBayes
 
-_NAMES = "alpha", "beta", "class_alpha"
+_NAMES = "alpha", "beta", "class_alpha"  # the first two of a part of MixedNB as well
+_SAMPLED = ", or sample both: `bayesnb.fit_prior(…, collapsed=True)`"
 _STEP = 0.15  # between nodes, in v
 _FALL = 46.0  # nats below its maximum at which a density is taken as 0
 _REACH = 60.0  # of the real line that is searched
 _EXTREMES = 1e-40, 1e40  # of a hyperparameter
 
 
+def hyperparameters(nb: Any) -> dict[str, Any]:
+    """The hyperparameters that may be a distribution, by name; those of a part of MixedNB as `part__name`."""
+    own = {name: getattr(nb, name, None) for name in _NAMES}
+    of_parts = ((part, name) for part in getattr(nb, "_parts", ()) for name in _NAMES[:2])
+    return own | {f"{part.name}__{name}": getattr(part.estimator, name, None) for part, name in of_parts}
+
+
+def with_hyperparameter(nb: Any, name: str, value: float) -> Any:
+    """A copy of an estimator that has a number for one of its hyperparameters."""
+    own, (of_part, _, inner) = copy.copy(nb), name.rpartition("__")
+    if not of_part:
+        setattr(own, name, value)
+        return own
+    own._parts = [
+        replace(part, estimator=with_hyperparameter(part.estimator, inner, value)) if part.name == of_part else part
+        for part in nb._parts
+    ]
+    return own
+
+
 def hyperprior_of(nb: Any) -> str | None:
     """The hyperparameter that is a distribution, if there is one; ValueError where there are several."""
-    found = [name for name in _NAMES if is_distribution(getattr(nb, name, None))]
+    found = [name for name, value in hyperparameters(nb).items() if is_distribution(value)]
     if len(found) > 1:
         raise ValueError(
             f"`{found[0]}` and `{found[1]}` are distributions, but only one can be integrated by quadrature. Give a "
-            "number for one of them, or sample both: `bayesnb.fit_prior(…, collapsed=True)`"
+            f"number for one of them{'' if hasattr(nb, '_parts') else _SAMPLED}"
         )
     return found[0] if found else None
 
@@ -43,11 +65,10 @@ def prior_of(nb: Any, stats: Statistics | None) -> Any:
         return NaiveBayes(nb._class_prior(), nb._blocks(stats))
 
     def at(value: float) -> NaiveBayes:
-        own = copy.copy(nb)
-        setattr(own, name, value)
+        own = with_hyperparameter(nb, name, value)
         return NaiveBayes(own._class_prior(), own._blocks(stats))
 
-    log_density, place = _on_the_line(name, getattr(nb, name))
+    log_density, place = _on_the_line(name, hyperparameters(nb)[name])
     if stats is None:
         return at(1.0)
     with defer_jax_import():

@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from ..sampling.report import CheckReport
 
 
+_SHARED = ("classes_", "n_features_in_", "feature_names_in_", "categories_", "n_categories_")
+
+
 class AbstractOneParent(AbstractLevels):
     """An average of one-dependence models: its prior and posterior, and the model of a single parent."""
 
     alpha: Any
+    prior: Any
     pair_alpha: float
 
     @property
@@ -34,6 +38,19 @@ class AbstractOneParent(AbstractLevels):
         """The posterior of all models, given all training rows. It is computed on first use and cannot be changed."""
         check_is_fitted(self)
         return self._fitted_state("posterior_").posterior
+
+    def _as_categorical(self) -> CategoricalNB:
+        """`CategoricalNB` of the same columns, levels and classes, without rows."""
+        nb = CategoricalNB(alpha=self.alpha, prior=self.prior)
+        nb.__dict__ |= {name: value for name, value in vars(self).items() if name in _SHARED}
+        return nb
+
+    def _own_prior(self) -> list[np.ndarray]:
+        """Pseudo-counts of the levels of each feature under `prior`, (c, k_j) each."""
+        nb = self._as_categorical()
+        blocks, groups = nb._blocks(None), nb._columns().items()
+        found = {j: blocks[name].alpha[:, i] for name, at in groups for i, j in enumerate(at.tolist())}
+        return [found[j] for j in range(self.n_features_in_)]
 
     @reads_one_state
     def parent(self, feature: Any = 0) -> CategoricalNB:
@@ -56,6 +73,9 @@ class AbstractOneParent(AbstractLevels):
         alpha = self.alpha if np.ndim(self.alpha) == 0 else np.asarray(self.alpha)[others]
         n_pairs = len(self.classes_) * int(self.n_categories_[j])
         nb = CategoricalNB(alpha=alpha, class_alpha=self.pair_alpha / n_pairs)
+        if self.prior is not None:
+            own, k = self._own_prior(), int(self.n_categories_[j])
+            nb.set_params(alpha=1.0, prior={i: np.repeat(own[at], k, axis=0) for i, at in enumerate(others.tolist())})
         nb.classes_, nb.n_features_in_ = np.arange(n_pairs), len(others)
         nb.categories_ = [self.categories_[i] for i in others]
         nb.n_categories_ = self.n_categories_[others]

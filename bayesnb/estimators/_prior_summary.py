@@ -11,7 +11,7 @@ from ..core.wishart import InverseWishartMarginal
 from ..families.classes import DirichletClasses
 from ..naive_bayes import CLASS, NaiveBayes
 from ..weighted import WeightedNaiveBayes
-from ._hyperpriors import hyperprior_of
+from ._hyperpriors import hyperparameters, hyperprior_of
 
 _TINY = 1e-300
 _LISTED = 8  # columns with one prior, levels of a column, and numbers of a field
@@ -33,8 +33,8 @@ def prior_summary(nb: Any, columns: int = 20) -> PriorSummary:
         low, high = held.nodes[np.minimum(np.searchsorted(np.cumsum(held.weights), [0.05, 0.95]), len(held.nodes) - 1)]
         mean = held.weights @ held.nodes
         about = [
-            f"{name} ~ {describe(getattr(nb, name))}, integrated at {len(prior.nodes)} points; after the rows its mean "
-            f"is {mean:.3g}, 90 % in {low:.3g} to {high:.3g}. At {held.nodes[np.argmax(held.weights)]:.3g}:"
+            f"{name} ~ {describe(hyperparameters(nb)[name])}, integrated at {len(prior.nodes)} points; after the rows "
+            f"its mean is {mean:.3g}, 90 % in {low:.3g} to {high:.3g}. At {held.nodes[np.argmax(held.weights)]:.3g}:"
         ]
         prior = prior.components[int(np.argmin(abs(prior.nodes - held.nodes[np.argmax(held.weights)])))]
     if not isinstance(prior, NaiveBayes):

@@ -118,7 +118,7 @@ class BernoulliNB(AbstractNB):
         return {BLOCK: binarized(self, X, self.binarize)}
 
     def _cell_advice(self) -> str:
-        return "with binarize=None cells are 0 or 1. Set `binarize` to a threshold."
+        return "with binarize=None all cells must be 0 or 1. Set `binarize` to a threshold."
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_

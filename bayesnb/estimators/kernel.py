@@ -59,6 +59,8 @@ class KernelNB(AbstractNB):
     below 1e-9 of the range are treated as rounding. If a class has fewer than two distinct cells, the cells of all
     classes give h⁰.
 
+    There is no `prior=`: a kernel density has no parameters of its own, only the bandwidth, and `bandwidth=` fixes it.
+
     A class without any cell in a feature gets the density of the cells of all classes. Under "posterior" a constant
     column adds no information. Under "nrd0" it may add some, because R's rule gives each class another bandwidth: |x|
     or 1 times N^(−1/5). NaN is a missing cell and is left out. There is no `log_evidence_`: the leave-one-out product

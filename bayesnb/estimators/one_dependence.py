@@ -24,16 +24,13 @@ from ..sums.rows import csr_slice
 from ._input import concentration, cut_rows, positive
 from ._parent_draws import AbstractParentDraws
 from ._state import LazyPosterior, all_or_nothing, laid_out, reads_one_state
-from .categorical import CategoricalNB, _code, _code_table, _columns
+from .categorical import _code, _code_table, _columns
 
 MAX_BYTES = 1 << 30
 """Largest table of counts that `OneDependenceNB` makes, in bytes of float64.
 
 Fitting holds two of that size, batches nearly four, prediction and `loo` up to five more than the fitted model.
 """
-
-
-_SHARED = ("classes_", "n_features_in_", "feature_names_in_", "categories_", "n_categories_")
 
 
 def _has_no_stacked_weights(nb: Any) -> bool:
@@ -57,6 +54,10 @@ class OneDependenceNB(AbstractParentDraws):
     ----------
     alpha : float or (d,), default 1
         pseudo-count of each level of a feature, given a class and a level of the parent, positive
+    prior : optional
+        a prior of your own for the levels of a feature, given a class and a level of the parent:
+        `dist.Dirichlet([5, 1, 1])` of NumPyro, one pseudo-count a level, or a mapping from column, or (column, level),
+        to one of these, as in `CategoricalNB`. Columns that are not named keep `alpha`
     pair_alpha : float, default 1
         number of pseudo-rows of the table p(y, x_j) of each parent, split equally over its c·k_j pairs, positive
     weights : "uniform" (default) or "loo"
@@ -138,12 +139,14 @@ class OneDependenceNB(AbstractParentDraws):
         self,
         *,
         alpha: Any = 1.0,
+        prior: Any = None,
         pair_alpha: float = 1.0,
         weights: str = "uniform",
         min_categories: Any = None,
         max_bytes: int = MAX_BYTES,
     ) -> None:
         self.alpha = alpha
+        self.prior = prior
         self.pair_alpha = pair_alpha
         self.weights = weights
         self.min_categories = min_categories
@@ -242,7 +245,10 @@ class OneDependenceNB(AbstractParentDraws):
 
     def _model(self) -> OneDependence:
         """The prior under the weights at hand."""
-        alpha = np.array(concentration(self.alpha, True, (self.n_features_in_,)))
+        if self.prior is None:
+            alpha = np.repeat(np.array(concentration(self.alpha, True, (self.n_features_in_,))), self.n_categories_)
+        else:
+            alpha = np.concatenate(self._own_prior(), -1)
         total = float(positive("pair_alpha", self.pair_alpha, ()))
         return OneDependence.prior(len(self.classes_), self.n_categories_.tolist(), alpha, total, self.weights_)
 
@@ -340,8 +346,7 @@ class OneDependenceNB(AbstractParentDraws):
         check_is_fitted(self)
         posterior = self.posterior_
         blocks: dict[str, Any] = {}
-        nb = CategoricalNB()
-        nb.__dict__ |= {name: value for name, value in vars(self).items() if name in _SHARED}
+        nb = self._as_categorical()
         for name, at in nb._columns().items():
             own = [diagonal(posterior.alpha[:, posterior.levels(j), posterior.levels(j)]) for j in at.tolist()]
             blocks[name] = DirichletCategorical(np.stack(own, 1))

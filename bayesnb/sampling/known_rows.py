@@ -9,7 +9,7 @@ from ..core.pytrees import leaves
 from ..naive_bayes import Rows
 from ..statistics import Moments, class_totals
 
-_NEVER = "`X`, `y` hold rows that were never fitted: leaving them out would leave negative"
+_NEVER = "`X`, `y` hold rows that were never fitted: leaving them out would give negative"
 _ADVICE = "Give rows, labels and weights as they were fitted"
 
 

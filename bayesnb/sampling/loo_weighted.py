@@ -25,12 +25,8 @@ def weighted_tables(
     parts, posterior, prior = estimator.part_blocks(), estimator.posterior_, estimator.prior_
     dense = r.toarray()
     if place is None and not refit and np.isin(dense, (0, 1)).all():
-        joint, log_prior = posterior.log_leave_one_out(rows, dense)
-        if len(parts) > 1:  # only the class prior has a hyperparameter, and the parts are those of any component
-            return log_prior, dict(
-                zip(parts, posterior.heaviest.log_loo_parts(rows, r, list(parts.values())), strict=True)
-            )
-        return log_prior, {name: joint - log_prior for name in parts}
+        log_prior, tables = posterior.log_leave_one_out(rows, dense, list(parts.values()))
+        return log_prior, dict(zip(parts, tables, strict=True))
     place = np.arange(len(dense)) if place is None else place
     log_prior, found = np.empty(dense.shape), {name: np.empty(dense.shape) for name in parts}
     for group in np.unique(place):

@@ -153,6 +153,37 @@ def test_a_class_prior_of_mixed_columns() -> None:
     np.testing.assert_allclose(nb.loo(X, Y).log_joint[i], joint[0], atol=1e-11)
 
 
+def mixed(alpha: Any) -> Any:
+    return MixedNB([("counts", PoissonNB(alpha=alpha), [0, 1]), ("numbers", GaussianNB(), [2, 3])]).fit(X, Y)
+
+
+def test_a_part_of_mixed_nb_has_a_distribution() -> None:
+    law, nb = dist.Gamma(2, 1), mixed(dist.Gamma(2, 1))
+
+    def integrand(t: float) -> float:
+        return density(law, np.exp(t)) * np.exp(t + mixed(float(np.exp(t))).log_evidence_ - nb.log_evidence_)
+
+    line = np.linspace(-6, 4, 60)  # smooth, and zero at both ends
+    assert integrate.trapezoid([integrand(t) for t in line], line) == pytest.approx(1, abs=1e-6)
+    assert "counts__alpha ~ Gamma(concentration=2, rate=1)" in nb.prior_summary()
+    i, others = 7, np.arange(24) != 7
+    stats = nb.prior_.suffstats(nb._encode(X[others]), np.eye(3)[Y[others]])
+    left_out = nb.prior_.update(stats).log_joint(nb._encode(X[[i]]))
+    np.testing.assert_allclose(nb.loo(X, Y).log_joint[i], left_out[0], atol=1e-11)
+
+
+def test_new_rows_of_mixed_nb_are_drawn_from_every_component() -> None:
+    """Not from the heaviest alone: between two rows that differ, its means lie nearer to the average."""
+    parts = [("counts", PoissonNB(alpha=dist.LogNormal(0, 2)), [0]), ("numbers", GaussianNB(), [1])]
+    nb = MixedNB(parts).fit([[0, 1.0], [9, 2.0]], [0, 1])
+    rows, labels = nb.sample(20000, 0)
+    held, found = nb.posterior_, rows[labels == 0, 0]
+    means = [(c := one.blocks["counts"]).a[0, 0] / c.b[0, 0] for one in held.components]
+    error = found.std() / np.sqrt(len(found))
+    assert abs(found.mean() - held.weights @ means) < 5 * error
+    assert abs(held.weights @ means - means[int(np.argmax(held.weights))]) > 10 * error
+
+
 @pytest.mark.parametrize(
     ("nb", "text"),
     [
@@ -160,7 +191,10 @@ def test_a_class_prior_of_mixed_columns() -> None:
         (PoissonNB(alpha=dist.Normal(0, 1)), "negative"),
         (PoissonNB(alpha=dist.Poisson(2.0)), "continuous"),
         (PoissonNB(alpha=dist.Gamma(np.ones(4), 1)), "one number"),
-        (MixedNB([("x", PoissonNB(alpha=dist.Gamma(2, 1)), [0, 1, 2, 3])]), "`alpha`"),
+        (
+            MixedNB([(name, PoissonNB(alpha=dist.Gamma(2, 1)), [j, j + 1]) for name, j in (("u", 0), ("v", 2))]),
+            "`u__alpha` and `v__alpha` .* Give a number for one of them$",
+        ),
     ],
 )
 def test_what_cannot_be_integrated_is_named(nb: Any, text: str) -> None:

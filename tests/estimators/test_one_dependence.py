@@ -4,6 +4,7 @@ import itertools
 
 import jax
 import numpy as np
+import numpyro.distributions as dist
 import pandas as pd
 import pytest
 from sklearn.base import clone
@@ -38,7 +39,7 @@ def table(seed: int = 0, missing: float = 0.15, n: int = N) -> tuple[np.ndarray,
 
 def page(v: np.ndarray | None = None) -> OneDependence:
     d = len(SIZES)
-    return OneDependence.prior(C, SIZES, ALPHA, TOTAL, np.full(d, 1 / d) if v is None else v)
+    return OneDependence.prior(C, SIZES, np.repeat(ALPHA, SIZES), TOTAL, np.full(d, 1 / d) if v is None else v)
 
 
 def textbook(x: np.ndarray, y: np.ndarray, w: np.ndarray, row: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -464,6 +465,26 @@ def test_numbers_are_binned_in_a_pipeline():
     binned = make_pipeline(EqualWidthBinner(4), OneDependenceNB()).fit(X, y)
     assert binned.score(X, y) > 0.9
     np.testing.assert_allclose(binned.predict_proba(X + 1e3).sum(1), 1)  # beyond the bins
+
+
+def test_a_prior_of_ones_own_for_each_level(tmp_path):
+    X = pd.DataFrame({"x": list("aabbbab"), "z": list("uvuvvuu")})
+    y = np.array([0, 0, 0, 1, 1, 1, 1])
+    nb = OneDependenceNB(prior={"z": dist.Dirichlet(np.array([3.0, 1.0])), ("x", "a"): 2}).fit(X, y)
+    pair, z = (2 + 0.25) / (7 + 1), (1 + 3) / (2 + 4)  # of (y, x) = (0, a), 2 of 7 rows; of z = u there, 1 of 2
+    x = (1 + 2) / (2 + 3)  # of x = a where (y, z) = (0, u), 1 of 2; that pair has 2 of 7 rows as well
+    assert np.exp(nb.predict_joint_log_proba(X[:1])[0, 0]) == pytest.approx((pair * z + pair * x) / 2, rel=1e-12)
+    of_classes = OneDependenceNB(prior={"z": np.array([[3.0, 1.0], [1.0, 0.5]])}).fit(X, y)
+    for one in (nb, of_classes):
+        evidence = [one.parent(j).log_evidence_ for j in range(2)]
+        np.testing.assert_allclose(evidence, one.parent_log_evidence_, rtol=1e-12)
+    np.testing.assert_array_equal(of_classes.parent("x").prior_.blocks["levels_2"].alpha[:, 0, 1], [1, 1, 0.5, 0.5])
+    nb.save(tmp_path / "model")
+    np.testing.assert_array_equal(bayesnb.load(tmp_path / "model").predict_proba(X), nb.predict_proba(X))
+    same = OneDependenceNB(prior={"x": [2, 2], "z": [2, 2]}).fit(X, y)
+    np.testing.assert_allclose(same.predict_proba(X), OneDependenceNB(alpha=2).fit(X, y).predict_proba(X), rtol=1e-13)
+    with pytest.raises(ValueError, match="`alpha` is 2, and has no effect beside a `prior` of all columns"):
+        OneDependenceNB(alpha=2, prior={"x": [1, 1], "z": [1, 1]}).fit(X, y)
 
 
 def test_too_many_levels_are_refused_with_the_memory_needed():
