@@ -34,9 +34,9 @@ class MixedNB(AbstractNB):
         distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature. A mapping from class label to
         estimator gives each class its own likelihood. "drop" leaves the columns out. Columns are a name, a position, a
         list of either, a slice, a mask, or a function of X such as `sklearn.compose.make_column_selector` with a type.
-        Every column is in exactly one part. "auto" chooses `BernoulliNB` for columns of booleans or of zeros and ones, `GaussianNB` for
-        other numbers, and `CategoricalNB` for all other columns. It leaves out columns of a data frame that identify
-        the row (identifiers, names, dates). `contract_` lists them with the reason
+        Every column is in exactly one part. "auto" chooses `BernoulliNB` for columns of booleans or of zeros and ones,
+        `GaussianNB` for other numbers, and `CategoricalNB` for all other columns. It leaves out columns of a data frame
+        that identify the row (identifiers, names, dates). `contract_` lists them with the reason
     fit_prior : bool, default True
         whether the class probabilities are learnt; with False they are equal
     class_prior, priors : (c,), optional
