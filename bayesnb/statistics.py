@@ -399,4 +399,6 @@ def sums_whole_cells(stats: Any, x: Any) -> bool:
     """Whether the fields that are sums of cells are sums of integers; moments have none but their weights."""
     if not isinstance(stats, Counts | Totals) or x.dtype.kind in "biu":
         return True
+    if stats.sums is not None:  # seen while they were summed
+        return "n" not in stats.sums.error
     return whole_cells(x.data if sparse.issparse(x) else x)

@@ -111,18 +111,22 @@ def xlogy(x: Array | Scalar, y: Array | Scalar) -> Array | Scalar:
     return _special(x, y).xlogy(x, y)
 
 
-def log_normalize(table: Array) -> Array:
-    """log exp(t) / Σ exp(t) along the last axis.
+def log_normalize(table: Array, out: Any = None) -> Array:
+    """log exp(t) / Σ exp(t) along the last axis; on the host into `out` where it is given, which may be the table.
 
     The largest entry is taken out first: at −1e300 a logarithm of the sum would be lost in rounding, and three classes
     that tie there would get probability one each.
     """
     xp = namespace(table)
     if xp is np and table.ndim == 2:
-        by_class = np.ascontiguousarray(table.T)  # of few classes and many rows, which NumPy then goes through quickly
-        by_class -= by_class.max(0)
-        by_class -= np.log(np.exp(by_class).sum(0))
-        return by_class.T
+        found = np.empty_like(table) if out is None else out
+        step = max(_CELLS // max(table.shape[1], 1), 1)
+        for at in range(0, len(table), step):
+            by_class = table[at : at + step].T.copy()  # few classes and many rows, which NumPy goes through quickly
+            by_class -= by_class.max(0)
+            by_class -= np.log(np.exp(by_class).sum(0))
+            found[at : at + step] = by_class.T
+        return found
     shifted = table - table.max(-1, keepdims=True)
     return shifted - xp.log(xp.exp(shifted).sum(-1, keepdims=True))
 

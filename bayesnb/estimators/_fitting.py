@@ -61,7 +61,7 @@ class AbstractFitted(JointClassifier):
     prior: Any = None
     _conditioned: LazyPosterior
     _checks_slices = False  # whether an infinite cell shows in what is computed, so that nobody has to look for it
-    _wide_slices = False  # whether loops gather the statistics of dense rows without a table beside them
+    _wide_slices = False  # whether loops gather the statistics of rows without a table beside them
     _waits = False  # whether batches of sparse rows may wait: those of priors that do not depend on the rows
 
     # --- what a subclass supplies -----------------------------------------------------------------------------------
@@ -337,8 +337,8 @@ class AbstractFitted(JointClassifier):
         """Statistics of validated rows with class indices."""
         r = self._weights(X, index, sample_weight)
         prior = self._prior(None)
-        wide = _WIDE if self._wide_slices and type(X) is np.ndarray and loops.worth(8 * X.size) else 0
-        least = max(prior.min_chunk_cells, wide)
+        cells = X.nnz if sparse.issparse(X) else X.size
+        least = max(prior.min_chunk_cells, _WIDE if self._wide_slices and loops.worth(8 * cells) else 0)
         parts = row_slices({BLOCK: X}, least)
         fractional: set[str] = set()  # blocks with cells that are no whole numbers
 

@@ -94,7 +94,7 @@ class AbstractPredicting(AbstractFitted):
             self._refuse_infinite(piece, found)
             return found
 
-        return by_rows(table, {BLOCK: X}, posterior.min_chunk_cells)
+        return by_rows(table, {BLOCK: X}, posterior.min_chunk_cells // 4)  # as in `log_joint`
 
     @reads_one_state
     def decision_function(self, X: Any) -> np.ndarray:

@@ -61,6 +61,7 @@ class MultinomialNB(AbstractNB):
     """
 
     _waits = True
+    _wide_slices = True
 
     def __init__(
         self,

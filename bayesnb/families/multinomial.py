@@ -18,7 +18,7 @@ from scipy import sparse
 
 from ..base import AbstractConjugate, as_jax, n_rows
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
-from ..core.exact import ExactSum, sums_of_cells
+from ..core.exact import EPS, ExactSum, Sums, is_whole, sums_of_cells
 from ..core.pytrees import pytree
 from ..core.random import Key, log_dirichlet
 from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
@@ -30,10 +30,17 @@ from ..sums.events import (
     events_by_class,
     log_coefficient,
     merge_others,
-    put_log_rising_without,
 )
-from ..sums.long_rows import is_long, log_coefficient_of_short, log_polya, log_polya_without
-from ..sums.rows import as_counts, downdate, leave_one_out_table, map_cells, matmul, row_totals, unit_labels
+from ..sums.long_rows import log_coefficient_of_short, log_polya, log_polya_left, log_polya_without
+from ..sums.rows import (
+    as_counts,
+    leave_one_out_table,
+    map_cells,
+    matmul,
+    row_totals,
+    unit_labels,
+    with_odd_rows,
+)
 
 
 @pytree
@@ -57,7 +64,9 @@ class DirichletMultinomial(AbstractConjugate):
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
-        return Counts(*events_by_class(x, r))
+        n, log_h, whole = events_by_class(x, r)
+        rounded = Sums({}, {"log_h": x.shape[0] * EPS / 2 * abs(log_h)}) if whole and is_whole(r) else None
+        return Counts(n, log_h, rounded)
 
     def exact_sums(
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
@@ -93,6 +102,11 @@ class DirichletMultinomial(AbstractConjugate):
         return np.asfortranarray(self.alpha) if namespace(self.alpha) is np else self.alpha
 
     @cached_property
+    def _total(self) -> Float[Array, " c"]:
+        """A = Σα, taken once for all blocks of rows."""
+        return self.alpha.sum(-1)
+
+    @cached_property
     def _log_alpha(self) -> Float[Array, "c d"]:
         """log α, taken once for all blocks of rows, on the host laid out as the sparse product wants it."""
         return np.log(self.alpha, order="F") if namespace(self.alpha) is np else namespace(self.alpha).log(self.alpha)
@@ -104,18 +118,19 @@ class DirichletMultinomial(AbstractConjugate):
         """
         if theta is not None:
             return matmul(x, theta["log_theta"])
-        return log_polya(x, self._alpha, self._log_alpha)
+        return log_polya(x, self._alpha, self._log_alpha, self._total)
 
     def log_loo_score(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """`log_score` with α − wx for α in the classes where the row has weight w."""
         x = as_counts(x)
+
+        def formula(x: Any, r: Any) -> Float[Array, "n c"]:
+            return leave_one_out_table(self.log_score, log_polya_without, x, r, self.alpha)
+
         if sparse.issparse(x) and (y := unit_labels(r, x.nnz * len(self.alpha))) is not None:
-            table, length = self.log_score(x), row_totals(x)
-            if not is_long(x, length).any() and put_log_rising_without(table, x, y, self._alpha):
-                own_length = log_rising(downdate(self.alpha.sum(-1)[y], length), length)
-                table[np.arange(len(y)), y] -= own_length
-                return table
-        return leave_one_out_table(self.log_score, log_polya_without, x, r, self.alpha)
+            if (table := log_polya_left(x, y, self._alpha, own=True)) is not None:
+                return with_odd_rows(table, lambda rows: formula(x[rows], r[rows]))
+        return formula(x, r)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: α − wx for α in the classes where the row has weight w."""

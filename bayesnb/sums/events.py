@@ -1,5 +1,6 @@
 """Counts of events: log factorials and rising factorials, summed over the cells of rows, dense or sparse."""
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -22,17 +23,19 @@ _STORED_SHARE = 2  # stored cells of sparse rows are worked on in temporaries of
 
 def events_by_class(
     x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse
-) -> tuple[Float[Array, "c d"], Float[Array, " c"]]:
-    """Σ_i r_ic x_ij, and Σ_i r_ic log L_i!/Πx_ij! with L_i = Σ_j x_ij: of many rows in one pass over them."""
+) -> tuple[Float[Array, "c d"], Float[Array, " c"], bool]:
+    """Σ_i r_ic x_ij, and Σ_i r_ic log L_i!/Πx_ij! with L_i = Σ_j x_ij: of many rows in one pass over them.
+
+    The third is whether that pass has seen that all cells are whole numbers.
+    """
     if namespace(x, r) is np and worth(8 * x.size) and is_one_hot(r):
         from ..loops import counts
 
         total, log_h = np.zeros((r.shape[1], x.shape[1])), np.zeros(r.shape[1])
         ends, columns, cells = (x.indptr, x.indices, x.data) if sparse.issparse(x) else _as_cells(x)
-        known = gammaln(np.arange(1.0, _FACTORIALS + 1))
-        if counts.events_by_class(ends, columns, contiguous(cells), r.indices, r.data, known, total, log_h):
-            return total, log_h
-    return by_class(r, x), by_class(r, log_coefficient(x))
+        if counts.events_by_class(ends, columns, contiguous(cells), r.indices, r.data, _log_factorials(), total, log_h):
+            return total, log_h, True
+    return by_class(r, x), by_class(r, log_coefficient(x)), False
 
 
 def _as_cells(x: np.ndarray) -> tuple[np.ndarray, None, np.ndarray]:
@@ -43,9 +46,8 @@ def _as_cells(x: np.ndarray) -> tuple[np.ndarray, None, np.ndarray]:
 
 def log_coefficient(x: Any) -> Array:
     """log L! / Π_j x_j!, the number of orders of the events of a row, (n,)."""
-    if namespace(x) is np and worth(8 * x.size) and (sums := _log_factorials_of_rows(x)) is not None:
-        length, spent = sums
-        return log_factorial(length) - spent
+    if namespace(x) is np and worth(8 * x.size) and (found := _log_coefficients(x)) is not None:
+        return found
     if sparse.issparse(x):
         x = x.tocsr()
         many = np.flatnonzero(x.data != 1)  # 0! = 1! = 1
@@ -55,14 +57,19 @@ def log_coefficient(x: Any) -> Array:
     return log_factorial(row_totals(x)) - spent
 
 
-def _log_factorials_of_rows(x: Any) -> tuple[np.ndarray, np.ndarray] | None:
-    """Σ_j x_ij and Σ_j log x_ij! of many rows, where all counts are whole and small."""
-    from ..loops.counts import log_factorials
+def _log_coefficients(x: Any) -> np.ndarray | None:
+    """The same of many rows, where all counts are whole and small."""
+    from ..loops.counts import log_coefficients
 
     ends, _, cells = (x.indptr, x.indices, x.data) if sparse.issparse(x) else _as_cells(x)
-    length, spent = np.empty(x.shape[0]), np.empty(x.shape[0])
-    known = gammaln(np.arange(1.0, _FACTORIALS + 1))
-    return (length, spent) if log_factorials(ends, contiguous(cells), known, length, spent) else None
+    found = np.empty(x.shape[0])
+    return found if log_coefficients(ends, contiguous(cells), _log_factorials(), found) else None
+
+
+@functools.cache
+def _log_factorials() -> np.ndarray:
+    """log x! of the whole numbers from 0 on."""
+    return gammaln(np.arange(1.0, _FACTORIALS + 1))
 
 
 def _sums_between(v: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -81,20 +88,23 @@ def log_factorial(count: Array) -> Array:
 
 
 def log_rising_sum(
-    x: Any, alpha: Float[Array, "c d"], log_alpha: Float[Array, "c d"] | None = None
+    x: Any,
+    alpha: Float[Array, "c d"],
+    log_alpha: Float[Array, "c d"] | None = None,
+    total: Float[Array, " c"] | None = None,
 ) -> Float[Array, "n c"]:
     """Σ_j log α_cj^(x_ij), where a^(x) = Γ(a+x)/Γ(a); dense or sparse rows.
 
     For whole counts a^(x) = Π_{t<x} (a+t): the sparse product of [x > 0] with log α, of [x > 1] with log(α + 1), and so
     on, each sparser than the last. Fractional counts, and what is left of counts above 32, are computed once for every
-    pair of a column and a count.
+    pair of a column and a count. `log_alpha` and `total`, Σ_j α_cj, are given where they are known.
     """
     if namespace(x, alpha) is not np:
         return log_rising(alpha[None], x[:, None, :]).sum(-1)
     x = as_csr(x)
     known = np.log(alpha) if log_alpha is None else log_alpha
     table = np.zeros((x.shape[0], len(alpha)))
-    if alpha.max(initial=0) < _MODEST and worth(2 * x.nnz * len(alpha)):
+    if (alpha if total is None else total).max(initial=0) < _MODEST and worth(2 * x.nnz * len(alpha)):
         from ..loops.counts import rising
 
         cells = contiguous(x.data)
@@ -120,20 +130,6 @@ def log_rising_sum(
             cells.data = cells.data - _LARGEST
             table[part] += _rising_cells(cells, alpha + _LARGEST)
     return table
-
-
-def put_log_rising_without(
-    table: Float[np.ndarray, "n c"], x: Sparse, y: np.ndarray, alpha: Float[np.ndarray, "c d"]
-) -> bool:
-    """Put Σ_j log (α_j − x_ij)^(x_ij), rising factorials, for the class y of each row in its place in a table.
-
-    Returns
-    -------
-    whether all counts are whole and small, without which there is nothing of use in these places
-    """
-    from ..loops.counts import rising_without
-
-    return bool(rising_without(x.indptr, x.indices, contiguous(x.data), y, contiguous(alpha.T), _MULTIPLIED, table))
 
 
 def log_rising_lengths(total: Float[Array, " c"], length: Float[Array, " n"]) -> Float[Array, "n c"]:

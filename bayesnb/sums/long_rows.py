@@ -23,7 +23,11 @@ from scipy import sparse
 
 from ..core.arrays import Array, Float, Real, Sparse
 from ..core.special import gammaln, log_rising, namespace
+from ..loops import contiguous
+from .events import _MODEST as MODEST
+from .events import _MULTIPLIED as MULTIPLIED
 from .events import log_coefficient, log_rising_cells, log_rising_lengths, log_rising_sum
+from .marking import floored
 from .rows import as_csr, downdate, only, row_totals, slices, sum_over_cells
 
 _LONG = 1 << 8  # events of a row from which digits are lost, where its cells have _FULL events and more on average
@@ -52,7 +56,10 @@ def log_coefficient_of_short(x: Any) -> Float[Array, " n"]:
 
 
 def log_polya(
-    x: Real[Array, "n d"] | Sparse, alpha: Float[Array, "c d"], log_alpha: Float[Array, "c d"] | None = None
+    x: Real[Array, "n d"] | Sparse,
+    alpha: Float[Array, "c d"],
+    log_alpha: Float[Array, "c d"] | None = None,
+    total: Float[Array, " c"] | None = None,
 ) -> Float[Array, "n c"]:
     """Σ_j log α_j^(x_j) − log A^(L), A = Σα, with rising factorials a^(x) = Γ(a+x)/Γ(a); of long rows + log L!/Πx!.
 
@@ -61,7 +68,7 @@ def log_polya(
     Parameters
     ----------
     x : (n, d) counts, dense or sparse
-    alpha, log_alpha : (c, d) concentrations, and their logarithms where they are known
+    alpha, log_alpha, total : (c, d) concentrations; their logarithms and their sums A, (c,), where they are known
 
     Notes
     -----
@@ -70,11 +77,14 @@ def log_polya(
     """
     length = row_totals(x)
     if namespace(length, alpha) is not np or not (long := is_long(x, length)).any():
-        return log_rising_sum(x, alpha, log_alpha) - log_rising_lengths(alpha.sum(-1), length)
+        total = alpha.sum(-1) if total is None else total
+        found = log_rising_sum(x, alpha, log_alpha, total)
+        of_length = log_rising_lengths(total, length)
+        return np.subtract(found, of_length, out=found) if namespace(found, of_length) is np else found - of_length
     x = as_csr(x)
     table = np.empty((len(length), len(alpha)))
     if not long.all():
-        table[~long] = log_polya(x[~long], alpha, log_alpha)
+        table[~long] = log_polya(x[~long], alpha, log_alpha, total)
     many = np.flatnonzero(long)
     whole = [_split_sum(row) for row in alpha]
     rho = _rho(alpha)
@@ -84,6 +94,38 @@ def log_polya(
         for k, row in enumerate(alpha):
             own = row[rows.indices], rho[k, rows.indices]
             table[many[part], k] = cell.log_rows(*own, *whole[k], _unseen(rows, row))
+    return table
+
+
+def log_polya_left(x: Sparse, y: np.ndarray, alpha: Float[np.ndarray, "c d"], own: bool) -> np.ndarray | None:
+    """Σ_j log α_j^(x_j) − log A^(L), A = Σα, of many rows, with α − x for α in the classes that each row has left.
+
+    Parameters
+    ----------
+    y : (n,) class of each row
+    own : whether a row has left its own class, else all others
+
+    Returns
+    -------
+    (n, c), NaN in a class that a row cannot have left; None where a row is long or counts are large or no whole numbers
+    """
+    from ..loops.leaving_out import rising_without
+
+    length = row_totals(x)
+    if is_long(x, length).any() or alpha.max(initial=0) >= MODEST:
+        return None
+    table = np.empty((x.shape[0], len(alpha)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_event = contiguous(alpha.T)
+        first = np.log(by_event if own else floored(by_event - 1, by_event))
+    if not rising_without(x.indptr, x.indices, contiguous(x.data), y, by_event, first, own, MULTIPLIED, table):
+        return None
+    (lengths, at), total = np.unique(length, return_inverse=True), alpha.sum(-1)
+    here, gone = (log_rising(one, lengths[:, None]) for one in (total, downdate(total, lengths[:, None])))
+    rows = np.arange(len(y))
+    mine = table[rows, y] - (gone if own else here)[at, y]
+    table -= (here if own else gone)[at]
+    table[rows, y] = mine
     return table
 
 
