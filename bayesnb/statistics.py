@@ -87,7 +87,7 @@ class _Additive:
             {
                 name: rows * EPS / 2 * abs(leaf)
                 for name, leaf in self._values().items()
-                if leaf.any() and not (whole and name != "log_h" and abs(leaf).max() < 2**53)
+                if leaf.any() and not (whole and name != "log_h" and -(2**53) < leaf.min() <= leaf.max() < 2**53)
             },
         )
 
@@ -399,6 +399,4 @@ def sums_whole_cells(stats: Any, x: Any) -> bool:
     """Whether the fields that are sums of cells are sums of integers; moments have none but their weights."""
     if not isinstance(stats, Counts | Totals) or x.dtype.kind in "biu":
         return True
-    if stats.sums is not None:  # seen while they were summed
-        return "n" not in stats.sums.error
     return whole_cells(x.data if sparse.issparse(x) else x)

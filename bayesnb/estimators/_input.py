@@ -24,6 +24,7 @@ from ..sums.rows import csr_slice, distinct
 _NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
 MOST_WEIGHT = 1e100  # of a row; sums of larger ones could overflow
 FEW, _LARGE = 1 << 10, 1 << 20  # cells
+_FEW_STORED = 1 << 16  # cells of sparse rows
 _MOST_AMOUNT = np.float64(1e300)  # of a cell, of which float32 would make infinity
 
 
@@ -107,7 +108,7 @@ def numeric(
     Integers and float32 stay as they are: what is computed of them is float64, some rows at a time. With `by_slices`
     nobody looks for infinite cells of a large array here; nor with `counts`, which `check_nonnegative` sees all.
     """
-    if (found := _as_they_are(estimator, X, **checks)) is not None:
+    if (sparse_ok or not sparse.issparse(X)) and (found := _as_they_are(estimator, X, **checks)) is not None:
         return found
     missing_ok = missing_ok and not sparse.issparse(X)
     finite = not (counts or (by_slices and _is_large(X))) and ("allow-nan" if missing_ok else True)
@@ -118,13 +119,17 @@ def numeric(
 def _as_they_are(estimator: Any, X: Any, reset: bool, **checks: Any) -> Any:
     """X, or X and y, of a few rows in which `validate_data` would find nothing to change or to refuse; else None.
 
-    It takes longer than to learn a row. Here only float64 arrays of finite cells count, and labels that are whole
-    numbers or strings.
+    It takes longer than to learn a row. Here only float64 arrays of finite cells count, dense or CSR, and labels that
+    are whole numbers or strings.
     """
-    if reset or type(X) is not np.ndarray or X.dtype != np.float64 or not 0 < X.size <= FEW or X.ndim != 2:
+    cells = X.data if sparse.issparse(X) and X.format == "csr" and X.has_canonical_format else X
+    most = FEW if cells is X else _FEW_STORED
+    if reset or type(cells) is not np.ndarray or cells.dtype != np.float64 or not 0 < cells.size <= most:
         return None
     learnt = vars(estimator)
-    if X.shape[1] != learnt.get("n_features_in_") or "feature_names_in_" in learnt or not np.isfinite(X).all():
+    if X.ndim != 2 or X.shape[1] != learnt.get("n_features_in_") or "feature_names_in_" in learnt:
+        return None
+    if not np.isfinite(cells).all():
         return None
     if "y" not in checks:
         return X if not checks else None

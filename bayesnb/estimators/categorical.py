@@ -16,6 +16,7 @@ from sklearn.utils import Tags
 
 from ..core.exact import EPS, ExactSum, Sums
 from ..core.pytrees import map_leaves
+from ..core.threads import in_order
 from ..families.categorical import DirichletCategorical
 from ..naive_bayes import Rows, Statistics
 from ..statistics import Counts
@@ -274,6 +275,7 @@ class CategoricalNB(AbstractLevels):
 
 
 _MOST = 1 << 20  # levels of a feature of whole numbers
+_PASSED = 1 << 18  # cells that are gone through several times while they are in a core's cache
 
 
 def _columns(X: Any) -> list[tuple[np.ndarray, np.ndarray | None]]:
@@ -297,15 +299,25 @@ def _ends(X: Any) -> Any:
     """Of an array of whole numbers the least and the largest of each column: its levels depend on nothing else."""
     if not isinstance(X, np.ndarray) or X.dtype.kind not in "iuf" or not X.size:
         return X
-    parts = (X[part] for part in slices(*X.shape))
-    whole = X.dtype.kind != "f" or all((part == np.floor(part)).all() for part in parts)
-    return np.stack([X.min(0), X.max(0)]) if whole else X
+
+    def ends(part: slice) -> np.ndarray | None:
+        some = X[part]
+        whole = X.dtype.kind != "f" or (some == np.floor(some)).all()
+        return np.stack([some.min(0), some.max(0)]) if whole else None
+
+    n, d = X.shape
+    found = list(in_order(ends, slices(n, d, _PASSED)))
+    of_whole = [one for one in found if one is not None]
+    return np.stack([np.min(of_whole, (0, 1)), np.max(of_whole, (0, 1))]) if len(of_whole) == len(found) else X
 
 
 def _code_table(X: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
     """Whole numbers as they are where all are levels 0 … K−1 of their column, else with NaN for those that are not."""
-    if X.dtype.kind != "f" and (X.min(0, initial=0) >= 0).all() and (X.max(0, initial=0) < n_levels).all():
-        return X
+    if X.dtype.kind in "iu" and X.size:
+        if X.flags.forc and X.view(f"u{X.itemsize}").max() < n_levels.min():  # a number below 0 is large without a sign
+            return X
+        if (X.min(0) >= 0).all() and (X.max(0) < n_levels).all():
+            return X
     table = X.astype(float)
     table[~((table >= 0) & (table < n_levels) & (table == np.floor(table)))] = np.nan
     return table

@@ -70,7 +70,7 @@ class DirichletComplement(AbstractConjugate):
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_{k≠c} Σ_i r_ik x_ij: events outside class c; the log multinomial coefficients likewise."""
-        return Counts(*map(_others, events_by_class(x, r)[:2]))
+        return Counts(*map(_others, events_by_class(x, r)))
 
     def exact_sums(
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from ..base import AbstractConjugate, as_jax, n_rows
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
-from ..core.exact import EPS, ExactSum, Sums, is_whole, sums_of_cells
+from ..core.exact import ExactSum, sums_of_cells
 from ..core.pytrees import pytree
 from ..core.random import Key, log_dirichlet
 from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
@@ -64,9 +64,7 @@ class DirichletMultinomial(AbstractConjugate):
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
-        n, log_h, whole = events_by_class(x, r)
-        rounded = Sums({}, {"log_h": x.shape[0] * EPS / 2 * abs(log_h)}) if whole and is_whole(r) else None
-        return Counts(n, log_h, rounded)
+        return Counts(*events_by_class(x, r))
 
     def exact_sums(
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
@@ -108,8 +106,8 @@ class DirichletMultinomial(AbstractConjugate):
 
     @cached_property
     def _log_alpha(self) -> Float[Array, "c d"]:
-        """log α, taken once for all blocks of rows, on the host laid out as the sparse product wants it."""
-        return np.log(self.alpha, order="F") if namespace(self.alpha) is np else namespace(self.alpha).log(self.alpha)
+        """log α, taken once for all blocks of rows."""
+        return namespace(self.alpha).log(self._alpha)
 
     def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
         """Σ_j log α_j^(x_j) − log A^(L), A = Σα, or Σ_j x_j log θ_j: the log probability but for the coefficient.

@@ -67,40 +67,34 @@ def levels_by_class(X: Any, y: Any, w: Any, out: Any) -> None:
 
 
 @loop(FAST)
+def _add_rows(table: Any, at: Any, total: Any) -> None:
+    """total_k += Σ_p table[at_p, k], four rows at a time, for which a sum is read and written once."""
+    n = len(at)
+    for p in range(n % 4):
+        own = table[at[p]]
+        for k in range(len(total)):
+            total[k] += own[k]
+    for p in range(n % 4, n, 4):
+        w0, w1, w2, w3 = table[at[p]], table[at[p + 1]], table[at[p + 2]], table[at[p + 3]]
+        for k in range(len(total)):
+            total[k] += (w0[k] + w1[k]) + (w2[k] + w3[k])
+
+
+@loop(FAST)
 def look_up(X: Any, weights: Any, levels: int, out: Any) -> None:
-    """out_ik = Σ_j weights[j · levels + x_ij, k] over the observed cells, eight classes at a time in registers."""
+    """out_ik = Σ_j weights[j · levels + x_ij, k] over the observed cells."""
     n, d = X.shape
-    c = out.shape[1]
-    at = np.empty(d, np.uint64)
+    at, total = np.empty(d, np.uint64), np.empty(out.shape[1])
     for i in range(n):
         seen = 0
         for j in range(d):
             x = X[i, j]
-            if 0 <= x < levels:
-                at[seen] = j * levels + int(x)
-                seen += 1
-        if c < 8:
-            for k in range(c):
-                total = 0.0
-                for p in range(seen):
-                    total += weights[at[p], k]
-                out[i, k] = total
-            continue
-        for block in range(0, c, 8):
-            k = min(block, c - 8)  # the last eight may overlap those before
-            s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
-            for p in range(seen):
-                own = weights[at[p], k : k + 8]
-                s0 += own[0]
-                s1 += own[1]
-                s2 += own[2]
-                s3 += own[3]
-                s4 += own[4]
-                s5 += own[5]
-                s6 += own[6]
-                s7 += own[7]
-            row = out[i, k : k + 8]
-            row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7] = s0, s1, s2, s3, s4, s5, s6, s7
+            known = (x >= 0) & (x < levels)  # no branch: which cell is missing is chance
+            at[seen] = j * levels + (int(x) if known else 0)
+            seen += known
+        total[:] = 0.0
+        _add_rows(weights, at[:seen], total)
+        out[i] = total
 
 
 @loop(FAST)
@@ -152,58 +146,59 @@ def stored_product(ends: Any, columns: Any, cells: Any, weights: Any, out: Any) 
 
 
 @loop(FAST)
-def _are_modest(row: Any, largest: float) -> bool:
-    """Whether all counts of a row are whole numbers from 1 to `largest`."""
-    odd = False
-    for p in range(len(row)):
-        x = row[p]
-        odd |= (x != np.floor(x)) | (x < 1) | (x > largest)  # NaN is not what its floor is
-    return not odd
+def _add_logarithms(columns: Any, steps: Any, alpha: Any, many: Any, total: Any) -> None:
+    """total_k += log Π (α_jk + t) of so few factors that their product is a number, four at a time."""
+    c, n = len(total), len(columns)
+    many[:] = 1.0
+    for p in range(n % 4):
+        own, t = alpha[columns[p]], steps[p]
+        for k in range(c):
+            many[k] *= own[k] + t
+    for p in range(n % 4, n, 4):
+        w0, w1, w2, w3 = alpha[columns[p]], alpha[columns[p + 1]], alpha[columns[p + 2]], alpha[columns[p + 3]]
+        t0, t1, t2, t3 = steps[p], steps[p + 1], steps[p + 2], steps[p + 3]
+        for k in range(c):
+            many[k] *= ((w0[k] + t0) * (w1[k] + t1)) * ((w2[k] + t2) * (w3[k] + t3))
+    for k in range(c):
+        total[k] += log(many[k], 0.0)
 
 
 @loop(FAST)
 def rising(ends: Any, columns: Any, cells: Any, alpha: Any, log_alpha: Any, largest: float, out: Any) -> bool:
-    """out_ik = Σ_j log α_jk (α_jk + 1) … (α_jk + x_ij − 1), of whole counts up to `largest`; returns if all are."""
+    """out_ik = Σ_j log α_jk (α_jk + 1) … (α_jk + x_ij − 1), of whole counts up to `largest`; returns if all are.
+
+    Which cells have one event and which have more is written down without a branch: which count comes next is chance.
+    """
     c = alpha.shape[1]
-    total, many = np.empty(c), np.ones(c)
+    total, many = np.empty(c), np.empty(c)
+    factor, step = np.empty(_FACTORS, np.uint64), np.empty(_FACTORS)
+    here, several, count = np.empty(0, np.uint64), np.empty(0, np.uint64), np.empty(0)
     sound = True
     for i in range(len(ends) - 1):
         total[:] = 0.0
         start, stop = ends[i], ends[i + 1]
-        modest = _are_modest(cells[start:stop], largest)
-        four = start + (stop - start) % 4 if modest else stop
-        for p in range(start, four):
-            x = cells[p]
-            if modest or (1 <= x <= largest and x == np.floor(x)):
-                first = log_alpha[np.uint64(columns[p])]
-                for k in range(c):
-                    total[k] += first[k]
-            else:
-                sound &= x == 0
-        for p in range(four, stop, 4):
-            w0, w1 = log_alpha[np.uint64(columns[p])], log_alpha[np.uint64(columns[p + 1])]
-            w2, w3 = log_alpha[np.uint64(columns[p + 2])], log_alpha[np.uint64(columns[p + 3])]
-            for k in range(c):
-                total[k] += (w0[k] + w1[k]) + (w2[k] + w3[k])
-        used = 0
+        if stop - start > len(here):
+            here, several = np.empty(2 * (stop - start), np.uint64), np.empty(2 * (stop - start), np.uint64)
+            count = np.empty(2 * (stop - start))
+        n = more = 0
         for p in range(start, stop):
-            x = cells[p]
-            if x <= 1 or not (modest or (x <= largest and x == np.floor(x))):
-                continue
-            own = alpha[np.uint64(columns[p])]
-            for t in range(1, int(x)):
+            x, j = cells[p], np.uint64(columns[p])
+            known = (x <= largest) & (x == np.floor(x)) & (x >= 0)
+            sound &= known
+            here[n], several[more], count[more] = j, j, x
+            n += known & (x > 0)
+            more += known & (x > 1)
+        _add_rows(log_alpha, here[:n], total)
+        used = 0
+        for p in range(more):
+            for t in range(1, int(count[p])):
                 if used == _FACTORS:
+                    _add_logarithms(factor, step, alpha, many, total)
                     used = 0
-                    for k in range(c):
-                        total[k] += log(many[k], 0.0)
-                        many[k] = 1.0
+                factor[used], step[used] = several[p], t
                 used += 1
-                for k in range(c):
-                    many[k] *= own[k] + t
         if used:
-            for k in range(c):
-                total[k] += log(many[k], 0.0)
-                many[k] = 1.0
+            _add_logarithms(factor[:used], step[:used], alpha, many, total)
         out[i] = total
     return sound
 

@@ -13,7 +13,7 @@ from .by_class import by_class, is_one_hot
 from .rows import as_csr, csr_slice, distinct, only, row_totals, slices
 
 _CELLS = 1 << 21  # cells of a temporary table
-_MULTIPLIED = 256  # counts above do not go through loops, which multiply all factors
+_MULTIPLIED = 1 << 10  # counts above do not go through loops, which multiply all factors
 _LARGEST = 32  # counts above are rare in text, and go through log Γ
 _MODEST = 1e9  # so many numbers up to here have a product that is a number
 _LEVELS = 8  # factors of a rising factorial that are multiplied before the logarithm
@@ -23,19 +23,16 @@ _STORED_SHARE = 2  # stored cells of sparse rows are worked on in temporaries of
 
 def events_by_class(
     x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse
-) -> tuple[Float[Array, "c d"], Float[Array, " c"], bool]:
-    """Σ_i r_ic x_ij, and Σ_i r_ic log L_i!/Πx_ij! with L_i = Σ_j x_ij: of many rows in one pass over them.
-
-    The third is whether that pass has seen that all cells are whole numbers.
-    """
+) -> tuple[Float[Array, "c d"], Float[Array, " c"]]:
+    """Σ_i r_ic x_ij, and Σ_i r_ic log L_i!/Πx_ij! with L_i = Σ_j x_ij: of many rows in one pass over them."""
     if namespace(x, r) is np and worth(8 * x.size) and is_one_hot(r):
         from ..loops import counts
 
         total, log_h = np.zeros((r.shape[1], x.shape[1])), np.zeros(r.shape[1])
         ends, columns, cells = (x.indptr, x.indices, x.data) if sparse.issparse(x) else _as_cells(x)
         if counts.events_by_class(ends, columns, contiguous(cells), r.indices, r.data, _log_factorials(), total, log_h):
-            return total, log_h, True
-    return by_class(r, x), by_class(r, log_coefficient(x)), False
+            return total, log_h
+    return by_class(r, x), by_class(r, log_coefficient(x))
 
 
 def _as_cells(x: np.ndarray) -> tuple[np.ndarray, None, np.ndarray]:
