@@ -5,23 +5,10 @@ from typing import Any
 import numpy as np
 
 from ._compile import FAST, loop
+from .counts import _add_rows
 from .gaussian import _log as log
 
 _FACTORS = 32  # of up to 1e9 each, that are multiplied before a logarithm
-
-
-@loop(FAST)
-def _add_rows(table: Any, at: Any, total: Any) -> None:
-    """total_k += Σ_p table[at_p, k], four rows at a time, for which a sum is read and written once."""
-    c, n = len(total), len(at)
-    for p in range(n % 4):
-        own = table[at[p]]
-        for k in range(c):
-            total[k] += own[k]
-    for p in range(n % 4, n, 4):
-        w0, w1, w2, w3 = table[at[p]], table[at[p + 1]], table[at[p + 2]], table[at[p + 3]]
-        for k in range(c):
-            total[k] += (w0[k] + w1[k]) + (w2[k] + w3[k])
 
 
 @loop(FAST)
@@ -40,13 +27,14 @@ def _add_logarithms(columns: Any, steps: Any, alpha: Any, many: Any, total: Any)
 
 @loop(FAST)
 def rising_without(
-    ends: Any, columns: Any, cells: Any, y: Any, alpha: Any, log_first: Any, own: bool, largest: float, out: Any
-) -> bool:
+    ends: Any, columns: Any, cells: Any, y: Any, by_class: Any, alpha: Any, log_first: Any, own: bool, largest: float,
+    out: Any,
+) -> bool:  # fmt: skip
     """out_ik = Σ_j log (α_jk)^(x_ij) in some classes, and Σ_j log (α_jk − x_ij)^(x_ij) in those that the row has left.
 
     It has left its own class k = y_i, or with `own` false all others. Factors start from α or from α − 1 downwards,
     whose logarithm `log_first` is for the classes that are not the row's own. NaN where rounding leaves less than ε of
-    some α. Returns whether all x are whole and at most `largest`.
+    some α, which come by event and `by_class`. Returns whether all x are whole and at most `largest`.
     """
     c = alpha.shape[1]
     total, many = np.empty(c), np.empty(c)
@@ -69,7 +57,7 @@ def rising_without(
         _add_rows(log_first, here[:n], total)
         used = 0
         for p in range(n):
-            x, whole = count[p], alpha[here[p], mine_is]
+            x, whole = count[p], by_class[mine_is, here[p]]
             first = whole - x if own else whole
             product *= first if first > 2.220446049250313e-16 * whole else np.nan
             for t in range(1, int(x)):

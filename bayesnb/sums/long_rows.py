@@ -118,7 +118,8 @@ def log_polya_left(x: Sparse, y: np.ndarray, alpha: Float[np.ndarray, "c d"], ow
     with np.errstate(divide="ignore", invalid="ignore"):
         by_event = contiguous(alpha.T)
         first = np.log(by_event if own else floored(by_event - 1, by_event))
-    if not rising_without(x.indptr, x.indices, contiguous(x.data), y, by_event, first, own, MULTIPLIED, table):
+    cells, tables = contiguous(x.data), (contiguous(alpha), by_event, first)
+    if not rising_without(x.indptr, x.indices, cells, y, *tables, own, MULTIPLIED, table):
         return None
     (lengths, at), total = np.unique(length, return_inverse=True), alpha.sum(-1)
     here, gone = (log_rising(one, lengths[:, None]) for one in (total, downdate(total, lengths[:, None])))
