@@ -37,8 +37,16 @@ from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, 
 from ..core.supports import COMPOSITE, COUNT, Cells, Field, declare
 from ..statistics import Counts
 from ..sums.events import chosen_cells, event_shares, events_by_class, log_coefficient, merge_others
-from ..sums.long_rows import log_coefficient_of_short, log_polya, log_polya_without
-from ..sums.rows import as_counts, leave_one_out_table, map_cells, matmul, row_totals
+from ..sums.long_rows import log_coefficient_of_short, log_polya, log_polya_left, log_polya_without
+from ..sums.rows import (
+    as_counts,
+    leave_one_out_table,
+    map_cells,
+    matmul,
+    row_totals,
+    unit_labels,
+    with_odd_rows,
+)
 
 
 @pytree
@@ -103,13 +111,25 @@ class DirichletComplement(AbstractConjugate):
         return log_polya(x, self.alpha)
 
     def _log_polya_without(self, x: Any, r: Any) -> Float[Array, "n c"]:
-        """The same with α − wx for α in the classes where the row has weight w."""
-        return leave_one_out_table(self._log_polya, log_polya_without, as_counts(x), r, self.alpha)
+        """The same with α − wx for α in the complements that the row has weight w in: those of other classes."""
+
+        def formula(x: Any, r: Any) -> Float[Array, "n c"]:
+            outside = _others(r.toarray() if sparse.issparse(r) else r, -1)
+            return leave_one_out_table(self._log_polya, log_polya_without, x, outside, self.alpha)
+
+        if sparse.issparse(x) and (y := unit_labels(r, x.nnz * len(self.alpha))) is not None:
+            if (table := log_polya_left(x, y, self.alpha, own=False)) is not None:
+                return with_odd_rows(table, lambda rows: formula(x[rows], r[rows]))
+        return formula(x, r)
+
+    def log_loo_score(self, x: Any, r: Any) -> Float[Array, "n c"]:
+        """`log_score` without row i, which leaves every complement that it has weight in: those of other classes."""
+        return _others(self._log_polya_without(as_counts(x), r), -1)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i, which is removed from each complement in which it has weight."""
-        outside = _others(r.toarray() if sparse.issparse(r) else r, -1)
-        return _others(log_coefficient_of_short(as_counts(x))[:, None] + self._log_polya_without(x, outside), -1)
+        x = as_counts(x)
+        return _others(log_coefficient_of_short(x)[:, None] + self._log_polya_without(x, r), -1)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_{k≠c} log L!/Πx! + Σ_j x_j log θ_kj."""

@@ -30,10 +30,17 @@ from ..sums.events import (
     events_by_class,
     log_coefficient,
     merge_others,
-    put_log_rising_without,
 )
-from ..sums.long_rows import is_long, log_coefficient_of_short, log_polya, log_polya_without
-from ..sums.rows import as_counts, downdate, leave_one_out_table, map_cells, matmul, row_totals, unit_labels
+from ..sums.long_rows import log_coefficient_of_short, log_polya, log_polya_left, log_polya_without
+from ..sums.rows import (
+    as_counts,
+    leave_one_out_table,
+    map_cells,
+    matmul,
+    row_totals,
+    unit_labels,
+    with_odd_rows,
+)
 
 
 @pytree
@@ -115,13 +122,14 @@ class DirichletMultinomial(AbstractConjugate):
     def log_loo_score(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """`log_score` with α − wx for α in the classes where the row has weight w."""
         x = as_counts(x)
+
+        def formula(x: Any, r: Any) -> Float[Array, "n c"]:
+            return leave_one_out_table(self.log_score, log_polya_without, x, r, self.alpha)
+
         if sparse.issparse(x) and (y := unit_labels(r, x.nnz * len(self.alpha))) is not None:
-            table, length = self.log_score(x), row_totals(x)
-            if not is_long(x, length).any() and put_log_rising_without(table, x, y, self._alpha):
-                own_length = log_rising(downdate(self.alpha.sum(-1)[y], length), length)
-                table[np.arange(len(y)), y] -= own_length
-                return table
-        return leave_one_out_table(self.log_score, log_polya_without, x, r, self.alpha)
+            if (table := log_polya_left(x, y, self._alpha, own=True)) is not None:
+                return with_odd_rows(table, lambda rows: formula(x[rows], r[rows]))
+        return formula(x, r)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: α − wx for α in the classes where the row has weight w."""

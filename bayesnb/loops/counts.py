@@ -255,15 +255,21 @@ def events_by_class(ends: Any, columns: Any, cells: Any, y: Any, w: Any, known: 
 
 
 @loop(FAST)
-def product_of_own(X: Any, y: Any, slope: Any, level: Any, out: Any) -> None:
-    """out_ik = Σ_j (x_ij slope_kj + level_kj) for the row's own class k, of rows without missing cells."""
+def product_of_own(X: Any, y: Any, slope: Any, level: Any, never: Any, out: Any) -> None:
+    """out_ik = Σ_j (x_ij slope_kj + level_kj), x 0 or 1, for the row's own class k; NaN where some x_ij is never_kj."""
     n, d = X.shape
+    whole = np.zeros(len(level))
+    for one in range(len(level)):
+        for j in range(d):
+            whole[one] += level[one, j]
     for i in range(n):
         k = np.uint64(y[i])
-        total = 0.0
+        total, odd = 0.0, False
         for j in range(d):
-            total += X[i, j] * slope[k, j] + level[k, j]
-        out[i, k] = total
+            total += X[i, j] * slope[k, j]
+        for j in range(d):
+            odd |= X[i, j] == never[k, j]
+        out[i, k] = np.nan if odd else total + whole[k]
 
 
 @loop(FAST)
@@ -279,24 +285,3 @@ def look_up_own(X: Any, y: Any, tables: Any, out: Any) -> None:
             if 0 <= x < levels:
                 total += tables[k, j, np.uint64(x)]
         out[i, k] = total
-
-
-@loop(FAST)
-def rising_without(ends: Any, columns: Any, cells: Any, y: Any, alpha: Any, largest: float, out: Any) -> bool:
-    """`rising` for the row's own class k alone, from α_jk − x_ij on, of which rounding leaves ε α_jk at least."""
-    for i in range(len(ends) - 1):
-        k = np.uint64(y[i])
-        total, many = 0.0, 1.0
-        for p in range(ends[i], ends[i + 1]):
-            x = cells[p]
-            if x > largest or x != np.floor(x):
-                return False
-            whole = alpha[np.uint64(columns[p]), k]
-            left = max(whole - x, 2.220446049250313e-16 * whole)
-            for t in range(int(x)):
-                many *= left + t
-            if not 1e-100 < many < 1e100:
-                total += np.log(many)
-                many = 1.0
-        out[i, k] = total + np.log(many)
-    return True

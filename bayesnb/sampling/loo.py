@@ -40,6 +40,7 @@ from ..core.arrays import Sparse
 from ..core.pytrees import leaves
 from ..core.supports import AMOUNT, COUNT, undefined
 from ..core.threads import in_order
+from ..loops import worth
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
 from ..statistics import Scatter, one_hot
 from ..sums.marking import marked
@@ -52,6 +53,7 @@ from .known_rows import check_known, check_weights
 from .loo_result import LooResult as LooResult
 from .loo_weighted import weighted_tables
 
+_WIDE = 1 << 22  # cells of a slice that loops go through without a table beside it
 _CELLS = 1 << 17  # numbers of a table of statistics of many groups: 1 MiB
 
 _LOST = 1e-7  # a pseudo-count below is lost beside the weight of a row
@@ -260,7 +262,8 @@ def _one_by_one(
 
     odd: list[int] = []
     with marked(strangers), np.errstate(invalid="ignore"):
-        tables = by_rows(table, sizes, posterior.min_chunk_cells)
+        wide = _WIDE if alike and worth(8 * next(iter(sizes.values())).size) else 0
+        tables = by_rows(table, sizes, max(posterior.min_chunk_cells, wide))
     if odd:
         at = np.sort(odd)
         check_known(estimator, rows_of(at), r[at])

@@ -129,20 +129,6 @@ def log_rising_sum(
     return table
 
 
-def put_log_rising_without(
-    table: Float[np.ndarray, "n c"], x: Sparse, y: np.ndarray, alpha: Float[np.ndarray, "c d"]
-) -> bool:
-    """Put Σ_j log (α_j − x_ij)^(x_ij), rising factorials, for the class y of each row in its place in a table.
-
-    Returns
-    -------
-    whether all counts are whole and small, without which there is nothing of use in these places
-    """
-    from ..loops.counts import rising_without
-
-    return bool(rising_without(x.indptr, x.indices, contiguous(x.data), y, contiguous(alpha.T), _MULTIPLIED, table))
-
-
 def log_rising_lengths(total: Float[Array, " c"], length: Float[Array, " n"]) -> Float[Array, "n c"]:
     """log A_c^(L_i), once for every length of a row on the host."""
     if namespace(total, length) is not np:

@@ -23,7 +23,11 @@ from scipy import sparse
 
 from ..core.arrays import Array, Float, Real, Sparse
 from ..core.special import gammaln, log_rising, namespace
+from ..loops import contiguous
+from .events import _MODEST as MODEST
+from .events import _MULTIPLIED as MULTIPLIED
 from .events import log_coefficient, log_rising_cells, log_rising_lengths, log_rising_sum
+from .marking import floored
 from .rows import as_csr, downdate, only, row_totals, slices, sum_over_cells
 
 _LONG = 1 << 8  # events of a row from which digits are lost, where its cells have _FULL events and more on average
@@ -90,6 +94,39 @@ def log_polya(
         for k, row in enumerate(alpha):
             own = row[rows.indices], rho[k, rows.indices]
             table[many[part], k] = cell.log_rows(*own, *whole[k], _unseen(rows, row))
+    return table
+
+
+def log_polya_left(x: Sparse, y: np.ndarray, alpha: Float[np.ndarray, "c d"], own: bool) -> np.ndarray | None:
+    """Σ_j log α_j^(x_j) − log A^(L), A = Σα, of many rows, with α − x for α in the classes that each row has left.
+
+    Parameters
+    ----------
+    y : (n,) class of each row
+    own : whether a row has left its own class, else all others
+
+    Returns
+    -------
+    (n, c), NaN in a class that a row cannot have left; None where a row is long or counts are large or no whole numbers
+    """
+    from ..loops.leaving_out import rising_without
+
+    length = row_totals(x)
+    if is_long(x, length).any() or alpha.max(initial=0) >= MODEST:
+        return None
+    table = np.empty((x.shape[0], len(alpha)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_event = contiguous(alpha.T)
+        first = np.log(by_event if own else floored(by_event - 1, by_event))
+    cells, tables = contiguous(x.data), (contiguous(alpha), by_event, first)
+    if not rising_without(x.indptr, x.indices, cells, y, *tables, own, MULTIPLIED, table):
+        return None
+    (lengths, at), total = np.unique(length, return_inverse=True), alpha.sum(-1)
+    here, gone = (log_rising(one, lengths[:, None]) for one in (total, downdate(total, lengths[:, None])))
+    rows = np.arange(len(y))
+    mine = table[rows, y] - (gone if own else here)[at, y]
+    table -= (here if own else gone)[at]
+    table[rows, y] = mine
     return table
 
 
