@@ -34,28 +34,25 @@ def fold_rows(gather: Callable[[slice], Sum], rows: Rows, least: int = 0) -> Sum
     return functools.reduce(lambda right, left: left + right, reversed(sums))
 
 
-def by_rows(
-    table: Callable[[slice], Array], rows: Rows, least: int = 0, out: np.ndarray | None = None
-) -> Float[Array, "*s n c"]:
-    """A table (…, n, c) made of the tables of slices of the rows, written where they belong: into `out` if given."""
+def by_rows(table: Callable[[slice], Array], rows: Rows, least: int = 0) -> Float[Array, "*s n c"]:
+    """A table (…, n, c) made of the tables of slices of the rows, which their threads write where they belong."""
     parts = row_slices(rows, least)
-    if len(parts) == 1 and out is None:
+    if len(parts) == 1:
         return table(parts[0])
     n = next(iter(rows.values())).shape[0]
+    found: list[np.ndarray] = []
     lock = threading.Lock()
 
     def put(part: slice) -> None:
-        nonlocal out
         piece = table(part)
         with lock:
-            if out is None:
-                out = np.empty((*piece.shape[:-2], n, piece.shape[-1]), piece.dtype)
-        if not np.may_share_memory(piece, out):  # it was written where it belongs
-            out[..., part, :] = piece
+            if not found:
+                found.append(np.empty((*piece.shape[:-2], n, piece.shape[-1]), piece.dtype))
+        found[0][..., part, :] = piece
 
     for _ in in_order(put, parts):
         pass
-    return out
+    return found[0]
 
 
 def some_rows(x: Any, part: slice) -> Any:
@@ -88,9 +85,9 @@ def row_slices(rows: Rows, least: int = 0) -> list[slice]:
     n = next(iter(rows.values())).shape[0]
     width = max(-(-x.nnz // max(n, 1)) if sparse.issparse(x) else x.shape[1] for x in rows.values())
     parts = slices(n, width, max(_CELLS, least), 1024)
-    if n_sibling_tasks() > 1 and n <= 2 * parts[0].stop:  # a slice already
-        return [slice(0, n)]
-    if n_sibling_tasks() > 1 or (len(parts) == 1 and n * width < 2 * max(_HALF, least)):
+    if n_sibling_tasks() > 1:
+        return parts if n * width > 2 * max(_CELLS, least) else [slice(0, n)]
+    if len(parts) == 1 and n * width < 2 * max(_HALF, least):
         return parts
     pairs = max(math.ceil(n / parts[0].stop / 2 - 0.25), 1)  # a few more rows a slice rather than a slice of few rows
     step = 1024 * -(-n // (2048 * pairs))
