@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, loops
+from bayesnb import BernoulliNB, CategoricalNB, ComplementNB, GaussianDA, GaussianNB, MultinomialNB, PoissonNB, loops
 
 N, D = 300, 40
 
@@ -35,6 +35,7 @@ def rows(kind, rng):
         ),
         *((one, kind) for one in (BernoulliNB(binarize=1), CategoricalNB()) for kind in ("levels", "sparse")),
         *((MultinomialNB(alpha=alpha), kind) for alpha in (1.0, 1e-9) for kind in ("levels", "sparse")),
+        *((ComplementNB(alpha=alpha), kind) for alpha in (0.3, 1e-9) for kind in ("levels", "sparse")),
     ],
     ids=str,
 )
@@ -55,3 +56,38 @@ def test_weights_other_than_one_are_for_the_formula(rng, monkeypatch):
     nb = GaussianNB().fit(x, y, w)
     twice = GaussianNB(prior=nb.prior_.blocks["x"]).fit(np.repeat(x, w, 0), np.repeat(y, w))
     np.testing.assert_allclose(nb.loo(x, y, w).log_proba[w == 1], twice.loo(x, y).log_proba[w == 1], rtol=1e-9)
+
+
+COUNTS = [MultinomialNB(), ComplementNB(), PoissonNB(), CategoricalNB(), BernoulliNB()]
+
+
+@pytest.mark.parametrize("worth", [1, 1 << 60], ids=["loops", "formulas"])
+@pytest.mark.parametrize("nb", [*COUNTS, GaussianNB(), GaussianNB(variance="pooled"), GaussianDA()], ids=repr)
+def test_a_row_that_was_never_there(nb, worth, rng, monkeypatch):
+    """Events that were never counted where the row would have left them, or squares beyond those of its class."""
+    monkeypatch.setattr(loops, "WORTH", worth)
+    x, y = rng.integers(0, 3, (N, 8)).astype(float), np.arange(N) % 3
+    x[:, 0] = y == 1  # nobody of class 0 has the first event, and none of the others' complements lacks it
+    x[:, 1] = 0 if nb in COUNTS else x[:, 1]
+    x[5, 1] = 2
+    nb = nb.fit(x, y)
+    whole = nb.loo(x, y).log_joint
+    assert np.isfinite(whole).all()
+    np.testing.assert_array_equal(nb.loo(x[100:], y[100:]).log_joint, whole[100:])
+    stranger = x[[0, 3]]
+    stranger[1, 1] = 2 if nb in COUNTS else 1e4
+    with pytest.raises(ValueError, match="never fitted"):
+        nb.loo(stranger, y[[0, 3]])
+    with pytest.raises(ValueError, match="never fitted: leaving them out would leave negative counts"):
+        nb.loo(np.vstack([x, x[:1]]), np.append(y, y[0]))
+
+
+def test_a_level_that_every_row_of_a_class_has(rng, monkeypatch):
+    """Rows of which a class leaves nothing behind but the prior are no strangers."""
+    monkeypatch.setattr(loops, "WORTH", 1)
+    x, y = rng.integers(0, 2, (N, 6)), np.arange(N) % 2
+    x[:, 0], x[:, 1], x[4, 2:] = y, 1, 0
+    for nb in (BernoulliNB(), CategoricalNB(), BernoulliNB(alpha=1e-6)):
+        found = nb.fit(x, y).loo(x, y)
+        without = type(nb)(**nb.get_params()).fit(x[1:], y[1:])
+        np.testing.assert_allclose(found.log_joint[0], without.predict_joint_log_proba(x[:1])[0], rtol=1e-9)
