@@ -165,7 +165,11 @@ def csr_slice(x: Sparse, part: slice) -> Sparse:
 def only(x: Sparse, at: np.ndarray) -> Sparse:
     """Those of the stored cells that stand at some positions."""
     found = copy.copy(x)  # as in `map_cells`
-    found.data, found.indices, found.indptr = x.data[at], x.indices[at], np.searchsorted(at, x.indptr).astype(x.indptr.dtype)
+    found.data, found.indices, found.indptr = (
+        x.data[at],
+        x.indices[at],
+        np.searchsorted(at, x.indptr).astype(x.indptr.dtype),
+    )
     return found
 
 
