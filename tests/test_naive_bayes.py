@@ -192,6 +192,10 @@ def test_slices_hold_a_bounded_number_of_cells() -> None:
         cells = [(min(s.stop, 5000) - s.start) * 200 for s in row_slices({"x": x})]
         assert sum(cells) == wide.size and max(cells) <= 1 << 20
     assert row_slices({"x": jnp.zeros((5000, 200))}) == [slice(None)]
+    x = np.broadcast_to(0.0, (18_000, 200))
+    parts = row_slices({"x": x})
+    assert len(parts) > 2 and all(len(again) == 1 for again in in_order(lambda s: row_slices({"x": x[s]}), parts))
+    assert all(len(again) > 1 for again in in_order(lambda s: row_slices({"x": x}), parts))  # not a slice
 
 
 @pytest.mark.parametrize(("n", "least", "want"), [(2000, 0, [2000]), (4000, 0, [2048, 1952]), (4000, 1 << 19, [4000])])

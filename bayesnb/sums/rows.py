@@ -167,7 +167,13 @@ def csr_slice(x: Sparse, part: slice) -> Sparse:
 
 def only(x: Sparse, at: np.ndarray) -> Sparse:
     """Those of the stored cells that stand at some positions."""
-    return sparse.csr_array((x.data[at], x.indices[at], np.searchsorted(at, x.indptr)), shape=x.shape)
+    found = copy.copy(x)  # as in `map_cells`
+    found.data, found.indices, found.indptr = (
+        x.data[at],
+        x.indices[at],
+        np.searchsorted(at, x.indptr).astype(x.indptr.dtype),
+    )
+    return found
 
 
 def distinct(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:

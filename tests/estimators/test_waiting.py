@@ -156,3 +156,35 @@ def test_rows_learnt_one_at_a_time(nb, offset, rng):
     np.testing.assert_array_equal(streamed.predict_proba(X), p)
     streamed.forget(X[30:], y[30:])
     np.testing.assert_allclose(streamed.predict_proba(X), few.predict_proba(X), rtol=1e-12)
+
+
+@every
+@pytest.mark.parametrize("cell", [np.nan, np.inf, -np.inf])
+def test_a_later_batch_is_looked_through(nb, rows, cell):
+    """What a first batch is refused for, a later one is: also where nothing has to be converted."""
+    X, y, _ = rows
+    nb = clone(nb).partial_fit(X[:10], y[:10], CLASSES)
+    odd = X[10:20].copy()
+    odd.data[0] = cell
+    for call in (lambda: nb.partial_fit(odd, y[10:20]), lambda: nb.predict_proba(odd)):
+        with pytest.raises(ValueError, match=r"NaN|infin"):
+            call()
+    with pytest.raises(ValueError, match="features"):
+        nb.partial_fit(X[10:20, :-1], y[10:20])
+    with pytest.raises(ValueError, match="inconsistent"):
+        nb.partial_fit(X[10:20], y[10:19])
+    with pytest.raises(ValueError, match="classes"):
+        nb.partial_fit(X[10:20], y[10:20], classes=["ant", "bee", "dog"])
+    assert waiting(nb) == 1
+
+
+def test_a_later_batch_may_store_a_cell_in_pieces(rows):
+    X, y, _ = rows
+    nb = MultinomialNB().partial_fit(X[:10], y[:10], CLASSES)
+    pieces = sparse.csr_array((np.ones(3), np.array([5, 5, 2]), np.array([0, 3])), shape=(1, D))
+    whole = sparse.csr_array((np.array([1.0, 2.0]), np.array([2, 5]), np.array([0, 2])), shape=(1, D))
+    np.testing.assert_allclose(nb.predict_log_proba(pieces), nb.predict_log_proba(whole), rtol=1e-13)
+    one, other = clone(nb).partial_fit(X[:10], y[:10], CLASSES), clone(nb).partial_fit(X[:10], y[:10], CLASSES)
+    held = [a.partial_fit(b, y[:1]).statistics_.blocks["x"] for a, b in ((one, pieces), (other, whole))]
+    np.testing.assert_array_equal(held[0].n, held[1].n)
+    assert held[0].log_h.sum() == pytest.approx(held[1].log_h.sum(), rel=1e-13)

@@ -139,3 +139,21 @@ def test_whole_cells(cell, whole, looped):
     x = np.array([[1.0, cell], [2.0, 1e300]])
     stats = BetaBernoulli(np.ones((1, 2)), np.ones((1, 2))).suffstats(np.ones((2, 2)), one_hot(np.array([0, 0]), 1))
     assert looped(lambda: sums_whole_cells(stats, x)) == (whole, whole)
+
+
+@pytest.mark.parametrize("cell", [np.nan, np.inf, -np.inf, -1.0, 0.5, 1e300, 2000.0])
+def test_cells_that_no_loop_knows_are_seen(cell):
+    """Also one among many, whose vectors of cells hold it with others, and without reading beyond a table."""
+    from bayesnb.loops.counts import log_coefficients, rising
+
+    ends, columns, cells = np.array([0, 40, 40, 80]), np.arange(80) % 40, np.ones(80)
+    alpha, known = np.ones((40, 3)), gammaln(np.arange(1.0, 1025))
+    found, table = np.empty(3), np.empty((3, 3))
+    assert log_coefficients(ends, cells, known, found)
+    np.testing.assert_allclose(found, gammaln([41.0, 1.0, 41.0]), rtol=1e-13)
+    assert rising(ends, columns, cells, alpha, np.log(alpha), 1024.0, table)
+    np.testing.assert_array_equal(table, 0)
+    cells[53] = cell
+    assert not log_coefficients(ends, cells, known, found)
+    assert not rising(ends, columns, cells, alpha, np.log(alpha), 1024.0, table)
+    np.testing.assert_array_equal(table, 0)  # the cells beside it count
