@@ -31,7 +31,7 @@ class AbstractDeclared(JointClassifier):
 
     @property
     def cells(self) -> Cells:
-        """What a cell of X is, as the family of the estimator declares it. Provisional."""
+        """What a cell of X is, as the family of the estimator declares it; of `MixedNB` ask the parts. Provisional."""
         return self._family.cells_
 
     def _allows_gaps(self) -> bool:
