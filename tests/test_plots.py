@@ -23,6 +23,8 @@ from bayesnb import plots
 from bayesnb.plots._common import PALETTE
 from bayesnb.sampling.report import CheckReport, CheckRow
 
+from .estimators_table import mostly_slow, these
+
 ESTIMATES = ("predictive", "mean", "map", "mle")
 
 
@@ -429,7 +431,7 @@ def points(ax: Any) -> dict[str, float]:
 
 
 @pytest.mark.filterwarnings("ignore:the posterior mode has parameters on the boundary")
-@pytest.mark.parametrize("name", [*MODELS, "mixed"])
+@pytest.mark.parametrize("name", mostly_slow([*MODELS, "mixed"], these("multinomial", "gaussian", "mixed")))
 def test_a_nomogram_adds_up_to_the_log_odds(name: str) -> None:
     nb, X, _ = mixed() if name == "mixed" else fitted(name)
     x = X.iloc[[0]]

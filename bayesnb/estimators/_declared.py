@@ -30,8 +30,8 @@ class AbstractDeclared(JointClassifier):
     _checks_slices = False  # whether an infinite cell shows in what is computed, so that nobody has to look for it
 
     @property
-    def cells(self) -> Cells:
-        """What a cell of X is, as the family of the estimator declares it. Provisional."""
+    def _cells(self) -> Cells:
+        """What a cell of X is."""
         return self._family.cells_
 
     def _allows_gaps(self) -> bool:
@@ -41,7 +41,7 @@ class AbstractDeclared(JointClassifier):
 
     def _validate(self, X: Any, **checks: Any) -> Any:
         """X, or X and y, as arrays, through scikit-learn's `validate_data`."""
-        cells, gaps = self.cells, self._allows_gaps()
+        cells, gaps = self._cells, self._allows_gaps()
         checks.setdefault("counts", cells.kind != "real" and not gaps)
         return numeric(self, X, sparse_ok=cells.sparse, missing_ok=gaps, **checks)
 
@@ -58,12 +58,13 @@ class AbstractDeclared(JointClassifier):
 
     def _rows(self, X: Any) -> Rows:
         """Validated input as columns by block; raises ValueError on values the likelihood does not know."""
-        check_cells(self, X, self.cells, self._cell_advice(), self._n_levels)
+        if self._cells.kind != "real":
+            check_cells(self, X, self._cells, self._cell_advice(), self._n_levels)
         return {BLOCK: X}
 
     def _cell_advice(self) -> str:
         """What to do about a cell that the likelihood does not know."""
-        return _WHOLE if self.cells.whole else _ADVICE.get(self.cells.kind, f"a cell is {self.cells.describe()}.")
+        return _WHOLE if self._cells.whole else _ADVICE.get(self._cells.kind, f"a cell is {self._cells.describe()}.")
 
     def _columns(self) -> dict[str, np.ndarray]:
         """Positions of the columns of each block, by block."""
@@ -92,7 +93,7 @@ class AbstractDeclared(JointClassifier):
         return own[:1] if ndim == 1 else ["class", *own[: ndim - 1]]
 
     def __sklearn_tags__(self) -> Tags:
-        tags, cells = super().__sklearn_tags__(), self.cells
+        tags, cells = super().__sklearn_tags__(), self._cells
         tags.input_tags.allow_nan = self._allows_gaps()
         tags.input_tags.sparse = cells.sparse
         tags.input_tags.positive_only = cells.kind != "real"

@@ -66,9 +66,7 @@ def check_nonnegative(estimator: Any, X: Any, advice: str) -> None:
 
 
 def check_cells(estimator: Any, X: Any, cells: Cells, advice: str, levels: int | None = None) -> None:
-    """Raise a ValueError on what is no cell of the kind that a family declares; NaN is left to other checks."""
-    if cells.kind == "real":
-        return
+    """Raise a ValueError on what is no cell of the kind, other than "real", that a family declares."""
     check_nonnegative(estimator, X, advice)
     if cells.whole or cells.kind not in ("counts", "amounts"):
         what = "Values other than 0 and 1" if cells.kind == "yes/no" else "Values that the family does not know"

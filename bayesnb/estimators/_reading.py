@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.pytrees import defer_jax_import
+from ..core.supports import Cells
 from ..naive_bayes import Parameters, Rows, Statistics
 from ._explaining import AbstractExplaining
 from ._state import all_or_nothing, reads_one_state
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 
 class AbstractReadable(AbstractExplaining):
     """The provisional methods for authors of analyses."""
+
+    @property
+    @reads_one_state
+    def cells(self) -> Cells:
+        """What a cell of X is, as the family of the estimator declares it; of `MixedNB` ask the parts. Provisional."""
+        return self._cells
 
     # --- rows and labels --------------------------------------------------------------------------------------------
 

@@ -121,5 +121,5 @@ class AbstractSaved(Saved, AbstractReadable):
 
     def _no_rows(self) -> dict[str, Any]:
         """Statistics of no rows, by block: their types and shapes."""
-        row = np.full((1, self.n_features_in_), float(self.cells.kind == "positive"))  # a cell that the family knows
+        row = np.full((1, self.n_features_in_), float(self._cells.kind == "positive"))  # a cell that the family knows
         return self._gather(row, np.zeros(1, int), None).zero().blocks

@@ -37,7 +37,7 @@ class AbstractLevels(AbstractNB):
     _advice = "Bin the column, or pass it as strings."
 
     def _validate(self, X: Any, **checks: Any) -> Any:
-        return of_any_type(self, X, accept_sparse="csr" if self.cells.sparse else False, **checks)
+        return of_any_type(self, X, accept_sparse="csr" if self._cells.sparse else False, **checks)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

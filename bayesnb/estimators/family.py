@@ -98,7 +98,7 @@ class FamilyNB(AbstractNB):
 
     def _cell_advice(self) -> str:
         name = type(self.family).__name__
-        return f"a cell of {name} is {self.cells.describe()}. Choose another family, or prepare the column."
+        return f"a cell of {name} is {self._cells.describe()}. Choose another family, or prepare the column."
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

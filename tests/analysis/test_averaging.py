@@ -207,8 +207,14 @@ def test_other_settings_that_make_no_sense_are_refused(table):
         FeatureAverage(MixedNB([("x", per_class, slice(None))])).fit(X, y)
 
 
-@parametrize_with_checks([FeatureAverage(GaussianNB()), FeatureAverage(BernoulliNB())])
+@parametrize_with_checks([FeatureAverage(GaussianNB())])
 def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([FeatureAverage(BernoulliNB())])
+def test_scikit_learns_checks_of_another(estimator, check):
     check(estimator)
 
 

@@ -20,8 +20,15 @@ from bayesnb.analysis.selection import ForwardSelection
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([EqualWidthBinner(), EqualWidthBinner(1), EvidenceBinner()])
+@parametrize_with_checks([EqualWidthBinner(), EvidenceBinner()])
 def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([EqualWidthBinner(1)])
+def test_scikit_learns_checks_of_another(estimator, check):
     check(estimator)
 
 

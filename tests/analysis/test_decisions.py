@@ -196,8 +196,14 @@ def test_the_cost_classifier_among_scikit_learns_tools(flowers):
     np.testing.assert_array_equal(kept.decide(X) == -1, nb.uncertainty(X).epistemic > 0.1)
 
 
-@parametrize_with_checks([CostClassifier(GaussianNB()), CostClassifier(BernoulliNB())])
+@parametrize_with_checks([CostClassifier(GaussianNB())])
 def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([CostClassifier(BernoulliNB())])
+def test_scikit_learns_checks_of_another(estimator, check):
     check(estimator)
 
 

@@ -508,10 +508,16 @@ def test_rows_without_a_label_help_where_the_model_is_right(name):
 MINUS_ONE = {"check_classifiers_classes": "has a class −1, which stands for a missing label here; see above"}
 
 
-@parametrize_with_checks(
-    [HalfLabelledClassifier(GaussianNB()), HalfLabelledClassifier(BernoulliNB(), method="em")],
-    expected_failed_checks=lambda _: MINUS_ONE,
-)
+@parametrize_with_checks([HalfLabelledClassifier(GaussianNB())], expected_failed_checks=lambda _: MINUS_ONE)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [HalfLabelledClassifier(BernoulliNB(), method="em")], expected_failed_checks=lambda _: MINUS_ONE
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learns_checks_of_another(estimator, check):
     check(estimator)

@@ -26,8 +26,15 @@ def table():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(ALL)
+@parametrize_with_checks([nb for nb in ALL if type(nb).__name__ in ("GaussianNB", "CategoricalNB")])
 def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([nb for nb in ALL if type(nb).__name__ not in ("GaussianNB", "CategoricalNB")])
+def test_scikit_learns_checks_of_another(estimator, check):
     check(estimator)
 
 

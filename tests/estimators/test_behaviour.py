@@ -11,9 +11,9 @@ from sklearn.datasets import load_iris
 from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB
 from bayesnb.estimators import ComplementNB, ExponentialNB, GeometricNB
 
-from ..estimators_table import ALL, FORETELLS, GENERATES, TAKES_MISSING
+from ..estimators_table import ALL, FORETELLS, GENERATES, ONE_OF_EACH, TAKES_MISSING, mostly_slow, these
 
-every = pytest.mark.parametrize("nb", ALL, ids=repr)
+every = pytest.mark.parametrize("nb", mostly_slow(ALL, these(*map(repr, ONE_OF_EACH))), ids=repr)
 
 
 @pytest.fixture(scope="module")

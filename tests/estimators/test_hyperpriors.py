@@ -66,7 +66,7 @@ def test_the_evidence_is_the_integral_over_the_hyperparameter(name: str, nb: Any
 
 @pytest.mark.parametrize(
     "nb",
-    mostly_slow([nb for _, nb, _ in CASES], lambda nb: isinstance(nb, BernoulliNB | CategoricalNB)),
+    mostly_slow([nb for _, nb, _ in CASES], lambda nb: isinstance(nb, BernoulliNB)),
     ids=lambda nb: type(nb).__name__,
 )
 def test_each_row_is_left_out_of_the_weights_too(nb: Any) -> None:
@@ -80,6 +80,7 @@ def test_each_row_is_left_out_of_the_weights_too(nb: Any) -> None:
     np.testing.assert_allclose(nb.loo(X, Y, groups=np.arange(len(Y))).log_joint, loo.log_joint, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_a_weighted_row_leaves_with_its_weight() -> None:
     weight = np.where(np.arange(24) == 3, 2.0, 1.0)
     nb = MultinomialNB(alpha=dist.Gamma(2, 1)).fit(X, Y, weight)

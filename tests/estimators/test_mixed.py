@@ -41,8 +41,15 @@ def penguins():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([MixedNB(), MixedNB([("all", GaussianNB(), slice(None))])])
+@parametrize_with_checks([MixedNB()])
 def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([MixedNB([("all", GaussianNB(), slice(None))])])
+def test_scikit_learns_checks_of_another(estimator, check):
     check(estimator)
 
 

@@ -232,8 +232,15 @@ def test_stacking_needs_all_rows(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([OneDependenceNB(), OneDependenceNB(weights="loo")], expected_failed_checks=expected_failures)
+@parametrize_with_checks([OneDependenceNB()], expected_failed_checks=expected_failures)
 def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([OneDependenceNB(weights="loo")], expected_failed_checks=expected_failures)
+def test_scikit_learns_checks_of_another(estimator, check):
     check(estimator)
 
 

@@ -23,12 +23,16 @@ from bayesnb.sampling.log_joint_moments import LogJointMoments, pearson_iii
 from bayesnb.sampling.points import log_probability_draws
 
 from ..benchmarks.coupled import errors
-from ..estimators_table import mostly_slow
+from ..estimators_table import mostly_slow, these
 from ..laws import FAMILIES, C, D, Family, case, positive
 
 DRAWS = 8000
 
-each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+# one of each kind of coupling by default
+KINDS = "multinomial", "gaussian", "pooled_gaussian", "tied_gaussian", "complement"
+each_family = pytest.mark.parametrize(
+    "family", mostly_slow(FAMILIES, lambda family: family.name in KINDS), ids=lambda family: family.name
+)
 
 
 def centred(table: np.ndarray) -> np.ndarray:
@@ -145,7 +149,14 @@ ALL = [
     KernelNB(),
     MixedNB([("sepals", BernoulliNB(binarize=5), [0, 1]), ("petals", GaussianNB(variance="pooled"), [2, 3])]),
 ]
-every = pytest.mark.parametrize("nb", ALL, ids=lambda nb: repr(nb)[:60])
+SOME = (
+    "MultinomialNB()",
+    "GaussianNB()",
+    "GaussianNB(variance='pooled')",
+    "GaussianDA(covariance='shared')",
+    repr(ALL[-1]),
+)
+every = pytest.mark.parametrize("nb", mostly_slow(ALL, these(*SOME)), ids=lambda nb: repr(nb)[:60])
 
 
 def take(X: Any, rows: Any) -> Any:

@@ -218,7 +218,7 @@ def test_estimators_simulate_rows(mixed: Any) -> None:
         handlers.seed(KernelNB().fit([[1.0], [2.0]], [0, 1]).numpyro_model, 0)(n=7)
 
 
-@pytest.mark.parametrize("nb", [GaussianNB(), GaussianDA(), MixedNB()], ids=repr)
+@pytest.mark.parametrize("nb", [GaussianNB(), pytest.param(GaussianDA(), marks=pytest.mark.slow), MixedNB()], ids=repr)
 @pytest.mark.usefixtures("x64")
 def test_before_fit_the_prior_is_that_of_a_fit(nb: Any, rng: np.random.Generator) -> None:
     from numpyro.infer.util import log_density
