@@ -1,7 +1,8 @@
 """NumPyro's samplers on the twin, in float64, with NumPy arrays at both ends."""
 
-import sys
 from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import jax
@@ -44,7 +45,7 @@ def run_chains(
     progress_bar: bool = False,
     about: dict[str, np.ndarray] | None = None,
 ) -> Theta:
-    """Chains of NumPyro's NUTS.
+    """Chains of NumPyro's NUTS; with a bar they run step by step, else as one program.
 
     Parameters
     ----------
@@ -58,52 +59,56 @@ def run_chains(
     -------
     (chains, draws, …) draws by site, constrained
     """
-    from numpyro.infer import MCMC, NUTS
-
-    chains = len(next(iter(starts.values())))
-    if not progress_bar and about is None:
-        return _run_compiled(model, starts, metric, seed, draws, warmup)
-    with jax.enable_x64(True):
-        # NumPyro's own adaptation shrinks variances towards 1e-3, which stalls features of small scale
-        kernel = NUTS(model, inverse_mass_matrix=metric, adapt_mass_matrix=False, dense_mass=_is_dense(metric))
-        kernel.init = _jitted(kernel.init)
-        # a new object each time: one rerun with other arguments and vectorized chains crashes (NumPyro 0.22)
-        lengths = {"num_warmup": warmup, "num_samples": draws, "num_chains": chains}
-        mcmc = MCMC(kernel, **lengths, chain_method="vectorized", progress_bar=progress_bar)
-        if progress_bar:  # NumPyro's bar names the phases that follow, "warmup" and "sample"
-            print("compiling the sampler, before warm-up and sampling", file=sys.stderr, flush=True)
-        begin = starts if chains > 1 else {name: value[0] for name, value in starts.items()}
-        mcmc.run(jax.random.key(seed), init_params=begin, extra_fields=() if about is None else tuple(_ABOUT.values()))
-        if about is not None:
-            fields = mcmc.get_extra_fields(group_by_chain=True)
-            about |= {name: np.asarray(fields[field]) for name, field in _ABOUT.items()}
-            about["lp"] = -about["lp"]
-        return {name: np.asarray(value) for name, value in mcmc.get_samples(group_by_chain=True).items()}
-
-
-def _run_compiled(model: Model, starts: Theta, metric: Metric, seed: int, draws: int, warmup: int) -> Theta:
-    """The same chains as one program: one loop of warm-up and draws compiles in half the time of NumPyro's three."""
     from numpyro.infer import NUTS
 
     with jax.enable_x64(True):
         potential, constrain, flat = _flattened(model, starts)
         matrix = next(iter(metric.values()))
+        # NumPyro's own adaptation shrinks variances towards 1e-3, which stalls features of small scale
         kernel = NUTS(
             potential_fn=potential, inverse_mass_matrix=matrix, adapt_mass_matrix=False, dense_mass=matrix.ndim == 2
         )
 
-        def chain(key: Any, start: Any) -> Theta:
-            def step(state: Any, _: None) -> tuple[Any, Any]:
-                state = kernel.sample(state, (), {})
-                return state, state.z
+        def begin(key: Any, start: Any) -> Any:
+            return kernel.init(key, warmup, start, (), {})
 
-            _, path = jax.lax.scan(step, kernel.init(key, warmup, start, (), {}), length=warmup + draws)
-            return jax.vmap(constrain)(path[warmup:])
+        def step(state: Any, _: None = None) -> tuple[Any, Any]:
+            state = kernel.sample(state, (), {})
+            return state, (constrain(state.z), {name: attrgetter(field)(state) for name, field in _ABOUT.items()})
+
+        def chain(key: Any, start: Any) -> Any:
+            _, path = jax.lax.scan(step, begin(key, start), length=warmup + draws)
+            return jax.tree.map(lambda leaf: leaf[warmup:], path)
 
         keys = jax.random.split(jax.random.key(seed), len(flat))
-        return jax.tree.map(
-            np.asarray, _compiled(lambda *each: jax.lax.map(lambda one: chain(*one), each), model)(keys, flat)
-        )
+        if progress_bar:
+            first = partial(_compiled(jax.vmap(begin), model), keys, flat)
+            path = _with_bar(first, _compiled(jax.vmap(step), model), draws, warmup)
+        else:  # as one program, whose loop compiles in half the time of NumPyro's three
+            path = _compiled(lambda *each: jax.lax.map(lambda one: chain(*one), each), model)(keys, flat)
+        sites, found = jax.tree.map(np.asarray, path)
+        if about is not None:
+            about |= found | {"lp": -found["lp"]}
+        return sites
+
+
+def _with_bar(begin: Callable[[], Any], step: Any, draws: int, warmup: int) -> Any:
+    """The same draws step by step, chains side by side, under a bar that names its phase from the first moment on."""
+    from tqdm.auto import tqdm
+
+    kept = []
+    with tqdm(total=warmup + draws, desc="compiling") as bar:
+        state = begin()
+        advance = step.lower(state).compile()
+        bar.reset()  # the seconds of compiling are no part of the rate
+        for i in range(warmup + draws):
+            if i in (0, warmup):
+                bar.set_description("warm-up" if i < warmup else "sampling")
+            state, found = advance(state)
+            if i >= warmup:
+                kept.append(jax.tree.map(np.asarray, found))
+            bar.update()
+    return jax.tree.map(lambda *leaves: np.stack(leaves, 1), *kept)
 
 
 def _flattened(model: Model, starts: Theta) -> tuple[Callable[[Any], Any], Callable[[Any], Theta], Any]:
@@ -167,19 +172,6 @@ def last_states(
         keys = jax.random.split(jax.random.key(seed), len(flat))
         every = jax.jit(lambda *each: jax.lax.map(lambda one: last(*one), each, batch_size=batch or len(flat)))
         return jax.tree.map(np.asarray, every(keys, flat))
-
-
-def _is_dense(metric: Metric) -> bool:
-    return next(iter(metric.values())).ndim == 2
-
-
-def _jitted(init: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel's `init` compiled as one program: NumPyro runs it operation by operation, which costs ten seconds."""
-
-    def begin(key: Any, warmup: int, params: Any = None, model_args: Any = (), model_kwargs: Any = None) -> Any:
-        return jax.jit(lambda k, p: init(k, warmup, p, model_args, model_kwargs or {}))(key, params)
-
-    return begin
 
 
 def pilot_draws(posterior: NaiveBayes, rng: np.random.Generator, least: int) -> tuple[Theta, bool]:

@@ -107,6 +107,7 @@ PARTS = {
     ),
     "cluster-2gb": Part("cluster", "scale.md", "--gigabytes 2 --repeats 4", needs=("dask",)),
     "mutations": Part("mutations", "check.md"),
+    "power": Part("power", "check.md", "", "--repeats 1 --rows 10 --draws 1000"),
     "interrupts": Part("interrupts", "robustness.md", "", "--times 2"),
 }
 

@@ -54,9 +54,9 @@ class Mutation:
             yield
 
 
-def problem(family: Family, rows: int = 60) -> Problem:
+def problem(family: Family, rows: int = 60, seed: int = 0) -> Problem:
     """A problem of the check: a few columns, classes of a third of the rows each."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     x, y = family.rows(rng, rows, 2 if family.d == 1 else 3), np.arange(rows) % C
     prior = NaiveBayes(DirichletClasses(positive(rng, C)), {"x": family.prior(rng, x.shape[1])})
     return Problem.of(prior, {"x": x}, y)

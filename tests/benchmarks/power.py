@@ -1,0 +1,80 @@
+"""How often each row of the check finds the five errors of an independent statistician, by rows and by draws.
+
+    python -m tests.benchmarks.power            # the tables of docs/check.md, some minutes
+    python -m tests.benchmarks.power --repeats 2 --rows 10 100 --draws 1000   # a minute
+
+A Gaussian model of three classes and three columns, new rows and a new prior in every repeat. The draws that NumPyro's
+chains would give are exact draws, which a right chain gives as well; so nothing is compiled.
+"""
+
+import argparse
+from collections.abc import Callable
+from unittest import mock
+
+import numpy as np
+
+from bayesnb.families import NormalInverseGamma
+from bayesnb.sampling import drawn_rows, sampled_rows
+from bayesnb.sampling.closed_estimates import abstract_sites
+from bayesnb.sampling.closed_rows import closed_rows
+from tests.benchmarks.mutations import RATE, Mutation, mutations, problem
+from tests.laws import FAMILIES
+
+GAUSSIAN = next(family for family in FAMILIES if family.name == "gaussian")
+ERRORS = [one for one in mutations(NormalInverseGamma, GAUSSIAN) if "1e-6" not in one.name and ".99" not in one.name]
+CHAINS, LENGTH, SHORT = 4, 1000, 4000
+KINDS = ("exact (5 to 10)", "3a", "3b", "4", "11 and 12")
+
+
+def found_by(error: Mutation, n: int, seed: int) -> dict[str, bool]:
+    """Which rows of the check fail under an error, on n rows."""
+    this = problem(GAUSSIAN, n, seed)
+    rng = np.random.default_rng(seed)
+    chain, ends = (this.posterior.to_sites(this.posterior.sample(rng, size)) for size in ((CHAINS, LENGTH), (SHORT,)))
+    new = {"x": problem(GAUSSIAN, 100, seed + 1).rows["x"]}
+
+    def short_chains() -> bool:
+        ended = {"start_points": lambda *_, **__: ({}, {}), "last_states": lambda *_, **__: ends}
+        with mock.patch.multiple(sampled_rows, **ended):
+            return sampled_rows.short_chains_row(this, rng, seed, RATE).passed
+
+    rows: dict[str, Callable[[], bool]] = {
+        "exact (5 to 10)": lambda: all(row.passed for row in closed_rows(this, this, rng)),
+        "3a": short_chains,
+        "3b": lambda: sampled_rows.nuts_row(this, chain, RATE).passed,
+        "4": lambda: sampled_rows.prediction_row(this, chain, sampled_rows.thin(this, new, rng), RATE).passed,
+        "11 and 12": lambda: all(row.passed for row in drawn_rows.drawn_rows(this, rng, RATE)),
+    }
+    with error.applied():
+        return {kind: not row() for kind, row in rows.items()}
+
+
+def found_in_draws(error: Mutation, n: int, seed: int, draws: int) -> bool:
+    """Whether row 11 finds an error of `sample` in so many draws."""
+    block = problem(GAUSSIAN, n, seed).posterior.blocks["x"]
+    with error.applied():
+        found = drawn_rows.parameters(block, abstract_sites(block), np.random.default_rng(seed), draws)
+    return max(one.largest for one in found) > drawn_rows.limit_of(sum(one.z.size for one in found), RATE)
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--rows", type=int, nargs="+", default=[10, 30, 100, 300, 1000])
+    parser.add_argument("--draws", type=int, nargs="+", default=[10, 100, 1000, 10_000, 200_000])
+    given = parser.parse_args()
+    print(f"| sabotaged | rows | {' | '.join(KINDS)} |\n|---|---|{'---|' * len(KINDS)}")
+    for error in ERRORS:
+        for n in given.rows:
+            found = [found_by(error, n, seed) for seed in range(given.repeats)]
+            print(f"| {error.name} | {n} | {' | '.join(f'{np.mean([one[k] for one in found]):.0%}' for k in KINDS)} |")
+    error = next(one for one in ERRORS if one.method == "sample")
+    print(f"\n| rows | {' | '.join(f'{draws:,} draws' for draws in given.draws)} |\n|---|{'---|' * len(given.draws)}")
+    for n in given.rows:
+        by_draws = ([found_in_draws(error, n, seed, draws) for seed in range(given.repeats)] for draws in given.draws)
+        print(f"| {n} | {' | '.join(f'{np.mean(found):.0%}' for found in by_draws)} |")
+
+
+if __name__ == "__main__":
+    main()
