@@ -17,7 +17,7 @@ _ALPHA_MIN = 1e-10  # scikit-learn's bound, and the least α of a posterior
 
 
 class Assignable:
-    """A fitted attribute that can be assigned, in the place of an inherited property."""
+    """A fitted attribute that can be assigned and replaces an inherited property."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -38,7 +38,7 @@ class AbstractDropIn(AbstractNB):
 
     @property
     def decision_function(self) -> Any:
-        """Not there: `CalibratedClassifierCV` and scorers would take it instead of `predict_proba`."""
+        """Not available, because `CalibratedClassifierCV` and scorers would use it instead of `predict_proba`."""
         raise AttributeError(f"{type(self).__name__!r} object has no attribute 'decision_function', as in scikit-learn")
 
     def _validate(self, X: Any, **checks: Any) -> Any:
@@ -89,9 +89,9 @@ class AbstractDiscrete(AbstractDropIn):
 
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, decay: Any = 1.0) -> Self:
-        """Add rows: batches in any order and grouping reach the numbers that `fit` reaches on all rows at once.
+        """Add rows: batches of any size and in any order give the same numbers as one `fit` to all rows.
 
-        With `decay` the weight of all earlier rows is multiplied by it first; see `bayesnb.GaussianNB.partial_fit`.
+        `decay` first multiplies the weight of all earlier rows; see `bayesnb.GaussianNB.partial_fit`.
         """
         if classes is not None:
             labels, count = np.unique(column_or_1d(classes), return_counts=True)

@@ -30,7 +30,7 @@ class Dataset:
     ------
     name : the name of the data set
     X : data frame (n, d)   the features, under their own names; missing cells are NaN
-    y : (n,)                the class labels as they stand in the source
+    y : (n,)                the class labels, as in the source
     target : name of the target column
     source : the origin of the rows, in one line
     notes : what was left out while reading, one sentence each
@@ -52,11 +52,11 @@ class Texts:
 
     Fields
     ------
-    X : sparse rows (n, d)   how often each word stands in each text
+    X : sparse rows (n, d)   how often each word occurs in each text
     y : (n,)                 the class labels
-    folder : (n,)            where each text lay in the source
+    folder : (n,)            the folder of each text in the source
     vocabulary : (d,)        the words
-    source : where the texts come from, in one line
+    source : the origin of the texts, in one line
     """
 
     X: sparse.csr_array

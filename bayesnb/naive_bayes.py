@@ -79,7 +79,7 @@ class NaiveBayes:
         return fold_rows(gather, rows, self.min_chunk_cells)
 
     def statistics(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
-        """`suffstats` of so few rows that they are gathered at once."""
+        """`suffstats` of a few rows, computed in one piece."""
         blocks = {
             name: block.suffstats(some_cells(rows[name], slice(None), r, block.kept_types), r)
             for name, block in self.blocks.items()
@@ -87,9 +87,9 @@ class NaiveBayes:
         return Statistics(class_totals(r), blocks)
 
     def with_sums(self, stats: Statistics, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
-        """Statistics of these rows on the host, with what it takes to subtract them again without a loss of digits.
+        """Statistics of rows on the host, with exact sums or error bounds, so that rows can be subtracted again.
 
-        A few rows are summed exactly; of many, which would take long, the rounding is bounded.
+        A few rows are summed exactly. For many rows this would take long, so the rounding is bounded.
         """
         blocks = dict(stats.blocks)
         for name, block in self.blocks.items():
@@ -106,7 +106,7 @@ class NaiveBayes:
 
         Parameters
         ----------
-        rows : so many numbers were added up one after the other: the rows of a slice, and the slices
+        rows : how many numbers were added up one after the other: the rows of a slice, and the slices
         """
         whole = holds_exactly(stats.n, r)
         blocks = {name: with_bounds(one, rows, whole and name not in fractional) for name, one in stats.blocks.items()}
@@ -271,7 +271,7 @@ class NaiveBayes:
 
         Classes are independent given the data, so the covariance is diagonal. The exception is a parameter that they
         share: a pooled variance or a common covariance matrix. The covariance leaves out terms that add the same number
-        to every class of a row, such as the normaliser of a Dirichlet over the classes, or the sum over all
+        to every class of a row. Examples are the normaliser of a Dirichlet over the classes, and the sum over all
         complements. Such terms cancel in every class probability.
 
         Returns
@@ -320,7 +320,7 @@ class NaiveBayes:
         return any(block.is_improper for block in self.blocks.values())
 
     def refuse_improper(self, what: str) -> None:
-        """Raise a ValueError that says why there is no such thing where a block is improper."""
+        """Raise a ValueError with the reason if a block is improper."""
         for block in self.blocks.values():
             if block.is_improper:
                 raise ValueError(f"`prior` is improper, so there are no {what}; give a proper prior: {improper(block)}")

@@ -90,7 +90,7 @@ def test_the_check_says_what_calibration_would_gain(name, estimator, sentence, c
     assert found == pytest.approx(expected, rel=1e-12)
     assert cli.main(["check", name]) == 0
     out = capsys.readouterr().out
-    assert f"{plain:.4f} plain, {found['calibrated']:.4f} calibrated nats a row" in out
+    assert f"{plain:.4f} nats a row, {found['calibrated']:.4f} after calibration" in out
     assert sentence in out
 
 

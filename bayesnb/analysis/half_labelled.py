@@ -136,8 +136,8 @@ class HalfLabelledClassifier(AbstractWrapper):
         Raises
         ------
         ValueError
-            if there is no label, if −1 is both a class and the missing label, if a parameter is out of range, or if the
-            estimator cannot be used with soft labels. Errors of the estimator are passed on
+            if there is no label, or if −1 is both a class and the missing label. Also if a parameter is out of range,
+            or if the estimator cannot use soft labels. Errors of the estimator are passed on
 
         Warns
         -----

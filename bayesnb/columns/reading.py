@@ -31,7 +31,7 @@ _POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?", re.ASCII)
 
 
 class TableError(ValueError):
-    """A table that cannot be used; the message is one sentence: what was found where, and what to do."""
+    """Raised if a table cannot be used; the message states what was found, where, and what to do."""
 
 
 def listed(names: Iterable[Any], most: int = 8) -> str:

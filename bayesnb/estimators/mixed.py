@@ -214,7 +214,7 @@ class MixedNB(AbstractNB):
     @property
     @reads_one_state
     def parts_(self) -> list[tuple[str, AbstractNB, np.ndarray]]:
-        """Name, fitted estimator and column positions of each part, one for each class where the classes differ."""
+        """Name, fitted estimator and column positions of each part; one for each class if the classes differ."""
         return [(part.name, part.estimator, part.columns) for part in self._parts]
 
     # --- what the parts supply --------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@
                                                           NaN = missing, left out cell by cell
 
 p(x | θ) = Γ(r+x)/(Γ(r) x!) θ^x (1−θ)^r, with mean rθ/(1−θ). r is any known positive number. θ is the probability of the
-counted event, as in NumPyro (r = 1 is the geometric distribution with 1 − θ for its θ). With θ integrated out one count
+counted event, as in NumPyro. r = 1 is the geometric distribution with 1 − θ for its θ. With θ integrated out one count
 is beta–negative-binomial. Johnson, Kemp & Kotz (2005), Univariate Discrete Distributions, 3rd ed., ch. 6.
 """
 
