@@ -124,8 +124,8 @@ def read_table(
     ------
     TableError
         if the file is missing, empty or not a table, or if it has no such target, two columns of one name or fewer than
-        two classes. Also if the target is a measurement or writes one number in two ways, if cells are lists or tables,
-        if numbers can be read in two ways, or if no feature has a value
+        two classes. Also if the target is a measurement or writes one number in two ways. Also if cells are lists or
+        tables, if numbers can be read in two ways, or if no feature has a value
     """
     path = Path(path)
     given = {"decimal": decimal, "thousands": thousands}

@@ -74,8 +74,9 @@ class EqualWidthBinner(_AbstractBinner):
     constant column gets one bin, which has no information about the class. `ForwardSelection` drops it.
 
     By default the naive Bayes procedure of SPSS puts scale predictors into 10 bins of equal width and removes empty
-    ones (IBM SPSS Statistics, chapter Naive Bayes Algorithms; command reference of NAIVEBAYES). Training rows get the
-    same bins here. The position of a boundary inside a gap only matters for new values that fall into the gap.
+    ones. See IBM SPSS Statistics, chapter Naive Bayes Algorithms, and the command reference of NAIVEBAYES. Training
+    rows get the same bins here. The position of a boundary inside a gap only matters for new values that fall into the
+    gap.
 
     Examples
     --------
@@ -199,7 +200,7 @@ class EvidenceBinner(_AbstractBinner):
         Raises
         ------
         ValueError
-            if `alpha` is not a positive number, if `max_cuts` is not a whole number of at least 1, if y does not hold
+            if `alpha` is not a positive number, or `max_cuts` not a whole number of at least 1. Also if y does not hold
             class labels, or if X holds text or infinities
         """
         alpha, max_cuts = _positive("alpha", self.alpha), _whole("max_cuts", self.max_cuts)
