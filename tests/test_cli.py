@@ -227,7 +227,7 @@ def test_a_comparison_as_json_tells_what_is_missing(capsys):
     assert cli.main(arguments) == 0
     report = json.loads(capsys.readouterr().out)
     assert set(report["models"]) == {"mixed"}
-    assert report["notes"][-1].startswith("gaussian cannot take this table: column 'island' holds text such as")
+    assert report["notes"][-1].startswith("gaussian cannot use this table: column 'island' holds text such as")
     alone = [*arguments[:-1], "--drop", "island,sex", "--json"]
     assert cli.main(alone) == 0
     report = json.loads(capsys.readouterr().out)
@@ -437,7 +437,7 @@ def test_describe_as_text_and_json(orders, capsys):
     out, err = capsys.readouterr()
     assert "60 rows, 4 columns" in out
     assert "! customer_no  dropped" in out
-    assert "model that the columns suggest: GaussianNB()" in out
+    assert "suggested model: GaussianNB()" in out
     assert err == ""
     assert cli.main(["describe", str(orders), "--json", "--columns", "share=levels,size=drop"]) == 0
     report = json.loads(capsys.readouterr().out)
@@ -483,8 +483,8 @@ def test_all_models_that_fit_are_tried(capsys):
     report = json.loads(capsys.readouterr().out)
     assert set(report["models"]) == {"mixed", "mixed:pooled", "mixed:kernel"}
     notes = "\n".join(report["notes"])
-    assert re.search(r"bernoulli, .*shared-da cannot take this table: column 'island' holds text", notes)
-    assert "mixed:gaussian-da, mixed:shared-da cannot take this table: Input X contains NaN" in notes
+    assert re.search(r"bernoulli, .*shared-da cannot use this table: column 'island' holds text", notes)
+    assert "mixed:gaussian-da, mixed:shared-da cannot use this table: Input X contains NaN" in notes
 
 
 def test_version_and_module(capsys):

@@ -159,7 +159,7 @@ def test_a_class_prior_of_mixed_columns() -> None:
         (PoissonNB(alpha=dist.Gamma(2, 1), beta=dist.Gamma(2, 1)), "only one can be integrated"),
         (PoissonNB(alpha=dist.Normal(0, 1)), "negative"),
         (PoissonNB(alpha=dist.Poisson(2.0)), "continuous"),
-        (PoissonNB(alpha=dist.Gamma(np.ones(4), 1)), "one number"),
+        (PoissonNB(alpha=dist.Gamma(np.ones(4), 1)), "a single number"),
         (MixedNB([("x", PoissonNB(alpha=dist.Gamma(2, 1)), [0, 1, 2, 3])]), "`alpha`"),
     ],
 )
