@@ -133,7 +133,7 @@ def read_table(
     notes = []
     if frame.columns[0] == "Unnamed: 0":
         frame = frame.iloc[:, 1:]
-        notes.append("The first column has no name; it was taken for row numbers and left out.")
+        notes.append("The first column has no name, so it counts as row numbers and was left out.")
     return labelled_table(frame, target, path, notes, drop=drop, columns=columns, clear=clear, **given)
 
 
@@ -167,7 +167,7 @@ def labelled_table(frame: "pd.DataFrame", target: str, path: Path, notes: Iterab
     if dropped := len(frame) - len(labelled):
         notes.append(f"{dropped} of {len(frame)} rows have no value in {target!r} and were left out.")
     if empty := [column.name for column in contract.dropped if column.missing == 1]:
-        notes.append(f"Columns without a single value were left out: {listed(empty)}.")
+        notes.append(f"Columns without any value were left out: {listed(empty)}.")
     if not contract.used:
         if len(empty) == len(contract.columns) - 1:
             raise TableError(f"{path} has no column with values besides the target {target!r}; add the features.")

@@ -232,7 +232,7 @@ def test_a_comparison_as_json_tells_what_is_missing(capsys):
     assert cli.main(alone) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["models"]["mixed"]["probability"] == pytest.approx(0.5)  # of numbers alone they are the same
-    assert "gaussian and mixed come out identical" in report["notes"][-1]
+    assert "gaussian and mixed have identical results" in report["notes"][-1]
     assert cli.main(["compare", "votes", "--models", "categorical", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["models"]["categorical"]["probability"] == 1
 
@@ -460,7 +460,7 @@ def test_new_rows_are_read_by_the_contract_of_the_model(orders, tmp_path, capsys
     found = pd.read_csv(io.StringIO(out), dtype={"customer_no": str})
     assert list(found) == ["customer_no", "predicted", "probability", "p(a)", "p(b)"]
     assert found["customer_no"].tolist() == ["007", "008"]
-    assert "columns that were not there when the model was fitted are not used: 'more'." in err
+    assert "columns that the model was not fitted to are ignored: 'more'." in err
     assert "column 'size': 1 rows lie far outside of" in err
     rows.write_text("size,share\n5.5,10 %\n")
     assert cli.main(["predict", model, str(rows)]) == 2
