@@ -36,12 +36,12 @@ class Comparison:
     Attributes
     ----------
     table : data frame with one row a model, by `elpd` in descending order
-        log_evidence        log p(X, y | model), nats; NaN where there is none
+        log_evidence        log p(X, y | model), nats; NaN if there is none
         log_bayes_factor    log_evidence minus the largest one, nats
-        probability         of the model given the data, under `prior`, among the models with an evidence
+        probability         probability of the model given the data, under `prior`, among models with an evidence
         elpd, se            Σ_i w_i log p(y_i | x_i, D₋ᵢ) and its standard error, nats
         elpd_diff, se_diff  elpd minus the largest one, and the standard error of that paired difference
-        accuracy            share of the rows that all others classify correctly
+        accuracy            share of the rows that are classified correctly from all other rows
     loo : the exact leave-one-out result of each model, by name
     estimators : the fitted estimator of each model, by name
     notes : what is missing in the table, with the reason
