@@ -1,6 +1,6 @@
 """Naive Bayes with the whole posterior: closed form and NumPyro, side by side.
 
-Names are looked up on first use, so that importing the package loads neither JAX nor scikit-learn nor ArviZ.
+Names are imported on first use, so importing the package loads neither JAX nor scikit-learn nor ArviZ.
 """
 
 from .core.lazy import by_name

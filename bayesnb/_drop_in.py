@@ -17,7 +17,7 @@ _ALPHA_MIN = 1e-10  # scikit-learn's bound, and the least α of a posterior
 
 
 class Assignable:
-    """A fitted attribute that can be assigned, in the place of an inherited property."""
+    """A fitted attribute that can be assigned and replaces an inherited property."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -38,7 +38,7 @@ class AbstractDropIn(AbstractNB):
 
     @property
     def decision_function(self) -> Any:
-        """Not there: `CalibratedClassifierCV` and scorers would take it instead of `predict_proba`."""
+        """Not available, because `CalibratedClassifierCV` and scorers would use it instead of `predict_proba`."""
         raise AttributeError(f"{type(self).__name__!r} object has no attribute 'decision_function', as in scikit-learn")
 
     def _validate(self, X: Any, **checks: Any) -> Any:

@@ -53,7 +53,7 @@ class AbstractBandwidth(AbstractConjugate):
         return None if self.least is None or self.most is None else (self.least[j], self.most[j])
 
     def log_normalizer(self) -> Float[Array, "c d"]:
-        """log ∫ exp(−½ (t − log h⁰)²) Π_i f_−i(v_i; eᵗ)^{w_i} dt; the log product where the bandwidth is given."""
+        """log ∫ exp(−½ (t − log h⁰)²) Π_i f_−i(v_i; eᵗ)^{w_i} dt; the log product if the bandwidth is known."""
         return self._leave_one_out(self.log_h[None])[0] if self.low is None else self._grid.log_z
 
     def log_marginal(self, stats: Sample) -> Float[Array, "c d"]:
@@ -63,7 +63,7 @@ class AbstractBandwidth(AbstractConjugate):
     def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
         """−½ (log h − log h⁰)² + Σ_i w_i log f_−i(v_i; h) − log h − log normaliser; −∞ beyond the limits.
 
-        The sum over the cells is exact, not read off the grid.
+        The sum over the cells is exact and does not use the grid.
         """
         if self.low is None or self.high is None:
             return 0 * self.log_h
@@ -143,7 +143,7 @@ class AbstractBandwidth(AbstractConjugate):
         return _Grid(t, log_w - log_z, mesh, area / area[-1], xp.where(self._informed, log_z, prior))
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """The distribution function of log h, inverted."""
+        """Draws of log h, by inverting its distribution function."""
         if self.low is None:
             return {}
         c, d = self.shape
@@ -165,7 +165,7 @@ class AbstractBandwidth(AbstractConjugate):
     def mode(self) -> Theta:
         """The bandwidth with the largest density with respect to h: the best node, and Newton's steps from there.
 
-        Where rounded data push the bandwidth down, it is the lower limit.
+        If rounded data push the bandwidth down, the mode is the lower limit.
         """
         if self.low is None:
             return {}
@@ -179,7 +179,7 @@ class AbstractBandwidth(AbstractConjugate):
         return {"log_bandwidth": climb(slopes, grid.t, log_prior_and_product - grid.t)}
 
     def mle(self, stats: Sample) -> Theta:
-        """The bandwidth with the largest leave-one-out product within the limits; the mean where nothing tells."""
+        """The bandwidth with the largest leave-one-out product within the limits; the mean if the product is flat."""
         if self.low is None or self.high is None:
             return {}
         block = self.update(stats)
@@ -188,7 +188,7 @@ class AbstractBandwidth(AbstractConjugate):
         return {"log_bandwidth": namespace(best, mean).where(block._informed, best, mean)}
 
     def on_boundary(self) -> bool:
-        """Never: the lower limit is a bandwidth like any other, with a density everywhere."""
+        """False: the lower limit is a valid bandwidth, with a density everywhere."""
         return False
 
     def marginals(self) -> dict[str, Any]:

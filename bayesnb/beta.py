@@ -49,7 +49,7 @@ class AbstractBeta(AbstractConjugate):
         return {"logit_theta": xp.log(self.a) - xp.log(self.b)}
 
     def mode(self) -> Theta:
-        """(a−1) / (a+b−2); 0 or 1 where a or b is at most 1, the mean where both are (no mode is inside)."""
+        """(a−1) / (a+b−2); 0 or 1 if a or b is at most 1; the mean if both are (no mode is inside)."""
         xp = namespace(self.a)
         return self._share(xp.maximum(self.a - 1, 0), xp.maximum(self.b - 1, 0))
 

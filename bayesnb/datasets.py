@@ -30,7 +30,7 @@ class Dataset:
     ------
     name : the name of the data set
     X : data frame (n, d)   the features, under their own names; missing cells are NaN
-    y : (n,)                the class labels as they stand in the source
+    y : (n,)                the class labels, as in the source
     target : name of the target column
     source : the origin of the rows, in one line
     notes : what was left out while reading, one sentence each
@@ -52,11 +52,11 @@ class Texts:
 
     Fields
     ------
-    X : sparse rows (n, d)   how often each word stands in each text
+    X : sparse rows (n, d)   how often each word occurs in each text
     y : (n,)                 the class labels
-    folder : (n,)            where each text lay in the source
+    folder : (n,)            the folder of each text in the source
     vocabulary : (d,)        the words
-    source : where the texts come from, in one line
+    source : the origin of the texts, in one line
     """
 
     X: sparse.csr_array
@@ -124,8 +124,8 @@ def read_table(
     ------
     TableError
         if the file is missing, empty or not a table, or if it has no such target, two columns of one name or fewer than
-        two classes. Also if the target is a measurement or writes one number in two ways, if cells are lists or tables,
-        if numbers can be read in two ways, or if no feature has a value
+        two classes. Also if the target is a measurement or writes one number in two ways. Also if cells are lists or
+        tables, if numbers can be read in two ways, or if no feature has a value
     """
     path = Path(path)
     given = {"decimal": decimal, "thousands": thousands}
@@ -133,7 +133,7 @@ def read_table(
     notes = []
     if frame.columns[0] == "Unnamed: 0":
         frame = frame.iloc[:, 1:]
-        notes.append("The first column has no name; it was taken for row numbers and left out.")
+        notes.append("The first column has no name, so it counts as row numbers and was left out.")
     return labelled_table(frame, target, path, notes, drop=drop, columns=columns, clear=clear, **given)
 
 
@@ -167,7 +167,7 @@ def labelled_table(frame: "pd.DataFrame", target: str, path: Path, notes: Iterab
     if dropped := len(frame) - len(labelled):
         notes.append(f"{dropped} of {len(frame)} rows have no value in {target!r} and were left out.")
     if empty := [column.name for column in contract.dropped if column.missing == 1]:
-        notes.append(f"Columns without a single value were left out: {listed(empty)}.")
+        notes.append(f"Columns without any value were left out: {listed(empty)}.")
     if not contract.used:
         if len(empty) == len(contract.columns) - 1:
             raise TableError(f"{path} has no column with values besides the target {target!r}; add the features.")

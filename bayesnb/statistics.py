@@ -46,18 +46,18 @@ class _Additive:
 
     @property
     def is_far(self) -> bool:
-        """Whether some sum is so large that its rounding shows in an evidence; known exactly as well."""
+        """Whether some sum is so large that its rounding matters in an evidence."""
         return self.sums is not None and any(abs(getattr(self, name)).max(initial=0) > _FAR for name in self.sums.exact)
 
     def _values(self) -> dict[str, Array]:
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "sums"}  # type: ignore[arg-type]
 
     def zero(self) -> Self:
-        """Statistics of no rows at all, of the same shape."""
+        """Statistics of no rows, with the same shape."""
         return type(self)(**{name: 0 * leaf for name, leaf in self._values().items()})
 
     def scaled(self, factor: Scalar) -> Self:
-        """Statistics of the same rows, their weights multiplied by a positive number."""
+        """Statistics of the same rows with all weights multiplied by a positive number."""
         values = {name: factor * leaf for name, leaf in self._values().items()}
         sums = None if self.sums is None else self.sums.scaled(float(factor))
         for name, leaf in values.items():
@@ -92,7 +92,7 @@ class _Additive:
         )
 
     def from_sums(self) -> tuple[Any, dict[str, Array]]:
-        """The statistics by their exact sums, and bounds on the rounding of their fields."""
+        """The statistics from exact sums, with bounds on the rounding of their fields."""
         assert self.sums is not None
         return replace(self, **{name: one.value() for name, one in self.sums.exact.items()}), self.sums.error  # type: ignore[type-var]
 
@@ -160,11 +160,11 @@ class _Centred:
         return squares
 
     def zero(self) -> Self:
-        """Statistics of no rows at all, of the same shape."""
+        """Statistics of no rows, with the same shape."""
         return type(self)(0 * self.n, 0 * self.mean, 0 * self.ss)
 
     def scaled(self, factor: Scalar) -> Self:
-        """Statistics of the same rows, their weights multiplied by a positive number; weights that vanish are none."""
+        """Statistics of the same rows with all weights multiplied by a positive number; vanishing weights become 0."""
         xp = namespace(self.n, factor)
         n = factor * self.n
         held = n > xp.finfo(n.dtype).tiny / xp.finfo(n.dtype).eps
@@ -173,7 +173,7 @@ class _Centred:
 
     @property
     def is_far(self) -> bool:
-        """Whether some mean lies so far out, in units of its spread, that rounding it shows; known exactly as a sum."""
+        """Whether some mean is so far from 0, in units of its spread, that its rounding matters."""
         return self.sums is not None and not self.sums.error and self.lies_far_out
 
     @property
@@ -185,8 +185,8 @@ class _Centred:
     def rounded_sums(self, rows: int, whole: bool) -> Sums:
         """n, Σ w x and Σ w x² of this mean and these squares, with bounds on the rounding of a fit to so many rows.
 
-        `square` bounds what rounding did to the squares about the mean. `shift` bounds n times that of the mean, which
-        matters the more the further other rows lie from it: `low` and `high` tell where it was.
+        `square` bounds the rounding of the squares about the mean. `shift` bounds n times the rounding of the mean,
+        which matters more if other rows are far from it. `low` and `high` are the range of the mean.
         """
         weight = np.broadcast_to(_along(self.n, self.mean), self.mean.shape)
         try:
@@ -206,7 +206,7 @@ class _Centred:
         return Sums({"n": ExactSum.exactly(self.n), "total": total, "square": square}, error)
 
     def from_sums(self) -> tuple[Any, dict[str, Array]]:
-        """The statistics by their exact sums, and bounds on the rounding of their fields.
+        """The statistics from exact sums, with bounds on the rounding of their fields.
 
         With any float m near the mean, Σ w (x − m) = Σ w x − n m and Σ w (x − m)² are exact until they are rounded
         once. The first then corrects both the mean and the squares about it.

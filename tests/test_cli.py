@@ -90,7 +90,7 @@ def test_the_check_says_what_calibration_would_gain(name, estimator, sentence, c
     assert found == pytest.approx(expected, rel=1e-12)
     assert cli.main(["check", name]) == 0
     out = capsys.readouterr().out
-    assert f"{plain:.4f} plain, {found['calibrated']:.4f} calibrated nats a row" in out
+    assert f"{plain:.4f} nats a row, {found['calibrated']:.4f} after calibration" in out
     assert sentence in out
 
 
@@ -227,12 +227,12 @@ def test_a_comparison_as_json_tells_what_is_missing(capsys):
     assert cli.main(arguments) == 0
     report = json.loads(capsys.readouterr().out)
     assert set(report["models"]) == {"mixed"}
-    assert report["notes"][-1].startswith("gaussian cannot take this table: column 'island' holds text such as")
+    assert report["notes"][-1].startswith("gaussian cannot use this table: column 'island' holds text such as")
     alone = [*arguments[:-1], "--drop", "island,sex", "--json"]
     assert cli.main(alone) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["models"]["mixed"]["probability"] == pytest.approx(0.5)  # of numbers alone they are the same
-    assert "gaussian and mixed come out identical" in report["notes"][-1]
+    assert "gaussian and mixed have identical results" in report["notes"][-1]
     assert cli.main(["compare", "votes", "--models", "categorical", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["models"]["categorical"]["probability"] == 1
 
@@ -437,7 +437,7 @@ def test_describe_as_text_and_json(orders, capsys):
     out, err = capsys.readouterr()
     assert "60 rows, 4 columns" in out
     assert "! customer_no  dropped" in out
-    assert "model that the columns suggest: GaussianNB()" in out
+    assert "suggested model: GaussianNB()" in out
     assert err == ""
     assert cli.main(["describe", str(orders), "--json", "--columns", "share=levels,size=drop"]) == 0
     report = json.loads(capsys.readouterr().out)
@@ -460,7 +460,7 @@ def test_new_rows_are_read_by_the_contract_of_the_model(orders, tmp_path, capsys
     found = pd.read_csv(io.StringIO(out), dtype={"customer_no": str})
     assert list(found) == ["customer_no", "predicted", "probability", "p(a)", "p(b)"]
     assert found["customer_no"].tolist() == ["007", "008"]
-    assert "columns that were not there when the model was fitted are not used: 'more'." in err
+    assert "columns that the model was not fitted to are ignored: 'more'." in err
     assert "column 'size': 1 rows lie far outside of" in err
     rows.write_text("size,share\n5.5,10 %\n")
     assert cli.main(["predict", model, str(rows)]) == 2
@@ -483,8 +483,8 @@ def test_all_models_that_fit_are_tried(capsys):
     report = json.loads(capsys.readouterr().out)
     assert set(report["models"]) == {"mixed", "mixed:pooled", "mixed:kernel"}
     notes = "\n".join(report["notes"])
-    assert re.search(r"bernoulli, .*shared-da cannot take this table: column 'island' holds text", notes)
-    assert "mixed:gaussian-da, mixed:shared-da cannot take this table: Input X contains NaN" in notes
+    assert re.search(r"bernoulli, .*shared-da cannot use this table: column 'island' holds text", notes)
+    assert "mixed:gaussian-da, mixed:shared-da cannot use this table: Input X contains NaN" in notes
 
 
 def test_version_and_module(capsys):

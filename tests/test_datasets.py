@@ -104,9 +104,9 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
     assert data.X.index.tolist() == [0, 1, 2]
     assert data.y.tolist() == ["0.0", "1.0", "1.0"]  # as pandas writes them beside a missing cell
     assert data.notes == (
-        "The first column has no name; it was taken for row numbers and left out.",
+        "The first column has no name, so it counts as row numbers and was left out.",
         "1 of 4 rows have no value in 'y' and were left out.",
-        "Columns without a single value were left out: 'void'.",
+        "Columns without any value were left out: 'void'.",
     )
 
 

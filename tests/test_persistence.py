@@ -298,7 +298,7 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
     class Derived(bayesnb.GaussianNB):
         pass
 
-    with pytest.raises(ValueError, match="Derived is no estimator that a file can name"):
+    with pytest.raises(ValueError, match="Derived cannot be found by its name"):
         Derived().fit(REAL, LABELS).save(path)
     nb = bayesnb.MixedNB([("all", bayesnb.GaussianNB(), lambda X: [0, 1, 2, 3])]).fit(REAL, LABELS)
     with pytest.raises(ValueError, match=r"`parts.0.2` is <function .* cannot hold code"):

@@ -46,7 +46,7 @@ def as_text(report: Any) -> str:
     why = {
         "bic": "smallest pseudo-BIC",
         "test": "largest log-likelihood on the held-out rows",
-        "exact": "exact number asked for",
+        "exact": "exact number of features",
     }
     on = "held-out" if report.error_on == "test" else "training"
     notes = [

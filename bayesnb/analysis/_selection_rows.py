@@ -40,10 +40,10 @@ def check_weights(given: Any, X: Any) -> Float[np.ndarray, " n"]:
 def nothing_to_select(n: int) -> ValueError:
     """What to say where no column can tell classes apart, in n rows with a target and a value."""
     if not n:
-        return ValueError("`X`, `y` have no row with a target and a predictor; at least one is needed")
+        return ValueError("`X`, `y` have no row with a target and a predictor; give at least one")
     return ValueError(
-        f"`X` has no column with two observed categories in the {n} sample(s) that can be used; there is nothing to "
-        "select from"
+        f"`X` has no column with two observed categories in the {n} sample(s) that can be used, so there is nothing "
+        "to select from"
     )
 
 

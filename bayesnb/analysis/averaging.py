@@ -89,9 +89,9 @@ class FeatureAverage(JointClassifier):
         Raises
         ------
         ValueError
-            if the features of the estimator depend on each other given the class, if its prior differs between classes,
-            if its `estimate` is a point, or if `inclusion` is not a probability. Errors of the estimator's `fit` are
-            passed on
+            if the features of the estimator depend on each other given the class, or if its prior differs between
+            classes. Also if its `estimate` is a point, or if `inclusion` is not a probability. Errors of the
+            estimator's `fit` are passed on
         """
         nb = clone(self.estimator).fit(X, y, sample_weight)
         if nb.estimate != "predictive":

@@ -19,7 +19,7 @@ class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     edges_: list[np.ndarray]
 
     def transform(self, X: Any) -> Any:
-        """Number of the bin of each cell, 0 … K−1 as floats, (n, d); NaN where the cell is missing."""
+        """Number of the bin of each cell, 0 … K−1 as floats, (n, d); NaN if the cell is missing."""
         check_is_fitted(self)
         X = self._validate(X, reset=False)
         codes = np.full(X.shape, np.nan)
@@ -74,8 +74,9 @@ class EqualWidthBinner(_AbstractBinner):
     constant column gets one bin, which has no information about the class. `ForwardSelection` drops it.
 
     By default the naive Bayes procedure of SPSS puts scale predictors into 10 bins of equal width and removes empty
-    ones (IBM SPSS Statistics, chapter Naive Bayes Algorithms; command reference of NAIVEBAYES). Training rows get the
-    same bins here. The position of a boundary inside a gap only matters for new values that fall into the gap.
+    ones. See IBM SPSS Statistics, chapter Naive Bayes Algorithms, and the command reference of NAIVEBAYES. Training
+    rows get the same bins here. The position of a boundary inside a gap only matters for new values that fall into the
+    gap.
 
     Examples
     --------
@@ -130,7 +131,7 @@ class EvidenceBinner(_AbstractBinner):
     ----------
     edges_ : list of d arrays
         boundaries of each column, ascending, with the smallest and the largest training value at the ends; K bins have
-        K + 1 boundaries, a column without a single value has none
+        K + 1 boundaries. A column without any value has none
     n_bins_ : (d,)
         number of bins of each column; 0 for a column without any value
     log_evidence_ : (d,)
@@ -145,9 +146,10 @@ class EvidenceBinner(_AbstractBinner):
     outside the training range go to the end bins. NaN stays NaN, a missing cell.
 
     A cut lies in the middle between two neighbouring training values. A cut between two rows of the same class is never
-    best: the evidence is convex in the number of rows of one class that move from a bin to its neighbour. Such cuts are
-    therefore not candidates. If more than `max_cuts` candidates remain, the search keeps candidates at even steps of
-    rank. With the default this loses little: each cut is then at most n/2,000 rows from the best place.
+    best. The reason is that the evidence is convex in the number of rows of one class that move from a bin to its
+    neighbour. Such cuts are therefore not candidates. If more than `max_cuts` candidates remain, the search keeps
+    candidates at even steps of rank. With the default this loses little: each cut is then at most n/2,000 rows from the
+    best place.
 
     The search costs O(m²) for m candidates. log C(n + I − 1, I − 1) is concave in I, so it is the minimum of its
     tangents λ_k I + const. Dynamic programming with the price λ_k for each bin gives the best partition under one
@@ -198,8 +200,8 @@ class EvidenceBinner(_AbstractBinner):
         Raises
         ------
         ValueError
-            if `alpha` is not a positive number, `max_cuts` is not a whole number of at least 1, y does not hold class
-            labels, or X holds text or infinities
+            if `alpha` is not a positive number, or `max_cuts` not a whole number of at least 1. Also if y does not hold
+            class labels, or if X holds text or infinities
         """
         alpha, max_cuts = _positive("alpha", self.alpha), _whole("max_cuts", self.max_cuts)
         X, y = self._validate(X, y=y, reset=True, ensure_min_samples=2)

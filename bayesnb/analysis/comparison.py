@@ -36,12 +36,12 @@ class Comparison:
     Attributes
     ----------
     table : data frame with one row a model, by `elpd` in descending order
-        log_evidence        log p(X, y | model), nats; NaN where there is none
+        log_evidence        log p(X, y | model), nats; NaN if there is none
         log_bayes_factor    log_evidence minus the largest one, nats
-        probability         of the model given the data, under `prior`, among the models with an evidence
+        probability         probability of the model given the data, under `prior`, among models with an evidence
         elpd, se            Σ_i w_i log p(y_i | x_i, D₋ᵢ) and its standard error, nats
         elpd_diff, se_diff  elpd minus the largest one, and the standard error of that paired difference
-        accuracy            share of the rows that all others classify correctly
+        accuracy            share of the rows that are classified correctly from all other rows
     loo : the exact leave-one-out result of each model, by name
     estimators : the fitted estimator of each model, by name
     notes : what is missing in the table, with the reason
@@ -136,11 +136,11 @@ def compare(
         for name in names:
             if COMPOSITE in measures[name]:
                 evidence[name] = float("nan")
-                notes.append(f"{name} has no evidence: a composite likelihood compares with its own kind only")
+                notes.append(f"{name} has no evidence: a composite likelihood can only be compared with its own kind")
     kinds = {name: " and ".join(measures[name]) for name in names if np.isfinite(evidence[name])}
     if len(set(kinds.values())) > 1:
         listed = "; ".join(f"{name}: {kind}" for name, kind in kinds.items())
-        notes.append(f"evidence does not compare between likelihoods of different kinds ({listed})")
+        notes.append(f"evidence cannot be compared between likelihoods of different kinds ({listed})")
 
     notes += _identical({name: results[name].pointwise for name in names}, evidence)
 
@@ -181,7 +181,9 @@ def _identical(pointwise: Mapping[str, np.ndarray], evidence: Mapping[str, float
         else:
             groups.append([name])
     return [
-        f"{' and '.join(group)} come out identical: they are one model of this table" for group in groups if group[1:]
+        f"{' and '.join(group)} have identical results: they are the same model of this table"
+        for group in groups
+        if group[1:]
     ]
 
 

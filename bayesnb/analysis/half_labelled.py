@@ -136,8 +136,8 @@ class HalfLabelledClassifier(AbstractWrapper):
         Raises
         ------
         ValueError
-            if there is no label, if −1 is both a class and the missing label, if a parameter is out of range, or if the
-            estimator cannot be used with soft labels. Errors of the estimator are passed on
+            if there is no label, or if −1 is both a class and the missing label. Also if a parameter is out of range,
+            or if the estimator cannot use soft labels. Errors of the estimator are passed on
 
         Warns
         -----
@@ -303,7 +303,7 @@ def _refuse_composites(estimator: Any, model: NaiveBayes) -> None:
         why = block.no_evidence
         if block.is_composite:
             # a bound on Σ_c π_c Π_{k≠c} p(x | θ_k) could be climbed, but that sum is no p(x)
-            why = "a row speaks once for every other class, and the sum of that over its labels is no density of it"
+            why = "a row counts once for every other class, so the sum over its labels is not a density of the row"
         if why:
             raise ValueError(
                 f"`estimator` is {type(estimator).__name__}, which cannot use rows without a label: {why}. Use "

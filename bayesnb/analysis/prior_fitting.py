@@ -237,8 +237,8 @@ def fit_prior(
     Raises
     ------
     ValueError
-        if the estimator has no evidence or none of the priors above, if `over`, `parameters`, `bounds` or a setting of
-        NUTS is out of range, or if no column varies. Errors of the estimator's `fit` are passed on
+        if the estimator has no evidence or none of the priors above, or if no column varies. Also if `over`,
+        `parameters`, `bounds` or a setting of NUTS is out of range. Errors of the estimator's `fit` are passed on
 
     Notes
     -----

@@ -205,8 +205,8 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, SelectionSettings, BaseEs
         Raises
         ------
         ValueError
-            if a setting is out of range, if no row or no predictor remains, if `force` names an unknown column, or if
-            `exact_features` is larger than the number of predictors
+            if a setting is out of range, or if no row or no predictor remains. Also if `force` names an unknown column,
+            or `exact_features` is larger than the number of predictors
         """
         criterion = check_settings(self)
         rng = generator(self.seed)

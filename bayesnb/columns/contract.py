@@ -128,26 +128,34 @@ class ColumnContract:
         found = []
         if new := [repr(name) for name in table.columns if name not in known and name != "Unnamed: 0"]:
             what = ", ".join(new[:8]) + " …" * (len(new) > 8)
-            found.append(f"columns that were not there when the model was fitted are not used: {what}.")
+            found.append(f"columns that the model was not fitted to are ignored: {what}.")
         applied = self.apply(table)
         for column in self.used:
             cells = applied[column.name]
             gaps = float(cells.isna().mean())
             if gaps > column.missing + 0.2 and len(table) >= FEW_ROWS:
-                found.append(f"column {column.name!r}: {gaps:.0%} of the cells are missing, {column.missing:.0%} then.")
+                found.append(
+                    f"column {column.name!r}: {gaps:.0%} of the cells are missing, but {column.missing:.0%} in the "
+                    "training rows."
+                )
             if column.levels:
                 new_cells = cells[cells.notna() & ~cells.astype(str).isin(column.levels)]
                 if column.low is not None:
                     new_cells = cells[cells.notna() & ~cells.isin([float(level) for level in column.levels])]
                 if len(new_cells):
                     what = ", ".join(repr(one) for one in new_cells.unique()[:3].tolist())
-                    found.append(f"column {column.name!r}: levels never seen ({what}) in {len(new_cells)} rows.")
+                    found.append(
+                        f"column {column.name!r}: levels that are not in the training rows ({what}), in "
+                        f"{len(new_cells)} rows."
+                    )
             elif column.low is not None and column.high is not None:
                 numbers = pd.to_numeric(cells, errors="coerce").astype(float)
                 margin = column.high - column.low
                 if far := int(((numbers < column.low - margin) | (numbers > column.high + margin)).sum()):
                     span = f"{column.low:g} to {column.high:g}"
-                    found.append(f"column {column.name!r}: {far} rows lie far outside of {span}, the range seen.")
+                    found.append(
+                        f"column {column.name!r}: {far} rows lie far outside of {span}, the range of the training rows."
+                    )
         return found
 
     def summary(self, most: int | None = None) -> str:

@@ -241,7 +241,7 @@ def _names_rows(base: Column, values: np.ndarray) -> str:
     if base.distinct < n:
         return ""
     if high - low + 1 <= 1.1 * n:
-        return "numbers the rows: all differ and follow each other"
+        return "row numbers: all differ and follow each other"
     if low >= 100_000 and len(str(low)) == len(str(high)) and (values % 10 == 0).mean() < 0.3:
         return f"an identifier: all differ and have {len(str(low))} digits"
     return ""
@@ -262,7 +262,7 @@ def _text(base: Column, known: pd.Series, wish: str | None, wishes: _Wishes) -> 
     few = len(others) <= 5 and share >= 0.8 and (len(numbers) > 10 or not others)
     if numbers and (few or wish in ("numbers", "counts", "yes/no")):
         if not wish and all(word.strip().isdigit() for word in numbers) and any(_is_code(word) for word in numbers):
-            return _levels(base, counts, known, f"codes, as zeros are in front: {next(filter(_is_code, numbers))}")
+            return _levels(base, counts, known, f"codes with leading zeros: {next(filter(_is_code, numbers))}")
         try:
             form = number_format(numbers, wishes.decimal, wishes.thousands, wishes.clear)
         except AmbiguousNumbers as error:
@@ -316,7 +316,7 @@ def _numbers_in_text(
     warning = ""
     if others:
         listed = ", ".join(map(repr, others))
-        warning = f"{gaps} cells are no numbers ({listed}) and are read as missing; {base.name}=levels keeps them"
+        warning = f"{gaps} cells are not numbers ({listed}) and count as missing; {base.name}=levels keeps them"
     if wish == "counts" and (base.low < 0 or not whole):  # type: ignore[operator]
         raise ValueError(f"column {base.name!r} holds {base.low}; counts are whole numbers from 0 on")
     if wish:
@@ -334,7 +334,7 @@ def _date(base: Column, known: pd.Series, wish: str | None) -> Column:
         return replace(
             base,
             role="numbers",
-            why="dates as days since 1970, as asked",
+            why="dates as days since 1970, on request",
             low=float(days.min()),
             high=float(days.max()),
         )
@@ -348,7 +348,7 @@ def _levels(base: Column, counts: pd.Series, known: pd.Series, why: str) -> Colu
     n, k = len(known), len(counts)
     if n >= FEW_ROWS and k > max(n / 2, FEW_ROWS):
         what = "every value differs" if k == n else f"{k} different values in {n} rows"
-        return replace(base, why=f"names the row: {what}", warning=_ask(base.name, "levels"))
+        return replace(base, why=f"identifies the row: {what}", warning=_ask(base.name, "levels"))
     column = _as_levels(base, known, None, why)
     return replace(column, warning=f"{k} levels, {n / k:.0f} rows each") if k > _LISTED else column
 
@@ -390,7 +390,7 @@ def measures(cells: pd.Series) -> str:
     numbers = pd.to_numeric(pd.Series(distinct), errors="coerce").to_numpy(float)
     if not (np.isfinite(numbers).all() and _is_whole(numbers)):  # fractions are refused in any number
         return ""
-    return f"holds {len(distinct)} different numbers in {len(known)} rows, measurements and not classes"
+    return f"holds {len(distinct)} different numbers in {len(known)} rows, so these are measurements, not classes"
 
 
 def suggestion(columns: Iterable[Column]) -> str:

@@ -31,7 +31,7 @@ _POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?", re.ASCII)
 
 
 class TableError(ValueError):
-    """A table that cannot be used; the message is one sentence: what was found where, and what to do."""
+    """Raised if a table cannot be used; the message states what was found, where, and what to do."""
 
 
 def listed(names: Iterable[Any], most: int = 8) -> str:
@@ -212,7 +212,7 @@ class TextFile:
                     decoder.decode(piece)
         except UnicodeError:
             return self._undecodable()
-        return TableError(f"{self.path} is not a table ({found}); every row needs the cells of the header.")
+        return TableError(f"{self.path} is not a table ({found}); every row needs as many cells as the header.")
 
     def _undecodable(self) -> TableError:
         name, at = self.encoding.removesuffix("-sig"), 0
@@ -227,8 +227,8 @@ class TextFile:
                     break
                 at += len(piece)
         return TableError(
-            f"{self.path} is not text in {name.upper()} (byte {at} is in no character); save it as CSV in UTF-8, or "
-            "Parquet, or name its --encoding, such as cp1252 (encoding='cp1252')."
+            f"{self.path} is not text in {name.upper()} (byte {at} is not part of a character); save it as CSV in "
+            "UTF-8, or Parquet, or name its --encoding, such as cp1252 (encoding='cp1252')."
         )
 
 

@@ -26,7 +26,7 @@ _inside = ContextVar("inside an estimator, where no pytree reaches the user", de
 
 
 def pytree(cls: Class) -> Class:
-    """Class decorator: a dataclass that JAX knows as a pytree, and that model files can hold.
+    """Class decorator: the dataclass becomes a JAX pytree, and model files can hold it.
 
     JAX is told by `jax.tree_util.register_dataclass` before it can meet an instance.
     """

@@ -20,7 +20,7 @@ def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
 
 
 def split(key: Key, n: int) -> list[Key]:
-    """n keys for n independent uses; a generator carries its own state and serves them all."""
+    """n keys for n independent uses; a generator has its own state, so it is returned n times."""
     if isinstance(key, np.random.Generator):
         return [key] * n
     import jax

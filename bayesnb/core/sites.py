@@ -68,15 +68,15 @@ def as_jax(tree: Any) -> Any:
 
 
 def n_rows(x: Any, y: Any) -> int:
-    """Size of the plate "row" of a NumPyro model: rows of x, or as many as there are labels y where rows are drawn.
+    """Size of the plate "row" of a NumPyro model: the number of rows of x, or of labels y if rows are drawn.
 
-    Labels that are enumerated have other axes than those of the rows, so their length says nothing.
+    Enumerated labels have other axes than the rows, so their length is not used.
     """
     return len(y) if x is None else x.shape[-2]
 
 
 def observed(x: Any, fill: float = 0.0) -> tuple[Any, Any]:
-    """(mask, x) for a NumPyro site: missing cells are masked and filled with a value of the support; None is drawn."""
+    """(mask, x) for a NumPyro site: missing cells are masked and filled; None is drawn."""
     if x is None:
         return True, None
     import jax.numpy as jnp

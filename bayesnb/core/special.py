@@ -156,8 +156,8 @@ def most_probable(table: Array, log_prior: Array) -> Array:
 def log_floor(x: Array | Scalar) -> Array | Scalar:
     """log max(x, smallest normal number): a probability of zero keeps a finite logarithm.
 
-    A row that every class calls impossible then goes to the class that calls it impossible least often, and no
-    0 · (−∞) turns into NaN. The floor is log 2.2e-308 ≈ −708 in float64 and log 1.2e-38 ≈ −87 in float32.
+    If a row is impossible in every class, the prediction is the class with the fewest impossible cells, and no 0 · (−∞)
+    turns into NaN. The floor is log 2.2e-308 ≈ −708 in float64 and log 1.2e-38 ≈ −87 in float32.
     """
     xp = namespace(x)
     x = xp.asarray(x)
@@ -190,8 +190,8 @@ def log_rising(a: Array | Scalar, n: Array | Scalar) -> Array | Scalar:
 
     Parameters
     ----------
-    a : positive; 1e-100 to 1e100 is trusted in float64, 1e-30 to 1e30 in float32
-    n : non-negative; n/a has to be a number that the type can hold
+    a : positive; accurate from 1e-100 to 1e100 in float64, and from 1e-30 to 1e30 in float32
+    n : non-negative; n/a must not overflow
 
     Returns
     -------
@@ -217,10 +217,10 @@ def log_rising(a: Array | Scalar, n: Array | Scalar) -> Array | Scalar:
 def log_beta(a: Array | Scalar, b: Array | Scalar) -> Array | Scalar:
     """log B(a, b) = log Γ(a) + log Γ(b) − log Γ(a+b), a, b > 0.
 
-    Written as log Γ(min) − log of the rising factorial of max by min, so that large arguments keep their digits.
-    `jax.scipy.special.betaln` errs by 1.3e-6 at (2, 8) in float64 (jax 0.10.2). Here the error stays below
-    16 ε (1 + |result|) for arguments from 1e-3 to 1e3, ε the machine epsilon, and below 100 ε (1 + |result|) from
-    1e-100 to 1e100 in float64 and 1e-30 to 1e30 in float32.
+    It is computed as log Γ(min) − log of the rising factorial of max by min, so large arguments lose no digits.
+    `jax.scipy.special.betaln` errs by 1.3e-6 at (2, 8) in float64 (jax 0.10.2). With ε the machine epsilon, the error
+    here stays below 16 ε (1 + |result|) for arguments from 1e-3 to 1e3. It stays below 100 ε (1 + |result|) from 1e-100
+    to 1e100 in float64 and 1e-30 to 1e30 in float32.
     """
     xp = namespace(a, b)
     low, high = xp.minimum(a, b), xp.maximum(a, b)

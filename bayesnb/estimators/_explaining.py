@@ -238,7 +238,7 @@ class AbstractExplaining(AbstractPredicting):
     def summary(self, level: Scalar = 0.9) -> "Summary":
         """The fitted model in a few lines: rows, features, evidence, likelihood, AIC, BIC and the class probabilities.
 
-        `print` shows it as text, a notebook as tables.
+        `print` shows it as text, and a notebook shows it as tables.
 
         Parameters
         ----------

@@ -249,8 +249,8 @@ class AbstractPredicting(AbstractFitted):
             return self._refined(self.prior_.mle(self.statistics_))
         if self.posterior_.on_boundary():
             warnings.warn(
-                "the posterior mode has parameters on the boundary: a concentration is at most 1, so some "
-                "probabilities are zero; the smallest positive number replaces them. Use estimate='predictive', or "
+                "the posterior mode has parameters on the boundary (a concentration of at most 1): some probabilities "
+                "are zero, and the smallest positive number replaces them. Use estimate='predictive', or "
                 "concentrations above 1.",
                 stacklevel=3,
             )

@@ -55,8 +55,8 @@ class Saved:
         Raises
         ------
         ValueError
-            if the estimator is not fitted, if its class was defined inside a function, if a hyperparameter was set
-            after the fit, or if a file cannot hold a hyperparameter, such as a function. The message names it
+            if the estimator is not fitted, or if its class was defined inside a function. Also if a hyperparameter was
+            set after the fit, or if a file cannot hold it, such as a function. The message names it
         OSError
             if the file cannot be written
         """

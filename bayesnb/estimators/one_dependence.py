@@ -358,28 +358,20 @@ class OneDependenceNB(AbstractParentDraws):
 
     @property
     def _fit(self) -> Any:
-        raise AttributeError(
-            "OneDependenceNB is an average of models and has no likelihood to maximise; use the model of one parent(…)"
-        )
+        raise AttributeError("OneDependenceNB averages models, so it has no likelihood to maximise; use `parent(…)`")
 
     @property
     @reads_one_state
     def n_parameters_(self) -> int:
         """An average of models has no number of parameters; reading it raises an AttributeError."""
-        raise AttributeError(
-            "OneDependenceNB is an average of models and has no number of parameters; use the model of one parent(…)"
-        )
+        raise AttributeError("OneDependenceNB averages models, so it has no number of parameters; use `parent(…)`")
 
     @property
     def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:
-        raise AttributeError(
-            "OneDependenceNB has no linear form: its discriminant depends on pairs of features. Use `importance`"
-        )
+        raise AttributeError("OneDependenceNB uses pairs of features, so it has no linear form; use decision_function")
 
     def _weight_labels(self, names: np.ndarray | None) -> np.ndarray:
-        raise AttributeError(
-            "OneDependenceNB has no linear form: its discriminant depends on pairs of features. Use `importance`"
-        )
+        raise AttributeError("OneDependenceNB uses pairs of features, so it has no linear form; use decision_function")
 
     def _tie_prior(self) -> np.ndarray:
         return self.class_count_  # p(y) rises with it

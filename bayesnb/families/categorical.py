@@ -143,7 +143,7 @@ class DirichletCategorical(AbstractConjugate):
         return {"log_theta": xp.log(self.alpha) - xp.log(self.alpha.sum(-1, keepdims=True))}
 
     def mode(self) -> Theta:
-        """(α − 1) / Σ_k (α − 1); 0 where α_k ≤ 1, the mean where all are (no mode is inside)."""
+        """(α − 1) / Σ_k (α − 1); 0 if α_k ≤ 1; the mean if all are (no mode is inside)."""
         return {"log_theta": log_shares(namespace(self.alpha).maximum(self.alpha - 1, 0), self.mean()["log_theta"])}
 
     def mle(self, stats: Counts) -> Theta:

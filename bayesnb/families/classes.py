@@ -131,7 +131,7 @@ class DirichletClasses(AbstractClasses):
         return {"log_pi": xp.log(self.alpha) - xp.log(self.alpha.sum())}
 
     def mode(self) -> Theta:
-        """(α − 1) / Σ(α − 1); 0 where α_c ≤ 1, the mean where all are."""
+        """(α − 1) / Σ(α − 1); 0 if α_c ≤ 1; the mean if all are."""
         return {"log_pi": log_shares(namespace(self.alpha).maximum(self.alpha - 1, 0), self.mean()["log_pi"])}
 
     def mle(self, n: Float[Array, " c"]) -> Theta:

@@ -151,7 +151,7 @@ class DirichletComplement(AbstractConjugate):
     def log_contributions(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
     ) -> Any:
-        """−[log α_j^(x_j) − (x_j/L) log A^(L)] or −x_j log θ_j, of the complement: as in the multinomial."""
+        """−[log α_j^(x_j) − (x_j/L) log A^(L)] or −x_j log θ_j, of the complement: as in the multinomial model."""
         return -event_shares(x, columns, self.alpha, None if theta is None else theta["log_theta"])
 
     def merged(self, columns: Int[np.ndarray, " k"]) -> "DirichletComplement":
@@ -187,7 +187,7 @@ class DirichletComplement(AbstractConjugate):
         return own[..., None] * np.eye(own.shape[-1], dtype=own.dtype)
 
     def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """−Σ_j x_j³ ψ₂(α_j) + L³ ψ₂(A), that of −log Multinomial(x; θ_c): up to what all classes share."""
+        """−Σ_j x_j³ ψ₂(α_j) + L³ ψ₂(A), that of −log Multinomial(x; θ_c), up to terms that all classes share."""
         cubes = map_cells(x, lambda count: count * count * count)
         return row_totals(x)[:, None] ** 3 * tetragamma(self.alpha.sum(-1)) - matmul(cubes, tetragamma(self.alpha))
 
@@ -201,7 +201,7 @@ class DirichletComplement(AbstractConjugate):
         return {"log_theta": xp.log(self.alpha) - xp.log(self.alpha.sum(-1, keepdims=True))}
 
     def mode(self) -> Theta:
-        """(α − 1) / Σ_j (α − 1); 0 where α_j ≤ 1, the mean where all are (no mode is inside)."""
+        """(α − 1) / Σ_j (α − 1); 0 if α_j ≤ 1; the mean if all are (no mode is inside)."""
         return {"log_theta": log_shares(namespace(self.alpha).maximum(self.alpha - 1, 0), self.mean()["log_theta"])}
 
     def mle(self, stats: Counts) -> Theta:
@@ -231,7 +231,7 @@ class DirichletComplement(AbstractConjugate):
         )
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
-        """The same model in NumPyro, plates written out; the row lengths L are data, so x has to be given."""
+        """The same model in NumPyro, plates written out; the row lengths L are data, so x is required."""
         import jax.numpy as jnp
         import numpyro
         import numpyro.distributions as dist

@@ -38,7 +38,7 @@ class LogMoments(Moments):
 @pytree
 @dataclass(frozen=True)
 class LogNormal(AbstractIndependent):
-    """Normal–inverse-gamma density of each (μ_cj, σ²_cj) of log x, prior or posterior.
+    """Normal–inverse-gamma density of each (μ_cj, σ²_cj) of log x, as a prior or a posterior.
 
     Fields
     ------

@@ -120,7 +120,7 @@ class DirichletMultinomial(AbstractConjugate):
         return log_polya(x, self._alpha, self._log_alpha, self._total)
 
     def log_loo_score(self, x: Any, r: Any) -> Float[Array, "n c"]:
-        """`log_score` with α − wx for α in the classes where the row has weight w."""
+        """`log_score` with α − wx for α in the classes in which the row has weight w."""
         x = as_counts(x)
 
         def formula(x: Any, r: Any) -> Float[Array, "n c"]:
@@ -132,7 +132,7 @@ class DirichletMultinomial(AbstractConjugate):
         return formula(x, r)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log_predictive without row i: α − wx for α in the classes where the row has weight w."""
+        """log_predictive without row i: α − wx for α in the classes in which the row has weight w."""
         return log_coefficient_of_short(as_counts(x))[:, None] + self.log_loo_score(x, r)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
@@ -197,7 +197,7 @@ class DirichletMultinomial(AbstractConjugate):
         return {"log_theta": xp.log(self.alpha) - xp.log(self.alpha.sum(-1, keepdims=True))}
 
     def mode(self) -> Theta:
-        """(α − 1) / Σ_j (α − 1); 0 where α_j ≤ 1, the mean where all are (no mode is inside)."""
+        """(α − 1) / Σ_j (α − 1); 0 if α_j ≤ 1; the mean if all are (no mode is inside)."""
         return {"log_theta": log_shares(namespace(self.alpha).maximum(self.alpha - 1, 0), self.mean()["log_theta"])}
 
     def mle(self, stats: Counts) -> Theta:

@@ -4,9 +4,10 @@
     x_ij | y_i = c ~ NegativeBinomial(r, θ_cj)            events before the r-th stop, independent given the class;
                                                           NaN = missing, left out cell by cell
 
-p(x | θ) = Γ(r+x)/(Γ(r) x!) θ^x (1−θ)^r, with mean rθ/(1−θ). r is any known positive number. θ is the probability of the
-counted event, as in NumPyro (r = 1 is the geometric distribution with 1 − θ for its θ). With θ integrated out one count
-is beta–negative-binomial. Johnson, Kemp & Kotz (2005), Univariate Discrete Distributions, 3rd ed., ch. 6.
+p(x | θ) = Γ(r+x)/(Γ(r) x!) θ^x (1−θ)^r, with mean rθ/(1−θ). The number r is known and positive, but need not be whole.
+θ is the probability of the counted event, as in NumPyro. With r = 1 it is the geometric distribution with 1 − θ for its
+θ. With θ integrated out one count is beta–negative-binomial. Johnson, Kemp & Kotz (2005), Univariate Discrete
+Distributions, 3rd ed., ch. 6.
 """
 
 from dataclasses import dataclass, field

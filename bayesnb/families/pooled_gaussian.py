@@ -40,7 +40,7 @@ from ..sums.rows import downdate, leave_one_out_table, made_dense, shared_weight
 @pytree
 @dataclass(frozen=True)
 class PooledNormalInverseGamma(AbstractConjugate):
-    """Density of each (μ_1j … μ_Cj, σ²_j), prior or posterior.
+    """Density of each (μ_1j … μ_Cj, σ²_j), as a prior or a posterior.
 
     Fields
     ------

@@ -46,7 +46,7 @@ from ..sums.rows import downdate
 @pytree
 @dataclass(frozen=True)
 class TiedNormalInverseWishart(AbstractConjugate):
-    """Density of (μ_1 … μ_C, Σ), prior or posterior.
+    """Density of (μ_1 … μ_C, Σ), as a prior or a posterior.
 
     Fields
     ------

@@ -1,4 +1,4 @@
-"""How good a model is: calibration of its probabilities, comparison with others, the check against NumPyro."""
+"""How good a model is: calibration of its probabilities, comparison with other models, the check against NumPyro."""
 
 from typing import Any
 

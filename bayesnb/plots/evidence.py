@@ -1,4 +1,4 @@
-"""What features say: the evidence in one row, and the weights of a linear discriminant."""
+"""Contributions of features: the evidence in one row, and the weights of a linear discriminant."""
 
 from typing import Any
 

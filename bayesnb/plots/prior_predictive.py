@@ -1,4 +1,4 @@
-"""The prior, as what it predicts: values of one column before any row is seen."""
+"""What the prior predicts: values of one column before any row is seen."""
 
 from typing import Any
 

@@ -102,7 +102,7 @@ def column_table(estimator: Any, X: Any) -> pd.DataFrame:
         if distinct <= 1:
             notes.append("never varies")
         if distinct > 0.9 * n > 18 and role[j] == "levels":
-            notes.append("almost every row has a value of its own: is it a name or a number of the row?")
+            notes.append("almost every row has its own value. Check whether it is a name or a number of the row.")
         example = known.iloc[0] if len(known) else ""
         lines.append((name, _ROLES.get(role[j], role[j]), distinct, missing, example, "; ".join(notes)))
     head = ["column", "role", "distinct", "missing", "example", "warning"]
@@ -164,36 +164,42 @@ def cautions(known: Material) -> list[str]:
     small = [f"{known.classes[k]} ({count[k]})" for k in np.flatnonzero(count < 20)]
     if small:
         said.append(
-            f"Few rows in the class{'es' if len(small) > 1 else ''} {', '.join(small[:6])}: "
-            "their figures are uncertain."
+            f"Few rows in the class{'es' if len(small) > 1 else ''} {', '.join(small[:6])}: their results are "
+            "uncertain."
         )
     if n < 100:
-        said.append(f"There are only {n} rows. Read accuracy and calibration with their errors.")
+        said.append(f"There are only {n} rows. Accuracy and calibration are therefore uncertain.")
     base, base_loss = known.baseline
     if loo.log_loss >= base_loss:
         said.append(
-            f"The log loss ({loo.log_loss:.3f}) is no better than that of the class frequencies ({base_loss:.3f}): the "
-            "probabilities are not to be trusted as they are."
+            f"The log loss ({loo.log_loss:.3f}) is no better than that of the class frequencies ({base_loss:.3f}). Do "
+            "not trust the probabilities as they are."
         )
     elif loo.accuracy <= base:
-        said.append("The labels predicted are right no more often than the most frequent class is.")
+        said.append("The predicted labels are right no more often than the most frequent class.")
     p, right = loo.proba.max(1), loo.predicted == loo.classes[loo.index]
     if abs(gap := float(p.mean() - right.mean())) > 0.03 + 2 * np.sqrt(right.mean() * (1 - right.mean()) / n):
         word = "too sure of itself" if gap > 0 else "not sure enough"
         said.append(
             f"The model is {word}: its labels have the mean probability {p.mean():.2f}, and {right.mean():.0%} are "
-            "right. Features that depend on each other are counted twice. `CalibratedClassifierLOO` mends that."
+            "right. Correlated features are counted twice. `CalibratedClassifierLOO` corrects this."
         )
     if loo.accuracy > 0.995 and n >= 50:
-        said.append("Almost every row is predicted correctly. Does a column hold the answer in another form?")
+        said.append(
+            "Almost every row is predicted correctly. Check whether a column contains the answer in another form."
+        )
     entropy = base_loss
     top = known.importance
     if len(top) > 1 and top.information[0] > 0.9 * entropy:
-        said.append(f"The column {top.feature[0]} alone tells almost the whole label. Would you know it in time?")
+        said.append(
+            f"The column {top.feature[0]} alone determines the label almost completely. Check that you know it before "
+            "you predict."
+        )
     noise = top[top.low < 1e-3]
     if len(top) > 3 and len(noise) > len(top) / 2:
         said.append(
-            f"{len(noise)} of {len(top)} features tell almost nothing of the label: average_over_features weighs them."
+            f"{len(noise)} of {len(top)} features have almost no information about the label. FeatureAverage weights "
+            "them by their evidence."
         )
     if known.comparison is not None:
         best = known.comparison.table.index[0]
@@ -209,6 +215,7 @@ def cautions(known: Material) -> list[str]:
         if warning:
             said.append(f"Column {name}: {warning.rstrip('.')}.")
     said.append(
-        "Leave-one-out takes the rows as independent. Rows of one person or one day belong together: `loo(groups=…)`."
+        "Leave-one-out assumes that rows are independent. If rows belong together, such as those of one person or one "
+        "day, use `loo(groups=…)`."
     )
     return said

@@ -115,7 +115,7 @@ def report(
     material = Material.of(estimator, X, y, contract, others, level, seed)
     known = title or f"{type(estimator).__name__}: {len(y):,} rows, {len(material.classes)} classes"
     sections = [(key, heading, made(material)) for key, heading, made in SECTIONS if key != "python"]
-    sections.append(("python", "The Python that makes this page", _python(material, code)))
+    sections.append(("python", "The Python code that makes this page", _python(material, code)))
     from .. import __version__
 
     whole = page.page(

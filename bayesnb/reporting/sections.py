@@ -30,8 +30,8 @@ def header(title: str, known: Material) -> str:
         ("features", f"{nb.n_features_in_:,}"),
     ]
     said = (
-        f"Predicted by all other rows, {percent(loo.accuracy)} of the {len(known.y):,} rows get their own label; the "
-        f"most frequent class alone would be right for {percent(base)}."
+        f"If each row is predicted from all other rows, {percent(loo.accuracy)} of the {len(known.y):,} rows get "
+        f"their own label. Always predicting the most frequent class would be right for {percent(base)}."
     )
     return f"<h1>{text(title)}</h1><p><code>{text(model)}</code></p><p>{said}</p>{cards(figures)}"
 
@@ -88,8 +88,8 @@ def accuracy(known: Material) -> str:
         ["log p(y | x), nats", number(loo.elpd), number(loo.se), number(-n * base_loss)],
     ]
     made = (
-        "<p>Each row was predicted by all other rows. This is exact, and needs no second fit. The last column is what "
-        "the class frequencies alone would give.</p>"
+        "<p>Each row was predicted from all other rows. This is exact and needs no second fit. The last column is the "
+        "result of the class frequencies alone.</p>"
     )
     fit = []
     for label, name in (
@@ -112,7 +112,7 @@ def calibration(known: Material) -> str:
     if len(known.classes) == 2:
         event, p, of = loo.index == 1, loo.proba[:, 1], f"of {known.classes[1]}"
     else:
-        event, p, of = loo.predicted == loo.classes[loo.index], loo.proba.max(1), "of the label predicted"
+        event, p, of = loo.predicted == loo.classes[loo.index], loo.proba.max(1), "of the predicted label"
     bins = int(np.clip(len(p) // 25, 4, 15))
 
     def draw(ax: Any) -> None:
@@ -121,7 +121,7 @@ def calibration(known: Material) -> str:
 
     caption = (
         f"Share of events against the leave-one-out probability {text(of)}. If the probabilities are true, all points "
-        "lie in the band with 95 % probability; crosses lie outside."
+        "lie in the band with 95 % probability. Crosses lie outside."
     )
     return figure(inline_svg(draw, "Calibration"), caption)
 
@@ -151,8 +151,8 @@ def confusion(known: Material) -> str:
         body += f"<tr><th scope='row'>{text(_short(label, 14))}</th>{cells}</tr>"
     whole = f'<table class="confusion"><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>'
     return (
-        "<p>Rows are the true class, columns the label that all other rows predict.</p>"
-        f'<div class="wide" tabindex="0" role="region" aria-label="Confusion table">{whole}</div>'
+        "<p>Rows are the true class. Columns are the label that is predicted from all other rows.</p><div "
+        f'class="wide" tabindex="0" role="region" aria-label="Confusion table">{whole}</div>'
     )
 
 
@@ -167,8 +167,8 @@ def importance(known: Material) -> str:
     )
     most = known.baseline[1]
     caption = (
-        f"What each feature alone tells of the label, in nats. The label itself has {number(most)} nats. "
-        f"Bars are {known.level:.0%} credible intervals."
+        f"The information that each feature alone has about the label, in nats. The label itself has {number(most)} "
+        f"nats. Bars are {known.level:.0%} credible intervals."
     )
     return figure(svg, caption)
 
@@ -200,13 +200,13 @@ def rows(known: Material) -> str:
         own, best = loo.index[i], int(p[i].argmax())
         truth = "which is right" if own == best else f"but it is <b>{text(known.classes[own])}</b>"
         caption = (
-            f"Row {int(i):,}: all others predict <b>{text(known.classes[best])}</b> with probability "
+            f"Row {int(i):,}: the other rows predict <b>{text(known.classes[best])}</b> with probability "
             f"{_probability(p[i, best])}, {truth}."
         )
         made.append(f"<div><h3>{said}</h3>{figure(svg, caption)}</div>")
     note = (
-        "<p>A nomogram shows what each feature adds to the log odds of the label predicted against the next one. The "
-        "contributions add up to the log odds, the last line. <code>nb.explain(X)</code> returns these numbers.</p>"
+        "<p>A nomogram shows what each feature adds to the log odds of the predicted label against the next one. The "
+        "last line is their sum, the log odds. <code>nb.explain(X)</code> returns these numbers.</p>"
     )
     return f'{note}<div class="pair">{"".join(made)}</div>'
 
@@ -228,7 +228,7 @@ def priors(known: Material) -> str:
         made.append(figure(svg, f"{text(_short(name, 40))}: the prior is dashed, each class has a line."))
     if not made:
         return ""
-    note = "<p>What the rows taught: a posterior that still looks like its prior rests on few rows.</p>"
+    note = "<p>If a posterior still looks like its prior, it depends on few rows.</p>"
     return f'{note}<div class="pair">{"".join(made)}</div>'
 
 
@@ -250,7 +250,7 @@ def models(known: Material) -> str:
     ]
     head = ["model", "log evidence", "probability", "log p(y | x)", "to the best", "accuracy"]
     best = found["log_evidence"].idxmax() if found["log_evidence"].notna().any() else None
-    said = "" if best is None else f"<p>The evidence prefers <b>{text(best)}</b>. "
+    said = "" if best is None else f"<p><b>{text(best)}</b> has the largest evidence. "
     said += f"By leave-one-out <b>{text(found.index[0])}</b> predicts the labels best.</p>"
     notes = "".join(f"<p class='soft'>{text(note)}</p>" for note in known.comparison.notes)
     return said + table(head, rows, numbers=(1, 2, 3, 4, 5), name="Models") + notes
@@ -272,7 +272,7 @@ def _short(value: Any, most: int = 28) -> str:
 
 
 SECTIONS: list[tuple[str, str, Callable[[Material], str]]] = [
-    ("careful", "What to be careful about", careful),
+    ("careful", "What needs care", careful),
     ("columns", "Columns", columns),
     ("classes", "Classes", classes),
     ("accuracy", "How well it predicts", accuracy),

@@ -63,9 +63,9 @@ def contract(x: Any, slope: Float[Array, "*s c d"], level: Float[Array, "*s c d"
 def sum_over_features(
     f: Callable[..., Array], x: Real[Array, "n d"] | Sparse, *fields: Array
 ) -> Float[Array, "*s n c"]:
-    """Σ_j f(x_ij, *fields_cj) over the observed cells; fields are (…, c, d), their leading axes lead the result.
+    """Σ_j f(x_ij, *fields_cj) over the observed cells; fields are (…, c, d), and the result has their leading axes.
 
-    On the host one class at a time, so that the temporaries stay as large as x.
+    On the host this takes one class at a time, so temporary arrays are as large as x.
     """
     if sparse.issparse(x):
         return _over_stored(f, x, *fields)
@@ -211,9 +211,9 @@ def indicators(x: Real[Array, "n d"] | Sparse, k: int) -> Any:
 
 
 def downdate(whole: Value, part: Value | Scalar) -> Array:
-    """What is left of a hyperparameter without a row's share in it, at least the rounding of the whole.
+    """A hyperparameter minus the share of a row, but at least the rounding of the whole.
 
-    The floor is for a row that carries nearly all of it: what was there before the row is then lost in rounding.
+    The floor matters if the row carries nearly all of it, because the rest is then lost in rounding.
     """
     whole = namespace(whole, part).asarray(whole)
     return floored(whole - part, whole)

@@ -430,7 +430,11 @@ COUNTS = table("counts")[0]
             "only the label 1, besides -1",
         ),
         (lambda: HalfLabelledClassifier(GaussianNB()), HALF[:-1], "inconsistent numbers of samples"),
-        (lambda: HalfLabelledClassifier(LogisticRegression()), HALF, "`estimator` is LogisticRegression.*bayesnb's"),
+        (
+            lambda: HalfLabelledClassifier(LogisticRegression()),
+            HALF,
+            "`estimator` is LogisticRegression.*an estimator of bayesnb",
+        ),
         (lambda: HalfLabelledClassifier(KernelNB()), HALF, "`estimator` is KernelNB, which cannot use rows without"),
         (lambda: HalfLabelledClassifier(MixedNB([("k", KernelNB(), [0, 1, 2, 3])])), HALF, "`estimator` is MixedNB"),
         (lambda: HalfLabelledClassifier(ComplementNB()), HALF, "`estimator` is ComplementNB.* no density of it"),

@@ -281,5 +281,5 @@ def test_cells_that_cannot_be_used():
     with pytest.raises(ValueError, match="infinity in column 'body_mass_g'"):
         SPSSNaiveBayes().fit(X.assign(body_mass_g=np.inf), y)
     model = SPSSNaiveBayes().fit(X, y)
-    with pytest.raises(ValueError, match="cells in column 'body_mass_g' that are no numbers"):
+    with pytest.raises(ValueError, match="cells in column 'body_mass_g' that are not numbers"):
         model.predict(X.assign(body_mass_g="heavy"))

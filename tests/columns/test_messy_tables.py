@@ -108,7 +108,10 @@ MESSY = [
             name=[f"Mrs {chr(65 + i % 26)}. {i * 7 % 997}son" for i in range(N)],
         ),
         dict.fromkeys(["row", "customer_no", "phone", "name"], "dropped"),
-        {"customer_no": "an identifier by its name", "name": "names the row: every value differs; name=levels uses it"},
+        {
+            "customer_no": "an identifier by its name",
+            "name": "identifies the row: every value differs; name=levels uses it",
+        },
     ),
     Messy(
         "constants",
@@ -141,7 +144,7 @@ MESSY = [
         "a word among the numbers",
         lambda t: t.assign(weight=t["weight"].map("{:.2f}".format).where(t.index % 20 != 3, "unknown")),
         {"weight": "numbers"},
-        {"weight": "10 cells are no numbers ('unknown') and are read as missing; weight=levels keeps them"},
+        {"weight": "10 cells are not numbers ('unknown') and count as missing; weight=levels keeps them"},
         gaps={"weight": lambda i: i % 20 == 3},
     ),
 ]

@@ -35,7 +35,7 @@ _FENCE = re.compile(r"^ *(`{3,}|:{3,}).*?^ *\1 *$|<!--.*?-->|\$\$.*?\$\$", re.MU
 _END = re.compile(r"(?<=[.?!])[\"”')*]*\s+(?=[\"“(*`A-ZΑ-Ω0-9])")
 _MODULES = ("datasets", "drop_in", "families", "plots", "testing")
 _SECTION = re.compile(r"^(\w+)\n-{3,}$", re.MULTILINE)
-_SIGNS = r"[^\s\w.,;:?!()\[\]'\"’“”*–-]|[\d_]"  # what makes a word a formula
+_SIGNS = r"[^\s\w.,;:?!()\[\]'\"’“”*–-]|[\d_]|\w\(|(?<!\S)\w\)"  # what makes a word a formula
 _FORMULA = re.compile(rf"(?:(?<=\s)|^)(?=\S*(?:{_SIGNS}))\S+?([.,;:?!]*)(?=\s|$)")
 _SHORTENED = re.compile(r"\b(e\.g|i\.e|et al|cf|vs|Fig|Eq|Sec|pp?|ed|No|Dr|St|approx)\. ")
 
@@ -120,12 +120,9 @@ def plain(docstring: str) -> Iterator[str]:
     for section, text in [("", first), *zip(parts[::2], parts[1::2], strict=True)]:
         if section in ("Examples", "References"):
             continue
-        if section not in ("", "Notes"):  # names, each with its type or what is said of it beside it, and more below
-            lines = [
-                re.sub(r"^(?! ).*?(?: : |\s{3,}|$)", "\n\n", line) + "\n" * (len(line) < 85)
-                for line in text.splitlines()
-            ]
-            text = re.sub(r"^ +", "", "\n".join(lines), flags=re.MULTILINE)
+        if section not in ("", "Notes"):  # names: their type is left out, and what is said of them stays
+            text = re.sub(r"^(?=\S).{1,84}(?=\n +\S)|^(?=\S).*?(?: : |\s{3,}|$)", "\n\n", text, flags=re.MULTILINE)
+            text = re.sub(r"^ +", "", text, flags=re.MULTILINE)
         kept = [line for line in text.splitlines() if not re.match(r"    |.*\S {2,}\S", line)]
         for paragraph in paragraphs("\n".join(kept)):
             yield re.sub(r"\bX(?: X)+\b", "X", _FORMULA.sub(lambda match: "X" + match[1], paragraph))

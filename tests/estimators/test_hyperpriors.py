@@ -191,7 +191,7 @@ def test_new_rows_of_mixed_nb_are_drawn_from_every_component() -> None:
         (PoissonNB(alpha=dist.Gamma(2, 1), beta=dist.Gamma(2, 1)), "only one can be integrated"),
         (PoissonNB(alpha=dist.Normal(0, 1)), "negative"),
         (PoissonNB(alpha=dist.Poisson(2.0)), "continuous"),
-        (PoissonNB(alpha=dist.Gamma(np.ones(4), 1)), "one number"),
+        (PoissonNB(alpha=dist.Gamma(np.ones(4), 1)), "a single number"),
         (
             MixedNB([(name, PoissonNB(alpha=dist.Gamma(2, 1)), [j, j + 1]) for name, j in (("u", 0), ("v", 2))]),
             "`u__alpha` and `v__alpha` .* Give a number for one of them$",

@@ -424,7 +424,7 @@ def test_bandwidths_out_of_range(value):
         ),
         (
             GaussianNB(known_variance=4.0, prior=fam.KnownVarianceNormal(0.0, 1.0, 1.0, 0.0)),
-            "`known_variance` has 4 and `prior.variance` 1 .* contradict",
+            "`known_variance` has 4 and `prior.variance` 1 .* differ",
         ),
         (GaussianNB(variance="pooled", known_variance=4.0), "`variance` is 'pooled' and `known_variance` is given"),
     ],

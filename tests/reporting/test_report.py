@@ -99,7 +99,7 @@ def test_the_page_says_what_the_model_says() -> None:
     for name in ("fever", "town & country", "<ill>"):
         assert name in said
     least = int(loo.proba.max(1).argmin())
-    assert f"Row {least:,}: all others predict" in said
+    assert f"Row {least:,}: the other rows predict" in said
     assert "Column fever: 25% of the cells are missing." in said
     assert "numbers: kernel density" in said  # a model that was tried beside this one
     assert said.count("log odds of") >= 4
@@ -144,7 +144,7 @@ def test_warnings_name_what_is_wrong() -> None:
     assert any("Few rows" in one for one in noise.warnings)
     answer = np.c_[(y == "a") * 4 + 0.1 * rng.normal(size=60), rng.normal(size=60)]
     leak = bayesnb.report(bayesnb.GaussianNB(), answer, y, others=None)
-    assert any("hold the answer" in one for one in leak.warnings)
+    assert any("contains the answer" in one for one in leak.warnings)
 
 
 @pytest.mark.slow
