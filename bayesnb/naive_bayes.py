@@ -245,13 +245,25 @@ class NaiveBayes(NumPyroTwin):
         scores : True leaves out terms that are equal in all classes of a row, such as multinomial coefficients
         """
 
-        def of_block(name: str, part: slice) -> Array:
-            w = some_cells(r, part, r)
+        def tables(part: slice) -> Array:
+            some = {name: some_rows(x, part) for name, x in rows.items()}
+            return self.loo_tables(some, some_cells(r, part, r), parts, scores=scores)
+
+        return by_rows(tables, rows, self.min_chunk_cells)
+
+    def loo_tables(
+        self, rows: Rows, r: Float[Array, "n c"] | Sparse, parts: Sequence[Sequence[str]], *, scores: bool = False
+    ) -> Float[Array, "p n c"]:
+        """`log_loo_parts` of so few rows that they are worked on at once."""
+
+        def of_block(name: str) -> Array:
             block: Any = self.blocks[name]
             log_loo = block.log_loo_score if scores else block.log_loo
-            return log_loo(some_cells(rows[name], part, w, block.kept_types), w)
+            return log_loo(some_cells(rows[name], slice(None), r, block.kept_types), r)
 
-        return self._stacked(of_block, rows, parts)
+        with np.errstate(over="ignore"):
+            found = [functools.reduce(operator.add, map(of_block, names)) for names in parts]
+        return found[0][None] if len(found) == 1 else namespace(*found).stack(found)
 
     def _stacked(
         self, of_block: Callable[[str, slice], Array], rows: Rows, parts: Sequence[Sequence[str]]

@@ -75,6 +75,7 @@ class OneDependence(DrawnPairs):
     missing_value: ClassVar[float] = float("nan")  # what a cell that is not there holds: NaN, left out
     cells_: ClassVar[Cells] = Cells("levels")
     is_improper: ClassVar[bool] = False
+    marks_strangers: ClassVar[bool] = True
     fields_: ClassVar[dict[str, Any]] = {}
     """None that the user gives: `OneDependenceNB` checks the numbers that the table is made of."""
 
@@ -225,11 +226,13 @@ class OneDependence(DrawnPairs):
             table[part] = self._pooled(of_parents, table[part])
         return table
 
-    def log_loo_parts(
-        self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse, parts: Any = None
+    def loo_tables(
+        self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse, parts: Any = None, *, scores: bool = False
     ) -> Float[np.ndarray, "1 n c"]:
         """`log_loo` without the class probabilities, log p(x | y, data without row i)."""
         return (self.log_loo(rows, r) - self.classes.log_loo(sparse.csr_array(r).toarray()))[None]
+
+    log_loo_parts = loo_tables
 
     def stacked(self, rows: Rows, r: Sparse) -> Float[np.ndarray, " d"]:
         """Weights v that maximise Σ_i w_i log Σ_j v_j p_j(y_i | x_i, D₋ᵢ) over rows that this posterior knows.

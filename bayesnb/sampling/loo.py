@@ -183,7 +183,7 @@ def leave_out(
 def _leave_alone(estimator: Any, place: np.ndarray | None, prior: str) -> bool:
     """Whether each row leaves by itself a posterior whose prior stays and is not lost beside the rows."""
     before, after = estimator.prior_, estimator.posterior_
-    alone = place is None and prior == "kept" and isinstance(after, NaiveBayes)
+    alone = place is None and prior == "kept" and not isinstance(after, WeightedNaiveBayes)
     return alone and not (before.is_improper or _needs_refits(before, after))
 
 
@@ -252,7 +252,7 @@ def _one_by_one(
 
     def table(part: Any) -> np.ndarray:
         w = csr_slice(r, part) if isinstance(part, slice) else r[part]
-        found = posterior.log_loo_parts(rows_of(part), w, list(parts.values()), scores=scores)
+        found = posterior.loo_tables(rows_of(part), w, list(parts.values()), scores=scores)
         if single:
             found[0] += log_prior[w.indices if alike else part]
         if strangers and isinstance(part, slice) and not np.isfinite(found.sum()):

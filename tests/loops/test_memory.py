@@ -64,6 +64,7 @@ for name, call in calls.items():
         ("GaussianNB()", "gaps"),
         ("CategoricalNB()", "levels"),
         ("MultinomialNB()", "text"),
+        ("KernelNB()", "levels"),
     ],
 )
 def test_a_million_rows_of_ten_cells(estimator, kind):
