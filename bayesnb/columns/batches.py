@@ -28,6 +28,18 @@ def is_large(path: Path) -> bool:
         return False
 
 
+def _runs(rows: list[int]) -> Iterator[list[int]]:
+    """Row groups that follow each other, with as many rows together as a batch where they are small."""
+    run: list[int] = []
+    for i, n in enumerate(rows):
+        if run and sum(rows[j] for j in run) + n > ROWS:
+            yield run
+            run = []
+        run.append(i)
+    if run:
+        yield run
+
+
 def pieces_of(path: Path, text: list[str], given: dict[str, Any]) -> tuple[Callable[..., Iterator[Any]], str | None]:
     """A function that reads the file, or some of its columns, in pieces; and the decimal separator that it shows."""
     if path.suffix in PARQUET:
@@ -35,8 +47,11 @@ def pieces_of(path: Path, text: list[str], given: dict[str, Any]) -> tuple[Calla
         def groups(columns: list[str] | None = None) -> Iterator[pd.DataFrame]:
             from pyarrow import parquet
 
-            for batch in parquet.ParquetFile(path).iter_batches(ROWS, columns=columns):
-                yield batch.to_pandas()
+            file = parquet.ParquetFile(path)
+            for some in _runs([file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]):
+                # one pass over many row groups would keep some of each: memory would grow with the file
+                for batch in file.iter_batches(ROWS, row_groups=some, columns=columns):
+                    yield batch.to_pandas()
 
         return groups, None
     file = TextFile(path, text, **given)

@@ -1,5 +1,7 @@
 """A large file is fitted in batches: the same model as in one piece, under the contract of the first batch."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -62,3 +64,33 @@ def test_thousands_that_show_late_are_told(tmp_path: Path, capsys: Any, small_ba
     frame.to_csv(path, index=False)
     assert cli.main(["fit", str(path), "--target", "y", "-o", str(tmp_path / "m"), "--drop", "x"]) == 2
     assert "--decimal . or --thousands ." in capsys.readouterr().err
+
+
+FIT = """
+import resource, sys
+from bayesnb import cli
+from bayesnb.columns import batches
+batches.LARGE = int(sys.argv[3])
+assert cli.main(["fit", sys.argv[1], "--target", "kind", "-o", sys.argv[2]]) == 0
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in KiB on Linux")
+def test_the_memory_of_a_fit_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    """1.4 GiB in 18 row groups of 84 MB, and a third of it; a pass over all groups at once kept 20 MB of each."""
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rng, n = np.random.default_rng(0), batches.ROWS
+    columns = {f"f{j}": rng.integers(0, 100, n) / 10 for j in range(40)}
+    table, peak = pyarrow.table({**columns, "kind": np.array(["a", "b"])[np.arange(n) % 2]}), {}
+    for groups, large in ((6, 0), (18, batches.LARGE)):
+        path = tmp_path / "rows.parquet"
+        with parquet.ParquetWriter(path, table.schema, compression="zstd", use_dictionary=False) as writer:
+            for _ in range(groups):
+                writer.write_table(table, row_group_size=n)
+        arguments = [sys.executable, "-c", FIT, str(path), str(tmp_path / "m"), str(large)]
+        out = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
+        assert "Read in batches" in out
+        peak[groups] = int(out.split()[-1]) / 1024
+    assert peak[18] < 1100 and peak[18] < peak[6] + 120, peak
