@@ -147,6 +147,31 @@ def test_limits_stand_clear_of_their_signs_and_the_handout_is_one_sheet(built: P
         driver.quit()
 
 
+SIDEWAYS = """  // the page, and paragraphs whose last line is cut off
+    const cut = e => e.scrollHeight > e.clientHeight + 2 && getComputedStyle(e).overflowY === 'hidden';
+    return [Math.max(0, document.documentElement.scrollWidth - innerWidth),
+        [...document.querySelectorAll("article :is(p, td, li)")].filter(cut).length]"""
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1100])
+def test_pages_fit_a_phone_and_a_small_window(built: Path, width: int) -> None:
+    from .test_dirichlet_smoothing import browser
+
+    driver = browser()
+    try:
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        for folder in ("", "guide/", "theory/", "notebooks/", "teaching/", "project/"):
+            for path in sorted(built.glob(f"{folder}*.html")):
+                if path.stem not in ("search", "dirichlet_smoothing"):
+                    driver.get(path.as_uri())
+                    assert driver.execute_script(SIDEWAYS) == [0, 0], path.stem
+    finally:
+        driver.quit()
+
+
 def families() -> set[str]:
     return set(bayesnb.families.__all__)
 
