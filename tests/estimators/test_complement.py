@@ -72,7 +72,7 @@ def test_normalised_weights_of_every_estimate(digits):
 
 def test_new_rows_and_bad_input(digits):
     X, y, _, _ = digits
-    with pytest.raises(NotImplementedError, match=r"composite likelihood.*multinomial"):
+    with pytest.raises(NotImplementedError, match=r"rows outside a class.*multinomial"):
         ComplementNB().fit(X, y).sample(3, seed=0)
     with pytest.raises(ValueError, match=r"Negative values.*ComplementNB.*-1 in column 2"):
         ComplementNB().fit([[1, 2, -1], [0, 1, 2]], [0, 1])

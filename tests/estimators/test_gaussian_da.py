@@ -150,7 +150,7 @@ PRIOR = NormalInverseWishart(np.zeros((2, 2)), np.ones(2), np.full(2, 3.0), np.t
     [
         ({"covariance": "full"}, "`covariance` is 'full'"),
         ({"prior": "flat"}, "`prior` is 'flat'"),
-        ({"prior": PRIOR, "covariance": "shared"}, "need a TiedNormalInverseWishart"),
+        ({"prior": PRIOR, "covariance": "shared"}, "needs a TiedNormalInverseWishart"),
         (
             {"prior": KnownVarianceNormal(*(np.ones((3, 2)),) * 4), "covariance": "identity"},
             r"`prior.m` has shape \(3, 2\)",
