@@ -116,19 +116,3 @@ def test_real_numbers_and_wild_codes_are_refused():
         CategoricalNB().fit([[1, 0.5], [0, 1.0]], [0, 1])
     with pytest.raises(ValueError, match="as strings"):
         CategoricalNB().fit([[10**9], [1]], [0, 1])
-
-
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64"])
-@pytest.mark.parametrize("other", [9, 3, -1])
-def test_codes_of_no_level_are_missing(dtype, other, rng):
-    """Whatever the type of whole numbers, and with columns of three levels beside one of four."""
-    X, y = rng.integers(0, 3, (60, 4)), rng.integers(2, size=60)
-    X[0, 3] = 3
-    nb = CategoricalNB().fit(X.astype(dtype), y)
-    assert nb.n_categories_.tolist() == [3, 3, 3, 4]
-    rows, gaps = X[1:9].copy(), X[1:9].astype(float)
-    rows[0, 1], gaps[0, 1] = other, np.nan
-    if other < 0 and dtype == "uint16":
-        rows[0, 1] = 65535
-    for table in (rows.astype(dtype), np.asfortranarray(rows.astype(dtype)), rows.astype(dtype)[:, ::-1][:, ::-1]):
-        np.testing.assert_array_equal(nb.predict_log_proba(table), nb.predict_log_proba(gaps))
