@@ -437,7 +437,7 @@ COUNTS = table("counts")[0]
         ),
         (lambda: HalfLabelledClassifier(KernelNB()), HALF, "`estimator` is KernelNB, which cannot use rows without"),
         (lambda: HalfLabelledClassifier(MixedNB([("k", KernelNB(), [0, 1, 2, 3])])), HALF, "`estimator` is MixedNB"),
-        (lambda: HalfLabelledClassifier(ComplementNB()), HALF, "`estimator` is ComplementNB.* not a density of the row"),
+        (lambda: HalfLabelledClassifier(ComplementNB()), HALF, "ComplementNB.* not a density of the row"),
         (lambda: HalfLabelledClassifier(GaussianNB(), method="vb"), HALF, "`method` is 'vb'"),
         (lambda: HalfLabelledClassifier(GaussianNB(), unlabelled_weight=-0.1), HALF, "`unlabelled_weight` is -0.1"),
         (lambda: HalfLabelledClassifier(GaussianNB(), unlabelled_weight=np.nan), HALF, "`unlabelled_weight` is nan"),
