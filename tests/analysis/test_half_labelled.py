@@ -437,7 +437,7 @@ COUNTS = table("counts")[0]
         ),
         (lambda: HalfLabelledClassifier(KernelNB()), HALF, "`estimator` is KernelNB, which cannot use rows without"),
         (lambda: HalfLabelledClassifier(MixedNB([("k", KernelNB(), [0, 1, 2, 3])])), HALF, "`estimator` is MixedNB"),
-        (lambda: HalfLabelledClassifier(ComplementNB()), HALF, "`estimator` is ComplementNB.* no density of it"),
+        (lambda: HalfLabelledClassifier(ComplementNB()), HALF, "ComplementNB.* not a density of the row"),
         (lambda: HalfLabelledClassifier(GaussianNB(), method="vb"), HALF, "`method` is 'vb'"),
         (lambda: HalfLabelledClassifier(GaussianNB(), unlabelled_weight=-0.1), HALF, "`unlabelled_weight` is -0.1"),
         (lambda: HalfLabelledClassifier(GaussianNB(), unlabelled_weight=np.nan), HALF, "`unlabelled_weight` is nan"),
@@ -460,7 +460,7 @@ def test_bad_input_is_named(make, y, message):
 def test_a_fit_that_fails_leaves_what_was():
     fitted, X, _ = fit("gaussian")
     before = dict(vars(fitted))
-    with pytest.raises(ValueError, match="no label"):
+    with pytest.raises(ValueError, match="only missing labels"):
         fitted.fit(X, np.full(N, -1))
     assert vars(fitted) == before
 
