@@ -121,8 +121,8 @@ def loo(
     Raises
     ------
     ValueError
-        if the rows cannot all have been fitted, because a class or a count holds less weight than they have; if `prior`
-        is neither "kept" nor "refit"; if `groups` has not one label for each row
+        if a class holds less weight than the rows have, or some row would leave negative counts or squares: such rows
+        were never fitted; if `prior` is neither "kept" nor "refit"; if `groups` has not one label for each row
 
     Notes
     -----
