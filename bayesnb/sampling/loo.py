@@ -121,8 +121,8 @@ def loo(
     Raises
     ------
     ValueError
-        if some rows cannot have been fitted, because a class or a count has less weight than they have; if `prior` is
-        neither "kept" nor "refit"; or if `groups` does not have one label for each row
+        if a class has less weight than its rows, or a row would leave negative counts or squares, because such rows
+        were never fitted; if `prior` is neither "kept" nor "refit"; or if `groups` does not have one label for each row
 
     Notes
     -----
