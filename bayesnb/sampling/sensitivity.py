@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.arrays import Array
+from ..core.wishart import InverseWishartMarginal
 from ..families import classes as of_classes
 from ..families.one_class import OneClass
 from ..naive_bayes import NaiveBayes
@@ -33,11 +34,16 @@ _SENSITIVE = 0.05  # of the reference, section 4
 def prior_sensitivity(estimator: Any) -> pd.DataFrame:
     """See `AbstractNB.prior_sensitivity`."""
     prior, stats = estimator.prior_, estimator.statistics_
+    if not isinstance(prior, NaiveBayes):
+        raise AttributeError(
+            f"{type(estimator).__name__} averages several models, but `prior_sensitivity` scales the prior of one. "
+            "Use a single model: numbers for `alpha` and `beta`, or an estimator of one posterior"
+        )
     prior.refuse_improper("powers of it")
-    base = prior.update(stats).marginals()
+    base = _marginals(prior.update(stats))
     found = {
-        "prior": _gradient(base, *(powered(prior, power).update(stats).marginals() for power in _powers())),
-        "likelihood": _gradient(base, *(prior.update(stats.scaled(power)).marginals() for power in _powers())),
+        "prior": _gradient(base, *(_marginals(powered(prior, power).update(stats)) for power in _powers())),
+        "likelihood": _gradient(base, *(_marginals(prior.update(stats.scaled(power))) for power in _powers())),
     }
     table = pd.DataFrame({column: _by_label(values) for column, values in found.items()})
     strong, informed = table["prior"] >= _SENSITIVE, table["likelihood"] >= _SENSITIVE
@@ -62,6 +68,16 @@ def _powered(block: Any, power: float) -> Any:
 
 def _powers() -> tuple[float, float]:
     return 1 / (1 + _STEP), 1 + _STEP
+
+
+def _marginals(posterior: Any) -> dict[str, Any]:
+    """Marginals by site; of a covariance matrix those of its variances, the name of which ends in a colon."""
+    return {
+        f"{name}:" if isinstance(one, InverseWishartMarginal) else name: (
+            one.diagonal() if isinstance(one, InverseWishartMarginal) else one
+        )
+        for name, one in posterior.marginals().items()
+    }
 
 
 def _gradient(base: dict[str, Any], low: dict[str, Any], high: dict[str, Any]) -> dict[str, np.ndarray]:
@@ -94,9 +110,9 @@ def _divergence(P: np.ndarray, Q: np.ndarray) -> np.ndarray:
 
 
 def _by_label(values: dict[str, np.ndarray]) -> dict[str, float]:
-    """One number for each scalar parameter: mu[0, 2]."""
+    """One number for each scalar parameter: mu[0, 2], and Sigma[0, 2, 2] for a variance in a matrix."""
     return {
-        f"{name}[{', '.join(map(str, index))}]": float(value[index])
+        f"{name.rstrip(':')}[{', '.join(map(str, index + index[-1:] * name.endswith(':')))}]": float(value[index])
         for name, value in values.items()
         for index in np.ndindex(value.shape)
     }

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bayesnb import BernoulliNB, FamilyNB, GaussianNB, KernelNB, datasets, families
+from bayesnb import BernoulliNB, FamilyNB, GaussianDA, GaussianNB, KernelNB, OneDependenceNB, datasets, families
 from bayesnb.sampling.sensitivity import distance, powered
 from bayesnb.sampling.to_arviz import import_arviz
 
@@ -29,6 +29,26 @@ def test_scaled_statistics_are_the_power_of_the_likelihood(rng: np.random.Genera
         extra = this.prior.update(this.stats.scaled(1.3)).log_prob(theta) - this.prior.log_prob(theta)
         once = this.posterior.log_prob(theta) - this.prior.log_prob(theta)
         assert np.ptp(extra - 1.3 * once) < 1e-9, family.name
+
+
+def test_one_covariance_is_a_variance(few: Any) -> None:
+    """With one feature normal–inverse-Wishart is normal–inverse-gamma: a = ν/2, b = S/2."""
+    X, y = few[0].iloc[:, :1].to_numpy(), few[1]
+    nb = GaussianDA().fit(X, y)
+    known = nb.prior_.blocks["x"]
+    same = families.NormalInverseGamma(known.m, known.kappa[:, None], known.nu[:, None] / 2, known.S[..., 0] / 2)
+    found, stated = nb.prior_sensitivity(), FamilyNB(same, class_alpha=nb.class_alpha).fit(X, y).prior_sensitivity()
+    assert found.index[-1] == "covariance[2, 0, 0]" and stated.index[-1] == "variance[2, 0]"
+    np.testing.assert_allclose(found["prior"], stated["prior"], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found["likelihood"], stated["likelihood"], rtol=1e-9, atol=1e-12)
+    assert (found["prior"].iloc[3:] > 1e-3).all()
+    wide = GaussianDA(covariance="shared").fit(few[0], y).prior_sensitivity()
+    assert wide.index[-1] == "covariance[3, 3]"
+
+
+def test_one_model_at_a_time(few: Any) -> None:
+    with pytest.raises(AttributeError, match="OneDependenceNB averages several models"):
+        OneDependenceNB().fit(np.round(few[0]).astype(int), few[1]).prior_sensitivity()
 
 
 @pytest.fixture(scope="module")
