@@ -111,8 +111,8 @@ class AbstractConjugate(AbstractBlock):
         """`flat_`, where it depends on no shape; ValueError where it is not known."""
         if self.flat_ is None:
             raise ValueError(
-                f"{type(self).__name__} has no attribute `flat_`. Define it as the fields at which the density is flat, "
-                "such as {'a': 1.0, 'b': 0.0} for a gamma density"
+                f"{type(self).__name__} has no attribute `flat_`. Define it as the fields at which the density is "
+                "flat, such as {'a': 1.0, 'b': 0.0} for a gamma density"
             )
         return dict(self.flat_)
 

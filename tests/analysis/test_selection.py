@@ -381,7 +381,7 @@ def test_rows_held_out_by_a_mask_or_a_column():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"partition": np.ones(60)}, "`partition` leaves no rows to hold out, among the 60 rows"),
+        ({"partition": np.ones(60)}, "`partition` leaves no rows to hold out among the 60 usable rows"),
         ({"partition": np.zeros(60)}, "`partition` leaves no training rows, which have 1"),
         ({"partition": np.ones(59)}, "`partition` has 59 values for the 60 rows"),
         ({"partition": "z"}, "`partition` is 'z', which is not a column of `X`; the columns are 'a', 'b'"),

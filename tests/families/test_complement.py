@@ -108,5 +108,5 @@ def test_mode_and_mle() -> None:
 
 
 def test_no_new_rows() -> None:
-    with pytest.raises(NotImplementedError, match="composite likelihood"):
+    with pytest.raises(NotImplementedError, match="cannot draw rows of the class"):
         DirichletComplement(np.ones((2, 2))).sample_predictive(np.random.default_rng(0), np.zeros(1, int))
