@@ -130,8 +130,10 @@ class AbstractFitted(AbstractWithPrior):
             with naming("classes"):
                 labels = np.unique(checked_labels(column_or_1d(classes), "classes"))
             if not first and not np.array_equal(labels, self.classes_):
-                before = f"the same as on last call to partial_fit, {self.classes_}"
-                raise ValueError(f"`classes` is {labels}, but an earlier call had {before}; pass the same classes")
+                raise ValueError(
+                    f"`classes` is {labels}, which is not the same as on last call to partial_fit, {self.classes_}; "
+                    "give the same labels in every call"
+                )
         X, y = self._validate_for_slices(X, y=y, reset=first)
         y = checked_labels(y, of_classes=True)
         if first:

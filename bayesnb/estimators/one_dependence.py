@@ -55,9 +55,9 @@ class OneDependenceNB(AbstractParentDraws):
     alpha : float or (d,), default 1
         pseudo-count of each level of a feature, given a class and a level of the parent, positive
     prior : optional
-        a prior of your own for the levels of a feature, given a class and a level of the parent:
-        `dist.Dirichlet([5, 1, 1])` of NumPyro, one pseudo-count a level, or a mapping from column, or (column, level),
-        to one of these, as in `CategoricalNB`. Columns that are not named keep `alpha`
+        a prior of your own for the levels of a feature, given a class and a level of the parent. It is NumPyro's
+        `dist.Dirichlet([5, 1, 1])`, or one pseudo-count for each level. As in `CategoricalNB`, it may be a mapping from
+        column, or (column, level), to one of these. Columns that are not named keep `alpha`
     pair_alpha : float, default 1
         number of pseudo-rows of the table p(y, x_j) of each parent, split equally over its c·k_j pairs, positive
     weights : "uniform" (default) or "loo"

@@ -263,7 +263,7 @@ def test_frames_arrays_copies_and_reports():
         ({"n_bins": 0}, "`n_bins` is 0"),
         (
             {"scale": ["weight"]},
-            "`scale` has 'weight', not a column of `X`; choose 'auto', or columns of 'island'",
+            "`scale` has 'weight', which is not a column of `X`; choose 'auto', or columns of 'island'",
         ),
         ({"scale": "island"}, "`scale` has 'island', but that column does not hold numbers"),
         ({"criterion": "aic"}, "`criterion` is 'aic'"),

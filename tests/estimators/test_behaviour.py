@@ -137,9 +137,9 @@ def test_amounts_whose_sums_or_factorials_overflow_are_refused(nb, form):
         assert np.isfinite(fitted.predict_joint_log_proba(form(X))).all()
         np.testing.assert_allclose(p.sum(1), 1, rtol=1e-12)
     for bad in (1.01e300, 1.7e308):
-        with pytest.raises(ValueError, match=r"Values too large .* column 1; rescale it"):
+        with pytest.raises(ValueError, match=r"Values too large .* column 1; rescale the column"):
             clone(nb).fit(form([[1.0, bad], [2.0, 1.0]]), [0, 1])
-        with pytest.raises(ValueError, match=r"Values too large .* column 0; rescale it"):
+        with pytest.raises(ValueError, match=r"Values too large .* column 0; rescale the column"):
             fitted.predict(form([[bad, 1.0]]))
     with pytest.raises(ValueError, match="sums overflow"):
         clone(nb).fit(form(X), y, sample_weight=[1e10, 1, 1])

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse, stats
 
 from bayesnb import families, loops
-from bayesnb.loops import counts
+from bayesnb.loops import counts, leaving_out
 from bayesnb.sums import gaussian as sums
 
 
@@ -25,9 +25,10 @@ def test_loops_take_whole_counts() -> None:
     assert not counts.events_by_class(ends, columns, cells, y, w, known[:6], out, log_h)
 
     alpha, table = 1.0 + np.array([[0.0, 6.0], [2.0, 3.0], [6.0, 0.0]]), np.zeros((3, 2))
-    assert counts.rising_without(ends, columns, cells, y, alpha, 20.0, table)
+    given = ends, columns, cells, y, np.ascontiguousarray(alpha.T), alpha, np.log(alpha), True
+    assert leaving_out.rising_without(*given, 20.0, table)
     assert math.isclose(table[0, 0], math.log(math.factorial(2) * math.factorial(6)))  # rising from 1 − 0, 3 − 2, 7 − 6
-    assert not counts.rising_without(ends, columns, cells, y, alpha, 5.0, table)
+    assert not leaving_out.rising_without(*given, 5.0, table)
 
 
 def test_student_of_many_far_features(monkeypatch: pytest.MonkeyPatch) -> None:

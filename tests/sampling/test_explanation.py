@@ -206,7 +206,7 @@ def test_settings_out_of_range_are_named() -> None:
     ]:
         with pytest.raises(ValueError, match=said):
             nb.explain(REAL[:1], **settings)
-    with pytest.raises(ValueError, match="one class"):
+    with pytest.raises(ValueError, match="a single class"):
         bayesnb.GaussianNB().fit(REAL, ["a"] * N).explain(REAL[:1])
 
 
