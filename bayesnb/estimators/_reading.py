@@ -85,6 +85,12 @@ class AbstractReadable(AbstractExplaining):
 
     @property
     @reads_one_state
+    def class_prior_parameter(self) -> str:
+        """Name of the parameter that holds fixed class probabilities. Provisional."""
+        return self._prior_name
+
+    @property
+    @reads_one_state
     def prior_follows_rows(self) -> bool:
         """Whether the rows scale the prior, so that leaving a row out changes it. Provisional."""
         return bool(self._prior_follows_rows)

@@ -490,7 +490,7 @@ def test_a_prior_of_ones_own_for_each_level(tmp_path):
     np.testing.assert_array_equal(bayesnb.load(tmp_path / "model").predict_proba(X), nb.predict_proba(X))
     same = OneDependenceNB(prior={"x": [2, 2], "z": [2, 2]}).fit(X, y)
     np.testing.assert_allclose(same.predict_proba(X), OneDependenceNB(alpha=2).fit(X, y).predict_proba(X), rtol=1e-13)
-    with pytest.raises(ValueError, match="`alpha` is 2, and has no effect beside a `prior` of all columns"):
+    with pytest.raises(ValueError, match="`alpha` is 2, but `prior` is given for all columns"):
         OneDependenceNB(alpha=2, prior={"x": [1, 1], "z": [1, 1]}).fit(X, y)
 
 
