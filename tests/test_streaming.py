@@ -98,7 +98,7 @@ def test_complements_grow_from_two_classes_on(nb, rows):
     assert want.classes_.tolist() == ["ant", "asp", "bee", "cow"]
     assert_same(got, want, X)
     np.testing.assert_allclose(got.feature_log_prob_, want.feature_log_prob_, rtol=1e-12)
-    with pytest.raises(ValueError, match=r"only 'ant'.*Pass all labels as `classes`"):
+    with pytest.raises(ValueError, match=r"only the class 'ant'.*Pass all labels as `classes`"):
         fit_batches(clone(nb), iter(batches(rows)))
     assert_same(fit_batches(clone(nb), iter(batches(rows)), classes=CLASSES), clone(nb).fit(*rows), X)
 
