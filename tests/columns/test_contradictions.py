@@ -45,11 +45,9 @@ def test_separators() -> None:
         bayesnb.describe(TABLE, decimal=",", thousands=",")
     with pytest.raises(ValueError, match="there is no column 'prize'; the columns are share, debt"):
         bayesnb.describe(TABLE, columns={"prize": "numbers"})
-    with pytest.raises(ValueError, match="column 'price' cannot be read as numbers: .* different formats"):
+    with pytest.raises(ValueError, match=r"column 'price' cannot be read as numbers: .* different formats"):
         bayesnb.describe(TABLE[["price"]], columns={"price": "numbers"})
-    with pytest.raises(
-        ValueError, match="column 'price' holds '3.75', which is not a number with the given separators"
-    ):
+    with pytest.raises(ValueError, match=r"column 'price' holds '3\.75', which is not a number with"):
         bayesnb.describe(TABLE[["price"]], decimal=",", columns={"price": "numbers"})
 
 

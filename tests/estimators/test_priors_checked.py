@@ -577,7 +577,7 @@ def test_cells_that_are_no_levels(cell):
 @pytest.mark.parametrize("sizes", [(2, 4, [3, 4]), ("2", 4), (2.5, 2), (2, None)], ids=str)
 def test_counting_parameters(sizes):
     with pytest.raises(
-        ValueError, match=r"`n_(features|classes|levels)` is .* whole number, at least .* count each feature alone"
+        ValueError, match=r"`n_(features|classes|levels)` is .* whole number, at least .* each feature alone"
     ):
         inspect.unwrap(count_parameters)(*sizes)
 

@@ -1,4 +1,4 @@
-"""What a report warns of: few rows, a column that has the answer, features counted twice; the tables have no contract."""
+"""What a report warns of: few rows, a column that has the answer, features counted twice."""
 
 import numpy as np
 import pytest
