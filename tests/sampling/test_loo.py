@@ -25,7 +25,7 @@ from bayesnb.estimators import (
     PoissonNB,
 )
 from bayesnb.families.gaussian import NormalInverseGamma
-from bayesnb.sampling import loo as loo_module
+from bayesnb.sampling import loo_groups
 from bayesnb.sampling.loo import copies, loo
 from bayesnb.sampling.to_arviz import import_arviz
 from bayesnb.statistics import one_hot
@@ -223,7 +223,7 @@ def test_many_chunks_some_rows_and_sparse_rows_refitted(nb, table, monkeypatch):
         np.testing.assert_allclose(thin.log_joint, whole, rtol=1e-11, atol=1e-11)
     groups = np.arange(len(y)) % 23
     grouped = fitted.loo(X, y, w, prior="refit", groups=groups).log_joint
-    monkeypatch.setattr(loo_module, "_CELLS", 100)
+    monkeypatch.setattr(loo_groups, "_CELLS", 100)
     np.testing.assert_allclose(fitted.loo(X, y, w, prior="refit").log_joint, whole, rtol=1e-11, atol=1e-11)
     again = fitted.loo(X, y, w, prior="refit", groups=groups).log_joint
     np.testing.assert_allclose(again, grouped, rtol=1e-11, atol=1e-11)
