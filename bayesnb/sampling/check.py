@@ -29,7 +29,7 @@ from .report import CheckReport, explained
 from .sampled_rows import nuts_row, prediction_row, run_nuts, short_chains_row, thin
 
 _EXACT_CELLS = 5_000_000  # rows × features of rows 1 and 2, written out for NumPyro
-_ROWS, _ROWS_A_CLASS = 12, 4  # of the chains: with more they lose their power (docs/check.md, "How many rows")
+_ROWS, _ROWS_A_CLASS = 40, 4  # of the chains: more cost power in row 3b, fewer leave row 4 nothing (docs/check.md)
 _CELLS = 1_500  # rows × features of the chains
 _CLOSED_ROWS, _CLOSED_FEATURES = 60, 30  # at most, of rows 5 to 12
 _HELD_OUT = 100  # rows of rows 4 and 13
