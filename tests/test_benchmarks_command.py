@@ -34,6 +34,7 @@ def test_every_benchmark_is_a_part() -> None:
 def test_commands_of_the_pages_are_those_that_run() -> None:
     known = [(part.module, plain(part.full.split())) for part in command.PARTS.values()]
     known += [(module, []) for module, _ in known]  # a page may name a benchmark without its arguments
+    known.append(("pages", ["--take", "results"]))
     stated = 0
     for path in [*DOCS.glob("*.md"), *DOCS.glob("guide/*.md")]:
         for line in re.findall(r"python -m tests\.benchmarks\.(\w+[^`\n|#]*)", path.read_text("utf-8")):
@@ -61,6 +62,8 @@ def test_tables_of_the_page_are_their_raw_results() -> None:
     page = pages.PAGE.read_text("utf-8")
     assert pages.filled(page) == page
     assert page.count("| met |") >= 10
+    counted = re.findall(r"(\d+) calls, (\d+) files", (DOCS / "data" / "path-of-x.txt").read_text("utf-8"))
+    assert [f"{calls} calls in {files} files" in " ".join(page.split()) for calls, files in counted] == [True, True]
     record = json.loads((DOCS / "data" / "speed.json").read_text("utf-8"))[1]
     assert f"| {record['work']} | {pages.seconds(record['ours'])} |" in page
 

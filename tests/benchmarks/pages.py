@@ -64,19 +64,7 @@ def formulas(records: list[Record]) -> str:
     return "\n".join(lines)
 
 
-def uncertainty(found: dict[str, list[Record]]) -> str:
-    """The tables of `uncertainty`, one a title."""
-    parts = []
-    for title, records in found.items():
-        lines = [f"| {title}: {' | '.join(records[0])} |", "|---" * len(records[0]) + "|"]
-        for record in records:
-            cells = [digits(value) if isinstance(value, float) else str(value) for value in record.values()]
-            lines.append(f"| {' | '.join(cells)} |")
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts)
-
-
-TABLES = {"speed": speed, "formulas": formulas, "uncertainty": uncertainty}
+TABLES = {"speed": speed, "formulas": formulas}
 
 
 def filled(page: str) -> str:
