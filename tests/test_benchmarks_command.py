@@ -90,6 +90,13 @@ def test_tables_of_sets_are_their_raw_results() -> None:
     assert [line for line in made if line not in page] == []
 
 
+def test_intervals_of_coupled_classes_are_their_raw_results() -> None:
+    page = (DOCS / "guide" / "not_sure.md").read_text("utf-8")
+    made = [x for x in (DOCS / "data" / "coupled.txt").read_text("utf-8").splitlines() if x.startswith("| ")]
+    assert len(made) == 29
+    assert [line for line in made if line not in page] == []
+
+
 def test_figures_of_the_binner_are_their_raw_results() -> None:
     said = " ".join((bayesnb.EvidenceBinner.__doc__ or "").split())
     for line in (DOCS / "data" / "binning.txt").read_text("utf-8").splitlines()[1:]:
