@@ -191,11 +191,8 @@ def _one_by_one(
     strangers : whether rows may be among them that were never fitted; they raise a ValueError
     """
     posterior, parts = estimator.posterior_, estimator.part_blocks()
-    if (r.data == 1).all():  # rows of a class leave the same behind
-        log_prior = posterior.classes.log_loo(np.eye(r.shape[1]))
-    else:
-        log_prior = posterior.classes.log_loo(r.toarray())
-    alike, single = bool((r.data == 1).all()), list(parts) == ["x"]
+    alike, single = bool((r.data == 1).all()), list(parts) == ["x"]  # rows of a class leave the same behind, if alike
+    log_prior = posterior.classes.log_loo(np.eye(r.shape[1]) if alike else r.toarray())
 
     def table(part: Any) -> np.ndarray:
         w = csr_slice(r, part) if isinstance(part, slice) else r[part]

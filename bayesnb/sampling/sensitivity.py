@@ -40,12 +40,13 @@ def prior_sensitivity(estimator: Any) -> pd.DataFrame:
             "Use a single model: numbers for `alpha` and `beta`, or an estimator of one posterior"
         )
     prior.refuse_improper("powers of it")
-    base = _marginals(prior.update(stats))
+    base = prior.update(stats).marginals()
     found = {
-        "prior": _gradient(base, *(_marginals(powered(prior, power).update(stats)) for power in _powers())),
-        "likelihood": _gradient(base, *(_marginals(prior.update(stats.scaled(power))) for power in _powers())),
+        "prior": _gradient(base, *(powered(prior, power).update(stats).marginals() for power in _powers())),
+        "likelihood": _gradient(base, *(prior.update(stats.scaled(power)).marginals() for power in _powers())),
     }
-    table = pd.DataFrame({column: _by_label(values) for column, values in found.items()})
+    matrices = {name for name, one in base.items() if isinstance(one, InverseWishartMarginal)}
+    table = pd.DataFrame({column: _by_label(values, matrices) for column, values in found.items()})
     strong, informed = table["prior"] >= _SENSITIVE, table["likelihood"] >= _SENSITIVE
     words = np.where(strong & informed, "potential prior-data conflict", "-")
     return table.assign(diagnosis=np.where(strong & ~informed, "strong prior or weak likelihood", words))
@@ -70,20 +71,15 @@ def _powers() -> tuple[float, float]:
     return 1 / (1 + _STEP), 1 + _STEP
 
 
-def _marginals(posterior: Any) -> dict[str, Any]:
-    """Marginals by site; of a covariance matrix those of its variances, the name of which ends in a colon."""
-    return {
-        f"{name}:" if isinstance(one, InverseWishartMarginal) else name: (
-            one.diagonal() if isinstance(one, InverseWishartMarginal) else one
-        )
-        for name, one in posterior.marginals().items()
-    }
+def _scalars(marginal: Any) -> Any:
+    """The marginal of each number; of a covariance matrix that of each variance."""
+    return marginal.diagonal() if isinstance(marginal, InverseWishartMarginal) else marginal
 
 
 def _gradient(base: dict[str, Any], low: dict[str, Any], high: dict[str, Any]) -> dict[str, np.ndarray]:
     """Mean distance to both neighbours for a doubling of the power, by site."""
     return {
-        name: (distance(one, low[name]) + distance(one, high[name])) / (2 * np.log2(1 + _STEP))
+        name: sum(distance(_scalars(one), _scalars(near[name])) for near in (low, high)) / (2 * np.log2(1 + _STEP))
         for name, one in base.items()
     }
 
@@ -109,10 +105,11 @@ def _divergence(P: np.ndarray, Q: np.ndarray) -> np.ndarray:
     return np.sqrt(np.maximum((part(P, Q) + part(Q, P)).sum(0), 0) / (P + Q).sum(0))
 
 
-def _by_label(values: dict[str, np.ndarray]) -> dict[str, float]:
-    """One number for each scalar parameter: mu[0, 2], and Sigma[0, 2, 2] for a variance in a matrix."""
-    return {
-        f"{name.rstrip(':')}[{', '.join(map(str, index + index[-1:] * name.endswith(':')))}]": float(value[index])
-        for name, value in values.items()
-        for index in np.ndindex(value.shape)
-    }
+def _by_label(values: dict[str, np.ndarray], matrices: set[str]) -> dict[str, float]:
+    """One number for each scalar parameter: mu[0, 2], and covariance[0, 2, 2] for a variance in a matrix."""
+    found = {}
+    for name, value in values.items():
+        for index in np.ndindex(value.shape):
+            label = (*index, index[-1]) if name in matrices else index
+            found[f"{name}[{', '.join(map(str, label))}]"] = float(value[index])
+    return found

@@ -13,9 +13,9 @@ from .by_class import by_class, is_one_hot
 from .rows import as_csr, csr_slice, distinct, only, row_totals, slices
 
 _CELLS = 1 << 21  # cells of a temporary table
-_MULTIPLIED = 1 << 10  # counts above do not go through loops, which multiply all factors
+MULTIPLIED = 1 << 10  # counts above do not go through loops, which multiply all factors
 _LARGEST = 32  # counts above are rare in text, and go through log Γ
-_MODEST = 1e9  # so many numbers up to here have a product that is a number
+MODEST = 1e9  # so many numbers up to here have a product that is a number
 _LEVELS = 8  # factors of a rising factorial that are multiplied before the logarithm
 _FACTORIALS = 1 << 10  # whole counts below have their log factorial looked up
 _STORED_SHARE = 2  # stored cells of sparse rows are worked on in temporaries of half of that
@@ -101,12 +101,12 @@ def log_rising_sum(
     x = as_csr(x)
     known = np.log(alpha) if log_alpha is None else log_alpha
     table = np.zeros((x.shape[0], len(alpha)))
-    if (alpha if total is None else total).max(initial=0) < _MODEST and worth(2 * x.nnz * len(alpha)):
+    if (alpha if total is None else total).max(initial=0) < MODEST and worth(2 * x.nnz * len(alpha)):
         from ..loops.counts import rising
 
         cells = contiguous(x.data)
-        if not rising(x.indptr, x.indices, cells, contiguous(alpha.T), contiguous(known.T), _MULTIPLIED, table):
-            odd = (cells > _MULTIPLIED) | (cells != np.floor(cells))
+        if not rising(x.indptr, x.indices, cells, contiguous(alpha.T), contiguous(known.T), MULTIPLIED, table):
+            odd = (cells > MULTIPLIED) | (cells != np.floor(cells))
             table += _rising_cells(only(x, np.flatnonzero(odd)), alpha)
         return table
     for part in slices(x.shape[0], _STORED_SHARE * -(-x.nnz // max(x.shape[0], 1))):

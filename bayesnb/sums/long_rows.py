@@ -24,9 +24,7 @@ from scipy import sparse
 from ..core.arrays import Array, Float, Real, Sparse
 from ..core.special import gammaln, log_rising, namespace
 from ..loops import contiguous
-from .events import _MODEST as MODEST
-from .events import _MULTIPLIED as MULTIPLIED
-from .events import log_coefficient, log_rising_cells, log_rising_lengths, log_rising_sum
+from .events import MODEST, MULTIPLIED, log_coefficient, log_rising_cells, log_rising_lengths, log_rising_sum
 from .marking import floored
 from .rows import as_csr, downdate, only, row_totals, slices, sum_over_cells
 
