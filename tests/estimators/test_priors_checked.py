@@ -113,7 +113,8 @@ def multinomial(alpha, rows):
 
 def twin(family):
     """The tests of a family, where its formulas are written again with exact numbers."""
-    return importlib.import_module(f"..families.test_{family.__module__.rpartition('.')[2]}", __package__)
+    with mp.workdps(DIGITS):  # a module may set a precision of its own when it is imported
+        return importlib.import_module(f"..families.test_{family.__module__.rpartition('.')[2]}", __package__)
 
 
 def log_evidence(block, by_class):
