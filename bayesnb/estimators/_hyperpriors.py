@@ -29,9 +29,13 @@ _EXTREMES = 1e-40, 1e40  # of a hyperparameter
 
 def hyperparameters(nb: Any) -> dict[str, Any]:
     """The hyperparameters that may be a distribution, by name; those of a part of MixedNB as `part__name`."""
-    own = {name: getattr(nb, name, None) for name in _NAMES}
-    of_parts = ((part, name) for part in getattr(nb, "_parts", ()) for name in _NAMES[:2])
-    return own | {f"{part.name}__{name}": getattr(part.estimator, name, None) for part, name in of_parts}
+    found = {}
+    for name in _NAMES:
+        found[name] = getattr(nb, name, None)
+    for part in getattr(nb, "_parts", ()):
+        for name in _NAMES[:2]:
+            found[f"{part.name}__{name}"] = getattr(part.estimator, name, None)
+    return found
 
 
 def with_hyperparameter(nb: Any, name: str, value: float) -> Any:

@@ -70,7 +70,7 @@ class BernoulliNB(AbstractNB):
            [0.  , 0.63]])
     """
 
-    _waits = True
+    _waits = "sparse"
 
     _family = BetaBernoulli
 

@@ -67,7 +67,7 @@ class ComplementNB(AbstractNB):
     array(['spam'], dtype='<U4')
     """
 
-    _waits = True
+    _waits = "sparse"
 
     _family = DirichletComplement
 

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.supports import AMOUNT
+from ..core.supports import AMOUNT, checked_numbers
 from ..families.exponential import GammaExponential
 from ..naive_bayes import Statistics
 from ._base import AbstractNB
-from ._input import positive
 from ._left_out import leave_out
 from ._state import BLOCK
 
@@ -90,9 +89,9 @@ class ExponentialNB(AbstractNB):
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
-        alpha = positive("alpha", self.alpha, shape)
+        alpha = checked_numbers("alpha", self.alpha, shape)
         if self.beta is not None:
-            return {BLOCK: GammaExponential(alpha, positive("beta", self.beta, shape, AMOUNT))}
+            return {BLOCK: GammaExponential(alpha, checked_numbers("beta", self.beta, shape, AMOUNT))}
         if stats is None:
             return {BLOCK: GammaExponential(alpha, alpha)}
         n, total = (field.sum(0) for field in (stats.blocks[BLOCK].n, stats.blocks[BLOCK].total))

@@ -7,14 +7,13 @@ import numpy as np
 
 from ..core.exact import least_variance
 from ..core.pytrees import map_leaves
-from ..core.supports import AMOUNT, as_numbers
+from ..core.supports import AMOUNT, as_numbers, checked_numbers
 from ..families.gaussian import NormalInverseGamma
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.pooled_gaussian import PooledNormalInverseGamma
 from ..naive_bayes import Parameters, Statistics
 from ..statistics import Moments
 from ._base import AbstractNB
-from ._input import positive
 from ._left_out import by_cells, side_by_side
 from ._priors import put_columns
 from ._state import BLOCK, reads_one_state
@@ -115,6 +114,7 @@ class GaussianNB(AbstractNB):
         self.class_alpha = class_alpha
         self.estimate = estimate
 
+    _waits = "dense"
     _checks_slices = True
     _wide_slices = True
 
@@ -142,7 +142,7 @@ class GaussianNB(AbstractNB):
                     "`variance` is 'pooled' and `known_variance` is given too, but a known variance is not learnt. "
                     "Leave out one of the two"
                 )
-            known = positive("known_variance", known, shape, AMOUNT)
+            known = checked_numbers("known_variance", known, shape, AMOUNT)
         total = 0.0 if stats is None else stats.n.sum()
         return {BLOCK: self._scaled(*self._scale(stats), np.asarray(total), known)}
 
@@ -195,7 +195,7 @@ class GaussianNB(AbstractNB):
         if prior is None:
             known = None
             if self.known_variance is not None:
-                known = np.tile(positive("known_variance", self.known_variance, (c, d)), len(total))
+                known = np.tile(checked_numbers("known_variance", self.known_variance, (c, d)), len(total))
             prior = self._scaled(*column_scale(stats), np.repeat(total, d), known)
             if self.prior is not None:
                 prior = put_columns(self, self._blocks(None)[BLOCK], prior)

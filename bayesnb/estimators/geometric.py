@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from ..core.supports import checked_numbers
 from ..families.geometric import BetaGeometric
 from ..naive_bayes import Statistics
 from ._base import AbstractNB
-from ._input import positive
 from ._state import BLOCK
 
 
@@ -79,4 +79,6 @@ class GeometricNB(AbstractNB):
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
-        return {BLOCK: BetaGeometric(positive("alpha", self.alpha, shape), positive("beta", self.beta, shape))}
+        return {
+            BLOCK: BetaGeometric(checked_numbers("alpha", self.alpha, shape), checked_numbers("beta", self.beta, shape))
+        }

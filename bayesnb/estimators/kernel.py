@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Float
-from ..core.supports import LENGTH, MOST_LENGTH, shortened
+from ..core.supports import LENGTH, MOST_LENGTH, checked_numbers, shortened
 from ..families.kernel_density import KernelDensity
 from ..naive_bayes import Statistics
 from ..statistics import Sample
 from ..sums.kernels import WIDEST
 from ._base import AbstractNB
-from ._input import positive
 from ._state import BLOCK
 
 # Limits of the bandwidth: see the Notes of KernelNB.
@@ -192,7 +191,7 @@ class KernelNB(AbstractNB):
             found = repr(self.bandwidth)
         else:
             try:
-                return np.array(positive("bandwidth", self.bandwidth, shape, LENGTH))
+                return np.array(checked_numbers("bandwidth", self.bandwidth, shape, LENGTH))
             except ValueError:
                 array = isinstance(self.bandwidth, list | tuple | np.ndarray)
                 found = shortened(self.bandwidth) + (f" of shape {np.shape(self.bandwidth)}" if array else "")

@@ -59,7 +59,7 @@ class MultinomialNB(AbstractNB):
     array([[0.054, 0.946]])
     """
 
-    _waits = True
+    _waits = "sparse"
     _wide_slices = True
 
     _family = DirichletMultinomial

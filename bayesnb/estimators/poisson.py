@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ..core.supports import checked_numbers
 from ..families.poisson import GammaPoisson
 from ..naive_bayes import Statistics
 from ._base import AbstractNB
-from ._input import positive
 from ._left_out import leave_out
 from ._state import BLOCK
 
@@ -85,9 +85,9 @@ class PoissonNB(AbstractNB):
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
-        alpha = positive("alpha", self.alpha, shape)
+        alpha = checked_numbers("alpha", self.alpha, shape)
         if self.beta is not None:
-            beta = positive("beta", self.beta, shape)
+            beta = checked_numbers("beta", self.beta, shape)
         elif stats is None:
             beta = alpha
         else:
