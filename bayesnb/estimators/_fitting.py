@@ -180,6 +180,7 @@ class AbstractFitted(AbstractWithPrior):
     def _fitted_state(self, name: str) -> LazyPosterior:
         """What the rows have taught, of which JAX has to know the classes before an attribute shows it."""
         if "_conditioned" not in vars(self):
+            check_is_fitted(self)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r} yet: call `fit` first")
         register_pytrees()
         return self._conditioned
@@ -341,7 +342,6 @@ class AbstractFitted(AbstractWithPrior):
     @reads_one_state
     def posterior_(self) -> Any:
         """The posterior, given all training rows. It is computed on first use and cannot be changed."""
-        check_is_fitted(self)
         return self._fitted_state("posterior_").posterior
 
     @property

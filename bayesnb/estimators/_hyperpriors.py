@@ -17,7 +17,6 @@ from ..core.distributions import describe, is_distribution
 from ..core.pytrees import defer_jax_import
 from ..core.special import log_normalize
 from ..naive_bayes import NaiveBayes, Statistics
-from ..weighted import WeightedNaiveBayes
 
 _NAMES = "alpha", "beta", "class_alpha"  # the first two of a part of MixedNB as well
 _SAMPLED = ", or sample both: `bayesnb.fit_prior(…, collapsed=True)`"
@@ -113,8 +112,10 @@ def _weighted(
     stats: Statistics,
     log_density: Callable[[Any], np.ndarray],
     place: Callable[[Any], np.ndarray],
-) -> WeightedNaiveBayes:
+) -> Any:
     """Nodes about the posterior mode, and their weights under the prior."""
+    from ..weighted import WeightedNaiveBayes
+
     line = np.linspace(-_REACH, _REACH, 1201)
     level = log_density(line)
     inside = line[level > level.max() - _FALL]

@@ -26,7 +26,8 @@ from ..sums.normalizing import log_normalized
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 BLOCK = "x"  # the block of an estimator that has only one
-_MOST_WAITING, _MOST_FEW = 1000, 64  # batches of sparse rows, and of so few dense rows that all are summed exactly
+_MOST_WAITING = 1000  # batches
+_MOST_CELLS = 1 << 14  # of dense rows, which are then summed exactly
 
 
 def all_or_nothing(method: Method) -> Method:
@@ -163,10 +164,10 @@ class LazyPosterior:
         Sparse rows that wait have fewer cells than the statistics. Exact sums are made of many rows at once, because
         those of one row take ten times as long as its statistics.
         """
-        most, size = (_MOST_WAITING, r.shape[1] * X.shape[1]) if floats is None else (_MOST_FEW, np.inf)
+        most = r.shape[1] * X.shape[1] if floats is None else _MOST_CELLS
         cells = self.cells + X.size
         alike = "_counted" not in vars(self) and (floats is None) == (self.floats is None)
-        if alike and len(self.waiting) < most and cells < size:
+        if alike and len(self.waiting) < _MOST_WAITING and cells < most:
             return LazyPosterior(prior, self.held, (*self.waiting, (X, r)), cells, floats)
         return LazyPosterior(prior, self.statistics, ((X, r),), X.size, floats)
 

@@ -9,8 +9,6 @@ from ..core.exact import least_variance
 from ..core.pytrees import map_leaves
 from ..core.supports import AMOUNT, as_numbers, checked_numbers
 from ..families.gaussian import NormalInverseGamma
-from ..families.known_gaussian import KnownVarianceNormal
-from ..families.pooled_gaussian import PooledNormalInverseGamma
 from ..naive_bayes import Parameters, Statistics
 from ..statistics import Moments
 from ._base import AbstractNB
@@ -120,6 +118,8 @@ class GaussianNB(AbstractNB):
 
     @classmethod
     def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
+        from ..families.known_gaussian import KnownVarianceNormal
+
         own, known = parameters.get("prior"), parameters.get("known_variance")
         if isinstance(own, KnownVarianceNormal) and known is not None and np.any(own.variance != known):
             parameters["known_variance"] = own.variance  # which older releases used where the two contradict each other
@@ -172,10 +172,14 @@ class GaussianNB(AbstractNB):
         m = np.broadcast_to(centre, shape)
         kappa = np.broadcast_to(np.where(firm, rows, _KAPPA), shape)
         if known is not None:
+            from ..families.known_gaussian import KnownVarianceNormal
+
             return KnownVarianceNormal(m, kappa, known, np.zeros(shape))
         a = np.where(firm, rows, _SHAPE)
         b = np.where(firm, rows * np.where(centre**2 > _LEAST, centre**2, 1), _SHAPE * spread)
         if self.variance == "pooled":
+            from ..families.pooled_gaussian import PooledNormalInverseGamma
+
             return PooledNormalInverseGamma(m, kappa, a, b)
         return NormalInverseGamma(m, kappa, np.broadcast_to(a, shape), np.broadcast_to(b, shape))
 
@@ -252,7 +256,7 @@ def refuse_overflow(estimator: Any, moments: Moments) -> None:
     )
 
 
-def refuse_far_centres(block: KnownVarianceNormal) -> None:
+def refuse_far_centres(block: Any) -> None:
     """Raise a ValueError on a prior mean so many standard deviations from 0 that their square is no number."""
     far = abs(block.m) > _MOST_DEVIATIONS * np.sqrt(block.variance)
     if far.any():

@@ -137,8 +137,9 @@ def test_dense_rows_and_long_batches_do_not_wait(rows):
 
 @pytest.mark.parametrize("nb", [GaussianNB(), GaussianNB(variance="pooled")], ids=str)
 @pytest.mark.parametrize("offset", [0, 1e4])
-def test_rows_learnt_one_at_a_time(nb, offset, rng):
+def test_rows_learnt_one_at_a_time(nb, offset, rng, monkeypatch):
     """Their exact sums are made later: statistics are those of a fit, and what is forgotten leaves nothing."""
+    monkeypatch.setattr(_state, "_MOST_WAITING", 64)
     y = np.arange(100) % 3
     X = rng.normal(size=(100, 4)) + y[:, None] + offset
     X[rng.random(X.shape) < 0.1] = np.nan
