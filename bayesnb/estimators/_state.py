@@ -61,6 +61,11 @@ def _with_state(estimator: Any, state: dict[str, Any]) -> Any:
     return twin
 
 
+def keep_arguments(given: dict[str, Any]) -> None:
+    """Make arguments the attributes of their names: all of an `__init__`, as `keep_arguments(locals())`."""
+    vars(given.pop("self")).update(given)
+
+
 class JointClassifier(ClassifierMixin, BaseEstimator):
     """A classifier that normalises a table log p(x_i, y = c)."""
 

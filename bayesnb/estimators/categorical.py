@@ -23,6 +23,7 @@ from ..statistics import Counts
 from ..sums.rows import slices
 from ._base import AbstractNB
 from ._input import of_any_type
+from ._state import keep_arguments
 
 
 class AbstractLevels(AbstractNB):
@@ -185,15 +186,7 @@ class CategoricalNB(AbstractLevels):
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.prior = prior
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.priors = priors
-        self.min_categories = min_categories
-        self.class_alpha = class_alpha
-        self.estimate = estimate
+        keep_arguments(locals())
 
     def _recode(self, levels: list[np.ndarray]) -> None:
         """Statistics by other levels, which hold all that were known."""

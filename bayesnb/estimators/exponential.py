@@ -1,6 +1,5 @@
 """Exponential naive Bayes."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from ..families.exponential import GammaExponential
 from ..naive_bayes import Statistics
 from ._base import AbstractNB
 from ._left_out import leave_out
-from ._state import BLOCK
+from ._state import BLOCK, keep_arguments
 
 _FIRM = 1e5  # pseudo-rows of a column of zeros, for every row fitted
 _LEAST = 1e-280  # of a mean, so that a rate is a number; below, a column counts as one of zeros
@@ -78,14 +77,7 @@ class ExponentialNB(AbstractNB):
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.prior = prior
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.priors = priors
-        self.class_alpha = class_alpha
-        self.estimate = estimate
+        keep_arguments(locals())
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
@@ -104,5 +96,4 @@ class ExponentialNB(AbstractNB):
     def _default_follows_rows(self) -> bool:
         return self.beta is None
 
-    def _leave_out(self, left: Any, total: np.ndarray, prior: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        return leave_out(self, left, total, prior)
+    _leave_out = leave_out

@@ -14,7 +14,7 @@ from ..statistics import Moments
 from ._base import AbstractNB
 from ._left_out import by_cells, side_by_side
 from ._priors import put_columns
-from ._state import BLOCK, reads_one_state
+from ._state import BLOCK, keep_arguments, reads_one_state
 
 # The default prior, in pseudo-rows: see the Notes of GaussianNB.
 _KAPPA, _SHAPE = 0.1, 1.0
@@ -102,15 +102,7 @@ class GaussianNB(AbstractNB):
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
-        self.priors = priors
-        self.class_prior = class_prior
-        self.fit_prior = fit_prior
-        self.var_smoothing = var_smoothing
-        self.variance = variance
-        self.known_variance = known_variance
-        self.prior = prior
-        self.class_alpha = class_alpha
-        self.estimate = estimate
+        keep_arguments(locals())
 
     _waits = "dense"
     _checks_slices = True

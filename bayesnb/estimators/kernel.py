@@ -12,7 +12,7 @@ from ..naive_bayes import Statistics
 from ..statistics import Sample
 from ..sums.kernels import WIDEST
 from ._base import AbstractNB
-from ._state import BLOCK
+from ._state import BLOCK, keep_arguments
 
 # Limits of the bandwidth: see the Notes of KernelNB.
 _REACH = 4.0  # natural logarithm of how far from its centre: a factor of 55
@@ -109,13 +109,7 @@ class KernelNB(AbstractNB):
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
-        self.bandwidth = bandwidth
-        self.bounds = bounds
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.priors = priors
-        self.class_alpha = class_alpha
-        self.estimate = estimate
+        keep_arguments(locals())
 
     def _validate(self, X: Any, **checks: Any) -> Any:
         found = super()._validate(X, **checks)

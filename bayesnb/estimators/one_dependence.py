@@ -24,7 +24,7 @@ from ..sums.pair_table import diagonal
 from ..sums.rows import csr_slice
 from ._input import concentration, cut_rows
 from ._parent_draws import AbstractParentDraws
-from ._state import LazyPosterior, all_or_nothing, laid_out, reads_one_state
+from ._state import LazyPosterior, all_or_nothing, keep_arguments, laid_out, reads_one_state
 from .categorical import _code, _code_table, _columns
 
 MAX_BYTES = 1 << 30
@@ -146,12 +146,7 @@ class OneDependenceNB(AbstractParentDraws):
         min_categories: Any = None,
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        self.alpha = alpha
-        self.prior = prior
-        self.pair_alpha = pair_alpha
-        self.weights = weights
-        self.min_categories = min_categories
-        self.max_bytes = max_bytes
+        keep_arguments(locals())
 
     # --- levels -----------------------------------------------------------------------------------------------------
 
