@@ -244,7 +244,7 @@ def test_weights_are_repetitions(name, method):
 
 
 @pytest.mark.parametrize("method", BOTH)
-@pytest.mark.parametrize("name", ["bernoulli", "multinomial", "poisson", "geometric"])
+@pytest.mark.parametrize("name", ["bernoulli", "multinomial", "poisson", *map(called, WHOLE)])
 def test_sparse_rows_are_dense_rows(name, method):
     fitted, X, half = fit(name, method, unlabelled_weight=0.5)
     thin = clone(fitted).fit(sparse.csr_array(X), half)

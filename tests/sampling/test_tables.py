@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import bayesnb
+from tests.estimators_table import WHOLE, called
 from tests.sampling.test_explanation import BITS, COUNTS, LABELS, LEVELS, MODELS, REAL, TABLE, N
 
 
@@ -83,7 +84,7 @@ def test_every_variant_has_tables_and_a_summary(name: str) -> None:
         ("categorical", 2 + 3 * 3 * 2),
         ("multinomial", 2 + 3 * 4),
         ("poisson, sparse", 2 + 15),
-        ("geometric", 2 + 15),
+        *((called(nb), 2 + 15) for nb in WHOLE),
         ("exponential", 2 + 9),
         ("pooled", 2 + 9 + 3),
         ("known", 2 + 9),
