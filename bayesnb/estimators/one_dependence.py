@@ -327,7 +327,9 @@ class OneDependenceNB(AbstractParentDraws):
             )
         return float(np.logaddexp.reduce(evidence) - np.log(len(evidence)))
 
-    def _sample_information(self, n_draws: int, seed: Any) -> np.ndarray:
+    @reads_one_state
+    def sample_information(self, n_draws: int, seed: Any) -> np.ndarray:
+        """Draws of the mutual information of the label and each column, (s, d), in nats. Provisional."""
         rng, posterior = generator(seed), self.posterior_
         found = np.empty((n_draws, self.n_features_in_))
         for j in range(self.n_features_in_):
