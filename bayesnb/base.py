@@ -28,6 +28,7 @@ from .core.sites import as_jax as as_jax
 from .core.sites import from_sites as from_sites
 from .core.sites import n_rows as n_rows
 from .core.sites import observed as observed
+from .core.sites import sites_of
 from .core.sites import to_sites as to_sites
 from .core.supports import COMPOSITE, Cells, Field, Support, declare, improper
 
@@ -171,17 +172,7 @@ class AbstractConjugate(AbstractBlock):
 
     def sites(self) -> dict[str, Site]:
         """Support and axes of the parameters by NumPyro site, read from `model`."""
-        import numpyro
-
-        with numpyro.handlers.trace() as trace, numpyro.handlers.seed(rng_seed=0), numpyro.handlers.block(hide=["x"]):
-            as_jax(self).model(np.zeros((1, self.shape[1])), np.zeros(1, int))
-        found = {}
-        for name, site in trace.items():
-            if site["type"] == "sample":
-                plates = sorted(site["cond_indep_stack"], key=lambda frame: frame.dim)
-                event = ("event",) * len(site["fn"].event_shape)
-                found[name] = Site(site["fn"].support, (*(frame.name for frame in plates), *event))
-        return found
+        return sites_of(lambda: as_jax(self).model(np.zeros((1, self.shape[1])), np.zeros(1, int)))
 
     @property
     def no_evidence(self) -> str | None:

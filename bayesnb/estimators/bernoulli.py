@@ -88,7 +88,7 @@ class BernoulliNB(AbstractNB):
     ) -> None:
         keep_arguments(locals())
 
-    _checks_slices = True
+    _checks_slices = _wide_slices = True  # the table beside a slice has a byte for each cell
 
     def _rows(self, X: Any) -> Rows:
         if self.binarize is None:
@@ -154,7 +154,7 @@ def binarized(estimator: AbstractNB, X: np.ndarray, threshold: Scalar) -> np.nda
         from ..loops.counts import above
 
         cells = np.empty(X.shape, np.uint8)
-        if not above(contiguous(X), float(threshold), cells):  # no cell is missing, and none infinite
+        if above(contiguous(X).ravel(), float(threshold), cells.ravel()):  # no cell is missing, and none infinite
             return cells
     table = (X > threshold).astype(float)
     ends = np.array([X.min(initial=0), X.max(initial=0)], float)

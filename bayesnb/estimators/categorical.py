@@ -294,12 +294,19 @@ def _columns(X: Any) -> list[tuple[np.ndarray, np.ndarray | None]]:
 
 
 def _ends(X: Any) -> Any:
-    """Of an array of whole numbers the least and the largest of each column: its levels depend on nothing else."""
+    """Of an array of whole numbers some cell below 0, if there is one, and the largest of each column.
+
+    Its levels depend on nothing else.
+    """
     if not isinstance(X, np.ndarray) or X.dtype.kind not in "iuf" or not X.size:
         return X
 
     def ends(part: slice) -> np.ndarray | None:
         some = X[part]
+        if X.dtype.kind == "i":  # without a sign a number below 0 is the largest: one pass finds both
+            top = some.view(X.dtype.str.replace("i", "u")).max(0).astype(X.dtype)
+            if (top >= 0).all():
+                return np.stack([top, top])
         whole = X.dtype.kind != "f" or (some == np.floor(some)).all()
         return np.stack([some.min(0), some.max(0)]) if whole else None
 
