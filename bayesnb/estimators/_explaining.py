@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
 from ..core.pytrees import defer_jax_import
+from ..core.supports import check_level
 from ._prediction import AbstractPredicting
 from ._state import reads_one_state
 
@@ -125,8 +126,7 @@ class AbstractExplaining(AbstractPredicting):
             if len(found) != 1:
                 raise ValueError(f"`against` is {against!r}; the classes are {self.classes_.tolist()}")
             b = int(found[0])
-        if not 0 < level < 1:
-            raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
+        check_level(level)
         for name in ("n", "n_draws"):
             value = settings.get(name)
             if value is not None and value < 1:
@@ -219,8 +219,7 @@ class AbstractExplaining(AbstractPredicting):
         from ..sampling.tables import tables
 
         check_is_fitted(self)
-        if not 0 < level < 1:
-            raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
+        check_level(level)
         known = self.feature_names()
         names = known if features is None else [features] if isinstance(features, str) else list(features)
         places = []
@@ -251,8 +250,7 @@ class AbstractExplaining(AbstractPredicting):
         from ..sampling.summary import summarise
 
         check_is_fitted(self)
-        if not 0 < level < 1:
-            raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
+        check_level(level)
         with defer_jax_import():
             return summarise(self, level)
 
@@ -293,14 +291,12 @@ class AbstractExplaining(AbstractPredicting):
         """Number k of free parameters of all classes and features together, including the class probabilities."""
         from ..sampling.tables import count_free
 
-        check_is_fitted(self)
         return count_free(self.posterior_)
 
     @property
     def _fit(self) -> "Fit":
         from ..sampling.tables import fit_of
 
-        check_is_fitted(self)
         return fit_of(self)
 
 
