@@ -12,13 +12,14 @@ _LARGEST = np.finfo(float).max
 _FACTORS = 32  # of rising factorials, of up to 1e9 each, that are multiplied before a logarithm
 
 
-@loop(FAST)
+@loop()
 def is_whole(cells: Any) -> bool:
     """Whether all cells that are not missing are whole numbers."""
-    fractions = 0.0
-    for x in cells:
-        fractions += x - np.floor(x) if x == x else 0.0
-    return fractions == 0
+    odd = 0
+    for p in range(len(cells)):
+        x = cells[p]
+        odd += (x - np.floor(x) != 0) & (x == x)
+    return odd == 0
 
 
 @loop()
