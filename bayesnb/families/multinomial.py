@@ -133,7 +133,8 @@ class DirichletMultinomial(AbstractConjugate):
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: α − wx for α in the classes in which the row has weight w."""
-        return log_coefficient_of_short(as_counts(x))[:, None] + self.log_loo_score(x, r)
+        x = as_counts(x)
+        return log_coefficient_of_short(x)[:, None] + self.log_loo_score(x, r)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """log L!/Πx! + Σ_j x_j log θ_j."""

@@ -275,11 +275,14 @@ def look_up_own(X: Any, y: Any, tables: Any, unknown: float, out: Any) -> None:
 
 
 @loop(FAST)
-def stored_of_own(ends: Any, columns: Any, cells: Any, y: Any, weights: Any, out: Any) -> None:
-    """out_i = Σ_j x_ij weights_kj of sparse rows, for the row's own class k."""
+def look_up_stored(ends: Any, columns: Any, cells: Any, y: Any, tables: Any, out: Any) -> None:
+    """out_i = Σ_j tables[k, j, x_ij] over the stored cells of sparse rows; NaN for an x that is no level."""
+    levels = tables.shape[2]
     for i in range(len(ends) - 1):
-        own = weights[np.uint64(y[i])]
+        own = tables[np.uint64(y[i])]
         total = 0.0
         for p in range(ends[i], ends[i + 1]):
-            total += cells[p] * own[np.uint64(columns[p])]
+            x = cells[p]
+            at = np.uint64(x) if 0 <= x < levels else np.uint64(0)
+            total += own[np.uint64(columns[p]), at] if x == at else np.nan
         out[i] = total

@@ -27,6 +27,7 @@ from ..core.special import gammaln, log_rising, namespace
 from ..loops import contiguous, worth
 from .events import MODEST, MULTIPLIED, log_coefficient, log_rising_cells, log_rising_lengths, log_rising_sum
 from .marking import floored
+from .own_class import levels_of, look_up_of_own
 from .rows import as_csr, downdate, only, row_totals, slices, sum_over_cells
 
 _OWN = 16  # cells of other sums that take NumPy as long as one of a row's own class
@@ -115,6 +116,11 @@ def log_polya_of_own(
     else:
         gone = log_rising(downdate(total[y], length), length)
     gone[is_long(x, length)] = np.nan
+    counts = levels_of(x, alpha.size)
+    if len(counts) > x.data.max(initial=0):
+        left = alpha[..., None] - counts
+        left = np.where(left > EPS * alpha[..., None], left, np.nan)
+        return look_up_of_own(x, y, log_rising_cells(left, counts)) - gone
     if worth(_OWN * x.nnz):
         from ..loops.leaving_out import rising_of_own
 
