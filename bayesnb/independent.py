@@ -241,8 +241,8 @@ class AbstractIndependent(AbstractConjugate):
         def empty(w: Array, *fields: Array) -> Array:
             return left_out(np.zeros((1, 1), w.dtype), w, *fields)
 
-        def units(x: Any, y: Array) -> Array:
-            tables = left_out(levels_of(x, fields[0].size), np.ones(1), *(field[..., None] for field in fields))
+        def units(x: Any, y: np.ndarray) -> np.ndarray:
+            tables: Any = left_out(levels_of(x, fields[0].size), np.ones(1), *(field[..., None] for field in fields))
             return look_up_of_own(x, y, tables)
 
         own, fields = sum_over_cells(left_out, empty), self._arrays()
