@@ -34,7 +34,7 @@ class AbstractDropIn(AbstractNB):
     estimate = "mean"
     class_alpha = 1.0
     class_count_ = Assignable()
-    _waits = False  # attributes are there at once
+    _waits = ""  # attributes are there at once
 
     @property
     def decision_function(self) -> Any:

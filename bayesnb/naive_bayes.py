@@ -73,7 +73,7 @@ class NaiveBayes(NumPyroTwin):
         def gather(part: slice) -> Statistics:
             return self.statistics({name: some_rows(x, part) for name, x in rows.items()}, some_cells(r, part, r))
 
-        return fold_rows(gather, rows, self.min_chunk_cells)
+        return fold_rows(gather, row_slices(rows, self.min_chunk_cells))
 
     def statistics(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
         """`suffstats` of a few rows, computed in one piece."""
@@ -113,7 +113,7 @@ class NaiveBayes(NumPyroTwin):
     @functools.cached_property
     def min_chunk_cells(self) -> int:
         """Cells of X that are worth a pass over all parameters: adding statistics up, taking logarithms."""
-        return 2 * sum(leaf.size for leaf in leaves(self))
+        return 2 * sum(map(operator.attrgetter("size"), leaves(self)))
 
     def update(self, stats: Statistics) -> Self:
         """The posterior given statistics."""

@@ -228,9 +228,8 @@ def as_numbers(name: str, value: Any, needed: str) -> np.ndarray:
         )
     try:
         array = np.asarray(value)
-        if array.dtype.kind not in "biufO" or any(isinstance(cell, str | bytes) for cell in array.ravel()[:1].tolist()):
-            raise TypeError
-        if array.dtype.kind == "O" and any(isinstance(cell, str | bytes | type(None)) for cell in array.ravel()):
+        odd = array.dtype.kind not in "biufO"
+        if odd or (array.dtype.kind == "O" and any(isinstance(cell, str | bytes | None) for cell in array.ravel())):
             raise TypeError
         with np.errstate(over="ignore"):
             numbers = np.asarray(array, float)
@@ -247,7 +246,7 @@ def shortened(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:76]} …"
 
 
-def checked_numbers(name: str, value: Any, shape: tuple[int, ...], support: Support) -> np.ndarray:
+def checked_numbers(name: str, value: Any, shape: tuple[int, ...], support: Support = COUNT) -> np.ndarray:
     """A hyperparameter in a support, broadcast to a shape, or a ValueError that names it and the permitted range."""
     needed = f"numbers ({support.describe()}) that broadcast to {shape}"
     numbers = as_numbers(name, value, needed)
@@ -314,7 +313,7 @@ def improper(block: Any) -> str | None:
     block = block.inner
     for key, field in block.fields_.items():
         value = getattr(block, key)
-        if field.limit is not None and isinstance(value, np.ndarray):
+        if field.limit is not None and isinstance(value, np.ndarray) and (value <= 0).any():
             limits = field.is_limit(value, block.shape[0])
             if limits.any():
                 return (

@@ -23,6 +23,7 @@ from ..statistics import Counts
 from ..sums.rows import slices
 from ._base import AbstractNB
 from ._input import of_any_type
+from ._state import keep_arguments
 
 
 class AbstractLevels(AbstractNB):
@@ -54,22 +55,32 @@ class AbstractLevels(AbstractNB):
 
     def _learn_encoding(self, X: Any, reset: bool) -> None:
         columns = _columns(_ends(X))
-        for j, (values, declared) in enumerate(columns):
-            codes = None if declared is not None else _as_numbers(values[~pd.isna(values)])
-            if codes is not None and codes.min(initial=0) < 0:
-                raise ValueError(
-                    f"Negative values in data passed to {type(self).__name__}: `X` has {codes.min():g} in column "
-                    f"{self._label(j)}; whole numbers must be codes 0 … K−1. Pass the column as strings."
-                )
         least = self._least(len(columns))
-        needs = f"{type(self).__name__} takes whole numbers as codes 0 … K−1. {self._advice}"
-        found = [
-            _levels(*column, k, self._label(j), needs) for j, (column, k) in enumerate(zip(columns, least, strict=True))
-        ]
+        found = [self._levels(j, *column, least[j]) for j, column in enumerate(columns)]
         if reset:
             self._set_levels(found)
         else:
             self._recode([_union(old, new) for old, new in zip(self._known(), found, strict=True)])
+
+    def _levels(self, j: int, values: np.ndarray, declared: np.ndarray | None, least: int) -> np.ndarray:
+        """Levels of a feature: declared ones, else 0 … max of whole numbers, else the values seen, sorted; or none."""
+        if declared is not None:
+            return declared.astype(object)  # declared numbers are names; only codes 0 … K−1 are an array of integers
+        seen = values[~pd.isna(values)]
+        codes, label, name = _as_numbers(seen), self._label(j), type(self).__name__
+        if codes is None:
+            with _hashable(seen, label):
+                levels = sorted(set(seen.tolist()), key=lambda value: (type(value).__name__, value))
+            return np.array(levels, dtype=object)
+        if codes.min(initial=0) < 0:
+            raise ValueError(
+                f"Negative values in data passed to {name}: `X` has {codes.min():g} in column {label}; whole numbers "
+                "must be codes 0 … K−1. Pass the column as strings."
+            )
+        if (odd := (codes != np.floor(codes)) | (codes >= _MOST)).any():
+            needs = f"{name} takes whole numbers as codes 0 … K−1. {self._advice}"
+            raise ValueError(f"`X` has {codes[odd][0]:g} in column {label}; {needs}")
+        return np.arange(max(int(codes.max()) + 1, least) if len(codes) else 0)
 
     def _set_levels(self, levels: list[np.ndarray]) -> None:
         """A feature of which nothing is known yet has its codes, at least one level."""
@@ -175,15 +186,7 @@ class CategoricalNB(AbstractLevels):
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.prior = prior
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.priors = priors
-        self.min_categories = min_categories
-        self.class_alpha = class_alpha
-        self.estimate = estimate
+        keep_arguments(locals())
 
     def _recode(self, levels: list[np.ndarray]) -> None:
         """Statistics by other levels, which hold all that were known."""
@@ -263,15 +266,8 @@ class CategoricalNB(AbstractLevels):
         return {f"{block}_feature": names[self._columns()[block]], f"{block}_level": np.arange(k)}
 
     def _weight_labels(self, names: np.ndarray | None) -> np.ndarray:
-        names = super()._weight_labels(names)
-        return np.array(
-            [
-                f"{names[j]}={level}"
-                for group in self._columns().values()
-                for j in group
-                for level in self.categories_[j]
-            ]
-        )
+        names, order = super()._weight_labels(names), np.concatenate([*self._columns().values()])
+        return np.array([f"{names[j]}={level}" for j in order for level in self.categories_[j]])
 
 
 _MOST = 1 << 20  # levels of a feature of whole numbers
@@ -296,12 +292,19 @@ def _columns(X: Any) -> list[tuple[np.ndarray, np.ndarray | None]]:
 
 
 def _ends(X: Any) -> Any:
-    """Of an array of whole numbers the least and the largest of each column: its levels depend on nothing else."""
+    """Of an array of whole numbers some cell below 0, if there is one, and the largest of each column.
+
+    Its levels depend on nothing else.
+    """
     if not isinstance(X, np.ndarray) or X.dtype.kind not in "iuf" or not X.size:
         return X
 
     def ends(part: slice) -> np.ndarray | None:
         some = X[part]
+        if X.dtype.kind == "i":  # without a sign a number below 0 is the largest: one pass finds both
+            top = some.view(X.dtype.str.replace("i", "u")).max(0).astype(X.dtype)
+            if (top >= 0).all():
+                return np.stack([top, top])
         whole = X.dtype.kind != "f" or (some == np.floor(some)).all()
         return np.stack([some.min(0), some.max(0)]) if whole else None
 
@@ -321,23 +324,6 @@ def _code_table(X: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
     table = X.astype(float)
     table[~((table >= 0) & (table < n_levels) & (table == np.floor(table)))] = np.nan
     return table
-
-
-def _levels(values: np.ndarray, declared: np.ndarray | None, least: int, label: str, needs: str) -> np.ndarray:
-    """Levels of one feature: declared ones, else 0 … max for whole numbers, else the values seen, sorted; or none."""
-    if declared is not None:
-        return declared.astype(object)  # declared numbers are names; only codes 0 … K−1 are an array of integers
-    seen = values[~pd.isna(values)]
-    codes = _as_numbers(seen)
-    if codes is None:
-        with _hashable(seen, label):
-            levels = sorted(set(seen.tolist()), key=lambda value: (type(value).__name__, value))
-        return np.array(levels, dtype=object)
-    high = codes.max(initial=-1)
-    if (codes != np.floor(codes)).any() or high >= _MOST:
-        found = codes[(codes != np.floor(codes)) | (codes >= _MOST)][0]
-        raise ValueError(f"`X` has {found:g} in column {label}; {needs}")
-    return np.arange(max(int(high) + 1, least) if len(codes) else 0)
 
 
 def _as_numbers(values: np.ndarray) -> np.ndarray | None:

@@ -12,7 +12,7 @@ from ..naive_bayes import Parameters, Statistics
 from ..statistics import Counts
 from ._base import AbstractNB
 from ._input import boolean
-from ._state import BLOCK, reads_one_state
+from ._state import BLOCK, keep_arguments, reads_one_state
 
 
 class ComplementNB(AbstractNB):
@@ -67,7 +67,7 @@ class ComplementNB(AbstractNB):
     array(['spam'], dtype='<U4')
     """
 
-    _waits = True
+    _waits = "sparse"
 
     _family = DirichletComplement
 
@@ -83,14 +83,7 @@ class ComplementNB(AbstractNB):
         norm: bool = False,
         estimate: str = "predictive",
     ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.prior = prior
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.priors = priors
-        self.norm = norm
-        self.estimate = estimate
+        keep_arguments(locals())
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_

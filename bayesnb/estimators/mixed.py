@@ -20,7 +20,7 @@ from ._base import AbstractNB
 from ._input import of_any_type
 from ._part import _Part
 from ._saving import Take
-from ._state import all_or_nothing, reads_one_state
+from ._state import all_or_nothing, keep_arguments, reads_one_state
 from .complement import ComplementNB
 
 
@@ -83,13 +83,9 @@ class MixedNB(AbstractNB):
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
-        self.parts = parts
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.priors = priors
-        self.class_alpha = class_alpha
-        self.estimate = estimate
+        keep_arguments(locals())
 
+    parts: Any
     _learnt_names = AbstractNB._learnt_names | {"_parts"}
     contract_: ColumnContract | None
 

@@ -14,16 +14,17 @@ from ..core.pytrees import defer_jax_import, map_leaves
 from ..core.random import generator
 from ..core.registry import require
 from ..core.special import log_normalize
+from ..core.supports import checked_numbers
 from ..families.categorical import DirichletCategorical
-from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows, fold_rows
+from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows, fold_rows, row_slices
 from ..one_dependence import BLOCK, OneDependence
 from ..sampling.explanation import mutual_information
 from ..statistics import Counts, class_totals, with_sums
 from ..sums.pair_table import diagonal
 from ..sums.rows import csr_slice
-from ._input import concentration, cut_rows, positive
+from ._input import concentration, cut_rows
 from ._parent_draws import AbstractParentDraws
-from ._state import LazyPosterior, all_or_nothing, laid_out, reads_one_state
+from ._state import LazyPosterior, all_or_nothing, keep_arguments, laid_out, reads_one_state
 from .categorical import _code, _code_table, _columns
 
 MAX_BYTES = 1 << 30
@@ -145,12 +146,7 @@ class OneDependenceNB(AbstractParentDraws):
         min_categories: Any = None,
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        self.alpha = alpha
-        self.prior = prior
-        self.pair_alpha = pair_alpha
-        self.weights = weights
-        self.min_categories = min_categories
-        self.max_bytes = max_bytes
+        keep_arguments(locals())
 
     # --- levels -----------------------------------------------------------------------------------------------------
 
@@ -249,7 +245,7 @@ class OneDependenceNB(AbstractParentDraws):
             alpha = np.repeat(np.array(concentration(self.alpha, True, (self.n_features_in_,))), self.n_categories_)
         else:
             alpha = np.concatenate(self._own_prior(), -1)
-        total = float(positive("pair_alpha", self.pair_alpha, ()))
+        total = float(checked_numbers("pair_alpha", self.pair_alpha, ()))
         return OneDependence.prior(len(self.classes_), self.n_categories_.tolist(), alpha, total, self.weights_)
 
     def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
@@ -268,7 +264,7 @@ class OneDependenceNB(AbstractParentDraws):
             counts = with_sums(stats.blocks[BLOCK], rows[BLOCK], w, exact)
             return replace(stats, blocks={BLOCK: counts}, weight=sums_of_weights(class_totals, w, stats.n.shape))
 
-        return fold_rows(gather, {BLOCK: X}, prior.min_chunk_cells)
+        return fold_rows(gather, row_slices({BLOCK: X}, prior.min_chunk_cells))
 
     def _set_statistics(self, stats: Statistics) -> Self:
         self._conditioned = LazyPosterior(self._model(), laid_out(stats))

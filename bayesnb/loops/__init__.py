@@ -12,7 +12,7 @@ import numpy as np
 from ..core.threads import n_sibling_tasks
 
 WORTH = 1 << 23  # cells times classes from which on loops are loaded, eight for a cell of a fit: NumPy takes some 20 ms
-_TYPES = {"float64", "float32", "int64", "uint8"}  # of cells; every other one would be compiled too
+_TYPES = {np.dtype(name) for name in ("f8", "f4", "i8", "u1")}  # of cells; every other one would be compiled too
 
 
 @functools.cache
@@ -32,4 +32,4 @@ def worth(work: int) -> bool:
 
 def contiguous(x: np.ndarray) -> np.ndarray:
     """Cells row by row in a type that loops are compiled for: as they are where that is theirs."""
-    return np.ascontiguousarray(x, x.dtype if x.dtype.name in _TYPES and x.dtype.isnative else np.float64)
+    return np.ascontiguousarray(x, x.dtype if x.dtype in _TYPES else np.float64)

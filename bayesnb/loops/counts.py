@@ -8,6 +8,7 @@ import numpy as np
 from ._compile import FAST, loop
 from .gaussian import _log as log
 
+_LARGEST = np.finfo(float).max
 _FACTORS = 32  # of rising factorials, of up to 1e9 each, that are multiplied before a logarithm
 
 
@@ -21,17 +22,14 @@ def is_whole(cells: Any) -> bool:
 
 
 @loop()
-def above(X: Any, threshold: float, out: Any) -> int:
-    """[x > threshold] of each cell; returns 1 if some cell is missing, 2 and more if one is infinite."""
-    n, d = X.shape
-    missing = infinite = 0
-    for i in range(n):
-        for j in range(d):
-            x = X[i, j]
-            out[i, j] = x > threshold
-            missing |= x != x
-            infinite |= (x == x) & (x - x != 0)
-    return missing + 2 * infinite
+def above(cells: Any, threshold: float, out: Any) -> bool:
+    """[x > threshold] of each cell; returns whether all are finite."""
+    odd = 0
+    for p in range(len(cells)):
+        x = cells[p]
+        out[p] = x > threshold
+        odd += not abs(x) <= _LARGEST
+    return odd == 0
 
 
 @loop(FAST)

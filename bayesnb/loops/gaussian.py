@@ -1,4 +1,4 @@
-"""Sums of normal and Student log densities: tiles of 128 rows, four columns at a time, the classes inside."""
+"""Sums of normal log densities, and of Student ones in tiles of 128 rows, four columns at a time, classes inside."""
 
 from typing import Any
 
@@ -41,13 +41,11 @@ def log1p(x: Any) -> Any:
 
 
 @loop(FAST)
-def has_missing(tile: Any) -> bool:
-    """Whether a cell is missing: the one pass in the order of memory, which brings the rows into a core's cache."""
-    n, d = tile.shape
+def has_missing(cells: Any) -> bool:
+    """Whether a cell is missing: the one pass in the order of memory, which brings rows into a core's cache."""
     missing = 0
-    for i in range(n):
-        for j in range(d):
-            missing += tile[i, j] != tile[i, j]
+    for i in range(len(cells)):  # an iterator is compiled to slower code
+        missing += cells[i] != cells[i]
     return missing > 0
 
 
@@ -82,32 +80,6 @@ def begin(level: Any, missing: bool, total: Any) -> None:
         for j in range(level.shape[1]):
             whole += level[k, j]
         total[k] = 0.0 if missing else whole
-
-
-@loop(FAST)
-def _add_squares(column: Any, j: Any, mu: Any, slope: Any, total: Any) -> None:
-    """Add −((x − μ) slope)² of four columns to total (c, TILE)."""
-    x0, x1, x2, x3 = column[0], column[1], column[2], column[3]
-    for k in range(len(total)):
-        m0, m1, m2, m3 = mu[k, j], mu[k, j + 1], mu[k, j + 2], mu[k, j + 3]
-        g0, g1, g2, g3 = slope[k, j], slope[k, j + 1], slope[k, j + 2], slope[k, j + 3]
-        sums = total[k]
-        for i in range(TILE):
-            z0, z1, z2, z3 = (x0[i] - m0) * g0, (x1[i] - m1) * g1, (x2[i] - m2) * g2, (x3[i] - m3) * g3
-            sums[i] -= z0 * z0 + z1 * z1 + z2 * z2 + z3 * z3
-
-
-@loop(FAST)
-def _add_seen_squares(column: Any, seen: Any, j: Any, mu: Any, slope: Any, level: Any, total: Any) -> None:
-    """Add level − ((x − μ) slope)² of the cells of four columns that are observed."""
-    for k in range(len(total)):
-        sums = total[k]
-        for b in range(0, 4, 2):
-            x0, x1, o0, o1, one, two = column[b], column[b + 1], seen[b], seen[b + 1], j + b, j + b + 1
-            m0, m1, g0, g1, a0, a1 = mu[k, one], mu[k, two], slope[k, one], slope[k, two], level[k, one], level[k, two]
-            for i in range(TILE):
-                z0, z1 = (x0[i] - m0) * g0, (x1[i] - m1) * g1
-                sums[i] += o0[i] * (a0 - z0 * z0) + o1[i] * (a1 - z1 * z1)
 
 
 @loop(FAST)
@@ -191,24 +163,47 @@ def put(total: Any, shared: Any, at: Any, out: Any) -> None:
 
 
 @loop(FAST)
+def _observed_squares(x: Any, mu: Any, slope: Any, level: Any) -> float:
+    """Σ_j level_j − ((x_j − μ_j) slope_j)² over the observed cells of a row."""
+    total = 0.0
+    for j in range(len(x)):
+        z = (x[j] - mu[j]) * slope[j]
+        total += level[j] - z * z if x[j] == x[j] else 0.0
+    return total
+
+
+@loop(FAST)
 def normal(X: Any, mu: Any, slope: Any, level: Any, out: Any) -> None:
     """out_ik = Σ_j level_kj − ((x_ij − μ_kj) slope_kj)² over the observed cells.
 
-    Here as in `student` the fields have a multiple of four columns, those beyond the last of X being 0.
+    Two rows and two classes at a time, so that each number serves twice; the last one alone is computed twice.
     """
     n, d = X.shape
-    total, column, seen, shared = np.empty((len(mu), TILE)), np.zeros((4, TILE)), np.zeros((4, TILE)), np.zeros(TILE)
-    for at in range(0, n, TILE):
-        tile = X[at : at + TILE]
-        missing = has_missing(tile)
-        begin(level, missing, total)
-        for j in range(0, d, 4):
-            four_columns(tile, j, missing, column, seen)
-            if missing:
-                _add_seen_squares(column, seen, j, mu, slope, level, total)
-            else:
-                _add_squares(column, j, mu, slope, total)
-        put(total, shared, at, out)
+    c = len(mu)
+    whole = np.zeros(c)
+    for k in range(c):
+        for j in range(d):
+            whole[k] += level[k, j]
+    for i in range(0, n, 2):
+        below = min(i + 1, n - 1)
+        x, y = X[i], X[below]
+        if has_missing(x) or has_missing(y):
+            for k in range(c):
+                out[i, k] = _observed_squares(x, mu[k], slope[k], level[k])
+                out[below, k] = _observed_squares(y, mu[k], slope[k], level[k])
+            continue
+        for k in range(0, c, 2):
+            other = min(k + 1, c - 1)
+            m, g, o, h = mu[k], slope[k], mu[other], slope[other]
+            xk = yk = xo = yo = 0.0
+            for j in range(d):
+                zx, zy, ux, uy = (x[j] - m[j]) * g[j], (y[j] - m[j]) * g[j], (x[j] - o[j]) * h[j], (y[j] - o[j]) * h[j]
+                xk += zx * zx
+                yk += zy * zy
+                xo += ux * ux
+                yo += uy * uy
+            out[i, k], out[below, k] = whole[k] - xk, whole[k] - yk
+            out[i, other], out[below, other] = whole[other] - xo, whole[other] - yo
 
 
 @loop(FAST)
@@ -224,7 +219,7 @@ def student(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, o
     nothing, shared = np.zeros((4, TILE)), np.zeros(TILE)
     for at in range(0, n, TILE):
         tile = X[at : at + TILE]
-        missing = has_missing(tile)
+        missing = has_missing(tile.ravel())
         begin(level, missing, total)
         for j in range(0, d, 4):
             four_columns(tile, j, missing, column, seen)

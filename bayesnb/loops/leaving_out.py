@@ -165,7 +165,7 @@ def student_left(
     rest = -0.5 - weight
     for at in range(0, n, TILE):
         tile, label = X[at : at + TILE], y[at : at + TILE]
-        missing = has_missing(tile)
+        missing = has_missing(tile.ravel())
         begin(level, missing, total)
         begin(mine, missing, level_of)
         gone[:], kept[:], shared[:] = 0.0, 0.0, 0.0

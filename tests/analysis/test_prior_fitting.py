@@ -18,7 +18,6 @@ from bayesnb.estimators import (
     ExponentialNB,
     GaussianDA,
     GaussianNB,
-    GeometricNB,
     KernelNB,
     MixedNB,
     MultinomialNB,
@@ -26,10 +25,10 @@ from bayesnb.estimators import (
 )
 from bayesnb.families import NormalInverseGamma
 
-from ..estimators_table import mostly_slow, these
+from ..estimators_table import WHOLE, mostly_slow, these
 
 ALPHA = [BernoulliNB(binarize=3), CategoricalNB(), MultinomialNB(), ComplementNB()]
-PAIR = [PoissonNB(), PoissonNB(beta=0.5), ExponentialNB(), GeometricNB()]
+PAIR = [PoissonNB(), PoissonNB(beta=0.5), ExponentialNB(), *WHOLE]
 GAUSSIAN = [GaussianNB(), GaussianNB(variance="pooled"), GaussianNB(known_variance=0.3)]
 
 

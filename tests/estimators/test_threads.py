@@ -23,10 +23,8 @@ from bayesnb import (
     BernoulliNB,
     CategoricalNB,
     ComplementNB,
-    ExponentialNB,
     GaussianDA,
     GaussianNB,
-    GeometricNB,
     KernelNB,
     MixedNB,
     MultinomialNB,
@@ -42,7 +40,7 @@ from bayesnb.analysis.selection import ForwardSelection
 from bayesnb.estimators._state import JointClassifier
 from bayesnb.naive_bayes import NaiveBayes
 
-from ..estimators_table import mostly_slow
+from ..estimators_table import DEFAULTS, mostly_slow
 
 EVERY = [
     BernoulliNB(binarize=3),
@@ -199,14 +197,12 @@ def test_interrupting_one_thread_leaves_the_others_alone(table, monkeypatch):
 
 LEARNERS = [
     *EVERY,
-    GeometricNB(),
-    ExponentialNB(),
+    *(nb for nb in DEFAULTS if type(nb) not in map(type, EVERY)),
     GaussianNB(known_variance=0.5),
     GaussianDA(covariance="shared"),
     MixedNB(
         [("levels", CategoricalNB(), [0, 2]), ("reals", GaussianNB(variance="pooled"), [1]), ("n", PoissonNB(), [3])]
     ),
-    PoissonNB(),
     *(getattr(drop_in, name)() for name in drop_in.__all__),
 ]
 
