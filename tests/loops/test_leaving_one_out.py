@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from bayesnb import BernoulliNB, CategoricalNB, ComplementNB, GaussianDA, GaussianNB, MultinomialNB, PoissonNB, loops
+from bayesnb.statistics import one_hot
 
 N, D = 300, 40
 
@@ -51,12 +52,16 @@ def rows(kind, rng):
 def test_leaving_rows_out(estimator, kind, rng, monkeypatch):
     x, y = rows(kind, rng), rng.integers(3, size=N)
     y[0] = 3  # a class of one row
-    found = {}
+    found, r = [], one_hot(y, 4)
     for worth in (1, 1 << 60):
         monkeypatch.setattr(loops, "WORTH", worth)
-        found[worth] = estimator.fit(x, y).loo(x, y).log_proba
-    loop, formula = found.values()
-    np.testing.assert_allclose(loop, formula, rtol=1e-9, atol=1e-9)
+        nb = estimator.fit(x, y)
+        found.append((nb.loo(x, y).log_proba, nb.posterior_.log_loo(nb.encode(x), r)))
+    (loop, many), (few, some) = found
+    np.testing.assert_allclose(loop, few, rtol=1e-9, atol=1e-9)
+    formula = nb.posterior_.log_loo(nb.encode(x), r.toarray())  # of rows of any weight
+    np.testing.assert_allclose(many, formula, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(some, formula, rtol=1e-9, atol=1e-9)
 
 
 def test_weights_other_than_one_are_for_the_formula(rng, monkeypatch):
