@@ -240,6 +240,12 @@ def as_numbers(name: str, value: Any, needed: str) -> np.ndarray:
     return numbers
 
 
+def check_level(level: Any) -> None:
+    """Raise a ValueError unless the mass inside an interval is between 0 and 1."""
+    if not 0 < level < 1:
+        raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
+
+
 def shortened(value: Any) -> str:
     """`repr` of a value for a message, at most 80 characters."""
     text = " ".join(repr(value).split())

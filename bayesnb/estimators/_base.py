@@ -59,10 +59,18 @@ class AbstractNB(AbstractSaved):
     @defer_jax_import()
     def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, c) and intercepts (c,) of the discriminant under the current estimate."""
-        return self._linear_form_at(self._theta() or self.posterior_.mean())
+        return self.linear_form(self._theta() or self.posterior_.mean())
 
-    def _linear_form_at(self, theta: Parameters) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (d, c) and intercepts (c,) of the discriminant at given parameters, all blocks side by side."""
+    @reads_one_state
+    @defer_jax_import()
+    def linear_form(self, theta: Parameters) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (k, c) and intercepts (c,) of the discriminant at given parameters. Provisional.
+
+        Raises
+        ------
+        AttributeError
+            if it is not linear
+        """
         forms = []
         for name, block in self.posterior_.blocks.items():
             if (form := block.linear_form(theta[name])) is None:

@@ -147,35 +147,37 @@ class AbstractFitted(AbstractWithPrior):
         Of sparse rows that is all statistics, where the prior does not depend on them: a batch costs O(rows), however
         many parameters there are. Of dense rows it is the exact sums, which take ten times as long as the moments.
         """
-        loose = sparse.issparse(X)
+        loose, floats = sparse.issparse(X), None
         few = X.nnz < len(self.classes_) * X.shape[1] if loose else type(X) is np.ndarray and X.size <= FEW
-        if (
-            few
-            and self._waits == ("sparse" if loose else "dense")
-            and not (hyperprior_of(self) or (loose and self._prior_follows_rows))
-        ):
-            r = self._weights(X, index, sample_weight)
+        depends = hyperprior_of(self) or (loose and self._prior_follows_rows)
+        if few and self._waits == ("sparse" if loose else "dense") and not depends:
+            self._check_estimate()
+            r, classes = self._weights(X, index, sample_weight), self._class_prior()
             rows = self._rows(X.copy() if loose else X.astype(float))
-            if loose:  # no sum of such cells overflows
-                floats, plain = None, max(abs(X.data).max(initial=0), r.data.max()) <= MOST_WEIGHT**0.5
-            else:
-                floats, plain = self._in_floats(before, rows, r)
+            if not loose:
+                prior = (
+                    before.prior if isinstance(before.prior, NaiveBayes) else NaiveBayes(classes, self._blocks(None))
+                )
+                floats = self._in_floats(before.latest, prior, rows, r)
+                plain = floats is not None
+            else:  # no sum of such cells overflows
+                plain = max(abs(X.data).max(initial=0), r.data.max()) <= MOST_WEIGHT**0.5
             if plain:
-                self._check_estimate()
-                prior = NaiveBayes(self._class_prior(), self._blocks(floats))
+                prior = NaiveBayes(classes, self._blocks(floats))
                 self._conditioned = before.later(prior, rows[BLOCK], r, floats)
                 return self
         stats, held = self._gather(X, index, sample_weight), before.statistics
         return self._set_statistics(stats if held is None else held + stats)
 
-    def _in_floats(self, before: LazyPosterior, rows: Rows, r: Sparse) -> tuple[Statistics, bool]:
-        """Moments of earlier rows and of a few more, and whether those of their exact sums are the same."""
-        prior = before.prior if isinstance(before.prior, NaiveBayes) else self._prior(None)
+    @staticmethod
+    def _in_floats(held: Statistics | None, prior: NaiveBayes, rows: Rows, r: Sparse) -> Statistics | None:
+        """Moments of earlier rows and of a few more; None where those of their exact sums may be others."""
         with np.errstate(over="ignore", invalid="ignore"):
-            stats, held = prior.statistics(rows, r), before.latest
+            stats = prior.statistics(rows, r)
             stats = stats if held is None else held + stats
             moments = stats.blocks[BLOCK]
-            return stats, is_whole(stats.n) and not moments.lies_far_out and bool(moments.ss.max() < EXTREME)
+            same = is_whole(stats.n) and not moments.lies_far_out and moments.ss.max() < EXTREME
+            return stats if same else None
 
     def _fitted_state(self, name: str) -> LazyPosterior:
         """What the rows have taught, of which JAX has to know the classes before an attribute shows it."""

@@ -45,21 +45,23 @@ class AbstractPredicting(AbstractFitted):
         With `ComplementNB` the table is log p(x_i | y = c) of a composite likelihood. With its option `norm` the table
         is the linear score without `class_log_prior_`.
         """
-        parts = self._blocks_of_parts()
+        parts = self.part_blocks()
         if len(parts) == 1:
             log_prior = np.maximum(self.class_log_prior_, np.finfo(float).min)  # −∞ in `drop_in`
             return {name: self.predict_joint_log_proba(X) - log_prior for name in parts}
         tables = self._table(X, lambda nb, rows, theta: nb.log_parts(rows, list(parts.values()), theta))
         return dict(zip(parts, tables, strict=True))
 
-    def _estimators_of_parts(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
-        """Name, estimator, names of the blocks by their name in that estimator, and the class if there is only one."""
+    @reads_one_state
+    def part_estimators(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
+        """Of each part its name, estimator, names of blocks by that in the estimator, and class if one. Provisional."""
         return [(BLOCK, self, {name: name for name in self._columns()}, None)]
 
-    def _blocks_of_parts(self) -> dict[str, list[str]]:
-        """Names of the blocks of each part."""
+    @reads_one_state
+    def part_blocks(self) -> dict[str, list[str]]:
+        """Names of the blocks of each part; one part, "x", unless this is a `MixedNB`. Provisional."""
         found: dict[str, list[str]] = {}
-        for name, _, blocks, _ in self._estimators_of_parts():
+        for name, _, blocks, _ in self.part_estimators():
             found.setdefault(name, []).extend(blocks.values())
         return found
 

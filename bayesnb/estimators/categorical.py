@@ -55,30 +55,32 @@ class AbstractLevels(AbstractNB):
 
     def _learn_encoding(self, X: Any, reset: bool) -> None:
         columns = _columns(_ends(X))
+        codes = [None if declared is not None else _as_numbers(cells[~pd.isna(cells)]) for cells, declared in columns]
+        for j, seen in enumerate(codes):
+            if seen is not None and seen.min(initial=0) < 0:
+                raise ValueError(
+                    f"Negative values in data passed to {type(self).__name__}: `X` has {seen.min():g} in column "
+                    f"{self._label(j)}; whole numbers must be codes 0 … K−1. Pass the column as strings."
+                )
         least = self._least(len(columns))
-        found = [self._levels(j, *column, least[j]) for j, column in enumerate(columns)]
+        found = [self._levels(j, *column, codes[j], least[j]) for j, column in enumerate(columns)]
         if reset:
             self._set_levels(found)
         else:
             self._recode([_union(old, new) for old, new in zip(self._known(), found, strict=True)])
 
-    def _levels(self, j: int, values: np.ndarray, declared: np.ndarray | None, least: int) -> np.ndarray:
+    def _levels(self, j: int, values: np.ndarray, declared: Any, codes: np.ndarray | None, least: int) -> np.ndarray:
         """Levels of a feature: declared ones, else 0 … max of whole numbers, else the values seen, sorted; or none."""
         if declared is not None:
             return declared.astype(object)  # declared numbers are names; only codes 0 … K−1 are an array of integers
-        seen = values[~pd.isna(values)]
-        codes, label, name = _as_numbers(seen), self._label(j), type(self).__name__
+        label = self._label(j)
         if codes is None:
+            seen = values[~pd.isna(values)]
             with _hashable(seen, label):
                 levels = sorted(set(seen.tolist()), key=lambda value: (type(value).__name__, value))
             return np.array(levels, dtype=object)
-        if codes.min(initial=0) < 0:
-            raise ValueError(
-                f"Negative values in data passed to {name}: `X` has {codes.min():g} in column {label}; whole numbers "
-                "must be codes 0 … K−1. Pass the column as strings."
-            )
         if (odd := (codes != np.floor(codes)) | (codes >= _MOST)).any():
-            needs = f"{name} takes whole numbers as codes 0 … K−1. {self._advice}"
+            needs = f"{type(self).__name__} takes whole numbers as codes 0 … K−1. {self._advice}"
             raise ValueError(f"`X` has {codes[odd][0]:g} in column {label}; {needs}")
         return np.arange(max(int(codes.max()) + 1, least) if len(codes) else 0)
 

@@ -118,8 +118,10 @@ class ComplementNB(AbstractNB):
         weights, intercept = self._linear_form
         return x @ weights + intercept
 
-    def _linear_form_at(self, theta: Parameters) -> tuple[np.ndarray, np.ndarray]:
-        weights, intercept = super()._linear_form_at(theta)
+    @reads_one_state
+    def linear_form(self, theta: Parameters) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (k, c) and intercepts (c,) of the discriminant at given parameters. Provisional."""
+        weights, intercept = super().linear_form(theta)
         if self.norm:
             total = weights.sum(0)
             weights = weights / np.where(total > 0, total, 1)

@@ -214,7 +214,7 @@ class GaussianDA(AbstractNB):
             a, weights, intercept = block.quadratic_form(theta[BLOCK])
             bend = np.stack([((x @ square) * x).sum(1) for square in a], 1)
             return bend + x @ weights + intercept + theta["class"]["log_pi"]
-        weights, intercept = self._linear_form_at(theta)
+        weights, intercept = self.linear_form(theta)
         return x @ weights + intercept
 
     @property

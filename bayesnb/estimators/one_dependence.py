@@ -276,8 +276,8 @@ class OneDependenceNB(AbstractParentDraws):
     @defer_jax_import()
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c) in nats, (n, c): log Σ_j v_j p_j(x_i, y = c | data)."""
-        check_is_fitted(self)
-        X, posterior = self._validate(X, reset=False), self.posterior_
+        posterior = self.posterior_
+        X = self._validate(X, reset=False)
         return by_rows(
             lambda part: posterior.log_joint(self._rows(cut_rows(X, part))), {BLOCK: X}, posterior.min_chunk_cells
         )
@@ -286,7 +286,6 @@ class OneDependenceNB(AbstractParentDraws):
     @defer_jax_import()
     def predict_parents_log_proba(self, X: Any) -> np.ndarray:
         """log p_j(y = c | x_i) of the model of each parent in nats, (n, d, c); NaN where x_ij is missing."""
-        check_is_fitted(self)
         rows, posterior = self._encode(X), self.posterior_
         found = np.empty((len(rows[BLOCK]), self.n_features_in_, len(self.classes_)))
         with np.errstate(invalid="ignore"):  # −∞ − −∞
@@ -309,7 +308,6 @@ class OneDependenceNB(AbstractParentDraws):
     @defer_jax_import()
     def parent_log_evidence_(self) -> np.ndarray:
         """log p(X, y | parent j) of the rows whose x_j is not missing, (d,), in nats."""
-        check_is_fitted(self)
         return self.prior_.log_marginal(self.statistics_)
 
     @property
@@ -327,7 +325,9 @@ class OneDependenceNB(AbstractParentDraws):
             )
         return float(np.logaddexp.reduce(evidence) - np.log(len(evidence)))
 
-    def _sample_information(self, n_draws: int, seed: Any) -> np.ndarray:
+    @reads_one_state
+    def sample_information(self, n_draws: int, seed: Any) -> np.ndarray:
+        """Draws of the mutual information of the label and each column, (s, d), in nats. Provisional."""
         rng, posterior = generator(seed), self.posterior_
         found = np.empty((n_draws, self.n_features_in_))
         for j in range(self.n_features_in_):
@@ -339,7 +339,6 @@ class OneDependenceNB(AbstractParentDraws):
     @reads_one_state
     def tables(self, features: Any = None, *, level: Scalar = 0.9) -> Any:
         """P(level | class) of each feature in the model where it is the parent; see `AbstractNB.tables`."""
-        check_is_fitted(self)
         posterior = self.posterior_
         blocks: dict[str, Any] = {}
         nb = self._as_categorical()

@@ -37,7 +37,8 @@ from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, 
 from ..core.supports import COMPOSITE, COUNT, Cells, Field, declare
 from ..loops import worth
 from ..statistics import Counts
-from ..sums.events import chosen_cells, event_shares, events_by_class, log_coefficient, merge_others
+from ..sums.by_class import by_class
+from ..sums.events import chosen_cells, event_shares, log_coefficient, merge_others
 from ..sums.long_rows import log_coefficient_of_short, log_polya, log_polya_left, log_polya_without
 from ..sums.own_class import OWN
 from ..sums.rows import (
@@ -73,7 +74,7 @@ class DirichletComplement(AbstractConjugate):
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_{k≠c} Σ_i r_ik x_ij: events outside class c; the log multinomial coefficients likewise."""
-        return Counts(*map(_others, events_by_class(x, r)))
+        return Counts(_others(by_class(r, x)), _others(by_class(r, log_coefficient(x))))
 
     def exact_sums(
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts

@@ -23,10 +23,10 @@ from ..core.random import Key, log_dirichlet
 from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
 from ..statistics import Counts
+from ..sums.by_class import by_class
 from ..sums.events import (
     chosen_cells,
     event_shares,
-    events_by_class,
     log_coefficient,
     merge_others,
 )
@@ -62,7 +62,7 @@ class DirichletMultinomial(AbstractConjugate):
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
-        return Counts(*events_by_class(x, r))
+        return Counts(by_class(r, x), by_class(r, log_coefficient(x)))
 
     def exact_sums(
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
