@@ -15,6 +15,7 @@ from .random import Key, log_gamma, normal, split
 from .special import LOG_2PI, gammaln, log1p_square, log_rising, namespace
 
 LOG_PI = float(np.log(np.pi))
+_CELLS = 1 << 17  # of rows at a time: temporaries stay in a core's cache
 
 
 def half_degrees(nu: Float[Value, "*s"], d: int) -> Float[Array, "*s d"]:
@@ -60,8 +61,8 @@ def distances(
     xp = namespace(x, loc, factor)
     inverse = xp.linalg.inv(factor)
 
-    def column(m: Array, whiten: Array) -> Array:
-        delta = x - m
+    def column(m: Array, whiten: Array, rows: Array = x) -> Array:
+        delta = rows - m
         size = xp.maximum(abs(delta).max(-1, keepdims=True), 1)
         norm = xp.sqrt(xp.square((delta / size) @ whiten.T).sum(-1))
         return size[:, 0] * xp.minimum(norm, xp.finfo(norm.dtype).max / size[:, 0])
@@ -69,7 +70,10 @@ def distances(
     lead = loc.shape[:-1]
     flat = loc.reshape(-1, loc.shape[-1]), inverse.reshape(-1, *inverse.shape[-2:])
     if xp is np:
-        table = np.stack([column(*one) for one in zip(*flat, strict=True)], -1)
+        table, step = np.empty((len(x), len(flat[0]))), max(1, _CELLS // x.shape[1])
+        for part in (slice(at, at + step) for at in range(0, len(x), step)):
+            for k, one in enumerate(zip(*flat, strict=True)):
+                table[part, k] = column(*one, x[part])
     else:
         import jax
 

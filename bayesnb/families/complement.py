@@ -40,6 +40,7 @@ from ..statistics import Counts
 from ..sums.by_class import by_class
 from ..sums.events import chosen_cells, event_shares, log_coefficient, merge_others
 from ..sums.long_rows import log_coefficient_of_short, log_polya, log_polya_left, log_polya_without
+from ..sums.own_class import OWN
 from ..sums.rows import (
     as_counts,
     leave_one_out_table,
@@ -118,7 +119,7 @@ class DirichletComplement(AbstractConjugate):
             outside = _others(r.toarray() if sparse.issparse(r) else r, -1)
             return leave_one_out_table(self._log_polya, log_polya_without, x, outside, self.alpha)
 
-        if not sparse.issparse(x) or not worth(x.nnz * len(self.alpha)) or (y := unit_labels(r)) is None:
+        if not sparse.issparse(x) or not worth(OWN * x.nnz) or (y := unit_labels(r)) is None:
             return formula(x, r)
         if (table := log_polya_left(x, y, self.alpha)) is None:
             return formula(x, r)

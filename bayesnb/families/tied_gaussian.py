@@ -40,7 +40,9 @@ from ..core.wishart import (
     log_prefixes,
 )
 from ..statistics import Scatter
-from ..sums.rows import downdate, shared_weight
+from ..sums.rows import downdate, shared_weight, slices
+
+_CELLS = 1 << 17  # of rows for all classes at a time: they stay in a core's cache
 
 
 @pytree
@@ -155,13 +157,11 @@ class TiedNormalInverseWishart(AbstractConjugate):
         """δ_kᵀS'⁻¹δ_k of each class, and |S'|/|S|."""
         c, xp = len(self.m), namespace(x, w, self.m)
         if xp is np and ((w != 0).sum(1) == 1).all():  # only products with the one vector that leaves
-            y, z = (w != 0).argmax(1), np.empty(x.shape)
-            tau, cross, rows = np.empty(w.shape), np.empty(w.shape), np.arange(len(x))
-            for k, m in enumerate(self.m):
-                z[y == k] = (x[y == k] - m) @ whiten
-            for k, m in enumerate(self.m):
-                other = (x - m) @ whiten
-                tau[:, k], cross[:, k] = (np.einsum("ij,ij->i", other, one) for one in (other, z))
+            y, rows, tau, cross = (w != 0).argmax(1), np.arange(len(x)), np.empty(w.shape), np.empty(w.shape)
+            for part in slices(len(x), w.shape[1] * x.shape[1], _CELLS):
+                z = np.stack([(x[part] - m) @ whiten for m in self.m])
+                gone = z[y[part], np.arange(z.shape[1])]
+                tau[part], cross[part] = (np.einsum("knj,knj->nk", z, one) for one in (z, gone[None]))
             kept = downdate(np.ones(len(x)), g[rows, y] * tau[rows, y])
             return tau + (g[rows, y] / kept)[:, None] * np.square(cross), kept
         z = (x[:, None] - self.m) @ whiten  # (n, c, d)

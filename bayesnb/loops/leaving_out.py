@@ -127,15 +127,14 @@ def rising_of_own(
 
 @loop(FAST)
 def _leave(
-    column: Any, seen: Any, y: Any, j: Any, mu: Any, own: Any, weight: Any, most: float, alike: bool, gone: Any,
+    column: Any, seen: Any, mine: Any, j: Any, mu: Any, own: Any, weight: Any, most: float, alike: bool, gone: Any,
     kept: Any, shared: Any,
 ) -> None:  # fmt: skip
-    """gone = ((x − μ_y) own_y)² of four columns, NaN above `most`; kept + 1 is multiplied by 1 − gone."""
+    """gone = ((x − μ_jk) own_jk)² of four columns, NaN above `most`; kept + 1 is multiplied by 1 − gone."""
     for b in range(4):
-        x, o, u = column[b], seen[b], gone[b]
-        for i in range(len(y)):
-            mine = np.uint64(y[i])
-            z = (x[i] - mu[mine, j + b]) * own[mine, j + b]
+        x, o, u, m, g = column[b], seen[b], gone[b], mu[j + b], own[j + b]
+        for i in range(TILE):
+            z = (x[i] - m[mine[i]]) * g[mine[i]]
             v = o[i] * z * z
             u[i] = v if v <= most else np.nan
         if alike:
@@ -149,34 +148,35 @@ def _leave(
 
 @loop(FAST)
 def student_left(
-    X: Any, mu: Any, slope: Any, weight: Any, level: Any, own: Any, mine: Any, y: Any, alike: bool, most: float,
-    out: Any,
+    X: Any, mu: Any, slope: Any, weight: Any, level: Any, own: Any, level_of_own: Any, y: Any, alike: bool,
+    most: float, out: Any,
 ) -> None:  # fmt: skip
     """`student` of rows that have left a variance that the classes share: it is multiplied by 1 − u in each column.
 
     With u = ((x_ij − μ_yj) own_yj)² and v as there, out_ik = Σ_j level_kj + weight_j log(1 − u + v) + rest_j, and for
-    the row's own class y_i Σ_j mine_yj + rest_j, where rest_j = −(weight_j + ½) log(1 − u). NaN where some u is
+    the row's own class y_i Σ_j level_of_own_yj + rest_j, where rest_j = −(weight_j + ½) log(1 − u). NaN where some u is
     more than `most`.
     """
     n, d = X.shape
     c = len(mu)
     total, product, column, seen = np.empty((c, TILE)), np.zeros((c, TILE)), np.zeros((4, TILE)), np.ones((4, TILE))
     gone, kept, shared, level_of = np.zeros((4, TILE)), np.zeros((1, TILE)), np.zeros((1, TILE)), np.empty((c, TILE))
-    rest = -0.5 - weight
+    rest, mine, mu_of, own_of = -0.5 - weight, np.zeros(TILE, np.uint64), mu.T.copy(), own.T.copy()
     for at in range(0, n, TILE):
         tile, label = X[at : at + TILE], y[at : at + TILE]
+        mine[: len(label)] = label
         missing = has_missing(tile.ravel())
         begin(level, missing, total)
-        begin(mine, missing, level_of)
+        begin(level_of_own, missing, level_of)
         gone[:], kept[:], shared[:] = 0.0, 0.0, 0.0
         for j in range(0, d, 4):
             four_columns(tile, j, missing, column, seen)
             if missing:
                 add_levels(seen, j, level, total)
-                add_levels(seen, j, mine, level_of)
+                add_levels(seen, j, level_of_own, level_of)
             else:
                 seen[:] = 1.0
-            _leave(column, seen, label, j, mu, own, weight, most, alike, gone, kept[0], shared[0])
+            _leave(column, seen, mine, j, mu_of, own_of, weight, most, alike, gone, kept[0], shared[0])
             if not alike:
                 add_log_cells(column, seen, gone, j, mu, slope, weight, total)
                 continue
@@ -186,8 +186,7 @@ def student_left(
                 add_logs(kept, rest, shared)
         put(total, shared[0], at, out)
         for i in range(len(label)):
-            k = np.uint64(label[i])
-            out[at + i, k] = level_of[k, i] + shared[0, i]
+            out[at + i, mine[i]] = level_of[mine[i], i] + shared[0, i]
 
 
 @loop(FAST)

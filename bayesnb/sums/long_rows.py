@@ -27,10 +27,9 @@ from ..core.special import gammaln, log_rising, namespace
 from ..loops import contiguous, worth
 from .events import MODEST, MULTIPLIED, log_coefficient, log_rising_cells, log_rising_lengths, log_rising_sum
 from .marking import floored
-from .own_class import levels_of, look_up_of_own
+from .own_class import OWN, levels_of, look_up_of_own
 from .rows import as_csr, downdate, only, row_totals, slices, sum_over_cells
 
-_OWN = 16  # cells of other sums that take NumPy as long as one of a row's own class
 _LONG = 1 << 8  # events of a row from which digits are lost, where its cells have _FULL events and more on average
 _FULL = 64
 _VERY_LONG = 1 << 15  # events from which they are lost whatever the number of cells
@@ -121,7 +120,7 @@ def log_polya_of_own(
         left = alpha[..., None] - counts
         left = np.where(left > EPS * alpha[..., None], left, np.nan)
         return look_up_of_own(x, y, log_rising_cells(left, counts)) - gone
-    if worth(_OWN * x.nnz):
+    if worth(OWN * x.nnz):
         from ..loops.leaving_out import rising_of_own
 
         found = np.empty(len(y))

@@ -17,7 +17,7 @@ from .rows import as_csr, slices
 _CELLS = 1 << 15  # at a time: 256 KiB of float64, which stay in a core's cache
 _LEVELS = 32
 _ROWS = 4  # cells that are looked up for each that is tabulated
-_OWN = 16  # cells of other sums that take NumPy as long as one of these
+OWN = 16  # cells of other sums that take NumPy as long as one of these
 
 
 def _summed(f: Callable[..., Array], x: Array, y: Array, *fields: Array) -> Float[np.ndarray, " n"]:
@@ -41,7 +41,7 @@ def log_ratios_of_own(
     NaN where rounding leaves less than ε of some 1 − v; of few rows also where a cell is missing.
     """
     alike = bool((weight == weight[:, :1]).all())
-    if worth(_OWN * x.size):
+    if worth(OWN * x.size):
         from ..loops.leaving_out import student_without
 
         found = np.empty(len(x))
@@ -71,7 +71,7 @@ def log_normals_of_own(
 
     Of few rows NaN where a cell is missing.
     """
-    if worth(_OWN * x.size):
+    if worth(OWN * x.size):
         from ..loops.leaving_out import normal_without
 
         found = np.empty(len(x))
@@ -96,7 +96,7 @@ def look_up_of_own(
 
     An empty cell of sparse rows has level 0; there an x that is no level makes NaN.
     """
-    found, many = np.full(len(y), np.nan), worth(_OWN * x.size)
+    found, many = np.full(len(y), np.nan), worth(OWN * x.size)
     if not tables.shape[2]:
         return found
     if sparse.issparse(x):
@@ -139,7 +139,7 @@ def yes_no_of_own(
     """Σ_j yes_cj of the ones and no_cj of the zeros of each row, for its class c; NaN where a term is."""
     if sparse.issparse(x):
         return look_up_of_own(x, y, np.stack([no, yes], -1))
-    if x.dtype != np.uint8 or not worth(_OWN * x.size):
+    if x.dtype != np.uint8 or not worth(OWN * x.size):
         return _summed(lambda x, no, yes: np.where(x == 1, yes, np.where(x == 0, no, np.nan)), x, y, no, yes)
     from ..loops.leaving_out import product_of_own
 

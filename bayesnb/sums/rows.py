@@ -14,7 +14,6 @@ from ..loops import contiguous, worth
 from .by_class import is_one_hot
 from .marking import floored, marked
 
-_LEVELS = 8  # counts up to here may be looked up
 _CELLS = 1 << 21  # cells of a temporary table
 _STEEP = 100.0  # nats: where an empty cell is as improbable as that, its term would not cancel to the last digit
 
@@ -293,10 +292,7 @@ def sum_over_cells(f: Callable[..., Array], zero: Callable[..., Array] | None = 
             return np.concatenate([own(x[half], w[half], *fields) for half in (slice(n // 2), slice(n // 2, n))])
         row = np.repeat(np.arange(n), np.diff(x.indptr))
         level = np.broadcast_to(place, n)
-        if len(levels) == 1:
-            cells = _looked_up(lambda count, *own: f(count, levels, *own), x, *fields)
-        else:
-            cells = f(x.data, levels[level[row]], *(field[x.indices] for field in fields))
+        cells = f(x.data, levels[level[row]], *(field[x.indices] for field in fields))
         if zero is None:
             return np.bincount(row, cells, n)
         with marked(False):  # of columns without an empty cell too
@@ -304,19 +300,6 @@ def sum_over_cells(f: Callable[..., Array], zero: Callable[..., Array] | None = 
         return np.bincount(row, cells - empty[level[row], x.indices], n) + empty.sum(1)[level]
 
     return own
-
-
-def _looked_up(f: Callable[..., np.ndarray], x: Sparse, *fields: np.ndarray) -> np.ndarray:
-    """f(x_ij, *fields_j) of the stored cells; of small whole counts, each often there, once a count and column."""
-    d = x.shape[1]
-    top = int(min(x.data.max(initial=0), x.nnz // (2 * d), _LEVELS))
-    if top < 1 or x.data.min() < 0:
-        return f(x.data, *(field[x.indices] for field in fields))
-    count = np.minimum(x.data, top).astype(np.intp)
-    cells = f(np.arange(top + 1, dtype=x.dtype)[:, None], *fields).ravel()[count * d + x.indices]
-    others = np.flatnonzero(count != x.data)  # large or fractional
-    cells[others] = f(x.data[others], *(field[x.indices[others]] for field in fields))
-    return cells
 
 
 def as_counts(x: Any) -> Any:

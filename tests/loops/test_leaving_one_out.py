@@ -6,6 +6,7 @@ from scipy import sparse
 
 from bayesnb import BernoulliNB, CategoricalNB, ComplementNB, GaussianDA, GaussianNB, MultinomialNB, PoissonNB, loops
 from bayesnb.statistics import one_hot
+from bayesnb.sums import own_class
 
 N, D = 300, 40
 
@@ -23,6 +24,12 @@ def rows(kind, rng):
         x[0] += 1e9
         return x
     x = rng.integers(0, 4, (N, D))
+    if kind == "large":
+        x[:5, 1:4] = 40
+    if kind == "halves":
+        x = x / 2
+    if kind == "counts with gaps":
+        x = np.where(rng.random(x.shape) < 0.1, np.nan, x)
     return sparse.csr_array(x.astype(float)) if kind == "sparse" else x
 
 
@@ -35,6 +42,8 @@ def rows(kind, rng):
             for kind in ("real", "gaps", "far", "levels")
         ),
         *((one, kind) for one in (BernoulliNB(binarize=1), CategoricalNB()) for kind in ("levels", "sparse")),
+        *((PoissonNB(), kind) for kind in ("levels", "sparse")),
+        *((GaussianDA(covariance=one), "levels") for one in ("class", "shared")),
         *((MultinomialNB(), kind) for kind in ("levels", "sparse")),
         *((ComplementNB(alpha=0.3), kind) for kind in ("levels", "sparse")),
         (MultinomialNB(alpha=1e-9), "sparse"),
@@ -42,6 +51,8 @@ def rows(kind, rng):
             pytest.param(nb, kind, marks=pytest.mark.slow)
             for nb, kind in (
                 (MultinomialNB(alpha=1e-9), "levels"),
+                *((PoissonNB(), kind) for kind in ("large", "halves", "counts with gaps")),
+                *((MultinomialNB(), kind) for kind in ("large", "halves")),
                 (ComplementNB(alpha=1e-9), "levels"),
                 (ComplementNB(alpha=1e-9), "sparse"),
             )
@@ -102,6 +113,17 @@ def test_a_level_that_every_row_of_a_class_has(rng, monkeypatch):
     x, y = rng.integers(0, 2, (N, 6)), np.arange(N) % 2
     x[:, 0], x[:, 1], x[4, 2:] = y, 1, 0
     for nb in (BernoulliNB(), CategoricalNB(), BernoulliNB(alpha=1e-6)):
-        found = nb.fit(x, y).loo(x, y)
-        without = type(nb)(**nb.get_params()).fit(x[1:], y[1:])
-        np.testing.assert_allclose(found.log_joint[0], without.predict_joint_log_proba(x[:1])[0], rtol=1e-9)
+        for form in (np.asarray, sparse.csr_array):
+            given = form(x)
+            found = nb.fit(given, y).loo(given, y)
+            without = type(nb)(**nb.get_params()).fit(given[1:], y[1:])
+            np.testing.assert_allclose(found.log_joint[0], without.predict_joint_log_proba(given[:1])[0], rtol=1e-9)
+
+
+def test_an_empty_cell_that_cannot_be_empty():
+    """Where every row of a class has an event, the table of an empty cell is NaN: a row without the event is odd."""
+    no, yes = np.log([[0.5, np.nan, 0.2]]), np.log([[0.5, 1.0, 0.8]])
+    rows = np.array([[0.0, 1, 1], [1, 0, 1], [1, 1, 0]])
+    for form in (np.asarray, sparse.csr_array):
+        found = own_class.yes_no_of_own(form(rows), np.zeros(3, np.int32), no, yes)
+        np.testing.assert_allclose(found, [np.log(0.4), np.nan, np.log(0.1)])

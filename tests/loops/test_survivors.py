@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import sparse, stats
+from scipy import sparse, special, stats
 
 from bayesnb import families, loops
 from bayesnb.loops import counts, leaving_out
@@ -33,6 +33,10 @@ def test_loops_take_whole_counts() -> None:
     for largest, found in (20.0, own), (5.0, math.nan):
         leaving_out.rising_of_own(ends, columns, cells, y, by_class, given[-1].T.copy(), largest, out := np.empty(3))
         np.testing.assert_allclose(out[0], found, rtol=1e-15)
+    more = by_class + 1.5
+    leaving_out.rising_of_own(ends, columns, cells, y, more, np.log(more - 1), 20.0, out)
+    terms = special.gammaln(more[y]) - special.gammaln(more[y] - rows)
+    np.testing.assert_allclose(out, terms.sum(1), rtol=1e-13)
 
 
 def test_student_of_many_far_features(monkeypatch: pytest.MonkeyPatch) -> None:
