@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import column_or_1d
 
 from .estimators._base import AbstractNB
-from .estimators._state import all_or_nothing
+from .estimators._state import all_or_nothing, keep_arguments
 from .naive_bayes import Statistics
 
 TINY = np.finfo(float).tiny
@@ -34,7 +34,7 @@ class AbstractDropIn(AbstractNB):
     estimate = "mean"
     class_alpha = 1.0
     class_count_ = Assignable()
-    _waits = False  # attributes are there at once
+    _waits = ""  # attributes are there at once
 
     @property
     def decision_function(self) -> Any:
@@ -91,10 +91,7 @@ class AbstractDiscrete(AbstractDropIn):
     def __init__(
         self, *, alpha: Any = 1.0, force_alpha: Any = True, fit_prior: Any = True, class_prior: Any = None
     ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
+        keep_arguments(locals())
 
     def _check_classes(self, classes: Any) -> None:
         if classes is not None:

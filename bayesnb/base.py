@@ -28,6 +28,7 @@ from .core.sites import as_jax as as_jax
 from .core.sites import from_sites as from_sites
 from .core.sites import n_rows as n_rows
 from .core.sites import observed as observed
+from .core.sites import sites_of
 from .core.sites import to_sites as to_sites
 from .core.supports import COMPOSITE, Cells, Field, Support, declare, improper
 
@@ -171,17 +172,7 @@ class AbstractConjugate(AbstractBlock):
 
     def sites(self) -> dict[str, Site]:
         """Support and axes of the parameters by NumPyro site, read from `model`."""
-        import numpyro
-
-        with numpyro.handlers.trace() as trace, numpyro.handlers.seed(rng_seed=0), numpyro.handlers.block(hide=["x"]):
-            as_jax(self).model(np.zeros((1, self.shape[1])), np.zeros(1, int))
-        found = {}
-        for name, site in trace.items():
-            if site["type"] == "sample":
-                plates = sorted(site["cond_indep_stack"], key=lambda frame: frame.dim)
-                event = ("event",) * len(site["fn"].event_shape)
-                found[name] = Site(site["fn"].support, (*(frame.name for frame in plates), *event))
-        return found
+        return sites_of(lambda: as_jax(self).model(np.zeros((1, self.shape[1])), np.zeros(1, int)))
 
     @property
     def no_evidence(self) -> str | None:
@@ -321,24 +312,19 @@ class AbstractConjugate(AbstractBlock):
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
     ) -> Any:
         """log p(x_ij | y = c, data), or log p(x_ij | θ_c), of some features, each on its own: (…, n, k, c)."""
-        tables = []
-        for j in columns:
-            own = np.array([j])
-            cells = x[:, own].toarray() if sparse.issparse(x) else x[:, own]
-            one = self.select(own)
-            tables.append(one.log_predictive(cells) if not theta else one.log_likelihood(self.take(theta, own), cells))
-        return np.stack(tables, -2)
+        return np.stack([self._log_of(x, np.array([j]), theta) for j in columns], -2)
+
+    def _log_of(self, x: Any, columns: Int[np.ndarray, " k"], theta: Theta | None) -> Float[Array, "*s n c"]:
+        """log p of some features under their marginal model."""
+        some = self.select(columns)
+        x = x[:, columns].toarray() if sparse.issparse(x) else x[:, columns]
+        return some.log_likelihood(self.take(theta, columns), x) if theta else some.log_predictive(x)
 
     def log_prefixes(
         self, x: Real[Array, "n d"], order: Int[np.ndarray, " d"], theta: Theta | None = None
     ) -> Float[Array, "*s n d c"]:
         """log p of the first k features in an order, k = 1 … d, each under the marginal model of these features."""
-        tables = []
-        for k in range(1, len(order) + 1):
-            some = order[:k]
-            one, part = self.select(some), theta and self.take(theta, some)
-            tables.append(one.log_likelihood(part, x[:, some]) if part else one.log_predictive(x[:, some]))
-        return np.stack(tables, -2)
+        return np.stack([self._log_of(x, order[: k + 1], theta) for k in range(len(order))], -2)
 
     def log_contributions(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None

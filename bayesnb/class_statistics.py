@@ -9,6 +9,11 @@ from .core.arrays import Array, Float
 from .core.exact import ExactSum, is_whole
 from .core.pytrees import pytree
 
+NEVER_FITTED = (
+    "`X`, `y` hold rows that were never fitted: leaving them out would give negative {}. Give rows, labels and "
+    "weights as they were fitted"
+)
+
 
 @pytree
 @dataclass(frozen=True)

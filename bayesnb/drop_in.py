@@ -36,7 +36,7 @@ from . import estimators as ours
 from ._drop_in import TINY, AbstractDiscrete, AbstractDropIn, Assignable, hold_finite, log_share, log_shares, safe_log
 from .core.exact import moment_sums, sums_of_cells
 from .estimators._input import refuse
-from .estimators._state import BLOCK, reads_one_state
+from .estimators._state import BLOCK, keep_arguments, reads_one_state
 from .families.classes import AbstractClasses, FixedClasses
 from .naive_bayes import CLASS, Parameters, Rows, Statistics, by_rows
 from .statistics import Counts, Moments, with_sums
@@ -79,8 +79,7 @@ class GaussianNB(AbstractDropIn, ours.GaussianNB):
     variance, known_variance, prior = "class", None, None
 
     def __init__(self, *, priors: Any = None, var_smoothing: Any = 1e-9) -> None:
-        self.priors = priors
-        self.var_smoothing = var_smoothing
+        keep_arguments(locals())
 
     def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
         stats = super()._gather(X, index, sample_weight)
@@ -204,8 +203,7 @@ class ComplementNB(AbstractDiscrete, ours.ComplementNB):
         class_prior: Any = None,
         norm: Any = False,
     ) -> None:
-        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
-        self.norm = norm
+        keep_arguments(locals())
 
     def _class_prior(self) -> AbstractClasses:
         super()._class_prior()  # checks what was given
@@ -282,8 +280,7 @@ class BernoulliNB(AbstractDiscrete, ours.BernoulliNB):
         fit_prior: Any = True,
         class_prior: Any = None,
     ) -> None:
-        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
-        self.binarize = binarize
+        keep_arguments(locals())
 
     def _rows(self, X: Any) -> Rows:
         if self.binarize is not None:
@@ -353,8 +350,7 @@ class CategoricalNB(AbstractDiscrete, ours.CategoricalNB):
         class_prior: Any = None,
         min_categories: Any = None,
     ) -> None:
-        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
-        self.min_categories = min_categories
+        keep_arguments(locals())
 
     def _validate(self, X: Any, **checks: Any) -> Any:
         if "y" in checks:

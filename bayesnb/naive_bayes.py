@@ -33,7 +33,7 @@ from .numpyro_twin import Parameters as Parameters
 from .statistics import class_totals, one_hot, sums_whole_cells, with_bounds, with_sums
 from .sums.slicing import Rows as Rows
 from .sums.slicing import by_rows as by_rows
-from .sums.slicing import fold_rows, row_slices, some_cells, some_rows
+from .sums.slicing import fold_rows, row_slices, rows_at, some_cells
 
 
 @pytree
@@ -71,9 +71,9 @@ class NaiveBayes(NumPyroTwin):
         """
 
         def gather(part: slice) -> Statistics:
-            return self.statistics({name: some_rows(x, part) for name, x in rows.items()}, some_cells(r, part, r))
+            return self.statistics(rows_at(rows, part), some_cells(r, part, r))
 
-        return fold_rows(gather, rows, self.min_chunk_cells)
+        return fold_rows(gather, row_slices(rows, self.min_chunk_cells))
 
     def statistics(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
         """`suffstats` of a few rows, computed in one piece."""
@@ -113,7 +113,7 @@ class NaiveBayes(NumPyroTwin):
     @functools.cached_property
     def min_chunk_cells(self) -> int:
         """Cells of X that are worth a pass over all parameters: adding statistics up, taking logarithms."""
-        return 2 * sum(leaf.size for leaf in leaves(self))
+        return 2 * sum(map(operator.attrgetter("size"), leaves(self)))
 
     def update(self, stats: Statistics) -> Self:
         """The posterior given statistics."""
@@ -246,8 +246,7 @@ class NaiveBayes(NumPyroTwin):
         """
 
         def tables(part: slice) -> Array:
-            some = {name: some_rows(x, part) for name, x in rows.items()}
-            return self.loo_tables(some, some_cells(r, part, r), parts, scores=scores)
+            return self.loo_tables(rows_at(rows, part), some_cells(r, part, r), parts, scores=scores)
 
         return by_rows(tables, rows, self.min_chunk_cells)
 

@@ -379,12 +379,9 @@ def with_sums(stats: Any, x: Any, r: Array | Sparse, exact: Callable[[Any], dict
     if not isinstance(stats, Counts | Totals | Moments | Scatter):
         return stats
     size = max(x.nnz if sparse.issparse(x) else x.size, max(leaf.size for leaf in leaves(stats)))
-    try:
-        found = exact(stats) if size <= _EXACT else {}
-    except OverflowError:
-        found = {}
-    if found:
-        return replace(stats, sums=Sums(found))
+    with suppress(OverflowError):
+        if size <= _EXACT and (found := exact(stats)):
+            return replace(stats, sums=Sums(found))
     return with_bounds(stats, x.shape[0], is_whole(r) and sums_whole_cells(stats, x))
 
 

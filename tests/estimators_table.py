@@ -1,7 +1,7 @@
 """One table of estimators, a row each, for what all of them promise (`laws.py` is that of families).
 
-A test takes the rows that it is about. Where one or two of them exercise what is tested, `mostly_slow` leaves the
-others to the slow tests.
+A test takes the rows that it is about, by what their families declare of a cell. A new estimator is one new row. Where
+one or two of them exercise what is tested, `mostly_slow` leaves the others to the slow tests.
 """
 
 from collections.abc import Callable, Iterable
@@ -33,10 +33,20 @@ ALL = [
 TAKES_MISSING = [nb for nb in ALL if not isinstance(nb, MultinomialNB | ComplementNB | GaussianDA)]
 GENERATES = [nb for nb in ALL if not isinstance(nb, ComplementNB)]  # a composite likelihood draws no rows
 FORETELLS = [nb for nb in ALL if not isinstance(nb, KernelNB)]  # a leave-one-out product is no density of the data
+OF_A_COUNT = [nb for nb in ALL if nb.cells.kind == "counts"]
+# a cell is a whole number; each has a beta prior of one cell, with the settings alpha and beta
+WHOLE = [nb for nb in ALL if nb.cells.whole]
+# every class once, as it is without settings
+DEFAULTS = [kind() for kind in dict.fromkeys(map(type, ALL))]
 # how a bandwidth is found is of no interest here
 GIVEN_BANDWIDTH = [nb for nb in ALL if getattr(nb, "bandwidth", 0.5) == 0.5]
 # one of each kind of statistics, and of each way in
 ONE_OF_EACH = [nb for nb in GIVEN_BANDWIDTH if getattr(nb, "covariance", "class") == "class"]
+
+
+def called(nb: Any) -> str:
+    """A short name: "poisson" for PoissonNB()."""
+    return type(nb).__name__.removesuffix("NB").lower()
 
 
 def mostly_slow(cases: Iterable[Any], by_default: Callable[[Any], bool]) -> list[Any]:

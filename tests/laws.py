@@ -226,3 +226,4 @@ FAMILIES = [
         missing=False,
     ),
 ]
+OF_WHOLE_CELLS = [kind for row in FAMILIES if (kind := type(row.prior(np.random.default_rng(0), D))).cells_.whole]

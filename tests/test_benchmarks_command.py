@@ -112,6 +112,24 @@ def test_figures_of_the_binner_are_their_raw_results() -> None:
             )
 
 
+def test_tables_of_the_check_are_their_raw_results() -> None:
+    page = (DOCS / "check.md").read_text("utf-8")
+    mutations = (DOCS / "data" / "mutations.txt").read_text("utf-8").splitlines()
+    assert len(mutations) > 40
+    assert [line for line in mutations if line and line not in page] == []
+    power = [line.strip("| ").split(" | ") for line in (DOCS / "data" / "power.txt").read_text("utf-8").splitlines()]
+    raw = {(cells[0], cells[1]): cells[2:] for cells in power if len(cells) == 7 and cells[0] != "sabotaged"}
+    told, last = {}, ""
+    for line in page.split("-m tests.benchmarks.power\n")[1].split("The exact rows find")[0].splitlines()[4:]:
+        name, rows, *shares = (cell.strip() for cell in line.strip("|").split("|")) if "|" in line else ("", "")
+        last = name.replace("`", "") or last
+        for n in ["10", "30", "100", "300", "1000"] if "…" in rows else rows.split(", ") if rows else []:
+            told[last, n] = shares
+    assert len(raw) == 25 and told == raw
+    by_draws = [f"| {' | '.join(cells)} |" for cells in power if len(cells) == 6]
+    assert len(by_draws) == 6 and [line for line in by_draws if line not in page] == []
+
+
 def test_runs_and_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["all", "--out", str(tmp_path / "new"), "--quick", "--only", "interrupts", "mutations"]) == 0
     record = json.loads((tmp_path / "new" / "machine.json").read_text("utf-8"))

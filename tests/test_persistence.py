@@ -20,6 +20,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import save as to_bytes
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.compose import make_column_selector
 from sklearn.exceptions import NotFittedError
 
@@ -29,7 +30,7 @@ from bayesnb.core import files, model_file, registry
 from bayesnb.estimators._base import AbstractNB
 from bayesnb.families import KnownVarianceNormal, NormalInverseGamma, NormalInverseWishart
 
-from .estimators_table import mostly_slow, these
+from .estimators_table import WHOLE, called, mostly_slow, these
 
 RNG = np.random.default_rng(7)
 N = 60
@@ -119,7 +120,7 @@ CASES = {
         REAL,
     ),
     "da-shared": (bayesnb.GaussianDA(covariance="shared", estimate="map"), REAL),
-    "geometric": (bayesnb.GeometricNB(fit_prior=False), COUNTS),
+    **{called(nb): (clone(nb).set_params(fit_prior=False), COUNTS) for nb in WHOLE},
     "kernel": (bayesnb.KernelNB(), REAL.round(2)),
     "kernel-given": (bayesnb.KernelNB(bandwidth=0.5), FRAME[["size"]]),
     "multinomial": (bayesnb.MultinomialNB(alpha=0.1, estimate="mean"), sparse.coo_array(COUNTS)),

@@ -23,7 +23,7 @@ from bayesnb import plots
 from bayesnb.plots._common import PALETTE
 from bayesnb.sampling.report import CheckReport, CheckRow
 
-from .estimators_table import mostly_slow, these
+from .estimators_table import WHOLE, called, mostly_slow, these
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
 
@@ -50,7 +50,7 @@ MODELS: dict[str, tuple[str, Callable[[], Any]]] = {
     "multinomial": ("counts", lambda: bayesnb.MultinomialNB(alpha=2.0)),
     "complement": ("counts", lambda: bayesnb.ComplementNB(alpha=2.0)),
     "poisson": ("counts", bayesnb.PoissonNB),
-    "geometric": ("counts", bayesnb.GeometricNB),
+    **{called(nb): ("counts", type(nb)) for nb in WHOLE},
     "exponential": ("positive", bayesnb.ExponentialNB),
     "gaussian": ("reals", bayesnb.GaussianNB),
     "pooled": ("reals", lambda: bayesnb.GaussianNB(variance="pooled")),
@@ -78,7 +78,7 @@ def mixed() -> tuple[Any, pd.DataFrame, np.ndarray]:
     (reals, y), (levels, _), (counts, _) = (data(kind) for kind in ("reals", "levels", "counts"))
     X = pd.concat([reals.iloc[:, :2], levels.iloc[:, 1:3].add_suffix("_"), counts.iloc[:, 3:]], axis=1)
     X.iloc[0, 1] = np.nan
-    own = {"ape": bayesnb.PoissonNB(), "bee": bayesnb.GeometricNB(), "cat": bayesnb.PoissonNB()}
+    own = {"ape": bayesnb.PoissonNB(), "bee": bayesnb.ExponentialNB(), "cat": bayesnb.PoissonNB()}
     parts = [("numbers", bayesnb.GaussianNB(), [0, 1]), ("levels", bayesnb.CategoricalNB(), [2, 3]), ("own", own, [4])]
     return bayesnb.MixedNB(parts).fit(X, y), X, y
 
@@ -123,7 +123,11 @@ def two_features(**settings: Any) -> tuple[Any, pd.DataFrame, np.ndarray]:
 
 def comparison() -> Any:
     X, y = data("counts")
-    models = {"Poisson": bayesnb.PoissonNB(), "geometric": bayesnb.GeometricNB(), "rows": bayesnb.MultinomialNB()}
+    models = {
+        "Poisson": bayesnb.PoissonNB(),
+        "of a known scale": bayesnb.PoissonNB(beta=1),
+        "rows": bayesnb.MultinomialNB(),
+    }
     return bayesnb.compare(models, X, y)
 
 

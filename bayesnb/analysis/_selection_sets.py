@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Bool, Float, Int
-from ..estimators._input import positive
+from ..core.supports import checked_numbers
 
 _CELLS = 1 << 16  # cells of a class table worked on at a time: half a MiB, inside a core's cache
 
@@ -153,10 +153,10 @@ def smoothed(
     class_count: Float[np.ndarray, " c"], cells: list[np.ndarray], alpha: Any, class_alpha: Any
 ) -> SmoothedModel:
     """The probabilities of all classes and cells from their counts: λ is `class_alpha`, f is `alpha`."""
-    lam, n = positive("class_alpha", class_alpha, (len(class_count),)), class_count.sum()
+    lam, n = checked_numbers("class_alpha", class_alpha, (len(class_count),)), class_count.sum()
     log_pi = np.log(class_count + lam) - np.log(n + lam.sum())
     p, weight = [], []
-    for counts, f in zip(cells, positive("alpha", alpha, (len(cells),)), strict=True):
+    for counts, f in zip(cells, checked_numbers("alpha", alpha, (len(cells),)), strict=True):
         share = (counts + f) / (counts.sum(1, keepdims=True) + counts.shape[1] * f)
         p.append(np.concatenate([share, np.ones((len(share), 1))], 1))
         weight.append((counts * np.log(share)).sum() / n)

@@ -72,7 +72,8 @@ def leaves(tree: Any) -> Iterator[Any]:
     while waiting:
         one = waiting.pop()
         if (names := _data(type(one))) is not None:  # type: ignore[arg-type]
-            waiting += [getattr(one, name) for name in names][::-1]
+            for name in reversed(names):
+                waiting.append(getattr(one, name))
         elif isinstance(one, dict):
             waiting += [*one.values()][::-1]
         elif type(one) is tuple:

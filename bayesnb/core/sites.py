@@ -1,5 +1,6 @@
 """Parameters and rows as NumPyro's sites hold them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,29 @@ class Site:
 
     support: Any
     axes: tuple[str, ...]
+
+
+def sites_of(model: Callable[[], Any]) -> dict[str, Site]:
+    """The parameters of a NumPyro model, by site; the rows `x` are not among them."""
+    import jax
+    import numpyro
+
+    found: dict[str, Site] = {}
+
+    def read() -> None:
+        with numpyro.handlers.trace() as trace, numpyro.handlers.seed(rng_seed=0), numpyro.handlers.block(hide=["x"]):
+            model()
+        for name, site in trace.items():
+            if site["type"] == "sample":
+                plates = sorted(site["cond_indep_stack"], key=lambda frame: frame.dim)
+                event = ("event",) * len(site["fn"].event_shape)
+                found[name] = Site(site["fn"].support, (*(frame.name for frame in plates), *event))
+
+    jax.eval_shape(read)  # nothing is drawn, so nothing is compiled
+    limits = jax.tree.leaves([site.support for site in found.values()])
+    if any(isinstance(limit, jax.core.Tracer) for limit in limits):  # they are computed from the fields
+        read()
+    return found
 
 
 def to_sites(theta: Theta) -> Theta:

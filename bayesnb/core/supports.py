@@ -228,9 +228,8 @@ def as_numbers(name: str, value: Any, needed: str) -> np.ndarray:
         )
     try:
         array = np.asarray(value)
-        if array.dtype.kind not in "biufO" or any(isinstance(cell, str | bytes) for cell in array.ravel()[:1].tolist()):
-            raise TypeError
-        if array.dtype.kind == "O" and any(isinstance(cell, str | bytes | type(None)) for cell in array.ravel()):
+        odd = array.dtype.kind not in "biufO"
+        if odd or (array.dtype.kind == "O" and any(isinstance(cell, str | bytes | None) for cell in array.ravel())):
             raise TypeError
         with np.errstate(over="ignore"):
             numbers = np.asarray(array, float)
@@ -241,13 +240,19 @@ def as_numbers(name: str, value: Any, needed: str) -> np.ndarray:
     return numbers
 
 
+def check_level(level: Any) -> None:
+    """Raise a ValueError unless the mass inside an interval is between 0 and 1."""
+    if not 0 < level < 1:
+        raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
+
+
 def shortened(value: Any) -> str:
     """`repr` of a value for a message, at most 80 characters."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 80 else f"{text[:76]} …"
 
 
-def checked_numbers(name: str, value: Any, shape: tuple[int, ...], support: Support) -> np.ndarray:
+def checked_numbers(name: str, value: Any, shape: tuple[int, ...], support: Support = COUNT) -> np.ndarray:
     """A hyperparameter in a support, broadcast to a shape, or a ValueError that names it and the permitted range."""
     needed = f"numbers ({support.describe()}) that broadcast to {shape}"
     numbers = as_numbers(name, value, needed)
@@ -314,7 +319,7 @@ def improper(block: Any) -> str | None:
     block = block.inner
     for key, field in block.fields_.items():
         value = getattr(block, key)
-        if field.limit is not None and isinstance(value, np.ndarray):
+        if field.limit is not None and isinstance(value, np.ndarray) and (value <= 0).any():
             limits = field.is_limit(value, block.shape[0])
             if limits.any():
                 return (

@@ -31,7 +31,7 @@ def n_threads() -> int:
 
 def in_order(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[Result]:
     """f of each piece, several at a time; an error in one is raised in its turn, and no further piece is begun."""
-    if _pieces.get():
+    if _pieces.get() or len(pieces) == 1:
         yield from map(f, pieces)
         return
 

@@ -17,16 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.pytrees import defer_jax_import
 from ..core.random import categorical, generator
 from ..core.supports import GIVEN_TOTALS
-from ..naive_bayes import Parameters
-from ..weighted import WeightedNaiveBayes
+from ..naive_bayes import NaiveBayes, Parameters
 from ._forgetting import digits_lost, with_digits
-from ._prior_summary import PriorSummary, prior_summary
 from ._saving import AbstractSaved
 from ._state import LazyPosterior, reads_one_state
 
 if TYPE_CHECKING:
     from ..sampling.loo import LooResult
     from ..sampling.report import CheckReport
+    from ._prior_summary import PriorSummary
 
 _Conditioned = LazyPosterior  # its name in pickles of version 0.1
 
@@ -60,11 +59,18 @@ class AbstractNB(AbstractSaved):
     @defer_jax_import()
     def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, c) and intercepts (c,) of the discriminant under the current estimate."""
-        check_is_fitted(self)
-        return self._linear_form_at(self._theta() or self.posterior_.mean())
+        return self.linear_form(self._theta() or self.posterior_.mean())
 
-    def _linear_form_at(self, theta: Parameters) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (d, c) and intercepts (c,) of the discriminant at given parameters, all blocks side by side."""
+    @reads_one_state
+    @defer_jax_import()
+    def linear_form(self, theta: Parameters) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (k, c) and intercepts (c,) of the discriminant at given parameters. Provisional.
+
+        Raises
+        ------
+        AttributeError
+            if it is not linear
+        """
         forms = []
         for name, block in self.posterior_.blocks.items():
             if (form := block.linear_form(theta[name])) is None:
@@ -130,7 +136,7 @@ class AbstractNB(AbstractSaved):
 
     def _draw(self, model: Any, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
         """New rows by block for class indices y."""
-        if isinstance(model, WeightedNaiveBayes):
+        if not isinstance(model, NaiveBayes):  # a hyperparameter has a distribution
             drawn = [(at, self._draw(own, rng, y[at], **given)) for at, own in model.by_component(rng, y)]
             places = np.argsort(np.concatenate([at for at, _ in drawn])) if drawn else slice(0)
             names = model.blocks
@@ -139,7 +145,7 @@ class AbstractNB(AbstractSaved):
 
     @reads_one_state
     @defer_jax_import()
-    def prior_summary(self, columns: int = 20) -> PriorSummary:
+    def prior_summary(self, columns: int = 20) -> "PriorSummary":
         """The prior in words: each density, the range of its parameters, and their estimates from the rows alone.
 
         Parameters
@@ -161,7 +167,8 @@ class AbstractNB(AbstractSaved):
         column 0 ~ Beta(2, 8)
             probability: 0.1796, 90 % in 0.041 to 0.429; the rows alone: 0.333 to 0.5
         """
-        check_is_fitted(self)
+        from ._prior_summary import prior_summary
+
         return prior_summary(self, columns)
 
     # --- the NumPyro side -------------------------------------------------------------------------------------------

@@ -51,10 +51,10 @@ class AbstractDeclared(JointClassifier):
 
     def _refuse_infinite(self, X: Any, *found: np.ndarray) -> None:
         """Look for infinite cells in rows validated for slices, where what was found of them may come of one."""
-        sound = (one.size == 0 or -EXTREME < one.min() <= one.max() < EXTREME for one in found)
-        if self._checks_slices and not all(sound):
-            with naming():
-                assert_all_finite(X, allow_nan=True, estimator_name=type(self).__name__, input_name="X")
+        for one in found if self._checks_slices else ():
+            if one.size and not -EXTREME < one.min() <= one.max() < EXTREME:
+                with naming():
+                    assert_all_finite(X, allow_nan=True, estimator_name=type(self).__name__, input_name="X")
 
     def _rows(self, X: Any) -> Rows:
         """Validated input as columns by block; raises ValueError on values the likelihood does not know."""

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
 from ..core.pytrees import defer_jax_import
+from ..core.supports import check_level
 from ._prediction import AbstractPredicting
 from ._state import reads_one_state
 
@@ -101,15 +102,16 @@ class AbstractExplaining(AbstractPredicting):
         """
         if output not in ("frame", "xarray"):
             raise ValueError(f"`output` is {output!r}; choose 'frame' or 'xarray'")
-        found, b = self._contributions(X, against=against, n=n, level=level, n_draws=n_draws, seed=seed)
+        found, b = self.contributions(X, against=against, n=n, level=level, n_draws=n_draws, seed=seed)
         frame = self._frame(found, X, b)
         if output == "frame":
             return frame
         known = frame.drop(columns="value").set_index(["row", "class_", "feature"])
         return known.to_xarray()
 
-    def _contributions(self, X: Any, *, against: Any = None, **settings: Any) -> "tuple[Contributions, int | None]":
-        """Contributions as arrays, and the place of the class that the odds are against."""
+    @reads_one_state
+    def contributions(self, X: Any, *, against: Any = None, **settings: Any) -> "tuple[Contributions, int | None]":
+        """What `explain` shows, as arrays, and the place of the class that the odds are against. Provisional."""
         from ..sampling.explanation import contributions, odds_against
 
         check_is_fitted(self)
@@ -124,8 +126,7 @@ class AbstractExplaining(AbstractPredicting):
             if len(found) != 1:
                 raise ValueError(f"`against` is {against!r}; the classes are {self.classes_.tolist()}")
             b = int(found[0])
-        if not 0 < level < 1:
-            raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
+        check_level(level)
         for name in ("n", "n_draws"):
             value = settings.get(name)
             if value is not None and value < 1:
@@ -151,7 +152,7 @@ class AbstractExplaining(AbstractPredicting):
         from ..sampling.explanation import OTHERS, PRIOR
 
         classes = [k for k in range(len(self.classes_)) if k != b]
-        names = np.array([*self._feature_names(), "(other features)", "(class prior)"], object)
+        names = np.array([*self.feature_names(), "(other features)", "(class prior)"], object)
         t, feature = len(found.row), found.feature
         order = np.lexsort([np.arange(t), found.row])
         values = np.full(t, "", object)
@@ -172,12 +173,14 @@ class AbstractExplaining(AbstractPredicting):
         keys = [-abs(frame["contribution"]), place, np.tile(np.arange(len(classes)), t), frame["row"]]
         return frame.iloc[np.lexsort(keys)].reset_index(drop=True)
 
-    def _feature_names(self) -> list[Any]:
-        """Names of the features, or their numbers."""
+    @reads_one_state
+    def feature_names(self) -> list[Any]:
+        """Names of the columns of X, or their numbers. Provisional."""
         return list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
 
-    def _sample_information(self, n_draws: int, seed: Any) -> np.ndarray:
-        """Draws of the mutual information of the label and each feature, (s, d)."""
+    @reads_one_state
+    def sample_information(self, n_draws: int, seed: Any) -> np.ndarray:
+        """Draws of the mutual information of the label and each column, (s, d), in nats. Provisional."""
         from ..sampling.explanation import information
 
         return information(self.posterior_, self._columns(), self.n_features_in_, n_draws, seed)
@@ -216,9 +219,8 @@ class AbstractExplaining(AbstractPredicting):
         from ..sampling.tables import tables
 
         check_is_fitted(self)
-        if not 0 < level < 1:
-            raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
-        known = self._feature_names()
+        check_level(level)
+        known = self.feature_names()
         names = known if features is None else [features] if isinstance(features, str) else list(features)
         places = []
         for name in names:
@@ -229,10 +231,11 @@ class AbstractExplaining(AbstractPredicting):
             found = tables(self, places, level)
         return dict(zip(names, found, strict=True))
 
-    def _levels_of(self, j: int) -> Any:
-        """Labels of the levels of a feature, where it has some."""
+    @reads_one_state
+    def levels_of(self, feature: int) -> Any:
+        """Labels of the levels of a column, None where it has no levels. Provisional."""
         levels = getattr(self, "categories_", None)
-        return None if levels is None else levels[j]
+        return None if levels is None else levels[feature]
 
     @reads_one_state
     def summary(self, level: Scalar = 0.9) -> "Summary":
@@ -247,8 +250,7 @@ class AbstractExplaining(AbstractPredicting):
         from ..sampling.summary import summarise
 
         check_is_fitted(self)
-        if not 0 < level < 1:
-            raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
+        check_level(level)
         with defer_jax_import():
             return summarise(self, level)
 
@@ -289,14 +291,12 @@ class AbstractExplaining(AbstractPredicting):
         """Number k of free parameters of all classes and features together, including the class probabilities."""
         from ..sampling.tables import count_free
 
-        check_is_fitted(self)
         return count_free(self.posterior_)
 
     @property
     def _fit(self) -> "Fit":
         from ..sampling.tables import fit_of
 
-        check_is_fitted(self)
         return fit_of(self)
 
 

@@ -1,6 +1,6 @@
 """Fitting: rows become statistics, and statistics condition the prior."""
 
-import functools
+import itertools
 from typing import Any, Self
 
 import numpy as np
@@ -11,8 +11,7 @@ from .. import loops
 from ..core.arrays import Sparse
 from ..core.exact import is_whole
 from ..core.pytrees import defer_jax_import, leaves, map_leaves, register_pytrees
-from ..naive_bayes import NaiveBayes, Statistics, fold_rows, row_slices
-from ..statistics import Moments, one_hot
+from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
 from ..sums.rows import csr_slice
 from ._declared import EXTREME
 from ._forgetting import without
@@ -35,12 +34,6 @@ _WIDE = 1 << 22  # cells of a slice that a loop goes through without a table bes
 _MOST_TOTAL = 1e304  # of a statistic: x log x is a number
 
 
-@functools.lru_cache(maxsize=1024)
-def _unit_row(k: int, n_classes: int) -> Sparse:
-    """Weights (1, c) of one row of class k, which nobody changes: SciPy takes longer to make them than to use them."""
-    return one_hot(np.array([k]), n_classes)
-
-
 def _are_those(given: Any, classes: np.ndarray) -> bool:
     """Whether labels are plainly those known, which scikit-learn's checks would take longer to find."""
     labels = np.asarray(given) if type(given) in (list, np.ndarray) else np.empty(0)
@@ -56,7 +49,7 @@ class AbstractFitted(AbstractWithPrior):
 
     _conditioned: LazyPosterior
     _wide_slices = False  # whether loops gather the statistics of rows without a table beside them
-    _waits = False  # whether batches of sparse rows may wait: those of priors that do not depend on the rows
+    _waits = ""  # of which rows a few may wait: "sparse" ones, where the prior depends on no rows, or "dense" ones
 
     # --- fitting ----------------------------------------------------------------------------------------------------
 
@@ -81,7 +74,7 @@ class AbstractFitted(AbstractWithPrior):
         y = checked_labels(y)
         self.classes_, index = classes_of(y)
         self._learn_encoding(X, reset=True)
-        self._set_statistics(self._gather(X, index, sample_weight))
+        self._add(LazyPosterior(None, None), X, index, sample_weight)
         if self._conditioned.prior.is_improper:
             _ = self._conditioned.posterior  # which says so where these rows do not make it a density
         return self
@@ -139,58 +132,57 @@ class AbstractFitted(AbstractWithPrior):
         if first:
             self.classes_ = labels
         self._learn_encoding(X, reset=first)
-        index = self._class_index(y)
-        few = sparse.issparse(X) and X.nnz < len(self.classes_) * X.shape[1]
-        if few and decay == 1 and self._waits and not (self._prior_follows_rows or hyperprior_of(self)):
-            r = self._weights(X, index, sample_weight)
-            if max(abs(X.data).max(initial=0), r.data.max()) <= MOST_WEIGHT**0.5:  # no sum of such cells overflows
-                return self._later(self._rows(X.copy())[BLOCK], r)
-        if not first and decay == 1 and sample_weight is None and self._learn_few(X, index):
-            return self
-        stats = self._gather(X, index, sample_weight)
-        return self._set_statistics(stats if first else self._decayed(decay) + stats)
+        before = LazyPosterior(None, None) if first else self._conditioned
+        if decay != 1 and not first:
+            before = LazyPosterior(before.prior, self._decayed(decay))
+        return self._add(before, X, self._class_index(y), sample_weight)
 
     def _decayed(self, decay: float) -> Statistics:
         """Statistics of the rows so far, the weight of each multiplied by `decay`."""
         return self.statistics_ if decay == 1 else self.statistics_.scaled(decay)
 
-    def _learn_few(self, X: Any, index: np.ndarray) -> bool:
-        """Add a few dense rows whose moments in floats are those of their exact sums, which are made later.
+    def _add(self, before: LazyPosterior, X: Any, index: np.ndarray, sample_weight: Any) -> Self:
+        """Add validated rows to those learnt before. What takes long to make of a few rows waits until somebody asks.
 
-        Returns
-        -------
-        whether that could be done
+        Of sparse rows that is all statistics, where the prior does not depend on them: a batch costs O(rows), however
+        many parameters there are. Of dense rows it is the exact sums, which take ten times as long as the moments.
         """
-        before, own = self._conditioned, type(self)
-        plain = own._gather is AbstractFitted._gather and own._set_statistics is AbstractFitted._set_statistics
-        if not plain or not isinstance(before.prior, NaiveBayes) or type(X) is not np.ndarray or X.size > FEW:
-            return False
-        self._check_estimate()
-        rows = self._rows(X)
-        r = _unit_row(int(index[0]), len(self.classes_)) if len(index) == 1 else self._weights(X, index, None)
-        if list(rows) != [BLOCK] or type(rows[BLOCK]) is not np.ndarray or self._waits:
-            return False
-        held = before.statistics if before.floats is None else before.floats
-        if not isinstance(held.blocks[BLOCK], Moments):
-            return False
-        stats = held + before.prior.statistics(rows, r)
-        moments = stats.blocks[BLOCK]
-        if not is_whole(stats.n) or moments.lies_far_out or not moments.ss.max() < EXTREME:
-            return False
-        prior = NaiveBayes(self._class_prior(), self._blocks(stats))
-        self._conditioned = before.with_few(prior, rows[BLOCK], r, stats)
-        return True
+        loose, floats = sparse.issparse(X), None
+        few = X.nnz < len(self.classes_) * X.shape[1] if loose else type(X) is np.ndarray and X.size <= FEW
+        depends = hyperprior_of(self) or (loose and self._prior_follows_rows)
+        if few and self._waits == ("sparse" if loose else "dense") and not depends:
+            self._check_estimate()
+            r, classes = self._weights(X, index, sample_weight), self._class_prior()
+            rows = self._rows(X.copy() if loose else X.astype(float))
+            if not loose:
+                prior = (
+                    before.prior if isinstance(before.prior, NaiveBayes) else NaiveBayes(classes, self._blocks(None))
+                )
+                floats = self._in_floats(before.latest, prior, rows, r)
+                plain = floats is not None
+            else:  # no sum of such cells overflows
+                plain = max(abs(X.data).max(initial=0), r.data.max()) <= MOST_WEIGHT**0.5
+            if plain:
+                prior = NaiveBayes(classes, self._blocks(floats))
+                self._conditioned = before.later(prior, rows[BLOCK], r, floats)
+                return self
+        stats, held = self._gather(X, index, sample_weight), before.statistics
+        return self._set_statistics(stats if held is None else held + stats)
 
-    def _later(self, X: Sparse, r: Sparse) -> Self:
-        """Add encoded rows whose statistics are gathered when somebody asks: O(rows), however many parameters."""
-        self._check_estimate()
-        before = vars(self).get("_conditioned", LazyPosterior(None, None))
-        self._conditioned = before.later(NaiveBayes(self._class_prior(), self._blocks(None)), X, r)
-        return self
+    @staticmethod
+    def _in_floats(held: Statistics | None, prior: NaiveBayes, rows: Rows, r: Sparse) -> Statistics | None:
+        """Moments of earlier rows and of a few more; None where those of their exact sums may be others."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            stats = prior.statistics(rows, r)
+            stats = stats if held is None else held + stats
+            moments = stats.blocks[BLOCK]
+            same = is_whole(stats.n) and not moments.lies_far_out and moments.ss.max() < EXTREME
+            return stats if same else None
 
     def _fitted_state(self, name: str) -> LazyPosterior:
         """What the rows have taught, of which JAX has to know the classes before an attribute shows it."""
         if "_conditioned" not in vars(self):
+            check_is_fitted(self)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r} yet: call `fit` first")
         register_pytrees()
         return self._conditioned
@@ -313,12 +305,13 @@ class AbstractFitted(AbstractWithPrior):
             return stats
 
         with np.errstate(over="ignore", invalid="ignore"):
-            stats = fold_rows(gather, {BLOCK: X}, least)
+            stats = fold_rows(gather, parts)
             if len(parts) > 1:
                 stats = prior.with_bounds(stats, r, parts[0].stop + len(parts), fractional)
-        sums = (getattr(block, name, 0) for block in stats.blocks.values() for name in ("n", "total"))
-        if not all(-_MOST_TOTAL <= np.min(one, initial=0) <= np.max(one, initial=0) <= _MOST_TOTAL for one in sums):
-            raise ValueError("`X` has numbers so large that their sums overflow; rescale them")
+        for block, name in itertools.product(stats.blocks.values(), ("n", "total")):
+            one = getattr(block, name, 0)
+            if not -_MOST_TOTAL <= np.min(one, initial=0) <= np.max(one, initial=0) <= _MOST_TOTAL:
+                raise ValueError("`X` has numbers so large that their sums overflow; rescale them")
         return stats
 
     def _weights(self, X: Any, index: np.ndarray, sample_weight: Any) -> Sparse:
@@ -351,7 +344,6 @@ class AbstractFitted(AbstractWithPrior):
     @reads_one_state
     def posterior_(self) -> Any:
         """The posterior, given all training rows. It is computed on first use and cannot be changed."""
-        check_is_fitted(self)
         return self._fitted_state("posterior_").posterior
 
     @property

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..class_statistics import NEVER_FITTED
 from ..core.exact import EPS, is_whole, least_variance
 from ..naive_bayes import Statistics
 from ..statistics import Counts, Moments, Scatter, Totals
@@ -14,9 +15,6 @@ _DOUBT = 1e-6  # relative rounding of an evidence that is refused
 _RESIDUE = 4 * EPS  # of the weight forgotten: what is left of a weight written in another way, such as 0.1 + 0.2
 _ROUNDED = 1e-13  # the same where the weights were summed in floats
 _NO_EVENT = 1e-12  # events, of rows whose amounts may be far apart
-_NEVER = (
-    "`X`, `y` hold rows that were never fitted. Give only fitted rows, because forgetting others would leave negative"
-)
 
 
 def is_negative(after: Any, before: Any) -> bool:
@@ -35,7 +33,7 @@ def check_fitted(held: Statistics, gone: Statistics) -> None:
     left = held - gone
     pairs = [(left, held), *((block, held.blocks[name]) for name, block in left.blocks.items())]
     if any(is_negative(after, before) for after, before in pairs):
-        raise ValueError(f"{_NEVER} counts")
+        raise ValueError(NEVER_FITTED.format("counts"))
 
 
 def without(estimator: Any, held: Statistics, gone: Statistics) -> Statistics:
@@ -142,7 +140,7 @@ def _left(estimator: Any, name: str, block: Any, held: Statistics, gone: Statist
             + (before.n if before.n.ndim == far.ndim else before.n[:, None]) * (1e-6 * before.mean) ** 2
         )
         if (far < -allowed - bounds.get("ss", 0)).any():
-            raise ValueError(f"{_NEVER} squares")
+            raise ValueError(NEVER_FITTED.format("squares"))
         if isinstance(found, Moments):
             found = replace(found, ss=np.maximum(found.ss, 0))
     else:

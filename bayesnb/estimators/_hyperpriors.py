@@ -17,7 +17,6 @@ from ..core.distributions import describe, is_distribution
 from ..core.pytrees import defer_jax_import
 from ..core.special import log_normalize
 from ..naive_bayes import NaiveBayes, Statistics
-from ..weighted import WeightedNaiveBayes
 
 _NAMES = "alpha", "beta", "class_alpha"  # the first two of a part of MixedNB as well
 _SAMPLED = ", or sample both: `bayesnb.fit_prior(…, collapsed=True)`"
@@ -29,9 +28,13 @@ _EXTREMES = 1e-40, 1e40  # of a hyperparameter
 
 def hyperparameters(nb: Any) -> dict[str, Any]:
     """The hyperparameters that may be a distribution, by name; those of a part of MixedNB as `part__name`."""
-    own = {name: getattr(nb, name, None) for name in _NAMES}
-    of_parts = ((part, name) for part in getattr(nb, "_parts", ()) for name in _NAMES[:2])
-    return own | {f"{part.name}__{name}": getattr(part.estimator, name, None) for part, name in of_parts}
+    found = {}
+    for name in _NAMES:
+        found[name] = getattr(nb, name, None)
+    for part in getattr(nb, "_parts", ()):
+        for name in _NAMES[:2]:
+            found[f"{part.name}__{name}"] = getattr(part.estimator, name, None)
+    return found
 
 
 def with_hyperparameter(nb: Any, name: str, value: float) -> Any:
@@ -109,8 +112,10 @@ def _weighted(
     stats: Statistics,
     log_density: Callable[[Any], np.ndarray],
     place: Callable[[Any], np.ndarray],
-) -> WeightedNaiveBayes:
+) -> Any:
     """Nodes about the posterior mode, and their weights under the prior."""
+    from ..weighted import WeightedNaiveBayes
+
     line = np.linspace(-_REACH, _REACH, 1201)
     level = log_density(line)
     inside = line[level > level.max() - _FALL]

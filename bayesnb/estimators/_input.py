@@ -1,5 +1,6 @@
 """Input as arrays: rows, labels and hyperparameters, checked where they enter; each error names its argument."""
 
+import functools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,13 +18,14 @@ from sklearn.utils.validation import _check_sample_weight, _check_y, check_consi
 
 from ..core import distributions
 from ..core.arrays import Sparse
-from ..core.supports import COUNT, Cells, Support, as_numbers, checked_numbers, shortened
+from ..core.supports import COUNT, Cells, as_numbers, checked_numbers, shortened
 from ..statistics import one_hot
 from ..sums.rows import csr_slice, distinct
 
 _NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
 MOST_WEIGHT = 1e100  # of a row; sums of larger ones could overflow
-FEW, _LARGE = 1 << 10, 1 << 20  # cells
+FEW = 1 << 10  # cells
+_LARGE = 1 << 20  # cells that are better looked through slice by slice, while they are in a core's cache
 _FEW_STORED = 1 << 16  # cells of sparse rows
 _MOST_AMOUNT = np.float64(1e300)  # of a cell, of which float32 would make infinity
 
@@ -120,7 +122,8 @@ def numeric(
     if (sparse_ok or not sparse.issparse(X)) and (found := _as_they_are(estimator, X, **checks)) is not None:
         return found
     missing_ok = missing_ok and not sparse.issparse(X)
-    finite = not (counts or (by_slices and _is_large(X))) and ("allow-nan" if missing_ok else True)
+    large = by_slices and type(X) is np.ndarray and X.ndim == 2 and X.dtype.char in "fd" and X.size >= _LARGE
+    finite = not (counts or large) and ("allow-nan" if missing_ok else True)
     checks |= {"dtype": _NUMBERS, "ensure_all_finite": finite}
     return _validated(estimator, X, accept_sparse="csr" if sparse_ok else False, **checks)
 
@@ -145,11 +148,6 @@ def _as_they_are(estimator: Any, X: Any, reset: bool, **checks: Any) -> Any:
     y = checks.pop("y")
     plain = type(y) is np.ndarray and y.dtype.kind in "biuU" and y.shape == X.shape[:1] and not checks
     return (X, y) if plain else None
-
-
-def _is_large(X: Any) -> bool:
-    """Whether a pass over X takes so long that slices are better looked through while they are in a core's cache."""
-    return type(X) is np.ndarray and X.ndim == 2 and X.dtype.char in "fd" and X.size >= _LARGE
 
 
 def _validated(estimator: Any, X: Any, **checks: Any) -> Any:
@@ -186,14 +184,14 @@ def checked_labels(y: np.ndarray, name: str = "y", of_classes: bool = False) -> 
         return y
     if y.dtype.kind in "fOmM" and isna(y).any():
         raise ValueError(f"`{name}` has missing labels (None, NaN or NA); leave out these rows")
-    types = set(map(type, y)) if y.dtype == object else set()
-    if not all(issubclass(kind, str) for kind in types):
-        kinds = ", ".join(sorted(kind.__name__ for kind in types))
-        raise ValueError(
-            f"Unknown label type: `{name}` has objects of type {kinds}; make all of them strings, or all of them "
-            "integers"
-        )
     if y.dtype == object:
+        types = set(map(type, y))
+        if not all(issubclass(kind, str) for kind in types):
+            kinds = ", ".join(sorted(kind.__name__ for kind in types))
+            raise ValueError(
+                f"Unknown label type: `{name}` has objects of type {kinds}; make all of them strings, or all of them "
+                "integers"
+            )
         return y  # text, of which every value is a class
     dense = y.dtype.kind in "iu" and y.size > 0 and int(y.max()) - int(y.min()) < y.size // 2  # several rows a label
     if name == "y" and not dense and y.dtype.kind not in "US":
@@ -202,17 +200,22 @@ def checked_labels(y: np.ndarray, name: str = "y", of_classes: bool = False) -> 
     return y
 
 
+@functools.lru_cache(maxsize=1024)
+def _unit_row(k: int, n_classes: int) -> Sparse:
+    """Weights (1, c) of one row of class k, which nobody changes: SciPy takes longer to make them than to use them."""
+    return one_hot(np.array([k]), n_classes)
+
+
 def weights_of(X: Any, index: np.ndarray, n_classes: int, sample_weight: Any) -> Sparse:
     """Weights r (n, c) of validated rows with class indices."""
-    weights = None
-    if sample_weight is not None:
-        with naming("sample_weight"):
-            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if (most := weights.max(initial=0)) > MOST_WEIGHT:
-            raise ValueError(
-                f"`sample_weight` has {most:g}; weights may be at most {MOST_WEIGHT:g}, so divide all weights by a "
-                "number"
-            )
+    if sample_weight is None:
+        return _unit_row(int(index[0]), n_classes) if len(index) == 1 else one_hot(index, n_classes)
+    with naming("sample_weight"):
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if (most := weights.max(initial=0)) > MOST_WEIGHT:
+        raise ValueError(
+            f"`sample_weight` has {most:g}; weights may be at most {MOST_WEIGHT:g}, so divide all weights by a number"
+        )
     return one_hot(index, n_classes, weights)
 
 
@@ -276,11 +279,6 @@ def cut_rows(X: Any, part: slice) -> Any:
 # --- hyperparameters ------------------------------------------------------------------------------------------------
 
 
-def positive(name: str, value: Any, shape: tuple[int, ...], support: Support = COUNT) -> np.ndarray:
-    """A hyperparameter as positive floats in a range, broadcast to a shape, or a ValueError that names all three."""
-    return checked_numbers(name, value, shape, support)
-
-
 def boolean(name: str, value: Any) -> bool:
     """A switch, or a ValueError that names it: a string or an array is neither on nor off."""
     if isinstance(value, bool | np.bool_ | Integral):
@@ -304,11 +302,11 @@ def concentration(alpha: Any, force_alpha: Any, shape: tuple[int, ...]) -> np.nd
     """
     given = as_numbers("alpha", alpha, f"numbers ({COUNT.describe()}) that broadcast to {shape}")
     if not boolean("force_alpha", force_alpha):
-        return positive("alpha", np.maximum(given, 1e-10), shape)
+        return checked_numbers("alpha", np.maximum(given, 1e-10), shape)
     if np.any(given == 0):
         hint = "estimate='mle' is the estimate without smoothing"
         raise ValueError(f"`alpha` is {alpha!r}; alpha must be > 0, {COUNT.describe()}. {hint}")
-    return positive("alpha", alpha, shape)
+    return checked_numbers("alpha", alpha, shape)
 
 
 def alike(a: Any, b: Any) -> bool:

@@ -36,7 +36,6 @@ class AbstractOneParent(AbstractLevels):
     @reads_one_state
     def posterior_(self) -> OneDependence:
         """The posterior of all models, given all training rows. It is computed on first use and cannot be changed."""
-        check_is_fitted(self)
         return self._fitted_state("posterior_").posterior
 
     def _as_categorical(self) -> CategoricalNB:

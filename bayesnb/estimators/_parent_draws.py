@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
 from ..core.random import generator
 from ..core.special import log_floor, log_normalize
+from ..core.supports import check_level
 from ..one_dependence import BLOCK
 from ._one_parent import AbstractOneParent
 from ._state import reads_one_state
@@ -30,7 +30,6 @@ class AbstractParentDraws(AbstractOneParent):
         but a row whose x_j is missing gets another parent. The mean of the draws is Σ_j v_j E p_j(y | x, θ_j). If each
         draw is weighted by p_j(x | θ_j), the mean is `predict_proba`.
         """
-        check_is_fitted(self)
         drawn = (np.exp(np.moveaxis(log_p, -1, 0)) for _, log_p in self._draws(X, n_draws, seed))
         return np.concatenate(list(drawn), 1)
 
@@ -70,8 +69,7 @@ class AbstractParentDraws(AbstractOneParent):
             if `level`, `method` or `n_draws` is out of range
         """
         n_draws = _checked_draws(method, n_draws)
-        if not 0 < level < 1:
-            raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
+        check_level(level)
         tails = [(1 - level) / 2, (1 + level) / 2]
         parts = [np.quantile(np.exp(log_p), tails, -1) for _, log_p in self._draws(X, n_draws, seed)]
         return np.moveaxis(np.concatenate(parts, 1), 0, -1)

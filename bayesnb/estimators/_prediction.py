@@ -45,21 +45,23 @@ class AbstractPredicting(AbstractFitted):
         With `ComplementNB` the table is log p(x_i | y = c) of a composite likelihood. With its option `norm` the table
         is the linear score without `class_log_prior_`.
         """
-        parts = self._blocks_of_parts()
+        parts = self.part_blocks()
         if len(parts) == 1:
             log_prior = np.maximum(self.class_log_prior_, np.finfo(float).min)  # −∞ in `drop_in`
             return {name: self.predict_joint_log_proba(X) - log_prior for name in parts}
         tables = self._table(X, lambda nb, rows, theta: nb.log_parts(rows, list(parts.values()), theta))
         return dict(zip(parts, tables, strict=True))
 
-    def _estimators_of_parts(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
-        """Name, estimator, names of the blocks by their name in that estimator, and the class if there is only one."""
+    @reads_one_state
+    def part_estimators(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
+        """Of each part its name, estimator, names of blocks by that in the estimator, and class if one. Provisional."""
         return [(BLOCK, self, {name: name for name in self._columns()}, None)]
 
-    def _blocks_of_parts(self) -> dict[str, list[str]]:
-        """Names of the blocks of each part."""
+    @reads_one_state
+    def part_blocks(self) -> dict[str, list[str]]:
+        """Names of the blocks of each part; one part, "x", unless this is a `MixedNB`. Provisional."""
         found: dict[str, list[str]] = {}
-        for name, _, blocks, _ in self._estimators_of_parts():
+        for name, _, blocks, _ in self.part_estimators():
             found.setdefault(name, []).extend(blocks.values())
         return found
 
@@ -72,7 +74,6 @@ class AbstractPredicting(AbstractFitted):
     @reads_one_state
     def class_log_prior_(self) -> np.ndarray:
         """log p(y = c) in nats, (c,), as used for prediction under the current `estimate`."""
-        check_is_fitted(self)
         theta = self._theta()
         return self.posterior_.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"]
 
@@ -83,8 +84,8 @@ class AbstractPredicting(AbstractFitted):
 
     @defer_jax_import()
     def _table(self, X: Any, method: Callable[..., np.ndarray]) -> np.ndarray:
-        check_is_fitted(self)
-        X, theta, posterior = self._validate_for_slices(X, reset=False), self._theta(), self.posterior_
+        posterior, theta = self.posterior_, self._theta()
+        X = self._validate_for_slices(X, reset=False)
         if theta is not None and sparse.issparse(X):  # whose product reads what a column has in all classes
             theta = map_leaves(np.asfortranarray, theta)
 
@@ -115,8 +116,8 @@ class AbstractPredicting(AbstractFitted):
         """
         if not isinstance(n_draws, Integral) or n_draws < 1:
             raise ValueError(f"`n_draws` is {n_draws!r}; it needs to be a whole number, at least 1")
-        check_is_fitted(self)
-        X, rng, posterior = self._validate(X, reset=False), generator(seed), self.posterior_
+        posterior, rng = self.posterior_, generator(seed)
+        X = self._validate(X, reset=False)
         size = sum(leaf.size for leaf in leaves(posterior))
         step = max(1, _DRAWN // size)
         found = np.empty((n_draws, X.shape[0], len(self.classes_)))
@@ -233,9 +234,8 @@ class AbstractPredicting(AbstractFitted):
 
     def _by_encoded_rows(self, X: Any, table: Callable[[Rows], np.ndarray]) -> np.ndarray:
         """A table (…, n, c) of encoded rows, made a slice of rows at a time: memory does not grow with the rows."""
-        check_is_fitted(self)
-        X = self._validate(X, reset=False)
         least = self.posterior_.min_chunk_cells
+        X = self._validate(X, reset=False)
         return by_rows(lambda part: table(self._encoded(cut_rows(X, part))), {BLOCK: X}, least)
 
     def _theta(self) -> Parameters | None:
@@ -258,7 +258,6 @@ class AbstractPredicting(AbstractFitted):
 
     def _parameter(self, name: str) -> np.ndarray:
         """A parameter of the only block under the current estimate; the posterior mean for "predictive"."""
-        check_is_fitted(self)
         return (self._theta() or self.posterior_.mean())[BLOCK][name]
 
     def _refined(self, theta: Parameters) -> Parameters:

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core.supports import SIMPLEX, as_numbers, shortened
+from ..core.supports import SIMPLEX, as_numbers, checked_numbers, shortened
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
 from ..naive_bayes import Statistics
 from ._declared import AbstractDeclared
 from ._hyperpriors import prior_of
-from ._input import alike, boolean, concentration, positive
+from ._input import alike, boolean, concentration
 from ._priors import leaves_default, with_own_prior
 
 
@@ -38,14 +38,13 @@ class AbstractWithPrior(AbstractDeclared):
     @property
     def _prior_name(self) -> str:
         """The parameter that holds fixed class probabilities: of scikit-learn's two names the one that is used."""
-        held = {name: getattr(self, name) for name in ("class_prior", "priors") if hasattr(self, name)}
-        given = [name for name, pi in held.items() if pi is not None]
-        if len(given) == 2 and not alike(*map(np.asarray, held.values())):
+        one, other = getattr(self, "class_prior", None), getattr(self, "priors", None)
+        if one is not None and other is not None and not alike(np.asarray(one), np.asarray(other)):
             raise ValueError(
-                f"`class_prior` is {shortened(held['class_prior'])} and `priors` is {shortened(held['priors'])}: both "
-                "set the class probabilities, and they differ. Leave one of them out"
+                f"`class_prior` is {shortened(one)} and `priors` is {shortened(other)}: both set the class "
+                "probabilities, and they differ. Leave one of them out"
             )
-        return (given or [*held])[0]
+        return "class_prior" if one is not None or (other is None and hasattr(self, "class_prior")) else "priors"
 
     def _class_prior(self) -> AbstractClasses:
         """Fixed where probabilities are given, uniform where `fit_prior` is False, else Dirichlet(class_alpha)."""
@@ -64,7 +63,7 @@ class AbstractWithPrior(AbstractDeclared):
             return FixedClasses(pi / pi.sum())
         if not boolean("fit_prior", getattr(self, "fit_prior", True)):
             return FixedClasses(np.full(c, 1 / c))
-        return DirichletClasses(np.array(positive("class_alpha", self.class_alpha, (c,))))
+        return DirichletClasses(np.array(checked_numbers("class_alpha", self.class_alpha, (c,))))
 
     def _concentration(self, shape: tuple[int, ...]) -> np.ndarray:
         """`alpha` as the concentrations of the prior, for estimators whose alpha is that of scikit-learn."""

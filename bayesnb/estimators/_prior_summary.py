@@ -110,7 +110,7 @@ def _scales(nb: Any, name: str, block: Any, at: np.ndarray, rows: dict[str, Any]
 
 def _levels(nb: Any, name: str, at: np.ndarray) -> list[Any]:
     """Levels of a column, by the estimator of the part that has it."""
-    parts = ((own, inner) for _, own, names, _ in nb._estimators_of_parts() for inner in names if names[inner] == name)
+    parts = ((own, inner) for _, own, names, _ in nb.part_estimators() for inner in names if names[inner] == name)
     own, inner = next(parts)
     return own.categories_[own._columns()[inner][at[0]]].tolist()
 

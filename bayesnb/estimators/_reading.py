@@ -5,7 +5,7 @@ All of it is provisional. An analysis of your own that reads these names, and no
 
 import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -15,9 +15,6 @@ from ..core.supports import Cells
 from ..naive_bayes import Parameters, Rows, Statistics
 from ._explaining import AbstractExplaining
 from ._state import all_or_nothing, reads_one_state
-
-if TYPE_CHECKING:
-    from ..sampling.explanation import Contributions
 
 
 class AbstractReadable(AbstractExplaining):
@@ -150,51 +147,9 @@ class AbstractReadable(AbstractExplaining):
         """Names of the axes of a parameter. Provisional."""
         return self._dims(block, parameter, ndim)
 
-    @reads_one_state
-    def part_blocks(self) -> dict[str, list[str]]:
-        """Names of the blocks of each part; one part, "x", unless this is a `MixedNB`. Provisional."""
-        return self._blocks_of_parts()
-
-    @reads_one_state
-    def part_estimators(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
-        """Of each part its name, estimator, names of blocks by that in the estimator, and class if one. Provisional."""
-        return self._estimators_of_parts()
-
-    @reads_one_state
-    def feature_names(self) -> list[Any]:
-        """Names of the columns of X, or their numbers. Provisional."""
-        return self._feature_names()
-
-    @reads_one_state
-    def levels_of(self, feature: int) -> Any:
-        """Labels of the levels of a column, None where it has no levels. Provisional."""
-        return self._levels_of(feature)
-
-    # --- weights and contributions ----------------------------------------------------------------------------------
-
-    @reads_one_state
-    @defer_jax_import()
-    def linear_form(self, theta: Parameters) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (k, c) and intercepts (c,) of the discriminant at given parameters. Provisional.
-
-        Raises
-        ------
-        AttributeError
-            if it is not linear
-        """
-        return self._linear_form_at(theta)
+    # --- weights ----------------------------------------------------------------------------------
 
     @reads_one_state
     def weight_labels(self, names: np.ndarray | None = None) -> np.ndarray:
         """A label for each weight of `linear_form`, (k,), from names of the columns. Provisional."""
         return self._weight_labels(names)
-
-    @reads_one_state
-    def contributions(self, X: Any, *, against: Any = None, **settings: Any) -> "tuple[Contributions, int | None]":
-        """What `explain` shows, as arrays, and the place of the class that the odds are against. Provisional."""
-        return self._contributions(X, against=against, **settings)
-
-    @reads_one_state
-    def sample_information(self, n_draws: int, seed: Any) -> np.ndarray:
-        """Draws of the mutual information of the label and each column, (s, d), in nats. Provisional."""
-        return self._sample_information(n_draws, seed)

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from ..columns.contract import ColumnContract
 from ..core.registry import ESTIMATORS, register, require
 from ..naive_bayes import Statistics
 from ._reading import AbstractReadable
@@ -98,6 +97,8 @@ class AbstractSaved(Saved, AbstractReadable):
 
     def _check_encoding(self) -> None:
         """Labels, names and levels that belong together."""
+        from ..columns.contract import ColumnContract
+
         labels, d, learnt = self.classes_, self.n_features_in_, vars(self)
         require(isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) > 0, "classes_ are no labels")
         require(np.array_equal(np.unique(labels), labels), "classes_ are not in order")

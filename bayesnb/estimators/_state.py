@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ..core.arrays import Sparse
-from ..core.pytrees import defer_jax_import, map_leaves
+from ..core.pytrees import defer_jax_import, leaves, map_leaves
 from ..core.special import most_probable
 from ..core.supports import undefined
 from ..naive_bayes import NaiveBayes, Statistics
@@ -26,7 +26,8 @@ from ..sums.normalizing import log_normalized
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 BLOCK = "x"  # the block of an estimator that has only one
-_MOST_WAITING, _MOST_FEW = 1000, 64  # batches of sparse rows, and of so few dense rows that all are summed exactly
+_MOST_WAITING = 1000  # batches
+_MOST_CELLS = 1 << 14  # of dense rows, which are then summed exactly
 
 
 def all_or_nothing(method: Method) -> Method:
@@ -58,6 +59,11 @@ def _with_state(estimator: Any, state: dict[str, Any]) -> Any:
     twin = object.__new__(type(estimator))
     twin.__dict__ = state
     return twin
+
+
+def keep_arguments(given: dict[str, Any]) -> None:
+    """Make arguments the attributes of their names: all of an `__init__`, as `keep_arguments(locals())`."""
+    vars(given.pop("self")).update(given)
 
 
 class JointClassifier(ClassifierMixin, BaseEstimator):
@@ -132,6 +138,11 @@ class LazyPosterior:
     def statistics(self) -> Any:
         return self._counted if self.waiting else self.held
 
+    @property
+    def latest(self) -> Any:
+        """The statistics, without exact sums that are not made yet."""
+        return self.statistics if self.floats is None else self.floats
+
     @functools.cached_property
     @defer_jax_import()
     def _counted(self) -> Statistics:
@@ -149,34 +160,29 @@ class LazyPosterior:
     @defer_jax_import()
     def posterior(self) -> Any:
         with np.errstate(divide="ignore", invalid="ignore"):  # of an improper prior, where `refuse_undefined` looks
-            posterior = self.prior.update(self.statistics if self.floats is None else self.floats)
+            posterior = self.prior.update(self.latest)
         return refuse_undefined(self.prior, posterior)
 
-    def later(self, prior: NaiveBayes, X: Sparse, r: Sparse) -> "LazyPosterior":
-        """The same with more rows, which wait while all that wait are few, and have fewer cells than the statistics."""
-        counted = "_counted" in vars(self) or self.floats is not None
-        held, waiting = (self.statistics, ()) if counted else (self.held, self.waiting)
-        cells = X.nnz + (self.cells if waiting else 0)
-        more = LazyPosterior(prior, held, (*waiting, (X, r)), cells)
-        if len(more.waiting) < _MOST_WAITING and cells < r.shape[1] * X.shape[1]:
-            return more
-        return LazyPosterior(prior, more.statistics)
+    def later(self, prior: NaiveBayes, X: Any, r: Sparse, floats: Statistics | None = None) -> "LazyPosterior":
+        """The same with more rows, which wait while there are few; of dense ones come the statistics of all in floats.
 
-    def with_few(self, prior: NaiveBayes, X: np.ndarray, r: Sparse, floats: Statistics) -> "LazyPosterior":
-        """The same with a few dense rows, and the statistics of all rows in floats; exact sums are made of many rows.
-
-        The sums of one row take ten times as long as its statistics.
+        Sparse rows that wait have fewer cells than the statistics. Exact sums are made of many rows at once, because
+        those of one row take ten times as long as its statistics.
         """
-        waiting = self.waiting if self.floats is not None and "_counted" not in vars(self) else ()
-        if len(waiting) == _MOST_FEW:
-            waiting = ()
-        held = self.held if waiting else self.statistics
-        return LazyPosterior(prior, held, (*waiting, (X.astype(float), r)), floats=floats)
+        most = r.shape[1] * X.shape[1] if floats is None else _MOST_CELLS
+        cells = self.cells + X.size
+        alike = "_counted" not in vars(self) and (floats is None) == (self.floats is None)
+        if alike and len(self.waiting) < _MOST_WAITING and cells < most:
+            return LazyPosterior(prior, self.held, (*self.waiting, (X, r)), cells, floats)
+        return LazyPosterior(prior, self.statistics, ((X, r),), X.size, floats)
 
 
 def laid_out(stats: Statistics) -> Statistics:
     """Statistics in one layout: the last bits of a sum depend on it, and a file or a pickle would change it."""
-    return map_leaves(np.ascontiguousarray, stats)
+    for leaf in leaves(stats):
+        if type(leaf) is not np.ndarray or not leaf.flags.c_contiguous:
+            return map_leaves(np.ascontiguousarray, stats)
+    return stats
 
 
 def refuse_undefined(prior: Any, posterior: Any) -> Any:

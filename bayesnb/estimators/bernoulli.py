@@ -1,6 +1,5 @@
 """Bernoulli naive Bayes for scikit-learn users."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from ..loops import contiguous, worth
 from ..naive_bayes import Rows, Statistics
 from ._base import AbstractNB
 from ._left_out import leave_out
-from ._state import BLOCK
+from ._state import BLOCK, keep_arguments
 
 
 class BernoulliNB(AbstractNB):
@@ -70,7 +69,7 @@ class BernoulliNB(AbstractNB):
            [0.  , 0.63]])
     """
 
-    _waits = True
+    _waits = "sparse"
 
     _family = BetaBernoulli
 
@@ -87,15 +86,7 @@ class BernoulliNB(AbstractNB):
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.binarize = binarize
-        self.prior = prior
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.priors = priors
-        self.class_alpha = class_alpha
-        self.estimate = estimate
+        keep_arguments(locals())
 
     _checks_slices = _wide_slices = True  # the table beside a slice has a byte for each cell
 
@@ -149,8 +140,7 @@ class BernoulliNB(AbstractNB):
     def _default_follows_rows(self) -> bool:
         return isinstance(self.alpha, str)
 
-    def _leave_out(self, left: Any, total: np.ndarray, prior: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        return leave_out(self, left, total, prior)
+    _leave_out = leave_out
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -23,6 +23,7 @@ from ..statistics import Counts
 from ..sums.rows import slices
 from ._base import AbstractNB
 from ._input import of_any_type
+from ._state import keep_arguments
 
 
 class AbstractLevels(AbstractNB):
@@ -54,22 +55,34 @@ class AbstractLevels(AbstractNB):
 
     def _learn_encoding(self, X: Any, reset: bool) -> None:
         columns = _columns(_ends(X))
-        for j, (values, declared) in enumerate(columns):
-            codes = None if declared is not None else _as_numbers(values[~pd.isna(values)])
-            if codes is not None and codes.min(initial=0) < 0:
+        codes = [None if declared is not None else _as_numbers(cells[~pd.isna(cells)]) for cells, declared in columns]
+        for j, seen in enumerate(codes):
+            if seen is not None and seen.min(initial=0) < 0:
                 raise ValueError(
-                    f"Negative values in data passed to {type(self).__name__}: `X` has {codes.min():g} in column "
+                    f"Negative values in data passed to {type(self).__name__}: `X` has {seen.min():g} in column "
                     f"{self._label(j)}; whole numbers must be codes 0 … K−1. Pass the column as strings."
                 )
         least = self._least(len(columns))
-        needs = f"{type(self).__name__} takes whole numbers as codes 0 … K−1. {self._advice}"
-        found = [
-            _levels(*column, k, self._label(j), needs) for j, (column, k) in enumerate(zip(columns, least, strict=True))
-        ]
+        found = [self._levels(j, *column, codes[j], least[j]) for j, column in enumerate(columns)]
         if reset:
             self._set_levels(found)
         else:
             self._recode([_union(old, new) for old, new in zip(self._known(), found, strict=True)])
+
+    def _levels(self, j: int, values: np.ndarray, declared: Any, codes: np.ndarray | None, least: int) -> np.ndarray:
+        """Levels of a feature: declared ones, else 0 … max of whole numbers, else the values seen, sorted; or none."""
+        if declared is not None:
+            return declared.astype(object)  # declared numbers are names; only codes 0 … K−1 are an array of integers
+        label = self._label(j)
+        if codes is None:
+            seen = values[~pd.isna(values)]
+            with _hashable(seen, label):
+                levels = sorted(set(seen.tolist()), key=lambda value: (type(value).__name__, value))
+            return np.array(levels, dtype=object)
+        if (odd := (codes != np.floor(codes)) | (codes >= _MOST)).any():
+            needs = f"{type(self).__name__} takes whole numbers as codes 0 … K−1. {self._advice}"
+            raise ValueError(f"`X` has {codes[odd][0]:g} in column {label}; {needs}")
+        return np.arange(max(int(codes.max()) + 1, least) if len(codes) else 0)
 
     def _set_levels(self, levels: list[np.ndarray]) -> None:
         """A feature of which nothing is known yet has its codes, at least one level."""
@@ -175,15 +188,7 @@ class CategoricalNB(AbstractLevels):
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.prior = prior
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.priors = priors
-        self.min_categories = min_categories
-        self.class_alpha = class_alpha
-        self.estimate = estimate
+        keep_arguments(locals())
 
     def _recode(self, levels: list[np.ndarray]) -> None:
         """Statistics by other levels, which hold all that were known."""
@@ -263,15 +268,8 @@ class CategoricalNB(AbstractLevels):
         return {f"{block}_feature": names[self._columns()[block]], f"{block}_level": np.arange(k)}
 
     def _weight_labels(self, names: np.ndarray | None) -> np.ndarray:
-        names = super()._weight_labels(names)
-        return np.array(
-            [
-                f"{names[j]}={level}"
-                for group in self._columns().values()
-                for j in group
-                for level in self.categories_[j]
-            ]
-        )
+        names, order = super()._weight_labels(names), np.concatenate([*self._columns().values()])
+        return np.array([f"{names[j]}={level}" for j in order for level in self.categories_[j]])
 
 
 _MOST = 1 << 20  # levels of a feature of whole numbers
@@ -328,23 +326,6 @@ def _code_table(X: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
     table = X.astype(float)
     table[~((table >= 0) & (table < n_levels) & (table == np.floor(table)))] = np.nan
     return table
-
-
-def _levels(values: np.ndarray, declared: np.ndarray | None, least: int, label: str, needs: str) -> np.ndarray:
-    """Levels of one feature: declared ones, else 0 … max for whole numbers, else the values seen, sorted; or none."""
-    if declared is not None:
-        return declared.astype(object)  # declared numbers are names; only codes 0 … K−1 are an array of integers
-    seen = values[~pd.isna(values)]
-    codes = _as_numbers(seen)
-    if codes is None:
-        with _hashable(seen, label):
-            levels = sorted(set(seen.tolist()), key=lambda value: (type(value).__name__, value))
-        return np.array(levels, dtype=object)
-    high = codes.max(initial=-1)
-    if (codes != np.floor(codes)).any() or high >= _MOST:
-        found = codes[(codes != np.floor(codes)) | (codes >= _MOST)][0]
-        raise ValueError(f"`X` has {found:g} in column {label}; {needs}")
-    return np.arange(max(int(high) + 1, least) if len(codes) else 0)
 
 
 def _as_numbers(values: np.ndarray) -> np.ndarray | None:

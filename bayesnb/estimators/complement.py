@@ -12,7 +12,7 @@ from ..naive_bayes import Parameters, Statistics
 from ..statistics import Counts
 from ._base import AbstractNB
 from ._input import boolean
-from ._state import BLOCK, reads_one_state
+from ._state import BLOCK, keep_arguments, reads_one_state
 
 
 class ComplementNB(AbstractNB):
@@ -67,7 +67,7 @@ class ComplementNB(AbstractNB):
     array(['spam'], dtype='<U4')
     """
 
-    _waits = True
+    _waits = "sparse"
 
     _family = DirichletComplement
 
@@ -83,14 +83,7 @@ class ComplementNB(AbstractNB):
         norm: bool = False,
         estimate: str = "predictive",
     ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.prior = prior
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.priors = priors
-        self.norm = norm
-        self.estimate = estimate
+        keep_arguments(locals())
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
@@ -125,8 +118,10 @@ class ComplementNB(AbstractNB):
         weights, intercept = self._linear_form
         return x @ weights + intercept
 
-    def _linear_form_at(self, theta: Parameters) -> tuple[np.ndarray, np.ndarray]:
-        weights, intercept = super()._linear_form_at(theta)
+    @reads_one_state
+    def linear_form(self, theta: Parameters) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (k, c) and intercepts (c,) of the discriminant at given parameters. Provisional."""
+        weights, intercept = super().linear_form(theta)
         if self.norm:
             total = weights.sum(0)
             weights = weights / np.where(total > 0, total, 1)

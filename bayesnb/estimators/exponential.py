@@ -1,17 +1,15 @@
 """Exponential naive Bayes."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..core.supports import AMOUNT
+from ..core.supports import AMOUNT, checked_numbers
 from ..families.exponential import GammaExponential
 from ..naive_bayes import Statistics
 from ._base import AbstractNB
-from ._input import positive
 from ._left_out import leave_out
-from ._state import BLOCK
+from ._state import BLOCK, keep_arguments
 
 _FIRM = 1e5  # pseudo-rows of a column of zeros, for every row fitted
 _LEAST = 1e-280  # of a mean, so that a rate is a number; below, a column counts as one of zeros
@@ -79,20 +77,13 @@ class ExponentialNB(AbstractNB):
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.prior = prior
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.priors = priors
-        self.class_alpha = class_alpha
-        self.estimate = estimate
+        keep_arguments(locals())
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
-        alpha = positive("alpha", self.alpha, shape)
+        alpha = checked_numbers("alpha", self.alpha, shape)
         if self.beta is not None:
-            return {BLOCK: GammaExponential(alpha, positive("beta", self.beta, shape, AMOUNT))}
+            return {BLOCK: GammaExponential(alpha, checked_numbers("beta", self.beta, shape, AMOUNT))}
         if stats is None:
             return {BLOCK: GammaExponential(alpha, alpha)}
         n, total = (field.sum(0) for field in (stats.blocks[BLOCK].n, stats.blocks[BLOCK].total))
@@ -105,5 +96,4 @@ class ExponentialNB(AbstractNB):
     def _default_follows_rows(self) -> bool:
         return self.beta is None
 
-    def _leave_out(self, left: Any, total: np.ndarray, prior: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        return leave_out(self, left, total, prior)
+    _leave_out = leave_out

@@ -10,7 +10,7 @@ from ..core.supports import checked_prior, shortened
 from ..naive_bayes import NaiveBayes, Statistics
 from ..statistics import Moments
 from ._base import AbstractNB
-from ._state import BLOCK
+from ._state import BLOCK, keep_arguments
 from .gaussian import refuse_overflow
 
 
@@ -69,13 +69,7 @@ class FamilyNB(AbstractNB):
         priors: Any = None,
         class_alpha: Any = 1.0,
     ) -> None:
-        self.family = family
-        self.prior = prior
-        self.estimate = estimate
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.priors = priors
-        self.class_alpha = class_alpha
+        keep_arguments(locals())
 
     @property
     def _family(self) -> Any:

@@ -7,17 +7,14 @@ import numpy as np
 
 from ..core.exact import least_variance
 from ..core.pytrees import map_leaves
-from ..core.supports import AMOUNT, as_numbers
+from ..core.supports import AMOUNT, as_numbers, checked_numbers
 from ..families.gaussian import NormalInverseGamma
-from ..families.known_gaussian import KnownVarianceNormal
-from ..families.pooled_gaussian import PooledNormalInverseGamma
 from ..naive_bayes import Parameters, Statistics
 from ..statistics import Moments
 from ._base import AbstractNB
-from ._input import positive
 from ._left_out import by_cells, side_by_side
 from ._priors import put_columns
-from ._state import BLOCK, reads_one_state
+from ._state import BLOCK, keep_arguments, reads_one_state
 
 # The default prior, in pseudo-rows: see the Notes of GaussianNB.
 _KAPPA, _SHAPE = 0.1, 1.0
@@ -105,21 +102,16 @@ class GaussianNB(AbstractNB):
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
-        self.priors = priors
-        self.class_prior = class_prior
-        self.fit_prior = fit_prior
-        self.var_smoothing = var_smoothing
-        self.variance = variance
-        self.known_variance = known_variance
-        self.prior = prior
-        self.class_alpha = class_alpha
-        self.estimate = estimate
+        keep_arguments(locals())
 
+    _waits = "dense"
     _checks_slices = True
     _wide_slices = True
 
     @classmethod
     def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
+        from ..families.known_gaussian import KnownVarianceNormal
+
         own, known = parameters.get("prior"), parameters.get("known_variance")
         if isinstance(own, KnownVarianceNormal) and known is not None and np.any(own.variance != known):
             parameters["known_variance"] = own.variance  # which older releases used where the two contradict each other
@@ -142,7 +134,7 @@ class GaussianNB(AbstractNB):
                     "`variance` is 'pooled' and `known_variance` is given too, but a known variance is not learnt. "
                     "Leave out one of the two"
                 )
-            known = positive("known_variance", known, shape, AMOUNT)
+            known = checked_numbers("known_variance", known, shape, AMOUNT)
         total = 0.0 if stats is None else stats.n.sum()
         return {BLOCK: self._scaled(*self._scale(stats), np.asarray(total), known)}
 
@@ -172,10 +164,14 @@ class GaussianNB(AbstractNB):
         m = np.broadcast_to(centre, shape)
         kappa = np.broadcast_to(np.where(firm, rows, _KAPPA), shape)
         if known is not None:
+            from ..families.known_gaussian import KnownVarianceNormal
+
             return KnownVarianceNormal(m, kappa, known, np.zeros(shape))
         a = np.where(firm, rows, _SHAPE)
         b = np.where(firm, rows * np.where(centre**2 > _LEAST, centre**2, 1), _SHAPE * spread)
         if self.variance == "pooled":
+            from ..families.pooled_gaussian import PooledNormalInverseGamma
+
             return PooledNormalInverseGamma(m, kappa, a, b)
         return NormalInverseGamma(m, kappa, np.broadcast_to(a, shape), np.broadcast_to(b, shape))
 
@@ -195,7 +191,7 @@ class GaussianNB(AbstractNB):
         if prior is None:
             known = None
             if self.known_variance is not None:
-                known = np.tile(positive("known_variance", self.known_variance, (c, d)), len(total))
+                known = np.tile(checked_numbers("known_variance", self.known_variance, (c, d)), len(total))
             prior = self._scaled(*column_scale(stats), np.repeat(total, d), known)
             if self.prior is not None:
                 prior = put_columns(self, self._blocks(None)[BLOCK], prior)
@@ -252,7 +248,7 @@ def refuse_overflow(estimator: Any, moments: Moments) -> None:
     )
 
 
-def refuse_far_centres(block: KnownVarianceNormal) -> None:
+def refuse_far_centres(block: Any) -> None:
     """Raise a ValueError on a prior mean so many standard deviations from 0 that their square is no number."""
     far = abs(block.m) > _MOST_DEVIATIONS * np.sqrt(block.variance)
     if far.any():

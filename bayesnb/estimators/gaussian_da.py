@@ -13,7 +13,7 @@ from ..families.tied_gaussian import TiedNormalInverseWishart
 from ..naive_bayes import Parameters, Statistics
 from ._base import AbstractNB
 from ._left_out import by_cells, side_by_side
-from ._state import BLOCK, reads_one_state
+from ._state import BLOCK, keep_arguments, reads_one_state
 from .gaussian import column_scale, refuse_far_centres, refuse_overflow
 
 # The default prior, in pseudo-rows: see the Notes of GaussianDA.
@@ -89,13 +89,7 @@ class GaussianDA(AbstractNB):
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
-        self.covariance = covariance
-        self.priors = priors
-        self.class_prior = class_prior
-        self.fit_prior = fit_prior
-        self.prior = prior
-        self.class_alpha = class_alpha
-        self.estimate = estimate
+        keep_arguments(locals())
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         if self.covariance not in ("class", "shared", "identity"):
@@ -220,7 +214,7 @@ class GaussianDA(AbstractNB):
             a, weights, intercept = block.quadratic_form(theta[BLOCK])
             bend = np.stack([((x @ square) * x).sum(1) for square in a], 1)
             return bend + x @ weights + intercept + theta["class"]["log_pi"]
-        weights, intercept = self._linear_form_at(theta)
+        weights, intercept = self.linear_form(theta)
         return x @ weights + intercept
 
     @property

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from ..core.supports import checked_numbers
 from ..families.geometric import BetaGeometric
 from ..naive_bayes import Statistics
 from ._base import AbstractNB
-from ._input import positive
-from ._state import BLOCK
+from ._state import BLOCK, keep_arguments
 
 
 class GeometricNB(AbstractNB):
@@ -68,15 +68,10 @@ class GeometricNB(AbstractNB):
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.prior = prior
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.priors = priors
-        self.class_alpha = class_alpha
-        self.estimate = estimate
+        keep_arguments(locals())
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
-        return {BLOCK: BetaGeometric(positive("alpha", self.alpha, shape), positive("beta", self.beta, shape))}
+        return {
+            BLOCK: BetaGeometric(checked_numbers("alpha", self.alpha, shape), checked_numbers("beta", self.beta, shape))
+        }

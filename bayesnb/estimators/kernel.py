@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Float
-from ..core.supports import LENGTH, MOST_LENGTH, shortened
+from ..core.supports import LENGTH, MOST_LENGTH, checked_numbers, shortened
 from ..families.kernel_density import KernelDensity
 from ..naive_bayes import Statistics
 from ..statistics import Sample
 from ..sums.kernels import WIDEST
 from ._base import AbstractNB
-from ._input import positive
-from ._state import BLOCK
+from ._state import BLOCK, keep_arguments
 
 # Limits of the bandwidth: see the Notes of KernelNB.
 _REACH = 4.0  # natural logarithm of how far from its centre: a factor of 55
@@ -110,13 +109,7 @@ class KernelNB(AbstractNB):
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
-        self.bandwidth = bandwidth
-        self.bounds = bounds
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.priors = priors
-        self.class_alpha = class_alpha
-        self.estimate = estimate
+        keep_arguments(locals())
 
     def _validate(self, X: Any, **checks: Any) -> Any:
         found = super()._validate(X, **checks)
@@ -192,7 +185,7 @@ class KernelNB(AbstractNB):
             found = repr(self.bandwidth)
         else:
             try:
-                return np.array(positive("bandwidth", self.bandwidth, shape, LENGTH))
+                return np.array(checked_numbers("bandwidth", self.bandwidth, shape, LENGTH))
             except ValueError:
                 array = isinstance(self.bandwidth, list | tuple | np.ndarray)
                 found = shortened(self.bandwidth) + (f" of shape {np.shape(self.bandwidth)}" if array else "")

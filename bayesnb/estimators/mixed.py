@@ -20,7 +20,7 @@ from ._base import AbstractNB
 from ._input import of_any_type
 from ._part import _Part
 from ._saving import Take
-from ._state import all_or_nothing, reads_one_state
+from ._state import all_or_nothing, keep_arguments, reads_one_state
 from .complement import ComplementNB
 
 
@@ -83,13 +83,9 @@ class MixedNB(AbstractNB):
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
-        self.parts = parts
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.priors = priors
-        self.class_alpha = class_alpha
-        self.estimate = estimate
+        keep_arguments(locals())
 
+    parts: Any
     _learnt_names = AbstractNB._learnt_names | {"_parts"}
     contract_: ColumnContract | None
 
@@ -221,7 +217,8 @@ class MixedNB(AbstractNB):
             for inner, at in part.estimator._columns().items()
         }
 
-    def _estimators_of_parts(self) -> list[tuple[str, AbstractNB, dict[str, str], int | None]]:
+    @reads_one_state
+    def part_estimators(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
         """Those of each entry of `parts`; several of one name where the entry has an estimator for each class."""
         parts = self._parts
         return [(part.name.split(".", 1)[0], part.fitted(self.statistics_), part.names, part.k) for part in parts]
@@ -333,9 +330,11 @@ class MixedNB(AbstractNB):
         names = super()._weight_labels(names)
         return np.concatenate([part.estimator._weight_labels(names[part.columns]) for part in self._parts])
 
-    def _levels_of(self, j: int) -> Any:
-        places = ((part.estimator, int(at)) for part in self._parts for at in np.flatnonzero(part.columns == j))
-        return next((levels for nb, at in places if (levels := nb._levels_of(at)) is not None), None)
+    @reads_one_state
+    def levels_of(self, feature: int) -> Any:
+        """Labels of the levels of a column, None where it has no levels. Provisional."""
+        places = ((part.estimator, int(at)) for part in self._parts for at in np.flatnonzero(part.columns == feature))
+        return next((levels for nb, at in places if (levels := nb.levels_of(at)) is not None), None)
 
     def _part_of(self, block: str) -> tuple[_Part, str]:
         """The part that a block belongs to, and the block's name there."""

@@ -7,7 +7,7 @@ import numpy as np
 from ..families.multinomial import DirichletMultinomial
 from ..naive_bayes import Statistics
 from ._base import AbstractNB
-from ._state import BLOCK, reads_one_state
+from ._state import BLOCK, keep_arguments, reads_one_state
 
 
 class MultinomialNB(AbstractNB):
@@ -59,7 +59,7 @@ class MultinomialNB(AbstractNB):
     array([[0.054, 0.946]])
     """
 
-    _waits = True
+    _waits = "sparse"
     _wide_slices = True
 
     _family = DirichletMultinomial
@@ -76,14 +76,7 @@ class MultinomialNB(AbstractNB):
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.prior = prior
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.priors = priors
-        self.class_alpha = class_alpha
-        self.estimate = estimate
+        keep_arguments(locals())
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_

@@ -14,16 +14,17 @@ from ..core.pytrees import defer_jax_import, map_leaves
 from ..core.random import generator
 from ..core.registry import require
 from ..core.special import log_normalize
+from ..core.supports import checked_numbers
 from ..families.categorical import DirichletCategorical
-from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows, fold_rows
+from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows, fold_rows, row_slices
 from ..one_dependence import BLOCK, OneDependence
 from ..sampling.explanation import mutual_information
 from ..statistics import Counts, class_totals, with_sums
 from ..sums.pair_table import diagonal
 from ..sums.rows import csr_slice
-from ._input import concentration, cut_rows, positive
+from ._input import concentration, cut_rows
 from ._parent_draws import AbstractParentDraws
-from ._state import LazyPosterior, all_or_nothing, laid_out, reads_one_state
+from ._state import LazyPosterior, all_or_nothing, keep_arguments, laid_out, reads_one_state
 from .categorical import _code, _code_table, _columns
 
 MAX_BYTES = 1 << 30
@@ -145,12 +146,7 @@ class OneDependenceNB(AbstractParentDraws):
         min_categories: Any = None,
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        self.alpha = alpha
-        self.prior = prior
-        self.pair_alpha = pair_alpha
-        self.weights = weights
-        self.min_categories = min_categories
-        self.max_bytes = max_bytes
+        keep_arguments(locals())
 
     # --- levels -----------------------------------------------------------------------------------------------------
 
@@ -249,7 +245,7 @@ class OneDependenceNB(AbstractParentDraws):
             alpha = np.repeat(np.array(concentration(self.alpha, True, (self.n_features_in_,))), self.n_categories_)
         else:
             alpha = np.concatenate(self._own_prior(), -1)
-        total = float(positive("pair_alpha", self.pair_alpha, ()))
+        total = float(checked_numbers("pair_alpha", self.pair_alpha, ()))
         return OneDependence.prior(len(self.classes_), self.n_categories_.tolist(), alpha, total, self.weights_)
 
     def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
@@ -268,7 +264,7 @@ class OneDependenceNB(AbstractParentDraws):
             counts = with_sums(stats.blocks[BLOCK], rows[BLOCK], w, exact)
             return replace(stats, blocks={BLOCK: counts}, weight=sums_of_weights(class_totals, w, stats.n.shape))
 
-        return fold_rows(gather, {BLOCK: X}, prior.min_chunk_cells)
+        return fold_rows(gather, row_slices({BLOCK: X}, prior.min_chunk_cells))
 
     def _set_statistics(self, stats: Statistics) -> Self:
         self._conditioned = LazyPosterior(self._model(), laid_out(stats))
@@ -280,8 +276,8 @@ class OneDependenceNB(AbstractParentDraws):
     @defer_jax_import()
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c) in nats, (n, c): log Σ_j v_j p_j(x_i, y = c | data)."""
-        check_is_fitted(self)
-        X, posterior = self._validate(X, reset=False), self.posterior_
+        posterior = self.posterior_
+        X = self._validate(X, reset=False)
         return by_rows(
             lambda part: posterior.log_joint(self._rows(cut_rows(X, part))), {BLOCK: X}, posterior.min_chunk_cells
         )
@@ -290,7 +286,6 @@ class OneDependenceNB(AbstractParentDraws):
     @defer_jax_import()
     def predict_parents_log_proba(self, X: Any) -> np.ndarray:
         """log p_j(y = c | x_i) of the model of each parent in nats, (n, d, c); NaN where x_ij is missing."""
-        check_is_fitted(self)
         rows, posterior = self._encode(X), self.posterior_
         found = np.empty((len(rows[BLOCK]), self.n_features_in_, len(self.classes_)))
         with np.errstate(invalid="ignore"):  # −∞ − −∞
@@ -313,7 +308,6 @@ class OneDependenceNB(AbstractParentDraws):
     @defer_jax_import()
     def parent_log_evidence_(self) -> np.ndarray:
         """log p(X, y | parent j) of the rows whose x_j is not missing, (d,), in nats."""
-        check_is_fitted(self)
         return self.prior_.log_marginal(self.statistics_)
 
     @property
@@ -331,7 +325,9 @@ class OneDependenceNB(AbstractParentDraws):
             )
         return float(np.logaddexp.reduce(evidence) - np.log(len(evidence)))
 
-    def _sample_information(self, n_draws: int, seed: Any) -> np.ndarray:
+    @reads_one_state
+    def sample_information(self, n_draws: int, seed: Any) -> np.ndarray:
+        """Draws of the mutual information of the label and each column, (s, d), in nats. Provisional."""
         rng, posterior = generator(seed), self.posterior_
         found = np.empty((n_draws, self.n_features_in_))
         for j in range(self.n_features_in_):
@@ -343,7 +339,6 @@ class OneDependenceNB(AbstractParentDraws):
     @reads_one_state
     def tables(self, features: Any = None, *, level: Scalar = 0.9) -> Any:
         """P(level | class) of each feature in the model where it is the parent; see `AbstractNB.tables`."""
-        check_is_fitted(self)
         posterior = self.posterior_
         blocks: dict[str, Any] = {}
         nb = self._as_categorical()

@@ -1,16 +1,15 @@
 """Poisson naive Bayes."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..core.supports import checked_numbers
 from ..families.poisson import GammaPoisson
 from ..naive_bayes import Statistics
 from ._base import AbstractNB
-from ._input import positive
 from ._left_out import leave_out
-from ._state import BLOCK
+from ._state import BLOCK, keep_arguments
 
 
 class PoissonNB(AbstractNB):
@@ -74,20 +73,13 @@ class PoissonNB(AbstractNB):
         class_alpha: Any = 1.0,
         estimate: str = "predictive",
     ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.prior = prior
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.priors = priors
-        self.class_alpha = class_alpha
-        self.estimate = estimate
+        keep_arguments(locals())
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
-        alpha = positive("alpha", self.alpha, shape)
+        alpha = checked_numbers("alpha", self.alpha, shape)
         if self.beta is not None:
-            beta = positive("beta", self.beta, shape)
+            beta = checked_numbers("beta", self.beta, shape)
         elif stats is None:
             beta = alpha
         else:
@@ -99,5 +91,4 @@ class PoissonNB(AbstractNB):
     def _default_follows_rows(self) -> bool:
         return self.beta is None
 
-    def _leave_out(self, left: Any, total: np.ndarray, prior: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        return leave_out(self, left, total, prior)
+    _leave_out = leave_out

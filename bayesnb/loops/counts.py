@@ -228,36 +228,3 @@ def log_coefficients(ends: Any, cells: Any, known: Any, out: Any) -> bool:
         out[i], whole = _log_coefficient(cells[ends[i] : ends[i + 1]], known)
         sound &= whole
     return sound
-
-
-@loop(FAST)
-def product_of_own(X: Any, y: Any, slope: Any, level: Any, never: Any, out: Any) -> None:
-    """out_ik = Σ_j (x_ij slope_kj + level_kj), x 0 or 1, for the row's own class k; NaN where some x_ij is never_kj."""
-    n, d = X.shape
-    whole = np.zeros(len(level))
-    for one in range(len(level)):
-        for j in range(d):
-            whole[one] += level[one, j]
-    for i in range(n):
-        k = np.uint64(y[i])
-        total, odd = 0.0, False
-        for j in range(d):
-            total += X[i, j] * slope[k, j]
-        for j in range(d):
-            odd |= X[i, j] == never[k, j]
-        out[i, k] = np.nan if odd else total + whole[k]
-
-
-@loop(FAST)
-def look_up_own(X: Any, y: Any, tables: Any, out: Any) -> None:
-    """out_ik = Σ_j tables[k, j, x_ij] over the observed cells, for the row's own class k."""
-    n, d = X.shape
-    levels = tables.shape[2]
-    for i in range(n):
-        k = np.uint64(y[i])
-        total = 0.0
-        for j in range(d):
-            x = X[i, j]
-            if 0 <= x < levels:
-                total += tables[k, j, np.uint64(x)]
-        out[i, k] = total

@@ -9,39 +9,32 @@ import pandas as pd
 from scipy import sparse
 from sklearn.base import clone
 
+from .. import estimators
 from ..analysis.comparison import Comparison, compare
 from ..analysis.importance import importance
-from ..estimators import (
-    BernoulliNB,
-    CategoricalNB,
-    GaussianDA,
-    GaussianNB,
-    GeometricNB,
-    KernelNB,
-    MixedNB,
-    MultinomialNB,
-    OneDependenceNB,
-    PoissonNB,
-)
+from ..core.supports import COMPOSITE
 
-_KERNEL_CELLS = 20_000  # cells up to which a kernel density is tried
-_DA_FEATURES = 60
+_MOST_CELLS = {"KernelNB": 20_000}  # of a table, up to which such a model is tried
+_MOST_FEATURES = {"GaussianDA": 60, "OneDependenceNB": 60}
+_SHARED = {"variance": "pooled", "covariance": "shared"}  # settings with which the classes share a spread
 
 _ROLES = {"real": "numbers"}  # what a reader calls a kind of cells
 
-CANDIDATES: dict[str, dict[str, Any]] = {
-    "real": {
-        "normal": GaussianNB(),
-        "normal, shared variance": GaussianNB(variance="pooled"),
-        "normal with correlations": GaussianDA(),
-        "normal, shared covariance": GaussianDA(covariance="shared"),
-        "kernel density": KernelNB(),
-    },
-    "yes/no": {"yes/no": BernoulliNB(binarize=None), "one dependence": OneDependenceNB()},
-    "levels": {"levels": CategoricalNB(), "one dependence": OneDependenceNB()},
-    "counts": {"multinomial": MultinomialNB(), "Poisson": PoissonNB(), "geometric": GeometricNB()},
-}
-"""Models that are tried beside a model whose cells are of one kind."""
+
+def candidates(kind: str, n: int, d: int) -> list[Any]:
+    """The models that are tried on n rows of d cells of one kind: every estimator whose family declares such cells.
+
+    Yes and no are two levels. Models that take long are left out where the table is large.
+    """
+    kinds = {kind, "levels"} if kind == "yes/no" else {kind}
+    found = []
+    for name in sorted({*estimators.__all__} - {"FamilyNB", "MixedNB"}):  # these two need to know of what
+        one = getattr(estimators, name)()
+        suits = one.cells.kind in kinds and one.cells.measure != COMPOSITE
+        if suits and n * d <= _MOST_CELLS.get(name, np.inf) and d <= _MOST_FEATURES.get(name, np.inf):
+            shared = _SHARED.items() & {(key, _SHARED.get(key)) for key in one.get_params()}
+            found += [one, *(clone(one).set_params(**{key: value}) for key, value in shared)]
+    return found
 
 
 @dataclass(frozen=True)
@@ -69,7 +62,7 @@ class Material:
         ranked = importance(estimator, level, n_draws=200, seed=seed)
         contract = getattr(estimator, "contract_", None) if contract is None else contract
         columns = column_table(estimator, X) if contract is None else contract.to_frame()
-        compared = None if others is None else _compared(estimator, X, y, others)
+        compared = None if others is None else _compared(estimator, X, y, loo.log_proba, others)
         found = cls(estimator, X, y, estimator.classes_.tolist(), columns, loo, ranked, compared, [], level, seed)
         found.cautions.extend(cautions(found))
         return found
@@ -115,45 +108,42 @@ def _column(X: Any, j: int) -> Any:
     return X[X.columns[j]].to_numpy() if hasattr(X, "columns") else np.asarray(X)[:, j]
 
 
-def _compared(estimator: Any, X: Any, y: np.ndarray, others: Any) -> Comparison | None:
-    """The model beside others of the same cells; those that cannot take them are left out."""
-    if isinstance(others, str):
+def _compared(estimator: Any, X: Any, y: np.ndarray, own: np.ndarray, others: Any) -> Comparison | None:
+    """The model beside others of the same cells; those that cannot take them or are the same are left out."""
+    chosen = not isinstance(others, str)
+    if not chosen:
         kinds = {block.inner.cells_.kind for block in estimator.posterior_.blocks.values()}
-        known = CANDIDATES.get(next(iter(kinds)), {}) if len(kinds) == 1 else {}
-        if isinstance(estimator, MixedNB):
-            known = _other_parts(estimator)
-        mine = str(clone(estimator))
-        others = {name: one for name, one in known.items() if str(one) != mine}
-        n, d = X.shape
-        if n * d > _KERNEL_CELLS:
-            others = {name: one for name, one in others.items() if "kernel" not in name}
-        if d > _DA_FEATURES:
-            others = {name: one for name, one in others.items() if not isinstance(one, GaussianDA | OneDependenceNB)}
+        known = candidates(next(iter(kinds)), *X.shape) if len(kinds) == 1 else []
+        others = {str(one): one for one in known}
+        if isinstance(estimator, estimators.MixedNB):
+            others = _other_parts(estimator, X.shape[0])
     models = {"this model": clone(estimator)}
     for name, one in others.items():
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                clone(one).fit(X, y).loo(X, y)
+                table = clone(one).fit(X, y).loo(X, y).log_proba
         except (ValueError, TypeError, Warning, ArithmeticError):
             continue
-        models[name] = one
+        if chosen or not np.allclose(table, own):  # the same model may have several names
+            models[name] = one
     return compare(models, X, y) if len(models) > 1 else None
 
 
-def _other_parts(estimator: MixedNB) -> dict[str, Any]:
+def _other_parts(estimator: Any, n: int) -> dict[str, Any]:
     """The mixed model with another model of its real numbers."""
     parts = [(name, clone(one), columns.tolist()) for name, one, columns in estimator.parts_]
     kinds = {name: block.inner.cells_.kind for name, block in estimator.posterior_.blocks.items()}
     if len({name for name, _, _ in parts}) < len(parts) or any("." in name for name, _, _ in parts):
         return {}
     found = {}
-    for name, one in CANDIDATES["real"].items():
+    widest = max((len(at) for part, _, at in parts if kinds.get(part) == "real"), default=0)
+    for one in candidates("real", n, widest):
         swapped = [(part, one if kinds.get(part) == "real" else own, at) for part, own, at in parts]
         if [repr(new) for _, new, _ in swapped] != [repr(own) for _, own, _ in parts]:
             listed = {j for _, _, at in parts for j in at}
             unused = [j for j in range(estimator.n_features_in_) if j not in listed]
-            found[f"numbers: {name}"] = MixedNB([*swapped, *([("unused", "drop", unused)] if unused else [])])
+            found[f"numbers: {one}"] = estimators.MixedNB([*swapped, *([("unused", "drop", unused)] if unused else [])])
     return found
 
 

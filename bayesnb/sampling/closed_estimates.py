@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import Site, as_jax, from_sites, to_sites
+from ..base import Site, from_sites, to_sites
 from ..core.arrays import Theta
 from .closed_forms import Gap, derivatives, gap, parameters_of, sum_of_pieces
 
@@ -38,30 +38,6 @@ def estimates(block: Any, sites: dict[str, Site], log_likelihood: Callable[[Thet
         found += [gap(what, total, np.ones_like(total)) for total in totals]
         steps = [abs(step) for step in _newton_steps(f, parameters_of(block), to_sites(theta), sites, sizes)]
         found.append(Gap(what, max(steps, default=0.0)))
-    return found
-
-
-def abstract_sites(block: Any) -> dict[str, Site]:
-    """The sites of a block's model and their plates, traced without a value: nothing is compiled."""
-    import jax
-    import numpyro
-
-    known, found = as_jax(block), {}
-
-    def trace() -> Any:
-        with numpyro.handlers.trace() as sites, numpyro.handlers.seed(rng_seed=0), numpyro.handlers.block(hide=["x"]):
-            if hasattr(block, "shape"):
-                known.model(np.zeros((1, block.shape[1])), np.zeros(1, int))
-            else:
-                known.model()
-        for name, site in sites.items():
-            if site["type"] == "sample":
-                plates = sorted(site["cond_indep_stack"], key=lambda frame: frame.dim)
-                event = ("event",) * len(site["fn"].event_shape)
-                found[name] = Site(site["fn"].support, (*(frame.name for frame in plates), *event))
-        return 0.0
-
-    jax.eval_shape(trace)
     return found
 
 

@@ -100,7 +100,7 @@ def _small_gaps(
         gaps["predictive"] += closed_forms.predictive(block, few)
         gaps["cumulants"] += closed_forms.cumulants(block, few[:2])
     gaps["predictive"] += closed_forms.evidence(prior, view.x, view.r)
-    sites = closed_estimates.abstract_sites(prior)
+    sites = prior.sites()
 
     def log_likelihood(theta: Any) -> np.ndarray:
         return posterior.log_likelihood(theta, view.x)[..., np.arange(len(view.y)), view.y].sum(-1)

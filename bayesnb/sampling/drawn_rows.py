@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from ..base import AbstractConjugate, Site, to_sites
 from ..core.arrays import Theta
 from ..core.supports import GIVEN_TOTALS, Field
-from .closed_estimates import abstract_sites, cut
+from .closed_estimates import cut
 from .closed_forms import has_ratio
 from .closed_rows import class_sites, views
 from .problem import Problem
@@ -182,7 +182,7 @@ def drawn_rows(problem: Problem, rng: np.random.Generator, rate: float) -> list[
         draws += parameters(problem.posterior.classes, class_sites(), rng)
     for view in views(problem):
         block = view.posterior
-        sites = abstract_sites(block)
+        sites = block.sites()
         draws += parameters(block, sites, rng)
         found = new_rows(block, sites, rng)
         rows += found

@@ -32,6 +32,7 @@ from ..base import AbstractConjugate
 from ..core.arrays import Bool, Float, Scalar
 from ..core.random import generator
 from ..core.special import log_floor
+from ..core.supports import check_level
 from ..naive_bayes import NaiveBayes, Rows
 from ..sums.rows import slices
 from .log_joint_moments import pearson_iii, sixth_of_skewness
@@ -91,8 +92,7 @@ def intervals(
     ValueError   for a level, method or number of draws out of range
     """
     method, n_draws = resolve_method(nb, method, n_draws)
-    if not 0 < level < 1:
-        raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
+    check_level(level)
     seed, tail = fix_seed(seed), (1 - level) / 2
     tails = np.array([tail, 1 - tail])
     n, c = table_shape(nb, rows)

@@ -5,20 +5,18 @@ from typing import Any
 
 import numpy as np
 
+from ..class_statistics import NEVER_FITTED
 from ..core.arrays import Sparse
 from ..core.pytrees import leaves
 from ..naive_bayes import Rows
 from ..statistics import Moments, class_totals
-
-_NEVER = "`X`, `y` hold rows that were never fitted: leaving them out would give negative"
-_ADVICE = "Give rows, labels and weights as they were fitted"
 
 
 def check_weights(estimator: Any, r: Sparse) -> None:
     """Raise a ValueError where the rows have more weight in a class than was fitted."""
     held = estimator.statistics_.n
     if (class_totals(r) > held + 1e-9 * np.maximum(held, 1)).any():
-        raise ValueError(f"{_NEVER} counts. {_ADVICE}")
+        raise ValueError(NEVER_FITTED.format("counts"))
 
 
 def check_known(estimator: Any, rows: Rows, r: Sparse) -> None:
@@ -37,7 +35,7 @@ def check_known(estimator: Any, rows: Rows, r: Sparse) -> None:
     estimator.refuse_infinite(next(iter(rows.values())), *leaves(gone.blocks))
     left, held = estimator.statistics_without(gone), estimator.statistics_
     if any(_too_far(left.blocks[name], taken, held.blocks[name]) for name, taken in gone.blocks.items()):
-        raise ValueError(f"{_NEVER} squares. {_ADVICE}")
+        raise ValueError(NEVER_FITTED.format("squares"))
 
 
 def _too_far(left: Any, taken: Any, held: Any) -> bool:

@@ -68,7 +68,7 @@ def whole_cells(cells: Array) -> bool:
 
 def is_one_hot(r: Array | Sparse) -> bool:
     """Whether each row has one class, in weights as `one_hot` makes them."""
-    return sparse.issparse(r) and r.format == "csr" and np.array_equal(np.diff(r.indptr), np.ones(r.shape[0]))
+    return sparse.issparse(r) and r.format == "csr" and bool((r.indptr[1:] - r.indptr[:-1] == 1).all())
 
 
 def class_totals(r: Array | Sparse) -> Array:

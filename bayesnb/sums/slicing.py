@@ -3,7 +3,7 @@
 import functools
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -21,11 +21,13 @@ _CELLS = 1 << 20  # cells of X worked on at a time: 8 MiB of float64; with fewer
 _HALF = 1 << 18  # cells that are worth a second core
 
 
-def fold_rows(gather: Callable[[slice], Sum], rows: Rows, least: int = 0) -> Sum:
-    """The sum of the statistics of slices of the rows, pair by pair as in pairwise summation."""
+def fold_rows(gather: Callable[[slice], Sum], parts: Sequence[slice]) -> Sum:
+    """The sum of the statistics of slices of rows, pair by pair as in pairwise summation."""
+    if len(parts) == 1:
+        return gather(parts[0])
     sums: list[Any] = []
     count = 0
-    for stats in in_order(gather, row_slices(rows, least)):
+    for stats in in_order(gather, parts):
         sums.append(stats)
         del stats  # nor may `enumerate` keep what has been added up: text has tables of some MiB
         k = count = count + 1
@@ -55,11 +57,18 @@ def by_rows(table: Callable[[slice], Array], rows: Rows, least: int = 0) -> Floa
     return found[0]
 
 
-def some_rows(x: Any, part: slice) -> Any:
-    """Some of the rows, without a copy where that is possible."""
+def some_rows(x: Any, part: slice | np.ndarray) -> Any:
+    """Some of the rows: a slice of them, without a copy where that is possible, or those at some positions."""
+    if not isinstance(part, slice):
+        return x[part]
     if part == slice(None):
         return x
     return csr_slice(x, part) if sparse.issparse(x) and x.format == "csr" else x[part]
+
+
+def rows_at(rows: Rows, part: slice | np.ndarray) -> dict[str, Any]:
+    """Some of the rows of all blocks."""
+    return {name: some_rows(x, part) for name, x in rows.items()}
 
 
 def some_cells(x: Any, part: slice, like: Array | Sparse, kept: frozenset[str] = frozenset()) -> Any:
@@ -82,12 +91,13 @@ def row_slices(rows: Rows, least: int = 0) -> list[slice]:
     """
     if namespace(*rows.values()) is not np:
         return [slice(None)]
-    n = next(iter(rows.values())).shape[0]
-    width = max(-(-x.nnz // max(n, 1)) if sparse.issparse(x) else x.shape[1] for x in rows.values())
+    n, width, alone = next(iter(rows.values())).shape[0], 0, n_sibling_tasks() == 1
+    for x in rows.values():
+        width = max(width, -(-x.nnz // max(n, 1)) if sparse.issparse(x) else x.shape[1])
+    if n * width < 2 * max(_HALF if alone else _CELLS, least):
+        return [slice(0, n)]
     parts = slices(n, width, max(_CELLS, least), 1024)
-    if n_sibling_tasks() > 1:
-        return parts if n * width > 2 * max(_CELLS, least) else [slice(0, n)]
-    if len(parts) == 1 and n * width < 2 * max(_HALF, least):
+    if not alone:
         return parts
     pairs = max(math.ceil(n / parts[0].stop / 2 - 0.25), 1)  # a few more rows a slice rather than a slice of few rows
     step = 1024 * -(-n // (2048 * pairs))

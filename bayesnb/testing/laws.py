@@ -280,7 +280,7 @@ def cumulants_are_slopes_of_the_evidence(family: Family) -> None:
 def estimates_and_marginals_are_those_of_the_density(family: Family) -> None:
     """Slopes at mode and maximum likelihood are zero, the mean and the marginals are those of the joint density."""
     this = case(family)
-    block, sites = this.posterior.blocks["x"], closed_estimates.abstract_sites(this.block)
+    block, sites = this.posterior.blocks["x"], this.block.sites()
 
     def log_likelihood(theta: Any) -> np.ndarray:
         return block.log_likelihood(theta, this.x)[..., np.arange(len(this.y)), this.y].sum(-1)
@@ -293,7 +293,7 @@ def estimates_and_marginals_are_those_of_the_density(family: Family) -> None:
 def draws_follow_their_density(family: Family) -> None:
     """200,000 draws of parameters and of new rows by score tests, at 1e-6 a family: a spread 1 % too small is seen."""
     this = case(family)
-    block, sites = this.posterior.blocks["x"], closed_estimates.abstract_sites(this.block)
+    block, sites = this.posterior.blocks["x"], this.block.sites()
     found = [*drawn_rows.parameters(block, sites, this.rng), *drawn_rows.new_rows(block, sites, this.rng)]
     limit = drawn_rows.limit_of(sum(one.z.size for one in found), 1e-6)
     for one in found:

@@ -19,7 +19,6 @@ from bayesnb.estimators import (
     ExponentialNB,
     GaussianDA,
     GaussianNB,
-    GeometricNB,
     KernelNB,
     MixedNB,
     MultinomialNB,
@@ -27,6 +26,7 @@ from bayesnb.estimators import (
 )
 from bayesnb.statistics import one_hot
 
+from ..estimators_table import WHOLE
 from ..laws import jitted, log_joint
 
 ALL = [
@@ -34,7 +34,7 @@ ALL = [
     CategoricalNB(),
     PoissonNB(),
     ExponentialNB(),
-    GeometricNB(),
+    *WHOLE,
     GaussianNB(),
     GaussianNB(variance="pooled"),
     GaussianNB(known_variance=2.0, priors=[0.2, 0.3, 0.5]),
@@ -153,7 +153,7 @@ def test_the_numpyro_twin_has_the_same_posterior_of_every_subset(nb, table):
     assert sp.logsumexp(total) == pytest.approx(average.log_evidence_, rel=1e-9)
 
 
-@pytest.mark.parametrize("nb", [BernoulliNB(), PoissonNB(), GeometricNB()], ids=repr)
+@pytest.mark.parametrize("nb", [BernoulliNB(), PoissonNB(), *WHOLE], ids=repr)
 def test_sparse_rows(nb):
     rng = np.random.default_rng(0)
     X, y = rng.negative_binomial(1, 0.6, (50, 5)).astype(float), rng.integers(0, 3, 50)

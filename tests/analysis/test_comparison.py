@@ -15,12 +15,13 @@ from bayesnb.estimators import (
     ComplementNB,
     GaussianDA,
     GaussianNB,
-    GeometricNB,
     KernelNB,
     MixedNB,
     MultinomialNB,
     PoissonNB,
 )
+
+from ..estimators_table import WHOLE
 
 MODELS = {
     "class": GaussianNB(),
@@ -100,7 +101,7 @@ def test_evidence_that_does_not_compare_is_told():
     assert own_kind.table["log_evidence"].notna().all()
     mixed = compare({"gaussian": GaussianNB(), "poisson": PoissonNB(), "multinomial": MultinomialNB()}, X, y)
     assert "multinomial: probabilities given the row totals" in mixed.notes[0]
-    assert compare({"geometric": GeometricNB(), "poisson": PoissonNB()}, X, y).notes == ()
+    assert compare({repr(nb): nb for nb in (PoissonNB(), PoissonNB(beta=2), *WHOLE)}, X, y).notes == ()
     parts = MixedNB([("p", PoissonNB(), [0, 1]), ("g", GaussianNB(), [2, 3])])
     assert "probabilities and densities" in compare({"g": GaussianNB(), "m": parts}, X, y).notes[0]
 
@@ -122,6 +123,9 @@ def test_evidences_of_yes_and_no_sum_to_one(nb):
     assert total_evidence(nb, [0.0, 1.0], 3) == pytest.approx(1, rel=1e-12)
 
 
+OF_COUNTS = [PoissonNB(alpha=2, beta=9), *(clone(nb).set_params(alpha=60, beta=10) for nb in WHOLE)]
+
+
 def test_two_levels_are_yes_and_no():
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)
@@ -131,7 +135,7 @@ def test_two_levels_are_yes_and_no():
     assert found.table["probability"].to_list() == pytest.approx([0.5, 0.5])
 
 
-@pytest.mark.parametrize("nb", [PoissonNB(alpha=2, beta=9), GeometricNB(alpha=60, beta=10)], ids=repr)
+@pytest.mark.parametrize("nb", OF_COUNTS, ids=repr)
 def test_evidences_of_counts_sum_to_one(nb):
     """All data sets of two rows with counts to 9; the prior puts less than 1e-6 on any count beyond."""
     assert total_evidence(nb, list(range(10)), 2) == pytest.approx(1, abs=1e-5)

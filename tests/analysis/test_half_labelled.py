@@ -24,7 +24,6 @@ from bayesnb import (
     ExponentialNB,
     GaussianDA,
     GaussianNB,
-    GeometricNB,
     HalfLabelledClassifier,
     KernelNB,
     MixedNB,
@@ -32,6 +31,7 @@ from bayesnb import (
     PoissonNB,
 )
 from bayesnb.families import NormalInverseGamma
+from tests.estimators_table import WHOLE, called
 from tests.laws import QUICKLY, assert_same
 
 C, N, KNOWN = 3, 60, 9
@@ -67,7 +67,7 @@ FAMILIES = {
     "categorical": (CategoricalNB(alpha=2), "levels"),
     "multinomial": (MultinomialNB(alpha=2), "counts"),
     "poisson": (PoissonNB(alpha=2), "counts"),
-    "geometric": (GeometricNB(alpha=2, beta=2), "counts"),
+    **{called(nb): (clone(nb).set_params(alpha=2, beta=2), "counts") for nb in WHOLE},
     "exponential": (ExponentialNB(alpha=2), "gaps"),
     "gaussian": (GaussianNB(), "reals"),
     "pooled": (GaussianNB(variance="pooled"), "reals"),

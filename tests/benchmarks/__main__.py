@@ -1,6 +1,6 @@
 """Every published figure again, by one command: raw results, tables and pictures, with the machine they were made on.
 
-    python -m tests.benchmarks all --out DIR            # hours; the study of trust takes most of them
+    python -m tests.benchmarks all --out DIR            # an hour and a half on two cores
     python -m tests.benchmarks all --out DIR --quick    # minutes: small settings, to see that everything runs
     python -m tests.benchmarks all --out DIR --only calibration sets
 

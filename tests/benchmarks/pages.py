@@ -16,7 +16,8 @@ from typing import Any
 DATA = Path(__file__).parents[2] / "docs" / "data"
 PAGE = DATA.parent / "benchmarks.md"
 KEPT = ["speed.json", "formulas.json", "growth.json", "uncertainty.json", "coupled.txt", "binning-time.txt"]
-KEPT += ["one-dependence.txt", "mutations.txt", "interrupts.txt", "path-of-x.txt", "power.txt"]
+KEPT += ["one-dependence.txt", "mutations.txt", "interrupts.txt", "path-of-x.txt", "power.txt", "chains.json"]
+KEPT += ["cluster.txt", "cluster-2gb.txt"]
 
 Record = dict[str, Any]
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from bayesnb.families import NormalInverseGamma
 from bayesnb.sampling import drawn_rows, sampled_rows
-from bayesnb.sampling.closed_estimates import abstract_sites
 from bayesnb.sampling.closed_rows import closed_rows
 from tests.benchmarks.mutations import RATE, Mutation, mutations, problem
 from tests.laws import FAMILIES
@@ -53,7 +52,7 @@ def found_in_draws(error: Mutation, n: int, seed: int, draws: int) -> bool:
     """Whether row 11 finds an error of `sample` in so many draws."""
     block = problem(GAUSSIAN, n, seed).posterior.blocks["x"]
     with error.applied():
-        found = drawn_rows.parameters(block, abstract_sites(block), np.random.default_rng(seed), draws)
+        found = drawn_rows.parameters(block, block.sites(), np.random.default_rng(seed), draws)
     return max(one.largest for one in found) > drawn_rows.limit_of(sum(one.z.size for one in found), RATE)
 
 

@@ -9,9 +9,20 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB
-from bayesnb.estimators import ComplementNB, ExponentialNB, GeometricNB
+from bayesnb.estimators import ComplementNB, ExponentialNB
+from bayesnb.estimators._state import LazyPosterior
 
-from ..estimators_table import ALL, FORETELLS, GENERATES, ONE_OF_EACH, TAKES_MISSING, mostly_slow, these
+from ..estimators_table import (
+    ALL,
+    FORETELLS,
+    GENERATES,
+    OF_A_COUNT,
+    ONE_OF_EACH,
+    TAKES_MISSING,
+    WHOLE,
+    mostly_slow,
+    these,
+)
 
 every = pytest.mark.parametrize("nb", mostly_slow(ALL, these(*map(repr, ONE_OF_EACH))), ids=repr)
 
@@ -127,7 +138,7 @@ def test_a_missing_cell_is_a_column_left_out(nb, table):
 
 
 @pytest.mark.parametrize("form", [np.array, sparse.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("nb", [MultinomialNB(), ComplementNB(), PoissonNB(), GeometricNB()], ids=repr)
+@pytest.mark.parametrize("nb", OF_A_COUNT, ids=repr)
 def test_amounts_whose_sums_or_factorials_overflow_are_refused(nb, form):
     """Up to 1e300 they have finite probabilities; beyond, infinities would be taken from each other."""
     X, y = np.array([[1e300, 0.0], [0.0, 1e300], [3.0, 1.0]]), [0, 1, 1]
@@ -223,6 +234,7 @@ def test_a_failure_leaves_the_model_as_it_was(nb, method, table, monkeypatch):
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(type(fitted), "_set_statistics", interrupted)
+        patch.setattr(LazyPosterior, "later", interrupted)
         getattr(fitted, method)(X[:10], y[:10])
     assert vars(fitted).keys() == before.keys()
     assert all(vars(fitted)[key] is before[key] for key in before)
@@ -247,15 +259,8 @@ def test_pickle_and_read_only(nb, table):
     np.testing.assert_array_equal(again.predict_log_proba(X), fitted.predict_log_proba(X))
 
 
-LINEAR = [
-    BernoulliNB(),
-    MultinomialNB(),
-    ComplementNB(),
-    PoissonNB(),
-    ExponentialNB(),
-    GeometricNB(),
-    GaussianNB(variance="pooled"),
-]
+OF_ONE_NUMBER = [nb for nb in ALL if nb.cells.kind in ("yes/no", "counts", "amounts")]
+LINEAR = [*OF_ONE_NUMBER, GaussianNB(variance="pooled")]
 
 
 @pytest.mark.parametrize("nb", LINEAR, ids=repr)
@@ -298,7 +303,8 @@ def test_no_linear_form_where_there_is_none(table):
         (BernoulliNB(binarize=None), "`X` has .* in column"),
         (PoissonNB(beta=np.inf), "`beta` is inf"),
         (ExponentialNB(beta=0), "`beta` is 0"),
-        (GeometricNB(alpha=-1), "`alpha` is -1"),
+        (PoissonNB(alpha=-1), "`alpha` is -1"),
+        *((clone(nb).set_params(alpha=-1), "`alpha` is -1") for nb in WHOLE),
         (ComplementNB(alpha=0), "estimate='mle'"),
         (ComplementNB(class_prior=[0.5, 0.5]), r"`class_prior` has shape \(2,\)"),
         (CategoricalNB(min_categories=2.5), "`min_categories` is 2.5"),
@@ -312,7 +318,7 @@ def test_bad_parameters_are_named(nb, message, table):
     assert not hasattr(nb, "classes_")
 
 
-NOT_NEGATIVE = [MultinomialNB(), ComplementNB(), PoissonNB(), ExponentialNB(), GeometricNB(), CategoricalNB()]
+NOT_NEGATIVE = [nb for nb in ALL if nb.cells.kind in ("counts", "amounts", "levels")]
 
 
 @pytest.mark.parametrize("nb", NOT_NEGATIVE, ids=repr)
@@ -324,12 +330,13 @@ def test_negative_counts_name_the_column(nb):
         nb.fit(X, [0, 1])
 
 
-def test_geometric_takes_whole_numbers():
+@pytest.mark.parametrize("nb", WHOLE, ids=repr)
+def test_whole_numbers_where_the_family_has_no_others(nb):
     import pandas as pd
 
     X = pd.DataFrame({"trials": [1, 2], "hours": [3, 0.5]})
     with pytest.raises(ValueError, match=r"not whole numbers.*0.5 in column 'hours'; .*ExponentialNB"):
-        GeometricNB().fit(X, [0, 1])
+        clone(nb).fit(X, [0, 1])
 
 
 def test_scale_changes_no_probability_of_waiting_times(table):

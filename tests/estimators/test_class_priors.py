@@ -14,20 +14,16 @@ from bayesnb.estimators import (
     BernoulliNB,
     CategoricalNB,
     ComplementNB,
-    ExponentialNB,
     FamilyNB,
-    GaussianDA,
     GaussianNB,
-    GeometricNB,
-    KernelNB,
     MixedNB,
-    MultinomialNB,
-    PoissonNB,
 )
 
+from ..estimators_table import DEFAULTS
+
 ALL = [
-    *(BernoulliNB, CategoricalNB, ComplementNB, ExponentialNB, GaussianDA, GaussianNB, GeometricNB, KernelNB, MixedNB),
-    *(MultinomialNB, PoissonNB, functools.partial(FamilyNB, families.GammaPoisson(1.0, 1.0))),
+    *map(type, DEFAULTS),
+    *(MixedNB, functools.partial(FamilyNB, families.GammaPoisson(1.0, 1.0))),
 ]
 PI = [0.2, 0.3, 0.5]
 

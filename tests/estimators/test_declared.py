@@ -10,10 +10,11 @@ from bayesnb import FamilyNB, MixedNB, OneDependenceNB, families
 from bayesnb.estimators._automatic import parts_of_roles
 
 from ..estimators_table import GIVEN_BANDWIDTH
+from ..laws import OF_WHOLE_CELLS
 
 OWN = [
     FamilyNB(families.LogNormal(0.0, 1.0, 1.0, 1.0)),
-    FamilyNB(families.BetaGeometric(1.0, 1.0)),
+    *(FamilyNB(kind(1.0, 1.0)) for kind in OF_WHOLE_CELLS),
     FamilyNB(families.BetaBernoulli(1.0, 1.0)),
 ]
 

@@ -16,16 +16,12 @@ from sklearn.base import clone
 from bayesnb import (
     BernoulliNB,
     CategoricalNB,
-    ComplementNB,
-    ExponentialNB,
     GaussianDA,
     GaussianNB,
-    GeometricNB,
     KernelNB,
     MixedNB,
     MultinomialNB,
     OneDependenceNB,
-    PoissonNB,
     drop_in,
 )
 from bayesnb.core.exact import ExactSum, moment_sums, product_sums
@@ -33,7 +29,7 @@ from bayesnb.core.pytrees import leaves
 from bayesnb.naive_bayes import Statistics
 from bayesnb.statistics import one_hot
 
-from ..estimators_table import mostly_slow
+from ..estimators_table import DEFAULTS, called, mostly_slow
 
 GAUSSIAN = {
     "class": GaussianNB(),
@@ -46,11 +42,7 @@ GAUSSIAN = {
     "mixed": MixedNB([("one", GaussianNB(), [0]), ("other", KernelNB(bandwidth=1.0), [1])]),
 }
 AMOUNTS = {
-    "exponential": ExponentialNB(),
-    "poisson": PoissonNB(),
-    "geometric": GeometricNB(),
-    "multinomial": MultinomialNB(),
-    "complement": ComplementNB(),
+    **{called(nb): nb for nb in DEFAULTS if nb.cells.kind in ("amounts", "counts")},
     "drop-in": drop_in.MultinomialNB(),
     "drop-in complement": drop_in.ComplementNB(),
 }
@@ -59,7 +51,7 @@ LEVELS = {
     "categorical": CategoricalNB(min_categories=4),
     "one-dependence": OneDependenceNB(min_categories=4),
 }
-WHOLE = ("poisson", "geometric")
+WHOLE = [name for name, nb in AMOUNTS.items() if nb.cells.kind == "counts" and nb.cells.measure == "probabilities"]
 
 
 def column(rng, n, amounts):
@@ -163,7 +155,7 @@ CASES = [
 ]
 
 
-FEW = [GAUSSIAN[k] for k in ("class", "shared", "mixed")] + [AMOUNTS[k] for k in ("poisson", "complement")]
+FEW = [GAUSSIAN["class"], GAUSSIAN["shared"], AMOUNTS["poisson"], AMOUNTS["complement"]]
 
 
 @pytest.mark.parametrize(

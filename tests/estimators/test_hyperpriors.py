@@ -17,14 +17,13 @@ from bayesnb import (
     ComplementNB,
     ExponentialNB,
     GaussianNB,
-    GeometricNB,
     MixedNB,
     MultinomialNB,
     PoissonNB,
 )
 from bayesnb.core.special import log_normalize
 
-from ..estimators_table import mostly_slow
+from ..estimators_table import WHOLE, mostly_slow
 
 RNG = np.random.default_rng(0)
 X = RNG.poisson([2, 3, 1, 1], (24, 4)).astype(float)
@@ -34,7 +33,7 @@ CASES = [
     ("alpha", BernoulliNB(binarize=1, alpha=dist.Gamma(2, 1)), (1e-9, 60)),
     ("alpha", CategoricalNB(alpha=dist.Gamma(2, 1)), (1e-9, 60)),  # blocks of several numbers of levels
     ("alpha", PoissonNB(alpha=dist.LogNormal(0, 1)), (1e-4, 1e4)),
-    ("beta", GeometricNB(beta=dist.Uniform(0.5, 3)), (0.5, 3)),
+    *(("beta", clone(nb).set_params(beta=dist.Uniform(0.5, 3)), (0.5, 3)) for nb in WHOLE),
     ("alpha", ExponentialNB(alpha=dist.Exponential(1.0)), (1e-9, 50)),
     ("alpha", ComplementNB(alpha=dist.Gamma(2, 1)), (1e-9, 60)),
     ("class_alpha", GaussianNB(class_alpha=dist.Gamma(2, 1)), (1e-9, 60)),

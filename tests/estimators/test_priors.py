@@ -22,7 +22,6 @@ from bayesnb import (
     FamilyNB,
     GaussianDA,
     GaussianNB,
-    GeometricNB,
     MixedNB,
     MultinomialNB,
     PoissonNB,
@@ -31,7 +30,7 @@ from bayesnb import (
 )
 from bayesnb.core.distributions import alike, describe
 
-from ..estimators_table import ALL
+from ..estimators_table import ALL, WHOLE
 
 RNG = np.random.default_rng(1)
 YES = (RNG.random((24, 3)) > 0.5).astype(float)
@@ -51,7 +50,7 @@ FORMS = [
     (BernoulliNB, YES, dist.Beta(3.26, 7.19), {"a": 3.26, "b": 7.19}),
     (PoissonNB, COUNTS, dist.Gamma(2, 1), {"a": 2, "b": 1}),
     (ExponentialNB, COUNTS, dist.Gamma(2, 3), {"a": 2, "b": 3}),
-    (GeometricNB, COUNTS, dist.Beta(2, 3), {"a": 2, "b": 3}),
+    *((type(nb), COUNTS, dist.Beta(2, 3), {"a": 2, "b": 3}) for nb in WHOLE),
     (MultinomialNB, COUNTS, dist.Dirichlet(np.array([5.0, 1.0, 2.0])), {"alpha": [5, 1, 2]}),
     (ComplementNB, COUNTS, dist.Dirichlet(np.array([5.0, 1.0, 2.0])), {"alpha": [5, 1, 2]}),
     (lambda **own: FamilyNB(families.GammaPoisson(1.0, 1.0), **own), COUNTS, dist.Gamma(2, 1), {"a": 2, "b": 1}),

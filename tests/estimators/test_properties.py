@@ -17,31 +17,21 @@ from sklearn.base import clone
 from bayesnb import (
     BernoulliNB,
     CategoricalNB,
-    ComplementNB,
-    ExponentialNB,
     GaussianDA,
     GaussianNB,
-    GeometricNB,
     KernelNB,
     MixedNB,
-    MultinomialNB,
-    PoissonNB,
 )
 from bayesnb.naive_bayes import NaiveBayes
 from bayesnb.statistics import one_hot
 
 from .. import laws
-from ..estimators_table import mostly_slow, these
+from ..estimators_table import DEFAULTS, mostly_slow, these
 
 COUNTS = [
     BernoulliNB(binarize=1),
     BernoulliNB(binarize=0, alpha="clop"),
-    CategoricalNB(),
-    MultinomialNB(),
-    ComplementNB(),
-    PoissonNB(),
-    GeometricNB(),
-    ExponentialNB(),
+    *(nb for nb in DEFAULTS if nb.cells.kind in ("levels", "counts", "amounts")),
 ]
 REALS = [
     GaussianNB(),
@@ -186,7 +176,7 @@ def test_any_finite_input_has_finite_probabilities(nb, data):
     n, d = data.draw(st.sampled_from([(2, 1), (3, 2), (8, 2)]))
     sign = 1 if any(nb is one for one in COUNTS) else data.draw(st.sampled_from([1, -1]))
     numbers = st.sampled_from(EDGES) | st.floats(0, 1e300)
-    if isinstance(nb, GeometricNB):
+    if nb.cells.whole:
         numbers = numbers.map(np.ceil)
     if isinstance(nb, CategoricalNB):
         numbers = st.integers(0, 30).map(float)

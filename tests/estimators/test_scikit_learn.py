@@ -11,26 +11,19 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bayesnb import BernoulliNB, CategoricalNB, FamilyNB, GaussianDA, GaussianNB, MultinomialNB, PoissonNB, families
-from bayesnb.estimators import ComplementNB, ExponentialNB, GeometricNB, KernelNB
+from bayesnb import BernoulliNB, CategoricalNB, FamilyNB, GaussianDA, GaussianNB, MultinomialNB, families
+from bayesnb.estimators import ComplementNB, KernelNB
+
+from ..estimators_table import DEFAULTS
 
 ALL = [
-    BernoulliNB(),
-    CategoricalNB(),
-    MultinomialNB(),
+    *DEFAULTS,
     MultinomialNB(estimate="mean"),
-    ComplementNB(),
     ComplementNB(norm=True),
-    PoissonNB(),
-    ExponentialNB(),
-    GeometricNB(),
-    GaussianNB(),
     GaussianNB(variance="pooled"),
     GaussianNB(known_variance=1.0, estimate="mean"),
-    GaussianDA(),
     GaussianDA(covariance="shared"),
     GaussianDA(covariance="identity"),
-    KernelNB(),
     KernelNB(bandwidth="nrd0"),
     FamilyNB(families.GammaPoisson(1.0, 1.0)),
     FamilyNB(families.NormalInverseGamma(0.0, 0.1, 1.0, 1.0), estimate="mean"),
@@ -52,8 +45,8 @@ def expected_failures(estimator):
     return expected
 
 
-QUICK = "GaussianNB()", "CategoricalNB()", "MultinomialNB()", "BernoulliNB()", "KernelNB()"
-FIRST = [nb for nb in ALL if repr(nb) in QUICK]  # of each way in: numbers, levels, counts, a threshold, rows kept
+QUICK = "GaussianNB()", "CategoricalNB()", "MultinomialNB()"
+FIRST = [nb for nb in ALL if repr(nb) in QUICK]  # of each way in: numbers, levels, counts
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
@@ -129,7 +122,7 @@ def test_grid_search_over_alpha_and_estimate(nb, digits):
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
-@pytest.mark.parametrize("nb", [BernoulliNB(), MultinomialNB(), ComplementNB(), PoissonNB(), GeometricNB()], ids=repr)
+@pytest.mark.parametrize("nb", [nb for nb in DEFAULTS if nb.cells.kind in ("yes/no", "counts")], ids=repr)
 @pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
 def test_sparse_rows_are_dense_rows(nb, form, digits):
     X, y, w = digits

@@ -23,10 +23,8 @@ from bayesnb import (
     BernoulliNB,
     CategoricalNB,
     ComplementNB,
-    ExponentialNB,
     GaussianDA,
     GaussianNB,
-    GeometricNB,
     KernelNB,
     MixedNB,
     MultinomialNB,
@@ -42,7 +40,7 @@ from bayesnb.analysis.selection import ForwardSelection
 from bayesnb.estimators._state import JointClassifier
 from bayesnb.naive_bayes import NaiveBayes
 
-from ..estimators_table import mostly_slow
+from ..estimators_table import DEFAULTS, mostly_slow
 
 EVERY = [
     BernoulliNB(binarize=3),
@@ -199,14 +197,12 @@ def test_interrupting_one_thread_leaves_the_others_alone(table, monkeypatch):
 
 LEARNERS = [
     *EVERY,
-    GeometricNB(),
-    ExponentialNB(),
+    *(nb for nb in DEFAULTS if type(nb) not in map(type, EVERY)),
     GaussianNB(known_variance=0.5),
     GaussianDA(covariance="shared"),
     MixedNB(
         [("levels", CategoricalNB(), [0, 2]), ("reals", GaussianNB(variance="pooled"), [1]), ("n", PoissonNB(), [3])]
     ),
-    PoissonNB(),
     *(getattr(drop_in, name)() for name in drop_in.__all__),
 ]
 
@@ -355,7 +351,11 @@ def test_a_model_learns_for_longer_while_eight_threads_ask_all_it_knows(nb, tabl
 
 
 @pytest.mark.parametrize(
-    "nb", [MultinomialNB(), BernoulliNB(), ComplementNB(), drop_in.MultinomialNB()], ids=lambda nb: type(nb).__module__
+    "nb",
+    mostly_slow(
+        [MultinomialNB(), BernoulliNB(), ComplementNB(), drop_in.MultinomialNB()], lambda nb: "drop" in home(nb)
+    ),
+    ids=lambda nb: type(nb).__module__,
 )
 def test_batches_of_a_wide_table_wait_while_eight_threads_ask(nb):
     """Sparse batches that nobody has added up yet are counted whole or not at all."""
@@ -378,9 +378,10 @@ def test_batches_of_a_wide_table_wait_while_eight_threads_ask(nb):
     "nb",
     [
         FeatureAverage(BernoulliNB(binarize=2)),
-        CostClassifier(GaussianNB()),
-        ForwardSelection(),
-        HalfLabelledClassifier(GaussianNB()),
+        *(
+            pytest.param(one, marks=pytest.mark.slow)
+            for one in (CostClassifier(GaussianNB()), ForwardSelection(), HalfLabelledClassifier(GaussianNB()))
+        ),
     ],
     ids=lambda nb: type(nb).__name__,
 )

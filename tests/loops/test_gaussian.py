@@ -90,6 +90,7 @@ def test_what_is_compiled_depends_on_the_rows_and_not_on_the_threads(monkeypatch
     rng = np.random.default_rng(4)
     x, loc, scale = rng.normal(size=(4096, 20)), rng.normal(size=(3, 20)), rng.gamma(3, size=(3, 20))
     monkeypatch.setattr(slicing, "_CELLS", 1 << 14)
+    monkeypatch.setattr(slicing, "_HALF", 1 << 12)
     monkeypatch.setattr(loops, "WORTH", 2 * x.size * 3)
     calls, summed = [], sums._summed
     monkeypatch.setattr(sums, "_summed", lambda *given: calls.append(1) or summed(*given))

@@ -101,7 +101,7 @@ def test_the_page_says_what_the_model_says() -> None:
     least = int(loo.proba.max(1).argmin())
     assert f"Row {least:,}: the other rows predict" in said
     assert "Column fever: 25% of the cells are missing." in said
-    assert "numbers: kernel density" in said  # a model that was tried beside this one
+    assert "numbers: KernelNB()" in said  # a model that was tried beside this one
     assert said.count("log odds of") >= 4
     assert "MixedNB().fit(X, y)" in said
 

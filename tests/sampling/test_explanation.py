@@ -16,6 +16,8 @@ import bayesnb
 from bayesnb import families
 from bayesnb.core.orders import orders, shapley
 
+from ..estimators_table import WHOLE, called
+
 RNG = np.random.default_rng(3)
 N = 45
 LABELS = np.array(["a", "b", "c"])[np.arange(N) % 3]
@@ -38,7 +40,7 @@ MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
     "complement": (bayesnb.ComplementNB, COUNTS),
     "complement, norm": (lambda: bayesnb.ComplementNB(norm=True), COUNTS),
     "poisson, sparse": (bayesnb.PoissonNB, sparse.csr_array(COUNTS)),
-    "geometric": (bayesnb.GeometricNB, COUNTS),
+    **{called(nb): (type(nb), COUNTS) for nb in WHOLE},
     "exponential": (bayesnb.ExponentialNB, abs(REAL)),
     "gaussian": (bayesnb.GaussianNB, GAPS),
     "pooled": (lambda: bayesnb.GaussianNB(variance="pooled"), GAPS),

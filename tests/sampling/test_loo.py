@@ -18,7 +18,6 @@ from bayesnb.estimators import (
     ExponentialNB,
     GaussianDA,
     GaussianNB,
-    GeometricNB,
     KernelNB,
     MixedNB,
     MultinomialNB,
@@ -31,24 +30,12 @@ from bayesnb.sampling.to_arviz import import_arviz
 from bayesnb.statistics import one_hot
 from bayesnb.sums import kernels as _kernel_sums
 
-from ..estimators_table import mostly_slow
+from ..estimators_table import FORETELLS, WHOLE, mostly_slow, these
 
 ALL = [
-    BernoulliNB(binarize=3),
+    *FORETELLS,
     BernoulliNB(binarize=3, alpha="clop"),
-    CategoricalNB(),
-    MultinomialNB(),
-    ComplementNB(),
-    PoissonNB(),
-    ExponentialNB(),
-    GeometricNB(),
-    GaussianNB(),
     GaussianNB(priors=[0.2, 0.3, 0.5]),
-    GaussianNB(variance="pooled"),
-    GaussianNB(known_variance=2.0),
-    GaussianDA(),
-    GaussianDA(covariance="shared"),
-    GaussianDA(covariance="identity"),
     MixedNB([("n", GaussianNB(), [0, 1]), ("k", CategoricalNB(), [2]), ("p", PoissonNB(), [3])]),
     MixedNB([("by class", dict.fromkeys("abc", GaussianNB()) | {"b": ExponentialNB()}, slice(None))]),
 ]
@@ -148,7 +135,7 @@ REFITTED = [
     PoissonNB(),
     PoissonNB(beta=2.0),
     ExponentialNB(),
-    GeometricNB(),
+    *WHOLE,
     drop_in.GaussianNB(),
 ]
 
@@ -172,7 +159,7 @@ def test_a_refit_without_the_row_or_its_group(nb, change, grouped, table):
     """Every group of rows against a fit on all other rows."""
     X, y, w = change(*(part[:14] for part in table))
     whole = not nb.__sklearn_tags__().input_tags.allow_nan or "GaussianDA" in repr(nb)
-    counts = any(name in repr(nb) for name in ("CategoricalNB", "GeometricNB"))
+    counts = "CategoricalNB" in repr(nb) or nb in WHOLE
     if (change is one_only and counts) or (change is with_holes and whole):
         pytest.skip("not a table of this estimator")
     groups = np.arange(len(y)) // (3 if grouped else 1)
@@ -209,7 +196,10 @@ def test_how_far_the_two_leave_one_outs_are_apart():
 
 @pytest.mark.parametrize(
     "nb",
-    [GaussianNB(), GaussianNB(variance="pooled"), GaussianDA(), GaussianDA(covariance="shared"), PoissonNB()],
+    mostly_slow(
+        [GaussianNB(), GaussianNB(variance="pooled"), GaussianDA(), GaussianDA(covariance="shared"), PoissonNB()],
+        these("GaussianNB(variance='pooled')", "PoissonNB()"),
+    ),
     ids=repr,
 )
 def test_many_chunks_some_rows_and_sparse_rows_refitted(nb, table, monkeypatch):
@@ -229,7 +219,7 @@ def test_many_chunks_some_rows_and_sparse_rows_refitted(nb, table, monkeypatch):
     np.testing.assert_allclose(again, grouped, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("nb", [MultinomialNB(), CategoricalNB(), GeometricNB()], ids=repr)
+@pytest.mark.parametrize("nb", [MultinomialNB(), CategoricalNB(), *WHOLE], ids=repr)
 def test_a_prior_that_does_not_follow_the_rows_has_nothing_to_refit(nb, table):
     X, y, w = table
     fitted = clone(nb).fit(X, y, w)
@@ -296,7 +286,7 @@ def test_sparse_rows_and_some_of_the_rows(nb, table):
     np.testing.assert_allclose(few.log_joint, dense.log_joint[7:20], rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("largest", [3, 80])
+@pytest.mark.parametrize("largest", mostly_slow([3, 80], these("3")))
 def test_counts_without_their_own(largest):
     """Sparse rows of weight 1: whole counts from a table, large ones and fractions each by itself."""
     rng = np.random.default_rng(0)
@@ -334,7 +324,7 @@ def hard_cells():
     return X, y, rng.choice([0, 0.3, 1.0, 2.5], 18)
 
 
-@pytest.mark.parametrize("bandwidth", ["posterior", "nrd0", 0.6])
+@pytest.mark.parametrize("bandwidth", mostly_slow(["posterior", "nrd0", 0.6], these("posterior")))
 def test_kernel_densities_one_update_a_row(bandwidth, monkeypatch):
     X, y, w = hard_cells()
     for weights in (np.ones(18), w):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bayesnb.families import DirichletClasses, NormalInverseGamma
-from bayesnb.sampling import closed_estimates, drawn_rows
+from bayesnb.sampling import drawn_rows
 from tests.benchmarks.mutations import DRAWN, Mutation, _is_idle, mutations, problem, rows_that_find
 from tests.laws import FAMILIES, Family
 
@@ -46,7 +46,7 @@ def test_a_spread_one_per_cent_too_narrow_is_found_with_probability_999_in_1000(
     """The statistic is normal with standard deviation 1 about its mean, which lies 3.1 beyond the limit at least."""
     this = problem(BY_NAME[name])
     block = this.posterior.blocks["x"]
-    sites = closed_estimates.abstract_sites(block)
+    sites = block.sites()
     for mutation in (one for one in mutations(type(block), BY_NAME[name]) if one.method in DRAWN and ".99" in one.name):
         test = drawn_rows.parameters if mutation.method == "sample" else drawn_rows.new_rows
         with mutation.applied():
