@@ -130,16 +130,16 @@ def stored_product(ends: Any, columns: Any, cells: Any, weights: Any, out: Any) 
     total = np.empty(c)
     for i in range(len(ends) - 1):
         total[:] = 0.0
-        start, stop = ends[i], ends[i + 1]
-        four = start + (stop - start) % 4
-        for p in range(start, four):
-            x, own = cells[p], weights[np.uint64(columns[p])]
+        at, x = columns[ends[i] : ends[i + 1]], cells[ends[i] : ends[i + 1]]
+        n = len(at)
+        for p in range(n % 4):
+            own = weights[np.uint64(at[p])]
             for k in range(c):
-                total[k] += x * own[k]
-        for p in range(four, stop, 4):
-            x0, x1, x2, x3 = cells[p], cells[p + 1], cells[p + 2], cells[p + 3]
-            w0, w1 = weights[np.uint64(columns[p])], weights[np.uint64(columns[p + 1])]
-            w2, w3 = weights[np.uint64(columns[p + 2])], weights[np.uint64(columns[p + 3])]
+                total[k] += x[p] * own[k]
+        for p in range(n % 4, n, 4):
+            x0, x1, x2, x3 = x[p], x[p + 1], x[p + 2], x[p + 3]
+            w0, w1 = weights[np.uint64(at[p])], weights[np.uint64(at[p + 1])]
+            w2, w3 = weights[np.uint64(at[p + 2])], weights[np.uint64(at[p + 3])]
             for k in range(c):
                 total[k] += (x0 * w0[k] + x1 * w1[k]) + (x2 * w2[k] + x3 * w3[k])
         out[i] = total
@@ -176,13 +176,13 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, log_alpha: Any, larg
     sound = True
     for i in range(len(ends) - 1):
         total[:] = 0.0
-        start, stop = ends[i], ends[i + 1]
-        if stop - start > len(here):
-            here, several = np.empty(2 * (stop - start), np.uint64), np.empty(2 * (stop - start), np.uint64)
-            count = np.empty(2 * (stop - start))
+        at, row = columns[ends[i] : ends[i + 1]], cells[ends[i] : ends[i + 1]]
+        if len(at) > len(here):
+            here, several = np.empty(2 * len(at), np.uint64), np.empty(2 * len(at), np.uint64)
+            count = np.empty(2 * len(at))
         n = more = 0
-        for p in range(start, stop):
-            x, j = cells[p], np.uint64(columns[p])
+        for p in range(len(at)):
+            x, j = row[p], np.uint64(at[p])
             known = (x <= largest) & (x == np.floor(x)) & (x >= 0)
             sound &= known
             here[n], several[more], count[more] = j, j, x
