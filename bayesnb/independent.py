@@ -22,6 +22,7 @@ from .statistics import Moments, Totals
 from .sums.by_class import by_class, class_totals
 from .sums.long_counts import where_long, with_long_cells
 from .sums.marking import floored
+from .sums.own_class import levels_of, look_up_of_own
 from .sums.rows import (
     as_counts,
     contract,
@@ -240,7 +241,13 @@ class AbstractIndependent(AbstractConjugate):
         def empty(w: Array, *fields: Array) -> Array:
             return left_out(np.zeros((1, 1), w.dtype), w, *fields)
 
-        return leave_one_out_table(self.log_predictive, sum_over_cells(left_out, empty), x, r, *self._arrays())
+        def units(x: Any, y: np.ndarray) -> np.ndarray:
+            tables: Any = left_out(levels_of(x, fields[0].size), np.ones(1), *(field[..., None] for field in fields))
+            return look_up_of_own(x, y, tables)
+
+        own, fields = sum_over_cells(left_out, empty), self._arrays()
+        by_level = units if self.cells_.kind in ("counts", "levels", "yes/no") else None
+        return leave_one_out_table(self.log_predictive, own, x, r, *fields, units=by_level)
 
     def _without(self, x: Array, w: Array, *fields: Array) -> list[Array]:
         """The fields without a cell of weight w; a positive one stays at least the rounding of what it was."""

@@ -33,7 +33,7 @@ from .numpyro_twin import Parameters as Parameters
 from .statistics import class_totals, one_hot, sums_whole_cells, with_bounds, with_sums
 from .sums.slicing import Rows as Rows
 from .sums.slicing import by_rows as by_rows
-from .sums.slicing import fold_rows, row_slices, some_cells, some_rows
+from .sums.slicing import fold_rows, row_slices, rows_at, some_cells
 
 
 @pytree
@@ -71,7 +71,7 @@ class NaiveBayes(NumPyroTwin):
         """
 
         def gather(part: slice) -> Statistics:
-            return self.statistics({name: some_rows(x, part) for name, x in rows.items()}, some_cells(r, part, r))
+            return self.statistics(rows_at(rows, part), some_cells(r, part, r))
 
         return fold_rows(gather, row_slices(rows, self.min_chunk_cells))
 
@@ -249,8 +249,7 @@ class NaiveBayes(NumPyroTwin):
         """
 
         def tables(part: slice) -> Array:
-            some = {name: some_rows(x, part) for name, x in rows.items()}
-            return self.loo_tables(some, some_cells(r, part, r), parts, scores=scores)
+            return self.loo_tables(rows_at(rows, part), some_cells(r, part, r), parts, scores=scores)
 
         return by_rows(tables, rows, self.min_chunk_cells)
 

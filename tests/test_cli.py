@@ -242,7 +242,7 @@ def test_a_comparison_as_json_tells_what_is_missing(capsys):
     [
         (["votes", "--models", "gaussian"], "gaussian: column 'handicapped_infants' holds text"),
         (["nothing.csv", "--target", "kind", "--models", "gaussian"], "there is no file"),
-        (["iris", "--models", "bernoulli,geometric"], "Values other than 0 and 1"),
+        (["iris", "--models", "bernoulli,categorical"], "Values other than 0 and 1"),
     ],
 )
 def test_a_comparison_that_cannot_be_made_is_one_line_and_exit_code_2(arguments, message, capsys):

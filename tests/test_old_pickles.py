@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from sklearn.exceptions import InconsistentVersionWarning
 
+import bayesnb
+
 SAVED = pickle.loads(Path(__file__).with_name("saved").joinpath("version_0.1.pickle").read_bytes())
 
 
-@pytest.mark.parametrize("name", SAVED)
+# a public name that goes has to be removed from tests/saved/public_surface.txt, too
+@pytest.mark.parametrize("name", [name for name in SAVED if name.partition("(")[0] in bayesnb.__all__])
 def test_a_pickle_of_the_first_version(name: str) -> None:
     pickled, X, proba = SAVED[name]
     with warnings.catch_warnings():

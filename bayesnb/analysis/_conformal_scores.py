@@ -16,6 +16,7 @@ from ..core.pytrees import leaves, map_leaves
 from ..estimators._base import AbstractNB
 from ..naive_bayes import NaiveBayes, Rows
 from ..statistics import one_hot
+from ..sums.slicing import rows_at
 
 _TIE = 1e-9  # scores this close, relative to their size, count as equal: sets can only grow by it
 _NUMBERS = 1 << 21  # worked on at a time: 16 MiB
@@ -56,7 +57,7 @@ def _cross(fitted: Any, X: Any, index: np.ndarray) -> Iterator[tuple[int, np.nda
         rows, new, without = nb.encode(fitted._X), nb.encode(X), _without_statistics
     order = np.argsort(fitted._groups, kind="stable")
     for out in np.split(order, np.flatnonzero(np.diff(fitted._groups[order])) + 1):
-        held_out = _rows_at(rows, out) if isinstance(rows, dict) else _safe_indexing(rows, out)
+        held_out = rows_at(rows, out) if isinstance(rows, dict) else _safe_indexing(rows, out)
         left = without(fitted, out, held_out, index)
         scores = _log_odds_against(left(new))
         own = _log_odds_against(left(held_out))
@@ -171,10 +172,6 @@ def _likelihoods(posterior: NaiveBayes, rows: Rows) -> np.ndarray:
     return np.asarray(sum(tables))
 
 
-def _rows_at(rows: Rows, part: np.ndarray) -> dict[str, Any]:
-    return {name: x[part] for name, x in rows.items()}
-
-
 def _cross_stacked(fitted: Any, X: Any, index: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """Without row i only column y_i of the table of the new rows changes, and the class prior."""
     nb, c = fitted.estimator_, len(fitted.classes_)
@@ -183,7 +180,7 @@ def _cross_stacked(fitted: Any, X: Any, index: np.ndarray) -> Iterator[tuple[int
     own = _log_odds_against(posterior.log_loo(rows, r))
     table, log_pi = _likelihoods(posterior, new), posterior.classes.log_loo(r.toarray())
     for part in _chunks(nb, len(index), len(table)):
-        column = _moved(nb, _rows_at(rows, part), index[part], -1, lambda block, name: block.log_predictive(new[name]))
+        column = _moved(nb, rows_at(rows, part), index[part], -1, lambda block, name: block.log_predictive(new[name]))
         for at, i in enumerate(part):
             without = table + log_pi[i]
             without[:, index[i]] = column[:, at] + log_pi[i, index[i]]
@@ -201,7 +198,7 @@ def _full_stacked(fitted: Any, X: Any, index: np.ndarray) -> Iterator[tuple[int,
     for k in range(c):
         log_pi = posterior.classes.update(np.eye(c)[k]).log_loo(r.toarray())
         mine, others = np.flatnonzero(index == k), np.flatnonzero(index != k)
-        inside, outside = _rows_at(rows, mine), _rows_at(rows, others)
+        inside, outside = rows_at(rows, mine), rows_at(rows, others)
         for part in _chunks(nb, len(alone), n * c):
 
             def column(block: Any, name: str, inside: Rows = inside, outside: Rows = outside) -> np.ndarray:
@@ -210,7 +207,7 @@ def _full_stacked(fitted: Any, X: Any, index: np.ndarray) -> Iterator[tuple[int,
                 return np.concatenate([left, block.log_predictive(outside[name])])
 
             found = np.empty((n, len(part)))
-            found[np.concatenate([mine, others])] = _moved(nb, _rows_at(new, part), np.full(len(part), k), 1, column)
+            found[np.concatenate([mine, others])] = _moved(nb, rows_at(new, part), np.full(len(part), k), 1, column)
             whole = np.repeat((table + log_pi)[:, None], len(part), 1)
             whole[:, :, k] = found + log_pi[:, [k]]
             own = _log_odds_against(whole)[every, :, index]

@@ -21,7 +21,8 @@ from ..core.special import digamma, log_rising, namespace, tetragamma, trigamma
 from ..core.supports import COUNT, Cells, Field, declare
 from ..statistics import Counts
 from ..sums.by_class import by_class, class_totals, subtract_weight
-from ..sums.rows import contract, downdate, leave_one_out_table, sum_over_cells, unit_labels, with_odd_rows
+from ..sums.own_class import yes_no_of_own
+from ..sums.rows import contract, downdate, leave_one_out_table, sum_over_cells
 
 
 @pytree
@@ -99,21 +100,14 @@ class BetaBernoulli(AbstractBeta):
         def empty(w: Array, a: Array, b: Array) -> Array:
             return xp.log(downdate(b, w)) - xp.log(downdate(a + b, w))
 
-        def formula(x: Any, r: Any) -> Float[Array, "n c"]:
-            return leave_one_out_table(self.log_predictive, sum_over_cells(cell, empty), x, r, self.a, self.b)
+        def units(x: Any, y: Array) -> Array:
+            left = (np.where(value - 1 > EPS * value, value - 1, np.nan) for value in (self.b, self.a))
+            whole = downdate(self.a + self.b, 1.0)
+            return yes_no_of_own(x, y, *(np.log(value) - np.log(whole) for value in left))
 
         xp = namespace(x, r, self.a)
-        if x.dtype == np.uint8 and (y := unit_labels(r, x.size * len(self.a))) is not None:  # nothing but yes and no
-            from ..loops.counts import product_of_own
-
-            table = self.log_predictive(x)
-            left = [value - 1 for value in (self.a, self.b)]
-            gone = [one <= EPS * value for one, value in zip(left, (self.a, self.b), strict=True)]
-            p, q = (np.log(np.where(none, 1, one)) for none, one in zip(gone, left, strict=True))
-            never = np.where(gone[0], 1, np.where(gone[1], 0, 2)).astype(np.uint8)
-            product_of_own(x, y, p - q, q - np.log(downdate(self.a + self.b, 1.0)), never, table)
-            return with_odd_rows(table, lambda rows: formula(x[rows], r[rows]))
-        return formula(x, r)
+        own = sum_over_cells(cell, empty)
+        return leave_one_out_table(self.log_predictive, own, x, r, self.a, self.b, units=units)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j x log θ + (1−x) log(1−θ)."""

@@ -24,7 +24,8 @@ from ..core.supports import COUNT, Cells, Field, declare
 from ..loops import contiguous, worth
 from ..statistics import Counts
 from ..sums.by_class import by_class, class_totals, levels_by_class, subtract_weight
-from ..sums.rows import downdate, indicators, leave_one_out_table, made_dense, matmul, unit_labels
+from ..sums.own_class import look_up_of_own
+from ..sums.rows import downdate, indicators, leave_one_out_table, made_dense, matmul
 
 
 @pytree
@@ -102,14 +103,12 @@ class DirichletCategorical(AbstractConjugate):
             level = alpha[np.arange(x.shape[1]), xp.where(seen, x, 0).astype(int)]
             return xp.where(seen, xp.log(downdate(level, w)) - xp.log(downdate(alpha.sum(-1), w)), 0).sum(1)
 
-        if (y := unit_labels(r, x.size * len(self.alpha))) is not None and namespace(x, self.alpha) is np:
-            from ..loops.counts import look_up_own
+        def units(x: Array, y: Array) -> Array:
+            whole = downdate(self.alpha.sum(-1, keepdims=True), 1.0)
+            return look_up_of_own(x, y, np.log(downdate(self.alpha, 1.0)) - np.log(whole), 0.0)
 
-            table, whole = self.log_predictive(x), self.alpha.sum(-1, keepdims=True)
-            look_up_own(contiguous(x), y, np.log(downdate(self.alpha, 1.0)) - np.log(downdate(whole, 1.0)), table)
-            return table
         xp = namespace(x, r, self.alpha)
-        return leave_one_out_table(self.log_predictive, own, x, r, self.alpha)
+        return leave_one_out_table(self.log_predictive, own, x, r, self.alpha, units=units)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j log θ_jx over the observed cells."""

@@ -35,8 +35,10 @@ from ..core.pytrees import pytree
 from ..core.random import Key, log_dirichlet
 from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from ..core.supports import COMPOSITE, COUNT, Cells, Field, declare
+from ..loops import worth
 from ..statistics import Counts
-from ..sums.events import chosen_cells, event_shares, events_by_class, log_coefficient, merge_others
+from ..sums.by_class import by_class
+from ..sums.events import chosen_cells, event_shares, log_coefficient, merge_others
 from ..sums.long_rows import log_coefficient_of_short, log_polya, log_polya_left, log_polya_without
 from ..sums.rows import (
     as_counts,
@@ -45,7 +47,6 @@ from ..sums.rows import (
     matmul,
     row_totals,
     unit_labels,
-    with_odd_rows,
 )
 
 
@@ -72,7 +73,7 @@ class DirichletComplement(AbstractConjugate):
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_{k≠c} Σ_i r_ik x_ij: events outside class c; the log multinomial coefficients likewise."""
-        return Counts(*map(_others, events_by_class(x, r)))
+        return Counts(_others(by_class(r, x)), _others(by_class(r, log_coefficient(x))))
 
     def exact_sums(
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
@@ -117,10 +118,13 @@ class DirichletComplement(AbstractConjugate):
             outside = _others(r.toarray() if sparse.issparse(r) else r, -1)
             return leave_one_out_table(self._log_polya, log_polya_without, x, outside, self.alpha)
 
-        if sparse.issparse(x) and (y := unit_labels(r, x.nnz * len(self.alpha))) is not None:
-            if (table := log_polya_left(x, y, self.alpha, own=False)) is not None:
-                return with_odd_rows(table, lambda rows: formula(x[rows], r[rows]))
-        return formula(x, r)
+        if not sparse.issparse(x) or not worth(x.nnz * len(self.alpha)) or (y := unit_labels(r)) is None:
+            return formula(x, r)
+        if (table := log_polya_left(x, y, self.alpha)) is None:
+            return formula(x, r)
+        if (odd := np.flatnonzero(~np.isfinite(table).all(1))).size:
+            table[odd] = formula(x[odd], r[odd])
+        return table
 
     def log_loo_score(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """`log_score` without row i, which leaves every complement that it has weight in: those of other classes."""

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 
 from ..base import AbstractConjugate, as_jax, n_rows
-from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, Value
+from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
 from ..core.exact import ExactSum, product_sums
 from ..core.pytrees import pytree
 from ..core.random import Key, normal, split
@@ -37,7 +38,7 @@ from ..core.wishart import (
     log_prefixes,
 )
 from ..statistics import Scatter
-from ..sums.rows import downdate, leave_one_out_table
+from ..sums.rows import downdate, shared_weight
 
 
 @pytree
@@ -146,18 +147,25 @@ class NormalInverseWishart(AbstractConjugate):
         """
         d = self.m.shape[1]
         xp = namespace(x, r, self.m)
+        w, factor = r.toarray() if sparse.issparse(r) else r, xp.linalg.cholesky(self.S)
+        tau, level = distances(x, self.m, factor), log_det_of_factor(factor)
 
-        def own(x: Array, w: Array, m: Array, kappa: Value, nu: Value, factor: Array) -> Array:
-            w, tau = w[:, 0], distances(x, m[None], factor[None])[:, 0]
+        def left_out(tau: Array, w: Array, kappa: Array, nu: Array, level: Array) -> Array:
             left, nu = downdate(kappa, w), nu - w
-            g = w * kappa / left
-            shrunk = downdate(xp.ones_like(tau), g * square(tau))
+            shrunk = downdate(xp.ones_like(tau), w * kappa / left * square(tau))
             top = log_rising(0.5 * (nu - d + 1), 0.5 * d) - 0.5 * d * (LOG_PI + xp.log1p(1 / left))
             tail = log1p_square(kappa / left * tau / xp.sqrt(shrunk * (1 + 1 / left)))
-            return top - 0.5 * (log_det_of_factor(factor) + xp.log(shrunk)) - 0.5 * (nu + 1) * tail
+            return top - 0.5 * (level + xp.log(shrunk)) - 0.5 * (nu + 1) * tail
 
-        fields = self.m, self.kappa, self.nu, xp.linalg.cholesky(self.S)
-        return leave_one_out_table(self.log_predictive, own, x, r, *fields)
+        fields = self.kappa, self.nu, level
+        if xp is not np:
+            return left_out(tau, w, *fields)
+        table = left_out(tau, np.zeros((1, 1)), *fields)
+        rows, k = np.nonzero(w)
+        table[rows, k] = left_out(
+            tau[rows, k], shared_weight(w[rows, k][:, None])[:, 0], *(field[k] for field in fields)
+        )
+        return table
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """−½ [d log 2π + log |Σ| + (x − μ)ᵀΣ⁻¹(x − μ)]."""

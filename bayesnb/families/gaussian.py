@@ -31,8 +31,9 @@ from ..core.special import (
 )
 from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
 from ..statistics import Moments
-from ..sums.gaussian import log_normal_sum, log_student_sum, put_log_ratios
-from ..sums.rows import downdate, leave_one_out_table, made_dense, sum_over_cells, sum_over_features, unit_labels
+from ..sums.gaussian import log_normal_sum, log_student_sum
+from ..sums.own_class import log_ratios_of_own
+from ..sums.rows import downdate, leave_one_out_table, made_dense, sum_over_cells, sum_over_features
 
 
 @pytree
@@ -138,15 +139,13 @@ class NormalInverseGamma(AbstractConjugate):
             a, b = downdate(a, w / 2), downdate(b, 0.5 * w * kappa / left * square(delta))
             return log_student_t(kappa / left * delta, 2 * a, 0 * a, xp.sqrt(b / a * (1 + 1 / left)))
 
-        if (y := unit_labels(r, x.size * len(self.m))) is not None and namespace(x, self.a) is np:
-            table = self.log_predictive(x)  # but for the row's class: the evidence of all rows over that of the others
+        def units(x: Array, y: Array) -> Array:  # the evidence of all rows over that of the others
             left, fewer = downdate(self.kappa, 1.0), downdate(self.a, 0.5)
             level = log_rising(fewer, 0.5) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / left))
-            put_log_ratios(table, x, y, self.m, np.sqrt(0.5 * self.kappa / left / self.b), fewer, level)
-            if np.isfinite(table.sum()):
-                return table
-        xp = namespace(x, r, self.a)
-        return leave_one_out_table(self.log_predictive, sum_over_cells(cell), x, r, self.m, self.kappa, self.a, self.b)
+            return log_ratios_of_own(x, y, self.m, np.sqrt(0.5 * self.kappa / left / self.b), fewer, level)
+
+        xp, fields = namespace(x, r, self.a), (self.m, self.kappa, self.a, self.b)
+        return leave_one_out_table(self.log_predictive, sum_over_cells(cell), x, r, *fields, units=units)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""

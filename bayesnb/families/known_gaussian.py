@@ -22,8 +22,9 @@ from ..core.random import Key, normal
 from ..core.special import LOG_2PI, log_normal, namespace, square
 from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
 from ..statistics import Moments
-from ..sums.gaussian import log_normal_sum, put_log_normal
-from ..sums.rows import downdate, leave_one_out_table, made_dense, sum_over_cells, sum_over_features, unit_labels
+from ..sums.gaussian import log_normal_sum
+from ..sums.own_class import log_normals_of_own
+from ..sums.rows import downdate, leave_one_out_table, made_dense, sum_over_cells, sum_over_features
 
 
 @pytree
@@ -118,14 +119,13 @@ class KnownVarianceNormal(AbstractConjugate):
             left = downdate(kappa, w)
             return log_normal(kappa / left * (x - m), 0 * m, xp.sqrt(variance * (1 + 1 / left)))
 
-        if (y := unit_labels(r, x.size * len(self.m))) is not None and namespace(x, self.m) is np:
-            table, left = self.log_predictive(x), downdate(self.kappa, 1.0)
+        def units(x: Array, y: Array) -> Array:
+            left = downdate(self.kappa, 1.0)
             sd = np.sqrt(self.variance * (1 + 1 / left))
-            put_log_normal(table, x, y, self.m, left / self.kappa * sd, -0.5 * LOG_2PI - np.log(sd))
-            if np.isfinite(table.sum()):
-                return table
-        xp = namespace(x, r, self.m)
-        return leave_one_out_table(self.log_predictive, sum_over_cells(cell), x, r, self.m, self.kappa, self.variance)
+            return log_normals_of_own(x, y, self.m, left / self.kappa * sd, -0.5 * LOG_2PI - np.log(sd))
+
+        xp, fields = namespace(x, r, self.m), (self.m, self.kappa, self.variance)
+        return leave_one_out_table(self.log_predictive, sum_over_cells(cell), x, r, *fields, units=units)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""

@@ -14,32 +14,29 @@ from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
 from ..base import AbstractConjugate, as_jax, n_rows
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
-from ..core.exact import ExactSum, sums_of_cells
+from ..core.exact import EPS, ExactSum, sums_of_cells
 from ..core.pytrees import pytree
 from ..core.random import Key, log_dirichlet
 from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
 from ..statistics import Counts
+from ..sums.by_class import by_class
 from ..sums.events import (
     chosen_cells,
     event_shares,
-    events_by_class,
     log_coefficient,
     merge_others,
 )
-from ..sums.long_rows import log_coefficient_of_short, log_polya, log_polya_left, log_polya_without
+from ..sums.long_rows import log_coefficient_of_short, log_polya, log_polya_of_own, log_polya_without
 from ..sums.rows import (
     as_counts,
     leave_one_out_table,
     map_cells,
     matmul,
     row_totals,
-    unit_labels,
-    with_odd_rows,
 )
 
 
@@ -65,7 +62,7 @@ class DirichletMultinomial(AbstractConjugate):
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
-        return Counts(*events_by_class(x, r))
+        return Counts(by_class(r, x), by_class(r, log_coefficient(x)))
 
     def exact_sums(
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
@@ -110,6 +107,12 @@ class DirichletMultinomial(AbstractConjugate):
         """log α, taken once for all blocks of rows."""
         return namespace(self.alpha).log(self._alpha)
 
+    @cached_property
+    def _log_less(self) -> Float[Array, "c d"]:
+        """log(α − 1), what one event leaves; NaN where that is rounding."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.log(np.where(self.alpha - 1 > EPS * self.alpha, self.alpha - 1, np.nan))
+
     def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
         """Σ_j log α_j^(x_j) − log A^(L), A = Σα, or Σ_j x_j log θ_j: the log probability without the coefficient.
 
@@ -121,19 +124,17 @@ class DirichletMultinomial(AbstractConjugate):
 
     def log_loo_score(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """`log_score` with α − wx for α in the classes in which the row has weight w."""
+
+        def units(x: Sparse, y: Array) -> Array:
+            return log_polya_of_own(x, y, self.alpha, self._log_less)
+
         x = as_counts(x)
-
-        def formula(x: Any, r: Any) -> Float[Array, "n c"]:
-            return leave_one_out_table(self.log_score, log_polya_without, x, r, self.alpha)
-
-        if sparse.issparse(x) and (y := unit_labels(r, x.nnz * len(self.alpha))) is not None:
-            if (table := log_polya_left(x, y, self._alpha, own=True)) is not None:
-                return with_odd_rows(table, lambda rows: formula(x[rows], r[rows]))
-        return formula(x, r)
+        return leave_one_out_table(self.log_score, log_polya_without, x, r, self.alpha, units=units)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: α − wx for α in the classes in which the row has weight w."""
-        return log_coefficient_of_short(as_counts(x))[:, None] + self.log_loo_score(x, r)
+        x = as_counts(x)
+        return log_coefficient_of_short(x)[:, None] + self.log_loo_score(x, r)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """log L!/Πx! + Σ_j x_j log θ_j."""

@@ -21,7 +21,7 @@ from ..core.special import digamma, gammaln, log_floor, log_rising, namespace, t
 from ..core.supports import COUNT, Cells, Field, declare
 from ..independent import AbstractIndependent
 from ..statistics import Totals
-from ..sums.events import log_rising_cells, log_rising_sum
+from ..sums.events import log_factorial, log_rising_cells, log_rising_sum
 from ..sums.long_counts import log_negative_binomial, poisson_cumulants
 from ..sums.rows import contract
 
@@ -53,7 +53,7 @@ class GammaPoisson(AbstractIndependent):
 
     def log_base(self, x: Array) -> Array:
         """−log x!."""
-        return -gammaln(x + 1.0)
+        return -log_factorial(x)
 
     def updated(self, stats: Any, a: Array, b: Array) -> tuple[Array, Array]:
         """a + Σ_i x_i, b + n."""

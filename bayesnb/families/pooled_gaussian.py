@@ -33,7 +33,7 @@ from ..core.special import (
 )
 from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
 from ..statistics import Moments
-from ..sums.gaussian import log_normal_sum, log_student_sum, log_student_without, put_log_ratios
+from ..sums.gaussian import log_normal_sum, log_student_left, log_student_sum
 from ..sums.rows import downdate, leave_one_out_table, made_dense, shared_weight, sum_over_features, unit_labels
 
 
@@ -135,10 +135,16 @@ class PooledNormalInverseGamma(AbstractConjugate):
 
         κ_c' = κ_c − w_c,   m_c' = m_c − w_c δ_c/κ_c',   a' = a − ½ Σ_c w_c,   b' = b − ½ Σ_c w_c κ_c δ_c²/κ_c'
         """
-        if namespace(x, self.a) is np and (y := unit_labels(r, x.size * len(self.m))) is not None:
+        xp = namespace(x, r, self.a)
+        if xp is np and (y := unit_labels(r)) is not None:
             table = self._log_loo_of_units(x, y)
-            if np.isfinite(table.sum()):
-                return table
+            if (odd := np.flatnonzero(~np.isfinite(table).all(1))).size:
+                table[odd] = self._log_loo(x[odd], r[odd])
+            return table
+        return self._log_loo(x, r)
+
+    def _log_loo(self, x: Array, r: Array | Sparse) -> Float[Array, "n c"]:
+        """`log_loo` of rows of any weights."""
         xp = namespace(x, r, self.a)
         weights = r.toarray() if sparse.issparse(r) else r
 
@@ -175,10 +181,8 @@ class PooledNormalInverseGamma(AbstractConjugate):
         left, fewer = downdate(self.kappa, 1.0), np.broadcast_to(downdate(self.a, 0.5), self.m.shape)
         own = np.sqrt(0.5 * self.kappa / left / self.b)
         scale = np.sqrt(self.b) * np.sqrt((1 + 1 / self.kappa) / fewer)
-        table = log_student_without(x, y, 2 * fewer, self.m, scale, own)
         level = log_rising(fewer, 0.5) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / left))
-        put_log_ratios(table, x, y, self.m, own, fewer, level)  # the evidence of all rows over that of the others
-        return table
+        return log_student_left(x, y, 2 * fewer, self.m, scale, own, level)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""

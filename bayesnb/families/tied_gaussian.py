@@ -40,7 +40,7 @@ from ..core.wishart import (
     log_prefixes,
 )
 from ..statistics import Scatter
-from ..sums.rows import downdate
+from ..sums.rows import downdate, shared_weight
 
 
 @pytree
@@ -140,23 +140,38 @@ class TiedNormalInverseWishart(AbstractConjugate):
         The classes are removed one after the other. T_kl = δ_kᵀS⁻¹δ_l changes by Sherman & Morrison, T + g T_·c T_c· /
         (1 − gT_cc). |S| changes by the determinant lemma, times 1 − gT_cc.
         """
-        c, d = self.m.shape
+        d = self.m.shape[1]
         xp = namespace(x, r, self.m)
         w = r.toarray() if sparse.issparse(r) else r
         left = downdate(self.kappa, w)
         factor = xp.linalg.cholesky(self.S)
-        z = (x[:, None] - self.m) @ xp.linalg.inv(factor).T  # (n, c, d)
-        table, shrunk = z @ z.swapaxes(-1, -2), xp.ones_like(z[:, 0, 0])
-        for k in range(c):
-            g, column = w[:, k] * self.kappa[k] / left[:, k], table[:, :, k]
-            kept = downdate(xp.ones_like(g), g * column[:, k])
-            table = table + (g / kept)[:, None, None] * column[:, :, None] * column[:, None, :]
-            shrunk = shrunk * kept
-        nu = (self.nu - w.sum(1))[:, None]
-        tau = xp.diagonal(table, axis1=-2, axis2=-1) * xp.square(self.kappa / left)
-        tail = 0.5 * (nu + 1) * xp.log1p(tau / (1 + 1 / left))
+        tau, shrunk = self._without(x, w, w * self.kappa / left, xp.linalg.inv(factor).T)
+        nu = self.nu - shared_weight(w.sum(1, keepdims=True))
+        tail = 0.5 * (nu + 1) * xp.log1p(tau * xp.square(self.kappa / left) / (1 + 1 / left))
         top = log_rising(0.5 * (nu - d + 1), 0.5 * d) - 0.5 * d * (LOG_PI + xp.log1p(1 / left))
         return top - 0.5 * (log_det_of_factor(factor) + xp.log(shrunk)[:, None]) - tail
+
+    def _without(self, x: Array, w: Array, g: Array, whiten: Array) -> tuple[Float[Array, "n c"], Float[Array, " n"]]:
+        """δ_kᵀS'⁻¹δ_k of each class, and |S'|/|S|."""
+        c, xp = len(self.m), namespace(x, w, self.m)
+        if xp is np and ((w != 0).sum(1) == 1).all():  # only products with the one vector that leaves
+            y, z = (w != 0).argmax(1), np.empty(x.shape)
+            tau, cross, rows = np.empty(w.shape), np.empty(w.shape), np.arange(len(x))
+            for k, m in enumerate(self.m):
+                z[y == k] = (x[y == k] - m) @ whiten
+            for k, m in enumerate(self.m):
+                other = (x - m) @ whiten
+                tau[:, k], cross[:, k] = (np.einsum("ij,ij->i", other, one) for one in (other, z))
+            kept = downdate(np.ones(len(x)), g[rows, y] * tau[rows, y])
+            return tau + (g[rows, y] / kept)[:, None] * np.square(cross), kept
+        z = (x[:, None] - self.m) @ whiten  # (n, c, d)
+        table, shrunk = z @ z.swapaxes(-1, -2), xp.ones_like(z[:, 0, 0])
+        for k in range(c):
+            column = table[:, :, k]
+            kept = downdate(xp.ones_like(shrunk), g[:, k] * column[:, k])
+            table = table + (g[:, k] / kept)[:, None, None] * column[:, :, None] * column[:, None, :]
+            shrunk = shrunk * kept
+        return xp.diagonal(table, axis1=-2, axis2=-1), shrunk
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """−½ [d log 2π + log |Σ| + (x − μ)ᵀΣ⁻¹(x − μ)]."""

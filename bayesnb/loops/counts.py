@@ -12,13 +12,14 @@ _LARGEST = np.finfo(float).max
 _FACTORS = 32  # of rising factorials, of up to 1e9 each, that are multiplied before a logarithm
 
 
-@loop(FAST)
+@loop()
 def is_whole(cells: Any) -> bool:
     """Whether all cells that are not missing are whole numbers."""
-    fractions = 0.0
-    for x in cells:
-        fractions += x - np.floor(x) if x == x else 0.0
-    return fractions == 0
+    odd = 0
+    for p in range(len(cells)):
+        x = cells[p]
+        odd += (x - np.floor(x) != 0) & (x == x)
+    return odd == 0
 
 
 @loop()
@@ -46,9 +47,10 @@ def by_class(X: Any, y: Any, w: Any, out: Any) -> None:
 def stored_by_class(ends: Any, columns: Any, cells: Any, y: Any, w: Any, out: Any) -> None:
     """The same of sparse rows."""
     for i in range(len(ends) - 1):
-        row, v = out[y[i]], w[i]
-        for p in range(ends[i], ends[i + 1]):
-            row[columns[p]] += v * cells[p]
+        row, v = out[np.uint64(y[i])], w[i]
+        at, x = columns[ends[i] : ends[i + 1]], cells[ends[i] : ends[i + 1]]
+        for p in range(len(at)):
+            row[np.uint64(at[p])] += v * x[p]
 
 
 @loop()
@@ -226,60 +228,3 @@ def log_coefficients(ends: Any, cells: Any, known: Any, out: Any) -> bool:
         out[i], whole = _log_coefficient(cells[ends[i] : ends[i + 1]], known)
         sound &= whole
     return sound
-
-
-@loop()
-def events_by_class(ends: Any, columns: Any, cells: Any, y: Any, w: Any, known: Any, out: Any, log_h: Any) -> bool:
-    """out_kj = Σ_i w_i x_ij and log_h_k = Σ_i w_i log L_i!/Πx_ij! of the rows of class k, L_i = Σ_j x_ij.
-
-    Dense rows come as their cells one after the other, with None for the columns. Returns whether all x are whole and
-    their log x! known; only then are the sums of use.
-    """
-    sound = True
-    for i in range(len(ends) - 1):
-        k, v = np.uint64(y[i]), w[i]
-        own, row = out[k], cells[ends[i] : ends[i + 1]]
-        coefficient, whole = _log_coefficient(row, known)
-        sound &= whole
-        log_h[k] += v * coefficient
-        if columns is None:
-            for j in range(len(row)):
-                own[j] += v * row[j]
-        else:
-            at = columns[ends[i] : ends[i + 1]]
-            for p in range(len(row)):
-                own[np.uint64(at[p])] += v * row[p]
-    return sound
-
-
-@loop(FAST)
-def product_of_own(X: Any, y: Any, slope: Any, level: Any, never: Any, out: Any) -> None:
-    """out_ik = Σ_j (x_ij slope_kj + level_kj), x 0 or 1, for the row's own class k; NaN where some x_ij is never_kj."""
-    n, d = X.shape
-    whole = np.zeros(len(level))
-    for one in range(len(level)):
-        for j in range(d):
-            whole[one] += level[one, j]
-    for i in range(n):
-        k = np.uint64(y[i])
-        total, odd = 0.0, False
-        for j in range(d):
-            total += X[i, j] * slope[k, j]
-        for j in range(d):
-            odd |= X[i, j] == never[k, j]
-        out[i, k] = np.nan if odd else total + whole[k]
-
-
-@loop(FAST)
-def look_up_own(X: Any, y: Any, tables: Any, out: Any) -> None:
-    """out_ik = Σ_j tables[k, j, x_ij] over the observed cells, for the row's own class k."""
-    n, d = X.shape
-    levels = tables.shape[2]
-    for i in range(n):
-        k = np.uint64(y[i])
-        total = 0.0
-        for j in range(d):
-            x = X[i, j]
-            if 0 <= x < levels:
-                total += tables[k, j, np.uint64(x)]
-        out[i, k] = total

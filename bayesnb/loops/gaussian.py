@@ -7,8 +7,7 @@ import numpy as np
 from ._compile import FAST, loop
 
 TILE = 128
-_PRODUCT, _FACTORS = 32, 16  # factors to a logarithm: those above 1, and those of which rounding leaves ε at least
-_SMALL = 1 / 256  # the seventh term of the series of log(1 − v) is below rounding
+PRODUCT = 32  # factors above 1 to a logarithm
 
 
 @loop({"contract"})  # in any other order what is lost would be lost
@@ -42,7 +41,7 @@ def log1p(x: Any) -> Any:
 
 
 @loop(FAST)
-def _has_missing(cells: Any) -> bool:
+def has_missing(cells: Any) -> bool:
     """Whether a cell is missing: the one pass in the order of memory, which brings rows into a core's cache."""
     missing = 0
     for i in range(len(cells)):  # an iterator is compiled to slower code
@@ -51,7 +50,7 @@ def _has_missing(cells: Any) -> bool:
 
 
 @loop(FAST)
-def _four_columns(tile: Any, j: Any, missing: bool, column: Any, seen: Any) -> None:
+def four_columns(tile: Any, j: Any, missing: bool, column: Any, seen: Any) -> None:
     """Columns j to j + 3 of a tile, 0 where a cell is missing; beyond the last column the last again."""
     x0, x1, x2, x3 = column[0], column[1], column[2], column[3]
     last = tile.shape[1] - 1
@@ -74,7 +73,7 @@ def _four_columns(tile: Any, j: Any, missing: bool, column: Any, seen: Any) -> N
 
 
 @loop(FAST)
-def _begin(level: Any, missing: bool, total: Any) -> None:
+def begin(level: Any, missing: bool, total: Any) -> None:
     """The sums of the levels, or 0 where each is added with its cell."""
     for k in range(len(total)):
         whole = 0.0
@@ -100,19 +99,30 @@ def _multiply(column: Any, j: Any, mu: Any, slope: Any, product: Any) -> None:
 
 
 @loop(FAST)
-def _multiply_scaled(column: Any, scale: Any, j: Any, mu: Any, slope: Any, product: Any) -> None:
-    """The same of cells whose distances are multiplied by scale."""
+def multiply_seen(column: Any, seen: Any, gone: Any, j: Any, mu: Any, slope: Any, product: Any) -> None:
+    """The same of the cells that are seen (1, otherwise 0), each factor being less by what is gone of it."""
+    x0, x1, x2, x3, o0, o1, o2, o3 = column[0], column[1], column[2], column[3], seen[0], seen[1], seen[2], seen[3]
+    u0, u1, u2, u3 = gone[0], gone[1], gone[2], gone[3]
     for k in range(len(product)):
+        m0, m1, m2, m3 = mu[k, j], mu[k, j + 1], mu[k, j + 2], mu[k, j + 3]
+        g0, g1, g2, g3 = slope[k, j], slope[k, j + 1], slope[k, j + 2], slope[k, j + 3]
         p = product[k]
-        for b in range(4):
-            x, o, m, g = column[b], scale[b], mu[k, j + b], slope[k, j + b]
-            for i in range(TILE):
-                z = (x[i] - m) * g * o[i]
-                p[i] = p[i] * (1.0 + z * z) + z * z
+        for i in range(TILE):
+            z0, z1, z2, z3 = (x0[i] - m0) * g0, (x1[i] - m1) * g1, (x2[i] - m2) * g2, (x3[i] - m3) * g3
+            v0, v1, v2, v3 = (
+                o0[i] * z0 * z0 - u0[i],
+                o1[i] * z1 * z1 - u1[i],
+                o2[i] * z2 * z2 - u2[i],
+                o3[i] * z3 * z3 - u3[i],
+            )
+            q = p[i] * (1.0 + v0) + v0
+            q = q * (1.0 + v1) + v1
+            q = q * (1.0 + v2) + v2
+            p[i] = q * (1.0 + v3) + v3
 
 
 @loop(FAST)
-def _add_logs(product: Any, weight: Any, total: Any) -> None:
+def add_logs(product: Any, weight: Any, total: Any) -> None:
     """Add weight log(1 + product) to total, and begin a new product."""
     for k in range(len(total)):
         w, sums, p = weight[k, 0], total[k], product[k]
@@ -122,19 +132,19 @@ def _add_logs(product: Any, weight: Any, total: Any) -> None:
 
 
 @loop(FAST)
-def _add_log_cells(column: Any, scale: Any, j: Any, mu: Any, slope: Any, weight: Any, total: Any) -> None:
-    """Add weight log(1 + ((x − μ) slope scale)²) of four columns to total."""
+def add_log_cells(column: Any, seen: Any, gone: Any, j: Any, mu: Any, slope: Any, weight: Any, total: Any) -> None:
+    """Add weight log(1 + v − gone), v = ((x − μ) slope)², of the cells of four columns that are seen to total."""
     for k in range(len(total)):
         sums = total[k]
         for b in range(4):
-            x, o, m, g, w = column[b], scale[b], mu[k, j + b], slope[k, j + b], weight[k, j + b]
+            x, o, u, m, g, w = column[b], seen[b], gone[b], mu[k, j + b], slope[k, j + b], weight[k, j + b]
             for i in range(TILE):
-                z = (x[i] - m) * g * o[i]
-                sums[i] += w * log1p(z * z)
+                z = (x[i] - m) * g
+                sums[i] += w * log1p(o[i] * z * z - u[i])
 
 
 @loop(FAST)
-def _add_levels(seen: Any, j: Any, level: Any, total: Any) -> None:
+def add_levels(seen: Any, j: Any, level: Any, total: Any) -> None:
     """Add the level of each observed cell of four columns."""
     o0, o1, o2, o3 = seen[0], seen[1], seen[2], seen[3]
     for k in range(len(total)):
@@ -144,7 +154,7 @@ def _add_levels(seen: Any, j: Any, level: Any, total: Any) -> None:
 
 
 @loop(FAST)
-def _put(total: Any, shared: Any, at: Any, out: Any) -> None:
+def put(total: Any, shared: Any, at: Any, out: Any) -> None:
     """The sums of a tile, and what they share, in their places."""
     for i in range(min(TILE, len(out) - at)):
         row = out[at + i]
@@ -177,7 +187,7 @@ def normal(X: Any, mu: Any, slope: Any, level: Any, out: Any) -> None:
     for i in range(0, n, 2):
         below = min(i + 1, n - 1)
         x, y = X[i], X[below]
-        if _has_missing(x) or _has_missing(y):
+        if has_missing(x) or has_missing(y):
             for k in range(c):
                 out[i, k] = _observed_squares(x, mu[k], slope[k], level[k])
                 out[below, k] = _observed_squares(y, mu[k], slope[k], level[k])
@@ -197,109 +207,33 @@ def normal(X: Any, mu: Any, slope: Any, level: Any, out: Any) -> None:
 
 
 @loop(FAST)
-def _shrink(column: Any, y: Any, j: Any, mu: Any, own: Any, most: float, scale: Any, kept: Any) -> None:
-    """s = 1 − min(((x − μ_y) own_y)², most) of four columns: kept is multiplied by s, scale is divided by √s."""
-    for b in range(4):
-        for i in range(len(y)):
-            mine = np.uint64(y[i])
-            seen = 1.0 if scale[b, i] != 0.0 else 0.0
-            z = (column[b, i] - mu[mine, j + b]) * own[mine, j + b] * seen
-            left = 1.0 - min(z * z, most)
-            scale[b, i] = seen / np.sqrt(left)
-            kept[i] *= left
-
-
-@loop(FAST)
-def student(
-    X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, y: Any, own: Any, most: float, out: Any
-) -> None:
+def student(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, out: Any) -> None:
     """out_ik = Σ_j level_kj + weight_kj log(1 + v), v = ((x_ij − μ_kj) slope_kj)², over the observed cells.
 
     Where the columns of each class have one weight (`alike`), 32 factors are multiplied before a logarithm is taken.
     They are held less one, (1 + v)(1 + v') − 1 = v + v' + vv', so that small v keep all their digits.
-
-    With classes y and `own` (c, d), each row has left a variance that the classes share: v is divided by
-    s = 1 − min(((x_ij − μ_yj) own_yj)², most), and out_ik is less by ½ Σ_j log s.
     """
     n, d = X.shape
-    c, shrunk = len(mu), len(y) > 0
-    total, product, column = np.empty((c, TILE)), np.zeros((c, TILE)), np.zeros((4, TILE))
-    scale, shared, kept = np.ones((4, TILE)), np.zeros(TILE), np.ones(TILE)
+    c = len(mu)
+    total, product, column, seen = np.empty((c, TILE)), np.zeros((c, TILE)), np.zeros((4, TILE)), np.ones((4, TILE))
+    nothing, shared = np.zeros((4, TILE)), np.zeros(TILE)
     for at in range(0, n, TILE):
         tile = X[at : at + TILE]
-        missing = _has_missing(tile.ravel())
-        _begin(level, missing, total)
-        shared[:] = 0.0
+        missing = has_missing(tile.ravel())
+        begin(level, missing, total)
         for j in range(0, d, 4):
-            _four_columns(tile, j, missing, column, scale)
+            four_columns(tile, j, missing, column, seen)
             if missing:
-                _add_levels(scale, j, level, total)
+                add_levels(seen, j, level, total)
             else:
-                scale[:] = 1.0
-            if shrunk:
-                _shrink(column, y[at : at + TILE], j, mu, own, most, scale, kept)
-                if j % _FACTORS == _FACTORS - 4 or j + 4 >= d:
-                    for i in range(TILE):
-                        shared[i] -= 0.5 * _log(kept[i], 0.0)
-                        kept[i] = 1.0
+                seen[:] = 1.0
             if not alike:
-                _add_log_cells(column, scale, j, mu, slope, weight, total)
+                add_log_cells(column, seen, nothing, j, mu, slope, weight, total)
                 continue
-            if missing or shrunk:
-                _multiply_scaled(column, scale, j, mu, slope, product)
+            if missing:
+                multiply_seen(column, seen, nothing, j, mu, slope, product)
             else:
                 _multiply(column, j, mu, slope, product)
-            if j % _PRODUCT == _PRODUCT - 4 or j + 4 >= d:
-                _add_logs(product, weight, total)
-        _put(total, shared, at, out)
-
-
-@loop(FAST)
-def student_without(
-    X: Any, y: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, most: float, out: Any
-) -> None:
-    """out_ik = Σ_j level_kj + weight_kj log(1 − v) over the observed cells of the row's own class k.
-
-    v = ((x_ij − μ_kj) slope_kj)²; NaN where one is more than `most`. In a class of many rows all v are small, and six
-    terms of the series of the logarithm have all its digits.
-    """
-    n, d = X.shape
-    whole = np.zeros(len(mu))
-    for one in range(len(mu)):
-        for j in range(d):
-            whole[one] += level[one, j]
-    for i in range(n):
-        k = np.uint64(y[i])
-        total, large = 0.0, 0.0 if alike else 1.0
-        if alike:
-            for j in range(d):
-                z = (X[i, j] - mu[k, j]) * slope[k, j]
-                v = z * z
-                total += v * (1 + v * (1 / 2 + v * (1 / 3 + v * (1 / 4 + v * (1 / 5 + v * (1 / 6))))))
-                large += 1.0 if v > _SMALL else 0.0
-        if large == 0 and total == total:
-            out[i, k] = whole[k] - weight[k, 0] * total
-            continue
-        total = large = 0.0
-        for j in range(d):
-            x = np.float64(X[i, j])
-            z = (x - mu[k, j]) * slope[k, j] if x == x else 0.0
-            v = z * z if z * z < most else most
-            total += level[k, j] + weight[k, j] * log1p(-v) if x == x else 0.0
-            large += 1.0 if z * z > most else 0.0
-        out[i, k] = total if large == 0 else np.nan
-
-
-@loop(FAST)
-def normal_without(X: Any, y: Any, mu: Any, slope: Any, level: Any, out: Any) -> None:
-    """out_ik = Σ_j level_kj − ½((x_ij − μ_kj) slope_kj)² over the observed cells, for the row's own class k."""
-    n, d = X.shape
-    for i in range(n):
-        k = np.uint64(y[i])
-        m, g, a = mu[k], slope[k], level[k]
-        total = 0.0
-        for j in range(d):
-            x = np.float64(X[i, j])
-            z = (x - m[j]) * g[j]
-            total += a[j] - 0.5 * z * z if x == x else 0.0
-        out[i, k] = total
+            if j % PRODUCT == PRODUCT - 4 or j + 4 >= d:
+                add_logs(product, weight, total)
+        put(total, shared, at, out)

@@ -1,4 +1,4 @@
-"""Rising factorials of rows of counts that have left the concentrations of some classes."""
+"""Sums over the cells of rows for the classes that they have left: mostly one a row, its own."""
 
 from typing import Any
 
@@ -6,9 +6,23 @@ import numpy as np
 
 from ._compile import FAST, loop
 from .counts import _add_rows
+from .gaussian import (
+    PRODUCT,
+    TILE,
+    add_levels,
+    add_log_cells,
+    add_logs,
+    begin,
+    four_columns,
+    has_missing,
+    log1p,
+    multiply_seen,
+    put,
+)
 from .gaussian import _log as log
 
 _FACTORS = 32  # of up to 1e9 each, that are multiplied before a logarithm
+_SMALL = 1 / 256  # the seventh term of the series of log(1 − v) is below rounding
 
 
 @loop(FAST)
@@ -26,15 +40,13 @@ def _add_logarithms(columns: Any, steps: Any, alpha: Any, many: Any, total: Any)
 
 
 @loop(FAST)
-def rising_without(
-    ends: Any, columns: Any, cells: Any, y: Any, by_class: Any, alpha: Any, log_first: Any, own: bool, largest: float,
-    out: Any,
-) -> bool:  # fmt: skip
-    """out_ik = Σ_j log (α_jk)^(x_ij) in some classes, and Σ_j log (α_jk − x_ij)^(x_ij) in those that the row has left.
+def rising_of_others(
+    ends: Any, columns: Any, cells: Any, y: Any, by_class: Any, alpha: Any, log_less: Any, largest: float, out: Any
+) -> bool:
+    """out_ik = Σ_j log (α_jk − x_ij)^(x_ij), but Σ_j log α_jk^(x_ij) for the row's own class k = y_i.
 
-    It has left its own class k = y_i, or with `own` false all others. Factors start from α or from α − 1 downwards,
-    whose logarithm `log_first` is for the classes that are not the row's own. NaN where rounding leaves less than ε of
-    some α, which come by event and `by_class`. Returns whether all x are whole and at most `largest`.
+    α comes by event and `by_class`, log(α − 1) by event. NaN where rounding leaves less than ε of some α. Returns
+    whether all x are whole and at most `largest`.
     """
     c = alpha.shape[1]
     total, many = np.empty(c), np.empty(c)
@@ -54,18 +66,17 @@ def rising_without(
         if not sound:
             return False
         total[:] = 0.0
-        _add_rows(log_first, here[:n], total)
+        _add_rows(log_less, here[:n], total)
         used = 0
         for p in range(n):
             x, whole = count[p], by_class[mine_is, here[p]]
-            first = whole - x if own else whole
-            product *= first if first > 2.220446049250313e-16 * whole else np.nan
+            product *= whole if whole > 2.220446049250313e-16 * whole else np.nan
             for t in range(1, int(x)):
-                product *= first + t
+                product *= whole + t
                 if used == _FACTORS:
                     _add_logarithms(factor, step, alpha, many, total)
                     used = 0
-                factor[used], step[used] = here[p], t if own else -t - 1.0
+                factor[used], step[used] = here[p], -t - 1.0
                 used += 1
                 if not 1e-100 < product < 1e100:
                     mine += np.log(product)
@@ -78,3 +89,200 @@ def rising_without(
         out[i] = total
         out[i, mine_is] = mine + np.log(product)
     return True
+
+
+@loop(FAST)
+def rising_of_own(
+    ends: Any, columns: Any, cells: Any, y: Any, alpha: Any, log_less: Any, largest: float, out: Any
+) -> None:
+    """out_i = Σ_j log (α_kj − x_ij)^(x_ij) for the row's own class k.
+
+    The first of the factors α − 1, α − 2 … α − x comes as its logarithm. NaN where rounding leaves less than ε of some
+    α, or an x is not whole or more than `largest`.
+    """
+    several, count = np.empty(0, np.uint64), np.empty(0)
+    for i in range(len(ends) - 1):
+        whole, logs = alpha[np.uint64(y[i])], log_less[np.uint64(y[i])]
+        start, stop = ends[i], ends[i + 1]
+        if stop - start > len(several):
+            several, count = np.empty(2 * (stop - start), np.uint64), np.empty(2 * (stop - start))
+        n: Any = 0
+        total, odd = 0.0, False
+        for p in range(start, stop):
+            x, j = np.float64(cells[p]), np.uint64(columns[p])
+            several[n], count[n] = j, x
+            n += x != 1
+            total += logs[j]
+        product = 1.0
+        for q in range(n):
+            x, first = count[q], whole[several[q]]
+            odd |= not ((x <= largest) & (x == np.floor(x)) & (x > 0)) | (first - x <= 2.220446049250313e-16 * first)
+            for t in range(2, 1 + int(0.0 if odd else x)):
+                product *= first - t
+                if not 1e-100 < product < 1e100:
+                    total += np.log(product)
+                    product = 1.0
+        out[i] = np.nan if odd else total + np.log(product)
+
+
+@loop(FAST)
+def _leave(
+    column: Any, seen: Any, y: Any, j: Any, mu: Any, own: Any, weight: Any, most: float, alike: bool, gone: Any,
+    kept: Any, shared: Any,
+) -> None:  # fmt: skip
+    """gone = ((x − μ_y) own_y)² of four columns, NaN above `most`; kept + 1 is multiplied by 1 − gone."""
+    for b in range(4):
+        x, o, u = column[b], seen[b], gone[b]
+        for i in range(len(y)):
+            mine = np.uint64(y[i])
+            z = (x[i] - mu[mine, j + b]) * own[mine, j + b]
+            v = o[i] * z * z
+            u[i] = v if v <= most else np.nan
+        if alike:
+            for i in range(TILE):
+                kept[i] -= u[i] * (1.0 + kept[i])
+        else:
+            w = weight[0, j + b] + 0.5
+            for i in range(TILE):
+                shared[i] -= w * log1p(-u[i])
+
+
+@loop(FAST)
+def student_left(
+    X: Any, mu: Any, slope: Any, weight: Any, level: Any, own: Any, mine: Any, y: Any, alike: bool, most: float,
+    out: Any,
+) -> None:  # fmt: skip
+    """`student` of rows that have left a variance that the classes share: it is multiplied by 1 − u in each column.
+
+    With u = ((x_ij − μ_yj) own_yj)² and v as there, out_ik = Σ_j level_kj + weight_j log(1 − u + v) + rest_j, and for
+    the row's own class y_i Σ_j mine_yj + rest_j, where rest_j = −(weight_j + ½) log(1 − u). NaN where some u is
+    more than `most`.
+    """
+    n, d = X.shape
+    c = len(mu)
+    total, product, column, seen = np.empty((c, TILE)), np.zeros((c, TILE)), np.zeros((4, TILE)), np.ones((4, TILE))
+    gone, kept, shared, level_of = np.zeros((4, TILE)), np.zeros((1, TILE)), np.zeros((1, TILE)), np.empty((c, TILE))
+    rest = -0.5 - weight
+    for at in range(0, n, TILE):
+        tile, label = X[at : at + TILE], y[at : at + TILE]
+        missing = has_missing(tile.ravel())
+        begin(level, missing, total)
+        begin(mine, missing, level_of)
+        gone[:], kept[:], shared[:] = 0.0, 0.0, 0.0
+        for j in range(0, d, 4):
+            four_columns(tile, j, missing, column, seen)
+            if missing:
+                add_levels(seen, j, level, total)
+                add_levels(seen, j, mine, level_of)
+            else:
+                seen[:] = 1.0
+            _leave(column, seen, label, j, mu, own, weight, most, alike, gone, kept[0], shared[0])
+            if not alike:
+                add_log_cells(column, seen, gone, j, mu, slope, weight, total)
+                continue
+            multiply_seen(column, seen, gone, j, mu, slope, product)
+            if j % PRODUCT == PRODUCT - 4 or j + 4 >= d:
+                add_logs(product, weight, total)
+                add_logs(kept, rest, shared)
+        put(total, shared[0], at, out)
+        for i in range(len(label)):
+            k = np.uint64(label[i])
+            out[at + i, k] = level_of[k, i] + shared[0, i]
+
+
+@loop(FAST)
+def student_without(
+    X: Any, y: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, most: float, out: Any
+) -> None:
+    """out_i = Σ_j level_kj + weight_kj log(1 − v) over the observed cells of the row's own class k.
+
+    v = ((x_ij − μ_kj) slope_kj)²; NaN where one is more than `most`. In a class of many rows all v are small, and six
+    terms of the series of the logarithm have all its digits.
+    """
+    n, d = X.shape
+    whole = np.zeros(len(mu))
+    for one in range(len(mu)):
+        for j in range(d):
+            whole[one] += level[one, j]
+    for i in range(n):
+        k = np.uint64(y[i])
+        total, large = 0.0, 0.0 if alike else 1.0
+        if alike:
+            for j in range(d):
+                z = (X[i, j] - mu[k, j]) * slope[k, j]
+                v = z * z
+                total += v * (1 + v * (1 / 2 + v * (1 / 3 + v * (1 / 4 + v * (1 / 5 + v * (1 / 6))))))
+                large += 1.0 if v > _SMALL else 0.0
+        if large == 0 and total == total:
+            out[i] = whole[k] - weight[k, 0] * total
+            continue
+        total = large = 0.0
+        for j in range(d):
+            x = np.float64(X[i, j])
+            z = (x - mu[k, j]) * slope[k, j] if x == x else 0.0
+            v = z * z if z * z < most else most
+            total += level[k, j] + weight[k, j] * log1p(-v) if x == x else 0.0
+            large += 1.0 if z * z > most else 0.0
+        out[i] = total if large == 0 else np.nan
+
+
+@loop(FAST)
+def normal_without(X: Any, y: Any, mu: Any, slope: Any, level: Any, out: Any) -> None:
+    """out_i = Σ_j level_kj − ½((x_ij − μ_kj) slope_kj)² over the observed cells, for the row's own class k."""
+    n, d = X.shape
+    for i in range(n):
+        k = np.uint64(y[i])
+        m, g, a = mu[k], slope[k], level[k]
+        total = 0.0
+        for j in range(d):
+            x = np.float64(X[i, j])
+            z = (x - m[j]) * g[j]
+            total += a[j] - 0.5 * z * z if x == x else 0.0
+        out[i] = total
+
+
+@loop(FAST)
+def product_of_own(X: Any, y: Any, slope: Any, level: Any, never: Any, out: Any) -> None:
+    """out_i = Σ_j (x_ij slope_kj + level_kj), x 0 or 1, for the row's own class k; NaN where some x_ij is never_kj."""
+    n, d = X.shape
+    whole = np.zeros(len(level))
+    for one in range(len(level)):
+        for j in range(d):
+            whole[one] += level[one, j]
+    for i in range(n):
+        k = np.uint64(y[i])
+        total, odd = 0.0, False
+        for j in range(d):
+            total += X[i, j] * slope[k, j]
+        for j in range(d):
+            odd |= X[i, j] == never[k, j]
+        out[i] = np.nan if odd else total + whole[k]
+
+
+@loop(FAST)
+def look_up_own(X: Any, y: Any, tables: Any, unknown: float, out: Any) -> None:
+    """out_i = Σ_j tables[k, j, x_ij] over the observed cells, for the row's own class k; `unknown` for any other x."""
+    n, d = X.shape
+    levels = tables.shape[2]
+    for i in range(n):
+        k = np.uint64(y[i])
+        total = 0.0
+        for j in range(d):
+            x = X[i, j]
+            at = np.uint64(x) if 0 <= x < levels else np.uint64(0)
+            total += tables[k, j, at] if x == at else (unknown if x == x else 0.0)
+        out[i] = total
+
+
+@loop(FAST)
+def look_up_stored(ends: Any, columns: Any, cells: Any, y: Any, tables: Any, out: Any) -> None:
+    """out_i = Σ_j tables[k, j, x_ij] over the stored cells of sparse rows; NaN for an x that is no level."""
+    levels = tables.shape[2]
+    for i in range(len(ends) - 1):
+        own = tables[np.uint64(y[i])]
+        total = 0.0
+        for p in range(ends[i], ends[i + 1]):
+            x = cells[p]
+            at = np.uint64(x) if 0 <= x < levels else np.uint64(0)
+            total += own[np.uint64(columns[p]), at] if x == at else np.nan
+        out[i] = total

@@ -16,12 +16,13 @@ def add_up(X: Any, y: Any, w: Any, shift: Any, s: Any, q: Any) -> None:
     """Add w z and w z², z = x − shift of the row's class, to s and q (c, d)."""
     n, d = X.shape
     for i in range(n):
-        k, v = y[i], w[i]
-        a, b, m = s[k], q[k], shift[k]
+        k, v = np.uint64(y[i]), w[i]
+        a, b, m, x = s[k], q[k], shift[k], X[i]
         for j in range(d):
-            z = X[i, j] - m[j]
-            a[j] += v * z
-            b[j] += v * z * z
+            z = x[j] - m[j]
+            u = v * z
+            a[j] += u
+            b[j] += u * z
 
 
 @loop(FAST)

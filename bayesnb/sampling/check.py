@@ -20,11 +20,12 @@ import numpy as np
 from sklearn.base import clone
 
 from ..core.random import generator
+from ..sums.slicing import rows_at
 from .closed_rows import closed_rows
 from .drawn_rows import drawn_rows
 from .exact_rows import identity_row, mode_row
 from .held_out import intervals_row, quality, split_halves, take_rows, widest_intervals
-from .problem import Problem, choose, count_features, rows_at, sub_problem
+from .problem import Problem, choose, count_features, sub_problem
 from .report import CheckReport, explained
 from .sampled_rows import nuts_row, prediction_row, run_nuts, short_chains_row, thin
 

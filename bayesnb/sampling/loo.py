@@ -40,7 +40,7 @@ from ..naive_bayes import Rows, by_rows
 from ..statistics import one_hot
 from ..sums.marking import marked
 from ..sums.rows import csr_slice
-from ..sums.slicing import some_rows
+from ..sums.slicing import rows_at, some_rows
 from ..weighted import WeightedNaiveBayes
 from .copies import copies as copies
 from .known_rows import check_known, check_weights
@@ -137,7 +137,7 @@ def _leave_alone(estimator: Any, place: np.ndarray | None, prior: str) -> bool:
 def _result(
     estimator: Any, rows: Rows, r: Sparse, place: np.ndarray | None, prior: str, scores: bool = False
 ) -> LooResult:
-    rows_of = partial(_some, rows)
+    rows_of = partial(rows_at, rows)
     if _leave_alone(estimator, place, prior):
         return _one_by_one(estimator, rows, rows_of, r, prior, scores)
     log_prior, parts = left_out_tables(estimator, rows, r, place, prior == "refit")
@@ -158,19 +158,9 @@ def _result(
     )
 
 
-def _cut(X: Any, part: Any) -> Any:
-    """Some rows of validated input, a slice of them without a copy."""
-    return some_rows(X, part) if isinstance(part, slice) and not hasattr(X, "iloc") else _safe_indexing(X, part)
-
-
 def _encoded(estimator: Any, X: Any, part: Any) -> Rows:
     """Some rows of validated input by block."""
-    return estimator.encode_validated(_cut(X, part))
-
-
-def _some(rows: Rows, part: Any) -> Rows:
-    """Some encoded rows."""
-    return {name: _cut(x, part) for name, x in rows.items()}
+    return estimator.encode_validated(_safe_indexing(X, part) if hasattr(X, "iloc") else some_rows(X, part))
 
 
 def _one_by_one(

@@ -75,11 +75,6 @@ def choose(rng: np.random.Generator, n: int, most: int) -> np.ndarray:
     return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
 
-def rows_at(rows: Rows, index: np.ndarray) -> Rows:
-    """Rows by position."""
-    return {name: x[index] for name, x in rows.items()}
-
-
 def count_features(rows: Rows) -> int:
     """Features of all blocks together."""
     return sum(x.shape[1] for x in rows.values())

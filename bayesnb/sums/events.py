@@ -9,7 +9,6 @@ from scipy import sparse
 from ..core.arrays import Array, Float, Int, Real, Sparse
 from ..core.special import gammaln, log_rising, namespace
 from ..loops import contiguous, worth
-from .by_class import by_class, is_one_hot
 from .rows import as_csr, csr_slice, distinct, only, row_totals, slices
 
 _CELLS = 1 << 21  # cells of a temporary table
@@ -19,26 +18,6 @@ MODEST = 1e9  # so many numbers up to here have a product that is a number
 _LEVELS = 8  # factors of a rising factorial that are multiplied before the logarithm
 _FACTORIALS = 1 << 10  # whole counts below have their log factorial looked up
 _STORED_SHARE = 2  # stored cells of sparse rows are worked on in temporaries of half of that
-
-
-def events_by_class(
-    x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse
-) -> tuple[Float[Array, "c d"], Float[Array, " c"]]:
-    """Σ_i r_ic x_ij, and Σ_i r_ic log L_i!/Πx_ij! with L_i = Σ_j x_ij: of many rows in one pass over them."""
-    if namespace(x, r) is np and worth(8 * x.size) and is_one_hot(r):
-        from ..loops import counts
-
-        total, log_h = np.zeros((r.shape[1], x.shape[1])), np.zeros(r.shape[1])
-        ends, columns, cells = (x.indptr, x.indices, x.data) if sparse.issparse(x) else _as_cells(x)
-        if counts.events_by_class(ends, columns, contiguous(cells), r.indices, r.data, _log_factorials(), total, log_h):
-            return total, log_h
-    return by_class(r, x), by_class(r, log_coefficient(x))
-
-
-def _as_cells(x: np.ndarray) -> tuple[np.ndarray, None, np.ndarray]:
-    """Where each dense row ends among all cells, and these one after the other; no columns."""
-    n, d = x.shape
-    return np.arange(0, n * d + 1, d), None, x.ravel()
 
 
 def log_coefficient(x: Any) -> Array:
@@ -58,8 +37,9 @@ def _log_coefficients(x: Any) -> np.ndarray | None:
     """The same of many rows, where all counts are whole and small."""
     from ..loops.counts import log_coefficients
 
-    ends, _, cells = (x.indptr, x.indices, x.data) if sparse.issparse(x) else _as_cells(x)
-    found = np.empty(x.shape[0])
+    n, d = x.shape
+    ends, cells = (x.indptr, x.data) if sparse.issparse(x) else (np.arange(0, n * d + 1, d), x.ravel())
+    found = np.empty(n)
     return found if log_coefficients(ends, contiguous(cells), _log_factorials(), found) else None
 
 

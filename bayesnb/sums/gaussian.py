@@ -17,7 +17,7 @@ from ..loops import contiguous, worth
 from .rows import slices, sum_over_features
 
 _CELLS = 1 << 15  # at a time: 256 KiB of float64, which stay in a core's cache
-_NOBODY = np.zeros(0, np.int32), np.zeros((0, 0)), 1.0  # no row leaves a variance that classes share
+_OWN = 4  # cells of other sums that NumPy takes as long for as for one of a row that has left all classes
 
 
 def log_normal_sum(
@@ -53,25 +53,43 @@ def log_student_sum(
         if worth(2 * x.size * len(loc)):
             from ..loops.gaussian import student
 
-            table = _summed(student, x, *fields, _alike(df), *_NOBODY)
+            table = _summed(student, x, *fields, _alike(df))
         else:
             table = _by_class(np.log1p, x, *fields)
     return _with_far_rows(table, cell, x, loc, scale, df)
 
 
-def log_student_without(
+def log_student_left(
     x: Real[np.ndarray, "n d"],
     y: Int[np.ndarray, " n"],
     df: Float[np.ndarray, "c d"],
     loc: Float[np.ndarray, "c d"],
     scale: Float[np.ndarray, "c d"],
     own: Float[np.ndarray, "c d"],
+    level_of_own: Float[np.ndarray, "c d"],
 ) -> Float[np.ndarray, "n c"]:
-    """Σ_j log t(x_ij; ν_cj, m_cj, s_cj √r_ij) of rows that have left a scale, r_ij = 1 − ((x_ij − m_yj) o_yj)²."""
-    from ..loops.gaussian import student
+    """Σ_j log t(x_ij; ν_j, m_cj, s_cj √r_ij) of rows that have left a scale, r_ij = 1 − ((x_ij − m_yj) o_yj)².
 
+    With s² r for s² and ν the same in all classes, log t = level + w log(r + v) − (w + ½) log r, w = −½(ν + 1). For the
+    row's own class y it is the evidence of all rows over that of the others, l_yj − (w + ½) log r. NaN where rounding
+    leaves less than ε of some r; of few rows also where a cell is missing.
+    """
+    fields = _student_fields(df, loc, scale)
     with np.errstate(all="ignore"):
-        return _summed(student, x, *_student_fields(df, loc, scale), _alike(df), y, own, 1 - EPS)
+        if worth(_OWN * x.size * len(loc)):
+            from ..loops.leaving_out import student_left
+
+            return _summed(student_left, x, *fields, own, level_of_own, y, _alike(df), 1 - EPS)
+        table = np.empty((len(x), len(loc)))
+        for part in slices(len(x), x.shape[1], _CELLS):
+            rows, mine = x[part], y[part]
+            u = np.square((rows - loc[mine]) * own[mine])
+            u[u > 1 - EPS] = np.nan
+            rest = np.log1p(-u) @ (0.5 * df[0])
+            for k, (m, slope, weight, level) in enumerate(zip(*fields, strict=True)):
+                table[part, k] = level.sum() + np.log1p(np.square((rows - m) * slope) - u) @ weight + rest
+            table[part][np.arange(len(mine)), mine] = level_of_own.sum(1)[mine] + rest
+    return table
 
 
 def _student_fields(df: Array, loc: Array, scale: Array) -> tuple[Array, Array, Array, Array]:
@@ -102,39 +120,6 @@ def _by_class(
                 v[missing] = 0
             table[part, k] += f(v) @ weight[k]
     return table
-
-
-def put_log_ratios(
-    table: Float[np.ndarray, "n c"],
-    x: Real[np.ndarray, "n d"],
-    y: Int[np.ndarray, " n"],
-    loc: Float[np.ndarray, "c d"],
-    slope: Float[np.ndarray, "c d"],
-    weight: Float[np.ndarray, "c d"],
-    level: Float[np.ndarray, "c d"],
-) -> None:
-    """Σ_j l_cj + w_cj log(1 − v) over the observed cells, v = ((x_ij − m_cj) g_cj)², for the class of each row.
-
-    The sums are put in their places in a table of all classes; NaN where rounding leaves less than ε of some 1 − v.
-    """
-    from ..loops.gaussian import student_without
-
-    fields = (contiguous(field) for field in (loc, slope, weight, level))
-    student_without(contiguous(x), y, *fields, _alike(weight), 1 - EPS, table)
-
-
-def put_log_normal(
-    table: Float[np.ndarray, "n c"],
-    x: Real[np.ndarray, "n d"],
-    y: Int[np.ndarray, " n"],
-    mu: Float[np.ndarray, "c d"],
-    sd: Float[np.ndarray, "c d"],
-    level: Float[np.ndarray, "c d"],
-) -> None:
-    """Σ_j l_cj − ½((x_ij − μ_cj)/s_cj)² over the observed cells, put in its place for the class of each row."""
-    from ..loops.gaussian import normal_without
-
-    normal_without(contiguous(x), y, *(contiguous(field) for field in (mu, 1 / sd, level)), table)
 
 
 def _summed(loop: Any, x: Array, loc: Array, *fields: Any) -> Float[Array, "n c"]:

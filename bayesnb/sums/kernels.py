@@ -366,25 +366,28 @@ def _products_without(
     T_iq is T_i (1 − w_q K_iq / T_i). Where that takes more than half, the other kernels are summed anew, so that no
     digits are lost.
     """
-    (signs, shifts), rates, total = images(bounds, t), np.exp(2 * (log_scale - t))[:, None], weight.sum()
-    product = np.zeros((len(t), len(at)))
-    for i in range(len(value) if len(value) > 1 else 0):
-        x = signs * value[i] + shifts
-        squared = square((x[:, None] - value) / np.exp(log_scale))
-        near = np.delete(squared[0], i).min()
-        kernels = np.exp(-0.5 * rates[..., None] * np.maximum(squared - near, 0)).sum(1)
-        kernels[:, i] = 0
-        around[:, i] = np.log(kernels @ weight) - 0.5 * rates[:, 0] * near
-        spare = np.maximum(weight[i] - 1, 0)
-        log_t = np.logaddexp(np.log(spare * own[:, i]), around[:, i])[:, None]
-        share = kernels[:, at] * np.exp(-0.5 * rates * near - log_t) * w
-        log_rest = log_t + np.log1p(-np.where(share > 0.5, 0, share))
-        for q in np.flatnonzero((share > 0.5).any(0) & (at != i)):
-            others = weight.copy()
-            others[[i, at[q]]] = 0, left[q]
-            again = _log_sums_of_few(value[[i]], value, others, log_scale, t, signs, shifts)[:, 0]
-            again = np.logaddexp(np.log(spare * own[:, i]), again)
-            log_rest[:, q] = np.where(np.isinf(again), log_t[:, 0], again)  # nothing predicts this cell any more
-        counted = (at != i) & (total - np.minimum(weight[i], 1) - w > _TINY * total)
-        product += np.where(counted, weight[i] * log_rest, 0)
+    (signs, shifts), rates, total = images(bounds, t), np.exp(2 * (log_scale - t))[:, None, None], weight.sum()
+    product, spare, n = np.zeros((len(t), len(at))), np.maximum(weight - 1, 0), len(value) if len(value) > 1 else 0
+    step = max(1, _CELLS // max(1, len(t) * len(signs) * n))
+    for i in (np.arange(begin, min(begin + step, n)) for begin in range(0, n, step)):
+        x, itself = signs * value[i, None] + shifts, (np.arange(len(i)), i)
+        squared = square((x[..., None] - value) / np.exp(log_scale))
+        others = squared[:, 0].copy()
+        others[itself] = np.inf
+        near = others.min(1)[:, None]
+        kernels = np.exp(-0.5 * rates[..., None] * np.maximum(squared - near[..., None], 0)).sum(2)
+        kernels[:, *itself] = 0
+        around[:, i] = np.log(kernels @ weight) - 0.5 * (rates * near)[..., 0]
+        log_t = np.logaddexp(np.log(spare[i] * own[:, i]), around[:, i])[..., None]
+        share = kernels[..., at] * np.exp(-0.5 * rates * near - log_t) * w
+        most = share > 0.5
+        log_rest = log_t + np.log1p(-np.where(most, 0, share))
+        for one, q in zip(*np.nonzero(most.any(0)), strict=True):
+            left_over = weight.copy()
+            left_over[[i[one], at[q]]] = 0, left[q]
+            again = _log_sums_of_few(value[i[[one]]], value, left_over, log_scale, t, signs, shifts)[:, 0]
+            again = np.logaddexp(np.log(spare[i[one]] * own[:, i[one]]), again)
+            log_rest[:, one, q] = np.where(np.isinf(again), log_t[:, one, 0], again)  # nothing predicts this cell then
+        counted = (at != i[:, None]) & (total - np.minimum(weight[i], 1)[:, None] - w > _TINY * total)
+        product += np.einsum("giq,iq->gq", log_rest, counted * weight[i, None])
     return product

@@ -21,13 +21,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Float, Real, Sparse
+from ..core.arrays import Array, Float, Int, Real, Sparse
+from ..core.exact import EPS
 from ..core.special import gammaln, log_rising, namespace
-from ..loops import contiguous
+from ..loops import contiguous, worth
 from .events import MODEST, MULTIPLIED, log_coefficient, log_rising_cells, log_rising_lengths, log_rising_sum
 from .marking import floored
+from .own_class import levels_of, look_up_of_own
 from .rows import as_csr, downdate, only, row_totals, slices, sum_over_cells
 
+_OWN = 16  # cells of other sums that take NumPy as long as one of a row's own class
 _LONG = 1 << 8  # events of a row from which digits are lost, where its cells have _FULL events and more on average
 _FULL = 64
 _VERY_LONG = 1 << 15  # events from which they are lost whatever the number of cells
@@ -95,19 +98,54 @@ def log_polya(
     return table
 
 
-def log_polya_left(x: Sparse, y: np.ndarray, alpha: Float[np.ndarray, "c d"], own: bool) -> np.ndarray | None:
-    """Σ_j log α_j^(x_j) − log A^(L), A = Σα, of many rows, with α − x for α in the classes that each row has left.
+def log_polya_of_own(
+    x: Sparse, y: Int[np.ndarray, " n"], alpha: Float[np.ndarray, "c d"], log_less: Float[np.ndarray, "c d"]
+) -> Float[np.ndarray, " n"]:
+    """Σ_j log (α_j − x_j)^(x_j) − log (A − L)^(L), A = Σα, of rows that have left their own class.
+
+    NaN where rounding leaves less than ε of some α, and of a row with many events, of large or of broken counts.
 
     Parameters
     ----------
-    y : (n,) class of each row
-    own : whether a row has left its own class, else all others
+    log_less : log(α − 1), NaN where rounding leaves less than ε of α
+    """
+    length, total = row_totals(x), alpha.sum(-1)
+    if len(total) * (longest := int(length.max(initial=0))) < len(y) and (length == np.floor(length)).all():
+        lengths = np.arange(longest + 1.0)[:, None]
+        gone = log_rising(downdate(total, lengths), lengths)[length.astype(np.intp), y]
+    else:
+        gone = log_rising(downdate(total[y], length), length)
+    gone[is_long(x, length)] = np.nan
+    counts = levels_of(x, alpha.size)
+    if len(counts) > x.data.max(initial=0):
+        left = alpha[..., None] - counts
+        left = np.where(left > EPS * alpha[..., None], left, np.nan)
+        return look_up_of_own(x, y, log_rising_cells(left, counts)) - gone
+    if worth(_OWN * x.nnz):
+        from ..loops.leaving_out import rising_of_own
+
+        found = np.empty(len(y))
+        rising_of_own(
+            x.indptr, x.indices, contiguous(x.data), y, contiguous(alpha), contiguous(log_less), MULTIPLIED, found
+        )
+        return found - gone
+    place = x.indices + alpha.shape[1] * np.repeat(y.astype(np.intp), np.diff(x.indptr))
+    cells = log_less.reshape(-1)[place]
+    others = np.flatnonzero(x.data != 1)
+    several, first = x.data[others], alpha.reshape(-1)[place[others]]
+    left = np.where(first - several > EPS * first, first - several, np.nan)
+    cells[others] = log_rising_cells(left, several)
+    return np.bincount(np.repeat(np.arange(len(y)), np.diff(x.indptr)), cells, len(y)) - gone
+
+
+def log_polya_left(x: Sparse, y: np.ndarray, alpha: Float[np.ndarray, "c d"]) -> np.ndarray | None:
+    """Σ_j log α_j^(x_j) − log A^(L), A = Σα, of many rows, with α − x for α in all classes but the row's own y (n,).
 
     Returns
     -------
     (n, c), NaN in a class that a row cannot have left; None where a row is long or counts are large or no whole numbers
     """
-    from ..loops.leaving_out import rising_without
+    from ..loops.leaving_out import rising_of_others
 
     length = row_totals(x)
     if is_long(x, length).any() or alpha.max(initial=0) >= MODEST:
@@ -115,15 +153,15 @@ def log_polya_left(x: Sparse, y: np.ndarray, alpha: Float[np.ndarray, "c d"], ow
     table = np.empty((x.shape[0], len(alpha)))
     with np.errstate(divide="ignore", invalid="ignore"):
         by_event = contiguous(alpha.T)
-        first = np.log(by_event if own else floored(by_event - 1, by_event))
+        first = np.log(floored(by_event - 1, by_event))
     cells, tables = contiguous(x.data), (contiguous(alpha), by_event, first)
-    if not rising_without(x.indptr, x.indices, cells, y, *tables, own, MULTIPLIED, table):
+    if not rising_of_others(x.indptr, x.indices, cells, y, *tables, MULTIPLIED, table):
         return None
     (lengths, at), total = np.unique(length, return_inverse=True), alpha.sum(-1)
     here, gone = (log_rising(one, lengths[:, None]) for one in (total, downdate(total, lengths[:, None])))
     rows = np.arange(len(y))
-    mine = table[rows, y] - (gone if own else here)[at, y]
-    table -= (here if own else gone)[at]
+    mine = table[rows, y] - here[at, y]
+    table -= gone[at]
     table[rows, y] = mine
     return table
 

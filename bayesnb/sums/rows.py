@@ -224,13 +224,18 @@ def shared_weight(w: Array) -> Array:
     return w[:1] if namespace(w) is np and len(w) and (w == w[0]).all() else w
 
 
-def unit_labels(r: Any, work: int) -> np.ndarray | None:
-    """The class of each row where each has one, with weight 1, and there is so much work that a loop serves."""
-    return r.indices if worth(work) and is_one_hot(r) and (r.data == 1).all() else None
+def unit_labels(r: Any) -> np.ndarray | None:
+    """The class of each row where each has one, with weight 1."""
+    return r.indices if is_one_hot(r) and (r.data == 1).all() else None
 
 
 def leave_one_out_table(
-    predictive: Callable[[Any], Array], own: Callable[..., Array], x: Any, r: Float[Array, "n c"] | Any, *fields: Array
+    predictive: Callable[[Any], Array],
+    own: Callable[..., Array],
+    x: Any,
+    r: Float[Array, "n c"] | Any,
+    *fields: Array,
+    units: Callable[[Any, np.ndarray], np.ndarray] | None = None,
 ) -> Float[Array, "n c"]:
     """Table of predictives in which the classes that a row has weight in do without that row.
 
@@ -241,25 +246,28 @@ def leave_one_out_table(
         that class's column of `predictive`
     r : (n, c) weights, dense or sparse
     fields : (c, …) hyperparameters
+    units : rows of weight 1 and the class y of each → (n,), `own` of all of them at once; what is not finite is left to
+        `own`
     """
     if namespace(x, r, *fields) is not np:
         import jax
 
         return jax.vmap(own, in_axes=(None, 1, *(0 for _ in fields)), out_axes=1)(x, r[:, :, None], *fields)
-    table, r = predictive(x), sparse.csc_array(r)
+    table = predictive(x)
+    odd = np.ones(len(table), bool)
+    if units is not None and (y := unit_labels(r)) is not None:
+        with np.errstate(all="ignore"):
+            table[np.arange(len(y)), y] = found = units(x, y)
+            if np.isfinite(found.sum()):
+                return table
+        odd = ~np.isfinite(found)
+    r = sparse.csc_array(r)
     for k, (start, end) in enumerate(zip(r.indptr[:-1], r.indptr[1:], strict=True)):
         rows, w = r.indices[start:end], r.data[start:end]
-        rows, w = rows[w != 0], w[w != 0]
+        kept = odd[rows] & (w != 0)
+        rows, w = rows[kept], w[kept]
         if len(rows):
             table[rows, k] = own(x[rows], shared_weight(w[:, None]), *(field[k] for field in fields))
-    return table
-
-
-def with_odd_rows(table: np.ndarray, formula: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """A table that a loop has made, of which a formula gives the rows that are not finite: `formula(rows)`."""
-    if not np.isfinite(table.sum()):
-        rows = np.flatnonzero(~np.isfinite(table).all(1))
-        table[rows] = formula(rows)
     return table
 
 

@@ -57,11 +57,18 @@ def by_rows(table: Callable[[slice], Array], rows: Rows, least: int = 0) -> Floa
     return found[0]
 
 
-def some_rows(x: Any, part: slice) -> Any:
-    """Some of the rows, without a copy where that is possible."""
+def some_rows(x: Any, part: slice | np.ndarray) -> Any:
+    """Some of the rows: a slice of them, without a copy where that is possible, or those at some positions."""
+    if not isinstance(part, slice):
+        return x[part]
     if part == slice(None):
         return x
     return csr_slice(x, part) if sparse.issparse(x) and x.format == "csr" else x[part]
+
+
+def rows_at(rows: Rows, part: slice | np.ndarray) -> dict[str, Any]:
+    """Some of the rows of all blocks."""
+    return {name: some_rows(x, part) for name, x in rows.items()}
 
 
 def some_cells(x: Any, part: slice, like: Array | Sparse, kept: frozenset[str] = frozenset()) -> Any:

@@ -62,7 +62,7 @@ def with_values(fit, name, factor, at=...):
     return nb
 
 
-@pytest.mark.parametrize("nb", mostly_slow(ALPHA, these("BernoulliNB(binarize=3)", "MultinomialNB()")), ids=repr)
+@pytest.mark.parametrize("nb", mostly_slow(ALPHA, these("MultinomialNB()")), ids=repr)
 def test_alpha_is_the_optimum_of_a_fine_grid(nb, table):
     X, y = table
     fit = fit_prior(nb, X, y)
@@ -102,7 +102,7 @@ def test_kappa_is_the_optimum_of_a_fine_grid(settings, table):
     ("nb", "over"),
     mostly_slow(
         itertools.product([ALPHA[0], MultinomialNB(), PoissonNB(), GaussianNB()], ["scalar", "feature", "class"]),
-        these("(MultinomialNB(), 'feature')", "(PoissonNB(), 'class')", "(GaussianNB(), 'scalar')"),
+        these("(MultinomialNB(), 'feature')", "(PoissonNB(), 'class')"),
     ),
     ids=repr,
 )
@@ -132,7 +132,7 @@ def moves(name):
             *((nb, "feature") for nb in [CategoricalNB(), GaussianNB(), GAUSSIAN[1]]),
             *((nb, "class") for nb in [ComplementNB(), ExponentialNB(), GaussianNB(), GAUSSIAN[1]]),
         ],
-        lambda case: repr(case[0]) in ("MultinomialNB()", "ComplementNB()", "PoissonNB()", "GaussianNB()"),
+        these("(MultinomialNB(), 'scalar')", "(ComplementNB(), 'class')", "(GaussianNB(), 'feature')"),
     ),
     ids=repr,
 )
@@ -204,7 +204,7 @@ def test_the_bounds_hold_where_the_evidence_grows_beyond_them():
     assert "at the lower bound" in str(down)
 
 
-@pytest.mark.parametrize("nb", [GaussianNB(), ExponentialNB()], ids=repr)
+@pytest.mark.parametrize("nb", mostly_slow([GaussianNB(), ExponentialNB()], these("ExponentialNB()")), ids=repr)
 def test_a_column_that_never_varies_keeps_its_prior(nb, table):
     X, y = table
     wide = np.column_stack([X, np.zeros(len(X))])

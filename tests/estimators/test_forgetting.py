@@ -155,7 +155,7 @@ CASES = [
 ]
 
 
-FEW = [GAUSSIAN[k] for k in ("class", "shared", "mixed")] + [AMOUNTS[k] for k in ("poisson", "complement")]
+FEW = [GAUSSIAN["class"], GAUSSIAN["shared"], AMOUNTS["poisson"], AMOUNTS["complement"]]
 
 
 @pytest.mark.parametrize(

@@ -230,12 +230,16 @@ every = pytest.mark.parametrize("nb", EVERY, ids=repr)
 
 
 # one that reads numbers, one that reads levels, and one that cuts columns
-@pytest.mark.parametrize("nb", mostly_slow(EVERY, these("GaussianNB()", "CategoricalNB()", repr(EVERY[-1]))), ids=repr)
+FEW = ("GaussianNB()", "CategoricalNB()", repr(EVERY[-1]))
+few = pytest.mark.parametrize("nb", mostly_slow(EVERY, these(*FEW)), ids=repr)
+
+
+@few
 def test_numbers_in_any_form(nb, table):
     compare(nb, DENSE, table.X, table)
 
 
-@every
+@few
 def test_booleans_are_zeros_and_ones(nb, table):
     if isinstance(nb, BernoulliNB):
         nb = clone(nb).set_params(binarize=None)
@@ -244,12 +248,12 @@ def test_booleans_are_zeros_and_ones(nb, table):
     compare(nb, {k: form for k, form in BOOLEAN.items() if thin or "csr" not in k}, table.X > 1, table, atol=1e-12)
 
 
-@pytest.mark.parametrize("nb", MISSING, ids=repr)
+@pytest.mark.parametrize("nb", mostly_slow(MISSING, these(*FEW)), ids=repr)
 def test_missing_cells_in_any_form(nb, table):
     compare(nb, HOLES, np.where(np.random.default_rng(1).random(table.X.shape) < 0.2, np.nan, table.X), table)
 
 
-@pytest.mark.parametrize("nb", SPARSE, ids=repr)
+@pytest.mark.parametrize("nb", mostly_slow(SPARSE, these(*FEW)), ids=repr)
 def test_sparse_rows_in_any_form(nb, table):
     compare(nb, THIN, table.X, table, atol=1e-11)  # sums of some hundred terms of size 10 in another order
 
@@ -489,7 +493,7 @@ def test_feature_names_are_kept_and_checked(nb, table):
         plain.predict(table.X[:, :3])
 
 
-@every
+@few
 def test_pipelines_search_and_calibration(nb, table):
     frame = pd.DataFrame(table.X, columns=NAMES)
     columns = ColumnTransformer([("some", "passthrough", ["age", "id"]), ("all", "passthrough", NAMES[2:])])

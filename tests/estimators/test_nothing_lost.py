@@ -80,7 +80,7 @@ def table() -> tuple[np.ndarray, np.ndarray]:
     return rng.integers(0, 5, (24, 4)).astype(float), np.array(["ant", "bee", "cow"])[np.arange(24) % 3]
 
 
-@two
+@pytest.mark.parametrize("nb", mostly_slow(EVERY, these("CategoricalNB()")), ids=name_of)
 @method
 def test_a_fault_in_any_step_leaves_the_model_as_it_was(nb, method):
     """Every function of the library that takes part throws once, as it begins or as it ends: errors and Ctrl-C."""

@@ -45,8 +45,8 @@ def expected_failures(estimator):
     return expected
 
 
-QUICK = "GaussianNB()", "CategoricalNB()", "MultinomialNB()", "BernoulliNB()", "KernelNB()"
-FIRST = [nb for nb in ALL if repr(nb) in QUICK]  # of each way in: numbers, levels, counts, a threshold, rows kept
+QUICK = "GaussianNB()", "CategoricalNB()", "MultinomialNB()"
+FIRST = [nb for nb in ALL if repr(nb) in QUICK]  # of each way in: numbers, levels, counts
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

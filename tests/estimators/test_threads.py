@@ -351,7 +351,11 @@ def test_a_model_learns_for_longer_while_eight_threads_ask_all_it_knows(nb, tabl
 
 
 @pytest.mark.parametrize(
-    "nb", [MultinomialNB(), BernoulliNB(), ComplementNB(), drop_in.MultinomialNB()], ids=lambda nb: type(nb).__module__
+    "nb",
+    mostly_slow(
+        [MultinomialNB(), BernoulliNB(), ComplementNB(), drop_in.MultinomialNB()], lambda nb: "drop" in home(nb)
+    ),
+    ids=lambda nb: type(nb).__module__,
 )
 def test_batches_of_a_wide_table_wait_while_eight_threads_ask(nb):
     """Sparse batches that nobody has added up yet are counted whole or not at all."""
@@ -374,9 +378,10 @@ def test_batches_of_a_wide_table_wait_while_eight_threads_ask(nb):
     "nb",
     [
         FeatureAverage(BernoulliNB(binarize=2)),
-        CostClassifier(GaussianNB()),
-        ForwardSelection(),
-        HalfLabelledClassifier(GaussianNB()),
+        *(
+            pytest.param(one, marks=pytest.mark.slow)
+            for one in (CostClassifier(GaussianNB()), ForwardSelection(), HalfLabelledClassifier(GaussianNB()))
+        ),
     ],
     ids=lambda nb: type(nb).__name__,
 )

@@ -45,7 +45,7 @@ FAMILY = Family("kernel_density", random_prior, reals)  # its density: see test_
         laws.evidence_is_the_ratio_of_normalisers,
         twin_laws.bayes_identity,
         twin_laws.gradient_is_zero_at_an_interior_mode,
-        twin_laws.pytrees_vmap_and_grad_over_hyperparameters,
+        pytest.param(twin_laws.pytrees_vmap_and_grad_over_hyperparameters, marks=pytest.mark.slow),
     ],
     ids=lambda law: law.__name__,
 )

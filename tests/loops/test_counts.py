@@ -102,7 +102,7 @@ def test_products_and_rising_factorials(c, most, rng, looped):
 
 @pytest.mark.parametrize("form", ["float64", "float32", "int64", "csr"])
 @pytest.mark.parametrize("odd", [None, 0.5, 2000.0, 1e300])
-def test_events_and_their_coefficients_in_one_pass(form, odd, rng, looped):
+def test_events_and_their_coefficients(form, odd, rng, looped):
     x = rng.poisson(rng.gamma(0.3, 9, (200, 30))).astype(float)
     if odd is not None and (form, odd) not in {("int64", 0.5), ("int64", 1e300), ("float32", 1e300)}:
         x[3, 4] = odd

@@ -14,21 +14,25 @@ from bayesnb.sums import gaussian as sums
 def test_loops_take_whole_counts() -> None:
     """A loop that returns False leaves the work to the formula: equal numbers, but slow, so no other test sees it."""
     rows = np.array([[0, 2, 6], [5, 3, 0], [1, 0, 0]])
-    x, y, w = sparse.csr_array(rows.astype(float)), np.array([0, 1, 1]), np.array([1.0, 2.0, 0.5])
+    x, y = sparse.csr_array(rows.astype(float)), np.array([0, 1, 1])
     ends, columns, cells = x.indptr, x.indices, x.data
     known = np.array([math.lgamma(k + 1) for k in range(7)])  # up to the largest count, and not further
 
-    out, log_h = np.zeros((2, 3)), np.zeros(2)
-    assert counts.events_by_class(ends, columns, cells, y, w, known, out, log_h)
-    np.testing.assert_array_equal(out, [[0, 2, 6], [10.5, 6, 0]])
-    assert math.isclose(log_h[0], math.lgamma(9) - math.lgamma(3) - math.lgamma(7))
-    assert not counts.events_by_class(ends, columns, cells, y, w, known[:6], out, log_h)
+    found = np.zeros(3)
+    assert counts.log_coefficients(ends, cells, known, found)
+    assert math.isclose(found[0], math.lgamma(9) - math.lgamma(3) - math.lgamma(7))
+    assert not counts.log_coefficients(ends, cells, known[:6], found)
 
     alpha, table = 1.0 + np.array([[0.0, 6.0], [2.0, 3.0], [6.0, 0.0]]), np.zeros((3, 2))
-    given = ends, columns, cells, y, np.ascontiguousarray(alpha.T), alpha, np.log(alpha), True
-    assert leaving_out.rising_without(*given, 20.0, table)
-    assert math.isclose(table[0, 0], math.log(math.factorial(2) * math.factorial(6)))  # rising from 1 − 0, 3 − 2, 7 − 6
-    assert not leaving_out.rising_without(*given, 5.0, table)
+    by_class, left = np.ascontiguousarray(alpha.T), 1 - y
+    given = ends, columns, cells, left, by_class, alpha, np.log(np.maximum(alpha - 1, 1e-300))
+    own = math.log(math.factorial(2) * math.factorial(6))  # rising from 1 − 0, 3 − 2, 7 − 6
+    assert leaving_out.rising_of_others(*given, 20.0, table)
+    assert math.isclose(table[0, 0], own)
+    assert not leaving_out.rising_of_others(*given, 5.0, table)
+    for largest, found in (20.0, own), (5.0, math.nan):
+        leaving_out.rising_of_own(ends, columns, cells, y, by_class, given[-1].T.copy(), largest, out := np.empty(3))
+        np.testing.assert_allclose(out[0], found, rtol=1e-15)
 
 
 def test_student_of_many_far_features(monkeypatch: pytest.MonkeyPatch) -> None:

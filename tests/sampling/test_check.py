@@ -90,7 +90,7 @@ def test_a_wrong_evidence_fails_row_1(sound, rng):
     assert not exact_rows.identity_row(replace(sound, evidence=sound.evidence + 1e-5), rng).passed
 
 
-@pytest.mark.parametrize("family", [BetaBernoulli, NormalInverseGamma])
+@pytest.mark.parametrize("family", [pytest.param(BetaBernoulli, marks=pytest.mark.slow), NormalInverseGamma])
 def test_the_mean_for_the_mode_fails_row_2(family, request, rng, monkeypatch):
     sound = request.getfixturevalue("yes_no" if family is BetaBernoulli else "real")
     monkeypatch.setattr(family, "mode", family.mean)

@@ -66,7 +66,13 @@ def test_moments_are_those_of_draws(family: Family) -> None:
     assert_moments_of_draws(this.prior, {"x": this.x[:4]}, this.rng)
 
 
-@pytest.mark.parametrize("names", [("gaussian", "bernoulli"), ("pooled_gaussian", "tied_gaussian", "complement")])
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(("gaussian", "bernoulli"), marks=pytest.mark.slow),
+        ("pooled_gaussian", "tied_gaussian", "complement"),
+    ],
+)
 def test_moments_of_several_blocks_add(names: tuple[str, ...], rng: np.random.Generator) -> None:
     families = {family.name: family for family in FAMILIES if family.name in names}
     nb = NaiveBayes(FixedClasses(np.full(C, 1 / C)), {name: f.prior(rng, D) for name, f in families.items()})
@@ -152,9 +158,7 @@ ALL = [
 SOME = (
     "MultinomialNB()",
     "GaussianNB()",
-    "GaussianNB(variance='pooled')",
     "GaussianDA(covariance='shared')",
-    repr(ALL[-1]),
 )
 every = pytest.mark.parametrize("nb", mostly_slow(ALL, these(*SOME)), ids=lambda nb: repr(nb)[:60])
 
@@ -333,7 +337,7 @@ def test_rows_far_away_and_single_classes(table: Any) -> None:
 # --- entropies ------------------------------------------------------------------------------------------------------
 
 
-@every
+@pytest.mark.parametrize("nb", mostly_slow(ALL, these("MultinomialNB()", "GaussianDA(covariance='shared')")), ids=repr)
 def test_total_is_aleatoric_and_epistemic(nb: Any, table: Any) -> None:
     X, y = table
     fitted = clone(nb).fit(X[:75], y[:75])

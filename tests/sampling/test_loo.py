@@ -30,7 +30,7 @@ from bayesnb.sampling.to_arviz import import_arviz
 from bayesnb.statistics import one_hot
 from bayesnb.sums import kernels as _kernel_sums
 
-from ..estimators_table import FORETELLS, WHOLE, mostly_slow
+from ..estimators_table import FORETELLS, WHOLE, mostly_slow, these
 
 ALL = [
     *FORETELLS,
@@ -196,7 +196,10 @@ def test_how_far_the_two_leave_one_outs_are_apart():
 
 @pytest.mark.parametrize(
     "nb",
-    [GaussianNB(), GaussianNB(variance="pooled"), GaussianDA(), GaussianDA(covariance="shared"), PoissonNB()],
+    mostly_slow(
+        [GaussianNB(), GaussianNB(variance="pooled"), GaussianDA(), GaussianDA(covariance="shared"), PoissonNB()],
+        these("GaussianNB(variance='pooled')", "PoissonNB()"),
+    ),
     ids=repr,
 )
 def test_many_chunks_some_rows_and_sparse_rows_refitted(nb, table, monkeypatch):
@@ -283,7 +286,7 @@ def test_sparse_rows_and_some_of_the_rows(nb, table):
     np.testing.assert_allclose(few.log_joint, dense.log_joint[7:20], rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("largest", [3, 80])
+@pytest.mark.parametrize("largest", mostly_slow([3, 80], these("3")))
 def test_counts_without_their_own(largest):
     """Sparse rows of weight 1: whole counts from a table, large ones and fractions each by itself."""
     rng = np.random.default_rng(0)
@@ -321,7 +324,7 @@ def hard_cells():
     return X, y, rng.choice([0, 0.3, 1.0, 2.5], 18)
 
 
-@pytest.mark.parametrize("bandwidth", ["posterior", "nrd0", 0.6])
+@pytest.mark.parametrize("bandwidth", mostly_slow(["posterior", "nrd0", 0.6], these("posterior")))
 def test_kernel_densities_one_update_a_row(bandwidth, monkeypatch):
     X, y, w = hard_cells()
     for weights in (np.ones(18), w):

@@ -1,0 +1,148 @@
+"""Sums over the cells of each row for its own class, out of which a row of weight 1 goes in leave-one-out.
+
+Tables (c, d) say what a cell adds once its row has left. Few rows are summed by NumPy, many by the loops of
+`loops.leaving_out`. What is not finite is left to the formula of the family: see `sums.rows.leave_one_out_table`.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import sparse
+
+from ..core.arrays import Array, Float, Int, Real, Sparse
+from ..core.exact import EPS
+from ..loops import contiguous, worth
+from .rows import as_csr, slices
+
+_CELLS = 1 << 15  # at a time: 256 KiB of float64, which stay in a core's cache
+_LEVELS = 32
+_ROWS = 4  # cells that are looked up for each that is tabulated
+_OWN = 16  # cells of other sums that take NumPy as long as one of these
+
+
+def _summed(f: Callable[..., Array], x: Array, y: Array, *fields: Array) -> Float[np.ndarray, " n"]:
+    """Σ_j f(x_ij, *fields_yj)."""
+    found = np.empty(len(x))
+    for part in slices(len(x), x.shape[1], _CELLS):
+        found[part] = f(x[part], *(field[y[part]] for field in fields)).sum(1)
+    return found
+
+
+def log_ratios_of_own(
+    x: Real[np.ndarray, "n d"],
+    y: Int[np.ndarray, " n"],
+    loc: Float[np.ndarray, "c d"],
+    slope: Float[np.ndarray, "c d"],
+    weight: Float[np.ndarray, "c d"],
+    level: Float[np.ndarray, "c d"],
+) -> Float[np.ndarray, " n"]:
+    """Σ_j l_cj + w_cj log(1 − v) over the observed cells, v = ((x_ij − m_cj) g_cj)², for the class of each row.
+
+    NaN where rounding leaves less than ε of some 1 − v; of few rows also where a cell is missing.
+    """
+    alike = bool((weight == weight[:, :1]).all())
+    if worth(_OWN * x.size):
+        from ..loops.leaving_out import student_without
+
+        found = np.empty(len(x))
+        fields = (contiguous(field) for field in (loc, slope, weight, level))
+        student_without(contiguous(x), y, *fields, alike, 1 - EPS, found)
+        return found
+
+    def cell(x: Array, loc: Array, slope: Array, *weight: Array) -> Array:
+        v = np.square((x - loc) * slope)
+        terms = np.log1p(-np.where(v > 1 - EPS, np.nan, v))
+        return terms * weight[0] if weight else terms
+
+    whole = level.sum(1)[y]
+    if alike:
+        return whole + weight[:, 0][y] * _summed(cell, x, y, loc, slope)
+    return whole + _summed(cell, x, y, loc, slope, weight)
+
+
+def log_normals_of_own(
+    x: Real[np.ndarray, "n d"],
+    y: Int[np.ndarray, " n"],
+    mu: Float[np.ndarray, "c d"],
+    sd: Float[np.ndarray, "c d"],
+    level: Float[np.ndarray, "c d"],
+) -> Float[np.ndarray, " n"]:
+    """Σ_j l_cj − ½((x_ij − μ_cj)/s_cj)² over the observed cells, for the class of each row.
+
+    Of few rows NaN where a cell is missing.
+    """
+    if worth(_OWN * x.size):
+        from ..loops.leaving_out import normal_without
+
+        found = np.empty(len(x))
+        normal_without(contiguous(x), y, *(contiguous(field) for field in (mu, 1 / sd, level)), found)
+        return found
+    return level.sum(1)[y] - 0.5 * _summed(lambda x, mu, sd: np.square((x - mu) / sd), x, y, mu, sd)
+
+
+def levels_of(x: Real[np.ndarray, "n d"] | Sparse, parameters: int) -> Float[np.ndarray, " k"]:
+    """The counts 0, 1 … of rows, so many that tables of them and of the parameters have fewer cells than the rows."""
+    largest = np.fmax.reduce(x.data if sparse.issparse(x) else x, axis=None, initial=0)
+    return np.arange(float(min(largest + 1, _LEVELS, x.size // (_ROWS * parameters))))
+
+
+def look_up_of_own(
+    x: Real[np.ndarray, "n d"] | Sparse,
+    y: Int[np.ndarray, " n"],
+    tables: Float[np.ndarray, "c d k"],
+    unknown: float = np.nan,
+) -> Float[np.ndarray, " n"]:
+    """Σ_j tables_cjx over the observed cells, for the class c of each row; `unknown` for an x that is no level.
+
+    An empty cell of sparse rows has level 0; there an x that is no level makes NaN.
+    """
+    found, many = np.full(len(y), np.nan), worth(_OWN * x.size)
+    if not tables.shape[2]:
+        return found
+    if sparse.issparse(x):
+        none = np.isnan(tables[..., :1])
+        x, empty = as_csr(x), np.where(none, 0, tables[..., :1])
+        tables = tables - empty
+        if many:
+            from ..loops.leaving_out import look_up_stored
+
+            look_up_stored(x.indptr, x.indices, contiguous(x.data), y, contiguous(tables), found)
+        else:
+            row = np.repeat(np.arange(len(y)), np.diff(x.indptr))
+            found = np.bincount(row, _looked_up(x.data, y[row], x.indices, tables, np.nan), len(y))
+        if none.any():  # cells that may not be empty, and must be among the stored ones then
+            stored = look_up_of_own(x, y, none * np.append(0.0, np.ones(tables.shape[2] - 1)))
+            found[stored < none.sum((1, 2))[y]] = np.nan
+        return found + empty.sum((1, 2))[y]
+    if many:
+        from ..loops.leaving_out import look_up_own
+
+        look_up_own(contiguous(x), y, contiguous(tables), unknown, found)
+        return found
+    return _looked_up(x, y[:, None], np.arange(x.shape[1]), tables, unknown).sum(1)
+
+
+def _looked_up(x: Array, y: Array, columns: Array, tables: Array, unknown: float) -> Array:
+    """Terms of cells: 0 where one is missing."""
+    _, d, levels = tables.shape
+    level = np.where((x >= 0) & (x < levels), x, 0).astype(np.intp)
+    cells = tables.reshape(-1)[level + levels * (columns + d * y.astype(np.intp))]
+    return np.where(level == x, cells, np.where(np.isnan(x), 0, unknown))
+
+
+def yes_no_of_own(
+    x: Real[np.ndarray, "n d"] | Sparse,
+    y: Int[np.ndarray, " n"],
+    no: Float[np.ndarray, "c d"],
+    yes: Float[np.ndarray, "c d"],
+) -> Float[np.ndarray, " n"]:
+    """Σ_j yes_cj of the ones and no_cj of the zeros of each row, for its class c; NaN where a term is."""
+    if sparse.issparse(x):
+        return look_up_of_own(x, y, np.stack([no, yes], -1))
+    if x.dtype != np.uint8 or not worth(_OWN * x.size):
+        return _summed(lambda x, no, yes: np.where(x == 1, yes, np.where(x == 0, no, np.nan)), x, y, no, yes)
+    from ..loops.leaving_out import product_of_own
+
+    never, found, level = np.where(np.isnan(yes), 1, np.where(np.isnan(no), 0, 2)), np.empty(len(x)), np.nan_to_num(no)
+    product_of_own(x, y, np.nan_to_num(yes) - level, level, never.astype(np.uint8), found)
+    return found
