@@ -110,6 +110,9 @@ class NaiveBayes(NumPyroTwin):
         weight = ExactSum.exactly(stats.n) if whole else sums_of_weights(class_totals, r, stats.n.shape)
         return Statistics(stats.n, blocks, weight)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"classes": self.classes, "blocks": self.blocks}  # not what another thread may be about to keep here
+
     @functools.cached_property
     def min_chunk_cells(self) -> int:
         """Cells of X that are worth a pass over all parameters: adding statistics up, taking logarithms."""

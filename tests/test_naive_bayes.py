@@ -1,5 +1,6 @@
 """Naive Bayes as a whole: blocks that add, names of sites, class priors, blocks of rows."""
 
+import pickle
 from typing import Any
 
 import jax
@@ -271,3 +272,10 @@ def test_condition_refuses_what_is_no_class_index(y: np.ndarray) -> None:
     this = CASES["bernoulli"]
     with pytest.raises(ValueError, match="`y` needs class indices, whole numbers from 0 to 2"):
         this.prior.condition({"x": this.x}, y)
+
+
+def test_a_pickle_holds_the_fields_and_nothing_that_is_kept_beside_them() -> None:
+    """Another thread may keep such a number while this one writes."""
+    prior = CASES["gaussian"].prior
+    assert prior.min_chunk_cells > 0 and "min_chunk_cells" in vars(prior)
+    assert vars(pickle.loads(pickle.dumps(prior))).keys() == {"classes", "blocks"}

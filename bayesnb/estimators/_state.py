@@ -132,7 +132,8 @@ class LazyPosterior:
     floats: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return dict(vars(self))  # at once: another thread may be about to keep a posterior here
+        kept = self if self.floats is None else LazyPosterior(self.prior, self.statistics)  # sums leave, and no rows
+        return dict(vars(kept))  # at once: another thread may be about to keep a posterior here
 
     @property
     def statistics(self) -> Any:

@@ -135,6 +135,17 @@ def test_dense_rows_and_long_batches_do_not_wait(rows):
     assert waiting(MultinomialNB().partial_fit(X[:, :10] + sparse.csr_array(np.ones((N, 10))), y, CLASSES)) == 0
 
 
+def test_a_pickle_holds_no_dense_rows(rng):
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 2
+    nb = GaussianNB().fit(X, y)
+    held = pickle.dumps(nb)
+    again = pickle.loads(held)
+    assert waiting(nb) == 1 and waiting(again) == 0
+    assert X.tobytes() not in held and X[:1].tobytes() not in held
+    np.testing.assert_array_equal(again.predict_proba(X), nb.predict_proba(X))
+    np.testing.assert_array_equal(again.forget(X[:9], y[:9]).predict_proba(X), nb.forget(X[:9], y[:9]).predict_proba(X))
+
+
 @pytest.mark.parametrize("nb", [GaussianNB(), GaussianNB(variance="pooled")], ids=str)
 @pytest.mark.parametrize("offset", [0, 1e4])
 def test_rows_learnt_one_at_a_time(nb, offset, rng, monkeypatch):
