@@ -130,6 +130,15 @@ def test_tables_of_the_check_are_their_raw_results() -> None:
     assert len(by_draws) == 6 and [line for line in by_draws if line not in page] == []
 
 
+def test_times_of_a_cluster_are_their_raw_results() -> None:
+    page = " ".join((DOCS / "scale.md").read_text("utf-8").split())
+    for name, digits in (("cluster", 1), ("cluster-2gb", 2)):
+        text = (DOCS / "data" / f"{name}.txt").read_text("utf-8")
+        one, two = (f"{float(median):.{digits}f}" for median in re.findall(r"median ([\d.]+) s", text))
+        assert f"{one} s with one worker" in page if digits == 1 else f"takes {one} and {two} s" in page
+        assert f"{two} s with two" in page or digits == 2
+
+
 def test_runs_and_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["all", "--out", str(tmp_path / "new"), "--quick", "--only", "interrupts", "mutations"]) == 0
     record = json.loads((tmp_path / "new" / "machine.json").read_text("utf-8"))

@@ -183,6 +183,20 @@ def test_a_private_read_is_found() -> None:
     assert [*private_reads(source, members)] == ["line 3: nb.fit(X)._encode"]
 
 
+def private_imports(names: tuple[str, ...]) -> list[str]:
+    """Names with an underscore imported from another module, but from one that is private as a whole."""
+    known = [name.split(".") for name in names if name.startswith("bayesnb.") and name not in MODULES]
+    private = [name for name in known if name[-1].startswith("_") and not name[-1].endswith("__")]
+    return [".".join(name) for name in private if not name[-2].startswith("_")]
+
+
+def test_private_names_stay_in_their_module() -> None:
+    assert {str(path.relative_to(ROOT)): found for path in FILES if (found := private_imports(imports(path)))} == {}
+    assert private_imports(("bayesnb.sums.rows._half", "bayesnb.estimators._codecs", "numpy._core")) == [
+        "bayesnb.sums.rows._half"
+    ]
+
+
 def test_no_imports_run_in_a_circle() -> None:
     """The types alone, which are never run, may name a class above."""
     graph = {name: {m for one in imports(path, False) for m in modules_of(one)} for name, path in MODULES.items()}

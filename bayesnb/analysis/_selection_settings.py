@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ._selection_report import listed
-from .binning import _whole
+from .binning import whole_number
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -30,9 +30,9 @@ class SelectionSettings:
 def check_settings(settings: Any) -> str:
     """The criterion in force; raises ValueError on settings out of range."""
     if settings.max_features != "auto":
-        _whole("max_features", settings.max_features)
+        whole_number("max_features", settings.max_features)
     if settings.exact_features is not None:
-        _whole("exact_features", settings.exact_features)
+        whole_number("exact_features", settings.exact_features)
         if settings.max_features != "auto":
             raise ValueError("`max_features` and `exact_features` are both given; leave one of them out")
     if settings.criterion not in ("auto", "bic", "test"):

@@ -101,7 +101,7 @@ class EqualWidthBinner(_AbstractBinner):
         ValueError
             if `n_bins` is not a whole number of at least 1, or X holds text or infinities
         """
-        n_bins = _whole("n_bins", self.n_bins)
+        n_bins = whole_number("n_bins", self.n_bins)
         X = self._validate(X, reset=True, ensure_min_samples=2)
         columns = (values[~np.isnan(values)] for values in X.T)
         edges = [_boundaries(seen, n_bins) if len(seen) else np.empty(0) for seen in columns]
@@ -203,7 +203,7 @@ class EvidenceBinner(_AbstractBinner):
             if `alpha` is not a positive number, or `max_cuts` not a whole number of at least 1. Also if y does not hold
             class labels, or if X holds text or infinities
         """
-        alpha, max_cuts = _positive("alpha", self.alpha), _whole("max_cuts", self.max_cuts)
+        alpha, max_cuts = _positive("alpha", self.alpha), whole_number("max_cuts", self.max_cuts)
         X, y = self._validate(X, y=y, reset=True, ensure_min_samples=2)
         check_classification_targets(y)
         classes, index = np.unique(y, return_inverse=True)
@@ -312,7 +312,7 @@ def _priced_partition(bins: list[np.ndarray], price: float) -> tuple[np.ndarray,
     return np.array(cuts[-2::-1], int), evidence
 
 
-def _whole(name: str, value: Any, least: int = 1) -> int:
+def whole_number(name: str, value: Any, least: int = 1) -> int:
     """A parameter as a whole number, or a ValueError that names it."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"`{name}` is {value!r}; it needs to be a whole number of at least {least}")

@@ -42,7 +42,7 @@ from ._selection_report import as_text, steps_table
 from ._selection_rows import category_codes, check_labels, check_weights, nothing_to_select, observed_levels, split_rows
 from ._selection_sets import add_one_by_one, held_out_fit, log_joint, simulate, smoothed
 from ._selection_settings import SelectionSettings, check_settings, count_steps, forced_columns, partition_column
-from .binning import _whole
+from .binning import whole_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +262,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, SelectionSettings, BaseEs
         if self.normalizer == "exact":
             visited, counted = codes[:, training], weight[training]
         else:
-            m = _whole("n_simulated", self.n_simulated)
+            m = whole_number("n_simulated", self.n_simulated)
             visited, counted = simulate(model, cells, self.class_count_, m, rng), np.ones(m)
         joining = [j for j in usable if j not in forced]
         order, fit = add_one_by_one(model, visited, counted, forced, joining, steps, self.denominator == "N")

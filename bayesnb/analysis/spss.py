@@ -21,7 +21,7 @@ from ..estimators._state import all_or_nothing, reads_one_state
 from ._selection_report import listed
 from ._selection_rows import check_labels, check_weights, split_rows
 from ._selection_settings import SelectionSettings, check_settings, partition_column
-from .binning import EqualWidthBinner, _whole
+from .binning import EqualWidthBinner, whole_number
 from .selection import ForwardSelection, SelectionReport
 
 
@@ -153,7 +153,7 @@ class SPSSNaiveBayes(ClassifierMixin, SelectionSettings, BaseEstimator):
             passed on
         """
         settings = self.get_params()
-        n_bins, _ = _whole("n_bins", settings.pop("n_bins")), settings.pop("scale")
+        n_bins, _ = whole_number("n_bins", settings.pop("n_bins")), settings.pop("scale")
         selection = ForwardSelection(**settings)
         check_settings(selection)
         X = of_any_type(self, X, reset=True)

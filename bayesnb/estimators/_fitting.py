@@ -74,7 +74,7 @@ class AbstractFitted(AbstractWithPrior):
         y = checked_labels(y)
         self.classes_, index = classes_of(y)
         self._learn_encoding(X, reset=True)
-        self._add(LazyPosterior(None, None), X, index, sample_weight)
+        self._add(LazyPosterior(None, None), X, index, sample_weight, batch=False)
         if self._conditioned.prior.is_improper:
             _ = self._conditioned.posterior  # which says so where these rows do not make it a density
         return self
@@ -135,20 +135,20 @@ class AbstractFitted(AbstractWithPrior):
         before = LazyPosterior(None, None) if first else self._conditioned
         if decay != 1 and not first:
             before = LazyPosterior(before.prior, self._decayed(decay))
-        return self._add(before, X, self._class_index(y), sample_weight)
+        return self._add(before, X, self._class_index(y), sample_weight, batch=True)
 
     def _decayed(self, decay: float) -> Statistics:
         """Statistics of the rows so far, the weight of each multiplied by `decay`."""
         return self.statistics_ if decay == 1 else self.statistics_.scaled(decay)
 
-    def _add(self, before: LazyPosterior, X: Any, index: np.ndarray, sample_weight: Any) -> Self:
+    def _add(self, before: LazyPosterior, X: Any, index: np.ndarray, sample_weight: Any, *, batch: bool) -> Self:
         """Add validated rows to those learnt before. What takes long to make of a few rows waits until somebody asks.
 
-        Of sparse rows that is all statistics, where the prior does not depend on them: a batch costs O(rows), however
+        Of a sparse batch that is all statistics, where the prior does not depend on the rows: it costs O(rows), however
         many parameters there are. Of dense rows it is the exact sums, which take ten times as long as the moments.
         """
         loose, floats = sparse.issparse(X), None
-        few = X.nnz < len(self.classes_) * X.shape[1] if loose else type(X) is np.ndarray and X.size <= FEW
+        few = batch and X.nnz < len(self.classes_) * X.shape[1] if loose else type(X) is np.ndarray and X.size <= FEW
         depends = hyperprior_of(self) or (loose and self._prior_follows_rows)
         if few and self._waits == ("sparse" if loose else "dense") and not depends:
             self._check_estimate()

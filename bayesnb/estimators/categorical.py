@@ -54,7 +54,7 @@ class AbstractLevels(AbstractNB):
         raise NotImplementedError
 
     def _learn_encoding(self, X: Any, reset: bool) -> None:
-        columns = _columns(_ends(X))
+        columns = columns_of(_ends(X))
         codes = [None if declared is not None else _as_numbers(cells[~pd.isna(cells)]) for cells, declared in columns]
         for j, seen in enumerate(codes):
             if seen is not None and seen.min(initial=0) < 0:
@@ -238,10 +238,10 @@ class CategoricalNB(AbstractLevels):
             return {name: codes[:, group] for name, group in self._columns().items()}
         groups = self._columns()
         if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and all(v.dtype.kind == "i" for v in self.categories_):
-            table = _code_table(X, self.n_categories_)
+            table = code_table(X, self.n_categories_)
             return {name: table if len(groups) == 1 else table[:, group] for name, group in groups.items()}
-        pairs = zip(_columns(X), self.categories_, strict=True)
-        codes = [_code(values, levels, self._label(j)) for j, ((values, _), levels) in enumerate(pairs)]
+        pairs = zip(columns_of(X), self.categories_, strict=True)
+        codes = [codes_of(values, levels, self._label(j)) for j, ((values, _), levels) in enumerate(pairs)]
         return {name: np.stack([codes[j] for j in group], 1) for name, group in groups.items()}
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
@@ -276,7 +276,7 @@ _MOST = 1 << 20  # levels of a feature of whole numbers
 _PASSED = 1 << 18  # cells that are gone through several times while they are in a core's cache
 
 
-def _columns(X: Any) -> list[tuple[np.ndarray, np.ndarray | None]]:
+def columns_of(X: Any) -> list[tuple[np.ndarray, np.ndarray | None]]:
     """Columns of an array or data frame, each with the levels that its type declares, if any."""
     if isinstance(X, np.ndarray):
         return [(column, None) for column in X.T]
@@ -316,7 +316,7 @@ def _ends(X: Any) -> Any:
     return np.stack([np.min(of_whole, (0, 1)), np.max(of_whole, (0, 1))]) if len(of_whole) == len(found) else X
 
 
-def _code_table(X: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
+def code_table(X: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
     """Whole numbers as they are where all are levels 0 … K−1 of their column, else with NaN for those that are not."""
     if X.dtype.kind in "iu" and X.size:
         if X.flags.forc and X.view(f"u{X.itemsize}").max() < n_levels.min():  # a number below 0 is large without a sign
@@ -355,7 +355,7 @@ def _hashable(values: np.ndarray, label: str) -> Iterator[None]:
         ) from None
 
 
-def _code(values: np.ndarray, levels: np.ndarray, label: str) -> np.ndarray:
+def codes_of(values: np.ndarray, levels: np.ndarray, label: str) -> np.ndarray:
     """Position of each value among the levels; NaN where it is missing or unknown."""
     if levels.dtype.kind == "i" and (numbers := _as_numbers(np.where(pd.isna(values), np.nan, values))) is not None:
         values = numbers  # levels are 0 … K−1

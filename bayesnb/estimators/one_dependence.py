@@ -25,7 +25,7 @@ from ..sums.rows import csr_slice
 from ._input import concentration, cut_rows
 from ._parent_draws import AbstractParentDraws
 from ._state import LazyPosterior, all_or_nothing, keep_arguments, laid_out, reads_one_state
-from .categorical import _code, _code_table, _columns
+from .categorical import code_table, codes_of, columns_of
 
 MAX_BYTES = 1 << 30
 """Largest table of counts that `OneDependenceNB` makes, in bytes of float64.
@@ -185,9 +185,9 @@ class OneDependenceNB(AbstractParentDraws):
 
     def _rows(self, X: Any) -> Rows:
         if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and all(v.dtype.kind == "i" for v in self.categories_):
-            return {BLOCK: _code_table(X, self.n_categories_).astype(float)}
-        pairs = zip(_columns(X), self.categories_, strict=True)
-        codes = [_code(values, levels, self._label(j)) for j, ((values, _), levels) in enumerate(pairs)]
+            return {BLOCK: code_table(X, self.n_categories_).astype(float)}
+        pairs = zip(columns_of(X), self.categories_, strict=True)
+        codes = [codes_of(values, levels, self._label(j)) for j, ((values, _), levels) in enumerate(pairs)]
         return {BLOCK: np.stack(codes, 1)}
 
     def _as_input(self, rows: dict[str, np.ndarray]) -> np.ndarray:

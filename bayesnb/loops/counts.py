@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ._compile import FAST, loop
-from .gaussian import _log as log
+from .gaussian import log
 
 _LARGEST = np.finfo(float).max
 _FACTORS = 32  # of rising factorials, of up to 1e9 each, that are multiplied before a logarithm
@@ -67,7 +67,7 @@ def levels_by_class(X: Any, y: Any, w: Any, out: Any) -> None:
 
 
 @loop(FAST)
-def _add_rows(table: Any, at: Any, total: Any) -> None:
+def add_rows(table: Any, at: Any, total: Any) -> None:
     """total_k += Σ_p table[at_p, k], four rows at a time, for which a sum is read and written once."""
     n = len(at)
     for p in range(n % 4):
@@ -93,7 +93,7 @@ def look_up(X: Any, weights: Any, levels: int, out: Any) -> None:
             at[seen] = j * levels + (int(x) if known else 0)
             seen += known
         total[:] = 0.0
-        _add_rows(weights, at[:seen], total)
+        add_rows(weights, at[:seen], total)
         out[i] = total
 
 
@@ -188,7 +188,7 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, log_alpha: Any, larg
             here[n], several[more], count[more] = j, j, x
             n += known & (x > 0)
             more += known & (x > 1)
-        _add_rows(log_alpha, here[:n], total)
+        add_rows(log_alpha, here[:n], total)
         used = 0
         for p in range(more):
             for t in range(1, int(count[p])):

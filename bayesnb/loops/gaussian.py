@@ -11,7 +11,7 @@ PRODUCT = 32  # factors above 1 to a logarithm
 
 
 @loop({"contract"})  # in any other order what is lost would be lost
-def _log(u: Any, lost: Any) -> Any:
+def log(u: Any, lost: Any) -> Any:
     """log u + lost for u > 0, in operations that can be done on several numbers at once; error below 1 ulp or so.
 
     With u = 2^k (1 + f), √½ ≤ 1 + f < √2 and s = f/(2 + f): k log 2 + f − ½f² + s(½f² + R(s²)). The coefficients of R
@@ -37,7 +37,7 @@ def _log(u: Any, lost: Any) -> Any:
 def log1p(x: Any) -> Any:
     """log(1 + x) for x > −1: log u, u = 1 + x, and c/u for what rounding u has lost."""
     u = 1.0 + x
-    return _log(u, (x - (u - 1.0)) / u)
+    return log(u, (x - (u - 1.0)) / u)
 
 
 @loop(FAST)

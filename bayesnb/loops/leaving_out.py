@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ._compile import FAST, loop
-from .counts import _add_rows
+from .counts import add_rows
 from .gaussian import (
     PRODUCT,
     TILE,
@@ -15,11 +15,11 @@ from .gaussian import (
     begin,
     four_columns,
     has_missing,
+    log,
     log1p,
     multiply_seen,
     put,
 )
-from .gaussian import _log as log
 
 _FACTORS = 32  # of up to 1e9 each, that are multiplied before a logarithm
 _SMALL = 1 / 256  # the seventh term of the series of log(1 − v) is below rounding
@@ -66,7 +66,7 @@ def rising_of_others(
         if not sound:
             return False
         total[:] = 0.0
-        _add_rows(log_less, here[:n], total)
+        add_rows(log_less, here[:n], total)
         used = 0
         for p in range(n):
             x, whole = count[p], by_class[mine_is, here[p]]

@@ -27,8 +27,7 @@ from scipy import sparse
 
 from ..core.arrays import Array
 from ..core.special import digamma, namespace, tetragamma, trigamma
-from .long_rows import _deviance as _deviance_of_cells
-from .long_rows import _product, _rho
+from .long_rows import deviance, exact_product, stirling_rest
 from .rows import as_csr, slices
 
 LONG = 256  # events of a cell, beyond which the plain sums lose digits
@@ -90,7 +89,7 @@ def log_negative_binomial(x: Array, a: Array, b: Array) -> Array:
     x, a, b = np.broadcast_arrays(x, a, b)
     s = a + x
     gap = _difference(x, b, a, 1.0) * (b / (1 + b))  # x − s/(b+1) = −(a − s b/(b+1))
-    level = _rho(s) - _rho(a) - _rho(x) - np.log(x)
+    level = stirling_rest(s) - stirling_rest(a) - stirling_rest(x) - np.log(x)
     return level - _deviance(x, s, 1 / (1 + b), gap) - _deviance(a, s, b / (1 + b), -gap)
 
 
@@ -105,10 +104,10 @@ def log_beta_ratio(n: Array, x: Array, a: Array, b: Array) -> Array:
     length, whole = n + x, a + b
     total = length + whole
     gap = _difference(x, a, b, n) * (a / total)  # x − (b + x) L/T = −(n − (a + n) L/T)
-    found = -n * np.log(length / n) - x * np.log1p(n / x) + _rho(whole) - _rho(total)
+    found = -n * np.log(length / n) - x * np.log1p(n / x) + stirling_rest(whole) - stirling_rest(total)
     for count, alpha, difference in ((n, a, -gap), (x, b, gap)):
         s = count + alpha
-        found += _rho(s) - _rho(alpha)
+        found += stirling_rest(s) - stirling_rest(alpha)
         found -= _deviance(count, s, length / total, difference)
         found -= _deviance(alpha, s, whole / total, -difference)
     return found
@@ -117,14 +116,14 @@ def log_beta_ratio(n: Array, x: Array, a: Array, b: Array) -> Array:
 def _difference(x: Array, u: Array, y: Array, v: Array | float) -> Array:
     """x − y v/u of positive numbers, both products x u and y v with twice the digits."""
     scale = np.exp2(-np.floor(np.log2(np.maximum(x, y))))  # a power of two: nothing is rounded, and nothing overflows
-    (first, first_rest), (second, second_rest) = _product(x * scale, u), _product(y * scale, np.asarray(v))
+    (first, first_rest), (second, second_rest) = exact_product(x * scale, u), exact_product(y * scale, np.asarray(v))
     return ((first - second) + (first_rest - second_rest)) / u / scale
 
 
 def _deviance(*tables: Array) -> Array:
     """The deviance of tables of one shape."""
     tables = np.broadcast_arrays(*tables)
-    return _deviance_of_cells(*(table.ravel() for table in tables)).reshape(tables[0].shape)
+    return deviance(*(table.ravel() for table in tables)).reshape(tables[0].shape)
 
 
 def poisson_cumulants(x: Array, a: Array, b: Array) -> tuple[Array, Array, Array]:
@@ -133,7 +132,7 @@ def poisson_cumulants(x: Array, a: Array, b: Array) -> tuple[Array, Array, Array
     eta, eta1, eta2 = _rests(a)
     mean_rate = a / b
     gap = _difference(x, b, a, 1.0)  # x − a/b
-    mean = -_deviance(x, mean_rate, np.ones_like(x), gap) + x * eta - _rho(x) - np.log(x)
+    mean = -_deviance(x, mean_rate, np.ones_like(x), gap) + x * eta - stirling_rest(x) - np.log(x)
     variance = x * (x * eta1) + gap * (gap / a)
     return mean, variance, x * (x * (x * eta2)) - (gap / a) ** 2 * (x + 2 * mean_rate)
 

@@ -87,7 +87,7 @@ def log_polya(
         table[~long] = log_polya(x[~long], alpha, log_alpha, total)
     many = np.flatnonzero(long)
     whole = [_split_sum(row) for row in alpha]
-    rho = _rho(alpha)
+    rho = stirling_rest(alpha)
     for part in slices(len(many), -(-x.nnz // x.shape[0]), _CELLS):
         rows = _stored(x[many[part]])
         cell = _Cells(rows)
@@ -194,7 +194,7 @@ def _long_without(x: Any, w: Array, alpha: Float[Array, " d"]) -> Float[Array, "
     unseen = _unseen(rows, alpha)
     parts = [np.add.reduceat(np.append(piece, 0.0), rows.indptr[:-1]) for piece in _slices_of(own)]
     return _Cells(rows).log_rows(
-        own, _rho(own), *_two_sum(parts[0] + unseen[0], parts[1] + parts[2] + unseen[1]), unseen
+        own, stirling_rest(own), *_two_sum(parts[0] + unseen[0], parts[1] + parts[2] + unseen[1]), unseen
     )
 
 
@@ -212,8 +212,8 @@ class _Cells:
         self.row = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
         first, second, third = (self._sums(piece) for piece in _slices_of(x.data))
         self.length, self.spare = _two_sum(first, second + third)
-        self.own = _rho(self.x) + np.log(self.x)
-        self.of_length = _rho(self.length) + np.log(self.length)
+        self.own = stirling_rest(self.x) + np.log(self.x)
+        self.of_length = stirling_rest(self.length) + np.log(self.length)
 
     def _sums(self, cells: Array) -> Array:
         """Sums of cells by row."""
@@ -236,22 +236,22 @@ class _Cells:
         scale = np.exp2(-np.floor(np.log2(total)))  # powers of two: nothing is rounded, and no product overflows
         unit = scale[row]
         cells, own = x * unit, alpha * unit
-        first, first_rest = _product(cells, (scale * high)[row])
-        second, second_rest = _product(own, (scale * length)[row])
+        first, first_rest = exact_product(cells, (scale * high)[row])
+        second, second_rest = exact_product(own, (scale * length)[row])
         gap = (first - second) + (
             (first_rest - second_rest) + (cells * (scale * low)[row] - own * (scale * self.spare)[row])
         )
         gap /= unit
         gap /= (total * scale)[row]  # x − sL/T = −(α − sA/T)
         s = x + alpha
-        terms = _rho(s) - self.own - rho
-        terms -= _deviance(x, s, (length / total)[row], gap)
-        terms -= _deviance(alpha, s, (high / total)[row], -gap)
-        level = _rho(total) - self.of_length - _rho(high)
+        terms = stirling_rest(s) - self.own - rho
+        terms -= deviance(x, s, (length / total)[row], gap)
+        terms -= deviance(alpha, s, (high / total)[row], -gap)
+        level = stirling_rest(total) - self.of_length - stirling_rest(high)
         return self._sums(terms) - level - (unseen[0] + unseen[1]) * np.log1p(length / high)
 
 
-def _rho(z: Array) -> Array:
+def stirling_rest(z: Array) -> Array:
     """log Γ(z) − z log z + z = ½ log(2π/z) + δ(z): by Stirling's series from 8 on, and as it stands below."""
     z = np.asarray(z, float)
     large = np.maximum(z, _STIRLING)
@@ -265,7 +265,7 @@ def _rho(z: Array) -> Array:
     return found
 
 
-def _deviance(x: Array, s: Array, share: Array, gap: Array) -> Array:
+def deviance(x: Array, s: Array, share: Array, gap: Array) -> Array:
     """x log(x/m) + m − x for positive x and m = s · share; their difference x − m is given with all its digits."""
     m = s * share
     v = gap / (x + m)
@@ -287,7 +287,7 @@ def _deviance(x: Array, s: Array, share: Array, gap: Array) -> Array:
     return found
 
 
-def _product(a: Array, b: Array) -> tuple[Array, Array]:
+def exact_product(a: Array, b: Array) -> tuple[Array, Array]:
     """a · b as the sum of two numbers, without any error while neither overflows nor underflows."""
     product = a * b
     a_high, b_high = _SPLIT * a, _SPLIT * b
