@@ -172,7 +172,8 @@ class AbstractConjugate(AbstractBlock):
 
     def sites(self) -> dict[str, Site]:
         """Support and axes of the parameters by NumPyro site, read from `model`."""
-        return sites_of(lambda: as_jax(self).model(np.zeros((1, self.shape[1])), np.zeros(1, int)))
+        known = as_jax(self)
+        return sites_of(lambda: known.model(np.zeros((1, self.shape[1])), np.zeros(1, int)))
 
     @property
     def no_evidence(self) -> str | None:

@@ -31,6 +31,7 @@ from ..core.arrays import Scalar
 from ..core.random import generator
 from ..core.registry import require
 from ..core.special import log_normalize
+from ..core.supports import check_level
 from ..estimators._base import AbstractNB
 from ..estimators._saving import Saved, Take, check_loaded
 from ..estimators._state import all_or_nothing
@@ -236,8 +237,7 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
             parameter
         """
         check_is_fitted(self, "maps_")
-        if not 0 < level < 1:
-            raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
+        check_level(level)
         reach = norm.isf((1 - level) / 2)
         parts = list(blocks_of_parts(self.estimator_, ["x"]))
         found = []
@@ -297,8 +297,7 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         ValueError
             if `level` or `method` is out of range
         """
-        if not 0 < level < 1:
-            raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
+        check_level(level)
         draws = self.sample_proba(X, _draws(method, n_draws), seed)
         return np.moveaxis(np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0), 0, -1)
 

@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
 from ..core.pytrees import defer_jax_import
+from ..core.supports import check_level
 from ..estimators._state import reads_one_state
 
 if TYPE_CHECKING:
@@ -73,8 +74,7 @@ def importance(
     import pandas as pd
 
     check_is_fitted(estimator)
-    if not 0 < level < 1:
-        raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1")
+    check_level(level)
     if n_draws < 1:
         raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 1")
     names = estimator.feature_names() if feature_names is None else list(feature_names)

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
 from ..core.random import generator
+from ..core.supports import check_level
 from .importance import importance
 
 if TYPE_CHECKING:
@@ -67,8 +68,7 @@ def rank_features(
 
     check_is_fitted(estimator)
     estimator = copy(estimator)  # one state, whatever another thread fits meanwhile
-    if not 0 < level < 1:
-        raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1")
+    check_level(level)
     try:
         names = _names(estimator, feature_names)
         theta = estimator.point_estimate()

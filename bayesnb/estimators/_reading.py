@@ -147,7 +147,7 @@ class AbstractReadable(AbstractExplaining):
         """Names of the axes of a parameter. Provisional."""
         return self._dims(block, parameter, ndim)
 
-    # --- weights ----------------------------------------------------------------------------------
+    # --- weights ------------------------------------------------------------------------------------------------------
 
     @reads_one_state
     def weight_labels(self, names: np.ndarray | None = None) -> np.ndarray:

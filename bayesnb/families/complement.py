@@ -48,6 +48,7 @@ from ..sums.rows import (
     matmul,
     row_totals,
     unit_labels,
+    with_odd_rows,
 )
 
 
@@ -119,13 +120,9 @@ class DirichletComplement(AbstractConjugate):
             outside = _others(r.toarray() if sparse.issparse(r) else r, -1)
             return leave_one_out_table(self._log_polya, log_polya_without, x, outside, self.alpha)
 
-        if not sparse.issparse(x) or not worth(OWN * x.nnz) or (y := unit_labels(r)) is None:
-            return formula(x, r)
-        if (table := log_polya_left(x, y, self.alpha)) is None:
-            return formula(x, r)
-        if (odd := np.flatnonzero(~np.isfinite(table).all(1))).size:
-            table[odd] = formula(x[odd], r[odd])
-        return table
+        y = unit_labels(r) if sparse.issparse(x) and worth(OWN * x.nnz) else None
+        table = None if y is None else log_polya_left(x, y, self.alpha)
+        return formula(x, r) if table is None else with_odd_rows(table, lambda odd: formula(x[odd], r[odd]))
 
     def log_loo_score(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """`log_score` without row i, which leaves every complement that it has weight in: those of other classes."""

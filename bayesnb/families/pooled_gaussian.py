@@ -34,7 +34,15 @@ from ..core.special import (
 from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
 from ..statistics import Moments
 from ..sums.gaussian import log_normal_sum, log_student_left, log_student_sum
-from ..sums.rows import downdate, leave_one_out_table, made_dense, shared_weight, sum_over_features, unit_labels
+from ..sums.rows import (
+    downdate,
+    leave_one_out_table,
+    made_dense,
+    shared_weight,
+    sum_over_features,
+    unit_labels,
+    with_odd_rows,
+)
 
 
 @pytree
@@ -137,10 +145,7 @@ class PooledNormalInverseGamma(AbstractConjugate):
         """
         xp = namespace(x, r, self.a)
         if xp is np and (y := unit_labels(r)) is not None:
-            table = self._log_loo_of_units(x, y)
-            if (odd := np.flatnonzero(~np.isfinite(table).all(1))).size:
-                table[odd] = self._log_loo(x[odd], r[odd])
-            return table
+            return with_odd_rows(self._log_loo_of_units(x, y), lambda odd: self._log_loo(x[odd], r[odd]))
         return self._log_loo(x, r)
 
     def _log_loo(self, x: Array, r: Array | Sparse) -> Float[Array, "n c"]:

@@ -73,6 +73,16 @@ def four_columns(tile: Any, j: Any, missing: bool, column: Any, seen: Any) -> No
 
 
 @loop(FAST)
+def sums_of(level: Any) -> Any:
+    """Σ_j level_kj of each class."""
+    total = np.zeros(len(level))
+    for k in range(len(level)):
+        for j in range(level.shape[1]):
+            total[k] += level[k, j]
+    return total
+
+
+@loop(FAST)
 def begin(level: Any, missing: bool, total: Any) -> None:
     """The sums of the levels, or 0 where each is added with its cell."""
     for k in range(len(total)):
@@ -179,11 +189,7 @@ def normal(X: Any, mu: Any, slope: Any, level: Any, out: Any) -> None:
     Two rows and two classes at a time, so that each number serves twice; the last one alone is computed twice.
     """
     n, d = X.shape
-    c = len(mu)
-    whole = np.zeros(c)
-    for k in range(c):
-        for j in range(d):
-            whole[k] += level[k, j]
+    c, whole = len(mu), sums_of(level)
     for i in range(0, n, 2):
         below = min(i + 1, n - 1)
         x, y = X[i], X[below]

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.exact import EPS
 from ._compile import FAST, loop
 from .counts import add_rows
 from .gaussian import (
@@ -19,6 +20,7 @@ from .gaussian import (
     log1p,
     multiply_seen,
     put,
+    sums_of,
 )
 
 _FACTORS = 32  # of up to 1e9 each, that are multiplied before a logarithm
@@ -70,7 +72,7 @@ def rising_of_others(
         used = 0
         for p in range(n):
             x, whole = count[p], by_class[mine_is, here[p]]
-            product *= whole if whole > 2.220446049250313e-16 * whole else np.nan
+            product *= whole
             for t in range(1, int(x)):
                 product *= whole + t
                 if used == _FACTORS:
@@ -116,7 +118,7 @@ def rising_of_own(
         product = 1.0
         for q in range(n):
             x, first = count[q], whole[several[q]]
-            odd |= not ((x <= largest) & (x == np.floor(x)) & (x > 0)) | (first - x <= 2.220446049250313e-16 * first)
+            odd |= not ((x <= largest) & (x == np.floor(x)) & (x > 0)) | (first - x <= EPS * first)
             for t in range(2, 1 + int(0.0 if odd else x)):
                 product *= first - t
                 if not 1e-100 < product < 1e100:
@@ -198,11 +200,7 @@ def student_without(
     v = ((x_ij − μ_kj) slope_kj)²; NaN where one is more than `most`. In a class of many rows all v are small, and six
     terms of the series of the logarithm have all its digits.
     """
-    n, d = X.shape
-    whole = np.zeros(len(mu))
-    for one in range(len(mu)):
-        for j in range(d):
-            whole[one] += level[one, j]
+    (n, d), whole = X.shape, sums_of(level)
     for i in range(n):
         k = np.uint64(y[i])
         total, large = 0.0, 0.0 if alike else 1.0
@@ -243,11 +241,7 @@ def normal_without(X: Any, y: Any, mu: Any, slope: Any, level: Any, out: Any) ->
 @loop(FAST)
 def product_of_own(X: Any, y: Any, slope: Any, level: Any, never: Any, out: Any) -> None:
     """out_i = Σ_j (x_ij slope_kj + level_kj), x 0 or 1, for the row's own class k; NaN where some x_ij is never_kj."""
-    n, d = X.shape
-    whole = np.zeros(len(level))
-    for one in range(len(level)):
-        for j in range(d):
-            whole[one] += level[one, j]
+    (n, d), whole = X.shape, sums_of(level)
     for i in range(n):
         k = np.uint64(y[i])
         total, odd = 0.0, False

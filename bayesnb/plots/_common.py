@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.arrays import Scalar
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -76,12 +74,6 @@ def list_down(ax: Drawn, names: Collection[Any]) -> None:
     """One line a name, the first on top."""
     ax.set_yticks(range(len(names)), [str(name) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
-
-
-def check_level(level: Scalar) -> None:
-    """Raise a ValueError unless a level lies between 0 and 1."""
-    if not 0 < level < 1:
-        raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
 
 
 def check_positive(name: str, value: int) -> None:

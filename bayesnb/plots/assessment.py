@@ -6,9 +6,9 @@ import numpy as np
 from scipy import signal, stats
 
 from ..core.arrays import Scalar
+from ..core.supports import check_level
 from ._common import (
     Drawn,
-    check_level,
     check_positive,
     colour,
     given_or_new,

@@ -7,7 +7,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..analysis import _maps
 from ..core.arrays import Scalar
-from ._common import check_level, colour, ink, intervals, line, list_down, new_axes
+from ..core.supports import check_level
+from ._common import colour, ink, intervals, line, list_down, new_axes
 
 
 def calibration_map(classifier: Any, *, level: Scalar = 0.9, axes: Any = None) -> Any:

@@ -6,10 +6,10 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import Scalar
+from ..core.supports import check_level
 from ..sampling.explanation import OTHERS, PRIOR
 from ._common import (
     Drawn,
-    check_level,
     check_positive,
     class_index,
     colour,

@@ -10,9 +10,9 @@ from scipy.optimize import minimize_scalar
 
 from ..base import to_sites
 from ..core.arrays import Scalar
+from ..core.supports import check_level
 from ._common import (
     Drawn,
-    check_level,
     colour,
     column,
     given_or_new,

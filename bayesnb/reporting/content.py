@@ -32,8 +32,8 @@ def candidates(kind: str, n: int, d: int) -> list[Any]:
         one = getattr(estimators, name)()
         suits = one.cells.kind in kinds and one.cells.measure != COMPOSITE
         if suits and n * d <= _MOST_CELLS.get(name, np.inf) and d <= _MOST_FEATURES.get(name, np.inf):
-            shared = _SHARED.items() & {(key, _SHARED.get(key)) for key in one.get_params()}
-            found += [one, *(clone(one).set_params(**{key: value}) for key, value in shared)]
+            shared = _SHARED.keys() & one.get_params().keys()
+            found += [one, *(clone(one).set_params(**{key: _SHARED[key]}) for key in shared)]
     return found
 
 

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.files import replace_file
+from ..core.supports import check_level
 from . import page
 from .content import Material
 from .sections import SECTIONS, header
@@ -103,8 +104,7 @@ def report(
     >>> page.html.startswith("<!DOCTYPE html>"), "http" in page.html.replace("http://www.w3.org", "")
     (True, False)
     """
-    if not 0 < level < 1:
-        raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
+    check_level(level)
     y = np.asarray(y)
     if len(y) < 2 or len(np.unique(y)) < 2:
         raise ValueError(f"`y` has {len(y)} rows and {len(np.unique(y))} classes; a report needs at least two of each")

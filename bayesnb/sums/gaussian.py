@@ -14,7 +14,7 @@ from ..core.arrays import Array, Float, Int, Real, Sparse
 from ..core.exact import EPS
 from ..core.special import LOG_2PI, log_normal, log_rising, log_student_t, namespace
 from ..loops import contiguous, worth
-from .rows import slices, sum_over_features
+from .rows import slices, sum_over_features, with_odd_rows
 
 _CELLS = 1 << 15  # at a time: 256 KiB of float64, which stay in a core's cache
 _OWN = 4  # cells of other sums that NumPy takes as long for as for one of a row that has left all classes
@@ -35,7 +35,7 @@ def log_normal_sum(
             table = _summed(normal, x, *fields)
         else:
             table = _by_class(lambda v: v, x, *fields[:2], np.full(mu.shape, -1.0), fields[2])
-    return _with_far_rows(table, log_normal, x, mu, sd)
+    return with_odd_rows(table, lambda far: sum_over_features(log_normal, x[far], mu, sd))
 
 
 def log_student_sum(
@@ -56,7 +56,7 @@ def log_student_sum(
             table = _summed(student, x, *fields, _alike(df))
         else:
             table = _by_class(np.log1p, x, *fields)
-    return _with_far_rows(table, cell, x, loc, scale, df)
+    return with_odd_rows(table, lambda far: sum_over_features(cell, x[far], loc, scale, df))
 
 
 def log_student_left(
@@ -131,17 +131,4 @@ def _summed(loop: Any, x: Array, loc: Array, *fields: Any) -> Float[Array, "n c"
         for one, wide in zip((loc, *fields), tables, strict=True)
     ]
     loop(contiguous(x), *given, table)
-    return table
-
-
-def _with_far_rows(
-    table: Float[Array, "n c"], cell: Callable[..., Array], x: Array, *fields: Array
-) -> Float[Array, "n c"]:
-    """A table whose rows that are not finite have been summed by the formula of a cell."""
-    with np.errstate(all="ignore"):
-        if np.isfinite(table.sum()):  # which costs less than to ask each entry
-            return table
-    far = ~np.isfinite(table).all(1)
-    if far.any():
-        table[far] = sum_over_features(cell, x[far], *fields)
     return table

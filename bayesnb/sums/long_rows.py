@@ -128,13 +128,14 @@ def log_polya_of_own(
             x.indptr, x.indices, contiguous(x.data), y, contiguous(alpha), contiguous(log_less), MULTIPLIED, found
         )
         return found - gone
-    place = x.indices + alpha.shape[1] * np.repeat(y.astype(np.intp), np.diff(x.indptr))
+    row = np.repeat(np.arange(len(y)), np.diff(x.indptr))
+    place = x.indices + alpha.shape[1] * y[row].astype(np.intp)
     cells = log_less.reshape(-1)[place]
     others = np.flatnonzero(x.data != 1)
     several, first = x.data[others], alpha.reshape(-1)[place[others]]
     left = np.where(first - several > EPS * first, first - several, np.nan)
     cells[others] = log_rising_cells(left, several)
-    return np.bincount(np.repeat(np.arange(len(y)), np.diff(x.indptr)), cells, len(y)) - gone
+    return np.bincount(row, cells, len(y)) - gone
 
 
 def log_polya_left(x: Sparse, y: np.ndarray, alpha: Float[np.ndarray, "c d"]) -> np.ndarray | None:

@@ -270,6 +270,17 @@ def leave_one_out_table(
     return table
 
 
+def with_odd_rows(table: np.ndarray, formula: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """A table of which a formula gives the rows that are not finite: `formula(rows)`."""
+    with np.errstate(all="ignore"):
+        if np.isfinite(table.sum()):  # which costs less than to ask each entry
+            return table
+    rows = np.flatnonzero(~np.isfinite(table).all(1))
+    if rows.size:
+        table[rows] = formula(rows)
+    return table
+
+
 def sum_over_cells(f: Callable[..., Array], zero: Callable[..., Array] | None = None) -> Callable[..., Array]:
     """The `own` of `leave_one_out_table` for rows whose observed cells are independent: Σ_j f(x_ij, w_i, *fields_j).
 

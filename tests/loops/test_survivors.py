@@ -41,7 +41,7 @@ def test_loops_take_whole_counts() -> None:
 
 def test_student_of_many_far_features(monkeypatch: pytest.MonkeyPatch) -> None:
     """Products of 32 factors, not of all: 51^400 would be infinite, and the rows would be left to the formula."""
-    monkeypatch.setattr(sums, "_with_far_rows", lambda table, *_: table)
+    monkeypatch.setattr(sums, "with_odd_rows", lambda table, *_: table)
     x, df, one = np.full((200, 400), 50.0), np.full((1, 400), 50.0), np.ones((1, 400))
     for worth in (1, 1 << 60):
         monkeypatch.setattr(loops, "WORTH", worth)
