@@ -29,7 +29,7 @@ FLOORS = [
     {"sums"},
     {"statistics"},
     {"base"},
-    {"bandwidth", "beta", "independent"},
+    {"bandwidth", "beta", "dirichlet", "independent"},
     {"families"},
     {"class_statistics"},
     {"numpyro_twin"},
