@@ -29,7 +29,7 @@ FLOORS = [
     {"sums"},
     {"statistics"},
     {"base"},
-    {"bandwidth", "beta", "dirichlet", "independent"},
+    {"bandwidth", "beta", "dirichlet", "independent", "normal_inverse_gamma"},
     {"families"},
     {"class_statistics"},
     {"numpyro_twin"},
