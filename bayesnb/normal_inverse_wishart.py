@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from .base import AbstractConjugate
-from .core.arrays import Array, Float, Int, Real, Sparse, Theta
+from .core.arrays import Array, Float, Int, Real, Sparse, Theta, Value
 from .core.exact import ExactSum, product_sums
 from .core.special import digamma, namespace, square, trigamma
 from .core.wishart import (
@@ -46,7 +46,7 @@ class AbstractNormalInverseWishart(AbstractConjugate):
     parameters = ("mu", "covariance")
     missing_value = None
 
-    def _by_matrix(self, value: Array) -> Array:
+    def _by_matrix(self, value: Value) -> Array:
         """One number for each covariance, with the axes of S."""
         return namespace(value).reshape(value, (*self.S.shape[:-2], 1, 1))
 
@@ -99,13 +99,12 @@ class AbstractNormalInverseWishart(AbstractConjugate):
         rows = xp.where(self.nu > d + 1, self.nu - d - 1, self.nu + d + 1)
         return {"mu": self.m, "covariance": self.S / self._by_matrix(rows)}
 
-    def _point(self, stats: Scatter, n: Array, ss: Array) -> Theta:
+    def _point(self, stats: Scatter, n: Value, ss: Array) -> Theta:
         """x̄ and ss/n, of weights and products that belong to a covariance; the means of the density without data."""
-        xp, mean = namespace(stats.n), self.mean()
-        spread = ss / self._by_matrix(xp.where(n > 0, n, 1))
+        xp, mean, n = namespace(stats.n), self.mean(), self._by_matrix(n)
         return {
             "mu": xp.where((stats.n > 0)[:, None], stats.mean, mean["mu"]),
-            "covariance": xp.where(self._by_matrix(n > 0), spread, mean["covariance"]),
+            "covariance": xp.where(n > 0, ss / xp.where(n > 0, n, 1), mean["covariance"]),
         }
 
     def marginals(self) -> dict[str, Any]:
