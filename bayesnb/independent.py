@@ -208,9 +208,7 @@ class AbstractIndependent(AbstractConjugate):
 
     def update(self, stats: Any) -> Self:
         """`updated`, for all classes and features."""
-        return self._with(self.updated(stats, *self._arrays()))
-
-    def _with(self, fields: tuple[Array, ...]) -> Self:
+        fields = self.updated(stats, *self._arrays())
         return replace(self, **dict(zip(self.fields_, fields, strict=True)))  # type: ignore[type-var]
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:

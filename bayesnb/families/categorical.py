@@ -92,8 +92,7 @@ class DirichletCategorical(AbstractDirichlet):
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j log θ_jx over the observed cells."""
-        log_theta = theta["log_theta"]
-        return _look_up(x, log_theta)
+        return _look_up(x, theta["log_theta"])
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]]:
         """Weights log θ and intercept 0 on the indicators [x_j = k], feature by feature."""

@@ -7,6 +7,7 @@ from scipy.special import logsumexp
 from ..core.arrays import Theta
 from ..core.special import log_normalize
 from ..naive_bayes import NaiveBayes, Rows
+from .drawn_rows import limit_of
 from .nuts import last_states, pilot_draws, run_chains, start_points
 from .problem import Problem, count_features, size_text
 from .report import CheckRow
@@ -61,7 +62,7 @@ def nuts_row(problem: Problem, sites: Theta, rate: float) -> CheckRow:
     z = [_z_values(u, 0.5)] + [_z_values((u <= q).astype(float), q) for q in (0.1, 0.5, 0.9)]
     worst = float(np.max(np.abs(z)))
     count = np.size(z)
-    limit = float(stats.norm.isf(rate / count / 2))
+    limit = limit_of(count, rate)
     return CheckRow(
         "3b Posterior, NUTS",
         worst,
@@ -90,10 +91,7 @@ def prediction_row(problem: Problem, sites: Theta, rows: Rows, rate: float) -> C
     # in units of the probability itself: the square of 1e-200 is zero
     scaled = weights[:, :, steady] / exact[steady] - np.broadcast_to(total, weights.shape)[:, :, steady]
     z = _z_values(scaled, 0.0)
-    if not z.size:
-        worst, limit = 0.0, 0.0
-    else:
-        worst, limit = float(np.max(abs(z))), float(stats.norm.isf(rate / z.size / 2))
+    worst, limit = (float(np.max(abs(z))), limit_of(z.size, rate)) if z.size else (0.0, 0.0)
     gap = float(np.max(abs(weights.sum((0, 1)) - exact)[steady], initial=0))
     return CheckRow(
         "4  Prediction",
