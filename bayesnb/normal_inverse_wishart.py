@@ -14,7 +14,7 @@ import numpy as np
 from .base import AbstractConjugate
 from .core.arrays import Array, Float, Int, Real, Sparse, Theta, Value
 from .core.exact import ExactSum, product_sums
-from .core.special import digamma, namespace, square, trigamma
+from .core.special import LOG_2PI, digamma, namespace, square, trigamma
 from .core.wishart import (
     LOG_PI,
     InverseWishartMarginal,
@@ -22,6 +22,7 @@ from .core.wishart import (
     half_degrees,
     log_det_of_factor,
     log_multivariate_t,
+    log_prefixes,
 )
 from .statistics import Scatter
 
@@ -50,6 +51,10 @@ class AbstractNormalInverseWishart(AbstractConjugate):
         """One number for each covariance, with the axes of S."""
         return namespace(value).reshape(value, (*self.S.shape[:-2], 1, 1))
 
+    def _matrices(self, sigma: Float[Array, "..."]) -> Float[Array, "..."]:
+        """Covariances (…, c, d, d) of the classes, from those of the site."""
+        return sigma
+
     def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Scatter:
         """The weight, mean and centred cross products of the rows."""
         return Scatter.of(x, r)
@@ -72,6 +77,24 @@ class AbstractNormalInverseWishart(AbstractConjugate):
         """Cholesky factor of S(κ+1)/κ of each class."""
         xp = namespace(self.S, self.kappa)
         return xp.linalg.cholesky(self.S) * xp.sqrt(1 + 1 / self.kappa)[:, None, None]
+
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
+        """−½ [d log 2π + log |Σ| + (x − μ)ᵀΣ⁻¹(x − μ)]."""
+        mu, xp = theta["mu"], namespace(theta["covariance"])
+        factor = self._matrices(xp.linalg.cholesky(theta["covariance"]))
+        level = self.m.shape[1] * LOG_2PI + log_det_of_factor(factor)
+        factors = xp.broadcast_to(factor, (*mu.shape, mu.shape[-1]))
+        return -0.5 * (level[..., None, :] + square(distances(x, mu, factors)))
+
+    def log_prefixes(
+        self, x: Real[Array, "n d"], order: Int[np.ndarray, " d"], theta: Theta | None = None
+    ) -> Float[Array, "*s n d c"]:
+        """log t or log Normal of the first k features in an order, k = 1 … d, from one Cholesky factor of all."""
+        if theta is not None:
+            return log_prefixes(x, order, theta["mu"], self._matrices(theta["covariance"]))
+        scale = self.S * (1 + 1 / self.kappa)[:, None, None]
+        df = np.broadcast_to(self.nu - self.m.shape[1] + 1, self.kappa.shape)
+        return log_prefixes(x, order, self.m, scale, df)
 
     def log_moments(self, x: Real[Array, "n d"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """Mean and variance of the log likelihood over θ, with τ = (x − m)ᵀS⁻¹(x − m) and sums over i = 0 … d−1.

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from ..base import as_jax, n_rows
-from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
+from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.pytrees import pytree
 from ..core.random import Key, normal, split
 from ..core.special import LOG_2PI, log1p_square, log_rising, namespace, square, tetragamma
@@ -32,7 +32,6 @@ from ..core.wishart import (
     log_det_of_factor,
     log_multigamma,
     log_multigamma_ratio,
-    log_prefixes,
 )
 from ..normal_inverse_wishart import AbstractNormalInverseWishart
 from ..statistics import Scatter
@@ -141,12 +140,6 @@ class NormalInverseWishart(AbstractNormalInverseWishart):
         )
         return table
 
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
-        """−½ [d log 2π + log |Σ| + (x − μ)ᵀΣ⁻¹(x − μ)]."""
-        factor = namespace(theta["covariance"]).linalg.cholesky(theta["covariance"])
-        level = self.m.shape[1] * LOG_2PI + log_det_of_factor(factor)
-        return -0.5 * (level[..., None, :] + square(distances(x, theta["mu"], factor)))
-
     def quadratic_form(self, theta: Theta) -> tuple[Float[Array, "c d d"], Float[Array, "d c"], Float[Array, " c"]]:
         """−½Σ⁻¹, Σ⁻¹μ and −½(μᵀΣ⁻¹μ + log |Σ|): log p(x | θ) = xᵀAx + w·x + b, up to −½d log 2π."""
         mu, sigma = theta["mu"], theta["covariance"]
@@ -169,15 +162,6 @@ class NormalInverseWishart(AbstractNormalInverseWishart):
         gain = tau * (3 / self.kappa + 1.5 * tau)
         loss = self.nu * tau * (3 / self.kappa**2 + tau * (3 / self.kappa + tau))
         return tetragamma(half_degrees(self.nu, d)).sum(-1) / 8 - d / self.kappa**3 + gain - loss
-
-    def log_prefixes(
-        self, x: Real[Array, "n d"], order: Int[np.ndarray, " d"], theta: Theta | None = None
-    ) -> Float[Array, "*s n d c"]:
-        """log t or log Normal of the first k features in an order, k = 1 … d, from one Cholesky factor of all."""
-        if theta is None:
-            scale = self.S * (1 + 1 / self.kappa)[:, None, None]
-            return log_prefixes(x, order, self.m, scale, self.nu - self.m.shape[1] + 1)
-        return log_prefixes(x, order, theta["mu"], theta["covariance"])
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Σ = BBᵀ by Bartlett's decomposition, then μ = m + Bz/√κ."""

@@ -17,15 +17,14 @@ import numpy as np
 from scipy import sparse
 
 from ..base import as_jax, n_rows
-from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
+from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.pytrees import pytree
 from ..core.quadratics import TiedQuadratic
 from ..core.random import Key, normal, split
-from ..core.special import LOG_2PI, log_rising, namespace, square, trigamma
+from ..core.special import LOG_2PI, log_rising, namespace, trigamma
 from ..core.supports import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare
 from ..core.wishart import (
     LOG_PI,
-    distances,
     half_degrees,
     inverse_wishart,
     inverse_wishart_factors,
@@ -34,7 +33,6 @@ from ..core.wishart import (
     log_det_of_factor,
     log_multigamma,
     log_multigamma_ratio,
-    log_prefixes,
 )
 from ..normal_inverse_wishart import AbstractNormalInverseWishart
 from ..statistics import Scatter
@@ -73,6 +71,10 @@ class TiedNormalInverseWishart(AbstractNormalInverseWishart):
     def flat_fields(self) -> dict[str, float]:
         """Where the density is flat, in the basis of the sites."""
         return {"kappa": 0.0, "nu": -(sum(self.shape) + 1.0), "S": 0.0}
+
+    def _matrices(self, sigma: Float[Array, "*s d d"]) -> Float[Array, "*s 1 d d"]:
+        """The one covariance as that of each class."""
+        return sigma[..., None, :, :]
 
     def update(self, stats: Scatter) -> Self:
         """κ + n, m + n(x̄ − m)/(κ + n), ν + Σ_c n_c, S + Σ_c [ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ]."""
@@ -149,15 +151,6 @@ class TiedNormalInverseWishart(AbstractNormalInverseWishart):
             shrunk = shrunk * kept
         return xp.diagonal(table, axis1=-2, axis2=-1), shrunk
 
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
-        """−½ [d log 2π + log |Σ| + (x − μ)ᵀΣ⁻¹(x − μ)]."""
-        mu = theta["mu"]
-        xp = namespace(theta["covariance"])
-        factor = xp.linalg.cholesky(theta["covariance"])
-        level = self.m.shape[1] * LOG_2PI + log_det_of_factor(factor)
-        factors = xp.broadcast_to(factor[..., None, :, :], (*mu.shape, mu.shape[-1]))
-        return -0.5 * (level[..., None, None] + square(distances(x, mu, factors)))
-
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights Σ⁻¹μ and intercept −½μᵀΣ⁻¹μ of log p(x | θ), up to terms that are equal in all classes."""
         mu = theta["mu"]
@@ -191,16 +184,6 @@ class TiedNormalInverseWishart(AbstractNormalInverseWishart):
         shared = level + 2 * self.nu * tau * tau
         alone = 2 * d / self.kappa**2 + 4 * self.nu * own / self.kappa
         return 0.25 * (shared + alone[..., None] * np.eye(len(self.m), dtype=self.m.dtype))
-
-    def log_prefixes(
-        self, x: Real[Array, "n d"], order: Int[np.ndarray, " d"], theta: Theta | None = None
-    ) -> Float[Array, "*s n d c"]:
-        """log t or log Normal of the first k features in an order, k = 1 … d, from one Cholesky factor of all."""
-        if theta is None:
-            scale = self.S * (1 + 1 / self.kappa)[:, None, None]
-            df = np.repeat(self.nu - self.m.shape[1] + 1, len(self.m))
-            return log_prefixes(x, order, self.m, scale, df)
-        return log_prefixes(x, order, theta["mu"], theta["covariance"][..., None, :, :])
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Σ = BBᵀ by Bartlett's decomposition, then μ_c = m_c + Bz_c/√κ_c."""

@@ -147,9 +147,8 @@ def worst_row(
 ) -> CheckRow:
     """A row whose figure is the largest of some differences, which has to stay within a limit."""
     worst = max(gaps, key=lambda one: np.nan_to_num(one.size, nan=np.inf), default=Gap("nothing", 0.0))
-    passed = bool(worst.size <= limit)
-    if not passed:
+    if not worst.size <= limit:
         remark = f"{worst.what} is off; " + remark
     if left_out:
         remark += f"; left out: {'; '.join(dict.fromkeys(left_out))}"
-    return CheckRow(name, worst.size, limit, unit, passed, reason, remark)
+    return CheckRow.within(name, worst.size, limit, unit, reason, remark)

@@ -13,6 +13,7 @@ from ..core.threads import in_order
 from ..naive_bayes import NaiveBayes, Rows, Statistics
 from ..statistics import Scatter, one_hot
 from ..sums.rows import slices
+from ..sums.slicing import rows_at
 from ..weighted import WeightedNaiveBayes
 from .complements import complements, remaining, stack, take
 
@@ -168,9 +169,11 @@ class _Part:
         if alone.any():
             rows, at = np.unique(place[alone], return_index=True)
             first = np.flatnonzero(alone)[at]
-            table[alone] = self._each_row(first)[np.searchsorted(rows, place[alone])]
+            own = rows_at(self.rows, first)  # they leave with all of their group's weight, the prior kept
+            found = self.posterior.log_loo_parts(own, self.leaving[first], [list(own)])[0]
+            table[alone] = found[np.searchsorted(rows, place[alone])]
         for at in _members(place, np.flatnonzero(~alone)):
-            own, w = {name: x[at] for name, x in self.rows.items()}, self.r[at]
+            own, w = rows_at(self.rows, at), self.r[at]
             left = remaining(self.held, self.prior.suffstats(own, w))
             if not isinstance(self.prior, NaiveBayes):
                 table[at] = self.prior.update(left).log_parts(own, [list(own)])[0]
@@ -179,11 +182,6 @@ class _Part:
             blocks = {name: block.update(left.blocks[name]) for name, block in prior.blocks.items()}
             table[at] = replace(self.posterior, blocks=blocks).log_parts(own, [list(blocks)])[0]
         return table
-
-    def _each_row(self, at: np.ndarray) -> np.ndarray:
-        """Rows that leave with the weight that leaves with them, the prior kept."""
-        rows = {name: x[at] for name, x in self.rows.items()}
-        return self.posterior.log_loo_parts(rows, self.leaving[at], [list(rows)])[0]
 
     def _all_at_once(self, place: np.ndarray) -> np.ndarray:
         """Statistics without each group, by additions alone, and the table of the rows under them.
