@@ -29,7 +29,7 @@ FLOORS = [
     {"sums"},
     {"statistics"},
     {"base"},
-    {"bandwidth", "beta", "dirichlet", "independent", "normal_inverse_gamma", "normal_inverse_wishart"},
+    {"bandwidth", "beta", "dirichlet", "gamma", "independent", "normal_inverse_gamma", "normal_inverse_wishart"},
     {"families"},
     {"class_statistics"},
     {"numpyro_twin"},

@@ -174,36 +174,31 @@ def cumulants(block: AbstractConjugate, x: np.ndarray) -> list[Gap]:
     statistic is smooth in the weight.
     """
     c, composite = block.shape[0], block.is_composite
-    got: dict[str, list[Any]] = {"mean": [], "variance": [], "third": [], "cov": []}
-    want: dict[str, list[Any]] = {name: [] for name in got}
-    unit: dict[str, list[Any]] = {name: [] for name in got}
+    names = "log_moments, mean", "log_moments, variance", "log_third_cumulant", "log_covariance"
+    compared: dict[str, list[Any]] = {name: [] for name in names}  # what is found, what it should be, and its unit
 
     def compare(name: str, k: int, found: Any, slope: Any, noise: Any) -> None:
-        got[name].append(found)
-        want[name].append(slope[k])
-        unit[name].append(abs(slope[k]) + noise[k] / EXACT)
+        compared[name].append((found, slope[k], abs(slope[k]) + noise[k] / EXACT))
 
     for i, k in _pairs(len(x), c):
         row = x[i : i + 1]
         slope, noise, after = _at_weight_one(block, row, [k])
         mean, variance = after.log_moments(row)
-        compare("mean", 0, mean[0, k], slope, noise)
-        compare("variance", 1, variance[0, k], slope, noise)
+        compare(names[0], 0, mean[0, k], slope, noise)
+        compare(names[1], 1, variance[0, k], slope, noise)
         j = (k + 1) % c
         if composite:  # −log Multinomial(x; θ_k), which learns from the rows of the others
             slope, noise, after = _at_weight_one(block, row, [j], k)
             slope = slope * np.array([-1, 1, -1])
         third, covariance = after.log_third_cumulant(row), after.log_covariance(row)[0]
         if third is not None:
-            compare("third", 2, third[0, k], slope, noise)
-        compare("cov", 1, covariance[k, k], slope, noise)
+            compare(names[2], 2, third[0, k], slope, noise)
+        compare(names[3], 1, covariance[k, k], slope, noise)
         if block.couples_classes and not composite and j != k:
             slope, noise, both = _at_weight_one(block, row, [j, k])
             cov = both.log_covariance(row)[0]
-            compare("cov", 1, cov[[j, k]][:, [j, k]].sum(), slope, noise)
-    names = {"mean": "log_moments, mean", "variance": "log_moments, variance", "third": "log_third_cumulant"}
-    names["cov"] = "log_covariance"
-    found = [gap(names[name], got[name], want[name], np.array(unit[name])) for name in got if got[name]]
+            compare(names[3], 1, cov[[j, k]][:, [j, k]].sum(), slope, noise)
+    found = [gap(name, *np.transpose(rows)) for name, rows in compared.items() if rows]
     mean, variance = block.log_moments(x)
     short, third = block.log_cumulants(x), block.log_third_cumulant(x)
     found.append(_shared("log_cumulants, mean", short[0], mean))

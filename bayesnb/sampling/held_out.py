@@ -71,15 +71,8 @@ def widest_of_draws(
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     top, mean = p.argmax(1), draws.mean(0)
     labels = [str(label) for label in classes]
-    return tuple(
-        Interval(
-            int(positions[i]),
-            labels[top[i]],
-            labels[truth[i]],
-            float(p[i, top[i]]),
-            float(low[i]),
-            float(high[i]),
-            float(mean[i]),
-        )
-        for i in np.argsort(low - high, kind="stable")[:5]
-    )
+    found = []
+    for i in np.argsort(low - high, kind="stable")[:5]:
+        figures = map(float, (p[i, top[i]], low[i], high[i], mean[i]))
+        found.append(Interval(int(positions[i]), labels[top[i]], labels[truth[i]], *figures))
+    return tuple(found)
