@@ -76,10 +76,10 @@ def some_cells(x: Any, part: slice, like: Array | Sparse, kept: frozenset[str] =
     piece = some_rows(x, part)
     if not isinstance(x, np.ndarray) and not sparse.issparse(x):
         return piece
-    if piece.dtype.name in kept and not sparse.issparse(piece):
-        return piece
     dtype = np.result_type(piece.dtype, like.dtype)
-    return piece if piece.dtype == dtype else piece.astype(dtype)
+    if piece.dtype == dtype or (piece.dtype.name in kept and not sparse.issparse(piece)):
+        return piece
+    return piece.astype(dtype)
 
 
 def row_slices(rows: Rows, least: int = 0, size: int = 0) -> list[slice]:
