@@ -196,8 +196,8 @@ def _one_by_one(
 
     odd: list[int] = []
     with marked(strangers), np.errstate(invalid="ignore"):
-        wide = _WIDE if alike and worth(8 * next(iter(sizes.values())).size) else 0
-        tables = by_rows(table, sizes, max(posterior.min_chunk_cells, wide))
+        size = _WIDE if alike and worth(8 * next(iter(sizes.values())).size) else 0
+        tables = by_rows(table, sizes, posterior.min_chunk_cells, size)
     if odd:
         at = np.sort(odd)
         check_known(estimator, rows_of(at), r[at])
