@@ -256,6 +256,10 @@ class AbstractConjugate(AbstractBlock):
         """
         return self.log_predictive(x) if theta is None else self.log_likelihood(theta, x)
 
+    def log_cells(self, x: Float[Array, " d"]) -> Any:
+        """The terms of `log_predictive` of one row, (c, d), 0 in a missing cell; None if they have no closed form."""
+        return None
+
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """Mean and variance over θ of log p(x_i | θ_c), in nats and nats²; the default uses 1,000 fixed draws."""
         table = self.log_likelihood(self.sample(np.random.default_rng(0), (1000,)), x)

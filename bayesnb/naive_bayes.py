@@ -236,7 +236,10 @@ class NaiveBayes(NumPyroTwin):
             block, x = self.blocks[name], some_cells(rows[name], part, self.classes.log_predictive())
             return block.log_predictive(x) if theta is None else block.log_likelihood(theta[name], x)
 
-        return self._stacked(of_block, rows, parts)
+        def tables(part: slice) -> Array:
+            return _stacked(lambda name: of_block(name, part), parts)
+
+        return by_rows(tables, rows, self.min_chunk_cells)
 
     def log_loo_parts(
         self, rows: Rows, r: Float[Array, "n c"] | Sparse, parts: Sequence[Sequence[str]], *, scores: bool = False
@@ -263,19 +266,7 @@ class NaiveBayes(NumPyroTwin):
             log_loo = block.log_loo_score if scores else block.log_loo
             return log_loo(some_cells(rows[name], slice(None), r, block.kept_types), r)
 
-        with np.errstate(over="ignore"):
-            found = [functools.reduce(operator.add, map(of_block, names)) for names in parts]
-        return found[0][None] if len(found) == 1 else namespace(*found).stack(found)
-
-    def _stacked(
-        self, of_block: Callable[[str, slice], Array], rows: Rows, parts: Sequence[Sequence[str]]
-    ) -> Float[Array, "p n c"]:
-        def tables(part: slice) -> Array:
-            with np.errstate(over="ignore"):
-                found = [functools.reduce(operator.add, (of_block(k, part) for k in names)) for names in parts]
-            return found[0][None] if len(found) == 1 else np.stack(found)
-
-        return by_rows(tables, rows, self.min_chunk_cells)
+        return _stacked(of_block, parts)
 
     def log_moments(self, rows: Rows) -> tuple[Float[Array, "n c"], Float[Array, "n c c"]]:
         """Mean and covariance over θ of the joint table log p(x_i, y = c | θ), up to terms that all classes share.
@@ -312,9 +303,7 @@ class NaiveBayes(NumPyroTwin):
         """Log density of all parameters together, in the basis of the NumPyro sites."""
         total = self.classes.log_prob(theta[CLASS])
         for name, block in self.blocks.items():
-            pieces = block.log_prob(theta[name])
-            axes = tuple(range(-block.log_normalizer().ndim, 0))  # leading axes are draws
-            total = total + pieces.sum(axis=axes)
+            total = total + sum_of_pieces(block, block.log_prob(theta[name]))
         return total
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Parameters:
@@ -364,3 +353,15 @@ class NaiveBayes(NumPyroTwin):
         for name, block in self.blocks.items():
             found |= {self.site(name, site): value for site, value in block.marginals().items()}
         return found
+
+
+def sum_of_pieces(block: Any, pieces: Any) -> Any:
+    """Log densities (…, *pieces) of a block summed over its pieces; leading axes are draws."""
+    return pieces.sum(axis=tuple(range(-np.ndim(block.log_normalizer()), 0)))
+
+
+def _stacked(of_block: Callable[[str], Array], parts: Sequence[Sequence[str]]) -> Float[Array, "p n c"]:
+    """For each part the sum of the tables of its blocks."""
+    with np.errstate(over="ignore"):
+        found = [functools.reduce(operator.add, map(of_block, names)) for names in parts]
+    return found[0][None] if len(found) == 1 else namespace(*found).stack(found)

@@ -29,7 +29,7 @@ FLOORS = [
     {"sums"},
     {"statistics"},
     {"base"},
-    {"bandwidth", "beta", "independent"},
+    {"bandwidth", "beta", "dirichlet", "independent", "normal_inverse_gamma", "normal_inverse_wishart"},
     {"families"},
     {"class_statistics"},
     {"numpyro_twin"},

@@ -18,6 +18,7 @@ import numpy as np
 from ..base import AbstractConjugate
 from ..core.arrays import Theta
 from ..families.classes import AbstractClasses
+from ..naive_bayes import sum_of_pieces
 
 EXACT = 1e-7  # relative; rounding leaves some 1e-12, an error of one part in a million ten times this
 _NODES, _REACH = 33, 0.5  # of the polynomials that are differentiated: weights from ½ to 1½
@@ -53,17 +54,6 @@ def _one(block: AbstractConjugate, x: np.ndarray, k: int, weight: float = 1.0) -
     r = np.zeros((1, block.shape[0]))
     r[0, k] = weight
     return block.suffstats(x, r)
-
-
-def sum_of_pieces(block: Any, pieces: Any) -> Any:
-    """Log densities (…, *pieces) of a block summed over its pieces; the class probabilities are one piece."""
-    axes = np.ndim(block.log_normalizer()) if isinstance(block, AbstractConjugate) else 0
-    return np.sum(pieces, axis=tuple(range(-axes, 0)))
-
-
-def parameters_of(block: Any) -> tuple[str, ...]:
-    """Names of the parameters; the class probabilities are one."""
-    return block.parameters if isinstance(block, AbstractConjugate) else ("log_pi",)
 
 
 def likelihood(block: AbstractConjugate, x: np.ndarray, theta: Theta) -> list[Gap]:
@@ -107,9 +97,9 @@ def predictive(block: AbstractConjugate, x: np.ndarray) -> list[Gap]:
         gap("log_predictive", [table[i, k] for i, k in pairs], want),
         _shared("log_score", block.log_score(x), table),
     ]
-    if hasattr(block, "log_cells"):
-        cells = np.stack([block.log_cells(row) for row in x])
-        found.append(gap("log_cells", cells.sum(-1), table))
+    cells = [block.log_cells(row) for row in x]
+    if cells[0] is not None:
+        found.append(gap("log_cells", np.sum(cells, -1), table))
     return found
 
 

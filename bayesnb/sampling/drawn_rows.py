@@ -18,8 +18,8 @@ from ..base import AbstractConjugate, Site, to_sites
 from ..core.arrays import Theta
 from ..core.supports import GIVEN_TOTALS, Field
 from .closed_estimates import cut
-from .closed_forms import has_ratio
-from .closed_rows import class_sites, views
+from .closed_forms import Gap, has_ratio
+from .closed_rows import class_sites, views, worst_row
 from .problem import Problem
 from .report import CheckRow
 
@@ -194,15 +194,10 @@ def drawn_rows(problem: Problem, rng: np.random.Generator, rate: float) -> list[
 def _row(name: str, found: list[Tested], rate: float, left_out: list[str]) -> CheckRow:
     found = [one for one in found if one.z.size]
     count = sum(one.z.size for one in found)
-    worst = max(found, key=lambda one: one.largest, default=Tested("nothing", np.zeros(1)))
-    limit = limit_of(count, rate)
-    remark = f"{N_DRAWS:,} draws a block; a spread 1 % too small would be found with probability 99.9 %"
-    if not worst.largest <= limit:
-        remark = f"{worst.what} is off; " + remark
-    if left_out:
-        remark += f"; left out: {'; '.join(left_out)}"
+    gaps = [Gap(one.what, one.largest) for one in found]
     reason = f"false alarms {rate:.2%} over {count} tests of densities, marginals and shares"
-    return CheckRow(name, worst.largest, limit, "standard errors", bool(worst.largest <= limit), reason, remark)
+    remark = f"{N_DRAWS:,} draws a block; a spread 1 % too small would be found with probability 99.9 %"
+    return worst_row(name, gaps, limit_of(count, rate), "standard errors", reason, remark, left_out)
 
 
 def limit_of(count: int, rate: float) -> float:

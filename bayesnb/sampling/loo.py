@@ -142,20 +142,8 @@ def _result(
         return _one_by_one(estimator, rows, rows_of, r, prior, scores)
     log_prior, parts = left_out_tables(estimator, rows, r, place, prior == "refit")
     by_part = None if list(parts) == ["x"] else parts
-    total = log_prior + sum(parts.values())
-    return LooResult(
-        estimator.classes_,
-        r.indices,
-        r.data,
-        total,
-        log_prior,
-        False,
-        estimator.posterior_,
-        rows,
-        rows_of,
-        by_part,
-        prior,
-    )
+    total, (classes, posterior) = log_prior + sum(parts.values()), (estimator.classes_, estimator.posterior_)
+    return LooResult(classes, r.indices, r.data, total, log_prior, False, posterior, rows, rows_of, by_part, prior)
 
 
 def _encoded(estimator: Any, X: Any, part: Any) -> Rows:
@@ -202,13 +190,10 @@ def _one_by_one(
         at = np.sort(odd)
         check_known(estimator, rows_of(at), r[at])
         tables[:, at] = table(at)  # they were there: it is rounding that leaves nothing
-    if single:
-        total, by_part = tables[0], None
-    else:
-        total, by_part = (
-            sum(tables) + (log_prior[r.indices] if alike else log_prior),
-            dict(zip(parts, tables, strict=True)),
-        )
+    total, by_part = tables[0], None
+    if not single:
+        total = sum(tables) + (log_prior[r.indices] if alike else log_prior)
+        by_part = dict(zip(parts, tables, strict=True))
     return LooResult(
         estimator.classes_, r.indices, r.data, total, log_prior, alike, posterior, sizes, rows_of, by_part, prior
     )

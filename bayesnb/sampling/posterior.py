@@ -8,7 +8,7 @@ import xarray as xr
 
 from ..core.random import categorical, generator
 from ..core.special import log_normalize
-from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows
+from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, sum_of_pieces
 from .nuts import pilot_draws, run_chains, start_points
 from .to_arviz import as_arviz, dataset
 
@@ -97,8 +97,7 @@ def log_prior(prior: NaiveBayes, theta: Parameters) -> xr.Dataset:
     """Log prior density of each draw: of the class probabilities, `pi`, and of the parameters of each block."""
     found = {"pi": prior.classes.log_prob(theta[CLASS])} if prior.classes.marginals() else {}
     for name, block in prior.blocks.items():
-        axes = tuple(range(-block.log_normalizer().ndim, 0))
-        found[name] = block.log_prob(theta[name]).sum(axis=axes)
+        found[name] = sum_of_pieces(block, block.log_prob(theta[name]))
     return dataset(found, {name: [] for name in found}, {})
 
 

@@ -132,7 +132,6 @@ def described(family: AbstractConjugate) -> Family:
         functools.partial(randomised, family),
         rows[kind],
         support=None if support is None else np.arange(float(support))[:, None],
-        edges=(-np.inf, *range(-5, 8, 2), np.inf),
         missing=family.gaps,
         sparse=cells.sparse,
         composite=family.is_composite,
