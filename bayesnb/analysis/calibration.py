@@ -17,6 +17,7 @@ Vehtari, Gelman & Gabry (2017), Practical Bayesian model evaluation using leave-
 Platt (1999); Zadrozny & Elkan (2002); Guo et al. (2017), for calibration on held-out rows.
 """
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from ..sampling.report import CheckReport
 
 
+@dataclass(eq=False, repr=False)
 class CalibratedClassifierLOO(Saved, AbstractWrapper):
     """A naive Bayes classifier with class probabilities that are calibrated on its exact leave-one-out predictions.
 
@@ -94,20 +96,12 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         | {"loo_log_loss_", "label_changes_", "n_copies_"}
     )
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        prior: Any = "kept",
-        copies: Any = "group",
-        keep_labels: Any = True,
-        max_rows: Any = 2_500,
-    ) -> None:
-        self.estimator = estimator
-        self.prior = prior
-        self.copies = copies
-        self.keep_labels = keep_labels
-        self.max_rows = max_rows
+    estimator: Any
+    _: KW_ONLY
+    prior: Any = "kept"
+    copies: Any = "group"
+    keep_labels: Any = True
+    max_rows: Any = 2_500
 
     # --- fitting ----------------------------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ Neal & Hinton (1998), A view of the EM algorithm that justifies incremental, spa
 """
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import jax
@@ -53,6 +54,7 @@ from ..statistics import one_hot
 from ._wrapper import AbstractWrapper
 
 
+@dataclass(eq=False, repr=False)
 class HalfLabelledClassifier(AbstractWrapper):
     """Naive Bayes that learns from rows with and without a label, by variational Bayes or by EM with soft labels.
 
@@ -106,22 +108,13 @@ class HalfLabelledClassifier(AbstractWrapper):
     0.9
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        method: Any = "variational",
-        unlabelled_weight: Any = 1.0,
-        missing_label: Any = -1,
-        max_iter: Any = 500,
-        tol: Any = 1e-6,
-    ) -> None:
-        self.estimator = estimator
-        self.method = method
-        self.unlabelled_weight = unlabelled_weight
-        self.missing_label = missing_label
-        self.max_iter = max_iter
-        self.tol = tol
+    estimator: Any
+    _: KW_ONLY
+    method: Any = "variational"
+    unlabelled_weight: Any = 1.0
+    missing_label: Any = -1
+    max_iter: Any = 500
+    tol: Any = 1e-6
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
