@@ -22,6 +22,7 @@ from .analysis.calibration import CalibratedClassifierLOO
 from .core.arrays import Scalar
 from .core.random import generator
 from .core.special import log_normalize
+from .core.supports import check_choice
 from .estimators._base import AbstractNB
 from .estimators._input import check_decay
 from .estimators._state import reads_one_state
@@ -248,8 +249,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "`groups` is given, but a group may lie in several chunks. Gather the rows in memory and call "
                 "`estimator_.loo(X, y, groups=groups)`"
             )
-        if prior not in ("kept", "refit"):
-            raise ValueError(f"`prior` is {prior!r}; choose 'kept' or 'refit'")
+        check_choice("prior", prior, ("kept", "refit"))
         import dask
         import dask.array as da
 

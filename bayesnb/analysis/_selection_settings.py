@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.supports import check_choice
 from ._selection_report import listed
 from .binning import whole_number
 
@@ -35,12 +36,9 @@ def check_settings(settings: Any) -> str:
         whole_number("exact_features", settings.exact_features)
         if settings.max_features != "auto":
             raise ValueError("`max_features` and `exact_features` are both given; leave one of them out")
-    if settings.criterion not in ("auto", "bic", "test"):
-        raise ValueError(f"`criterion` is {settings.criterion!r}; choose 'auto', 'bic' or 'test'")
-    if settings.normalizer not in ("exact", "simulated"):
-        raise ValueError(f"`normalizer` is {settings.normalizer!r}; choose 'exact' or 'simulated'")
-    if settings.denominator not in ("N", "N'"):
-        raise ValueError(f"`denominator` is {settings.denominator!r}; choose 'N' or \"N'\"")
+    check_choice("criterion", settings.criterion, ("auto", "bic", "test"))
+    check_choice("normalizer", settings.normalizer, ("exact", "simulated"))
+    check_choice("denominator", settings.denominator, ("N", "N'"))
     if settings.test_share is not None and settings.partition is not None:
         raise ValueError("`test_share` and `partition` are both given; leave one of them out")
     holds_out = settings.test_share is not None or settings.partition is not None

@@ -32,7 +32,7 @@ from ..core.arrays import Scalar
 from ..core.random import generator
 from ..core.registry import require
 from ..core.special import log_normalize
-from ..core.supports import check_level
+from ..core.supports import check_choice, check_least, check_level
 from ..estimators._base import AbstractNB
 from ..estimators._saving import Saved, Take, check_loaded
 from ..estimators._state import all_or_nothing
@@ -165,12 +165,9 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
                 f"`estimator` is {name}{', a class' * isinstance(estimator, type)}, which has no `loo`; give an "
                 "estimator of bayesnb, such as GaussianNB(), or use scikit-learn's CalibratedClassifierCV"
             )
-        if self.prior not in ("refit", "kept"):
-            raise ValueError(f"`prior` is {self.prior!r}; choose 'refit' or 'kept'")
-        if self.copies not in ("group", "keep"):
-            raise ValueError(f"`copies` is {self.copies!r}; choose 'group' or 'keep'")
-        if not self.max_rows >= 1:
-            raise ValueError(f"`max_rows` is {self.max_rows!r}; it needs to be at least 1")
+        check_choice("prior", self.prior, ("refit", "kept"))
+        check_choice("copies", self.copies, ("group", "keep"))
+        check_least(1, max_rows=self.max_rows)
 
     def _training(self, nb: Any, X: Any, y: np.ndarray, sample_weight: Any, groups: Any) -> TrainingTables:
         """Leave-one-out tables of the rows fitted."""
@@ -371,6 +368,6 @@ def _draws(method: str, n_draws: int | None) -> int:
         raise ValueError(
             f"`method` is {method!r}; choose 'draws' or 'auto', because a calibrated probability has no closed form"
         )
-    if n_draws is not None and n_draws < 1:
-        raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 1")
-    return 1000 if n_draws is None else n_draws
+    n_draws = 1000 if n_draws is None else n_draws
+    check_least(1, n_draws=n_draws)
+    return n_draws

@@ -47,6 +47,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from ..core.arrays import Bool, Float
 from ..core.special import log_normalize
+from ..core.supports import check_choice, check_least
 from ..estimators._base import AbstractNB
 from ..estimators._state import all_or_nothing
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
@@ -211,12 +212,10 @@ class HalfLabelledClassifier(AbstractWrapper):
                 f"`estimator` is {self.estimator!r}; soft labels need an estimator of bayesnb. Put steps that "
                 "transform X before this classifier in a pipeline"
             )
-        if self.method not in ("variational", "em"):
-            raise ValueError(f"`method` is {self.method!r}; choose 'variational' or 'em'")
+        check_choice("method", self.method, ("variational", "em"))
         if not 0 <= self.unlabelled_weight <= 1:
             raise ValueError(f"`unlabelled_weight` is {self.unlabelled_weight}; it needs to be from 0 to 1")
-        if not self.max_iter >= 1:
-            raise ValueError(f"`max_iter` is {self.max_iter}; it needs to be at least 1")
+        check_least(1, max_iter=self.max_iter)
         if not self.tol >= 0:
             raise ValueError(f"`tol` is {self.tol}; it needs to be a number of nats a row, at least 0")
 

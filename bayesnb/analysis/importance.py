@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
 from ..core.pytrees import defer_jax_import
-from ..core.supports import check_level
+from ..core.supports import check_least, check_level
 from ..estimators._state import reads_one_state
 
 if TYPE_CHECKING:
@@ -75,16 +75,20 @@ def importance(
 
     check_is_fitted(estimator)
     check_level(level)
-    if n_draws < 1:
-        raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 1")
+    check_least(1, n_draws=n_draws)
     names = estimator.feature_names() if feature_names is None else list(feature_names)
-    if len(names) != estimator.n_features_in_:
-        raise ValueError(
-            f"`feature_names` has {len(names)} names, but the model has {estimator.n_features_in_} features; give one "
-            "name for each"
-        )
+    check_names(estimator, names)
     draws = estimator.sample_information(n_draws, seed)
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     mean = draws.mean(0)
     table = pd.DataFrame({"feature": names, "information": mean, "low": low, "high": high})
     return table.iloc[np.argsort(-mean, kind="stable")].reset_index(drop=True)
+
+
+def check_names(estimator: Any, names: Any) -> None:
+    """Raise a ValueError unless there is one name for each feature."""
+    if len(names) != estimator.n_features_in_:
+        raise ValueError(
+            f"`feature_names` has {len(names)} names, but the model has {estimator.n_features_in_} features; give one "
+            "name for each"
+        )

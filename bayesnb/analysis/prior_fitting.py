@@ -29,6 +29,7 @@ from sklearn.base import clone
 from ..base import as_jax
 from ..core.arrays import Scalar
 from ..core.special import log_normalize
+from ..core.supports import check_choice, check_least
 from ..estimators._base import AbstractNB
 from ..estimators.mixed import MixedNB
 from ._prior_evidence import (
@@ -132,8 +133,7 @@ class PriorDraws:
         parameters are integrated out.
         """
         total = len(next(iter(self._coordinates.values())))
-        if not 1 <= n_draws:
-            raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 1")
+        check_least(1, n_draws=n_draws)
         nb, rows = self.estimator, self.estimator.encode(X)
         table = None
         chosen = np.unique(np.linspace(0, total - 1, min(n_draws, total)).astype(int))
@@ -276,9 +276,7 @@ def fit_prior(
     names = _names(nb, over, parameters)
     problem = evidence_of_prior(nb)
     if collapsed:
-        for name, value in (("draws", draws), ("chains", chains), ("warmup", warmup)):
-            if value < 1:
-                raise ValueError(f"`{name}` is {value}; it needs to be at least 1")
+        check_least(1, draws=draws, chains=chains, warmup=warmup)
     with jax.enable_x64(True):
         on_device = replace(
             problem, **{f: as_jax(getattr(problem, f)) for f in ("blocks", "stats", "start", "unit", "centre")}
@@ -318,8 +316,7 @@ def _checked_bounds(bounds: Any) -> tuple[float, float]:
 
 def _names(nb: Any, over: str, parameters: Sequence[str] | None) -> list[str]:
     """Hyperparameters to fit, in the order of the family; ValueError where there is none such."""
-    if over not in _OVER:
-        raise ValueError(f"`over` is {over!r}; choose 'scalar', 'feature' or 'class'")
+    check_choice("over", over, [*_OVER])
     kind = type(nb).__name__
     fittable = isinstance(nb, AbstractNB) and not isinstance(nb, MixedNB)
     if not fittable or not all(block.hyperparameters for block in nb.prior_.blocks.values()):

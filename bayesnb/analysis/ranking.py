@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.arrays import Scalar
 from ..core.random import generator
 from ..core.supports import check_level
-from .importance import importance
+from .importance import check_names, importance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,9 +104,5 @@ def _names(estimator: Any, given: Any) -> np.ndarray:
     """One name a weight, in the order of the linear form."""
     if given is None:
         return estimator.weight_labels(getattr(estimator, "feature_names_in_", None))
-    if len(given) != estimator.n_features_in_:
-        raise ValueError(
-            f"`feature_names` has {len(given)} names, but the model has {estimator.n_features_in_} features; give one "
-            "name for each"
-        )
+    check_names(estimator, given)
     return estimator.weight_labels(np.asarray(given, object))

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from ._common import Drawn, check_positive, column, feature_name, given_or_new, legend_beside, line, named
+from ..core.supports import check_least
+from ._common import Drawn, column, feature_name, given_or_new, legend_beside, line, named
 
 _BARS = 30  # distinct whole numbers that are drawn one by one
 _BINS = 40
@@ -51,7 +52,7 @@ def prior(
     >>> nb = GaussianNB().fit(X, y)
     >>> ax = plots.prior(nb, 0)
     """
-    check_positive("n_draws", n_draws)
+    check_least(1, n_draws=n_draws)
     estimator = named(estimator, feature_names)
     j = column(estimator, feature)
     drawn, labels = estimator.sample(n_draws, seed, source="prior")
