@@ -4,15 +4,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import Tags
 
+from ..core.arrays import Float
 from ..core.supports import check_choice
+from ..estimators._state import reads_one_state
 from ._selection_report import listed
 from .binning import whole_number
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SelectionSettings:
-    """The parameters that `ForwardSelection` and `SPSSNaiveBayes` share; `ForwardSelection` says what they mean."""
+    """What `ForwardSelection` and `SPSSNaiveBayes` share: parameters, which the former explains, and tags."""
 
     max_features: Any = "auto"
     exact_features: Any = None
@@ -26,6 +29,20 @@ class SelectionSettings:
     n_simulated: Any = 1000
     denominator: Any = "N"
     seed: Any = 0
+
+    @reads_one_state
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "n c"]:
+        """p(y = c | x_i), (n, c); see `predict_log_proba`."""
+        return np.exp(self.predict_log_proba(X))  # type: ignore[attr-defined]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.target_tags.required = True
+        tags.classifier_tags.poor_score = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
 
 
 def check_settings(settings: Any) -> str:

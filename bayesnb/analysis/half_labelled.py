@@ -145,9 +145,7 @@ class HalfLabelledClassifier(AbstractWrapper):
         check_classification_targets(labels)
         classes, index = np.unique(labels, return_inverse=True)
         rows, n, c = nb.learn_columns(X, classes).rows_of(X), len(missing), len(classes)
-        weight = np.ones(n)
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         known, unknown = ({name: x[at] for name, x in rows.items()} for at in (~missing, missing))
 
         gatherer = nb.prior_for()

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..core.arrays import Bool, Float
@@ -72,7 +72,7 @@ class SPSSReport:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SPSSNaiveBayes(ClassifierMixin, SelectionSettings, BaseEstimator):
+class SPSSNaiveBayes(SelectionSettings, ClassifierMixin, BaseEstimator):
     """The naive Bayes procedure of SPSS, from the raw table to the result.
 
     Numbers are put into bins of equal width. Predictors that cannot separate the classes are dropped. Rows without a
@@ -206,11 +206,6 @@ class SPSSNaiveBayes(ClassifierMixin, SelectionSettings, BaseEstimator):
         return self.selection_.predict_log_proba(table)
 
     @reads_one_state
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "n c"]:
-        """p(y = c | x_i), (n, c); see `predict_log_proba`."""
-        return np.exp(self.predict_log_proba(X))
-
-    @reads_one_state
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, (n,); ties go to the label with the larger π."""
         table = self._encode(X)
@@ -254,15 +249,6 @@ class SPSSNaiveBayes(ClassifierMixin, SelectionSettings, BaseEstimator):
                 raise ValueError(f"`scale` has {one!r}, but that column does not hold numbers; leave it out")
             chosen[j] = True
         return chosen
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.classifier_tags.poor_score = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
 
 def scale_columns(X: Any, n_bins: int = 10) -> list[Any]:
