@@ -199,19 +199,14 @@ def report(options: argparse.Namespace) -> int:
     importance, explained rows, priors and other models. The page needs no network.
     """
     from ..core.files import check_target
+    from ..reporting.report import python_code
     from ..reporting.report import report as make_report
 
     check_target(options.output)
     data = load_table(options)
     estimator, X = choose_model(data.X, options.model, data.contract)
     announce(options, data, X, data.notes)
-    name, model = type(estimator).__name__, " ".join(repr(estimator).split())
-    code = (
-        f"import bayesnb\nfrom bayesnb import {name}\n\ndata = {python_of(options)}\n"
-        f"X, y = data.X, data.y\nnb = {model}.fit(X, y)\n"
-        "print(nb.loo(X, y))\nprint(bayesnb.importance(nb))\nprint(nb.explain(X[:1]))\n"
-        'bayesnb.report(nb, X, y).save("report.html")'
-    )
+    code = python_code(estimator, f"data = {python_of(options)}\nX, y = data.X, data.y")
     made = make_report(
         estimator, X, data.y, title=f"{stem(options.data)}: {data.target}", contract=data.contract, code=code
     )

@@ -74,8 +74,8 @@ class TextFile:
         )
         try:
             start = codecs.getincrementaldecoder(self.encoding)().decode(head)
-        except UnicodeDecodeError:
-            raise self._undecodable() from None
+        except UnicodeDecodeError as error:
+            raise self._no_table(error) from None
         except LookupError as error:
             raise TableError(
                 f"there is no encoding {encoding!r}; common ones are utf-8, latin-1 and cp1252."
@@ -201,35 +201,24 @@ class TextFile:
         return bool(((size >= 1) & (size < 1000)).all() and (abs(size * 1000 - np.round(size * 1000)) < 1e-6).all())
 
     def _no_table(self, error: Exception) -> TableError:
-        """What is wrong with a file that the parser does not take."""
-        if isinstance(error, UnicodeError):
-            return self._undecodable()
-        found = str(error).strip().removeprefix("Error tokenizing data. C error: ")
-        try:  # the parser may stumble over bytes that are no text
-            decoder = codecs.getincrementaldecoder(self.encoding)()
-            with self.path.open("rb") as file:
-                while piece := file.read(_HEAD):
-                    decoder.decode(piece)
-        except UnicodeError:
-            return self._undecodable()
-        return TableError(f"{self.path} is not a table ({found}); every row needs as many cells as the header.")
-
-    def _undecodable(self) -> TableError:
+        """What is wrong with a file that the parser does not take: it may have stumbled over bytes that are no text."""
         name, at = self.encoding.removesuffix("-sig"), 0
         decoder = codecs.getincrementaldecoder(name)()
         with self.path.open("rb") as file:
-            while piece := file.read(_HEAD):
-                waiting = len(decoder.getstate()[0])
+            piece = b"\n"
+            while piece:
+                piece, waiting = file.read(_HEAD), len(decoder.getstate()[0])
                 try:
-                    decoder.decode(piece)
-                except UnicodeDecodeError as error:
-                    at += error.start - waiting
-                    break
+                    decoder.decode(piece, final=not piece)
+                except UnicodeDecodeError as bad:
+                    return TableError(
+                        f"{self.path} is not text in {name.upper()} (byte {at + bad.start - waiting} is not part of a "
+                        "character); save it as CSV in UTF-8, or Parquet, or name its --encoding, such as cp1252 "
+                        "(encoding='cp1252')."
+                    )
                 at += len(piece)
-        return TableError(
-            f"{self.path} is not text in {name.upper()} (byte {at} is not part of a character); save it as CSV in "
-            "UTF-8, or Parquet, or name its --encoding, such as cp1252 (encoding='cp1252')."
-        )
+        found = str(error).strip().removeprefix("Error tokenizing data. C error: ")
+        return TableError(f"{self.path} is not a table ({found}); every row needs as many cells as the header.")
 
 
 def _is_rounded(cells: "pd.Series") -> bool:
