@@ -1,17 +1,15 @@
 """How much each feature tells of the label: mutual information under the posterior."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
 from ..core.pytrees import defer_jax_import
 from ..core.supports import check_least, check_level
 from ..estimators._state import reads_one_state
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @reads_one_state
@@ -23,7 +21,7 @@ def importance(
     n_draws: int = 500,
     seed: int | np.random.Generator | None = 0,
     feature_names: Any = None,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Mutual information of each feature with the label, in nats, largest first, with credible intervals.
 
         I(y; x_j | θ) = Σ_c π_c ∫ p(x_j | c, θ) log [p(x_j | c, θ) / Σ_k π_k p(x_j | k, θ)] dx_j
@@ -71,8 +69,6 @@ def importance(
     >>> table.feature.tolist(), bool(table.information[0] > 0.4)
     ([1, 0], True)
     """
-    import pandas as pd
-
     check_is_fitted(estimator)
     check_level(level)
     check_least(1, n_draws=n_draws)

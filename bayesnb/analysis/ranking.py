@@ -1,18 +1,16 @@
 """Features ranked by the weight they carry in the discriminant, with posterior intervals."""
 
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
 from ..core.random import generator
 from ..core.supports import check_level
 from .importance import check_names, importance
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def rank_features(
@@ -22,7 +20,7 @@ def rank_features(
     n_draws: int = 500,
     seed: int | np.random.Generator | None = 0,
     feature_names: Any = None,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Features sorted by the size of their weight w in the linear discriminant, with credible intervals.
 
         log p(y = c | x, θ) = w_c · x + b_c + terms that are the same in all classes
@@ -64,8 +62,6 @@ def rank_features(
     >>> rank_features(BernoulliNB().fit(X, y), feature_names=["first", "second"]).shape
     (2, 4)
     """
-    import pandas as pd
-
     check_is_fitted(estimator)
     estimator = copy(estimator)  # one state, whatever another thread fits meanwhile
     check_level(level)

@@ -1,11 +1,14 @@
 """The commands: each reads its data, works and reports. Their docstrings are what `--help` prints."""
 
 import argparse
+import json
 import sys
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from ..datasets import TableError
 from ._output import announce, echo, is_standard_output, print_outcome, shorten
@@ -24,8 +27,6 @@ def describe(options: argparse.Namespace) -> int:
     """
     table, contract = describe_table(options)
     if options.json:
-        import json
-
         echo(json.dumps({"data": stem(options.data), **contract.to_dict()}, indent=2))
         return 0
     echo(f"{stem(options.data)}: {contract.rows} rows, {len(contract.columns)} columns ({options.data})")
@@ -141,8 +142,6 @@ def compare(options: argparse.Namespace) -> int:
 
 def _models_to_try(X: Any) -> list[str]:
     """All models, but no levels of real numbers, and no kernel densities of very many rows."""
-    from pandas.api.types import is_numeric_dtype
-
     numbers = [name for name in X.columns if is_numeric_dtype(X[name])]
     names = list(MODELS[1:])
     if any(X[name].nunique() > 20 for name in numbers):
@@ -227,8 +226,6 @@ def predict(options: argparse.Namespace) -> int:
     lie outside. Columns are found by name, in any order; further columns, such as the target, are ignored.
     Differences from the training table are printed on standard error.
     """
-    import pandas as pd
-
     from ..core.files import check_target, replace_file
     from ..persistence import load as load_model
 

@@ -1,12 +1,13 @@
 """Tables for models: data by name or from a file, the model for a table, the columns of a fitted model."""
 
-from __future__ import annotations
-
+import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from .. import estimators
 from ..columns.batches import is_large
@@ -25,11 +26,6 @@ from ..datasets import (
     refuse_infinity,
     refuse_nested,
 )
-
-if TYPE_CHECKING:
-    import argparse
-
-    import pandas as pd
 
 _VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     **{
@@ -133,8 +129,6 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract | None = 
     TableError
         if a model for numbers was asked for and a column holds text
     """
-    from pandas.api.types import is_numeric_dtype
-
     from ..estimators._automatic import default_estimators, parts_of_roles, role_of_type
 
     roles = [contract[X.columns[j]].role if contract else role_of_type(X, j) for j in range(X.shape[1])]
@@ -199,8 +193,6 @@ def contract_of(model: Any, decimal: str | None = None, thousands: str | None = 
 
 def new_rows(options: argparse.Namespace, model: Any) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     """Rows for a model: as they stand, as the model takes them, and how they differ from those fitted."""
-    import pandas as pd
-
     kinds = column_kinds(model)
     contract = contract_of(model, options.decimal, options.thousands)
     text = {name for name, kind in kinds.items() if kind == "text"} | ({options.id} - {None})
@@ -230,8 +222,6 @@ def new_rows(options: argparse.Namespace, model: Any) -> tuple[pd.DataFrame, pd.
 
 def as_fitted(kinds: dict[str, str], table: pd.DataFrame, source: str) -> pd.DataFrame:
     """The columns a model takes, in its order and of its types."""
-    from pandas.api.types import is_numeric_dtype
-
     fresh = {}
     for name, kind in kinds.items():
         cells = table[name]

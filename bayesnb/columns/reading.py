@@ -12,12 +12,10 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import pandas as pd
+import pandas as pd
 
 PARQUET = (".parquet", ".pq")
 ERRORS = ["#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"]
@@ -61,8 +59,6 @@ class TextFile:
         decimal: str | None = None,
         thousands: str | None = None,
     ) -> None:
-        import pandas as pd
-
         self.path = path
         try:
             with path.open("rb") as file:
@@ -124,8 +120,6 @@ class TextFile:
         return "." if self.settled else None
 
     def _parsed(self, **given: Any) -> Any:
-        import pandas as pd
-
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # `frame` looks for it itself
             return pd.read_csv(
@@ -138,14 +132,14 @@ class TextFile:
                 **given,
             )
 
-    def frame(self) -> "pd.DataFrame":
+    def frame(self) -> pd.DataFrame:
         """All rows."""
         try:
             return self._finished(self._parsed(dtype=self.types))
         except (csv.Error, ValueError) as error:
             raise self._no_table(error) from error
 
-    def pieces(self, rows: int, columns: list[str] | None = None) -> "Iterator[pd.DataFrame]":
+    def pieces(self, rows: int, columns: list[str] | None = None) -> Iterator[pd.DataFrame]:
         """The rows, or some columns of them, so many at a time."""
         wanted = None if columns is None else [name for name in self.names if name.strip() in columns]
         types = {name: kind for name, kind in self.types.items() if wanted is None or name in wanted}
@@ -158,7 +152,7 @@ class TextFile:
                 except (csv.Error, ValueError) as error:
                     raise self._no_table(error) from error
 
-    def unsettled(self, piece: "pd.DataFrame") -> str:
+    def unsettled(self, piece: pd.DataFrame) -> str:
         """The first column whose fractions may all be thousands; "" where there is none."""
         settled = {name.strip() for name in self.settled}
         for name in piece.columns:
@@ -167,10 +161,8 @@ class TextFile:
                 return str(name)
         return ""
 
-    def _finished(self, frame: "pd.DataFrame") -> "pd.DataFrame":
+    def _finished(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The table with those columns read again as text of which the parser has lost something."""
-        import pandas as pd
-
         mixed, rounded = [], []
         for name in frame.columns[~frame.columns.isin(list(self.types))]:
             cells = frame[name]
@@ -221,7 +213,7 @@ class TextFile:
         return TableError(f"{self.path} is not a table ({found}); every row needs as many cells as the header.")
 
 
-def _is_rounded(cells: "pd.Series") -> bool:
+def _is_rounded(cells: pd.Series) -> bool:
     """Whether whole numbers became floats beside a missing cell, although floats do not hold all of them."""
     values = cells.to_numpy()
     most = np.nanmax(abs(values), initial=0)
@@ -237,10 +229,8 @@ def refuse_doubled(path: Path, names: list[str]) -> None:
         raise TableError(f"{path} has more than one column named {listed(doubled)}; give each a name of its own.")
 
 
-def read_parquet(path: Path, columns: list[str] | None = None) -> "pd.DataFrame":
+def read_parquet(path: Path, columns: list[str] | None = None) -> pd.DataFrame:
     """A Parquet file; integers beside missing cells become floats where these hold them exactly."""
-    import pandas as pd
-
     try:
         import pyarrow
         from pyarrow import parquet

@@ -4,6 +4,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
@@ -188,11 +189,7 @@ def _told_apart(estimator: Any, k: int, ax: Drawn) -> tuple[dict[str, Any], Any]
 def _like(estimator: Any, grid: np.ndarray) -> Any:
     """Rows under the names that the estimator knows its features by."""
     names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        return grid
-    import pandas as pd
-
-    return pd.DataFrame(grid, columns=names)
+    return grid if names is None else pd.DataFrame(grid, columns=names)
 
 
 def _blended(ax: Drawn, k: np.ndarray, sure: np.ndarray) -> np.ndarray:
