@@ -71,9 +71,19 @@ def load(name: str) -> Dataset:
     ------
     ValueError   if the name is not in `NAMES`
     """
-    if name not in _LOADERS:
+    if name not in NAMES:
         raise ValueError(f"there is no data set {name!r}; the names are {', '.join(NAMES)}.")
-    return _LOADERS[name](name)
+    if name in _SHIPPED:
+        target, source = _SHIPPED[name]
+        with files("bayesnb").joinpath("data", f"{name}.csv").open(encoding="utf-8") as file:
+            frame = pd.read_csv(file)
+        return Dataset(name, frame.drop(columns=target), frame[target].to_numpy(), target, source)
+    from sklearn import datasets
+
+    bunch: Any = getattr(datasets, f"load_{name}")(as_frame=True)
+    labels = np.asarray(bunch.target_names).astype(str)
+    source = f"scikit-learn: {_SCIKIT_LEARN[name]}"
+    return Dataset(name, bunch.data, labels[bunch.target.to_numpy()], "class", source)
 
 
 def load_spam() -> Texts:
@@ -342,36 +352,18 @@ def _read(path: Path, text: Iterable[str], given: Mapping[str, Any]) -> tuple[pd
     return frame, clear
 
 
-def _shipped(target: str, source: str) -> Callable[[str], Dataset]:
-    def loader(name: str) -> Dataset:
-        with files("bayesnb").joinpath("data", f"{name}.csv").open(encoding="utf-8") as file:
-            frame = pd.read_csv(file)
-        return Dataset(name, frame.drop(columns=target), frame[target].to_numpy(), target, source)
-
-    return loader
-
-
-def _scikit_learn(source: str) -> Callable[[str], Dataset]:
-    def loader(name: str) -> Dataset:
-        from sklearn import datasets
-
-        bunch: Any = getattr(datasets, f"load_{name}")(as_frame=True)
-        labels = np.asarray(bunch.target_names).astype(str)
-        return Dataset(name, bunch.data, labels[bunch.target.to_numpy()], "class", f"scikit-learn: {source}")
-
-    return loader
-
-
-_LOADERS = {
-    "iris": _scikit_learn("Fisher (1936), 3 species of iris, 4 measurements in cm"),
-    "wine": _scikit_learn("Forina et al. (1991), 3 cultivars, 13 chemical measurements"),
-    "breast_cancer": _scikit_learn("Street, Wolberg & Mangasarian (1993), 30 measurements of cell nuclei"),
-    "digits": _scikit_learn("Alpaydin & Kaynak (1998), handwritten digits, 8 x 8 grey values from 0 to 16"),
-    "votes": _shipped("party", "UCI: 16 votes of the United States House of Representatives in 1984"),
-    "penguins": _shipped("species", "Gorman, Williams & Fraser (2014), 3 species of penguin at Palmer Station"),
+_SCIKIT_LEARN = {
+    "iris": "Fisher (1936), 3 species of iris, 4 measurements in cm",
+    "wine": "Forina et al. (1991), 3 cultivars, 13 chemical measurements",
+    "breast_cancer": "Street, Wolberg & Mangasarian (1993), 30 measurements of cell nuclei",
+    "digits": "Alpaydin & Kaynak (1998), handwritten digits, 8 x 8 grey values from 0 to 16",
+}
+_SHIPPED = {
+    "votes": ("party", "UCI: 16 votes of the United States House of Representatives in 1984"),
+    "penguins": ("species", "Gorman, Williams & Fraser (2014), 3 species of penguin at Palmer Station"),
 }
 
-NAMES = tuple(_LOADERS)
+NAMES = (*_SCIKIT_LEARN, *_SHIPPED)
 """The names that `load` knows."""
 
 
