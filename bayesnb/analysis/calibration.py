@@ -41,7 +41,6 @@ from ..sampling.known_rows import check_known
 from ..statistics import one_hot
 from . import _maps
 from ._left_out_tables import TrainingTables, leave_out_rows
-from ._loaded_maps import check_maps
 from ._map_fitting import KEEPING, fit_family
 from ._maps import Tables
 from ._part_tables import blocks_of_parts, class_log_prior, encoded, log_lengths, part_tables, tables_of_draws
@@ -358,7 +357,25 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
     def _check_loaded(self, take: Take) -> None:
         nb = self.estimator_
         require(isinstance(nb, AbstractNB) and hasattr(nb, "statistics_"), "its estimator is not fitted")
-        check_maps(self)
+        require(np.array_equal(self.classes_, nb.classes_), "the calibration has other classes")
+        require(self.n_features_in_ == nb.n_features_in_, "the calibration has other features")
+        k, c = len(nb.part_blocks()), len(self.classes_)
+        require(isinstance(self.maps_, tuple) and len(self.maps_) > 0, "there are no maps")
+        for one in self.maps_:
+            require(isinstance(one, _maps.CalibrationMap) and 0 < one.weight <= 1, "a map without a probability")
+            isotonic = isinstance(one.kind, _maps.Isotonic)
+            base = one.kind.base if isotonic else one.kind
+            require(isinstance(base, _maps.Kind), "a map of no kind")
+            p = 0 if isotonic else len(base.prior(k, c)[0])
+            shapes = one.mode.shape == (p,) and one.covariance.shape == (p, p) and one.nodes.shape[1:] == (p,)
+            require(shapes and len(one.nodes) > 0, "parameters of another map")
+            finite = np.isfinite(one.nodes).all() and np.isfinite(one.covariance).all()
+            require(finite, "parameters that are no numbers")
+        share = sum(one.weight for one in self.maps_)
+        require(abs(share - 1) < 1e-9, "probabilities of maps that do not add up to one")
+        mean = self._mean_log_length
+        known = mean is None or (mean.shape == (k,) and np.isfinite(mean).all())
+        require(known, "lengths of rows of other parts")
         check_loaded(nb, take)
 
 
