@@ -188,7 +188,7 @@ def _one_by_one(
         w = csr_slice(r, part) if isinstance(part, slice) else r[part]
         found = posterior.loo_tables(rows_of(part), w, list(parts.values()), scores=scores)
         if single:
-            found[0] += log_prior[w.indices if alike else part]
+            found[0] += log_prior.take(w.indices, 0) if alike else log_prior[part]
         if strangers and isinstance(part, slice) and not np.isfinite(found.sum()):
             own = np.take_along_axis(found, w.indices[None, :, None], 2)
             odd.extend(part.start + np.flatnonzero(~np.isfinite(own).all((0, 2))))
