@@ -32,6 +32,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from ..core.arrays import Float, Int
 from ..core.registry import record
@@ -302,8 +303,7 @@ def average(maps: Sequence[CalibrationMap], tables: Tables) -> Float[np.ndarray,
     """p_ic averaged over the maps and over the posterior nodes of each."""
     n = tables.t.shape[2]
     out = np.empty(tables.t.shape[1:])
-    for start in range(0, n, _AT_ONCE):
-        rows = slice(start, start + _AT_ONCE)
+    for rows in gen_batches(n, _AT_ONCE):
         part, total = tables[rows], np.zeros(())
         for one in maps:
             prepared = Prepared.of(one.kind, part) if isinstance(one.kind, Kind) and not one.kind.identity else None

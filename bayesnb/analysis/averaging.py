@@ -127,14 +127,11 @@ class FeatureAverage(OfEstimator, JointClassifier):
         total = self.estimator_.prior_.classes.log_marginal(self.estimator_.statistics_.n)
         for part in self._parts:
             odds, factor = self._prior_odds[part.columns], part.log_bayes_factor
-            shared = self._evidence_of_one(part)
+            stats = _pooled(self.estimator_.statistics_.blocks[part.name])
+            shared = _by_column(part.shared[0].log_marginal(stats))
             mixed = np.logaddexp(factor - np.logaddexp(0, -odds), -np.logaddexp(0, odds))
             total = total + (shared + mixed).sum()
         return float(total)
-
-    def _evidence_of_one(self, part: _Part) -> np.ndarray:
-        stats = _pooled(self.estimator_.statistics_.blocks[part.name])
-        return _by_column(part.shared[0].log_marginal(stats))
 
     def _tie_prior(self) -> np.ndarray:
         return self.estimator_.tie_prior()

@@ -303,8 +303,8 @@ class CostClassifier(AbstractWrapper):
     @reads_one_state
     def predict(self, X: Any) -> np.ndarray:
         """The label with the least expected cost of each row, or `abstain_label`, (n,)."""
-        found = self.decide(X)
-        if not self._may_abstain:
+        found, c = self.decide(X), len(self.classes_)
+        if self.max_epistemic is None and _cost_table(self.costs, self.abstain_cost, c).shape[1] == c:
             return self.classes_[found]
         label = np.asarray(self.abstain_label)
         alike = {label.dtype.kind, self.classes_.dtype.kind}
@@ -313,11 +313,6 @@ class CostClassifier(AbstractWrapper):
         labels = self.classes_[found].astype(object)
         labels[found == ABSTAIN] = self.abstain_label
         return labels
-
-    @property
-    def _may_abstain(self) -> bool:
-        c = len(self.classes_)
-        return self.max_epistemic is not None or _cost_table(self.costs, self.abstain_cost, c).shape[1] > c
 
     @reads_one_state
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

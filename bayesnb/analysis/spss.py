@@ -292,9 +292,8 @@ def _columns(X: Any, names: list[Any], numbers: list[bool] | None = None) -> lis
 
 def _as_codes(values: np.ndarray) -> Float[np.ndarray, " n"]:
     """A number for each different cell; NaN where it is missing."""
-    codes = pd.factorize(values)[0].astype(float)
-    codes[codes < 0] = np.nan
-    return codes
+    codes = pd.factorize(values)[0]
+    return np.where(codes < 0, np.nan, codes)
 
 
 def _as_text(values: np.ndarray) -> np.ndarray:

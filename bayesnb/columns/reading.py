@@ -107,9 +107,8 @@ class TextFile:
             if any(map(_CODE.fullmatch, cells)) and all(map(str.isdigit, cells)):
                 self.types[name] = str
             points = [cell for cell in cells if _POINT.fullmatch(cell)]
-            if points and self.points_group:
-                self.types[name] = str
-            elif points and not self.points_decide and all(map(_OPEN.fullmatch, points)):
+            open_ = not self.points_decide and all(map(_OPEN.fullmatch, points))
+            if points and (self.points_group or open_):
                 self.types[name] = str
             elif points:
                 self.settled.add(name)

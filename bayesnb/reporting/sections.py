@@ -198,10 +198,11 @@ def rows(known: Material) -> str:
         lines = min(_CELLS, known.estimator.n_features_in_) + 3
         svg = inline_svg(draw, f"{said}: nomogram", height=1.0 + 0.25 * lines)
         own, best = loo.index[i], int(p[i].argmax())
+        sure = f"{p[i, best]:.3f}" if p[i, best] < 0.9995 else "above 0.999"  # not 1 where it is less
         truth = "which is right" if own == best else f"but it is <b>{text(known.classes[own])}</b>"
         caption = (
             f"Row {int(i):,}: the other rows predict <b>{text(known.classes[best])}</b> with probability "
-            f"{_probability(p[i, best])}, {truth}."
+            f"{sure}, {truth}."
         )
         made.append(f"<div><h3>{said}</h3>{figure(svg, caption)}</div>")
     note = (
@@ -259,11 +260,6 @@ def models(known: Material) -> str:
 def careful(known: Material) -> str:
     """What to be careful about."""
     return "<ul>" + "".join(f"<li>{prose(one)}</li>" for one in known.cautions) + "</ul>"
-
-
-def _probability(p: float) -> str:
-    """A probability in words that do not say 1 where it is less."""
-    return f"{p:.3f}" if p < 0.9995 else "above 0.999"
 
 
 def _short(value: Any, most: int = 28) -> str:
