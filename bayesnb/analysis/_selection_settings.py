@@ -72,19 +72,19 @@ def check_settings(settings: Any) -> str:
 
 def partition_column(partition: Any, names: list[Any]) -> int | None:
     """Position of the column that says which rows train; None where there is none."""
-    return None if partition is None or np.ndim(partition) else _position("`partition` is", partition, names)
+    return None if partition is None or np.ndim(partition) else position("`partition` is", partition, names)
 
 
 def forced_columns(force: Any, names: list[Any]) -> list[int]:
     """Positions of the forced columns, in the order given."""
     wanted = [force] if isinstance(force, str) else list(force)
-    return list(dict.fromkeys(_position("`force` has", column, names) for column in wanted))
+    return list(dict.fromkeys(position("`force` has", column, names) for column in wanted))
 
 
-def _position(found: str, column: Any, names: list[Any]) -> int:
+def position(found: str, column: Any, names: list[Any], advice: str = "the columns are") -> int:
     """The number of a column given by name or number; ValueError where there is no such column."""
     if column not in (names if isinstance(column, str) else range(len(names))):
-        raise ValueError(f"{found} {column!r}, which is not a column of `X`; the columns are {listed(names, 8)}")
+        raise ValueError(f"{found} {column!r}, which is not a column of `X`; {advice} {listed(names, 8)}")
     return names.index(column) if isinstance(column, str) else int(column)
 
 

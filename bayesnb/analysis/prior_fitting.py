@@ -20,7 +20,7 @@ Bishop (2006), Pattern Recognition and Machine Learning, §3.5: type-II maximum 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import jax
 import numpy as np
@@ -164,35 +164,29 @@ class PriorDraws:
         return "\n".join(lines)
 
 
+class _Settings(TypedDict, total=False):
+    sample_weight: Any
+    over: str
+    parameters: Sequence[str] | None
+    bounds: tuple[Scalar, Scalar]
+
+
+class _ChainSettings(_Settings, total=False):
+    draws: int
+    warmup: int
+    chains: int
+    seed: int
+
+
 @overload
 def fit_prior(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    sample_weight: Any = None,
-    over: str = "scalar",
-    parameters: Sequence[str] | None = None,
-    bounds: tuple[Scalar, Scalar] = (1e-4, 1e4),
-    collapsed: Literal[False] = False,
+    estimator: Any, X: Any, y: Any, *, collapsed: Literal[False] = False, **settings: Unpack[_Settings]
 ) -> PriorFit: ...
 
 
 @overload
 def fit_prior(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    collapsed: Literal[True],
-    sample_weight: Any = None,
-    over: str = "scalar",
-    parameters: Sequence[str] | None = None,
-    bounds: tuple[Scalar, Scalar] = (1e-4, 1e4),
-    draws: int = 1000,
-    warmup: int = 500,
-    chains: int = 4,
-    seed: int = 0,
+    estimator: Any, X: Any, y: Any, *, collapsed: Literal[True], **settings: Unpack[_ChainSettings]
 ) -> PriorDraws: ...
 
 

@@ -65,8 +65,12 @@ def rank_features(
     check_is_fitted(estimator)
     estimator = copy(estimator)  # one state, whatever another thread fits meanwhile
     check_level(level)
+    names = getattr(estimator, "feature_names_in_", None)
+    if feature_names is not None:
+        check_names(estimator, feature_names)
+        names = np.asarray(feature_names, object)
     try:
-        names = _names(estimator, feature_names)
+        labels = estimator.weight_labels(names)
         theta = estimator.point_estimate()
         estimator.linear_form(theta or estimator.posterior_.mean())
     except AttributeError:  # no linear form
@@ -80,7 +84,7 @@ def rank_features(
     if theta is None:
         weights = middle
     d, k = weights.shape
-    table = {"feature": np.repeat(names, k)}
+    table = {"feature": np.repeat(labels, k)}
     if k > 1:
         table["class_"] = np.tile(estimator.classes_, d)
     table |= {"weight": weights.ravel(), "low": low.ravel(), "high": high.ravel()}
@@ -94,11 +98,3 @@ def _contrasts(estimator: Any, theta: Any) -> np.ndarray:
     if weights.shape[1] == 2:
         return weights[:, 1:] - weights[:, :1]
     return weights - weights.mean(1, keepdims=True)
-
-
-def _names(estimator: Any, given: Any) -> np.ndarray:
-    """One name a weight, in the order of the linear form."""
-    if given is None:
-        return estimator.weight_labels(getattr(estimator, "feature_names_in_", None))
-    check_names(estimator, given)
-    return estimator.weight_labels(np.asarray(given, object))

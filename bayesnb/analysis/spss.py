@@ -20,7 +20,7 @@ from ..estimators._input import of_any_type
 from ..estimators._state import all_or_nothing, reads_one_state
 from ._selection_report import listed
 from ._selection_rows import check_labels, check_weights, split_rows
-from ._selection_settings import SelectionSettings, check_settings, partition_column
+from ._selection_settings import SelectionSettings, check_settings, partition_column, position
 from .binning import EqualWidthBinner, whole_number
 from .selection import ForwardSelection, SelectionReport
 
@@ -239,12 +239,7 @@ class SPSSNaiveBayes(SelectionSettings, ClassifierMixin, BaseEstimator):
             return _is_scale(columns, n_bins) & (np.arange(len(names)) != partition)
         chosen = np.zeros(len(names), bool)
         for one in [self.scale] if isinstance(self.scale, str) else self.scale:
-            if one not in (names if isinstance(one, str) else range(len(names))):
-                raise ValueError(
-                    f"`scale` has {one!r}, which is not a column of `X`; choose 'auto', or columns of "
-                    f"{listed(names, 8)}"
-                )
-            j = names.index(one) if isinstance(one, str) else int(one)
+            j = position("`scale` has", one, names, "choose 'auto', or columns of")
             if columns[j].dtype.kind != "f":
                 raise ValueError(f"`scale` has {one!r}, but that column does not hold numbers; leave it out")
             chosen[j] = True

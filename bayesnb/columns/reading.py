@@ -143,13 +143,11 @@ class TextFile:
         wanted = None if columns is None else [name for name in self.names if name.strip() in columns]
         types = {name: kind for name, kind in self.types.items() if wanted is None or name in wanted}
         with self._parsed(dtype=types, usecols=wanted, chunksize=rows) as found:
-            while True:
-                try:
-                    yield next(found).rename(columns=str.strip)
-                except StopIteration:
-                    return
-                except (csv.Error, ValueError) as error:
-                    raise self._no_table(error) from error
+            try:
+                for piece in found:
+                    yield piece.rename(columns=str.strip)
+            except (csv.Error, ValueError) as error:
+                raise self._no_table(error) from error
 
     def unsettled(self, piece: pd.DataFrame) -> str:
         """The first column whose fractions may all be thousands; "" where there is none."""
