@@ -22,6 +22,14 @@ def chunk_sizes(X: Any) -> tuple[int | float, ...]:
     return X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * X.npartitions
 
 
+def lazy_rows(X: Any, tables: list[Any], shape: tuple[int, ...], dtype: Any) -> Any:
+    """Delayed tables (n, *shape) of the chunks of X, one below the other, as a lazy Dask array."""
+    import dask.array as da
+
+    parts = [da.from_delayed(table, (n, *shape), dtype) for n, table in zip(chunk_sizes(X), tables, strict=True)]
+    return da.concatenate(parts, allow_unknown_chunksizes=True)
+
+
 def delayed_chunks(collection: Any) -> list[Any]:
     """The chunks of an array or data frame, delayed."""
     chunks = collection.to_delayed()

@@ -1,7 +1,7 @@
 """What the five classifiers of `drop_in` share: fitted attributes, class frequencies, α, logarithms."""
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Self
 
@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import column_or_1d
 
 from .estimators._base import AbstractNB
-from .estimators._state import all_or_nothing, keep_arguments
+from .estimators._state import all_or_nothing
 from .naive_bayes import Statistics
 
 TINY = np.finfo(float).tiny
@@ -83,15 +83,16 @@ class AbstractDropIn(AbstractNB):
         return super()._without(replace(stats, blocks={**stats.blocks, **aside}))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AbstractDiscrete(AbstractDropIn):
     """What the four classifiers with `alpha` share."""
 
     class_log_prior_ = Assignable()
 
-    def __init__(
-        self, *, alpha: Any = 1.0, force_alpha: Any = True, fit_prior: Any = True, class_prior: Any = None
-    ) -> None:
-        keep_arguments(locals())
+    alpha: Any = 1.0
+    force_alpha: Any = True
+    fit_prior: Any = True
+    class_prior: Any = None
 
     def _check_classes(self, classes: Any) -> None:
         if classes is not None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
 from .columns.batches import pieces_of
@@ -17,9 +18,6 @@ from .columns.contract import ColumnContract
 from .columns.describing import describe_cells, measures, suggestion
 from .columns.reading import PARQUET, TextFile, listed, read_parquet
 from .columns.reading import TableError as TableError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class Dataset:
     """
 
     name: str
-    X: "pd.DataFrame"
+    X: pd.DataFrame
     y: np.ndarray
     target: str
     source: str
@@ -73,9 +71,19 @@ def load(name: str) -> Dataset:
     ------
     ValueError   if the name is not in `NAMES`
     """
-    if name not in _LOADERS:
+    if name not in NAMES:
         raise ValueError(f"there is no data set {name!r}; the names are {', '.join(NAMES)}.")
-    return _LOADERS[name](name)
+    if name in _SHIPPED:
+        target, source = _SHIPPED[name]
+        with files("bayesnb").joinpath("data", f"{name}.csv").open(encoding="utf-8") as file:
+            frame = pd.read_csv(file)
+        return Dataset(name, frame.drop(columns=target), frame[target].to_numpy(), target, source)
+    from sklearn import datasets
+
+    bunch: Any = getattr(datasets, f"load_{name}")(as_frame=True)
+    labels = np.asarray(bunch.target_names).astype(str)
+    source = f"scikit-learn: {_SCIKIT_LEARN[name]}"
+    return Dataset(name, bunch.data, labels[bunch.target.to_numpy()], "class", source)
 
 
 def load_spam() -> Texts:
@@ -137,7 +145,7 @@ def read_table(
     return labelled_table(frame, target, path, notes, drop=drop, columns=columns, clear=clear, **given)
 
 
-def labelled_table(frame: "pd.DataFrame", target: str, path: Path, notes: Iterable[str] = (), **wishes: Any) -> Dataset:
+def labelled_table(frame: pd.DataFrame, target: str, path: Path, notes: Iterable[str] = (), **wishes: Any) -> Dataset:
     """The rows of a table that have a label, with their features as the column contract has them."""
     notes = list(notes)
     if target not in frame.columns:
@@ -191,7 +199,7 @@ class LargeTable:
 
     first: Dataset
     labels: np.ndarray
-    batches: Callable[[], Iterator[tuple["pd.DataFrame", np.ndarray]]]
+    batches: Callable[[], Iterator[tuple[pd.DataFrame, np.ndarray]]]
 
 
 def read_large(path: str | Path, target: str, **wishes: Any) -> LargeTable:
@@ -199,8 +207,6 @@ def read_large(path: str | Path, target: str, **wishes: Any) -> LargeTable:
 
     The file is read twice: once for its labels, and once for its rows.
     """
-    import pandas as pd
-
     path, of_file = Path(path), ("decimal", "thousands", "encoding", "sep")
     pieces, clear = pieces_of(path, [target], {key: wishes.get(key) for key in of_file})
     described = {key: value for key, value in wishes.items() if key not in ("encoding", "sep")}
@@ -226,7 +232,7 @@ def read_large(path: str | Path, target: str, **wishes: Any) -> LargeTable:
     return LargeTable(first, np.unique(labels.to_numpy()), batches)
 
 
-def read_rows(path: str | Path, text: Iterable[str] = (), **given: Any) -> "pd.DataFrame":
+def read_rows(path: str | Path, text: Iterable[str] = (), **given: Any) -> pd.DataFrame:
     """Read all rows and columns of your file, without a target.
 
     Parameters
@@ -242,14 +248,14 @@ def read_rows(path: str | Path, text: Iterable[str] = (), **given: Any) -> "pd.D
     return _read(Path(path), text, given)[0]
 
 
-def refuse_infinity(table: "pd.DataFrame", source: str | Path) -> None:
+def refuse_infinity(table: pd.DataFrame, source: str | Path) -> None:
     """Raise a TableError that names the first column with an infinite cell."""
     for name in table.select_dtypes("number"):
         if np.isinf(table[name].to_numpy(float, na_value=np.nan)).any():
             raise TableError(f"{source}: column {name!r} holds infinity; leave the cell empty if its value is unknown.")
 
 
-def refuse_nested(table: "pd.DataFrame", source: str | Path) -> None:
+def refuse_nested(table: pd.DataFrame, source: str | Path) -> None:
     """Raise a TableError that names the first column with a cell that is a list or a table of its own."""
     for name in table.columns[[isinstance(kind, np.dtypes.ObjectDType) for kind in table.dtypes]]:
         found = next((cell for cell in table[name] if isinstance(cell, list | dict | set | np.ndarray)), None)
@@ -267,10 +273,8 @@ _INTEGER = re.compile(r"0|-?[1-9]\d{0,18}", re.ASCII)  # as Python writes it
 _YES_NO = {text: value for value in (True, False) for text in (str(value), str(value).upper(), str(value).lower())}
 
 
-def _written_labels(y: "pd.Series", where: str, hint: str = "") -> np.ndarray:
+def _written_labels(y: pd.Series, where: str, hint: str = "") -> np.ndarray:
     """Labels of a text file: integers and booleans where Python writes them just so, else the text of the cell."""
-    import pandas as pd
-
     codes, found = pd.factorize(y)
     spelled = np.asarray(found, object).tolist()
     stripped = [cell.strip() for cell in spelled]
@@ -312,10 +316,8 @@ def _measurements(where: str, example: Any, hint: str) -> TableError:
     )
 
 
-def _typed_labels(y: "pd.Series", where: str, hint: str = "") -> np.ndarray:
+def _typed_labels(y: pd.Series, where: str, hint: str = "") -> np.ndarray:
     """Labels of a file that knows types: integers, booleans and text as they are, all else as text."""
-    import pandas as pd
-
     if isinstance(y.dtype, pd.CategoricalDtype):
         y = y.astype(y.dtype.categories.dtype)
     y = y.infer_objects()
@@ -334,7 +336,7 @@ def _typed_labels(y: "pd.Series", where: str, hint: str = "") -> np.ndarray:
     return cells if set(map(type, cells)) == {str} else y.astype(str).to_numpy(object)
 
 
-def _read(path: Path, text: Iterable[str], given: Mapping[str, Any]) -> "tuple[pd.DataFrame, str | None]":
+def _read(path: Path, text: Iterable[str], given: Mapping[str, Any]) -> tuple[pd.DataFrame, str | None]:
     """A user's file, and the decimal separator that it shows."""
     if path.is_dir():
         raise TableError(f"{path} is a folder; name a CSV, TSV or Parquet file.")
@@ -350,38 +352,18 @@ def _read(path: Path, text: Iterable[str], given: Mapping[str, Any]) -> "tuple[p
     return frame, clear
 
 
-def _shipped(target: str, source: str) -> Callable[[str], Dataset]:
-    def loader(name: str) -> Dataset:
-        import pandas as pd
-
-        with files("bayesnb").joinpath("data", f"{name}.csv").open(encoding="utf-8") as file:
-            frame = pd.read_csv(file)
-        return Dataset(name, frame.drop(columns=target), frame[target].to_numpy(), target, source)
-
-    return loader
-
-
-def _scikit_learn(source: str) -> Callable[[str], Dataset]:
-    def loader(name: str) -> Dataset:
-        from sklearn import datasets
-
-        bunch: Any = getattr(datasets, f"load_{name}")(as_frame=True)
-        labels = np.asarray(bunch.target_names).astype(str)
-        return Dataset(name, bunch.data, labels[bunch.target.to_numpy()], "class", f"scikit-learn: {source}")
-
-    return loader
-
-
-_LOADERS = {
-    "iris": _scikit_learn("Fisher (1936), 3 species of iris, 4 measurements in cm"),
-    "wine": _scikit_learn("Forina et al. (1991), 3 cultivars, 13 chemical measurements"),
-    "breast_cancer": _scikit_learn("Street, Wolberg & Mangasarian (1993), 30 measurements of cell nuclei"),
-    "digits": _scikit_learn("Alpaydin & Kaynak (1998), handwritten digits, 8 x 8 grey values from 0 to 16"),
-    "votes": _shipped("party", "UCI: 16 votes of the United States House of Representatives in 1984"),
-    "penguins": _shipped("species", "Gorman, Williams & Fraser (2014), 3 species of penguin at Palmer Station"),
+_SCIKIT_LEARN = {
+    "iris": "Fisher (1936), 3 species of iris, 4 measurements in cm",
+    "wine": "Forina et al. (1991), 3 cultivars, 13 chemical measurements",
+    "breast_cancer": "Street, Wolberg & Mangasarian (1993), 30 measurements of cell nuclei",
+    "digits": "Alpaydin & Kaynak (1998), handwritten digits, 8 x 8 grey values from 0 to 16",
+}
+_SHIPPED = {
+    "votes": ("party", "UCI: 16 votes of the United States House of Representatives in 1984"),
+    "penguins": ("species", "Gorman, Williams & Fraser (2014), 3 species of penguin at Palmer Station"),
 }
 
-NAMES = tuple(_LOADERS)
+NAMES = (*_SCIKIT_LEARN, *_SHIPPED)
 """The names that `load` knows."""
 
 

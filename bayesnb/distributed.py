@@ -6,6 +6,8 @@ does the work is Dask's affair: the one that is active.
 """
 
 import copy
+import functools
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -17,11 +19,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from ._dask_chunks import add_in_tree, aligned_chunks, chunk_sizes
+from ._dask_chunks import add_in_tree, aligned_chunks, lazy_rows
 from .analysis.calibration import CalibratedClassifierLOO
 from .core.arrays import Scalar
 from .core.random import generator
 from .core.special import log_normalize
+from .core.supports import check_choice
 from .estimators._base import AbstractNB
 from .estimators._input import check_decay
 from .estimators._state import reads_one_state
@@ -201,17 +204,12 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _table(self, method: str, X: Any, shape: tuple[int, ...], dtype: Any = float, settings: Any = None) -> Any:
         """What a method says of each chunk, one below the other, as a lazy Dask array."""
         import dask
-        import dask.array as da
 
         check_is_fitted(self, "estimator_")
         (rows,) = aligned_chunks(X)
         estimator = dask.delayed(self.estimator_, traverse=False)
-        tables = (dask.delayed(_said)(estimator, method, piece, shape, dtype, settings or {}) for piece in rows)
-        sizes = chunk_sizes(X)
-        return da.concatenate(
-            [da.from_delayed(table, (n, *shape), dtype) for n, table in zip(sizes, tables, strict=True)],
-            allow_unknown_chunksizes=True,
-        )
+        tables = [dask.delayed(_said)(estimator, method, piece, shape, dtype, settings or {}) for piece in rows]
+        return lazy_rows(X, tables, shape, dtype)
 
     @reads_one_state
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -248,10 +246,8 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "`groups` is given, but a group may lie in several chunks. Gather the rows in memory and call "
                 "`estimator_.loo(X, y, groups=groups)`"
             )
-        if prior not in ("kept", "refit"):
-            raise ValueError(f"`prior` is {prior!r}; choose 'kept' or 'refit'")
+        check_choice("prior", prior, ("kept", "refit"))
         import dask
-        import dask.array as da
 
         check_is_fitted(self, "estimator_")
         estimator = dask.delayed(self.estimator_, traverse=False)
@@ -259,12 +255,8 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         terms = add_in_tree(_sum, [dask.delayed(_loo_terms)(estimator, *piece, prior) for piece in parts])
         if terms is None:
             raise ValueError("`X` has no rows; at least one is needed")
-        tables = (dask.delayed(_loo_table)(estimator, *piece, prior) for piece in parts)
-        shapes = [(n, len(self.classes_)) for n in chunk_sizes(X)]
-        log_joint = da.concatenate(
-            [da.from_delayed(table, shape, float) for table, shape in zip(tables, shapes, strict=True)],
-            allow_unknown_chunksizes=True,
-        )
+        tables = [dask.delayed(_loo_table)(estimator, *piece, prior) for piece in parts]
+        log_joint = lazy_rows(X, tables, self.classes_.shape, float)
         sums, se = (terms.n * terms.mean)[0], np.sqrt(terms.ss[0])
         elpd, elpd_joint, p_loo, p_loo_joint, hits, weight = map(float, sums)
         return DistributedLoo(
@@ -352,10 +344,8 @@ def _merged(parts: list[AbstractNB | None]) -> AbstractNB | None:
 
 
 def _sum(parts: list[Any]) -> Any:
-    total, *others = [part for part in parts if part is not None] or [None]
-    for other in others:
-        total = total + other
-    return total
+    present = [part for part in parts if part is not None]
+    return functools.reduce(operator.add, present) if present else None
 
 
 def _said(estimator: Any, method: str, X: Any, shape: tuple[int, ...], dtype: Any, settings: Any) -> np.ndarray:
@@ -383,5 +373,5 @@ def _loo_terms(estimator: AbstractNB, X: Any, y: Any, weights: Any, prior: str) 
 
 
 def _loo_table(estimator: AbstractNB, X: Any, y: Any, weights: Any, prior: str) -> np.ndarray:
-    shape = 0, len(estimator.classes_)
-    return estimator.loo(X, y, weights, prior=prior).log_joint if X.shape[0] else np.empty(shape)
+    c = len(estimator.classes_)
+    return estimator.loo(X, y, weights, prior=prior).log_joint if X.shape[0] else np.empty((0, c))

@@ -24,7 +24,7 @@ These classes differ where scikit-learn 1.9 is wrong:
 - A `fit` or `partial_fit` that fails leaves the model as it was.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -168,6 +168,7 @@ class MultinomialNB(AbstractDiscrete, ours.MultinomialNB):
         return x @ hold_finite(self.feature_log_prob_).T + self.class_log_prior_
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ComplementNB(AbstractDiscrete, ours.ComplementNB):
     """`sklearn.naive_bayes.ComplementNB` with the posterior.
 
@@ -194,16 +195,7 @@ class ComplementNB(AbstractDiscrete, ours.ComplementNB):
     _parameter_constraints = peers.ComplementNB._parameter_constraints
     feature_log_prob_ = Assignable()
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: Any = True,
-        fit_prior: Any = True,
-        class_prior: Any = None,
-        norm: Any = False,
-    ) -> None:
-        keep_arguments(locals())
+    norm: Any = False
 
     def _class_prior(self) -> AbstractClasses:
         super()._class_prior()  # checks what was given
@@ -314,6 +306,7 @@ class BernoulliNB(AbstractDiscrete, ours.BernoulliNB):
         return contract(x, log_p - log_q, log_q) + self.class_log_prior_
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CategoricalNB(AbstractDiscrete, ours.CategoricalNB):
     """`sklearn.naive_bayes.CategoricalNB` with the posterior.
 
@@ -341,16 +334,7 @@ class CategoricalNB(AbstractDiscrete, ours.CategoricalNB):
 
     _parameter_constraints = peers.CategoricalNB._parameter_constraints
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: Any = True,
-        fit_prior: Any = True,
-        class_prior: Any = None,
-        min_categories: Any = None,
-    ) -> None:
-        keep_arguments(locals())
+    min_categories: Any = None
 
     def _validate(self, X: Any, **checks: Any) -> Any:
         if "y" in checks:

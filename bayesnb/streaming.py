@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, gen_batches
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .estimators._base import AbstractNB
@@ -210,8 +210,7 @@ def _slices(source: Any, y: Any, weights: Any, size: int) -> Iterator[Batch]:
             raise ValueError(f"`{name}` has shape {column.shape}; the {n} rows of `source` need one value each")
     if sparse.issparse(source):
         source = sparse.csr_array(source)
-    for at in range(0, n, size):
-        part = slice(at, min(at + size, n))
+    for part in gen_batches(n, size):
         rows = _safe_indexing(source, part)
         labels, w = (None if column is None else column[part] for column in beside)
         yield _split(rows, y, weights) if named else (rows, labels, w)

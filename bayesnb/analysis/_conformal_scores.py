@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, gen_batches
 
 from ..core.arrays import Bool, Float, Int
 from ..core.pytrees import leaves, map_leaves
 from ..estimators._base import AbstractNB
-from ..naive_bayes import NaiveBayes, Rows
+from ..naive_bayes import Rows
 from ..statistics import one_hot
 from ..sums.slicing import rows_at
 
@@ -144,9 +144,7 @@ def _take_classes(tree: Any, index: np.ndarray) -> Any:
 def _chunks(nb: AbstractNB, n: int, width: int) -> Iterator[np.ndarray]:
     """Rows that stand for a class of their own at a time: bounded parameters, and a bounded table of that width."""
     parameters = sum(leaf.size for leaf in leaves(nb.posterior_)) // len(nb.classes_)
-    step = max(1, _NUMBERS // max(parameters, width, 1))
-    for start in range(0, n, step):
-        yield np.arange(start, min(start + step, n))
+    return (np.arange(n)[part] for part in gen_batches(n, max(1, _NUMBERS // max(parameters, width, 1))))
 
 
 def _moved(
@@ -166,19 +164,14 @@ def _moved(
     return total
 
 
-def _likelihoods(posterior: NaiveBayes, rows: Rows) -> np.ndarray:
-    """log p(x_i | y = c, data), (n, c), without the class prior."""
-    tables: list[Any] = [block.log_predictive(rows[name]) for name, block in posterior.blocks.items()]
-    return np.asarray(sum(tables))
-
-
 def _cross_stacked(fitted: Any, X: Any, index: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """Without row i only column y_i of the table of the new rows changes, and the class prior."""
     nb, c = fitted.estimator_, len(fitted.classes_)
     rows, new, r = nb.encode(fitted._X), nb.encode(X), one_hot(index, c)
     posterior = nb.posterior_
     own = _log_odds_against(posterior.log_loo(rows, r))
-    table, log_pi = _likelihoods(posterior, new), posterior.classes.log_loo(r.toarray())
+    table: Any = sum(block.log_predictive(new[name]) for name, block in posterior.blocks.items())
+    log_pi = posterior.classes.log_loo(r.toarray())
     for part in _chunks(nb, len(index), len(table)):
         column = _moved(nb, rows_at(rows, part), index[part], -1, lambda block, name: block.log_predictive(new[name]))
         for at, i in enumerate(part):

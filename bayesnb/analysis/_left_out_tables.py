@@ -31,15 +31,6 @@ class TrainingTables(NamedTuple):
     mean_log_length: np.ndarray | None
 
 
-class _Loo(NamedTuple):
-    """What leave-one-out gives the maps; rows first."""
-
-    parts: dict[str, np.ndarray]
-    log_prior: np.ndarray
-    y: np.ndarray
-    prior: str
-
-
 def leave_out_rows(
     nb: Any,
     X: Any,
@@ -79,27 +70,28 @@ def leave_out_rows(
         groups = None if groups is None else groups[used]
     if len(some) < n:
         rows = {name: _take(x, some) for name, x in rows.items()}
-    table = _call_loo(nb, rows, y[some], total, prior, groups)
-    lengths, mean = log_lengths(nb, rows, list(table.parts)), None
+    parts, log_prior, index, prior = _call_loo(nb, rows, y[some], total, prior, groups)
+    lengths, mean = log_lengths(nb, rows, list(parts)), None
     if lengths is not None:
         mean = np.average(lengths, axis=1, weights=weight)
         lengths = lengths - mean[:, None]
         if abs(lengths).max() < _SAME_LENGTH:
             lengths = mean = None
-    tables = Tables.of(table.parts.values(), table.log_prior, lengths)
-    return TrainingTables(tables, table.y, weight, n_copies, table.prior, mean)
+    tables = Tables.of(parts.values(), log_prior, lengths)
+    return TrainingTables(tables, index, weight, n_copies, prior, mean)
 
 
-def _call_loo(nb: Any, rows: Rows, y: np.ndarray, weights: np.ndarray, prior: str, groups: np.ndarray | None) -> _Loo:
+def _call_loo(nb: Any, rows: Rows, y: np.ndarray, weights: np.ndarray, prior: str, groups: np.ndarray | None) -> Any:
     """Leave-one-out of any estimator that has it; `prior` and `groups` where its `loo` knows them.
 
-    `rows` are encoded rows by block, or the only block "x" of an estimator that is not bayesnb's.
+    It returns tables by part, (n, c), the class prior of each row, its class, and the prior that was used. `rows` are
+    encoded rows by block, or the only block "x" of an estimator that is not bayesnb's.
     """
     if isinstance(nb, AbstractNB):
         if groups is not None:
             groups = np.unique(groups, return_inverse=True)[1]
         found = leave_out(nb, rows, nb.class_index(y), weights, groups, prior, scores=True)
-        return _Loo(found.by_block, found.log_prior, found.index, prior)
+        return found.by_block, found.log_prior, found.index, prior
     known = inspect.signature(nb.loo).parameters
     settings: dict[str, Any] = {"prior": prior} if "prior" in known else {}
     if (weights != 1).any():
@@ -113,7 +105,7 @@ def _call_loo(nb: Any, rows: Rows, y: np.ndarray, weights: np.ndarray, prior: st
     if log_prior is None:
         log_prior = np.broadcast_to(class_log_prior(nb), found.log_joint.shape)
     parts = getattr(found, "by_block", None) or {"x": found.log_joint - log_prior}
-    return _Loo(parts, log_prior, found.index, settings.get("prior", "kept"))
+    return parts, log_prior, found.index, settings.get("prior", "kept")
 
 
 def _copies(nb: Any, rows: Rows, y: np.ndarray) -> np.ndarray | None:

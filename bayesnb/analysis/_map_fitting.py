@@ -179,20 +179,12 @@ def _start(prepared: Prepared, fitted: dict[Kind, FittedMap], y: np.ndarray, wei
     if not fitted:
         theta[:k] = starting_power(prepared, y, weight)
         return theta
-    start = _pieces(kind, theta, c)
+    own = kind.places(k, c)
     for one in sorted(fitted.values(), key=lambda one: [getattr(one.kind, n) == getattr(kind, n) for n in _LIKE]):
-        for name, value in _pieces(one.kind, one.mode, c).items():
-            if value.size and start[name].size:
-                start[name] = np.broadcast_to(value, start[name].shape)
-    return np.concatenate([*start.values()])
-
-
-def _pieces(kind: Kind, theta: np.ndarray, c: int) -> dict[str, np.ndarray]:
-    """log w, log s, logit ε and b of a map."""
-    shifts = len(theta) - c * kind.shifts
-    eps = shifts - kind.contaminated
-    bend = eps - kind.squashed
-    return {"w": theta[:bend], "s": theta[bend:eps], "ε": theta[eps:shifts], "b": theta[shifts:]}
+        for name, at in one.kind.places(k, c).items():
+            if name in own:
+                theta[own[name]] = one.mode[at]
+    return theta
 
 
 def log_density(

@@ -32,6 +32,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from ..core.arrays import Float, Int
 from ..core.registry import record
@@ -40,6 +41,7 @@ PRIOR_LOG_POWER = (0.0, 1.0)  # mean, standard deviation
 PRIOR_LOG_BEND = (math.log(3), 1.0)
 PRIOR_LOGIT_CONTAMINATION = (-4.0, 2.0)
 PRIOR_SHIFT = (0.0, 0.3)
+_PRIORS = {"w": PRIOR_LOG_POWER, "s": PRIOR_LOG_BEND, "ε": PRIOR_LOGIT_CONTAMINATION, "b": PRIOR_SHIFT}
 _FURTHEST = 1e10  # nats behind the best class: squares of it are still numbers
 _AT_ONCE = 1 << 13  # rows
 
@@ -111,13 +113,17 @@ class Kind:
 
     def prior(self, k: int, c: int) -> tuple[np.ndarray, np.ndarray]:
         """Means and standard deviations of the parameters, in their order: log w, log s, logit ε, b."""
-        if self.identity:
-            return np.zeros(0), np.zeros(0)
-        parts = [PRIOR_LOG_POWER] * (1 if self.joint else k)
-        parts += [PRIOR_LOG_BEND] * self.squashed + [PRIOR_LOGIT_CONTAMINATION] * self.contaminated
-        parts += [PRIOR_SHIFT] * (c * self.shifts)
-        mean, sd = np.array(parts).T
+        of_each = [_PRIORS[name] for name, at in self.places(k, c).items() for _ in range(at.start, at.stop)]
+        mean, sd = np.array(of_each).reshape(-1, 2).T
         return mean, sd
+
+    def places(self, k: int, c: int) -> dict[str, slice]:
+        """Places of log w, log s, logit ε and b among the parameters, as far as the map has them."""
+        if self.identity:
+            return {}
+        sizes = [1 if self.joint else k, int(self.squashed), int(self.contaminated), c * self.shifts]
+        ends = np.cumsum(sizes).tolist()
+        return {name: slice(end - n, end) for name, n, end in zip("wsεb", sizes, ends, strict=True) if n}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,13 +156,10 @@ class Prepared:
 
     def _split(self, theta: np.ndarray) -> tuple[np.ndarray, float, float, Any]:
         """w, s, ε and b; s is infinite where nothing is squashed."""
-        at = len(self.m)
-        w, s, eps, b = np.exp(theta[:at]), math.inf, 0.0, 0.0
-        if self.kind.squashed:
-            s, at = math.exp(theta[at]), at + 1
-        if self.kind.contaminated:
-            eps, at = 1 / (1 + math.exp(-theta[at])), at + 1
-        return w, s, eps, theta[at:, None] if self.kind.shifts else b
+        part = {name: theta[at] for name, at in self.kind.places(*self.m.shape[:2]).items()}
+        s = math.exp(part["s"][0]) if "s" in part else math.inf
+        eps = 1 / (1 + math.exp(-part["ε"][0])) if "ε" in part else 0.0
+        return np.exp(part["w"]), s, eps, part["b"][:, None] if "b" in part else 0.0
 
     def proba(self, theta: Float[np.ndarray, " p"]) -> Float[np.ndarray, "c n"]:
         """p_ic of the map with given parameters."""
@@ -300,8 +303,7 @@ def average(maps: Sequence[CalibrationMap], tables: Tables) -> Float[np.ndarray,
     """p_ic averaged over the maps and over the posterior nodes of each."""
     n = tables.t.shape[2]
     out = np.empty(tables.t.shape[1:])
-    for start in range(0, n, _AT_ONCE):
-        rows = slice(start, start + _AT_ONCE)
+    for rows in gen_batches(n, _AT_ONCE):
         part, total = tables[rows], np.zeros(())
         for one in maps:
             prepared = Prepared.of(one.kind, part) if isinstance(one.kind, Kind) and not one.kind.identity else None

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from ..estimators._base import AbstractNB
 from ..naive_bayes import Rows
@@ -70,9 +71,9 @@ def tables_of_draws(
 ) -> Iterator[tuple[list[str], np.ndarray, np.ndarray]]:
     """Part names, log p(x_i in a part | y = c, θ) (k, c, n) and log π (c,) of each draw of θ."""
     if isinstance(nb, AbstractNB):
-        rows, step = nb.encode(X), 16
-        for start in range(0, n_draws, step):
-            size = min(step, n_draws - start)
+        rows = nb.encode(X)
+        for at in gen_batches(n_draws, 16):
+            size = at.stop - at.start
             theta = nb.posterior_.sample(rng, (size,))
             names = nb.part_blocks()
             log_pi = np.broadcast_to(theta["class"]["log_pi"], (size, len(nb.classes_)))

@@ -1,22 +1,11 @@
 """The `CategoricalNB` of forward selection: one that reads the levels of X, and one of the columns chosen."""
 
-from typing import Any
-
 import numpy as np
 
 from ..core.arrays import Float
 from ..estimators import CategoricalNB
 from ..naive_bayes import Statistics
 from ..statistics import Counts
-
-
-def like(nb: CategoricalNB, selection: Any, columns: Any = slice(None)) -> CategoricalNB:
-    """An estimator with the classes of a selection, and the names of the columns given."""
-    nb.classes_ = selection.classes_
-    nb.n_features_in_ = len(np.arange(selection.n_features_in_)[columns])
-    if hasattr(selection, "feature_names_in_"):
-        nb.feature_names_in_ = selection.feature_names_in_[columns]
-    return nb
 
 
 def of_counts(

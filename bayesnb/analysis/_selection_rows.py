@@ -32,8 +32,6 @@ def check_labels(y: Any) -> tuple[np.ndarray, Bool[np.ndarray, " n"]]:
 
 def check_weights(given: Any, X: Any) -> Float[np.ndarray, " n"]:
     """Weights of the rows, 1 where none are given."""
-    if given is None:
-        return np.ones(X.shape[0])
     return _check_sample_weight(given, X, dtype=np.float64, ensure_non_negative=True)
 
 

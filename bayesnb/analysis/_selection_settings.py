@@ -4,14 +4,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import Tags
 
+from ..core.arrays import Float
+from ..core.supports import check_choice
+from ..estimators._state import reads_one_state
 from ._selection_report import listed
 from .binning import whole_number
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SelectionSettings:
-    """The parameters that `ForwardSelection` and `SPSSNaiveBayes` share; `ForwardSelection` says what they mean."""
+    """What `ForwardSelection` and `SPSSNaiveBayes` share: parameters, which the former explains, and tags."""
 
     max_features: Any = "auto"
     exact_features: Any = None
@@ -26,6 +30,20 @@ class SelectionSettings:
     denominator: Any = "N"
     seed: Any = 0
 
+    @reads_one_state
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "n c"]:
+        """p(y = c | x_i), (n, c); see `predict_log_proba`."""
+        return np.exp(self.predict_log_proba(X))  # type: ignore[attr-defined]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.target_tags.required = True
+        tags.classifier_tags.poor_score = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
 
 def check_settings(settings: Any) -> str:
     """The criterion in force; raises ValueError on settings out of range."""
@@ -35,12 +53,9 @@ def check_settings(settings: Any) -> str:
         whole_number("exact_features", settings.exact_features)
         if settings.max_features != "auto":
             raise ValueError("`max_features` and `exact_features` are both given; leave one of them out")
-    if settings.criterion not in ("auto", "bic", "test"):
-        raise ValueError(f"`criterion` is {settings.criterion!r}; choose 'auto', 'bic' or 'test'")
-    if settings.normalizer not in ("exact", "simulated"):
-        raise ValueError(f"`normalizer` is {settings.normalizer!r}; choose 'exact' or 'simulated'")
-    if settings.denominator not in ("N", "N'"):
-        raise ValueError(f"`denominator` is {settings.denominator!r}; choose 'N' or \"N'\"")
+    check_choice("criterion", settings.criterion, ("auto", "bic", "test"))
+    check_choice("normalizer", settings.normalizer, ("exact", "simulated"))
+    check_choice("denominator", settings.denominator, ("N", "N'"))
     if settings.test_share is not None and settings.partition is not None:
         raise ValueError("`test_share` and `partition` are both given; leave one of them out")
     holds_out = settings.test_share is not None or settings.partition is not None
@@ -57,19 +72,19 @@ def check_settings(settings: Any) -> str:
 
 def partition_column(partition: Any, names: list[Any]) -> int | None:
     """Position of the column that says which rows train; None where there is none."""
-    return None if partition is None or np.ndim(partition) else _position("`partition` is", partition, names)
+    return None if partition is None or np.ndim(partition) else position("`partition` is", partition, names)
 
 
 def forced_columns(force: Any, names: list[Any]) -> list[int]:
     """Positions of the forced columns, in the order given."""
     wanted = [force] if isinstance(force, str) else list(force)
-    return list(dict.fromkeys(_position("`force` has", column, names) for column in wanted))
+    return list(dict.fromkeys(position("`force` has", column, names) for column in wanted))
 
 
-def _position(found: str, column: Any, names: list[Any]) -> int:
+def position(found: str, column: Any, names: list[Any], advice: str = "the columns are") -> int:
     """The number of a column given by name or number; ValueError where there is no such column."""
     if column not in (names if isinstance(column, str) else range(len(names))):
-        raise ValueError(f"{found} {column!r}, which is not a column of `X`; the columns are {listed(names, 8)}")
+        raise ValueError(f"{found} {column!r}, which is not a column of `X`; {advice} {listed(names, 8)}")
     return names.index(column) if isinstance(column, str) else int(column)
 
 

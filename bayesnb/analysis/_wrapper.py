@@ -8,8 +8,8 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 
-class AbstractWrapper(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Prediction by the fitted `estimator_`; `fit` is the subclass's."""
+class OfEstimator:
+    """A classifier around an estimator, whose classes, columns and tags it has."""
 
     estimator: Any
     estimator_: Any
@@ -23,6 +23,15 @@ class AbstractWrapper(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 setattr(self, name, getattr(fitted, name))
             elif hasattr(self, name):
                 delattr(self, name)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)  # type: ignore[misc]
+        tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
+        return tags
+
+
+class AbstractWrapper(OfEstimator, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Prediction by the fitted `estimator_`; `fit` is the subclass's."""
 
     def predict(self, X: Any) -> np.ndarray:
         """Label with the largest probability for each row, (n,)."""
@@ -38,8 +47,3 @@ class AbstractWrapper(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """log p(y = c | x_i) of the fitted estimator in nats, (n, c)."""
         check_is_fitted(self)
         return self.estimator_.predict_log_proba(X)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
-        tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
-        return tags

@@ -26,12 +26,12 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import as_jax
 from ..core.deprecated import warn_deprecated
 from ..estimators._state import JointClassifier, all_or_nothing, reads_one_state
+from ._wrapper import OfEstimator
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +45,7 @@ class _Part:
     log_bayes_factor: np.ndarray  # evidence of the first over that of the second, by column
 
 
-class FeatureAverage(JointClassifier):
+class FeatureAverage(OfEstimator, JointClassifier):
     """Naive Bayes averaged over all subsets of its features, as a scikit-learn classifier.
 
     Parameters
@@ -111,10 +111,8 @@ class FeatureAverage(JointClassifier):
         log_bayes_factor = np.full(d, np.nan)
         for part in parts:
             log_bayes_factor[part.columns] = part.log_bayes_factor
-        self.estimator_, self._parts = nb, parts
-        self.classes_, self.n_features_in_ = nb.classes_, d
-        if hasattr(nb, "feature_names_in_"):
-            self.feature_names_in_ = nb.feature_names_in_
+        self._take_over(nb)
+        self._parts = parts
         self.log_bayes_factor_ = log_bayes_factor
         self._prior_odds = prior_odds
         self._log_in = -np.logaddexp(0, -(prior_odds + log_bayes_factor))
@@ -129,14 +127,11 @@ class FeatureAverage(JointClassifier):
         total = self.estimator_.prior_.classes.log_marginal(self.estimator_.statistics_.n)
         for part in self._parts:
             odds, factor = self._prior_odds[part.columns], part.log_bayes_factor
-            shared = self._evidence_of_one(part)
+            stats = _pooled(self.estimator_.statistics_.blocks[part.name])
+            shared = _by_column(part.shared[0].log_marginal(stats))
             mixed = np.logaddexp(factor - np.logaddexp(0, -odds), -np.logaddexp(0, odds))
             total = total + (shared + mixed).sum()
         return float(total)
-
-    def _evidence_of_one(self, part: _Part) -> np.ndarray:
-        stats = _pooled(self.estimator_.statistics_.blocks[part.name])
-        return _by_column(part.shared[0].log_marginal(stats))
 
     def _tie_prior(self) -> np.ndarray:
         return self.estimator_.tie_prior()
@@ -206,13 +201,6 @@ class FeatureAverage(JointClassifier):
             ):
                 with numpyro.handlers.scope(prefix=scope + name, divider="."):
                     as_jax(block).model(jnp.where(seen, x, jnp.nan), labels)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        inner = self.estimator.__sklearn_tags__()
-        tags.input_tags = inner.input_tags
-        tags.classifier_tags = inner.classifier_tags
-        return tags
 
 
 def _parts(nb: Any) -> Iterator[_Part]:

@@ -17,6 +17,7 @@ Vehtari, Gelman & Gabry (2017), Practical Bayesian model evaluation using leave-
 Platt (1999); Zadrozny & Elkan (2002); Guo et al. (2017), for calibration on held-out rows.
 """
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -31,7 +32,7 @@ from ..core.arrays import Scalar
 from ..core.random import generator
 from ..core.registry import require
 from ..core.special import log_normalize
-from ..core.supports import check_level
+from ..core.supports import check_choice, check_least, check_level
 from ..estimators._base import AbstractNB
 from ..estimators._saving import Saved, Take, check_loaded
 from ..estimators._state import all_or_nothing
@@ -40,7 +41,6 @@ from ..sampling.known_rows import check_known
 from ..statistics import one_hot
 from . import _maps
 from ._left_out_tables import TrainingTables, leave_out_rows
-from ._loaded_maps import check_maps
 from ._map_fitting import KEEPING, fit_family
 from ._maps import Tables
 from ._part_tables import blocks_of_parts, class_log_prior, encoded, log_lengths, part_tables, tables_of_draws
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from ..sampling.report import CheckReport
 
 
+@dataclass(eq=False, repr=False)
 class CalibratedClassifierLOO(Saved, AbstractWrapper):
     """A naive Bayes classifier with class probabilities that are calibrated on its exact leave-one-out predictions.
 
@@ -94,20 +95,12 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         | {"loo_log_loss_", "label_changes_", "n_copies_"}
     )
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        prior: Any = "kept",
-        copies: Any = "group",
-        keep_labels: Any = True,
-        max_rows: Any = 2_500,
-    ) -> None:
-        self.estimator = estimator
-        self.prior = prior
-        self.copies = copies
-        self.keep_labels = keep_labels
-        self.max_rows = max_rows
+    estimator: Any
+    _: KW_ONLY
+    prior: Any = "kept"
+    copies: Any = "group"
+    keep_labels: Any = True
+    max_rows: Any = 2_500
 
     # --- fitting ----------------------------------------------------------------------------------------------------
 
@@ -171,12 +164,9 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
                 f"`estimator` is {name}{', a class' * isinstance(estimator, type)}, which has no `loo`; give an "
                 "estimator of bayesnb, such as GaussianNB(), or use scikit-learn's CalibratedClassifierCV"
             )
-        if self.prior not in ("refit", "kept"):
-            raise ValueError(f"`prior` is {self.prior!r}; choose 'refit' or 'kept'")
-        if self.copies not in ("group", "keep"):
-            raise ValueError(f"`copies` is {self.copies!r}; choose 'group' or 'keep'")
-        if not self.max_rows >= 1:
-            raise ValueError(f"`max_rows` is {self.max_rows!r}; it needs to be at least 1")
+        check_choice("prior", self.prior, ("refit", "kept"))
+        check_choice("copies", self.copies, ("group", "keep"))
+        check_least(1, max_rows=self.max_rows)
 
     def _training(self, nb: Any, X: Any, y: np.ndarray, sample_weight: Any, groups: Any) -> TrainingTables:
         """Leave-one-out tables of the rows fitted."""
@@ -367,7 +357,25 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
     def _check_loaded(self, take: Take) -> None:
         nb = self.estimator_
         require(isinstance(nb, AbstractNB) and hasattr(nb, "statistics_"), "its estimator is not fitted")
-        check_maps(self)
+        require(np.array_equal(self.classes_, nb.classes_), "the calibration has other classes")
+        require(self.n_features_in_ == nb.n_features_in_, "the calibration has other features")
+        k, c = len(nb.part_blocks()), len(self.classes_)
+        require(isinstance(self.maps_, tuple) and len(self.maps_) > 0, "there are no maps")
+        for one in self.maps_:
+            require(isinstance(one, _maps.CalibrationMap) and 0 < one.weight <= 1, "a map without a probability")
+            isotonic = isinstance(one.kind, _maps.Isotonic)
+            base = one.kind.base if isotonic else one.kind
+            require(isinstance(base, _maps.Kind), "a map of no kind")
+            p = 0 if isotonic else len(base.prior(k, c)[0])
+            shapes = one.mode.shape == (p,) and one.covariance.shape == (p, p) and one.nodes.shape[1:] == (p,)
+            require(shapes and len(one.nodes) > 0, "parameters of another map")
+            finite = np.isfinite(one.nodes).all() and np.isfinite(one.covariance).all()
+            require(finite, "parameters that are no numbers")
+        share = sum(one.weight for one in self.maps_)
+        require(abs(share - 1) < 1e-9, "probabilities of maps that do not add up to one")
+        mean = self._mean_log_length
+        known = mean is None or (mean.shape == (k,) and np.isfinite(mean).all())
+        require(known, "lengths of rows of other parts")
         check_loaded(nb, take)
 
 
@@ -377,6 +385,6 @@ def _draws(method: str, n_draws: int | None) -> int:
         raise ValueError(
             f"`method` is {method!r}; choose 'draws' or 'auto', because a calibrated probability has no closed form"
         )
-    if n_draws is not None and n_draws < 1:
-        raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 1")
-    return 1000 if n_draws is None else n_draws
+    n_draws = 1000 if n_draws is None else n_draws
+    check_least(1, n_draws=n_draws)
+    return n_draws

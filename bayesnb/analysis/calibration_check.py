@@ -113,11 +113,6 @@ def _row(name: str, figure: float, threshold: float, unit: str, reason: str, rem
 
 def _sites(kind: _maps.Kind, k: int, c: int, theta: Any) -> dict[str, Any]:
     """Parameters by NumPyro site, in their order."""
-    sites, at = {"log_power": theta[:k]}, k
-    if kind.squashed:
-        sites["log_bend"], at = theta[at], at + 1
-    if kind.contaminated:
-        sites["logit_contamination"], at = theta[at], at + 1
-    if kind.shifts:
-        sites["shift"] = theta[at : at + c]
-    return sites
+    names = {"w": "log_power", "s": "log_bend", "ε": "logit_contamination", "b": "shift"}
+    places = kind.places(k, c).items()
+    return {names[name]: theta[at.start] if name in ("s", "ε") else theta[at] for name, at in places}

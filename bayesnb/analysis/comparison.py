@@ -130,8 +130,11 @@ def compare(
             estimator = clone(estimator).fit(rows, y, sample_weight)
         models[name], results[name] = estimator, estimator.loo(rows, y, sample_weight)
         measures[name] = _measures(estimator)
-        evidence[name], note = _evidence(estimator)
-        notes += [f"{name} has no evidence: {note}"] if note else []
+        try:
+            evidence[name] = float(estimator.log_evidence_)
+        except AttributeError as error:
+            evidence[name] = float("nan")
+            notes.append(f"{name} has no evidence: {error}")
     if len({measures[name] for name in names if np.isfinite(evidence[name])}) > 1:
         for name in names:
             if COMPOSITE in measures[name]:
@@ -185,14 +188,6 @@ def _identical(pointwise: Mapping[str, np.ndarray], evidence: Mapping[str, float
         for group in groups
         if group[1:]
     ]
-
-
-def _evidence(estimator: Any) -> tuple[float, str]:
-    """log p(X, y), or NaN and the reason why there is none."""
-    try:
-        return float(estimator.log_evidence_), ""
-    except AttributeError as error:
-        return float("nan"), str(error)
 
 
 def _measures(estimator: Any) -> tuple[str, ...]:

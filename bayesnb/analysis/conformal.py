@@ -46,6 +46,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from ..core.arrays import Bool, Float
+from ..core.supports import check_choice
 from ..estimators._state import all_or_nothing
 from ._conformal_scores import comparisons
 from ._wrapper import AbstractWrapper
@@ -141,8 +142,7 @@ class ConformalClassifierLOO(AbstractWrapper):
             if `sample_weight` is given: no guarantee is known for weighted rows
         """
         _refuse(unknown)
-        if self.method not in ("cross", "full"):
-            raise ValueError(f"`method` is {self.method!r}; choose 'cross' or 'full'")
+        check_choice("method", self.method, ("cross", "full"))
         if not isinstance(self.class_conditional, bool | np.bool_):
             raise ValueError(f"`class_conditional` is {self.class_conditional!r}; choose True or False")
         name = type(self.estimator).__name__

@@ -16,16 +16,17 @@ foundations of cost-sensitive learning, IJCAI, theorem 2.
 """
 
 import copy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.metrics import confusion_matrix, make_scorer
-from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Bool, Float, Int, Real, Scalar
 from ..estimators._state import all_or_nothing, reads_one_state
+from ._wrapper import AbstractWrapper
 from .active import split_uncertainty
 
 ABSTAIN = -1  # the index of no class
@@ -224,8 +225,11 @@ def _cost_table(costs: Any, abstain_cost: Scalar | None, c: int) -> Float[np.nda
     return np.column_stack([table, np.full(c, float(abstain_cost))])
 
 
-class CostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class CostClassifier(AbstractWrapper):
     """A classifier that predicts the label with the least expected cost, and may abstain.
+
+    The costs change the decision, not the probabilities: `predict_proba` is that of the estimator.
 
     Parameters
     ----------
@@ -255,20 +259,12 @@ class CostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     array([2])
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        costs: Any = None,
-        *,
-        abstain_cost: Any = None,
-        max_epistemic: Any = None,
-        abstain_label: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.costs = costs
-        self.abstain_cost = abstain_cost
-        self.max_epistemic = max_epistemic
-        self.abstain_label = abstain_label
+    estimator: Any
+    costs: Any = None
+    _: KW_ONLY
+    abstain_cost: Any = None
+    max_epistemic: Any = None
+    abstain_label: Any = None
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -282,12 +278,7 @@ class CostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         fitted = clone(self.estimator).fit(X, y, **weights)
         self._check(fitted.classes_)
-        self.estimator_, self.classes_ = fitted, fitted.classes_
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(fitted, name):
-                setattr(self, name, getattr(fitted, name))
-            elif hasattr(self, name):
-                delattr(self, name)
+        self._take_over(fitted)
         return self
 
     def _check(self, classes: np.ndarray) -> None:
@@ -312,8 +303,8 @@ class CostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     @reads_one_state
     def predict(self, X: Any) -> np.ndarray:
         """The label with the least expected cost of each row, or `abstain_label`, (n,)."""
-        found = self.decide(X)
-        if not self._may_abstain:
+        found, c = self.decide(X), len(self.classes_)
+        if self.max_epistemic is None and _cost_table(self.costs, self.abstain_cost, c).shape[1] == c:
             return self.classes_[found]
         label = np.asarray(self.abstain_label)
         alike = {label.dtype.kind, self.classes_.dtype.kind}
@@ -322,23 +313,6 @@ class CostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         labels = self.classes_[found].astype(object)
         labels[found == ABSTAIN] = self.abstain_label
         return labels
-
-    @property
-    def _may_abstain(self) -> bool:
-        c = len(self.classes_)
-        return self.max_epistemic is not None or _cost_table(self.costs, self.abstain_cost, c).shape[1] > c
-
-    @reads_one_state
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities of the estimator, (n, c); the costs change the decision, not the probabilities."""
-        check_is_fitted(self)
-        return self.estimator_.predict_proba(X)
-
-    @reads_one_state
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of the class probabilities of the estimator, (n, c), in nats."""
-        check_is_fitted(self)
-        return self.estimator_.predict_log_proba(X)
 
     @reads_one_state
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -360,8 +334,3 @@ class CostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if not weight[counts].sum() > 0:
             return 0.0
         return -float(np.average(table[truth, found][counts], weights=weight[counts]))  # −1 is the last column
-
-    def __sklearn_tags__(self) -> Tags:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
-        tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
-        return tags

@@ -31,6 +31,7 @@ Neal & Hinton (1998), A view of the EM algorithm that justifies incremental, spa
 """
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import jax
@@ -46,6 +47,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from ..core.arrays import Bool, Float
 from ..core.special import log_normalize
+from ..core.supports import check_choice, check_least
 from ..estimators._base import AbstractNB
 from ..estimators._state import all_or_nothing
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
@@ -53,6 +55,7 @@ from ..statistics import one_hot
 from ._wrapper import AbstractWrapper
 
 
+@dataclass(eq=False, repr=False)
 class HalfLabelledClassifier(AbstractWrapper):
     """Naive Bayes that learns from rows with and without a label, by variational Bayes or by EM with soft labels.
 
@@ -106,22 +109,13 @@ class HalfLabelledClassifier(AbstractWrapper):
     0.9
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        method: Any = "variational",
-        unlabelled_weight: Any = 1.0,
-        missing_label: Any = -1,
-        max_iter: Any = 500,
-        tol: Any = 1e-6,
-    ) -> None:
-        self.estimator = estimator
-        self.method = method
-        self.unlabelled_weight = unlabelled_weight
-        self.missing_label = missing_label
-        self.max_iter = max_iter
-        self.tol = tol
+    estimator: Any
+    _: KW_ONLY
+    method: Any = "variational"
+    unlabelled_weight: Any = 1.0
+    missing_label: Any = -1
+    max_iter: Any = 500
+    tol: Any = 1e-6
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -151,9 +145,7 @@ class HalfLabelledClassifier(AbstractWrapper):
         check_classification_targets(labels)
         classes, index = np.unique(labels, return_inverse=True)
         rows, n, c = nb.learn_columns(X, classes).rows_of(X), len(missing), len(classes)
-        weight = np.ones(n)
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         known, unknown = ({name: x[at] for name, x in rows.items()} for at in (~missing, missing))
 
         gatherer = nb.prior_for()
@@ -218,12 +210,10 @@ class HalfLabelledClassifier(AbstractWrapper):
                 f"`estimator` is {self.estimator!r}; soft labels need an estimator of bayesnb. Put steps that "
                 "transform X before this classifier in a pipeline"
             )
-        if self.method not in ("variational", "em"):
-            raise ValueError(f"`method` is {self.method!r}; choose 'variational' or 'em'")
+        check_choice("method", self.method, ("variational", "em"))
         if not 0 <= self.unlabelled_weight <= 1:
             raise ValueError(f"`unlabelled_weight` is {self.unlabelled_weight}; it needs to be from 0 to 1")
-        if not self.max_iter >= 1:
-            raise ValueError(f"`max_iter` is {self.max_iter}; it needs to be at least 1")
+        check_least(1, max_iter=self.max_iter)
         if not self.tol >= 0:
             raise ValueError(f"`tol` is {self.tol}; it needs to be a number of nats a row, at least 0")
 

@@ -1,17 +1,15 @@
 """How much each feature tells of the label: mutual information under the posterior."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
 from ..core.pytrees import defer_jax_import
-from ..core.supports import check_level
+from ..core.supports import check_least, check_level
 from ..estimators._state import reads_one_state
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @reads_one_state
@@ -23,7 +21,7 @@ def importance(
     n_draws: int = 500,
     seed: int | np.random.Generator | None = 0,
     feature_names: Any = None,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Mutual information of each feature with the label, in nats, largest first, with credible intervals.
 
         I(y; x_j | θ) = Σ_c π_c ∫ p(x_j | c, θ) log [p(x_j | c, θ) / Σ_k π_k p(x_j | k, θ)] dx_j
@@ -71,20 +69,22 @@ def importance(
     >>> table.feature.tolist(), bool(table.information[0] > 0.4)
     ([1, 0], True)
     """
-    import pandas as pd
-
     check_is_fitted(estimator)
     check_level(level)
-    if n_draws < 1:
-        raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 1")
+    check_least(1, n_draws=n_draws)
     names = estimator.feature_names() if feature_names is None else list(feature_names)
-    if len(names) != estimator.n_features_in_:
-        raise ValueError(
-            f"`feature_names` has {len(names)} names, but the model has {estimator.n_features_in_} features; give one "
-            "name for each"
-        )
+    check_names(estimator, names)
     draws = estimator.sample_information(n_draws, seed)
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     mean = draws.mean(0)
     table = pd.DataFrame({"feature": names, "information": mean, "low": low, "high": high})
     return table.iloc[np.argsort(-mean, kind="stable")].reset_index(drop=True)
+
+
+def check_names(estimator: Any, names: Any) -> None:
+    """Raise a ValueError unless there is one name for each feature."""
+    if len(names) != estimator.n_features_in_:
+        raise ValueError(
+            f"`feature_names` has {len(names)} names, but the model has {estimator.n_features_in_} features; give one "
+            "name for each"
+        )

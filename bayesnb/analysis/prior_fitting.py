@@ -20,7 +20,7 @@ Bishop (2006), Pattern Recognition and Machine Learning, §3.5: type-II maximum 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import jax
 import numpy as np
@@ -29,6 +29,7 @@ from sklearn.base import clone
 from ..base import as_jax
 from ..core.arrays import Scalar
 from ..core.special import log_normalize
+from ..core.supports import check_choice, check_least
 from ..estimators._base import AbstractNB
 from ..estimators.mixed import MixedNB
 from ._prior_evidence import (
@@ -132,8 +133,7 @@ class PriorDraws:
         parameters are integrated out.
         """
         total = len(next(iter(self._coordinates.values())))
-        if not 1 <= n_draws:
-            raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 1")
+        check_least(1, n_draws=n_draws)
         nb, rows = self.estimator, self.estimator.encode(X)
         table = None
         chosen = np.unique(np.linspace(0, total - 1, min(n_draws, total)).astype(int))
@@ -164,35 +164,29 @@ class PriorDraws:
         return "\n".join(lines)
 
 
+class _Settings(TypedDict, total=False):
+    sample_weight: Any
+    over: str
+    parameters: Sequence[str] | None
+    bounds: tuple[Scalar, Scalar]
+
+
+class _ChainSettings(_Settings, total=False):
+    draws: int
+    warmup: int
+    chains: int
+    seed: int
+
+
 @overload
 def fit_prior(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    sample_weight: Any = None,
-    over: str = "scalar",
-    parameters: Sequence[str] | None = None,
-    bounds: tuple[Scalar, Scalar] = (1e-4, 1e4),
-    collapsed: Literal[False] = False,
+    estimator: Any, X: Any, y: Any, *, collapsed: Literal[False] = False, **settings: Unpack[_Settings]
 ) -> PriorFit: ...
 
 
 @overload
 def fit_prior(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    collapsed: Literal[True],
-    sample_weight: Any = None,
-    over: str = "scalar",
-    parameters: Sequence[str] | None = None,
-    bounds: tuple[Scalar, Scalar] = (1e-4, 1e4),
-    draws: int = 1000,
-    warmup: int = 500,
-    chains: int = 4,
-    seed: int = 0,
+    estimator: Any, X: Any, y: Any, *, collapsed: Literal[True], **settings: Unpack[_ChainSettings]
 ) -> PriorDraws: ...
 
 
@@ -276,9 +270,7 @@ def fit_prior(
     names = _names(nb, over, parameters)
     problem = evidence_of_prior(nb)
     if collapsed:
-        for name, value in (("draws", draws), ("chains", chains), ("warmup", warmup)):
-            if value < 1:
-                raise ValueError(f"`{name}` is {value}; it needs to be at least 1")
+        check_least(1, draws=draws, chains=chains, warmup=warmup)
     with jax.enable_x64(True):
         on_device = replace(
             problem, **{f: as_jax(getattr(problem, f)) for f in ("blocks", "stats", "start", "unit", "centre")}
@@ -318,8 +310,7 @@ def _checked_bounds(bounds: Any) -> tuple[float, float]:
 
 def _names(nb: Any, over: str, parameters: Sequence[str] | None) -> list[str]:
     """Hyperparameters to fit, in the order of the family; ValueError where there is none such."""
-    if over not in _OVER:
-        raise ValueError(f"`over` is {over!r}; choose 'scalar', 'feature' or 'class'")
+    check_choice("over", over, [*_OVER])
     kind = type(nb).__name__
     fittable = isinstance(nb, AbstractNB) and not isinstance(nb, MixedNB)
     if not fittable or not all(block.hyperparameters for block in nb.prior_.blocks.values()):

@@ -1,18 +1,16 @@
 """Features ranked by the weight they carry in the discriminant, with posterior intervals."""
 
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
 from ..core.random import generator
 from ..core.supports import check_level
-from .importance import importance
-
-if TYPE_CHECKING:
-    import pandas as pd
+from .importance import check_names, importance
 
 
 def rank_features(
@@ -22,7 +20,7 @@ def rank_features(
     n_draws: int = 500,
     seed: int | np.random.Generator | None = 0,
     feature_names: Any = None,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Features sorted by the size of their weight w in the linear discriminant, with credible intervals.
 
         log p(y = c | x, θ) = w_c · x + b_c + terms that are the same in all classes
@@ -64,13 +62,15 @@ def rank_features(
     >>> rank_features(BernoulliNB().fit(X, y), feature_names=["first", "second"]).shape
     (2, 4)
     """
-    import pandas as pd
-
     check_is_fitted(estimator)
     estimator = copy(estimator)  # one state, whatever another thread fits meanwhile
     check_level(level)
+    names = getattr(estimator, "feature_names_in_", None)
+    if feature_names is not None:
+        check_names(estimator, feature_names)
+        names = np.asarray(feature_names, object)
     try:
-        names = _names(estimator, feature_names)
+        labels = estimator.weight_labels(names)
         theta = estimator.point_estimate()
         estimator.linear_form(theta or estimator.posterior_.mean())
     except AttributeError:  # no linear form
@@ -84,7 +84,7 @@ def rank_features(
     if theta is None:
         weights = middle
     d, k = weights.shape
-    table = {"feature": np.repeat(names, k)}
+    table = {"feature": np.repeat(labels, k)}
     if k > 1:
         table["class_"] = np.tile(estimator.classes_, d)
     table |= {"weight": weights.ravel(), "low": low.ravel(), "high": high.ravel()}
@@ -98,15 +98,3 @@ def _contrasts(estimator: Any, theta: Any) -> np.ndarray:
     if weights.shape[1] == 2:
         return weights[:, 1:] - weights[:, :1]
     return weights - weights.mean(1, keepdims=True)
-
-
-def _names(estimator: Any, given: Any) -> np.ndarray:
-    """One name a weight, in the order of the linear form."""
-    if given is None:
-        return estimator.weight_labels(getattr(estimator, "feature_names_in_", None))
-    if len(given) != estimator.n_features_in_:
-        raise ValueError(
-            f"`feature_names` has {len(given)} names, but the model has {estimator.n_features_in_} features; give one "
-            "name for each"
-        )
-    return estimator.weight_labels(np.asarray(given, object))

@@ -37,7 +37,7 @@ from ..estimators import CategoricalNB
 from ..estimators._input import of_any_type
 from ..estimators._state import all_or_nothing, reads_one_state
 from ..statistics import one_hot
-from ._selection_estimator import level_counts, like, of_counts
+from ._selection_estimator import level_counts, of_counts
 from ._selection_report import as_text, steps_table
 from ._selection_rows import category_codes, check_labels, check_weights, nothing_to_select, observed_levels, split_rows
 from ._selection_sets import add_one_by_one, held_out_fit, log_joint, simulate, smoothed
@@ -101,7 +101,7 @@ class SelectionReport:
         return as_text(self)
 
 
-class ForwardSelection(SelectorMixin, ClassifierMixin, SelectionSettings, BaseEstimator):
+class ForwardSelection(SelectionSettings, SelectorMixin, ClassifierMixin, BaseEstimator):
     """Categorical naive Bayes with forward selection of the predictors by average log-likelihood.
 
     The search starts with the forced predictors. Each step adds the predictor that raises the average log-likelihood l̄
@@ -253,7 +253,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, SelectionSettings, BaseEs
         steps = count_steps(self, len(usable) - len(forced), len(usable))
 
         n = float(self.class_count_.sum())
-        smoothing = {
+        smoothing: dict[str, Any] = {
             "alpha": 1 / n if self.alpha is None else self.alpha,
             "class_alpha": 1 / n if self.class_alpha is None else self.class_alpha,
         }
@@ -286,8 +286,8 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, SelectionSettings, BaseEs
         columns = np.flatnonzero(self.support_)
         self.estimator_: CategoricalNB | None = None
         if len(columns):
-            chosen = like(CategoricalNB(estimate="mean"), self, columns)
-            chosen.set_params(**smoothing)
+            chosen = CategoricalNB(estimate="mean", **smoothing)
+            chosen.learn_columns(_safe_indexing(X, columns, axis=1), self.classes_)
             if np.ndim(self.alpha):
                 chosen.alpha = np.asarray(self.alpha)[columns]
             levels = [observed_levels(encoder.categories_[j], observed[j]) for j in columns]
@@ -327,11 +327,6 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, SelectionSettings, BaseEs
         return log_normalize(self._table(X))
 
     @reads_one_state
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "n c"]:
-        """p(y = c | x_i), (n, c); see `predict_log_proba`."""
-        return np.exp(self.predict_log_proba(X))
-
-    @reads_one_state
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, (n,); ties go to the label with the larger π."""
         table = self._table(X)
@@ -352,11 +347,6 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, SelectionSettings, BaseEs
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.classifier_tags.poor_score = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
         tags.input_tags.positive_only = True
         return tags
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..core.arrays import Bool, Float
@@ -20,7 +20,7 @@ from ..estimators._input import of_any_type
 from ..estimators._state import all_or_nothing, reads_one_state
 from ._selection_report import listed
 from ._selection_rows import check_labels, check_weights, split_rows
-from ._selection_settings import SelectionSettings, check_settings, partition_column
+from ._selection_settings import SelectionSettings, check_settings, partition_column, position
 from .binning import EqualWidthBinner, whole_number
 from .selection import ForwardSelection, SelectionReport
 
@@ -72,7 +72,7 @@ class SPSSReport:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SPSSNaiveBayes(ClassifierMixin, SelectionSettings, BaseEstimator):
+class SPSSNaiveBayes(SelectionSettings, ClassifierMixin, BaseEstimator):
     """The naive Bayes procedure of SPSS, from the raw table to the result.
 
     Numbers are put into bins of equal width. Predictors that cannot separate the classes are dropped. Rows without a
@@ -206,11 +206,6 @@ class SPSSNaiveBayes(ClassifierMixin, SelectionSettings, BaseEstimator):
         return self.selection_.predict_log_proba(table)
 
     @reads_one_state
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "n c"]:
-        """p(y = c | x_i), (n, c); see `predict_log_proba`."""
-        return np.exp(self.predict_log_proba(X))
-
-    @reads_one_state
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, (n,); ties go to the label with the larger π."""
         table = self._encode(X)
@@ -244,25 +239,11 @@ class SPSSNaiveBayes(ClassifierMixin, SelectionSettings, BaseEstimator):
             return _is_scale(columns, n_bins) & (np.arange(len(names)) != partition)
         chosen = np.zeros(len(names), bool)
         for one in [self.scale] if isinstance(self.scale, str) else self.scale:
-            if one not in (names if isinstance(one, str) else range(len(names))):
-                raise ValueError(
-                    f"`scale` has {one!r}, which is not a column of `X`; choose 'auto', or columns of "
-                    f"{listed(names, 8)}"
-                )
-            j = names.index(one) if isinstance(one, str) else int(one)
+            j = position("`scale` has", one, names, "choose 'auto', or columns of")
             if columns[j].dtype.kind != "f":
                 raise ValueError(f"`scale` has {one!r}, but that column does not hold numbers; leave it out")
             chosen[j] = True
         return chosen
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.classifier_tags.poor_score = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
 
 def scale_columns(X: Any, n_bins: int = 10) -> list[Any]:
@@ -306,9 +287,8 @@ def _columns(X: Any, names: list[Any], numbers: list[bool] | None = None) -> lis
 
 def _as_codes(values: np.ndarray) -> Float[np.ndarray, " n"]:
     """A number for each different cell; NaN where it is missing."""
-    codes = pd.factorize(values)[0].astype(float)
-    codes[codes < 0] = np.nan
-    return codes
+    codes = pd.factorize(values)[0]
+    return np.where(codes < 0, np.nan, codes)
 
 
 def _as_text(values: np.ndarray) -> np.ndarray:

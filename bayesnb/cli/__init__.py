@@ -10,7 +10,7 @@ import os
 import sys
 
 from ._interrupt import INTERRUPTED, Interrupt
-from ._output import complain, discard_output
+from ._output import complain, discard_output, flush_output
 
 TYPE_CHECKING = False  # as in `typing`, which takes time to import
 if TYPE_CHECKING:
@@ -74,10 +74,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _exit_code(error: BaseException) -> int:
     """The exit code for an error, after one line about it; argparse has told of its own."""
     if isinstance(error, SystemExit):
-        try:
-            sys.stdout.flush()
-        except OSError:
-            discard_output()
+        flush_output()
         raise error
     if isinstance(error, BrokenPipeError):  # whoever reads the output has seen enough
         discard_output()
@@ -89,10 +86,7 @@ def _exit_code(error: BaseException) -> int:
         return 2
     if isinstance(error, (ValueError, OSError)):
         complain(str(error))
-        try:
-            sys.stdout.flush()
-        except OSError:
-            discard_output()
+        flush_output()
         return 2
     complain(
         f"unexpected {type(error).__name__}: {error} - this is a defect of bayesnb. Please report it, with the "

@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -19,10 +20,10 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"bayesnb {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
-    def command(name: str, run: Callable[[argparse.Namespace], int], help: str, description: str) -> Any:
-        one = commands.add_parser(
-            name, help=help, description=f"{description} The exit code is 2 if the input cannot be used."
-        )
+    def command(run: Callable[[argparse.Namespace], int]) -> Any:
+        head, _, text = inspect.cleandoc(run.__doc__ or "").partition("\n\n")
+        description = f"{' '.join(text.split())} The exit code is 2 if the input cannot be used."
+        one = commands.add_parser(run.__name__, help=head[:1].lower() + head[1:-1], description=description)
         one.set_defaults(run=run)
         return one
 
@@ -58,23 +59,10 @@ def make_parser() -> argparse.ArgumentParser:
         text = f"the model: {', '.join((*MODELS, *MIXED))} (default: auto, which depends on the columns)"
         one.add_argument("--model", choices=(*MODELS, *MIXED), default="auto", metavar="VARIANT", help=text)
 
-    describe = command(
-        "describe",
-        _commands.describe,
-        "show the role of each column of a table, with the reason",
-        "Show the role of each column (numbers, counts, yes/no, levels, dropped) with the reason, the number of "
-        "different values, the share of missing cells and an example. A mark (!) shows possible problems: numbers "
-        "written as text, a target with many classes, and identifiers and dates, which are left out by default.",
-    )
+    describe = command(_commands.describe)
     data(describe)
 
-    check = command(
-        "check",
-        _commands.check,
-        "compare the closed form with NumPyro on a data set",
-        "Fit one half of the rows and check all formulas against NumPyro and against each other, from Bayes' identity "
-        "to leave-one-out and intervals. The exit code is 1 if a row of the report fails.",
-    )
+    check = command(_commands.check)
     data(check)
     model(check)
     check.add_argument(
@@ -92,14 +80,7 @@ def make_parser() -> argparse.ArgumentParser:
         "--verbose", action="store_true", help="print the figure, the threshold and the reason of every row"
     )
 
-    select = command(
-        "select",
-        _commands.select,
-        "select features for a categorical model by forward selection",
-        "Run the naive Bayes procedure of SPSS. Each step adds the feature that raises the average log-likelihood of "
-        "the classes most to a categorical naive Bayes model. The best set of this sequence is kept. Numeric columns "
-        "with more than BINS different values are cut into bins of equal width. All other columns are categories.",
-    )
+    select = command(_commands.select)
     data(select)
     select.add_argument("--bins", type=_count, default=10, help="number of bins of a numeric column (default 10)")
     size = select.add_mutually_exclusive_group()
@@ -130,15 +111,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     select.add_argument("--seed", type=int, default=0, help="seed of the held-out rows (default 0)")
 
-    compare = command(
-        "compare",
-        _commands.compare,
-        "compare models by evidence and exact leave-one-out",
-        "Fit several models to the same rows and compare them. The table has the log evidence, the Bayes factor "
-        "against the best model, and the probability of the model. It also has exact leave-one-out, with the standard "
-        "error of the paired difference to the best model. Models that cannot use the columns are listed with the "
-        "reason.",
-    )
+    compare = command(_commands.compare)
     data(compare)
     compare.add_argument(
         "--models",
@@ -149,12 +122,7 @@ def make_parser() -> argparse.ArgumentParser:
         ),
     )
 
-    fit = command(
-        "fit",
-        _commands.fit,
-        "fit a model and save it",
-        "Fit a model to all rows and save it as a safetensors file. `bayesnb predict` and bayesnb.load read this file.",
-    )
+    fit = command(_commands.fit)
     data(fit)
     model(fit)
     fit.add_argument(
@@ -168,28 +136,12 @@ def make_parser() -> argparse.ArgumentParser:
     )
     fit.add_argument("-o", "--output", required=True, metavar="MODEL", help="the file for the fitted model")
 
-    report = command(
-        "report",
-        _commands.report,
-        "write a page about a model and its rows",
-        "Fit a model to all rows and write one page of HTML. It shows columns, classes, exact leave-one-out, "
-        "calibration, importance, explained rows, priors and other models. The page needs no network.",
-    )
+    report = command(_commands.report)
     data(report)
     model(report)
     report.add_argument("-o", "--output", required=True, metavar="PAGE", help="the HTML file to write")
 
-    predict = command(
-        "predict",
-        _commands.predict,
-        "predict the classes of new rows with a saved model",
-        "Print a CSV table with one line for each row: the class `predicted`, its `probability`, and the probability "
-        "p(CLASS) of every class. --interval adds the posterior mean of each class probability, and the ends `low` "
-        "and `high` of its credible interval. `probability` first averages the joint probability over the parameters "
-        "and then normalises; `mean` averages the normalised probabilities. The interval belongs to `mean`, so "
-        "`probability` may lie outside. Columns are found by name, in any order; further columns, such as the target, "
-        "are ignored. Differences from the training table are printed on standard error.",
-    )
+    predict = command(_commands.predict)
     predict.add_argument("model", metavar="MODEL", help="file that `bayesnb fit` or `save` of an estimator wrote")
     data(predict, labelled=False)
     predict.add_argument("--id", metavar="COLUMN", help="column to print first, unchanged")

@@ -1,11 +1,14 @@
-"""The commands describe, check, select, compare, fit and predict: each reads its data, works and reports."""
+"""The commands: each reads its data, works and reports. Their docstrings are what `--help` prints."""
 
 import argparse
+import json
 import sys
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from ..datasets import TableError
 from ._output import announce, echo, is_standard_output, print_outcome, shorten
@@ -16,11 +19,14 @@ _KERNEL_ROWS = 20_000  # beyond, `compare` tries kernel densities only if asked:
 
 
 def describe(options: argparse.Namespace) -> int:
-    """What each column of a table is, and why."""
+    """Show the role of each column of a table, with the reason.
+
+    Show the role of each column (numbers, counts, yes/no, levels, dropped) with the reason, the number of different
+    values, the share of missing cells and an example. A mark (!) shows possible problems: numbers written as text,
+    a target with many classes, and identifiers and dates, which are left out by default.
+    """
     table, contract = describe_table(options)
     if options.json:
-        import json
-
         echo(json.dumps({"data": stem(options.data), **contract.to_dict()}, indent=2))
         return 0
     echo(f"{stem(options.data)}: {contract.rows} rows, {len(contract.columns)} columns ({options.data})")
@@ -34,7 +40,11 @@ def describe(options: argparse.Namespace) -> int:
 
 
 def check(options: argparse.Namespace) -> int:
-    """Closed form against NumPyro; exit code 1 if a row of the report fails."""
+    """Compare the closed form with NumPyro on a data set.
+
+    Fit one half of the rows and check all formulas against NumPyro and against each other, from Bayes' identity to
+    leave-one-out and intervals. The exit code is 1 if a row of the report fails.
+    """
     from ..analysis.calibration import CalibratedClassifierLOO
 
     data = load_table(options)
@@ -69,7 +79,12 @@ def _calibration_gain(loss: dict[str, float], estimator: Any) -> str:
 
 
 def select(options: argparse.Namespace) -> int:
-    """The naive Bayes procedure of SPSS."""
+    """Select features for a categorical model by forward selection.
+
+    Run the naive Bayes procedure of SPSS. Each step adds the feature that raises the average log-likelihood of the
+    classes most to a categorical naive Bayes model. The best set of this sequence is kept. Numeric columns with
+    more than BINS different values are cut into bins of equal width. All other columns are categories.
+    """
     from ..analysis.spss import SPSSNaiveBayes, scale_columns
 
     data = load_table(options)
@@ -95,7 +110,12 @@ def select(options: argparse.Namespace) -> int:
 
 
 def compare(options: argparse.Namespace) -> int:
-    """Log evidence and exact leave-one-out of several models."""
+    """Compare models by evidence and exact leave-one-out.
+
+    Fit several models to the same rows and compare them. The table has the log evidence, the Bayes factor against
+    the best model, and the probability of the model. It also has exact leave-one-out, with the standard error of
+    the paired difference to the best model. Models that cannot use the columns are listed with the reason.
+    """
     from ..analysis.comparison import compare as compare_models
 
     data = load_table(options)
@@ -122,8 +142,6 @@ def compare(options: argparse.Namespace) -> int:
 
 def _models_to_try(X: Any) -> list[str]:
     """All models, but no levels of real numbers, and no kernel densities of very many rows."""
-    from pandas.api.types import is_numeric_dtype
-
     numbers = [name for name in X.columns if is_numeric_dtype(X[name])]
     names = list(MODELS[1:])
     if any(X[name].nunique() > 20 for name in numbers):
@@ -134,7 +152,10 @@ def _models_to_try(X: Any) -> list[str]:
 
 
 def fit(options: argparse.Namespace) -> int:
-    """Fit a model to all rows and save it."""
+    """Fit a model and save it.
+
+    Fit a model to all rows and save it as a safetensors file. `bayesnb predict` and bayesnb.load read this file.
+    """
     from ..core.files import check_target
     from ..streaming import fit_batches
 
@@ -171,21 +192,20 @@ def fit(options: argparse.Namespace) -> int:
 
 
 def report(options: argparse.Namespace) -> int:
-    """One page about a model and its rows."""
+    """Write a page about a model and its rows.
+
+    Fit a model to all rows and write one page of HTML. It shows columns, classes, exact leave-one-out, calibration,
+    importance, explained rows, priors and other models. The page needs no network.
+    """
     from ..core.files import check_target
+    from ..reporting.report import python_code
     from ..reporting.report import report as make_report
 
     check_target(options.output)
     data = load_table(options)
     estimator, X = choose_model(data.X, options.model, data.contract)
     announce(options, data, X, data.notes)
-    name, model = type(estimator).__name__, " ".join(repr(estimator).split())
-    code = (
-        f"import bayesnb\nfrom bayesnb import {name}\n\ndata = {python_of(options)}\n"
-        f"X, y = data.X, data.y\nnb = {model}.fit(X, y)\n"
-        "print(nb.loo(X, y))\nprint(bayesnb.importance(nb))\nprint(nb.explain(X[:1]))\n"
-        'bayesnb.report(nb, X, y).save("report.html")'
-    )
+    code = python_code(estimator, f"data = {python_of(options)}\nX, y = data.X, data.y")
     made = make_report(
         estimator, X, data.y, title=f"{stem(options.data)}: {data.target}", contract=data.contract, code=code
     )
@@ -197,9 +217,15 @@ def report(options: argparse.Namespace) -> int:
 
 
 def predict(options: argparse.Namespace) -> int:
-    """Classes, probabilities and intervals of new rows, as CSV."""
-    import pandas as pd
+    """Predict the classes of new rows with a saved model.
 
+    Print a CSV table with one line for each row: the class `predicted`, its `probability`, and the probability
+    p(CLASS) of every class. --interval adds the posterior mean of each class probability, and the ends `low` and
+    `high` of its credible interval. `probability` first averages the joint probability over the parameters and then
+    normalises; `mean` averages the normalised probabilities. The interval belongs to `mean`, so `probability` may
+    lie outside. Columns are found by name, in any order; further columns, such as the target, are ignored.
+    Differences from the training table are printed on standard error.
+    """
     from ..core.files import check_target, replace_file
     from ..persistence import load as load_model
 

@@ -27,6 +27,14 @@ def complain(text: str) -> None:
         pass
 
 
+def flush_output() -> None:
+    """Write what is left in the buffer of standard output, if anybody reads it."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        discard_output()
+
+
 def discard_output() -> None:
     """Let the interpreter flush what is left in the buffer of standard output to nowhere."""
     try:

@@ -1,12 +1,13 @@
 """Tables for models: data by name or from a file, the model for a table, the columns of a fitted model."""
 
-from __future__ import annotations
-
+import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from .. import estimators
 from ..columns.batches import is_large
@@ -26,11 +27,6 @@ from ..datasets import (
     refuse_nested,
 )
 
-if TYPE_CHECKING:
-    import argparse
-
-    import pandas as pd
-
 _VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     **{
         name.removesuffix("NB").lower(): (name, {})
@@ -45,29 +41,32 @@ _VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 MODELS = ("auto", *sorted(_VARIANTS))
 MIXED = tuple(f"mixed:{name}" for name in ("gaussian-da", "kernel", "pooled", "shared-da"))
 """A variant for the columns of numbers of a table that has others, too."""
-_OF_FILES = ("encoding", "sep")
 
 
-def wishes_of(options: argparse.Namespace) -> dict[str, Any]:
-    """What the user has said about the columns and their cells."""
+def roles_of(options: argparse.Namespace) -> dict[str, Any]:
+    """What the user has said about the roles of columns."""
     columns: dict[str, str] = {}
     for one in options.columns:
         columns |= one
-    drop = [name for names in options.drop for name in names.split(",")]
-    return {"drop": drop, "columns": columns, "decimal": options.decimal, "thousands": options.thousands}
+    return {"drop": [name for names in options.drop for name in names.split(",")], "columns": columns}
+
+
+def writing_of(options: argparse.Namespace) -> dict[str, Any]:
+    """What the user has said about how a file is written."""
+    return {name: getattr(options, name) for name in ("decimal", "thousands", "encoding", "sep")}
 
 
 def load_table(options: argparse.Namespace) -> Dataset:
     """A data set by its name, or a file with its target column, under the column contract."""
-    name, target, wishes = options.data, options.target, wishes_of(options)
+    name, target = options.data, options.target
     if name not in NAMES:
         if target is None:
             raise TableError(f"{name!r} is not one of {', '.join(NAMES)}; for a file, name its --target column.")
-        return read_table(name, target, **wishes, **{key: getattr(options, key) for key in _OF_FILES})
+        return read_table(name, target, **roles_of(options), **writing_of(options))
     data = load(name)
     if target not in (None, data.target):
         raise TableError(f"the target of {name} is {data.target!r}, not {target!r}; leave --target out.")
-    contract = describe_cells(data.X.assign(**{data.target: data.y}), data.target, **wishes)
+    contract = _described(options, data.X.assign(**{data.target: data.y}), data.target)
     if not contract.used:
         raise TableError(f"{name}: every column is left out; name fewer columns with --drop.")
     left = [f"{column.name!r} ({column.why})" for column in contract.dropped]
@@ -75,11 +74,16 @@ def load_table(options: argparse.Namespace) -> Dataset:
     return replace(data, X=contract.apply(data.X), contract=contract, notes=notes)
 
 
+def _described(options: argparse.Namespace, table: pd.DataFrame, target: Any) -> ColumnContract:
+    """The contract of a table under the user's wishes."""
+    return describe_cells(table, target, **roles_of(options), decimal=options.decimal, thousands=options.thousands)
+
+
 def python_of(options: argparse.Namespace) -> str:
     """The Python that reads the table of a command."""
-    given = {**wishes_of(options), **{key: getattr(options, key) for key in _OF_FILES}}
     if options.data in NAMES:
         return f"bayesnb.datasets.load({options.data!r})"
+    given = roles_of(options) | writing_of(options)
     settings = "".join(f", {name}={value!r}" for name, value in given.items() if value)
     return f"bayesnb.datasets.read_table({options.data!r}, {options.target!r}{settings})"
 
@@ -88,43 +92,29 @@ def load_large(options: argparse.Namespace) -> LargeTable | None:
     """A file that is fitted in batches; None for all others."""
     if options.data in NAMES or options.target is None or not is_large(Path(options.data)):
         return None
-    return read_large(
-        options.data, options.target, **wishes_of(options), **{key: getattr(options, key) for key in _OF_FILES}
-    )
+    return read_large(options.data, options.target, **roles_of(options), **writing_of(options))
 
 
 def describe_table(options: argparse.Namespace) -> tuple[pd.DataFrame, ColumnContract]:
     """All columns of a table, and what they are."""
-    wishes = wishes_of(options)
+    target = options.target
     if options.data in NAMES:
         data = load(options.data)
         table, target = data.X.assign(**{data.target: data.y}), data.target
     else:
-        given = {key: getattr(options, key) for key in (*_OF_FILES, "decimal", "thousands")}
-        target = options.target
-        table = read_rows(options.data, [target] if target else [], **given)
+        table = read_rows(options.data, [target] if target else [], **writing_of(options))
         if table.columns[0] == "Unnamed: 0":
             table = table.iloc[:, 1:]
         refuse_nested(table, options.data)
     try:
-        return table, describe_cells(table, target, **wishes)
+        return table, _described(options, table, target)
     except ValueError as error:
         raise TableError(f"{options.data}: {error}.") from error
-
-
-def takes_text(model: str) -> bool:
-    """Whether a variant takes columns of text."""
-    return bool(_made(model).__sklearn_tags__().input_tags.string)
 
 
 def _made(model: str) -> Any:
     name, settings = _VARIANTS[model]
     return getattr(estimators, name)(**settings)
-
-
-def _name(nb: Any) -> str:
-    """The variant that an estimator is."""
-    return type(nb).__name__.removesuffix("NB").lower()
 
 
 def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract | None = None) -> tuple[Any, pd.DataFrame]:
@@ -139,31 +129,30 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract | None = 
     TableError
         if a model for numbers was asked for and a column holds text
     """
-    from pandas.api.types import is_numeric_dtype
-
     from ..estimators._automatic import default_estimators, parts_of_roles, role_of_type
 
     roles = [contract[X.columns[j]].role if contract else role_of_type(X, j) for j in range(X.shape[1])]
     if model == "auto":
-        model = _name(default_estimators()[roles[0]]) if len(set(roles)) == 1 else "mixed"
-    if model.startswith("mixed:"):  # that variant for the numbers, the usual ones for the rest
-        parts = [
-            (name, _made(model[6:]) if name == "numbers" else nb, [str(X.columns[j]) for j in at])
-            for name, nb, at in parts_of_roles(roles)
-        ]
-        return _made("mixed").set_params(parts=parts), X
-    if model == "mixed":
+        model = "mixed"
+        if len(set(roles)) == 1:
+            model = type(default_estimators()[roles[0]]).__name__.removesuffix("NB").lower()
+    whole, _, of_numbers = model.partition(":")  # that variant for the numbers, the usual ones for the rest
+    estimator = _made(whole)
+    if whole == "mixed":
         asked = contract is not None and any(column.why.endswith("as asked") for column in contract.used)
-        if not asked and roles == [role_of_type(X, j) for j in range(X.shape[1])]:
-            return _made(model), X
-        named = [(name, nb, [str(X.columns[j]) for j in at]) for name, nb, at in parts_of_roles(roles)]
-        return _made(model).set_params(parts=named), X
-    if takes_text(model):
-        return _made(model), X
+        if of_numbers or asked or roles != [role_of_type(X, j) for j in range(X.shape[1])]:
+            parts = [
+                (name, _made(of_numbers) if of_numbers and name == "numbers" else nb, [str(X.columns[j]) for j in at])
+                for name, nb, at in parts_of_roles(roles)
+            ]
+            estimator.set_params(parts=parts)
+        return estimator, X
+    if estimator.__sklearn_tags__().input_tags.string:
+        return estimator, X
     if text := [name for name in X.columns if not is_numeric_dtype(X[name])]:
         value = X[text[0]].dropna().iloc[0]
         raise TableError(f"column {text[0]!r} holds text such as {value!r}; --model {model} needs numbers.")
-    return _made(model), X if set(X.dtypes) == {np.dtype(float)} else X.astype(float)
+    return estimator, X if set(X.dtypes) == {np.dtype(float)} else X.astype(float)
 
 
 def column_kinds(model: Any) -> dict[str, str]:
@@ -194,21 +183,16 @@ def contract_of(model: Any, decimal: str | None = None, thousands: str | None = 
         return contract
     decimal = decimal or ("," if thousands == "." else ".")
     thousands = thousands or ("." if decimal == "," else ",")
-
-    def written(sign: str) -> NumberFormat:
-        return NumberFormat(decimal, thousands, sign)
-
-    changed = [
-        column if column.role == "levels" else replace(column, written=written(getattr(column.written, "sign", "")))
+    changed = {
+        column.name: replace(column, written=NumberFormat(decimal, thousands, getattr(column.written, "sign", "")))
         for column in contract.columns
-    ]
-    return replace(contract, columns=tuple(changed))
+        if column.role != "levels"
+    }
+    return replace(contract, columns=tuple(changed.get(column.name, column) for column in contract.columns))
 
 
 def new_rows(options: argparse.Namespace, model: Any) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     """Rows for a model: as they stand, as the model takes them, and how they differ from those fitted."""
-    import pandas as pd
-
     kinds = column_kinds(model)
     contract = contract_of(model, options.decimal, options.thousands)
     text = {name for name, kind in kinds.items() if kind == "text"} | ({options.id} - {None})
@@ -217,8 +201,7 @@ def new_rows(options: argparse.Namespace, model: Any) -> tuple[pd.DataFrame, pd.
     if options.data in NAMES:
         table = load(options.data).X
     else:
-        given = {key: getattr(options, key) for key in (*_OF_FILES, "decimal", "thousands")}
-        table = read_rows(options.data, text, **given)
+        table = read_rows(options.data, text, **writing_of(options))
     if options.id is not None and options.id not in table.columns:
         raise TableError(f"{options.data} has no column {options.id!r} for --id; it has {', '.join(table.columns)}.")
     if missing := [repr(name) for name in kinds if name not in table.columns]:
@@ -239,8 +222,6 @@ def new_rows(options: argparse.Namespace, model: Any) -> tuple[pd.DataFrame, pd.
 
 def as_fitted(kinds: dict[str, str], table: pd.DataFrame, source: str) -> pd.DataFrame:
     """The columns a model takes, in its order and of its types."""
-    from pandas.api.types import is_numeric_dtype
-
     fresh = {}
     for name, kind in kinds.items():
         cells = table[name]

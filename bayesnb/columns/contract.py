@@ -160,12 +160,9 @@ class ColumnContract:
 
     def summary(self, most: int | None = None) -> str:
         """The contract as a readable table; after `most` columns, those without a warning are only counted."""
-        shown = list(self.columns)
-        if most is not None and len(shown) > most:
-            noted = [c for c in shown if c.warning or c.role == "dropped"]
-            plain = [c for c in shown if c not in noted]
-            kept = {id(c) for c in (noted[:most] + plain)[:most]}
-            shown = [c for c in shown if id(c) in kept]
+        noted = [bool(c.warning) or c.role == "dropped" for c in self.columns]
+        kept = np.argsort(np.logical_not(noted), kind="stable")[:most]  # those with a note first
+        shown = [c for i, c in enumerate(self.columns) if i in kept]
         rows = [("column", "role", "distinct", "missing", "example", "why")]
         for c in shown:
             why = c.why + (f"; {c.warning}" if c.warning else "")
@@ -178,7 +175,7 @@ class ColumnContract:
                 for k, (text, width) in enumerate(zip(row, widths, strict=False))
             )
             lines.append(f"{mark} {'  '.join(cells)}  {row[5]}".rstrip())
-        if left := [c for c in self.columns if all(c is not one for one in shown)]:
+        if left := [c for i, c in enumerate(self.columns) if i not in kept]:
             counted = ", ".join(
                 f"{n} {role}" for role in (*ROLES, "dropped", "target") if (n := sum(c.role == role for c in left))
             )

@@ -173,12 +173,12 @@ def _column(cells: pd.Series, name: Any, wishes: _Wishes) -> Column:
         return replace(base, why="left out as asked")
     if distinct == 1 and wish is None and known.nunique() == 1:
         return replace(base, why="the same value in every row")
-    if isinstance(cells.dtype, pd.CategoricalDtype):
+    if pd.api.types.is_numeric_dtype(cells):
+        return _numeric(base, known, looked_at, wish)
+    if wish == "levels" or isinstance(cells.dtype, pd.CategoricalDtype):
         return _as_levels(base, known, wish, "declared levels")
     if cells.dtype.kind in "mM":
         return _date(base, known, wish)
-    if pd.api.types.is_numeric_dtype(cells):
-        return _numeric(base, known, looked_at, wish)
     return _text(base, known, wish, wishes)
 
 
@@ -251,8 +251,6 @@ def _text(base: Column, known: pd.Series, wish: str | None, wishes: _Wishes) -> 
     """Cells that are text, or Python objects."""
     counts = known.astype(str).value_counts()
     words = [word for word in counts.index if word.strip()]
-    if wish == "levels":
-        return _as_levels(base, known, wish, "")
     dates = [word for word in words if _DATE.fullmatch(word.strip())]
     if words and len(dates) >= 0.9 * len(words) and not (wish and wishes.decimal):
         return _date(base, known, wish)
@@ -327,17 +325,9 @@ def _numbers_in_text(
 
 
 def _date(base: Column, known: pd.Series, wish: str | None) -> Column:
-    if wish == "levels":
-        return _as_levels(base, known, wish, "")
     if wish == "numbers":
-        days = to_days(known, base.name)
-        return replace(
-            base,
-            role="numbers",
-            why="dates as days since 1970, on request",
-            low=float(days.min()),
-            high=float(days.max()),
-        )
+        days, why = to_days(known, base.name), "dates as days since 1970, on request"
+        return replace(base, role="numbers", why=why, low=float(days.min()), high=float(days.max()))
     if wish:
         raise ValueError(f"column {base.name!r} holds dates, which cannot be {wish}; choose the role numbers or levels")
     return replace(base, why="dates or times", warning=_ask(base.name, "levels"))

@@ -109,9 +109,7 @@ def number_format(
         if len(kinds) == 2:
             groups.add(kinds[0])
             points.add(kinds[1])
-        elif kinds[0] not in ".,":
-            groups.add(kinds[0])
-        elif len(used) > 1:
+        elif kinds[0] not in ".," or len(used) > 1:
             groups.add(kinds[0])
         elif found["power"] or not re.fullmatch(r"[1-9]\d{0,2}[.,]\d{3}", body):
             points.add(kinds[0])

@@ -12,12 +12,10 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import pandas as pd
+import pandas as pd
 
 PARQUET = (".parquet", ".pq")
 ERRORS = ["#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"]
@@ -61,8 +59,6 @@ class TextFile:
         decimal: str | None = None,
         thousands: str | None = None,
     ) -> None:
-        import pandas as pd
-
         self.path = path
         try:
             with path.open("rb") as file:
@@ -74,8 +70,8 @@ class TextFile:
         )
         try:
             start = codecs.getincrementaldecoder(self.encoding)().decode(head)
-        except UnicodeDecodeError:
-            raise self._undecodable() from None
+        except UnicodeDecodeError as error:
+            raise self._no_table(error) from None
         except LookupError as error:
             raise TableError(
                 f"there is no encoding {encoding!r}; common ones are utf-8, latin-1 and cp1252."
@@ -111,9 +107,8 @@ class TextFile:
             if any(map(_CODE.fullmatch, cells)) and all(map(str.isdigit, cells)):
                 self.types[name] = str
             points = [cell for cell in cells if _POINT.fullmatch(cell)]
-            if points and self.points_group:
-                self.types[name] = str
-            elif points and not self.points_decide and all(map(_OPEN.fullmatch, points)):
+            open_ = not self.points_decide and all(map(_OPEN.fullmatch, points))
+            if points and (self.points_group or open_):
                 self.types[name] = str
             elif points:
                 self.settled.add(name)
@@ -124,8 +119,6 @@ class TextFile:
         return "." if self.settled else None
 
     def _parsed(self, **given: Any) -> Any:
-        import pandas as pd
-
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # `frame` looks for it itself
             return pd.read_csv(
@@ -138,27 +131,25 @@ class TextFile:
                 **given,
             )
 
-    def frame(self) -> "pd.DataFrame":
+    def frame(self) -> pd.DataFrame:
         """All rows."""
         try:
             return self._finished(self._parsed(dtype=self.types))
         except (csv.Error, ValueError) as error:
             raise self._no_table(error) from error
 
-    def pieces(self, rows: int, columns: list[str] | None = None) -> "Iterator[pd.DataFrame]":
+    def pieces(self, rows: int, columns: list[str] | None = None) -> Iterator[pd.DataFrame]:
         """The rows, or some columns of them, so many at a time."""
         wanted = None if columns is None else [name for name in self.names if name.strip() in columns]
         types = {name: kind for name, kind in self.types.items() if wanted is None or name in wanted}
         with self._parsed(dtype=types, usecols=wanted, chunksize=rows) as found:
-            while True:
-                try:
-                    yield next(found).rename(columns=str.strip)
-                except StopIteration:
-                    return
-                except (csv.Error, ValueError) as error:
-                    raise self._no_table(error) from error
+            try:
+                for piece in found:
+                    yield piece.rename(columns=str.strip)
+            except (csv.Error, ValueError) as error:
+                raise self._no_table(error) from error
 
-    def unsettled(self, piece: "pd.DataFrame") -> str:
+    def unsettled(self, piece: pd.DataFrame) -> str:
         """The first column whose fractions may all be thousands; "" where there is none."""
         settled = {name.strip() for name in self.settled}
         for name in piece.columns:
@@ -167,10 +158,8 @@ class TextFile:
                 return str(name)
         return ""
 
-    def _finished(self, frame: "pd.DataFrame") -> "pd.DataFrame":
+    def _finished(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The table with those columns read again as text of which the parser has lost something."""
-        import pandas as pd
-
         mixed, rounded = [], []
         for name in frame.columns[~frame.columns.isin(list(self.types))]:
             cells = frame[name]
@@ -201,38 +190,27 @@ class TextFile:
         return bool(((size >= 1) & (size < 1000)).all() and (abs(size * 1000 - np.round(size * 1000)) < 1e-6).all())
 
     def _no_table(self, error: Exception) -> TableError:
-        """What is wrong with a file that the parser does not take."""
-        if isinstance(error, UnicodeError):
-            return self._undecodable()
-        found = str(error).strip().removeprefix("Error tokenizing data. C error: ")
-        try:  # the parser may stumble over bytes that are no text
-            decoder = codecs.getincrementaldecoder(self.encoding)()
-            with self.path.open("rb") as file:
-                while piece := file.read(_HEAD):
-                    decoder.decode(piece)
-        except UnicodeError:
-            return self._undecodable()
-        return TableError(f"{self.path} is not a table ({found}); every row needs as many cells as the header.")
-
-    def _undecodable(self) -> TableError:
+        """What is wrong with a file that the parser does not take: it may have stumbled over bytes that are no text."""
         name, at = self.encoding.removesuffix("-sig"), 0
         decoder = codecs.getincrementaldecoder(name)()
         with self.path.open("rb") as file:
-            while piece := file.read(_HEAD):
-                waiting = len(decoder.getstate()[0])
+            piece = b"\n"
+            while piece:
+                piece, waiting = file.read(_HEAD), len(decoder.getstate()[0])
                 try:
-                    decoder.decode(piece)
-                except UnicodeDecodeError as error:
-                    at += error.start - waiting
-                    break
+                    decoder.decode(piece, final=not piece)
+                except UnicodeDecodeError as bad:
+                    return TableError(
+                        f"{self.path} is not text in {name.upper()} (byte {at + bad.start - waiting} is not part of a "
+                        "character); save it as CSV in UTF-8, or Parquet, or name its --encoding, such as cp1252 "
+                        "(encoding='cp1252')."
+                    )
                 at += len(piece)
-        return TableError(
-            f"{self.path} is not text in {name.upper()} (byte {at} is not part of a character); save it as CSV in "
-            "UTF-8, or Parquet, or name its --encoding, such as cp1252 (encoding='cp1252')."
-        )
+        found = str(error).strip().removeprefix("Error tokenizing data. C error: ")
+        return TableError(f"{self.path} is not a table ({found}); every row needs as many cells as the header.")
 
 
-def _is_rounded(cells: "pd.Series") -> bool:
+def _is_rounded(cells: pd.Series) -> bool:
     """Whether whole numbers became floats beside a missing cell, although floats do not hold all of them."""
     values = cells.to_numpy()
     most = np.nanmax(abs(values), initial=0)
@@ -248,10 +226,8 @@ def refuse_doubled(path: Path, names: list[str]) -> None:
         raise TableError(f"{path} has more than one column named {listed(doubled)}; give each a name of its own.")
 
 
-def read_parquet(path: Path, columns: list[str] | None = None) -> "pd.DataFrame":
+def read_parquet(path: Path, columns: list[str] | None = None) -> pd.DataFrame:
     """A Parquet file; integers beside missing cells become floats where these hold them exactly."""
-    import pandas as pd
-
     try:
         import pyarrow
         from pyarrow import parquet

@@ -231,7 +231,7 @@ def _with_cells(table: Any, cells: np.ndarray) -> Any:
 def is_whole(table: Any) -> bool:
     """Whether all cells that are there are whole numbers."""
     cells = table.data if sparse.issparse(table) else table
-    return bool(((cells == np.floor(cells)) | (cells != cells)).all())
+    return bool((cells == 1).all() or ((cells == np.floor(cells)) | (cells != cells)).all())
 
 
 def _weights(r: Array | Sparse, width: int) -> list[Any]:

@@ -9,7 +9,7 @@ infinite one. A hyperparameter with a unit may be as small or large as a varianc
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -244,6 +244,20 @@ def check_level(level: Any) -> None:
     """Raise a ValueError unless the mass inside an interval is between 0 and 1."""
     if not 0 < level < 1:
         raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
+
+
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
+    """Raise a ValueError unless an argument is one of the choices."""
+    if value not in choices:
+        *first, last = map(repr, choices)
+        raise ValueError(f"`{name}` is {value!r}; choose {', '.join(first)} or {last}")
+
+
+def check_least(least: int, **numbers: Any) -> None:
+    """Raise a ValueError that names the first number below the least one."""
+    for name, value in numbers.items():
+        if not value >= least:
+            raise ValueError(f"`{name}` is {value}; it needs to be at least {least}")
 
 
 def shortened(value: Any) -> str:

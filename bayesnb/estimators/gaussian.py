@@ -159,21 +159,20 @@ class GaussianNB(AbstractNB):
         total : (d,) or one number
         known : (c, d) variances that are given
         """
-        shape = len(self.classes_), len(centre)
+        nothing = np.zeros((len(self.classes_), len(centre)))
         firm, rows = spread == 0, _FIRM * (1 + total)
-        m = np.broadcast_to(centre, shape)
-        kappa = np.broadcast_to(np.where(firm, rows, _KAPPA), shape)
+        m, kappa = nothing + centre, nothing + np.where(firm, rows, _KAPPA)
         if known is not None:
             from ..families.known_gaussian import KnownVarianceNormal
 
-            return KnownVarianceNormal(m, kappa, known, np.zeros(shape))
+            return KnownVarianceNormal(m, kappa, known, nothing)
         a = np.where(firm, rows, _SHAPE)
         b = np.where(firm, rows * np.where(centre**2 > _LEAST, centre**2, 1), _SHAPE * spread)
         if self.variance == "pooled":
             from ..families.pooled_gaussian import PooledNormalInverseGamma
 
             return PooledNormalInverseGamma(m, kappa, a, b)
-        return NormalInverseGamma(m, kappa, np.broadcast_to(a, shape), np.broadcast_to(b, shape))
+        return NormalInverseGamma(m, kappa, nothing + a, nothing + b)
 
     def _leave_out(
         self, left: Moments, total: np.ndarray, prior: Any

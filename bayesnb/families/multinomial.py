@@ -91,17 +91,25 @@ class DirichletMultinomial(AbstractEvents):
 
     def log_loo_score(self, x: Any, r: Any) -> Float[Array, "n c"]:
         """`log_score` with α − wx for α in the classes in which the row has weight w."""
+        x = as_counts(x)
+        return self._loo_score(x, r, row_totals(x))
+
+    def _loo_score(self, x: Any, r: Any, length: Array) -> Float[Array, "n c"]:
+        def score(x: Any) -> Array:
+            return log_polya(x, self._alpha, self._log_alpha, self._total, length)
 
         def units(x: Sparse, y: Array) -> Array:
-            return log_polya_of_own(x, y, self.alpha, self._log_less)
+            return log_polya_of_own(x, y, self.alpha, self._log_less, length)
 
-        x = as_counts(x)
-        return leave_one_out_table(self.log_score, log_polya_without, x, r, self.alpha, units=units)
+        return leave_one_out_table(score, log_polya_without, x, r, self.alpha, units=units)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: α − wx for α in the classes in which the row has weight w."""
         x = as_counts(x)
-        return log_coefficient_of_short(x)[:, None] + self.log_loo_score(x, r)
+        length = row_totals(x)
+        table = self._loo_score(x, r, length)
+        table += log_coefficient_of_short(x, length)[:, None]
+        return table
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """log L!/Πx! + Σ_j x_j log θ_j."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..analysis.importance import check_names
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -29,6 +31,14 @@ def new_axes(columns: int = 1, **settings: Any) -> Any:
             "bayesnb.plots needs Matplotlib, which is not installed; run: pip install 'bayesnb[plots]'"
         ) from error
     return plt.subplots(1, columns, layout="constrained", **settings)[1]
+
+
+def two_axes(axes: Any, **settings: Any) -> Any:
+    """The two Axes given, else those of a new figure with these settings."""
+    pair = np.asarray(new_axes(2, **settings) if axes is None else axes, object).ravel()
+    if len(pair) != 2:
+        raise ValueError(f"`axes` has {len(pair)} Axes; give two")
+    return pair
 
 
 def given_or_new(ax: Drawn | None) -> Drawn:
@@ -76,23 +86,13 @@ def list_down(ax: Drawn, names: Collection[Any]) -> None:
     ax.set_ylim(len(names) - 0.5, -0.5)
 
 
-def check_positive(name: str, value: int) -> None:
-    """Raise a ValueError unless a number of things is at least 1."""
-    if value < 1:
-        raise ValueError(f"`{name}` is {value}; it needs to be at least 1")
-
-
 def named(estimator: Any, names: Any) -> Any:
     """A copy of the estimator that calls its features by other names; ValueError unless each has one."""
     check_is_fitted(estimator)
     estimator = copy.copy(estimator)  # one state, whatever another thread fits meanwhile
     if names is None:
         return estimator
-    if len(names) != estimator.n_features_in_:
-        raise ValueError(
-            f"`feature_names` has {len(names)} names, but the model has {estimator.n_features_in_} features; give one "
-            "name for each"
-        )
+    check_names(estimator, names)
     estimator.feature_names_in_ = np.asarray(names, object)
     return estimator
 

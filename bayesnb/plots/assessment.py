@@ -6,10 +6,9 @@ import numpy as np
 from scipy import signal, stats
 
 from ..core.arrays import Scalar
-from ..core.supports import check_level
+from ..core.supports import check_least, check_level
 from ._common import (
     Drawn,
-    check_positive,
     colour,
     given_or_new,
     ink,
@@ -17,7 +16,7 @@ from ._common import (
     legend_beside,
     line,
     list_down,
-    new_axes,
+    two_axes,
 )
 
 
@@ -56,7 +55,7 @@ def calibration(
     >>> ax = plots.calibration(np.random.default_rng(1).random(500) < p, p, bins=5)
     """
     check_level(level)
-    check_positive("bins", bins)
+    check_least(1, bins=bins)
     happened, p = np.asarray(event), np.asarray(probability, float)
     if p.ndim != 1 or not len(p) or not ((p >= 0) & (p <= 1)).all():
         raise ValueError(f"`probability` has shape {p.shape}; it needs numbers between 0 and 1, one a row")
@@ -110,11 +109,7 @@ def comparison(result: Any, *, axes: Any = None) -> Any:
     missing = [k for k in ("elpd_diff", "se_diff", "log_bayes_factor") if k not in getattr(table, "columns", ())]
     if missing:
         raise ValueError(f"`result` has no column {missing[0]!r}; give what `bayesnb.compare` returns")
-    if axes is None:
-        axes = new_axes(2, sharey=True, figsize=(8, 1.2 + 0.4 * len(table)))
-    pair = np.asarray(axes, object).ravel()
-    if len(pair) != 2:
-        raise ValueError(f"`axes` has {len(pair)} Axes; give two")
+    pair = two_axes(axes, sharey=True, figsize=(8, 1.2 + 0.4 * len(table)))
     at, diff, error = np.arange(len(table)), table["elpd_diff"].to_numpy(), table["se_diff"].to_numpy()
     factor = table["log_bayes_factor"].to_numpy(float)
     for ax, point, spread in ((pair[0], diff, error), (pair[1], factor, 0 * factor)):

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..analysis import _maps
 from ..core.arrays import Scalar
 from ..core.supports import check_level
-from ._common import colour, ink, intervals, line, list_down, new_axes
+from ._common import colour, ink, intervals, line, list_down, two_axes
 
 
 def calibration_map(classifier: Any, *, level: Scalar = 0.9, axes: Any = None) -> Any:
@@ -50,11 +50,7 @@ def calibration_map(classifier: Any, *, level: Scalar = 0.9, axes: Any = None) -
         raise ValueError("`classifier` has a single class, so there is no map to plot; fit it to two classes")
     table = classifier.summary(level)
     table = table[(table["parameter"] != "") & (table["parameter"] != "g")]
-    if axes is None:
-        axes = new_axes(2, figsize=(9, max(4, 1.2 + 0.22 * len(table))))
-    pair = np.asarray(axes, object).ravel()
-    if len(pair) != 2:
-        raise ValueError(f"`axes` has {len(pair)} Axes; give two")
+    pair = two_axes(axes, figsize=(9, max(4, 1.2 + 0.22 * len(table))))
     _draw_curves(pair[0], classifier, level)
     shift = table["parameter"].str.startswith("b[")
     low, middle, high = (np.where(shift, np.exp(table[name]), table[name]) for name in ("low", "median", "high"))

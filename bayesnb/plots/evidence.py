@@ -6,11 +6,10 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import Scalar
-from ..core.supports import check_level
+from ..core.supports import check_least, check_level
 from ..sampling.explanation import OTHERS, PRIOR
 from ._common import (
     Drawn,
-    check_positive,
     class_index,
     colour,
     feature_name,
@@ -74,8 +73,7 @@ def nomogram(
     >>> ax = bayesnb.plots.nomogram(nb, votes.X[:1])
     """
     check_level(level)
-    check_positive("n", n)
-    check_positive("n_draws", n_draws)
+    check_least(1, n=n, n_draws=n_draws)
     known = named(estimator, feature_names)
     joint = estimator.predict_joint_log_proba(x)
     if joint.shape[0] != 1:
@@ -129,7 +127,7 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     if missing or not len(table):
         what = f"has no column {missing[0]!r}" if missing else "is empty"
         raise ValueError(f"`table` {what}; give what `rank_features` returns, or some of its rows")
-    check_positive("n", n)
+    check_least(1, n=n)
     by_class = "class_" in table.columns
     if classes is not None and (by_class or size_of == "information" or len(classes) != 2):
         raise ValueError(f"`classes` is {classes!r}; give the two labels of a table for two classes")

@@ -4,9 +4,11 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
+from ..core.supports import check_choice, check_least
 from ._common import (
     Drawn,
     class_index,
@@ -121,11 +123,9 @@ def decision_regions(
         raise ValueError(
             f"`estimator` has {estimator.n_features_in_} features; regions need an estimator that is fitted to two"
         )
-    if shade not in _SHADES:
-        raise ValueError(f"`shade` is {shade!r}; choose 'total', 'aleatoric' or 'epistemic'")
-    for name, value, least in (("n_draws", n_draws, 0), ("points", points, 2)):
-        if value < least:
-            raise ValueError(f"`{name}` is {value}; it needs to be at least {least}")
+    check_choice("shade", shade, _SHADES)
+    check_least(0, n_draws=n_draws)
+    check_least(2, points=points)
     cells = np.asarray(X, float)
     if cells.ndim != 2 or cells.shape[1] != 2 or not len(cells) or np.isnan(cells).all(0).any():
         raise ValueError(f"`X` has shape {cells.shape}; it needs two columns that hold numbers")
@@ -189,11 +189,7 @@ def _told_apart(estimator: Any, k: int, ax: Drawn) -> tuple[dict[str, Any], Any]
 def _like(estimator: Any, grid: np.ndarray) -> Any:
     """Rows under the names that the estimator knows its features by."""
     names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        return grid
-    import pandas as pd
-
-    return pd.DataFrame(grid, columns=names)
+    return grid if names is None else pd.DataFrame(grid, columns=names)
 
 
 def _blended(ax: Drawn, k: np.ndarray, sure: np.ndarray) -> np.ndarray:

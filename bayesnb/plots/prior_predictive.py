@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from ._common import Drawn, check_positive, column, feature_name, given_or_new, legend_beside, line, named
+from ..core.supports import check_least
+from ._common import Drawn, column, feature_name, given_or_new, legend_beside, line, named
 
 _BARS = 30  # distinct whole numbers that are drawn one by one
 _BINS = 40
@@ -51,21 +52,26 @@ def prior(
     >>> nb = GaussianNB().fit(X, y)
     >>> ax = plots.prior(nb, 0)
     """
-    check_positive("n_draws", n_draws)
+    check_least(1, n_draws=n_draws)
     estimator = named(estimator, feature_names)
     j = column(estimator, feature)
     drawn, labels = estimator.sample(n_draws, seed, source="prior")
     cells = _cells(drawn, j)
-    rows = None if X is None else _cells(X, j)
-    edges, names = _edges(cells, rows)
+    rows = cells[:0] if X is None else _cells(X, j)
+    both = np.concatenate([cells, rows])
     ax = given_or_new(ax)
-    if rows is not None:
-        ax.stairs(_shares(rows, edges, names), _places(edges, names), fill=True, color="0.7", alpha=0.6, label="rows")
-    for k, label in enumerate(estimator.classes_):
-        shares = _shares(cells[labels == label], edges, names)
-        ax.stairs(shares, _places(edges, names), linewidth=1.8, label=f"prior, {label}", **line(k))
-    if names is not None:
+    if both.dtype.kind in "biuf":
+        cells, rows = cells.astype(float), rows.astype(float)
+        edges = _edges(cells, rows)
+    else:  # levels, by their places
+        names = sorted(set(both.tolist()), key=str)
+        cells, rows = (np.array([names.index(one) for one in part.tolist()], float) for part in (cells, rows))
+        edges = np.arange(len(names) + 1) - 0.5
         ax.set_xticks(range(len(names)), [str(name) for name in names])
+    if X is not None:
+        ax.stairs(_shares(rows, edges), edges, fill=True, color="0.7", alpha=0.6, label="rows")
+    for k, label in enumerate(estimator.classes_):
+        ax.stairs(_shares(cells[labels == label], edges), edges, linewidth=1.8, label=f"prior, {label}", **line(k))
     ax.set(xlabel=feature_name(estimator, j), ylabel="share of rows", ylim=(0, None))
     legend_beside(ax)
     return ax
@@ -80,27 +86,17 @@ def _cells(X: Any, j: int) -> np.ndarray:
     return table[~pd.isna(table)]
 
 
-def _edges(cells: np.ndarray, rows: np.ndarray | None) -> tuple[np.ndarray, list[Any] | None]:
-    """Edges of bins for the middle of the values, or the values themselves where they are levels."""
-    both = cells if rows is None else np.concatenate([cells, rows])
-    if both.dtype.kind not in "biuf":
-        return np.zeros(0), sorted(set(both.tolist()), key=str)
-    both = both.astype(float)
-    low, high = np.percentile(cells.astype(float), _MIDDLE)
-    if rows is not None and rows.size:
-        low, high = min(low, rows.min()), max(high, rows.max())
-    if (both == np.floor(both)).all():
+def _edges(cells: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Edges of bins for the middle of the numbers that are drawn, and for all of the rows."""
+    low, high = np.percentile(cells, _MIDDLE)
+    low, high = np.min(rows, initial=low), np.max(rows, initial=high)
+    whole = np.concatenate([cells, rows]) % 1 == 0
+    if whole.all():
         step = max(1, int(np.ceil((high - low + 1) / _BARS)))
-        return np.arange(low - 0.5, high + step + 0.5, step), None
-    return np.linspace(low, high if high > low else low + 1, _BINS + 1), None
+        return np.arange(low - 0.5, high + step + 0.5, step)
+    return np.linspace(low, high if high > low else low + 1, _BINS + 1)
 
 
-def _places(edges: np.ndarray, names: list[Any] | None) -> np.ndarray:
-    return edges if names is None else np.arange(len(names) + 1) - 0.5
-
-
-def _shares(cells: np.ndarray, edges: np.ndarray, names: list[Any] | None) -> np.ndarray:
+def _shares(cells: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Share of the cells in each bin."""
-    if names is not None:
-        return np.array([np.mean(cells == name) if cells.size else 0.0 for name in names])
-    return np.histogram(cells.astype(float), edges)[0] / max(cells.size, 1)
+    return np.histogram(cells, edges)[0] / max(cells.size, 1)

@@ -7,6 +7,8 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+from . import page
+
 _WIDEST = 46  # letters of a line below the horizontal axis
 _INK = "#0a0b0c"  # stands for the colour of the text around the figure
 
@@ -54,12 +56,7 @@ def inline_svg(
     svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
     own = f"f{zlib.crc32(title.encode()):x}-"  # a name is used once on a page
     svg = re.sub(r'(\bid="|url\(#|href="#)', lambda found: found[1] + own, svg)
-    name = _escaped(title)
-    svg = svg.replace("<svg", f'<svg role="img" aria-label="{name}" style="max-width: {width * 96:.0f}px"', 1)
+    svg = svg.replace(
+        "<svg", f'<svg role="img" aria-label="{page.text(title)}" style="max-width: {width * 96:.0f}px"', 1
+    )
     return svg.replace(_INK, "currentColor")
-
-
-def _escaped(text: str) -> str:
-    from html import escape
-
-    return escape(text, quote=True)

@@ -114,8 +114,9 @@ def report(
         estimator = clone(estimator).fit(X, y)
     material = Material.of(estimator, X, y, contract, others, level, seed)
     known = title or f"{type(estimator).__name__}: {len(y):,} rows, {len(material.classes)} classes"
-    sections = [(key, heading, made(material)) for key, heading, made in SECTIONS if key != "python"]
-    sections.append(("python", "The Python code that makes this page", _python(material, code)))
+    sections = [(key, heading, made(material)) for key, heading, made in SECTIONS]
+    made = f"<pre tabindex='0'><code>{page.text(code or python_code(material.estimator))}</code></pre>"
+    sections.append(("python", "The Python code that makes this page", made))
     from .. import __version__
 
     whole = page.page(
@@ -127,12 +128,11 @@ def report(
     return Report(whole, material.loo.accuracy, material.loo.log_loss, tuple(material.cautions))
 
 
-def _python(material: Material, code: str | None) -> str:
-    name = type(material.estimator).__name__
-    model = " ".join(repr(material.estimator).split())
-    made = code or (
-        f"import bayesnb\nfrom bayesnb import {name}\n\n# X, y: your rows and labels\nnb = {model}.fit(X, y)\n"
+def python_code(estimator: Any, rows: str = "# X, y: your rows and labels") -> str:
+    """The Python that fits an estimator to rows, which some lines of code read, and makes the page."""
+    return (
+        f"import bayesnb\nfrom bayesnb import {type(estimator).__name__}\n\n{rows}\n"
+        f"nb = {' '.join(repr(estimator).split())}.fit(X, y)\n"
         "print(nb.loo(X, y))\nprint(bayesnb.importance(nb))\nprint(nb.explain(X[:1]))\n"
         'bayesnb.report(nb, X, y).save("report.html")'
     )
-    return f"<pre tabindex='0'><code>{page.text(made)}</code></pre>"

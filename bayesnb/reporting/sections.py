@@ -14,6 +14,7 @@ _FEATURES = 12  # shown of the importance
 _CELLS = 8  # features of a nomogram
 _ROWS = 40  # columns listed
 _CLASSES = 12  # of a confusion table
+_FIT = {"log evidence": "log_evidence_", "log likelihood": "log_likelihood_", "AIC": "aic_", "BIC": "bic_"}
 
 
 def header(title: str, known: Material) -> str:
@@ -39,25 +40,19 @@ def header(title: str, known: Material) -> str:
 def columns(known: Material) -> str:
     """What each column was used as."""
     shown = known.columns.iloc[:_ROWS]
-    has_why, has_note = "why" in shown, bool((known.columns["warning"] != "").any())
-    head = ["column", "used as", *(["why"] if has_why else []), "distinct", "missing", "example"]
-    head += ["to look at"] * has_note
-    rows = [
-        [
-            text(name),
-            text(line["role"]),
-            *([text(line["why"])] if has_why else []),
-            f"{int(line['distinct']):,}",
-            percent(line["missing"]) if line["missing"] else "",
-            text(_short(line["example"])),
-            *([f'<span class="warn">{text(line["warning"])}</span>'] if has_note else []),
-        ]
-        for name, line in shown.iterrows()
-    ]
-    k = 3 if has_why else 2
+    made: dict[str, Any] = {"column": map(text, shown.index), "used as": map(text, shown["role"])}
+    if "why" in shown:
+        made["why"] = map(text, shown["why"])
+    made["distinct"] = [f"{int(count):,}" for count in shown["distinct"]]
+    made["missing"] = [percent(share) if share else "" for share in shown["missing"]]
+    made["example"] = [text(_short(value)) for value in shown["example"]]
+    if (known.columns["warning"] != "").any():
+        made["to look at"] = [f'<span class="warn">{text(warning)}</span>' for warning in shown["warning"]]
     more = len(known.columns) - len(shown)
     note = f"<p class='soft'>and {more:,} more columns</p>" if more > 0 else ""
-    return table(head, rows, numbers=(k, k + 1), long=(2,) if has_why else (), name="Columns") + note
+    head, rows = [*made], zip(*made.values(), strict=True)
+    k = head.index("distinct")
+    return table(head, rows, numbers=(k, k + 1), long=range(2, k), name="Columns") + note
 
 
 def classes(known: Material) -> str:
@@ -92,12 +87,7 @@ def accuracy(known: Material) -> str:
         "result of the class frequencies alone.</p>"
     )
     fit = []
-    for label, name in (
-        ("log evidence", "log_evidence_"),
-        ("log likelihood", "log_likelihood_"),
-        ("AIC", "aic_"),
-        ("BIC", "bic_"),
-    ):
+    for label, name in _FIT.items():
         try:
             fit.append((label, number(getattr(known.estimator, name))))
         except (AttributeError, ValueError):
@@ -198,10 +188,11 @@ def rows(known: Material) -> str:
         lines = min(_CELLS, known.estimator.n_features_in_) + 3
         svg = inline_svg(draw, f"{said}: nomogram", height=1.0 + 0.25 * lines)
         own, best = loo.index[i], int(p[i].argmax())
+        sure = f"{p[i, best]:.3f}" if p[i, best] < 0.9995 else "above 0.999"  # not 1 where it is less
         truth = "which is right" if own == best else f"but it is <b>{text(known.classes[own])}</b>"
         caption = (
             f"Row {int(i):,}: the other rows predict <b>{text(known.classes[best])}</b> with probability "
-            f"{_probability(p[i, best])}, {truth}."
+            f"{sure}, {truth}."
         )
         made.append(f"<div><h3>{said}</h3>{figure(svg, caption)}</div>")
     note = (
@@ -259,11 +250,6 @@ def models(known: Material) -> str:
 def careful(known: Material) -> str:
     """What to be careful about."""
     return "<ul>" + "".join(f"<li>{prose(one)}</li>" for one in known.cautions) + "</ul>"
-
-
-def _probability(p: float) -> str:
-    """A probability in words that do not say 1 where it is less."""
-    return f"{p:.3f}" if p < 0.9995 else "above 0.999"
 
 
 def _short(value: Any, most: int = 28) -> str:

@@ -176,7 +176,7 @@ def _one_by_one(
         w = csr_slice(r, part) if isinstance(part, slice) else r[part]
         found = posterior.loo_tables(rows_of(part), w, list(parts.values()), scores=scores)
         if single:
-            found[0] += log_prior[w.indices if alike else part]
+            found[0] += log_prior.take(w.indices, 0) if alike else log_prior[part]
         if strangers and isinstance(part, slice) and not np.isfinite(found.sum()):
             own = np.take_along_axis(found, w.indices[None, :, None], 2)
             odd.extend(part.start + np.flatnonzero(~np.isfinite(own).all((0, 2))))
@@ -184,8 +184,8 @@ def _one_by_one(
 
     odd: list[int] = []
     with marked(strangers), np.errstate(invalid="ignore"):
-        wide = _WIDE if alike and worth(8 * next(iter(sizes.values())).size) else 0
-        tables = by_rows(table, sizes, max(posterior.min_chunk_cells, wide))
+        size = _WIDE if alike and worth(8 * next(iter(sizes.values())).size) else 0
+        tables = by_rows(table, sizes, posterior.min_chunk_cells, size)
     if odd:
         at = np.sort(odd)
         check_known(estimator, rows_of(at), r[at])

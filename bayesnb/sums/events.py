@@ -13,7 +13,7 @@ from .rows import as_csr, csr_slice, distinct, only, row_totals, slices
 
 _CELLS = 1 << 21  # cells of a temporary table
 MULTIPLIED = 1 << 10  # counts above do not go through loops, which multiply all factors
-_LARGEST = 32  # counts above are rare in text, and go through log Γ
+_LARGEST = 8  # counts above are rare in text, and go through log Γ once for each pair of a column and a count
 MODEST = 1e9  # so many numbers up to here have a product that is a number
 _LEVELS = 8  # factors of a rising factorial that are multiplied before the logarithm
 _FACTORIALS = 1 << 10  # whole counts below have their log factorial looked up

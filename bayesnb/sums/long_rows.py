@@ -47,10 +47,10 @@ def is_long(x: Any, length: Array) -> Array:
     return (length > _VERY_LONG) | ((length > _LONG) & (length > _FULL * cells))
 
 
-def log_coefficient_of_short(x: Any) -> Float[Array, " n"]:
+def log_coefficient_of_short(x: Any, length: Array | None = None) -> Float[Array, " n"]:
     """log L!/Πx! of each row that is not long; 0 for long rows, whose `log_polya` has it already."""
     found = log_coefficient(x)
-    if namespace(found) is np and (long := is_long(x, row_totals(x))).any():
+    if namespace(found) is np and (long := is_long(x, row_totals(x) if length is None else length)).any():
         found = np.where(long, 0, found)
     return found
 
@@ -60,6 +60,7 @@ def log_polya(
     alpha: Float[Array, "c d"],
     log_alpha: Float[Array, "c d"] | None = None,
     total: Float[Array, " c"] | None = None,
+    length: Float[Array, " n"] | None = None,
 ) -> Float[Array, "n c"]:
     """Σ_j log α_j^(x_j) − log A^(L), A = Σα, with rising factorials a^(x) = Γ(a+x)/Γ(a); of long rows + log L!/Πx!.
 
@@ -69,13 +70,14 @@ def log_polya(
     ----------
     x : (n, d) counts, dense or sparse
     alpha, log_alpha, total : (c, d) concentrations; their logarithms and their sums A, (c,), where they are known
+    length : (n,) events L of each row, where they are known
 
     Notes
     -----
     On the host; a JAX array has the plain sum. Up to 1e15 events and for concentrations from 1e-50, old and new rows
     alike, the relative error of a long row's value stays below 1e-12.
     """
-    length = row_totals(x)
+    length = row_totals(x) if length is None else length
     if namespace(length, alpha) is not np or not (long := is_long(x, length)).any():
         total = alpha.sum(-1) if total is None else total
         found = log_rising_sum(x, alpha, log_alpha, total)
@@ -98,7 +100,11 @@ def log_polya(
 
 
 def log_polya_of_own(
-    x: Sparse, y: Int[np.ndarray, " n"], alpha: Float[np.ndarray, "c d"], log_less: Float[np.ndarray, "c d"]
+    x: Sparse,
+    y: Int[np.ndarray, " n"],
+    alpha: Float[np.ndarray, "c d"],
+    log_less: Float[np.ndarray, "c d"],
+    length: Real[np.ndarray, " n"],
 ) -> Float[np.ndarray, " n"]:
     """Σ_j log (α_j − x_j)^(x_j) − log (A − L)^(L), A = Σα, of rows that have left their own class.
 
@@ -107,8 +113,9 @@ def log_polya_of_own(
     Parameters
     ----------
     log_less : log(α − 1), NaN where rounding leaves less than ε of α
+    length : events L of each row
     """
-    length, total = row_totals(x), alpha.sum(-1)
+    total = alpha.sum(-1)
     if len(total) * (longest := int(length.max(initial=0))) < len(y) and (length == np.floor(length)).all():
         lengths = np.arange(longest + 1.0)[:, None]
         gone = log_rising(downdate(total, lengths), lengths)[length.astype(np.intp), y]

@@ -36,9 +36,9 @@ def fold_rows(gather: Callable[[slice], Sum], parts: Sequence[slice]) -> Sum:
     return functools.reduce(lambda right, left: left + right, reversed(sums))
 
 
-def by_rows(table: Callable[[slice], Array], rows: Rows, least: int = 0) -> Float[Array, "*s n c"]:
+def by_rows(table: Callable[[slice], Array], rows: Rows, least: int = 0, size: int = 0) -> Float[Array, "*s n c"]:
     """A table (…, n, c) made of the tables of slices of the rows, which their threads write where they belong."""
-    parts = row_slices(rows, least)
+    parts = row_slices(rows, least, size)
     if len(parts) == 1:
         return table(parts[0])
     n = next(iter(rows.values())).shape[0]
@@ -76,18 +76,18 @@ def some_cells(x: Any, part: slice, like: Array | Sparse, kept: frozenset[str] =
     piece = some_rows(x, part)
     if not isinstance(x, np.ndarray) and not sparse.issparse(x):
         return piece
-    if piece.dtype.name in kept and not sparse.issparse(piece):
-        return piece
     dtype = np.result_type(piece.dtype, like.dtype)
-    return piece if piece.dtype == dtype else piece.astype(dtype)
+    if piece.dtype == dtype or (piece.dtype.name in kept and not sparse.issparse(piece)):
+        return piece
+    return piece.astype(dtype)
 
 
-def row_slices(rows: Rows, least: int = 0) -> list[slice]:
-    """Slices of rows that keep every block's part within the working size, at least `least`; JAX arrays stay whole.
+def row_slices(rows: Rows, least: int = 0, size: int = 0) -> list[slice]:
+    """Slices of rows that keep every block's part within the working size, at least `least` or about `size` cells.
 
-    Where nothing else is done beside it, their number is even and they are of one length, which keeps two cores at
-    work; there are two as soon as half of the rows is work enough for a core. Rows that are a slice already are not cut
-    again.
+    JAX arrays stay whole. Where nothing else is done beside it, their number is even and they are of one length, which
+    keeps two cores at work; there are two as soon as half of the rows is work enough for a core. Rows that are a slice
+    already are not cut again.
     """
     if namespace(*rows.values()) is not np:
         return [slice(None)]
@@ -96,7 +96,7 @@ def row_slices(rows: Rows, least: int = 0) -> list[slice]:
         width = max(width, -(-x.nnz // max(n, 1)) if sparse.issparse(x) else x.shape[1])
     if n * width < 2 * max(_HALF if alone else _CELLS, least):
         return [slice(0, n)]
-    parts = slices(n, width, max(_CELLS, least), 1024)
+    parts = slices(n, width, max(_CELLS, least, size), 1024)
     if not alone:
         return parts
     pairs = max(math.ceil(n / parts[0].stop / 2 - 0.25), 1)  # a few more rows a slice rather than a slice of few rows
