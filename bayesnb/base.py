@@ -117,6 +117,11 @@ class AbstractConjugate(AbstractBlock):
             )
         return dict(self.flat_)
 
+    def powered(self, power: float) -> Self:
+        """The density to a power, normalised: h₀ + power (h − h₀) in each field h, flat at h₀."""
+        fields = {name: flat + power * (getattr(self, name) - flat) for name, flat in self.flat_fields().items()}
+        return replace(self, **fields)  # type: ignore[type-var]
+
     def fields_from(self, prior: Any, place: Callable[[Any], Any] = np.asarray) -> dict[str, Any]:
         """The fields of a NumPyro distribution; ValueError if it is not a prior of this family.
 

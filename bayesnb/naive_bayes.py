@@ -177,9 +177,7 @@ class NaiveBayes(NumPyroTwin):
         Without `theta` the parameters are integrated out: log p(y = c | data) + Σ_blocks log p(x_i | y = c, data). With
         given parameters it is log π_c + Σ_blocks log p(x_i | θ_c), with the leading axes of θ in front.
         """
-        if theta is None:
-            return self._table(rows, theta, lambda block, x, _: block.log_predictive(x))
-        return self._table(rows, theta, lambda block, x, given: block.log_likelihood(given, x))
+        return self._table(rows, theta, _log_density)
 
     def log_scores(self, rows: Rows, theta: Parameters | None = None) -> Float[Array, "*s n c"]:
         """`log_joint` without terms that are equal in all classes of a row: enough for class probabilities."""
@@ -233,8 +231,8 @@ class NaiveBayes(NumPyroTwin):
         """
 
         def of_block(name: str, part: slice) -> Array:
-            block, x = self.blocks[name], some_cells(rows[name], part, self.classes.log_predictive())
-            return block.log_predictive(x) if theta is None else block.log_likelihood(theta[name], x)
+            x = some_cells(rows[name], part, self.classes.log_predictive())
+            return _log_density(self.blocks[name], x, None if theta is None else theta[name])
 
         def tables(part: slice) -> Array:
             return _stacked(lambda name: of_block(name, part), parts)
@@ -353,6 +351,11 @@ class NaiveBayes(NumPyroTwin):
         for name, block in self.blocks.items():
             found |= {self.site(name, site): value for site, value in block.marginals().items()}
         return found
+
+
+def _log_density(block: Any, x: Any, theta: Theta | None) -> Array:
+    """log p(x_i | θ_c) of a block, or of the data where no parameters are given."""
+    return block.log_predictive(x) if theta is None else block.log_likelihood(theta, x)
 
 
 def sum_of_pieces(block: Any, pieces: Any) -> Any:

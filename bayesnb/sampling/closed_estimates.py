@@ -134,16 +134,12 @@ def marginals(block: Any, sites: dict[str, Site]) -> tuple[list[Gap], str]:
         centre = np.asarray(inside[name], float)
         free = centre.shape[-1] if kinds[name] == "simplex" else 1
         for place in [(*np.zeros(centre.ndim - 1, int), k) for k in range(free)] if free > 1 else [None]:
-            s = _quantiles(to_sites(small.sample(np.random.default_rng(1), (400,)))[name], place)
+            draws = to_sites(small.sample(np.random.default_rng(1), (400,)))[name]
+            s = np.quantile(draws[(slice(None), *(place or (0,) * centre.ndim))], _POINTS)
             got = _marginal_density(marginal, centre, place, s, kinds[name])
             want = _integrated(small, name, kinds, inside, spread, s, place)
             found.append(gap("marginals", got, want, want))
     return found, ""
-
-
-def _quantiles(draws: np.ndarray, place: Any) -> np.ndarray:
-    scalar = draws.reshape(len(draws), -1)[:, 0] if place is None else draws[(slice(None), *place)]
-    return np.quantile(scalar, _POINTS)
 
 
 def _marginal_density(marginal: Any, centre: np.ndarray, place: Any, s: np.ndarray, kind: str) -> np.ndarray:

@@ -79,11 +79,8 @@ def new_rows(
         groups = [change, *(change[k::c] for k in range(c if c > 1 else 0))]
         found.append(Tested(f"sample_predictive, {name}", np.concatenate([_scores(one[:, None]) for one in groups])))
     if block.separable:
-        found.append(
-            Tested(
-                "sample_predictive, shares of the first column", _share_scores(block.select(np.arange(1)), x[:, :1], y)
-            )
-        )
+        shares = _share_scores(block.select(np.arange(1)), x[:, :1], y)
+        found.append(Tested("sample_predictive, shares of the first column", shares))
     return found
 
 
