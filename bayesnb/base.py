@@ -23,14 +23,10 @@ from .core.orders import MANY_PAIRS, PAIRS, shapley, shapley_of_cells
 from .core.pytrees import leaves
 from .core.random import Key
 from .core.registry import record
-from .core.sites import Site as Site
-from .core.sites import as_jax as as_jax
-from .core.sites import from_sites as from_sites
-from .core.sites import n_rows as n_rows
-from .core.sites import observed as observed
-from .core.sites import sites_of
-from .core.sites import to_sites as to_sites
+from .core.sites import Site, as_jax, from_sites, n_rows, observed, sites_of, to_sites
 from .core.supports import COMPOSITE, Cells, Field, Support, declare, improper
+
+__all__ = "AbstractBlock", "AbstractConjugate", "Site", "as_jax", "from_sites", "n_rows", "observed", "to_sites"
 
 _AXES: dict[type, dict[str, tuple[str, ...]]] = {}  # of the NumPyro sites of a family
 

@@ -22,6 +22,7 @@ class AbstractClasses(abc.ABC):
     """A prior of the class labels; its statistics are the class weights N (c,)."""
 
     parameters: ClassVar[tuple[str, ...]] = ("log_pi",)
+    separable: ClassVar[bool] = False
 
     fields_: ClassVar[Mapping[str, Field]]
     """Support and axes of every field."""

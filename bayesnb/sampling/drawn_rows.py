@@ -150,7 +150,7 @@ def _moves(block: Any, name: str, field: Field) -> list[Callable[[float], Any]]:
         unit = like[0] if like else np.maximum(abs(value), 1)
         return [lambda step: replace(block, **{name: value + step * unit})]
     moves = [lambda step: replace(block, **{name: value * (1 + step)})]
-    if field.axes[-1] == "level" or not getattr(block, "separable", False):  # shares may not depend on the sum
+    if field.axes[-1] == "level" or not block.separable:  # shares may not depend on the sum
         tilt = np.cos(2 * np.arange(value.shape[-1]))
         moves.append(lambda step: replace(block, **{name: value * (1 + step * tilt)}))
     return moves

@@ -33,7 +33,7 @@ from ..base import AbstractConjugate
 from ..core.arrays import Bool, Float, Int, Scalar
 from ..core.random import generator
 from ..core.special import log_floor
-from ..core.supports import check_level
+from ..core.supports import check_choice, check_level
 from ..naive_bayes import NaiveBayes, Rows
 from ..sums.rows import slices
 from .log_joint_moments import pearson_iii, sixth_of_skewness
@@ -190,8 +190,7 @@ def _log_probabilities(
 
 def resolve_method(nb: Any, method: str, n_draws: int | None) -> tuple[str, int]:
     """Method and number of draws or points that will be used; raises ValueError where they are none."""
-    if method not in METHODS:
-        raise ValueError(f"`method` is {method!r}; choose 'auto', 'analytic' or 'draws'")
+    check_choice("method", method, METHODS)
     if not isinstance(nb, NaiveBayes):
         if method == "analytic":
             raise ValueError(

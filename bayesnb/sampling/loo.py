@@ -35,6 +35,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..core.arrays import Sparse
+from ..core.supports import check_choice
 from ..loops import worth
 from ..naive_bayes import Rows, by_rows
 from ..statistics import one_hot
@@ -90,8 +91,7 @@ def loo(
     >>> bool(abs(nb.loo(X, y, prior="refit").log_proba[0] - without.predict_log_proba(X[:1])[0]).max() < 1e-12)
     True
     """
-    if prior not in ("kept", "refit"):
-        raise ValueError(f"`prior` is {prior!r}; choose 'kept' or 'refit'")
+    check_choice("prior", prior, ("kept", "refit"))
     check_is_fitted(estimator)
     X, index = estimator.validate_labelled(X, y)
     weights = np.ones(len(index))

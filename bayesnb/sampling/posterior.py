@@ -8,6 +8,7 @@ import xarray as xr
 
 from ..core.random import categorical, generator
 from ..core.special import log_normalize
+from ..core.supports import check_choice, check_least
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, sum_of_pieces
 from .nuts import pilot_draws, run_chains, start_points
 from .to_arviz import as_arviz, dataset
@@ -29,13 +30,10 @@ def sample_posterior(
     progress_bar: bool,
 ) -> Any:
     """See `AbstractNB.sample_posterior`."""
-    if method not in ("exact", "nuts"):
-        raise ValueError(f"`method` is {method!r}; choose 'exact' or 'nuts'")
+    check_choice("method", method, ("exact", "nuts"))
     if X is None and y is not None:
         raise ValueError("`y` is given without `X`; give both, because labels belong to rows")
-    for name, value in (("draws", draws), ("chains", chains)):
-        if value < 1:
-            raise ValueError(f"`{name}` is {value}; it needs to be at least 1")
+    check_least(1, draws=draws, chains=chains)
     prior, posterior = estimator.prior_, estimator.posterior_
     proper = not prior.is_improper
     if method == "nuts":
