@@ -336,6 +336,20 @@ def test_columns_are_found_by_name(table, saved, tmp_path, capsys):
     assert capsys.readouterr().out == before
 
 
+def test_a_calibrated_model_of_text_and_numbers_predicts_from_a_file(tmp_path, capsys):
+    penguins = bayesnb.datasets.load("penguins")
+    X, y = penguins.X[::4], penguins.y[::4]
+    model = bayesnb.CalibratedClassifierLOO(bayesnb.MixedNB()).fit(X, y)
+    model.save(tmp_path / "model")
+    X[:5].to_csv(tmp_path / "rows.csv", index=False)
+    arguments = ["predict", str(tmp_path / "model"), str(tmp_path / "rows.csv"), "--digits", "12", "--interval", "0.5"]
+    assert cli.main(arguments) == 0
+    found = predictions(capsys.readouterr().out)
+    np.testing.assert_allclose(found["p(Adelie)"], model.predict_proba(X[:5])[:, 0], rtol=1e-10)
+    np.testing.assert_allclose(found["high(Adelie)"], model.predict_interval(X[:5], 0.5)[:, 0, 1], rtol=1e-10)
+    np.testing.assert_allclose(found["mean(Adelie)"], model.sample_proba(X[:5], seed=0).mean(0)[:, 0], rtol=1e-10)
+
+
 def test_cells_are_read_as_they_were_fitted(tmp_path, capsys):
     """What pandas would read as numbers, in the rows at hand, is text where the model learnt text, and vice versa."""
     data, rows, path = tmp_path / "data.csv", tmp_path / "rows.csv", str(tmp_path / "model")

@@ -11,6 +11,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from ..datasets import TableError
+from ..estimators._base import AbstractNB
 from ._output import announce, echo, is_standard_output, print_outcome, shorten
 from ._tables import MIXED, MODELS, choose_model, describe_table, load_large, load_table, new_rows, python_of, stem
 
@@ -244,12 +245,12 @@ def predict(options: argparse.Namespace) -> int:
     if options.interval is not None:
         from ..sampling.intervals import mean_probabilities
 
+        if isinstance(model, AbstractNB):
+            mean = mean_probabilities(model.posterior_, model.encode(X))
+        else:  # a calibrated classifier; the draws are those of its interval
+            mean = model.sample_proba(X, seed=0).mean(0)
         ends = model.predict_interval(X, options.interval)
-        tables |= {
-            "mean": mean_probabilities(model.posterior_, model.encode(X)),
-            "low": ends[..., 0],
-            "high": ends[..., 1],
-        }
+        tables |= {"mean": mean, "low": ends[..., 0], "high": ends[..., 1]}
         columns |= {name: tables[name][top] for name in ("mean", "low", "high")}
     for k, one in enumerate(model.classes_):
         columns |= {f"{name}({one})": values[:, k] for name, values in tables.items()}

@@ -159,18 +159,16 @@ def column_kinds(model: Any) -> dict[str, str]:
     """What each column that a fitted model takes holds: "number", "text" or "other"."""
     if not hasattr(model, "feature_names_in_"):
         raise TableError("the model was fitted to an array, so its columns have no names; fit it to a data frame.")
-    kinds = dict.fromkeys(model.feature_names_in_.tolist(), "other")
-    if hasattr(model, "parts_"):
-        for _, part, _ in model.parts_:
-            kinds |= column_kinds(part)
-    elif hasattr(model, "categories_"):
-        for name, levels in zip(model.feature_names_in_, model.categories_, strict=True):
-            if any(isinstance(level, str) for level in levels):
-                kinds[name] = "text"
-            elif levels.dtype.kind == "i":
-                kinds[name] = "number"
-    else:
-        kinds = dict.fromkeys(kinds, "number")
+    nb = getattr(model, "estimator_", model)  # of a calibrated classifier
+    used = np.concatenate([*nb.block_columns().values()])
+    kinds = {}
+    for j, name in enumerate(nb.feature_names_in_.tolist()):
+        levels = nb.levels_of(j)
+        if levels is None:
+            kinds[name] = "number" if j in used else "other"
+        else:
+            text = any(isinstance(level, str) for level in levels)
+            kinds[name] = "text" if text else "number" if levels.dtype.kind == "i" else "other"
     return kinds
 
 
