@@ -23,14 +23,10 @@ from .core.orders import MANY_PAIRS, PAIRS, shapley, shapley_of_cells
 from .core.pytrees import leaves
 from .core.random import Key
 from .core.registry import record
-from .core.sites import Site as Site
-from .core.sites import as_jax as as_jax
-from .core.sites import from_sites as from_sites
-from .core.sites import n_rows as n_rows
-from .core.sites import observed as observed
-from .core.sites import sites_of
-from .core.sites import to_sites as to_sites
+from .core.sites import Site, as_jax, from_sites, n_rows, observed, sites_of, to_sites
 from .core.supports import COMPOSITE, Cells, Field, Support, declare, improper
+
+__all__ = "AbstractBlock", "AbstractConjugate", "Site", "as_jax", "from_sites", "n_rows", "observed", "to_sites"
 
 _AXES: dict[type, dict[str, tuple[str, ...]]] = {}  # of the NumPyro sites of a family
 
@@ -116,6 +112,11 @@ class AbstractConjugate(AbstractBlock):
                 "flat, such as {'a': 1.0, 'b': 0.0} for a gamma density"
             )
         return dict(self.flat_)
+
+    def powered(self, power: float) -> Self:
+        """The density to a power, normalised: h₀ + power (h − h₀) in each field h, flat at h₀."""
+        fields = {name: flat + power * (getattr(self, name) - flat) for name, flat in self.flat_fields().items()}
+        return replace(self, **fields)  # type: ignore[type-var]
 
     def fields_from(self, prior: Any, place: Callable[[Any], Any] = np.asarray) -> dict[str, Any]:
         """The fields of a NumPyro distribution; ValueError if it is not a prior of this family.
@@ -255,6 +256,10 @@ class AbstractConjugate(AbstractBlock):
         It separates classes as the density does, but needs no factorials of counts.
         """
         return self.log_predictive(x) if theta is None else self.log_likelihood(theta, x)
+
+    def log_cells(self, x: Float[Array, " d"]) -> Any:
+        """The terms of `log_predictive` of one row, (c, d), 0 in a missing cell; None if they have no closed form."""
+        return None
 
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """Mean and variance over θ of log p(x_i | θ_c), in nats and nats²; the default uses 1,000 fixed draws."""

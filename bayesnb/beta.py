@@ -6,6 +6,7 @@ The parameter is held as logit θ = log θ − log(1−θ), so that probabilitie
 pages of the Bernoulli, the geometric and the negative binomial model add the likelihood.
 """
 
+from types import MappingProxyType
 from typing import Any
 
 from .base import AbstractConjugate
@@ -28,6 +29,7 @@ class AbstractBeta(AbstractConjugate):
 
     parameters = ("logit_theta",)
     flat_ = declare(a=1.0, b=1.0)
+    distribution_ = "Beta", MappingProxyType({"a": "concentration1", "b": "concentration0"})
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log B(a, b)."""
@@ -40,8 +42,12 @@ class AbstractBeta(AbstractConjugate):
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of logit θ = log G(a) − log G(b)."""
-        draws = log_dirichlet(key, namespace(self.a).stack([self.a, self.b], -1), shape)
-        return {"logit_theta": draws[..., 0] - draws[..., 1]}
+        return {"logit_theta": self._drawn(key, namespace(self.a).stack([self.a, self.b], -1), shape)}
+
+    def _drawn(self, key: Key, pairs: Array, shape: tuple[int, ...] = ()) -> Array:
+        """Draws of logit θ for each pair of a and b."""
+        draws = log_dirichlet(key, pairs, shape)
+        return draws[..., 0] - draws[..., 1]
 
     def mean(self) -> Theta:
         """a / (a + b)."""

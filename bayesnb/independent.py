@@ -180,7 +180,7 @@ class AbstractIndependent(AbstractConjugate):
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Any:
         """n_cj = Σ_i r_ic, Σ_i r_ic t(x_ij) and Σ_i r_ic log h(x_ij) over the observed cells; or moments of t(x)."""
         if issubclass(self.monoid, Moments):
-            return self.monoid.of(self.statistic(x), r)
+            return self.monoid.of(map_cells(x, self.statistic), r)
         complete, plain = is_missing_free(x), not self._has_base
         total = by_class(r, self._known(self.statistic, x, complete))
         log_h = 0 * total if plain else by_class(r, self._known(self._log_base, x, complete))
@@ -198,7 +198,7 @@ class AbstractIndependent(AbstractConjugate):
     ) -> dict[str, ExactSum]:
         """The sums of `suffstats`, exactly."""
         if issubclass(self.monoid, Moments):
-            return moment_sums(self.statistic(x), r)
+            return moment_sums(map_cells(x, self.statistic), r)
         missing = None if sparse.issparse(x) else np.isnan(x)
         cells = self._known(self.statistic, x)
         found = total_sums(cells if missing is None else np.where(missing, np.nan, cells), r)
@@ -208,9 +208,7 @@ class AbstractIndependent(AbstractConjugate):
 
     def update(self, stats: Any) -> Self:
         """`updated`, for all classes and features."""
-        return self._with(self.updated(stats, *self._arrays()))
-
-    def _with(self, fields: tuple[Array, ...]) -> Self:
+        fields = self.updated(stats, *self._arrays())
         return replace(self, **dict(zip(self.fields_, fields, strict=True)))  # type: ignore[type-var]
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:

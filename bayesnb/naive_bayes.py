@@ -177,9 +177,7 @@ class NaiveBayes(NumPyroTwin):
         Without `theta` the parameters are integrated out: log p(y = c | data) + Σ_blocks log p(x_i | y = c, data). With
         given parameters it is log π_c + Σ_blocks log p(x_i | θ_c), with the leading axes of θ in front.
         """
-        if theta is None:
-            return self._table(rows, theta, lambda block, x, _: block.log_predictive(x))
-        return self._table(rows, theta, lambda block, x, given: block.log_likelihood(given, x))
+        return self._table(rows, theta, _log_density)
 
     def log_scores(self, rows: Rows, theta: Parameters | None = None) -> Float[Array, "*s n c"]:
         """`log_joint` without terms that are equal in all classes of a row: enough for class probabilities."""
@@ -233,10 +231,13 @@ class NaiveBayes(NumPyroTwin):
         """
 
         def of_block(name: str, part: slice) -> Array:
-            block, x = self.blocks[name], some_cells(rows[name], part, self.classes.log_predictive())
-            return block.log_predictive(x) if theta is None else block.log_likelihood(theta[name], x)
+            x = some_cells(rows[name], part, self.classes.log_predictive())
+            return _log_density(self.blocks[name], x, None if theta is None else theta[name])
 
-        return self._stacked(of_block, rows, parts)
+        def tables(part: slice) -> Array:
+            return _stacked(lambda name: of_block(name, part), parts)
+
+        return by_rows(tables, rows, self.min_chunk_cells)
 
     def log_loo_parts(
         self, rows: Rows, r: Float[Array, "n c"] | Sparse, parts: Sequence[Sequence[str]], *, scores: bool = False
@@ -263,19 +264,7 @@ class NaiveBayes(NumPyroTwin):
             log_loo = block.log_loo_score if scores else block.log_loo
             return log_loo(some_cells(rows[name], slice(None), r, block.kept_types), r)
 
-        with np.errstate(over="ignore"):
-            found = [functools.reduce(operator.add, map(of_block, names)) for names in parts]
-        return found[0][None] if len(found) == 1 else namespace(*found).stack(found)
-
-    def _stacked(
-        self, of_block: Callable[[str, slice], Array], rows: Rows, parts: Sequence[Sequence[str]]
-    ) -> Float[Array, "p n c"]:
-        def tables(part: slice) -> Array:
-            with np.errstate(over="ignore"):
-                found = [functools.reduce(operator.add, (of_block(k, part) for k in names)) for names in parts]
-            return found[0][None] if len(found) == 1 else np.stack(found)
-
-        return by_rows(tables, rows, self.min_chunk_cells)
+        return _stacked(of_block, parts)
 
     def log_moments(self, rows: Rows) -> tuple[Float[Array, "n c"], Float[Array, "n c c"]]:
         """Mean and covariance over θ of the joint table log p(x_i, y = c | θ), up to terms that all classes share.
@@ -312,9 +301,7 @@ class NaiveBayes(NumPyroTwin):
         """Log density of all parameters together, in the basis of the NumPyro sites."""
         total = self.classes.log_prob(theta[CLASS])
         for name, block in self.blocks.items():
-            pieces = block.log_prob(theta[name])
-            axes = tuple(range(-block.log_normalizer().ndim, 0))  # leading axes are draws
-            total = total + pieces.sum(axis=axes)
+            total = total + sum_of_pieces(block, block.log_prob(theta[name]))
         return total
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Parameters:
@@ -364,3 +351,20 @@ class NaiveBayes(NumPyroTwin):
         for name, block in self.blocks.items():
             found |= {self.site(name, site): value for site, value in block.marginals().items()}
         return found
+
+
+def _log_density(block: Any, x: Any, theta: Theta | None) -> Array:
+    """log p(x_i | θ_c) of a block, or of the data where no parameters are given."""
+    return block.log_predictive(x) if theta is None else block.log_likelihood(theta, x)
+
+
+def sum_of_pieces(block: Any, pieces: Any) -> Any:
+    """Log densities (…, *pieces) of a block summed over its pieces; leading axes are draws."""
+    return pieces.sum(axis=tuple(range(-np.ndim(block.log_normalizer()), 0)))
+
+
+def _stacked(of_block: Callable[[str], Array], parts: Sequence[Sequence[str]]) -> Float[Array, "p n c"]:
+    """For each part the sum of the tables of its blocks."""
+    with np.errstate(over="ignore"):
+        found = [functools.reduce(operator.add, map(of_block, names)) for names in parts]
+    return found[0][None] if len(found) == 1 else namespace(*found).stack(found)

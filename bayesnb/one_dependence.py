@@ -33,7 +33,7 @@ import numpy as np
 from scipy import sparse
 
 from .base import as_jax
-from .core.arrays import Array, Float, Int, Sparse
+from .core.arrays import Array, Float, Int, Sparse, Theta
 from .core.orders import shapley_of_cells
 from .core.pytrees import pytree
 from .core.random import categorical
@@ -175,13 +175,17 @@ class OneDependence(DrawnPairs):
         With draws of `sample`, log p_j(y, x | θ_j) of the parent of each draw.
         """
         if theta is not None:
-            at, keys = self.places(rows[BLOCK]), theta[BLOCK]["key"]
-            drawn = np.array([self._draw(at, key) for key in keys.ravel().tolist()])
-            return drawn.reshape(*keys.shape, len(at), len(self.alpha))
+            return self._log_drawn(rows[BLOCK], theta[BLOCK])
         table = np.empty((len(rows[BLOCK]), len(self.alpha)))
         for part, of_parents in self.log_parents(rows):
             table[part] = self._pooled(of_parents, self.classes.log_predictive())
         return table
+
+    def _log_drawn(self, x: np.ndarray, theta: Theta) -> Float[np.ndarray, "*s n c"]:
+        """log p_j(y, x | θ_j) of the parent of each draw."""
+        at, keys = self.places(x), theta["key"]
+        drawn = np.array([self._draw(at, key) for key in keys.ravel().tolist()])
+        return drawn.reshape(*keys.shape, len(at), len(self.alpha))
 
     def log_parts(
         self, rows: Rows, parts: Any = None, theta: Parameters | None = None
@@ -275,11 +279,7 @@ class OneDependence(DrawnPairs):
         """Shapley values of log p(x_S, y = c) over sets S of features: cells that are not in S are missing ones."""
 
         def table(rows: np.ndarray) -> np.ndarray:
-            if theta is None:
-                return self.log_joint({BLOCK: rows})
-            at, keys = self.places(rows), theta["key"]
-            found = np.array([self._draw(at, key) for key in keys.ravel().tolist()])
-            return found.reshape(*keys.shape, *found.shape[1:])
+            return self.log_joint({BLOCK: rows}) if theta is None else self._log_drawn(rows, theta)
 
         return shapley_of_cells(table, x)[..., columns, :]
 

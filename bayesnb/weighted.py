@@ -157,7 +157,8 @@ class WeightedNaiveBayes:
             raise ValueError("a weighted set of models draws with NumPy's generator, not with a JAX key")
         n = int(np.prod(shape, dtype=int))
         which = np.sort(key.choice(len(self.components), n, p=self.weights / self.weights.sum()))
-        parts = [self.components[k].sample(key, (int(count),)) for k, count in zip(*_counts(which), strict=True)]
+        drawn = zip(*np.unique(which, return_counts=True), strict=True)
+        parts = [self.components[k].sample(key, (int(count),)) for k, count in drawn]
         parts = parts or [self.heaviest.sample(key, (0,))]
         order = key.permutation(n)
 
@@ -294,10 +295,6 @@ class _Mixture:
     def interval(self, level: float) -> tuple[Any, Any]:
         """Equal-tailed interval."""
         return self.ppf((1 - level) / 2), self.ppf((1 + level) / 2)
-
-
-def _counts(which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return np.unique(which, return_counts=True)
 
 
 def _log_sum(table: Array, axis: int) -> Any:

@@ -1,5 +1,6 @@
 """Fixtures of all tests; and what JAX compiles for them is kept, for half of their time is compilation."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,15 @@ COMPILED = {
 for name, value in COMPILED.items():
     # in the environment too, for the processes that tests start
     jax.config.update(name, type(value)(os.environ.setdefault(name.upper(), str(value))))
+
+# What is imported and collected lives until the end, so the garbage collector need not walk through it again and again.
+gc.disable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from bayesnb.datasets import load
 from .benchmarks import calibration
 
 
+@pytest.mark.slow
 def test_a_cell_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One data set, two models, two sizes, two splits: one of the numbers again, without the benchmark's code."""
     file, figure = tmp_path / "records.json", tmp_path / "figure.png"

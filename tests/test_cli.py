@@ -418,6 +418,7 @@ def test_settings_without_a_name_or_a_value_are_exit_code_2(setting, capsys):
     assert "NAME=VALUE" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="pipes")
 def test_a_reader_that_stops_reading_is_no_error(tmp_path):
     bayesnb.GaussianNB().fit(load("iris").X, load("iris").y).save(tmp_path / "model")

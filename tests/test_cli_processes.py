@@ -90,7 +90,7 @@ sys.exit(cli.main())
 """
 
 
-@pytest.mark.parametrize("way", mostly_slow(["swallow", "replace", "ignore", "unraisable"], these("swallow", "ignore")))
+@pytest.mark.parametrize("way", mostly_slow(["swallow", "replace", "ignore", "unraisable"], these("swallow")))
 def test_an_interrupt_that_is_hidden_ends_the_process(way: str) -> None:
     begun = time.monotonic()
     done = run(way, "select", "iris", command=[sys.executable, "-c", HIDDEN])
@@ -192,6 +192,7 @@ def closing(streams: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
     return run("-c", f'exec "$@" {streams}', "sh", *COMMAND, *arguments, command=["sh"])
 
 
+@pytest.mark.slow
 def test_closed_streams(tmp_path: Path) -> None:
     new = tmp_path / "new"
     done = closing("<&- >&-", "fit", "iris", "-o", new)
@@ -214,6 +215,7 @@ def test_all_streams_closed(model: Path, tmp_path: Path) -> None:
     assert closing("2>&-", "predict", model, "tulips").returncode == 2
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_told() -> None:
     for arguments in (["select", "votes", "--max", "1"], ["--help"]):
         with open("/dev/full", "w") as full:

@@ -10,10 +10,8 @@ ROOT = Path(__file__).parent.parent
 SCRIPTS = sorted(ROOT.glob("examples/*.py"))
 
 
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, id=path.name, marks=[pytest.mark.slow][: path.stem != "quickstart"]) for path in SCRIPTS],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
 def test_example(path: Path, tmp_path: Path) -> None:
     # a script that takes longer than seconds offers --quick for small settings
     quick = ["--quick"] if "--quick" in path.read_text("utf-8") else []

@@ -12,8 +12,11 @@ from bayesnb.testing.checking import laws_of
 
 from .laws import FAMILIES, C, D, Family, assert_same, case
 
-# Compiling these takes seconds a family: by default one family of each kind of parameter, and of JAX's own draws.
+# Compiling these, or drawing, takes up to seconds a family: by default one family of each kind of parameter, and of
+# JAX's own draws.
 COMPILED = {
+    "cumulants_are_slopes_of_the_evidence": {"poisson", "categorical", "gaussian", "full_gaussian"},
+    "mean_and_moments_are_those_of_draws": {"bernoulli", "multinomial", "gaussian", "full_gaussian"},
     "draws_follow_their_density": {"gaussian", "multinomial"},  # a second each
     "numpy_and_jax_agree_in_both_precisions (float32)": {"poisson"},
     "numpy_and_jax_agree_in_both_precisions (float64)": {"categorical", "gaussian"},

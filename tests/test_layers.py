@@ -21,6 +21,8 @@ import bayesnb
 from bayesnb.core import arrays as _typing
 from bayesnb.core.special import log_normalize
 
+from .estimators_table import mostly_slow
+
 ROOT = Path(bayesnb.__file__).parent
 # ground floor first; a module imports from the floors below its own, or from its own package
 FLOORS = [
@@ -29,7 +31,7 @@ FLOORS = [
     {"sums"},
     {"statistics"},
     {"base"},
-    {"bandwidth", "beta", "independent"},
+    {"bandwidth", "beta", "dirichlet", "gamma", "independent", "normal_inverse_gamma", "normal_inverse_wishart"},
     {"families"},
     {"class_statistics"},
     {"numpyro_twin"},
@@ -244,15 +246,24 @@ def fresh(code: str) -> None:
 
 @pytest.mark.parametrize(
     ("module", "absent"),
-    [
-        ("bayesnb", ["arviz", "dask", "jax", "matplotlib", "numpyro", "pandas", "sklearn", "xarray"]),
-        ("bayesnb.__main__", ["argparse", "bayesnb.cli", "enum", "json", "re", "signal"]),  # first of all it watches
-        ("bayesnb.cli", ["argparse", "json", "numpy", "signal", "typing"]),  # `main` has to catch an interrupt first
-        ("bayesnb.families.kernel_density", ["arviz", "dask", "matplotlib", "pandas", "sklearn", "xarray"]),
-        ("bayesnb.naive_bayes", ["arviz", "dask", "jax", "matplotlib", "pandas", "sklearn", "xarray"]),
-        ("bayesnb.estimators.mixed", ["arviz", "dask", "jax", "matplotlib", "xarray"]),
-        ("bayesnb.plots", ["arviz", "dask", "matplotlib", "xarray"]),
-    ],
+    mostly_slow(
+        [
+            ("bayesnb", ["arviz", "dask", "jax", "matplotlib", "numpyro", "pandas", "sklearn", "xarray"]),
+            (
+                "bayesnb.__main__",
+                ["argparse", "bayesnb.cli", "enum", "json", "re", "signal"],
+            ),  # first of all it watches
+            (
+                "bayesnb.cli",
+                ["argparse", "json", "numpy", "signal", "typing"],
+            ),  # `main` has to catch an interrupt first
+            ("bayesnb.families.kernel_density", ["arviz", "dask", "matplotlib", "pandas", "sklearn", "xarray"]),
+            ("bayesnb.naive_bayes", ["arviz", "dask", "jax", "matplotlib", "pandas", "sklearn", "xarray"]),
+            ("bayesnb.estimators.mixed", ["arviz", "dask", "jax", "matplotlib", "xarray"]),
+            ("bayesnb.plots", ["arviz", "dask", "matplotlib", "xarray"]),
+        ],
+        lambda case: "." not in case[0] or case[0] in ("bayesnb.__main__", "bayesnb.cli", "bayesnb.naive_bayes"),
+    ),
 )
 def test_what_an_import_loads(module: str, absent: list[str]) -> None:
     fresh(f"import sys, {module}; assert not (loaded := sys.modules.keys() & set({absent})), loaded")
@@ -283,6 +294,7 @@ assert not (loaded := sys.modules.keys() & {"jax", "jaxlib", "numpyro"}), loaded
 """)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="several starts in one process")
 def test_jax_knows_what_leaves_an_estimator_whichever_is_imported_first() -> None:
     """Every road by which a pytree is had before JAX is there, each in a process of its own."""
@@ -334,6 +346,7 @@ assert not lost, lost
 """)
 
 
+@pytest.mark.slow
 def test_imports_start_no_device_and_change_nothing() -> None:
     """Every module, after the packages below have done to the interpreter what they do."""
     fresh("""

@@ -208,6 +208,13 @@ def test_two_cores_share_what_fits_into_one_slice(n: int, least: int, want: list
         assert len(beside) == 1  # the cores are taken
 
 
+@pytest.mark.parametrize(("n", "want"), [(2000, [2000]), (9000, [5120, 3880]), (30_000, [8192] * 3 + [5424])])
+def test_a_working_size_leaves_two_cores_their_shares(n: int, want: list[int]) -> None:
+    x = np.broadcast_to(0.0, (n, 200))
+    got = [min(s.stop, n) - s.start for s in row_slices({"x": x}, 0, 1 << 21)]
+    assert got == want
+
+
 def test_no_rows_at_all() -> None:
     this = CASES["gaussian"]
     stats = this.prior.suffstats({"x": this.x[:0]}, one_hot(this.y[:0], C))

@@ -739,6 +739,7 @@ for path in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the unit of ru_maxrss")
 def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
     """Of every file the most that a process has held since it began to load the first, in MiB."""

@@ -237,7 +237,7 @@ def predict(options: argparse.Namespace) -> int:
     columns |= {"predicted": label, "probability": p[top]}
     tables = {"p": p}
     if options.interval is not None:
-        from ..sampling.mean_probability import mean_probabilities
+        from ..sampling.intervals import mean_probabilities
 
         if isinstance(model, AbstractNB):
             mean = mean_probabilities(model.posterior_, model.encode(X))

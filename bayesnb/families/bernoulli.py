@@ -7,7 +7,6 @@ This is the conjugate pair of Gelman et al. (2013), Bayesian Data Analysis, 3rd 
 """
 
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -43,7 +42,6 @@ class BetaBernoulli(AbstractBeta):
     )
     marks_strangers = True
     cells_ = Cells("yes/no", sparse=True)
-    distribution_ = "Beta", MappingProxyType({"a": "concentration1", "b": "concentration0"})
     separable = True
     kept_types = frozenset({"uint8"})
 

@@ -8,19 +8,19 @@ the tables of all blocks are added. Gelman et al. (2013), Bayesian Data Analysis
 """
 
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..base import AbstractConjugate, n_rows, observed
+from ..base import n_rows, observed
 from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.exact import ExactSum, holds_exactly, sums_of_weights
 from ..core.pytrees import pytree
-from ..core.random import Key, categorical, log_dirichlet
-from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
+from ..core.random import categorical
+from ..core.special import digamma, namespace, tetragamma, trigamma
 from ..core.supports import COUNT, Cells, Field, declare
+from ..dirichlet import AbstractDirichlet
 from ..loops import contiguous, worth
 from ..statistics import Counts
 from ..sums.by_class import by_class, class_totals, levels_by_class, subtract_weight
@@ -30,7 +30,7 @@ from ..sums.rows import downdate, indicators, leave_one_out_table, made_dense, m
 
 @pytree
 @dataclass(frozen=True)
-class DirichletCategorical(AbstractConjugate):
+class DirichletCategorical(AbstractDirichlet):
     """Dirichlet density of each θ_cj, as a prior or a posterior.
 
     Fields
@@ -41,12 +41,8 @@ class DirichletCategorical(AbstractConjugate):
     alpha: Float[Array, "c d k"]
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature", "level")))
-    marks_strangers = True
     cells_ = Cells("levels", sparse=True)
-    flat_ = declare(alpha=1.0)
-    distribution_ = "Dirichlet", MappingProxyType({"alpha": "concentration"})
     separable = True
-    parameters = ("log_theta",)
     kept_types = frozenset({"int64"})
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
@@ -74,22 +70,6 @@ class DirichletCategorical(AbstractConjugate):
 
         return {"n": sums_of_weights(counts, r, stats.n.shape)}
 
-    def update(self, stats: Counts) -> Self:
-        """α + n."""
-        return type(self)(self.alpha + stats.n)
-
-    def log_normalizer(self) -> Float[Array, "c d"]:
-        """log B(α) = Σ_k log Γ(α_k) − log Γ(Σ_k α_k)."""
-        return gammaln(self.alpha).sum(-1) - gammaln(self.alpha.sum(-1))
-
-    def log_marginal(self, stats: Counts) -> Float[Array, "c d"]:
-        """log B(α + n) / B(α), written with rising factorials."""
-        return log_rising(self.alpha, stats.n).sum(-1) - log_rising(self.alpha.sum(-1), stats.n.sum(-1))
-
-    def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
-        """Σ_k (α_k − 1) log θ_k − log B(α)."""
-        return ((self.alpha - 1) * theta["log_theta"]).sum(-1) - self.log_normalizer()
-
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j log α_jx / Σ_k α_jk: the posterior mean plugged in."""
         return self.log_likelihood(self.mean(), x)
@@ -112,8 +92,7 @@ class DirichletCategorical(AbstractConjugate):
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j log θ_jx over the observed cells."""
-        log_theta = theta["log_theta"]
-        return _look_up(x, log_theta)
+        return _look_up(x, theta["log_theta"])
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]]:
         """Weights log θ and intercept 0 on the indicators [x_j = k], feature by feature."""
@@ -131,33 +110,6 @@ class DirichletCategorical(AbstractConjugate):
         """Σ_j ψ₂(α_jx) − ψ₂(Σ_k α_jk)."""
         third = tetragamma(self.alpha) - tetragamma(self.alpha.sum(-1, keepdims=True))
         return _look_up(x, third)
-
-    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """Draws of log θ by normalised log-gammas."""
-        return {"log_theta": log_dirichlet(key, self.alpha, shape)}
-
-    def mean(self) -> Theta:
-        """α / Σ_k α."""
-        xp = namespace(self.alpha)
-        return {"log_theta": xp.log(self.alpha) - xp.log(self.alpha.sum(-1, keepdims=True))}
-
-    def mode(self) -> Theta:
-        """(α − 1) / Σ_k (α − 1); 0 if α_k ≤ 1; the mean if all are (no mode is inside)."""
-        return {"log_theta": log_shares(namespace(self.alpha).maximum(self.alpha - 1, 0), self.mean()["log_theta"])}
-
-    def mle(self, stats: Counts) -> Theta:
-        """n_k / Σ_k n_k."""
-        return {"log_theta": log_shares(stats.n, self.mean()["log_theta"])}
-
-    def on_boundary(self) -> bool:
-        """Whether some α is at most 1."""
-        return bool((self.alpha <= 1).any())
-
-    def marginals(self) -> dict[str, Any]:
-        """Beta(α_k, Σα − α_k) for each component of `theta`."""
-        from scipy import stats
-
-        return {"theta": stats.beta(self.alpha, self.alpha.sum(-1, keepdims=True) - self.alpha)}
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """x_ij = k with probability α_k / Σα."""

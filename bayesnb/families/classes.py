@@ -11,14 +11,18 @@ from typing import Any, ClassVar, Self
 
 from ..core.arrays import Array, Float, Theta, Value
 from ..core.pytrees import pytree
-from ..core.random import Key, log_dirichlet
-from ..core.special import digamma, gammaln, log_floor, log_rising, log_shares, namespace, tetragamma, trigamma
+from ..core.random import Key
+from ..core.special import digamma, log_floor, namespace, tetragamma, trigamma
 from ..core.supports import COUNT, SIMPLEX, Field, declare
+from ..dirichlet import DirichletDensity
 from ..sums.rows import downdate
 
 
 class AbstractClasses(abc.ABC):
     """A prior of the class labels; its statistics are the class weights N (c,)."""
+
+    parameters: ClassVar[tuple[str, ...]] = ("log_pi",)
+    separable: ClassVar[bool] = False
 
     fields_: ClassVar[Mapping[str, Field]]
     """Support and axes of every field."""
@@ -26,6 +30,10 @@ class AbstractClasses(abc.ABC):
     @abc.abstractmethod
     def update(self, n: Float[Array, " c"]) -> Self:
         """The posterior given class weights."""
+
+    def powered(self, power: float) -> Self:
+        """The density to a power, normalised; fixed probabilities have none and stay."""
+        return self
 
     @abc.abstractmethod
     def log_marginal(self, n: Float[Array, " c"]) -> Float[Value, ""]:
@@ -35,9 +43,9 @@ class AbstractClasses(abc.ABC):
     def log_prob(self, theta: Theta) -> Float[Value, "*s"]:
         """Log density of π on the simplex."""
 
-    @abc.abstractmethod
     def log_predictive(self) -> Float[Array, " c"]:
-        """log p(y = c | data) of the next label."""
+        """log p(y = c | data) of the next label: that of the mean of π."""
+        return self.mean()["log_pi"]
 
     @abc.abstractmethod
     def log_loo(self, r: Float[Array, "n c"]) -> Float[Array, "n c"]:
@@ -78,7 +86,7 @@ class AbstractClasses(abc.ABC):
 
 @pytree
 @dataclass(frozen=True)
-class DirichletClasses(AbstractClasses):
+class DirichletClasses(DirichletDensity, AbstractClasses):
     """Dirichlet density of the class probabilities.
 
     Fields
@@ -94,27 +102,18 @@ class DirichletClasses(AbstractClasses):
         """α + N."""
         return type(self)(self.alpha + n)
 
+    def powered(self, power: float) -> Self:
+        """1 + power (α − 1)."""
+        return type(self)(1 + power * (self.alpha - 1))
+
     def log_marginal(self, n: Float[Array, " c"]) -> Float[Value, ""]:
         """log B(α + N) / B(α)."""
-        return log_rising(self.alpha, n).sum() - log_rising(self.alpha.sum(), n.sum())
-
-    def log_prob(self, theta: Theta) -> Float[Value, "*s"]:
-        """Σ_c (α_c − 1) log π_c − log B(α)."""
-        log_normalizer = gammaln(self.alpha).sum() - gammaln(self.alpha.sum())
-        return ((self.alpha - 1) * theta["log_pi"]).sum(-1) - log_normalizer
-
-    def log_predictive(self) -> Float[Array, " c"]:
-        """log α / Σα: the mean."""
-        return self.mean()["log_pi"]
+        return self._log_ratio(n)
 
     def log_loo(self, r: Float[Array, "n c"]) -> Float[Array, "n c"]:
         """log (α_c − r_ic) / (Σα − Σ_c r_ic)."""
         xp = namespace(self.alpha, r)
         return xp.log(downdate(self.alpha, r)) - xp.log(downdate(self.alpha.sum(), r.sum(1, keepdims=True)))
-
-    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """Draws of log π by normalised log-gammas."""
-        return {"log_pi": log_dirichlet(key, self.alpha, shape)}
 
     def log_cumulants(self) -> tuple[Float[Array, " c"], Float[Array, " c"], Float[Array, " c"]]:
         """ψ(α) − ψ(A), ψ₁(α) and ψ₂(α), A = Σα.
@@ -125,28 +124,13 @@ class DirichletClasses(AbstractClasses):
         """
         return digamma(self.alpha) - digamma(self.alpha.sum()), trigamma(self.alpha), tetragamma(self.alpha)
 
-    def mean(self) -> Theta:
-        """α / Σα; (N_c + α_c)/(N + Σα) in a posterior."""
-        xp = namespace(self.alpha)
-        return {"log_pi": xp.log(self.alpha) - xp.log(self.alpha.sum())}
-
-    def mode(self) -> Theta:
-        """(α − 1) / Σ(α − 1); 0 if α_c ≤ 1; the mean if all are."""
-        return {"log_pi": log_shares(namespace(self.alpha).maximum(self.alpha - 1, 0), self.mean()["log_pi"])}
-
     def mle(self, n: Float[Array, " c"]) -> Theta:
         """N_c / N."""
-        return {"log_pi": log_shares(n, self.mean()["log_pi"])}
-
-    def on_boundary(self) -> bool:
-        """Whether some α is at most 1."""
-        return bool((self.alpha <= 1).any())
+        return self._shares(n)
 
     def marginals(self) -> dict[str, Any]:
         """Beta(α_c, Σα − α_c) for each component of `pi`; a single class has nothing to learn."""
-        from scipy import stats
-
-        return {"pi": stats.beta(self.alpha, self.alpha.sum() - self.alpha)} if len(self.alpha) > 1 else {}
+        return super().marginals() if len(self.alpha) > 1 else {}
 
     def model(self) -> Float[Array, " c"]:
         """π ~ Dirichlet(α)."""
@@ -182,10 +166,6 @@ class FixedClasses(AbstractClasses):
     def log_prob(self, theta: Theta) -> Float[Value, "*s"]:
         """0: there is no parameter."""
         return 0 * self.pi.sum()
-
-    def log_predictive(self) -> Float[Array, " c"]:
-        """log π."""
-        return log_floor(self.pi)
 
     def log_loo(self, r: Float[Array, "n c"]) -> Float[Array, "n c"]:
         """log π."""

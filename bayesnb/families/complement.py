@@ -22,39 +22,30 @@ Varin, Reid & Firth (2011), An overview of composite likelihood methods, Statist
 """
 
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..base import AbstractConjugate, as_jax
+from ..base import as_jax
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
 from ..core.exact import ExactSum, sums_of_cells
 from ..core.pytrees import pytree
-from ..core.random import Key, log_dirichlet
-from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
+from ..core.special import namespace
 from ..core.supports import COMPOSITE, COUNT, Cells, Field, declare
+from ..dirichlet import AbstractEvents
 from ..loops import worth
 from ..statistics import Counts
 from ..sums.by_class import by_class
-from ..sums.events import chosen_cells, event_shares, log_coefficient, merge_others
+from ..sums.events import chosen_cells, event_shares, log_coefficient
 from ..sums.long_rows import log_coefficient_of_short, log_polya, log_polya_left, log_polya_without
 from ..sums.own_class import OWN
-from ..sums.rows import (
-    as_counts,
-    leave_one_out_table,
-    map_cells,
-    matmul,
-    row_totals,
-    unit_labels,
-    with_odd_rows,
-)
+from ..sums.rows import as_counts, leave_one_out_table, matmul, row_totals, unit_labels, with_odd_rows
 
 
 @pytree
 @dataclass(frozen=True)
-class DirichletComplement(AbstractConjugate):
+class DirichletComplement(AbstractEvents):
     """Dirichlet density of each θ_c, as a prior or a posterior.
 
     Fields
@@ -65,13 +56,8 @@ class DirichletComplement(AbstractConjugate):
     alpha: Float[Array, "c d"]
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
-    marks_strangers = True
     cells_ = Cells("counts", sparse=True, measure=COMPOSITE)
-    flat_ = declare(alpha=1.0)
-    distribution_ = "Dirichlet", MappingProxyType({"alpha": "concentration"})
     couples_classes = True
-    parameters = ("log_theta",)
-    missing_value = 0.0
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_{k≠c} Σ_i r_ik x_ij: events outside class c; the log multinomial coefficients likewise."""
@@ -83,23 +69,6 @@ class DirichletComplement(AbstractConjugate):
         """Events outside each class, and the log multinomial coefficients."""
         log_h = sums_of_cells(log_coefficient(x)[:, None], r)
         return {"n": sums_of_cells(x, r).mapped(_others), "log_h": log_h.mapped(lambda part: _others(part[:, 0]))}
-
-    def update(self, stats: Counts) -> Self:
-        """α_c + Σ of the rows of all other classes."""
-        return type(self)(self.alpha + stats.n)
-
-    def log_normalizer(self) -> Float[Array, " c"]:
-        """log B(α) = Σ_j log Γ(α_j) − log Γ(Σ_j α_j)."""
-        return gammaln(self.alpha).sum(-1) - gammaln(self.alpha.sum(-1))
-
-    def log_marginal(self, stats: Counts) -> Float[Array, " c"]:
-        """log B(α + n) / B(α) + Σ log coefficient over the rows outside class c, written with rising factorials."""
-        ratio = log_rising(self.alpha, stats.n).sum(-1) - log_rising(self.alpha.sum(-1), stats.n.sum(-1))
-        return ratio + stats.log_h
-
-    def log_prob(self, theta: Theta) -> Float[Array, "*s c"]:
-        """Σ_j (α_j − 1) log θ_j − log B(α)."""
-        return ((self.alpha - 1) * theta["log_theta"]).sum(-1) - self.log_normalizer()
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_{k≠c} log L!/Πx! + Σ_j log α_kj^(x_j) − log A_k^(L), A = Σα: Dirichlet–multinomials of the others."""
@@ -156,10 +125,6 @@ class DirichletComplement(AbstractConjugate):
         """−[log α_j^(x_j) − (x_j/L) log A^(L)] or −x_j log θ_j, of the complement: as in the multinomial model."""
         return -event_shares(x, columns, self.alpha, None if theta is None else theta["log_theta"])
 
-    def merged(self, columns: Int[np.ndarray, " k"]) -> "DirichletComplement":
-        """As in the multinomial."""
-        return type(self)(merge_others(self.alpha, columns))
-
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Rennie's weights −log θ and intercept 0 of log p(x | θ), up to terms that are equal in all classes."""
         weights = -theta["log_theta"].T
@@ -171,10 +136,7 @@ class DirichletComplement(AbstractConjugate):
         Two classes share all complements except their own, so these logarithms are correlated between classes; see
         `log_covariance`.
         """
-        whole, length = self.alpha.sum(-1), row_totals(x)[:, None]
-        mean = matmul(x, digamma(self.alpha)) - length * digamma(whole)
-        squares = map_cells(x, lambda count: count * count)
-        variance = matmul(squares, trigamma(self.alpha)) - length * length * trigamma(whole)
+        mean, variance = (self._cumulant(x, row_totals(x)[:, None], order) for order in (1, 2))
         return _others(log_coefficient(x)[:, None] + mean, -1), _others(variance, -1)
 
     def log_covariance(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c c"]:
@@ -183,42 +145,12 @@ class DirichletComplement(AbstractConjugate):
         That is log p(x | y = c, θ) minus the sum over all complements. The sum is equal in all classes and cancels in
         class probabilities.
         """
-        length = row_totals(x)[:, None]
-        squares = map_cells(x, lambda count: count * count)
-        own = matmul(squares, trigamma(self.alpha)) - length * length * trigamma(self.alpha.sum(-1))
+        own = self._cumulant(x, row_totals(x)[:, None], 2)
         return own[..., None] * np.eye(own.shape[-1], dtype=own.dtype)
 
     def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """−Σ_j x_j³ ψ₂(α_j) + L³ ψ₂(A), that of −log Multinomial(x; θ_c), up to terms that all classes share."""
-        cubes = map_cells(x, lambda count: count * count * count)
-        return row_totals(x)[:, None] ** 3 * tetragamma(self.alpha.sum(-1)) - matmul(cubes, tetragamma(self.alpha))
-
-    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """Draws of log θ by normalised log-gammas."""
-        return {"log_theta": log_dirichlet(key, self.alpha, shape)}
-
-    def mean(self) -> Theta:
-        """α / Σ_j α: add-α smoothing."""
-        xp = namespace(self.alpha)
-        return {"log_theta": xp.log(self.alpha) - xp.log(self.alpha.sum(-1, keepdims=True))}
-
-    def mode(self) -> Theta:
-        """(α − 1) / Σ_j (α − 1); 0 if α_j ≤ 1; the mean if all are (no mode is inside)."""
-        return {"log_theta": log_shares(namespace(self.alpha).maximum(self.alpha - 1, 0), self.mean()["log_theta"])}
-
-    def mle(self, stats: Counts) -> Theta:
-        """n_j / Σ_j n_j of the events outside class c."""
-        return {"log_theta": log_shares(stats.n, self.mean()["log_theta"])}
-
-    def on_boundary(self) -> bool:
-        """Whether some α is at most 1."""
-        return bool((self.alpha <= 1).any())
-
-    def marginals(self) -> dict[str, Any]:
-        """Beta(α_j, A − α_j) for each component of `theta`."""
-        from scipy import stats
-
-        return {"theta": stats.beta(self.alpha, self.alpha.sum(-1, keepdims=True) - self.alpha)}
+        return -self._cumulant(x, row_totals(x)[:, None], 3)
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """Always raises an error: this model cannot draw rows.

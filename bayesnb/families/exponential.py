@@ -8,7 +8,6 @@ not make a long wait impossible. Gelman et al. (2013), Bayesian Data Analysis, 3
 """
 
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,10 @@ import numpy as np
 from ..base import n_rows, observed
 from ..core.arrays import Array, Float, Real, Theta
 from ..core.pytrees import pytree
-from ..core.random import Key, log_gamma
-from ..core.special import digamma, gammaln, log_floor, log_rising, namespace, tetragamma, trigamma
+from ..core.random import log_gamma
+from ..core.special import digamma, log_floor, log_rising, namespace, tetragamma, trigamma
 from ..core.supports import AMOUNT, COUNT, Cells, Field, declare
+from ..gamma import AbstractGamma
 from ..independent import AbstractIndependent
 from ..statistics import Totals
 from ..sums.rows import contract
@@ -26,7 +26,7 @@ from ..sums.rows import contract
 
 @pytree
 @dataclass(frozen=True)
-class GammaExponential(AbstractIndependent):
+class GammaExponential(AbstractGamma, AbstractIndependent):
     """Gamma density of each λ_cj, as a prior or a posterior.
 
     Fields
@@ -43,9 +43,6 @@ class GammaExponential(AbstractIndependent):
         b=Field(AMOUNT, ("class", "feature"), public="beta", per="alpha"),
     )
     cells_ = Cells("amounts")
-    flat_ = declare(a=1.0, b=0.0)
-    distribution_ = "Gamma", MappingProxyType({"a": "concentration", "b": "rate"})
-    parameters = ("log_rate",)
 
     def updated(self, stats: Any, a: Array, b: Array) -> tuple[Array, Array]:
         """a + n, b + Σ_i x_i."""
@@ -56,21 +53,11 @@ class GammaExponential(AbstractIndependent):
         xp = namespace(x, a)
         return xp.log(a) - xp.log(b) - (a + 1) * xp.log1p(x / b)
 
-    def log_normalizer(self) -> Float[Array, "c d"]:
-        """log Γ(a) − a log b."""
-        xp = namespace(self.a)
-        return gammaln(self.a) - self.a * xp.log(self.b)
-
     def log_marginal(self, stats: Totals) -> Float[Array, "c d"]:
         """log Γ(a+n)/Γ(a) − a log(1 + s/b) − n log(b+s), s = Σ_i x_i."""
         xp = namespace(self.a, stats.n)
         ratio = log_rising(self.a, stats.n) - self.a * xp.log1p(stats.total / self.b)
         return ratio - stats.n * xp.log(self.b + stats.total) + stats.log_h
-
-    def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
-        """(a − 1) log λ − bλ − log Γ(a) + a log b."""
-        log_rate = theta["log_rate"]
-        return (self.a - 1) * log_rate - self.b * namespace(log_rate).exp(log_rate) - self.log_normalizer()
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """Σ_j log λ − λx."""
@@ -97,36 +84,12 @@ class GammaExponential(AbstractIndependent):
         squares = contract(x * x, 3 / self.b / self.b, tetragamma(self.a))
         return squares + contract(x * x * x, -2 * self.a / self.b / self.b / self.b, 0 * self.a)
 
-    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """Draws of log λ = log G(a) − log b."""
-        return {"log_rate": log_gamma(key, self.a, shape) - namespace(self.b).log(self.b)}
-
-    def mean(self) -> Theta:
-        """a / b."""
-        xp = namespace(self.a)
-        return {"log_rate": xp.log(self.a) - xp.log(self.b)}
-
-    def mode(self) -> Theta:
-        """(a − 1) / b; 0 where a ≤ 1."""
-        xp = namespace(self.a)
-        return {"log_rate": log_floor(xp.maximum(self.a - 1, 0) / self.b)}
-
     def mle(self, stats: Totals) -> Theta:
         """n / Σ_i x_i. If all cells are 0 the likelihood has no maximum, and λ is √max of the type."""
         xp = namespace(stats.n)
         largest = -0.5 * log_floor(0 * stats.n)
         found = xp.minimum(xp.log(xp.where(stats.n > 0, stats.n, 1)) - log_floor(stats.total), largest)
         return {"log_rate": xp.where(stats.n > 0, found, self.mean()["log_rate"])}
-
-    def on_boundary(self) -> bool:
-        """Whether some a is at most 1."""
-        return bool((self.a <= 1).any())
-
-    def marginals(self) -> dict[str, Any]:
-        """Gamma(a, rate b) for `rate`."""
-        from scipy import stats
-
-        return {"rate": stats.gamma(self.a, scale=1 / self.b)}
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """x_ij ~ Exponential(λ) with λ ~ Gamma(a, rate b) drawn for each cell."""

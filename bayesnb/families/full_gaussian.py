@@ -15,16 +15,14 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from ..base import AbstractConjugate, as_jax, n_rows
-from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
-from ..core.exact import ExactSum, product_sums
+from ..base import as_jax, n_rows
+from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.pytrees import pytree
 from ..core.random import Key, normal, split
-from ..core.special import LOG_2PI, digamma, log1p_square, log_rising, namespace, square, tetragamma, trigamma
+from ..core.special import LOG_2PI, log1p_square, log_rising, namespace, square, tetragamma
 from ..core.supports import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare
 from ..core.wishart import (
     LOG_PI,
-    InverseWishartMarginal,
     distances,
     half_degrees,
     inverse_wishart,
@@ -34,16 +32,15 @@ from ..core.wishart import (
     log_det_of_factor,
     log_multigamma,
     log_multigamma_ratio,
-    log_multivariate_t,
-    log_prefixes,
 )
+from ..normal_inverse_wishart import AbstractNormalInverseWishart
 from ..statistics import Scatter
 from ..sums.rows import downdate, shared_weight
 
 
 @pytree
 @dataclass(frozen=True)
-class NormalInverseWishart(AbstractConjugate):
+class NormalInverseWishart(AbstractNormalInverseWishart):
     """Normal–inverse-Wishart density of each (μ_c, Σ_c), as a prior or a posterior.
 
     Fields
@@ -66,21 +63,9 @@ class NormalInverseWishart(AbstractConjugate):
         S=Field(POSITIVE_DEFINITE, ("class", "feature", "feature")),
     )
 
-    marks_strangers = True
-    parameters = ("mu", "covariance")
-    missing_value = None
-
     def flat_fields(self) -> dict[str, float]:
         """Where the density is flat, in the basis of the sites."""
         return {"kappa": 0.0, "nu": -(self.shape[1] + 2.0), "S": 0.0}
-
-    def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Scatter:
-        """The weight, mean and centred cross products of the rows."""
-        return Scatter.of(x, r)
-
-    def exact_sums(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse, stats: Scatter) -> dict[str, ExactSum]:
-        """Σ_i r_ic, Σ_i r_ic x_i and Σ_i r_ic x_i x_iᵀ."""
-        return product_sums(x, r)
 
     def update(self, stats: Scatter) -> Self:
         """κ + n, m + n(x̄ − m)/(κ + n), ν + n, S + ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ. Murphy (2007), (251)–(255)."""
@@ -93,11 +78,6 @@ class NormalInverseWishart(AbstractConjugate):
         delta = stats.mean - self.m
         weight = self.kappa * stats.n / (self.kappa + stats.n)
         return stats.ss + weight[:, None, None] * delta[:, :, None] * delta[:, None, :]
-
-    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """Σ_JJ ~ InverseWishart(ν − (d − k), S_JJ): the marginal of k of the features."""
-        fewer = self.m.shape[1] - len(columns)
-        return type(self)(self.m[:, columns], self.kappa, self.nu - fewer, self.S[:, columns][:, :, columns])
 
     def log_normalizer(self) -> Float[Array, " c"]:
         """½νd log 2 + log Γ_d(ν/2) − ½ν log |S| + ½d log(2π/κ)."""
@@ -121,17 +101,10 @@ class NormalInverseWishart(AbstractConjugate):
         energy = xp.trace(xp.linalg.solve(sigma, inner), axis1=-2, axis2=-1)
         return -0.5 * ((self.nu + self.m.shape[1] + 2) * log_det(sigma) + energy) - self.log_normalizer()
 
-    def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
-        """log t(x; ν−d+1, m, S(κ+1)/(κ(ν−d+1))), multivariate. Murphy (2007), (258)."""
-        xp = namespace(self.S, self.kappa)
-        factor = xp.linalg.cholesky(self.S) * xp.sqrt(1 + 1 / self.kappa)[:, None, None]
-        return log_multivariate_t(x, self.nu - self.m.shape[1] + 1, self.m, factor)
-
     def log_own(self, x: Float[Array, "c d"]) -> Float[Array, " c"]:
         """log t of one row for each class, under that class: `log_predictive` if each class has its own row."""
         xp, d = namespace(x, self.m), self.m.shape[1]
-        factor = xp.linalg.cholesky(self.S) * xp.sqrt(1 + 1 / self.kappa)[:, None, None]
-        delta = x - self.m
+        factor, delta = self._factor(), x - self.m
         size = xp.maximum(abs(delta).max(-1, keepdims=True), 1)
         white = xp.linalg.solve(factor, (delta / size)[..., None])[..., 0]
         df = self.nu - d + 1
@@ -167,38 +140,12 @@ class NormalInverseWishart(AbstractConjugate):
         )
         return table
 
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
-        """−½ [d log 2π + log |Σ| + (x − μ)ᵀΣ⁻¹(x − μ)]."""
-        factor = namespace(theta["covariance"]).linalg.cholesky(theta["covariance"])
-        level = self.m.shape[1] * LOG_2PI + log_det_of_factor(factor)
-        return -0.5 * (level[..., None, :] + square(distances(x, theta["mu"], factor)))
-
     def quadratic_form(self, theta: Theta) -> tuple[Float[Array, "c d d"], Float[Array, "d c"], Float[Array, " c"]]:
         """−½Σ⁻¹, Σ⁻¹μ and −½(μᵀΣ⁻¹μ + log |Σ|): log p(x | θ) = xᵀAx + w·x + b, up to −½d log 2π."""
         mu, sigma = theta["mu"], theta["covariance"]
         precision = namespace(sigma).linalg.inv(sigma)
         weights = (precision @ mu[..., None])[..., 0]
         return -0.5 * precision, weights.T, -0.5 * ((weights * mu).sum(-1) + log_det(sigma))
-
-    def log_moments(self, x: Real[Array, "n d"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
-        """Mean and variance of the log likelihood over θ, with τ = (x − m)ᵀS⁻¹(x − m) and sums over i = 0 … d−1.
-
-            ½ [Σψ((ν−i)/2) − log |S| − d log π − d/κ − ντ]
-            ¼ [Σψ₁((ν−i)/2) − 4τ + 2d/κ² + 4ντ/κ + 2ντ²]
-
-        Here log p = ½ (log |Λ| − Q) up to a constant, with Λ = Σ⁻¹. Given Λ, κQ is a noncentral χ² with d degrees of
-        freedom and noncentrality κ(x−m)ᵀΛ(x−m). The noncentrality itself is κτ times a χ² with ν. log |Λ| has variance
-        Σψ₁ and covariance 2τ with Q.
-        """
-        d = self.m.shape[1]
-        xp = namespace(x, self.m)
-        factor = xp.linalg.cholesky(self.S)
-        tau = square(distances(x, self.m, factor))
-        half = half_degrees(self.nu, d)
-        level = digamma(half).sum(-1) - log_det_of_factor(factor) - d * LOG_PI - d / self.kappa
-        spread = trigamma(half).sum(-1) + 2 * d / self.kappa**2
-        variance = spread - 4 * tau + 4 * self.nu * tau / self.kappa + 2 * self.nu * square(tau)
-        return 0.5 * (level - self.nu * tau), 0.25 * variance
 
     def log_third_cumulant(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
         """Third cumulant over θ of log p(x_i | θ_c), with τ = (x − m)ᵀS⁻¹(x − m) and a sum over i = 0 … d−1.
@@ -216,15 +163,6 @@ class NormalInverseWishart(AbstractConjugate):
         loss = self.nu * tau * (3 / self.kappa**2 + tau * (3 / self.kappa + tau))
         return tetragamma(half_degrees(self.nu, d)).sum(-1) / 8 - d / self.kappa**3 + gain - loss
 
-    def log_prefixes(
-        self, x: Real[Array, "n d"], order: Int[np.ndarray, " d"], theta: Theta | None = None
-    ) -> Float[Array, "*s n d c"]:
-        """log t or log Normal of the first k features in an order, k = 1 … d, from one Cholesky factor of all."""
-        if theta is None:
-            scale = self.S * (1 + 1 / self.kappa)[:, None, None]
-            return log_prefixes(x, order, self.m, scale, self.nu - self.m.shape[1] + 1)
-        return log_prefixes(x, order, theta["mu"], theta["covariance"])
-
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Σ = BBᵀ by Bartlett's decomposition, then μ = m + Bz/√κ."""
         first, second = split(key, 2)
@@ -233,36 +171,13 @@ class NormalInverseWishart(AbstractConjugate):
         mu = self.m + (b @ z[..., None])[..., 0] / namespace(b).sqrt(self.kappa)[:, None]
         return {"mu": mu, "covariance": b @ b.swapaxes(-1, -2)}
 
-    def mean(self) -> Theta:
-        """m and S/(ν − d − 1); the covariance has a mean only for ν > d + 1, otherwise this is S/(ν + d + 1)."""
-        xp, d = namespace(self.nu), self.m.shape[1]
-        rows = xp.where(self.nu > d + 1, self.nu - d - 1, self.nu + d + 1)
-        return {"mu": self.m, "covariance": self.S / rows[:, None, None]}
-
     def mode(self) -> Theta:
         """m and S/(ν + d + 2), the joint mode."""
         return {"mu": self.m, "covariance": self.S / (self.nu + self.m.shape[1] + 2)[:, None, None]}
 
     def mle(self, stats: Scatter) -> Theta:
         """x̄ and ss/n; singular if a class has too few rows."""
-        xp = namespace(stats.n)
-        found, mean = stats.n > 0, self.mean()
-        spread = stats.ss / xp.where(found, stats.n, 1)[:, None, None]
-        return {
-            "mu": xp.where(found[:, None], stats.mean, mean["mu"]),
-            "covariance": xp.where(found[:, None, None], spread, mean["covariance"]),
-        }
-
-    def marginals(self) -> dict[str, Any]:
-        """Student t(ν−d+1, m, S_jj/(κ(ν−d+1))) for each component of `mu`, InverseWishart(ν, S) for `covariance`."""
-        from scipy import stats
-
-        df = (self.nu - self.m.shape[1] + 1)[:, None]
-        scale = np.sqrt(np.diagonal(self.S, axis1=-2, axis2=-1) / (self.kappa[:, None] * df))
-        return {
-            "mu": stats.t(np.broadcast_to(df, self.m.shape), self.m, scale),
-            "covariance": InverseWishartMarginal(self.nu, self.S),
-        }
+        return self._point(stats, stats.n, stats.ss)
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """x_i = m + Lz √((1 + 1/κ)/χ²), S = LLᵀ, χ² with ν − d + 1 degrees of freedom."""

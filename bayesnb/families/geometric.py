@@ -21,7 +21,6 @@ from ..base import n_rows, observed
 from ..beta import AbstractBeta, log_probabilities
 from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.pytrees import pytree
-from ..core.random import log_dirichlet
 from ..core.special import digamma, log_rising, namespace, tetragamma, trigamma
 from ..core.supports import COUNT, Cells, Field, declare
 from ..independent import AbstractIndependent
@@ -49,7 +48,6 @@ class BetaGeometric(AbstractBeta, AbstractIndependent):
         b=Field(COUNT, ("class", "feature"), public="beta", per="alpha"),
     )
     cells_ = Cells("counts", whole=True, sparse=True)
-    distribution_ = "Beta", MappingProxyType({"a": "concentration1", "b": "concentration0"})
     names_ = MappingProxyType({"theta": "stopping probability"})
     long_predictive = staticmethod(log_beta_geometric)
     long_cumulants = staticmethod(geometric_cumulants)
@@ -101,8 +99,8 @@ class BetaGeometric(AbstractBeta, AbstractIndependent):
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """⌊E / −log(1−θ)⌋, E a standard exponential, with θ ~ Beta(a, b) drawn for each cell."""
-        draws = log_dirichlet(rng, np.stack([self.a, self.b], -1)[y])
-        decay = -log_probabilities(draws[..., 0] - draws[..., 1])[1]
+        logit = self._drawn(rng, np.stack([self.a, self.b], -1)[y])
+        decay = -log_probabilities(logit)[1]
         return np.floor(rng.standard_exponential(decay.shape) / np.maximum(decay, 1e-300))
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:

@@ -10,26 +10,26 @@ Gaussian distribution, §2, with κ = σ²/σ₀² for his prior variance σ₀�
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from ..base import AbstractConjugate, n_rows, observed
+from ..base import n_rows, observed
 from ..core.arrays import Array, Float, Real, Sparse, Theta
-from ..core.exact import ExactSum, moment_sums
 from ..core.pytrees import pytree
 from ..core.random import Key, normal
 from ..core.special import LOG_2PI, log_normal, namespace, square
 from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
+from ..independent import AbstractIndependent
 from ..statistics import Moments
 from ..sums.gaussian import log_normal_sum
 from ..sums.own_class import log_normals_of_own
-from ..sums.rows import downdate, leave_one_out_table, made_dense, sum_over_cells, sum_over_features
+from ..sums.rows import downdate, leave_one_out_table, made_dense, sum_over_cells
 
 
 @pytree
 @dataclass(frozen=True)
-class KnownVarianceNormal(AbstractConjugate):
+class KnownVarianceNormal(AbstractIndependent):
     """Normal density of each μ_cj, as a prior or a posterior.
 
     Fields
@@ -52,10 +52,9 @@ class KnownVarianceNormal(AbstractConjugate):
         variance=Field(AMOUNT, ("class", "feature"), fitted=False),
         log_c=Field(REAL, ("class", "feature"), fitted=False),
     )
-    marks_strangers = True
     cells_ = Cells("real", sparse=True)
     flat_ = declare(kappa=0.0)
-    separable = True
+    monoid = Moments
     parameters = ("mu",)
     distribution_ = "Normal", MappingProxyType({"m": "loc", "kappa": "scale"})
 
@@ -64,27 +63,10 @@ class KnownVarianceNormal(AbstractConjugate):
         found = super().fields_from(prior, place)
         return found | {"kappa": self.variance / found["kappa"] ** 2}
 
-    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
-        """The weight, mean and centred sum of squares of the observed cells."""
-        return Moments.of(x, r)
-
-    def exact_sums(
-        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Moments
-    ) -> dict[str, ExactSum]:
-        """Σ_i r_ic, Σ_i r_ic x_ij and Σ_i r_ic x_ij² over the observed cells."""
-        return moment_sums(x, r)
-
-    def update(self, stats: Moments) -> Self:
+    def updated(self, stats: Any, m: Array, kappa: Array, variance: Array, log_c: Array) -> tuple[Array, ...]:
         """κ + n, m + n(x̄ − m)/(κ + n). Murphy (2007), (20), (24)."""
-        share = stats.n / (self.kappa + stats.n)
-        log_c = self.log_c + self._gain(stats)
-        return type(self)(self.m + share * (stats.mean - self.m), self.kappa + stats.n, self.variance, log_c)
-
-    def _gain(self, stats: Moments) -> Float[Array, "c d"]:
-        """−½ n log σ² − ½ [ss + κn(x̄−m)²/(κ+n)]/σ², what data add to log_c."""
-        delta = stats.mean - self.m
-        energy = stats.ss + self.kappa * stats.n / (self.kappa + stats.n) * delta * delta
-        return -0.5 * (stats.n * namespace(self.variance).log(self.variance) + energy / self.variance)
+        share = stats.n / downdate(kappa, -stats.n)
+        return m + share * (stats.mean - m), kappa + stats.n, variance, log_c + _gain(stats, m, kappa, variance)
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """½ log(2πσ²/κ), and the part of the likelihood that does not depend on μ."""
@@ -93,7 +75,11 @@ class KnownVarianceNormal(AbstractConjugate):
 
     def log_marginal(self, stats: Moments) -> Float[Array, "c d"]:
         """−½ n log 2πσ² − ½ [ss + κn(x̄−m)²/(κ+n)]/σ² − ½ log(1 + n/κ). Murphy (2007), (55)."""
-        return self._gain(stats) - 0.5 * namespace(self.kappa, stats.n).log1p(stats.n / self.kappa) + stats.log_h
+        return (
+            _gain(stats, self.m, self.kappa, self.variance)
+            - 0.5 * namespace(self.kappa, stats.n).log1p(stats.n / self.kappa)
+            + stats.log_h
+        )
 
     def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
         """log Normal(μ; m, σ²/κ)."""
@@ -104,12 +90,6 @@ class KnownVarianceNormal(AbstractConjugate):
         """Σ_j log Normal(x_j; m, σ²(1 + 1/κ)). Murphy (2007), (36)."""
         xp = namespace(x, self.m)
         return log_normal_sum(x, self.m, xp.sqrt(self.variance * (1 + 1 / self.kappa)))
-
-    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
-        """log Normal(x_j; m, σ²(1 + 1/κ)) of each cell of one row, 0 if it is missing."""
-        xp = namespace(x, self.m)
-        sd = xp.sqrt(self.variance * (1 + 1 / self.kappa))
-        return xp.where(xp.isnan(x), 0, log_normal(x, self.m, sd))
 
     @made_dense
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
@@ -141,26 +121,19 @@ class KnownVarianceNormal(AbstractConjugate):
         mu = theta["mu"]
         return (mu / self.variance).T, -0.5 * (mu * mu / self.variance).sum(-1)
 
-    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
-        """−½ Σ_j log 2πσ² + δ²/σ² + 1/κ and Σ_j 1/(2κ²) + δ²/(κσ²), δ = x − m."""
+    def cell_predictive(self, x: Array, m: Array, kappa: Array, variance: Array, log_c: Array) -> Array:
+        """log Normal(x; m, σ²(1 + 1/κ)). Murphy (2007), (36)."""
+        return log_normal(x, m, namespace(variance).sqrt(variance * (1 + 1 / kappa)))
 
-        def mean(x: Array, m: Array, kappa: Array, variance: Array) -> Array:
-            xp = namespace(variance)
-            return -0.5 * (LOG_2PI + xp.log(variance) + square((x - m) / xp.sqrt(variance)) + 1 / kappa)
+    def cell_moments(self, x: Array, m: Array, kappa: Array, variance: Array, log_c: Array) -> tuple[Array, Array]:
+        """−½ (log 2πσ² + δ²/σ² + 1/κ) and 1/(2κ²) + δ²/(κσ²), δ = x − m."""
+        xp = namespace(variance)
+        u = square((x - m) / xp.sqrt(variance))
+        return -0.5 * (LOG_2PI + xp.log(variance) + u + 1 / kappa), 0.5 / kappa**2 + u / kappa
 
-        def spread(x: Array, m: Array, kappa: Array, variance: Array) -> Array:
-            return 0.5 / kappa**2 + square((x - m) / namespace(variance).sqrt(variance)) / kappa
-
-        fields = self.m, self.kappa, self.variance
-        return sum_over_features(mean, x, *fields), sum_over_features(spread, x, *fields)
-
-    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """−Σ_j 1/κ³ + 3δ²/(κ²σ²), δ = x − m: κ(x − μ)²/σ² is a noncentral χ² with one degree of freedom."""
-
-        def third(x: Array, m: Array, kappa: Array, variance: Array) -> Array:
-            return -(1 / kappa**3) - 3 * square((x - m) / namespace(variance).sqrt(variance)) / kappa**2
-
-        return sum_over_features(third, x, self.m, self.kappa, self.variance)
+    def cell_third(self, x: Array, m: Array, kappa: Array, variance: Array, log_c: Array) -> Array:
+        """−1/κ³ − 3δ²/(κ²σ²), δ = x − m: κ(x − μ)²/σ² is a noncentral χ² with one degree of freedom."""
+        return -(1 / kappa**3) - 3 * square((x - m) / namespace(variance).sqrt(variance)) / kappa**2
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """μ = m + z √(σ²/κ)."""
@@ -203,3 +176,10 @@ class KnownVarianceNormal(AbstractConjugate):
         seen, x = observed(x)
         with numpyro.plate("row", n_rows(x, y), dim=-1):
             numpyro.sample("x", dist.Normal(mu[y], sd[y]).mask(seen).to_event(1), obs=x)
+
+
+def _gain(stats: Any, m: Array, kappa: Array, variance: Array) -> Array:
+    """−½ n log σ² − ½ [ss + κn(x̄−m)²/(κ+n)]/σ², what data add to log_c."""
+    delta = stats.mean - m
+    energy = stats.ss + kappa * stats.n / (kappa + stats.n) * delta * delta
+    return -0.5 * (stats.n * namespace(variance).log(variance) + energy / variance)

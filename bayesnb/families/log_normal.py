@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from ..base import n_rows, observed
-from ..core.arrays import Array, Float, Real, Theta
+from ..core.arrays import Array, Float, Real
 from ..core.pytrees import pytree
-from ..core.random import Key, inverse_gamma, normal, split
-from ..core.special import LOG_2PI, digamma, gammaln, log_normal, log_rising, log_student_t, namespace, square, trigamma
+from ..core.special import log_normal, log_student_t, namespace
 from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
 from ..independent import AbstractIndependent, downdate
+from ..normal_inverse_gamma import AbstractNormalInverseGamma, log_normal_mean, log_normal_variance
 from ..statistics import Moments
 
 
@@ -37,7 +37,7 @@ class LogMoments(Moments):
 
 @pytree
 @dataclass(frozen=True)
-class LogNormal(AbstractIndependent):
+class LogNormal(AbstractNormalInverseGamma, AbstractIndependent):
     """Normal–inverse-gamma density of each (μ_cj, σ²_cj) of log x, as a prior or a posterior.
 
     Fields
@@ -60,7 +60,6 @@ class LogNormal(AbstractIndependent):
     cells_ = Cells("positive")
     flat_ = declare(kappa=0.0, a=-1.5, b=0.0)
     monoid = LogMoments
-    parameters = ("mu", "variance")
 
     def statistic(self, x: Array) -> Array:
         """log x."""
@@ -71,24 +70,6 @@ class LogNormal(AbstractIndependent):
         share = stats.n / downdate(kappa, -stats.n)
         growth = 0.5 * (stats.ss + kappa * share * (stats.mean - m) ** 2)
         return m + share * (stats.mean - m), kappa + stats.n, a + stats.n / 2, b + growth
-
-    def log_normalizer(self) -> Float[Array, "c d"]:
-        """log Γ(a) − a log b + ½ log(2π/κ)."""
-        log = namespace(self.a).log
-        return gammaln(self.a) - self.a * log(self.b) + 0.5 * (LOG_2PI - log(self.kappa))
-
-    def log_marginal(self, stats: LogMoments) -> Float[Array, "c d"]:
-        """log Γ(a+n/2)/Γ(a) − a log(bₙ/b) − ½ n log(2πbₙ) + ½ log κ/κₙ − Σ_i log x_i. Murphy (2007), (95)."""
-        xp, n, delta = namespace(self.a, stats.n), stats.n, stats.mean - self.m
-        growth = 0.5 * (stats.ss + self.kappa * n / (self.kappa + n) * delta * delta)
-        gamma = log_rising(self.a, n / 2) - self.a * xp.log1p(growth / self.b)
-        return gamma - 0.5 * n * xp.log(self.b + growth) - 0.5 * xp.log1p(n / self.kappa) + stats.log_h
-
-    def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
-        """log Normal(μ; m, σ²/κ) + log InverseGamma(σ²; a, b)."""
-        mu, variance = theta["mu"], theta["variance"]
-        energy = (self.b + 0.5 * self.kappa * (mu - self.m) ** 2) / variance
-        return -(self.a + 1.5) * namespace(variance).log(variance) - energy - self.log_normalizer()
 
     def cell_predictive(self, x: Array, m: Array, kappa: Array, a: Array, b: Array) -> Array:
         """log t(z; 2a, m, b(κ+1)/(aκ)) − z, z = log x. Murphy (2007), (100)."""
@@ -101,38 +82,8 @@ class LogNormal(AbstractIndependent):
 
     def cell_moments(self, x: Array, m: Array, kappa: Array, a: Array, b: Array) -> tuple[Array, Array]:
         """½(ψ(a) − log b − log 2π − au − 1/κ) − z and ¼(ψ₁(a) + au² − 2u + 2/κ² + 4au/κ), u = (z − m)²/b."""
-        z, xp = self.statistic(x), namespace(b)
-        u = square((z - m) / xp.sqrt(b))
-        mean = 0.5 * (digamma(a) - xp.log(b) - LOG_2PI - 1 / kappa - a * u) - z
-        return mean, 0.25 * (trigamma(a) + a * square(u) - 2 * u + 2 / kappa**2 + 4 * a * u / kappa)
-
-    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """σ² = b / G(a), then μ = m + z √(σ²/κ)."""
-        first, second = split(key, 2)
-        variance = inverse_gamma(first, self.a, self.b, shape)
-        step = normal(second, variance.shape) * namespace(variance).sqrt(variance / self.kappa)
-        return {"mu": self.m + step, "variance": variance}
-
-    def mean(self) -> Theta:
-        """m and b/(a − 1); the variance has a mean only for a > 1, otherwise this is its mode b/(a + 1)."""
-        return {"mu": self.m, "variance": self.b / namespace(self.a).where(self.a > 1, self.a - 1, self.a + 1)}
-
-    def mode(self) -> Theta:
-        """m and b/(a + 3/2), the joint mode."""
-        return {"mu": self.m, "variance": self.b / (self.a + 1.5)}
-
-    def mle(self, stats: LogMoments) -> Theta:
-        """z̄ and ss/n."""
-        xp, found, mean = namespace(stats.n), stats.n > 0, self.mean()
-        spread = xp.maximum(stats.ss / xp.where(found, stats.n, 1), xp.finfo(stats.ss.dtype).tiny)
-        return {"mu": xp.where(found, stats.mean, mean["mu"]), "variance": xp.where(found, spread, mean["variance"])}
-
-    def marginals(self) -> dict[str, Any]:
-        """Student t(2a, m, b/(aκ)) for `mu`, InverseGamma(a, b) for `variance`."""
-        from scipy import stats
-
-        mu = stats.t(2 * self.a, self.m, np.sqrt(self.b / (self.a * self.kappa)))
-        return {"mu": mu, "variance": stats.invgamma(self.a, scale=self.b)}
+        cell = self.statistic(x), m, kappa, a, b
+        return log_normal_mean(*cell) - cell[0], log_normal_variance(*cell)
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """log x_ij = m + t √(b(κ+1)/(aκ)), t with 2a degrees of freedom."""

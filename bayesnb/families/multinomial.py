@@ -10,39 +10,28 @@ mean of θ misses this as soon as a row has two events. See Madsen, Kauchak & El
 
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from ..base import AbstractConjugate, as_jax, n_rows
+from ..base import as_jax, n_rows
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
 from ..core.exact import EPS, ExactSum, sums_of_cells
 from ..core.pytrees import pytree
-from ..core.random import Key, log_dirichlet
-from ..core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
+from ..core.random import log_dirichlet
+from ..core.special import namespace
 from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
+from ..dirichlet import AbstractEvents
 from ..statistics import Counts
 from ..sums.by_class import by_class
-from ..sums.events import (
-    chosen_cells,
-    event_shares,
-    log_coefficient,
-    merge_others,
-)
+from ..sums.events import chosen_cells, event_shares, log_coefficient
 from ..sums.long_rows import log_coefficient_of_short, log_polya, log_polya_of_own, log_polya_without
-from ..sums.rows import (
-    as_counts,
-    leave_one_out_table,
-    map_cells,
-    matmul,
-    row_totals,
-)
+from ..sums.rows import as_counts, leave_one_out_table, matmul, row_totals
 
 
 @pytree
 @dataclass(frozen=True)
-class DirichletMultinomial(AbstractConjugate):
+class DirichletMultinomial(AbstractEvents):
     """Dirichlet density of each θ_c, as a prior or a posterior.
 
     Fields
@@ -53,12 +42,7 @@ class DirichletMultinomial(AbstractConjugate):
     alpha: Float[Array, "c d"]
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
-    marks_strangers = True
     cells_ = Cells("counts", sparse=True, measure=GIVEN_TOTALS)
-    flat_ = declare(alpha=1.0)
-    distribution_ = "Dirichlet", MappingProxyType({"alpha": "concentration"})
-    parameters = ("log_theta",)
-    missing_value = 0.0
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
@@ -70,23 +54,6 @@ class DirichletMultinomial(AbstractConjugate):
         """Σ_i r_ic x_ij, and the log multinomial coefficients."""
         log_h = sums_of_cells(log_coefficient(x)[:, None], r)
         return {"n": sums_of_cells(x, r), "log_h": log_h.mapped(lambda part: part[:, 0])}
-
-    def update(self, stats: Counts) -> Self:
-        """α + Σ_i x_i."""
-        return type(self)(self.alpha + stats.n)
-
-    def log_normalizer(self) -> Float[Array, " c"]:
-        """log B(α) = Σ_j log Γ(α_j) − log Γ(Σ_j α_j)."""
-        return gammaln(self.alpha).sum(-1) - gammaln(self.alpha.sum(-1))
-
-    def log_marginal(self, stats: Counts) -> Float[Array, " c"]:
-        """log B(α + n) / B(α) + Σ_i log coefficient, written with rising factorials."""
-        ratio = log_rising(self.alpha, stats.n).sum(-1) - log_rising(self.alpha.sum(-1), stats.n.sum(-1))
-        return ratio + stats.log_h
-
-    def log_prob(self, theta: Theta) -> Float[Array, "*s c"]:
-        """Σ_j (α_j − 1) log θ_j − log B(α)."""
-        return ((self.alpha - 1) * theta["log_theta"]).sum(-1) - self.log_normalizer()
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """log L!/Πx! + Σ_j log α_j^(x_j) − log A^(L), A = Σα, with rising factorials a^(x) = Γ(a+x)/Γ(a)."""
@@ -166,10 +133,6 @@ class DirichletMultinomial(AbstractConjugate):
         """
         return event_shares(x, columns, self.alpha, None if theta is None else theta["log_theta"])
 
-    def merged(self, columns: Int[np.ndarray, " k"]) -> "DirichletMultinomial":
-        """The block in which some kinds of events are merged into one kind, with the sum of their α."""
-        return type(self)(merge_others(self.alpha, columns))
-
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights log θ and intercept 0 of log p(x | θ), up to the coefficient, which is equal in all classes."""
         weights = theta["log_theta"].T
@@ -188,40 +151,6 @@ class DirichletMultinomial(AbstractConjugate):
         """Mean, variance and third cumulant of log p(x_i | θ_c) without the coefficient, which all classes share."""
         length = row_totals(x)[:, None]
         return tuple(self._cumulant(x, length, order) for order in (1, 2, 3))
-
-    def _cumulant(self, x: Any, length: Array, order: int) -> Float[Array, "n c"]:
-        """Σ_j x_j^k ψ_{k−1}(α_j) − L^k ψ_{k−1}(A)."""
-        polygamma = (digamma, trigamma, tetragamma)[order - 1]
-        power = (lambda count: count, lambda count: count * count, lambda count: count * count * count)[order - 1]
-        powers = x if order == 1 else map_cells(x, power)
-        return matmul(powers, polygamma(self.alpha)) - power(length) * polygamma(self.alpha.sum(-1))
-
-    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """Draws of log θ by normalised log-gammas."""
-        return {"log_theta": log_dirichlet(key, self.alpha, shape)}
-
-    def mean(self) -> Theta:
-        """α / Σ_j α: add-α smoothing."""
-        xp = namespace(self.alpha)
-        return {"log_theta": xp.log(self.alpha) - xp.log(self.alpha.sum(-1, keepdims=True))}
-
-    def mode(self) -> Theta:
-        """(α − 1) / Σ_j (α − 1); 0 if α_j ≤ 1; the mean if all are (no mode is inside)."""
-        return {"log_theta": log_shares(namespace(self.alpha).maximum(self.alpha - 1, 0), self.mean()["log_theta"])}
-
-    def mle(self, stats: Counts) -> Theta:
-        """n_j / Σ_j n_j."""
-        return {"log_theta": log_shares(stats.n, self.mean()["log_theta"])}
-
-    def on_boundary(self) -> bool:
-        """Whether some α is at most 1."""
-        return bool((self.alpha <= 1).any())
-
-    def marginals(self) -> dict[str, Any]:
-        """Beta(α_j, A − α_j) for each component of `theta`."""
-        from scipy import stats
-
-        return {"theta": stats.beta(self.alpha, self.alpha.sum(-1, keepdims=True) - self.alpha)}
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """Counts of `length` events (a number, or one a row); each row has its own draw of θ."""

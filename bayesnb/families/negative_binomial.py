@@ -11,7 +11,6 @@ Distributions, 3rd ed., ch. 6.
 """
 
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from ..base import n_rows, observed
 from ..beta import AbstractBeta, log_probabilities
 from ..core.arrays import Array, Float, Real, Theta
 from ..core.pytrees import pytree
-from ..core.random import log_dirichlet
 from ..core.special import digamma, gammaln, log_rising, tetragamma, trigamma
 from ..core.supports import COUNT, Cells, Field, declare
 from ..independent import AbstractIndependent
@@ -46,7 +44,6 @@ class BetaNegativeBinomial(AbstractBeta, AbstractIndependent):
     fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(COUNT, ("class", "feature")))
     constants_ = declare(r=COUNT)
     cells_ = Cells("counts", whole=True, sparse=True)
-    distribution_ = "Beta", MappingProxyType({"a": "concentration1", "b": "concentration0"})
 
     def log_base(self, x: Array) -> Array:
         """log Γ(r+x)/(Γ(r) x!)."""
@@ -92,8 +89,8 @@ class BetaNegativeBinomial(AbstractBeta, AbstractIndependent):
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """x_ij ~ Poisson(G(r) θ/(1−θ)) with θ ~ Beta(a, b) drawn for each cell."""
-        draws = log_dirichlet(rng, np.stack([self.a, self.b], -1)[y])
-        odds = np.exp(np.minimum(draws[..., 0] - draws[..., 1], 40.0))  # a count of 1e17, near the most that is drawn
+        logit = self._drawn(rng, np.stack([self.a, self.b], -1)[y])
+        odds = np.exp(np.minimum(logit, 40.0))  # a count of 1e17, near the most that is drawn
         return rng.poisson(rng.standard_gamma(self.r, odds.shape) * odds).astype(float)
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:

@@ -7,7 +7,6 @@ With λ integrated out one count is negative binomial. Gelman et al. (2013), Bay
 """
 
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,9 @@ from scipy import sparse
 from ..base import n_rows, observed
 from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.pytrees import pytree
-from ..core.random import Key, log_gamma
 from ..core.special import digamma, gammaln, log_floor, log_rising, namespace, tetragamma, trigamma
 from ..core.supports import COUNT, Cells, Field, declare
+from ..gamma import AbstractGamma
 from ..independent import AbstractIndependent
 from ..statistics import Totals
 from ..sums.events import log_factorial, log_rising_cells, log_rising_sum
@@ -28,7 +27,7 @@ from ..sums.rows import contract
 
 @pytree
 @dataclass(frozen=True)
-class GammaPoisson(AbstractIndependent):
+class GammaPoisson(AbstractGamma, AbstractIndependent):
     """Gamma density of each λ_cj, as a prior or a posterior.
 
     Fields
@@ -45,9 +44,6 @@ class GammaPoisson(AbstractIndependent):
         b=Field(COUNT, ("class", "feature"), public="beta", per="alpha"),
     )
     cells_ = Cells("counts", sparse=True)
-    flat_ = declare(a=1.0, b=0.0)
-    distribution_ = "Gamma", MappingProxyType({"a": "concentration", "b": "rate"})
-    parameters = ("log_rate",)
     long_predictive = staticmethod(log_negative_binomial)
     long_cumulants = staticmethod(poisson_cumulants)
 
@@ -70,21 +66,11 @@ class GammaPoisson(AbstractIndependent):
             return -a / b, digamma(a) - namespace(a).log(b)
         return (a / b / b, -2 / b, trigamma(a)) if order == 2 else (-2 * a / b / b / b, 3 / b / b, 0, tetragamma(a))
 
-    def log_normalizer(self) -> Float[Array, "c d"]:
-        """log Γ(a) − a log b."""
-        xp = namespace(self.a)
-        return gammaln(self.a) - self.a * xp.log(self.b)
-
     def log_marginal(self, stats: Totals) -> Float[Array, "c d"]:
         """log Γ(a+s)/Γ(a) − a log(1 + n/b) − s log(b+n) − Σ_i log x_i!, s = Σ_i x_i."""
         xp = namespace(self.a, stats.n)
         ratio = log_rising(self.a, stats.total) - self.a * xp.log1p(stats.n / self.b)
         return ratio - stats.total * xp.log(self.b + stats.n) + stats.log_h
-
-    def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
-        """(a − 1) log λ − bλ − log Γ(a) + a log b."""
-        log_rate = theta["log_rate"]
-        return (self.a - 1) * log_rate - self.b * namespace(log_rate).exp(log_rate) - self.log_normalizer()
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Negative binomial: log Γ(a+x)/Γ(a) − log x! − a log(1 + 1/b) − x log(b+1), summed over j."""
@@ -117,35 +103,11 @@ class GammaPoisson(AbstractIndependent):
         log_rate = theta["log_rate"]
         return log_rate.T, -namespace(log_rate).exp(log_rate).sum(-1)
 
-    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """Draws of log λ = log G(a) − log b."""
-        return {"log_rate": log_gamma(key, self.a, shape) - namespace(self.b).log(self.b)}
-
-    def mean(self) -> Theta:
-        """a / b."""
-        xp = namespace(self.a)
-        return {"log_rate": xp.log(self.a) - xp.log(self.b)}
-
-    def mode(self) -> Theta:
-        """(a − 1) / b; 0 where a ≤ 1."""
-        xp = namespace(self.a)
-        return {"log_rate": log_floor(xp.maximum(self.a - 1, 0) / self.b)}
-
     def mle(self, stats: Totals) -> Theta:
         """Σ_i x_i / n."""
         xp = namespace(stats.n)
         found = log_floor(stats.total / xp.where(stats.n > 0, stats.n, 1))
         return {"log_rate": xp.where(stats.n > 0, found, self.mean()["log_rate"])}
-
-    def on_boundary(self) -> bool:
-        """Whether some a is at most 1."""
-        return bool((self.a <= 1).any())
-
-    def marginals(self) -> dict[str, Any]:
-        """Gamma(a, rate b) for `rate`."""
-        from scipy import stats
-
-        return {"rate": stats.gamma(self.a, scale=1 / self.b)}
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """x_ij ~ Poisson(λ) with λ ~ Gamma(a, rate b) drawn for each cell."""

@@ -14,40 +14,22 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from ..base import AbstractConjugate, n_rows, observed
+from ..base import n_rows, observed
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
-from ..core.exact import ExactSum, moment_sums
 from ..core.pytrees import pytree
 from ..core.quadratics import PooledQuadratic
 from ..core.random import Key, inverse_gamma, normal, split
-from ..core.special import (
-    LOG_2PI,
-    digamma,
-    gammaln,
-    log1p_square,
-    log_rising,
-    log_student_t,
-    namespace,
-    square,
-    trigamma,
-)
+from ..core.special import LOG_2PI, gammaln, log1p_square, log_rising, namespace, square, trigamma
 from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
+from ..normal_inverse_gamma import AbstractNormal
 from ..statistics import Moments
-from ..sums.gaussian import log_normal_sum, log_student_left, log_student_sum
-from ..sums.rows import (
-    downdate,
-    leave_one_out_table,
-    made_dense,
-    shared_weight,
-    sum_over_features,
-    unit_labels,
-    with_odd_rows,
-)
+from ..sums.gaussian import log_normal_sum, log_student_left
+from ..sums.rows import downdate, leave_one_out_table, made_dense, shared_weight, unit_labels, with_odd_rows
 
 
 @pytree
 @dataclass(frozen=True)
-class PooledNormalInverseGamma(AbstractConjugate):
+class PooledNormalInverseGamma(AbstractNormal):
     """Density of each (μ_1j … μ_Cj, σ²_j), as a prior or a posterior.
 
     Fields
@@ -69,25 +51,12 @@ class PooledNormalInverseGamma(AbstractConjugate):
         a=Field(COUNT, ("feature",), limit=-0.5, per_class=True),
         b=Field(AMOUNT, ("feature",), limit=0.0, per="a"),
     )
-    marks_strangers = True
     cells_ = Cells("real", sparse=True)
-    separable = couples_classes = True
-    parameters = ("mu", "variance")
-    kept_types = frozenset({"float32", "int64"})
+    couples_classes = True
 
     def flat_fields(self) -> dict[str, float]:
         """Where the density is flat, in the basis of the sites."""
         return {"kappa": 0.0, "a": -(1 + self.shape[0] / 2), "b": 0.0}
-
-    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
-        """The weight, mean and centred sum of squares of the observed cells."""
-        return Moments.of(x, r)
-
-    def exact_sums(
-        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Moments
-    ) -> dict[str, ExactSum]:
-        """Σ_i r_ic, Σ_i r_ic x_ij and Σ_i r_ic x_ij² over the observed cells."""
-        return moment_sums(x, r)
 
     def update(self, stats: Moments) -> Self:
         """κ + n, m + n(x̄ − m)/(κ + n), a + ½ Σ_c n_c, b + ½ Σ_c [ss + κ n (x̄ − m)²/(κ + n)]."""
@@ -124,18 +93,6 @@ class PooledNormalInverseGamma(AbstractConjugate):
         xp = namespace(variance)
         energy = (self.b + 0.5 * (self.kappa * xp.square(theta["mu"] - self.m)).sum(-2)) / variance
         return -(self.a + 1 + len(self.m) / 2) * xp.log(variance) - energy - self.log_normalizer()
-
-    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """Σ_j log t(x_j; 2a, m_c, b(κ_c+1)/(aκ_c))."""
-        xp = namespace(self.a)
-        scale = xp.sqrt(self.b) * xp.sqrt((1 + 1 / self.kappa) / self.a)  # b/(aκ) itself could overflow
-        return log_student_sum(x, xp.broadcast_to(2 * self.a, self.m.shape), self.m, scale)
-
-    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
-        """log t(x_j; 2a, m_c, b(κ_c+1)/(aκ_c)) of each cell of one row, 0 if it is missing."""
-        xp = namespace(x, self.a)
-        scale = xp.sqrt(self.b / self.a * (1 + 1 / self.kappa))
-        return xp.where(xp.isnan(x), 0, log_student_t(x, 2 * self.a, self.m, scale))
 
     @made_dense
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
@@ -200,26 +157,6 @@ class PooledNormalInverseGamma(AbstractConjugate):
         weights = (mu / variance).T
         return weights, -0.5 * (mu * mu / variance).sum(-1)
 
-    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
-        """Mean and variance of the log likelihood over θ, summed over j, with δ = x − m.
-
-            ½(ψ(a) − log b − log 2π) − ½(aδ²/b + 1/κ)
-            ¼(ψ₁(a) + aδ⁴/b² − 2δ²/b + 2/κ² + 4aδ²/(bκ))
-
-        They are as with one variance a class. In addition the classes are correlated through σ².
-        """
-
-        def mean(x: Array, m: Array, kappa: Array, a: Array, b: Array) -> Array:
-            xp = namespace(b)
-            return 0.5 * (digamma(a) - xp.log(b) - LOG_2PI - 1 / kappa - a * square((x - m) / xp.sqrt(b)))
-
-        def variance(x: Array, m: Array, kappa: Array, a: Array, b: Array) -> Array:
-            u = square((x - m) / namespace(b).sqrt(b))
-            return 0.25 * (trigamma(a) + a * square(u) - 2 * u + 2 / kappa**2 + 4 * a * u / kappa)
-
-        fields = self.m, self.kappa, self.a, self.b
-        return sum_over_features(mean, x, *fields), sum_over_features(variance, x, *fields)
-
     def shared_quadratic(self, x: Real[Array, "n d"] | Sparse) -> PooledQuadratic:
         """Σ_j (1/κ_cj) χ′²₁(κ_cj (x_j − m_cj)²/σ_j²) given all σ²."""
         dense = x.toarray() if sparse.issparse(x) else x
@@ -257,33 +194,13 @@ class PooledNormalInverseGamma(AbstractConjugate):
         sd = namespace(variance).sqrt(variance[..., None, :] / self.kappa)
         return {"mu": self.m + z * sd, "variance": variance}
 
-    def mean(self) -> Theta:
-        """m and b/(a − 1); the variance has a mean only for a > 1, otherwise this is its mode b/(a + 1)."""
-        xp = namespace(self.a)
-        return {"mu": self.m, "variance": self.b / xp.where(self.a > 1, self.a - 1, self.a + 1)}
-
     def mode(self) -> Theta:
         """m and b/(a + 1 + C/2), the joint mode."""
         return {"mu": self.m, "variance": self.b / (self.a + 1 + len(self.m) / 2)}
 
     def mle(self, stats: Moments) -> Theta:
         """x̄_c and Σ_c ss_c / Σ_c n_c."""
-        xp = namespace(stats.n)
-        n = stats.n.sum(0)
-        spread = xp.maximum(stats.ss.sum(0) / xp.where(n > 0, n, 1), xp.finfo(stats.ss.dtype).tiny)
-        mean = self.mean()
-        return {
-            "mu": xp.where(stats.n > 0, stats.mean, mean["mu"]),
-            "variance": xp.where(n > 0, spread, mean["variance"]),
-        }
-
-    def marginals(self) -> dict[str, Any]:
-        """Student t(2a, m, b/(aκ)) for `mu`, InverseGamma(a, b) for `variance`."""
-        from scipy import stats
-
-        df = np.broadcast_to(2 * self.a, self.m.shape)
-        scale = np.sqrt(self.b / (self.a * self.kappa))
-        return {"mu": stats.t(df, self.m, scale), "variance": stats.invgamma(self.a, scale=self.b)}
+        return self._point(stats, stats.n.sum(0), stats.ss.sum(0))
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """x_ij = m + t √(b(κ+1)/(aκ)), t with 2a degrees of freedom."""

@@ -16,18 +16,15 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from ..base import AbstractConjugate, as_jax, n_rows
-from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
-from ..core.exact import ExactSum, product_sums
+from ..base import as_jax, n_rows
+from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.pytrees import pytree
 from ..core.quadratics import TiedQuadratic
 from ..core.random import Key, normal, split
-from ..core.special import LOG_2PI, digamma, log_rising, namespace, square, trigamma
+from ..core.special import LOG_2PI, log_rising, namespace, trigamma
 from ..core.supports import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare
 from ..core.wishart import (
     LOG_PI,
-    InverseWishartMarginal,
-    distances,
     half_degrees,
     inverse_wishart,
     inverse_wishart_factors,
@@ -36,9 +33,8 @@ from ..core.wishart import (
     log_det_of_factor,
     log_multigamma,
     log_multigamma_ratio,
-    log_multivariate_t,
-    log_prefixes,
 )
+from ..normal_inverse_wishart import AbstractNormalInverseWishart
 from ..statistics import Scatter
 from ..sums.rows import downdate, shared_weight, slices
 
@@ -47,7 +43,7 @@ _CELLS = 1 << 17  # of rows for all classes at a time: they stay in a core's cac
 
 @pytree
 @dataclass(frozen=True)
-class TiedNormalInverseWishart(AbstractConjugate):
+class TiedNormalInverseWishart(AbstractNormalInverseWishart):
     """Density of (μ_1 … μ_C, Σ), as a prior or a posterior.
 
     Fields
@@ -70,22 +66,15 @@ class TiedNormalInverseWishart(AbstractConjugate):
         S=Field(POSITIVE_DEFINITE, ("feature", "feature")),
     )
 
-    marks_strangers = True
-    parameters = ("mu", "covariance")
-    missing_value = None
     couples_classes = True
 
     def flat_fields(self) -> dict[str, float]:
         """Where the density is flat, in the basis of the sites."""
         return {"kappa": 0.0, "nu": -(sum(self.shape) + 1.0), "S": 0.0}
 
-    def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Scatter:
-        """The weight, mean and centred cross products of the rows."""
-        return Scatter.of(x, r)
-
-    def exact_sums(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse, stats: Scatter) -> dict[str, ExactSum]:
-        """Σ_i r_ic, Σ_i r_ic x_i and Σ_i r_ic x_i x_iᵀ."""
-        return product_sums(x, r)
+    def _matrices(self, sigma: Float[Array, "*s d d"]) -> Float[Array, "*s 1 d d"]:
+        """The one covariance as that of each class."""
+        return sigma[..., None, :, :]
 
     def update(self, stats: Scatter) -> Self:
         """κ + n, m + n(x̄ − m)/(κ + n), ν + Σ_c n_c, S + Σ_c [ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ]."""
@@ -98,11 +87,6 @@ class TiedNormalInverseWishart(AbstractConjugate):
         delta = stats.mean - self.m
         weight = self.kappa * stats.n / (self.kappa + stats.n)
         return stats.ss.sum(0) + delta.T @ (weight[:, None] * delta)
-
-    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
-        """Σ_JJ ~ InverseWishart(ν − (d − k), S_JJ): the marginal of k of the features."""
-        fewer = self.m.shape[1] - len(columns)
-        return type(self)(self.m[:, columns], self.kappa, self.nu - fewer, self.S[np.ix_(columns, columns)])
 
     def log_normalizer(self) -> Float[Array, " 1"]:
         """½νd log 2 + log Γ_d(ν/2) − ½ν log |S| + ½d Σ_c log(2π/κ_c)."""
@@ -126,12 +110,6 @@ class TiedNormalInverseWishart(AbstractConjugate):
         inner = self.S + delta.swapaxes(-1, -2) @ (self.kappa[:, None] * delta)
         energy = xp.trace(xp.linalg.solve(sigma, inner), axis1=-2, axis2=-1)[..., None]
         return -0.5 * ((self.nu + d + c + 1) * log_det(sigma)[..., None] + energy) - self.log_normalizer()
-
-    def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
-        """log t(x; ν−d+1, m_c, S(κ_c+1)/(κ_c(ν−d+1))), multivariate. Geisser (1964)."""
-        xp = namespace(self.S, self.kappa)
-        factor = xp.linalg.cholesky(self.S) * xp.sqrt(1 + 1 / self.kappa)[:, None, None]
-        return log_multivariate_t(x, self.nu - self.m.shape[1] + 1, self.m, factor)
 
     def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: its weights w_c are removed from Σ and from each μ_c; δ_c = x − m_c.
@@ -173,38 +151,11 @@ class TiedNormalInverseWishart(AbstractConjugate):
             shrunk = shrunk * kept
         return xp.diagonal(table, axis1=-2, axis2=-1), shrunk
 
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
-        """−½ [d log 2π + log |Σ| + (x − μ)ᵀΣ⁻¹(x − μ)]."""
-        mu = theta["mu"]
-        xp = namespace(theta["covariance"])
-        factor = xp.linalg.cholesky(theta["covariance"])
-        level = self.m.shape[1] * LOG_2PI + log_det_of_factor(factor)
-        factors = xp.broadcast_to(factor[..., None, :, :], (*mu.shape, mu.shape[-1]))
-        return -0.5 * (level[..., None, None] + square(distances(x, mu, factors)))
-
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights Σ⁻¹μ and intercept −½μᵀΣ⁻¹μ of log p(x | θ), up to terms that are equal in all classes."""
         mu = theta["mu"]
         weights = namespace(mu).linalg.solve(theta["covariance"], mu.T)
         return weights, -0.5 * (mu * weights.T).sum(-1)
-
-    def log_moments(self, x: Real[Array, "n d"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
-        """Mean and variance of the log likelihood over θ, with τ = (x − m)ᵀS⁻¹(x − m) and sums over i = 0 … d−1.
-
-            ½ [Σψ((ν−i)/2) − log |S| − d log π − d/κ − ντ]
-            ¼ [Σψ₁((ν−i)/2) − 4τ + 2d/κ² + 4ντ/κ + 2ντ²]
-
-        They are as with one covariance a class. In addition the classes are correlated through Σ.
-        """
-        d = self.m.shape[1]
-        xp = namespace(x, self.m)
-        factor = xp.linalg.cholesky(self.S)
-        tau = square(distances(x, self.m, xp.broadcast_to(factor, (*self.m.shape, d))))
-        half = half_degrees(self.nu, d)
-        level = digamma(half).sum(-1) - log_det_of_factor(factor) - d * LOG_PI - d / self.kappa
-        spread = trigamma(half).sum(-1) + 2 * d / self.kappa**2
-        variance = spread - 4 * tau + 4 * self.nu * tau / self.kappa + 2 * self.nu * square(tau)
-        return 0.5 * (level - self.nu * tau), 0.25 * variance
 
     def shared_quadratic(self, x: Real[Array, "n d"] | Sparse) -> TiedQuadratic:
         """(1/κ_c) χ′²_d(κ_c (x − m_c)ᵀΣ⁻¹(x − m_c)) given Σ."""
@@ -234,27 +185,12 @@ class TiedNormalInverseWishart(AbstractConjugate):
         alone = 2 * d / self.kappa**2 + 4 * self.nu * own / self.kappa
         return 0.25 * (shared + alone[..., None] * np.eye(len(self.m), dtype=self.m.dtype))
 
-    def log_prefixes(
-        self, x: Real[Array, "n d"], order: Int[np.ndarray, " d"], theta: Theta | None = None
-    ) -> Float[Array, "*s n d c"]:
-        """log t or log Normal of the first k features in an order, k = 1 … d, from one Cholesky factor of all."""
-        if theta is None:
-            scale = self.S * (1 + 1 / self.kappa)[:, None, None]
-            df = np.repeat(self.nu - self.m.shape[1] + 1, len(self.m))
-            return log_prefixes(x, order, self.m, scale, df)
-        return log_prefixes(x, order, theta["mu"], theta["covariance"][..., None, :, :])
-
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Σ = BBᵀ by Bartlett's decomposition, then μ_c = m_c + Bz_c/√κ_c."""
         first, second = split(key, 2)
         b = inverse_wishart_factors(first, self.nu[0], self.S, shape)
         z = normal(second, (*shape, *self.m.shape)) / namespace(b).sqrt(self.kappa)[:, None]
         return {"mu": self.m + z @ b.swapaxes(-1, -2), "covariance": b @ b.swapaxes(-1, -2)}
-
-    def mean(self) -> Theta:
-        """m and S/(ν − d − 1); the covariance has a mean only for ν > d + 1, otherwise this is S/(ν + d + 1)."""
-        xp, d = namespace(self.nu), self.m.shape[1]
-        return {"mu": self.m, "covariance": self.S / xp.where(self.nu > d + 1, self.nu - d - 1, self.nu + d + 1)}
 
     def mode(self) -> Theta:
         """m and S/(ν + d + C + 1), the joint mode."""
@@ -263,21 +199,7 @@ class TiedNormalInverseWishart(AbstractConjugate):
 
     def mle(self, stats: Scatter) -> Theta:
         """x̄_c and Σ_c ss_c / Σ_c n_c; singular if there are too few rows."""
-        xp = namespace(stats.n)
-        n, mean = stats.n.sum(), self.mean()
-        spread = stats.ss.sum(0) / xp.where(n > 0, n, 1)
-        return {
-            "mu": xp.where((stats.n > 0)[:, None], stats.mean, mean["mu"]),
-            "covariance": xp.where(n > 0, spread, mean["covariance"]),
-        }
-
-    def marginals(self) -> dict[str, Any]:
-        """Student t(ν−d+1, m, S_jj/(κ(ν−d+1))) for each component of `mu`, InverseWishart(ν, S) for `covariance`."""
-        from scipy import stats
-
-        df = np.broadcast_to(self.nu - self.m.shape[1] + 1, self.m.shape)
-        scale = np.sqrt(np.diagonal(self.S) / (self.kappa[:, None] * df))
-        return {"mu": stats.t(df, self.m, scale), "covariance": InverseWishartMarginal(self.nu[0], self.S)}
+        return self._point(stats, stats.n.sum(), stats.ss.sum(0))
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """x_i = m + Lz √((1 + 1/κ)/χ²), S = LLᵀ, χ² with ν − d + 1 degrees of freedom."""

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..base import Site, from_sites, to_sites
 from ..core.arrays import Theta
-from .closed_forms import Gap, derivatives, gap, parameters_of, sum_of_pieces
+from ..naive_bayes import sum_of_pieces
+from .closed_forms import Gap, derivatives, gap
 
 _STEP = 0.05  # relative steps about an estimate, and in standard deviations
 _SCALARS = 4  # of each site that are tried
@@ -34,9 +35,9 @@ def estimates(block: Any, sites: dict[str, Site], log_likelihood: Callable[[Thet
 
     sizes = _spreads(block)
     for what, theta, f in (("mode", block.mode(), density), ("mle", mle, log_likelihood)):
-        totals = [np.sum(value, -1) for name, value in to_sites(theta).items() if _kind(sites[name]) == "simplex"]
+        totals = [np.sum(value, -1) for name, value in to_sites(theta).items() if kind_of(sites[name]) == "simplex"]
         found += [gap(what, total, np.ones_like(total)) for total in totals]
-        steps = [abs(step) for step in _newton_steps(f, parameters_of(block), to_sites(theta), sites, sizes)]
+        steps = [abs(step) for step in _newton_steps(f, block.parameters, to_sites(theta), sites, sizes)]
         found.append(Gap(what, max(steps, default=0.0)))
     return found
 
@@ -52,7 +53,7 @@ def _newton_steps(
     """−f′/f″ along some directions from a point, in standard deviations of the parameter moved."""
     for name, value in point.items():
         value = np.asarray(value, float)
-        kind = _kind(sites[name])
+        kind = kind_of(sites[name])
         places = [*np.ndindex(*value.shape)]
         for place in places[:: -(-len(places) // _SCALARS)]:
             moved = _direction(value, place, kind, sizes[name])
@@ -97,7 +98,7 @@ def _direction(value: np.ndarray, place: tuple[int, ...], kind: str, size: np.nd
     return lambda t: value + t.reshape(-1, *np.ones(value.ndim, int)) * unit
 
 
-def _kind(site: Site) -> str:
+def kind_of(site: Site) -> str:
     """What values a site has: on a simplex, a matrix, between 0 and 1, positive, or real."""
     from numpyro.distributions import constraints
 
@@ -121,7 +122,7 @@ def marginals(block: Any, sites: dict[str, Site]) -> tuple[list[Gap], str]:
     What is left are one or two scalars, and the second is integrated out by the trapezoidal rule.
     """
     small = cut(block, sites, classes=1, features=1, components=3)
-    kinds = {name: _kind(site) for name, site in sites.items()}
+    kinds = {name: kind_of(site) for name, site in sites.items()}
     inside = to_sites(small.mean() if "simplex" in kinds.values() else small.mode())
     if len(inside) > 2 or (len(inside) == 2 and {"simplex", "interval"} & set(kinds.values())):
         return [], "marginals of more than two parameters by draws only"
@@ -133,16 +134,12 @@ def marginals(block: Any, sites: dict[str, Site]) -> tuple[list[Gap], str]:
         centre = np.asarray(inside[name], float)
         free = centre.shape[-1] if kinds[name] == "simplex" else 1
         for place in [(*np.zeros(centre.ndim - 1, int), k) for k in range(free)] if free > 1 else [None]:
-            s = _quantiles(to_sites(small.sample(np.random.default_rng(1), (400,)))[name], place)
+            draws = to_sites(small.sample(np.random.default_rng(1), (400,)))[name]
+            s = np.quantile(draws[(slice(None), *(place or (0,) * centre.ndim))], _POINTS)
             got = _marginal_density(marginal, centre, place, s, kinds[name])
             want = _integrated(small, name, kinds, inside, spread, s, place)
             found.append(gap("marginals", got, want, want))
     return found, ""
-
-
-def _quantiles(draws: np.ndarray, place: Any) -> np.ndarray:
-    scalar = draws.reshape(len(draws), -1)[:, 0] if place is None else draws[(slice(None), *place)]
-    return np.quantile(scalar, _POINTS)
 
 
 def _marginal_density(marginal: Any, centre: np.ndarray, place: Any, s: np.ndarray, kind: str) -> np.ndarray:
@@ -216,7 +213,7 @@ def _trapezoid(log_p: np.ndarray, log_jacobian: np.ndarray) -> np.ndarray:
 
 def _log_density(block: Any, sites: Theta) -> np.ndarray:
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        return sum_of_pieces(block, block.log_prob(from_sites(parameters_of(block), sites)))
+        return sum_of_pieces(block, block.log_prob(from_sites(block.parameters, sites)))
 
 
 def cut(block: Any, sites: dict[str, Site], *, classes: int, features: int, components: int) -> Any:
@@ -224,7 +221,7 @@ def cut(block: Any, sites: dict[str, Site], *, classes: int, features: int, comp
 
     It is a model of the same family: of fewer classes that share a variance, of the shares among fewer events.
     """
-    simplex = [site.axes for site in sites.values() if _kind(site) == "simplex"]
+    simplex = [site.axes for site in sites.values() if kind_of(site) == "simplex"]
     width = {"class": classes, "feature": features, "level": components}
     if simplex == [("event",)]:
         width["class"] = components

@@ -18,6 +18,7 @@ import numpy as np
 from ..base import AbstractConjugate
 from ..core.arrays import Theta
 from ..families.classes import AbstractClasses
+from ..naive_bayes import sum_of_pieces
 
 EXACT = 1e-7  # relative; rounding leaves some 1e-12, an error of one part in a million ten times this
 _NODES, _REACH = 33, 0.5  # of the polynomials that are differentiated: weights from ½ to 1½
@@ -53,17 +54,6 @@ def _one(block: AbstractConjugate, x: np.ndarray, k: int, weight: float = 1.0) -
     r = np.zeros((1, block.shape[0]))
     r[0, k] = weight
     return block.suffstats(x, r)
-
-
-def sum_of_pieces(block: Any, pieces: Any) -> Any:
-    """Log densities (…, *pieces) of a block summed over its pieces; the class probabilities are one piece."""
-    axes = np.ndim(block.log_normalizer()) if isinstance(block, AbstractConjugate) else 0
-    return np.sum(pieces, axis=tuple(range(-axes, 0)))
-
-
-def parameters_of(block: Any) -> tuple[str, ...]:
-    """Names of the parameters; the class probabilities are one."""
-    return block.parameters if isinstance(block, AbstractConjugate) else ("log_pi",)
 
 
 def likelihood(block: AbstractConjugate, x: np.ndarray, theta: Theta) -> list[Gap]:
@@ -107,9 +97,9 @@ def predictive(block: AbstractConjugate, x: np.ndarray) -> list[Gap]:
         gap("log_predictive", [table[i, k] for i, k in pairs], want),
         _shared("log_score", block.log_score(x), table),
     ]
-    if hasattr(block, "log_cells"):
-        cells = np.stack([block.log_cells(row) for row in x])
-        found.append(gap("log_cells", cells.sum(-1), table))
+    cells = [block.log_cells(row) for row in x]
+    if cells[0] is not None:
+        found.append(gap("log_cells", np.sum(cells, -1), table))
     return found
 
 
@@ -184,36 +174,31 @@ def cumulants(block: AbstractConjugate, x: np.ndarray) -> list[Gap]:
     statistic is smooth in the weight.
     """
     c, composite = block.shape[0], block.is_composite
-    got: dict[str, list[Any]] = {"mean": [], "variance": [], "third": [], "cov": []}
-    want: dict[str, list[Any]] = {name: [] for name in got}
-    unit: dict[str, list[Any]] = {name: [] for name in got}
+    names = "log_moments, mean", "log_moments, variance", "log_third_cumulant", "log_covariance"
+    compared: dict[str, list[Any]] = {name: [] for name in names}  # what is found, what it should be, and its unit
 
     def compare(name: str, k: int, found: Any, slope: Any, noise: Any) -> None:
-        got[name].append(found)
-        want[name].append(slope[k])
-        unit[name].append(abs(slope[k]) + noise[k] / EXACT)
+        compared[name].append((found, slope[k], abs(slope[k]) + noise[k] / EXACT))
 
     for i, k in _pairs(len(x), c):
         row = x[i : i + 1]
         slope, noise, after = _at_weight_one(block, row, [k])
         mean, variance = after.log_moments(row)
-        compare("mean", 0, mean[0, k], slope, noise)
-        compare("variance", 1, variance[0, k], slope, noise)
+        compare(names[0], 0, mean[0, k], slope, noise)
+        compare(names[1], 1, variance[0, k], slope, noise)
         j = (k + 1) % c
         if composite:  # −log Multinomial(x; θ_k), which learns from the rows of the others
             slope, noise, after = _at_weight_one(block, row, [j], k)
             slope = slope * np.array([-1, 1, -1])
         third, covariance = after.log_third_cumulant(row), after.log_covariance(row)[0]
         if third is not None:
-            compare("third", 2, third[0, k], slope, noise)
-        compare("cov", 1, covariance[k, k], slope, noise)
+            compare(names[2], 2, third[0, k], slope, noise)
+        compare(names[3], 1, covariance[k, k], slope, noise)
         if block.couples_classes and not composite and j != k:
             slope, noise, both = _at_weight_one(block, row, [j, k])
             cov = both.log_covariance(row)[0]
-            compare("cov", 1, cov[[j, k]][:, [j, k]].sum(), slope, noise)
-    names = {"mean": "log_moments, mean", "variance": "log_moments, variance", "third": "log_third_cumulant"}
-    names["cov"] = "log_covariance"
-    found = [gap(names[name], got[name], want[name], np.array(unit[name])) for name in got if got[name]]
+            compare(names[3], 1, cov[[j, k]][:, [j, k]].sum(), slope, noise)
+    found = [gap(name, *np.transpose(rows)) for name, rows in compared.items() if rows]
     mean, variance = block.log_moments(x)
     short, third = block.log_cumulants(x), block.log_third_cumulant(x)
     found.append(_shared("log_cumulants, mean", short[0], mean))

@@ -138,10 +138,17 @@ def class_sites() -> dict[str, Site]:
 
 
 def _row(name: str, gaps: list[Gap], left_out: list[str]) -> CheckRow:
-    worst = max(gaps, key=lambda one: np.nan_to_num(one.size, nan=np.inf), default=Gap("nothing", 0.0))
     remark = f"{len(gaps)} comparisons of {', '.join(dict.fromkeys(one.what for one in gaps)) or 'nothing'}"
-    if worst.size > EXACT or np.isnan(worst.size):
+    return worst_row(ROWS[name], gaps, EXACT, "relative", _REASONS[name], remark, left_out)
+
+
+def worst_row(
+    name: str, gaps: list[Gap], limit: float, unit: str, reason: str, remark: str, left_out: list[str]
+) -> CheckRow:
+    """A row whose figure is the largest of some differences, which has to stay within a limit."""
+    worst = max(gaps, key=lambda one: np.nan_to_num(one.size, nan=np.inf), default=Gap("nothing", 0.0))
+    if not worst.size <= limit:
         remark = f"{worst.what} is off; " + remark
     if left_out:
         remark += f"; left out: {'; '.join(dict.fromkeys(left_out))}"
-    return CheckRow(ROWS[name], worst.size, EXACT, "relative", bool(worst.size <= EXACT), _REASONS[name], remark)
+    return CheckRow.within(name, worst.size, limit, unit, reason, remark)

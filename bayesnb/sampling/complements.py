@@ -49,6 +49,11 @@ def complements(stats: Any, c: int, outside: Callable[[Any], Any]) -> Any:
     stats : (g · c, …) statistics
     outside : from the statistics of all sets (c, …) to those of the rows that are in none of them
     """
+
+    def interleaved(*sides: np.ndarray) -> np.ndarray:
+        sets = [leaf.reshape(-1, 1, c, *leaf.shape[1:]) for leaf in sides]
+        return np.concatenate(sets, 1).reshape(-1, *sides[0].shape[1:])
+
     g = next(leaves(stats)).shape[0] // c
     full = 1 << max(g - 1, 0).bit_length()
     level = map_leaves(lambda leaf: np.pad(leaf, [(0, (full - g) * c)] + [(0, 0)] * (leaf.ndim - 1)), stats)
@@ -58,11 +63,5 @@ def complements(stats: Any, c: int, outside: Callable[[Any], Any]) -> Any:
         level = pairs[-1][0] + pairs[-1][1]
     found = outside(level)
     for left, right in reversed(pairs):
-        both = found + right, found + left
-        found = map_leaves(lambda a, b: _interleaved(a, b, c), *both)
+        found = map_leaves(interleaved, found + right, found + left)
     return take(found, slice(g), c)
-
-
-def _interleaved(a: np.ndarray, b: np.ndarray, c: int) -> np.ndarray:
-    sets = [leaf.reshape(-1, 1, c, *leaf.shape[1:]) for leaf in (a, b)]
-    return np.concatenate(sets, 1).reshape(-1, *a.shape[1:])

@@ -18,8 +18,8 @@ from ..base import AbstractConjugate, Site, to_sites
 from ..core.arrays import Theta
 from ..core.supports import GIVEN_TOTALS, Field
 from .closed_estimates import cut
-from .closed_forms import has_ratio
-from .closed_rows import class_sites, views
+from .closed_forms import Gap, has_ratio
+from .closed_rows import class_sites, views, worst_row
 from .problem import Problem
 from .report import CheckRow
 
@@ -79,11 +79,8 @@ def new_rows(
         groups = [change, *(change[k::c] for k in range(c if c > 1 else 0))]
         found.append(Tested(f"sample_predictive, {name}", np.concatenate([_scores(one[:, None]) for one in groups])))
     if block.separable:
-        found.append(
-            Tested(
-                "sample_predictive, shares of the first column", _share_scores(block.select(np.arange(1)), x[:, :1], y)
-            )
-        )
+        shares = _share_scores(block.select(np.arange(1)), x[:, :1], y)
+        found.append(Tested("sample_predictive, shares of the first column", shares))
     return found
 
 
@@ -153,7 +150,7 @@ def _moves(block: Any, name: str, field: Field) -> list[Callable[[float], Any]]:
         unit = like[0] if like else np.maximum(abs(value), 1)
         return [lambda step: replace(block, **{name: value + step * unit})]
     moves = [lambda step: replace(block, **{name: value * (1 + step)})]
-    if field.axes[-1] == "level" or not getattr(block, "separable", False):  # shares may not depend on the sum
+    if field.axes[-1] == "level" or not block.separable:  # shares may not depend on the sum
         tilt = np.cos(2 * np.arange(value.shape[-1]))
         moves.append(lambda step: replace(block, **{name: value * (1 + step * tilt)}))
     return moves
@@ -194,15 +191,10 @@ def drawn_rows(problem: Problem, rng: np.random.Generator, rate: float) -> list[
 def _row(name: str, found: list[Tested], rate: float, left_out: list[str]) -> CheckRow:
     found = [one for one in found if one.z.size]
     count = sum(one.z.size for one in found)
-    worst = max(found, key=lambda one: one.largest, default=Tested("nothing", np.zeros(1)))
-    limit = limit_of(count, rate)
-    remark = f"{N_DRAWS:,} draws a block; a spread 1 % too small would be found with probability 99.9 %"
-    if not worst.largest <= limit:
-        remark = f"{worst.what} is off; " + remark
-    if left_out:
-        remark += f"; left out: {'; '.join(left_out)}"
+    gaps = [Gap(one.what, one.largest) for one in found]
     reason = f"false alarms {rate:.2%} over {count} tests of densities, marginals and shares"
-    return CheckRow(name, worst.largest, limit, "standard errors", bool(worst.largest <= limit), reason, remark)
+    remark = f"{N_DRAWS:,} draws a block; a spread 1 % too small would be found with probability 99.9 %"
+    return worst_row(name, gaps, limit_of(count, rate), "standard errors", reason, remark, left_out)
 
 
 def limit_of(count: int, rate: float) -> float:

@@ -11,7 +11,9 @@ from scipy import optimize
 
 from ..core.arrays import Theta
 from ..naive_bayes import NaiveBayes
-from .nuts import Model, unconstrained
+from .closed_estimates import kind_of
+from .closed_rows import class_sites
+from .nuts import unconstrained
 from .problem import Problem
 from .report import CheckRow
 
@@ -40,15 +42,9 @@ def identity_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
             density = problem.posterior.log_prob(problem.posterior.from_sites(thetas))
             size = np.maximum.reduce([abs(by_numpyro), abs(density), np.full_like(density, abs(problem.evidence))])
             worst = max(worst, float(np.max(abs(by_numpyro - density - problem.evidence) / size)))
-    return CheckRow(
-        "1  Bayes' identity",
-        worst,
-        IDENTITY,
-        "relative",
-        bool(worst <= IDENTITY),
-        "exact in theory; rounding leaves some 1e-12",
-        f"log evidence {problem.evidence:.6f} nats; 32 random θ",
-    )
+    reason = "exact in theory; rounding leaves some 1e-12"
+    remark = f"log evidence {problem.evidence:.6f} nats; 32 random θ"
+    return CheckRow.within("1  Bayes' identity", worst, IDENTITY, "relative", reason, remark)
 
 
 def mode_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
@@ -63,7 +59,7 @@ def mode_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
         pilot = posterior.to_sites(posterior.sample(rng, (int(np.clip(_PILOT_NUMBERS // size, 32, _PILOT)),)))
         sd = {name: value.std(0) for name, value in pilot.items()}
         joint = _log_joint(problem)
-        supports = _supports(model, mode)
+        supports = _supports(posterior)
         gradient = _jit(jax.grad(joint))(_nudged(mode, supports))
         slope = _stationarity(jax.tree.map(np.asarray, gradient), mode, sd, supports)
 
@@ -92,16 +88,8 @@ def mode_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
             mean = posterior.to_sites(posterior.mean())
             gap = max(float(np.max(abs(np.asarray(other[name]) - mean[name]))) for name in probabilities)
             remark += f"; with the Jacobian left in, the probabilities end at their posterior mean (within {gap:.1e})"
-    figure = max(slope / GRADIENT, distance / DISTANCE)
-    return CheckRow(
-        "2  Mode",
-        figure,
-        1.0,
-        "of tolerance",
-        bool(figure <= 1),
-        f"gradient ≤ {GRADIENT:g} (rounding), optimiser ≤ {DISTANCE:g} (flat optimum)",
-        remark,
-    )
+    reason = f"gradient ≤ {GRADIENT:g} (rounding), optimiser ≤ {DISTANCE:g} (flat optimum)"
+    return CheckRow.within("2  Mode", max(slope / GRADIENT, distance / DISTANCE), 1.0, "of tolerance", reason, remark)
 
 
 def _log_joint(problem: Problem) -> Any:
@@ -124,27 +112,19 @@ class _Support:
         return bool(np.all(self.low == 0) and np.all(self.high == 1))
 
 
-def _supports(model: Model, sites: Theta) -> dict[str, _Support]:
-    """Support of every site that is sampled, from NumPyro's own statements; a matrix has no limits."""
-    from numpyro import handlers
-    from numpyro.distributions import constraints
-
-    given = handlers.substitute(data=sites)  # to draw them would compile samplers
-    with jax.enable_x64(True), handlers.trace() as trace, given:
-        model()
+def _supports(posterior: NaiveBayes) -> dict[str, _Support]:
+    """Support of every site, from NumPyro's own statements; a matrix has no limits."""
+    sites = class_sites() if posterior.classes.marginals() else {}
+    for name, block in posterior.blocks.items():
+        sites |= {posterior.site(name, key): site for key, site in block.inner.sites().items()}
     found = {}
-    for name, site in trace.items():
-        if site["type"] != "sample" or site["is_observed"]:
-            continue
-        support = site["fn"].support
-        if isinstance(support, type(constraints.simplex)):
-            found[name] = _Support(0.0, 1.0, True)
-        elif isinstance(support, constraints.interval):
-            found[name] = _Support(np.asarray(support.lower_bound), np.asarray(support.upper_bound))
-        elif isinstance(support, constraints.greater_than):
-            found[name] = _Support(np.asarray(support.lower_bound))
+    for name, site in sites.items():
+        kind, support = kind_of(site), site.support
+        if kind in ("simplex", "interval"):
+            low, high = (0.0, 1.0) if kind == "simplex" else (support.lower_bound, support.upper_bound)
+            found[name] = _Support(np.asarray(low), np.asarray(high), kind == "simplex")
         else:
-            found[name] = _Support()
+            found[name] = _Support(np.asarray(support.lower_bound)) if kind == "positive" else _Support()
     return found
 
 

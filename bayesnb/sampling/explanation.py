@@ -18,6 +18,7 @@ from ..core.pytrees import leaves
 from ..core.random import generator
 from ..core.supports import COMPOSITE, GIVEN_TOTALS
 from ..naive_bayes import CLASS, Parameters, Rows
+from ..sums.slicing import rows_at
 
 _CELLS = 1 << 22  # numbers of a table worked on at a time
 _KEPT = 1 << 24  # numbers kept for the quantiles of some rows
@@ -94,7 +95,7 @@ def contributions(
     while start < n_rows:
         width = _listed(rows, columns, d, slice(start, start + 1)).sum() + 3
         stop = min(n_rows, start + max(1, int(_KEPT // (n_draws * c * width))))
-        part = {name: x[start:stop] for name, x in rows.items()}
+        part = rows_at(rows, slice(start, stop))
         one = _of_some(posterior, part, columns, theta, d, odds, n, focus, level, n_draws, seed, refined)
         found.append(replace(one, row=one.row + start))
         start = stop
@@ -183,16 +184,8 @@ def _of_some(
     scale = 1e-9 * (1 + abs(total) + abs(prior))[entry[order]]
     needed = (feature != OTHERS) | (abs(points) > scale).any(1) | (abs(high - low)[source] > scale).any(1)
     last = slice(1 + len(row) + len(listed), None)
-    return Contributions(
-        entry[order][needed],
-        feature[needed],
-        points[needed],
-        low[source][needed],
-        high[source][needed],
-        total,
-        low[last],
-        high[last],
-    )
+    intervals = low[source][needed], high[source][needed], total, low[last], high[last]
+    return Contributions(entry[order][needed], feature[needed], points[needed], *intervals)
 
 
 def _sums(values: np.ndarray, row: np.ndarray, n: int) -> np.ndarray:

@@ -46,15 +46,9 @@ def intervals_row(posterior: NaiveBayes, rows: Rows, level: float, rng: np.rando
     parts = log_probability_draws(posterior, rows, _DRAWS, int(rng.integers(1 << 31)))
     want = np.concatenate([np.moveaxis(np.quantile(np.exp(log_p), tails, -1), 0, -1) for _, log_p in parts])
     figure = float(abs(got - want).mean())
-    return CheckRow(
-        "13 Intervals",
-        figure,
-        INTERVALS,
-        "probability",
-        bool(figure <= INTERVALS),
-        f"moments are exact, their shape is not; {_DRAWS:,} draws leave some 0.003",
-        f"mean distance of {want.size} ends from those of draws; largest {float(abs(got - want).max()):.3f}",
-    )
+    reason = f"moments are exact, their shape is not; {_DRAWS:,} draws leave some 0.003"
+    remark = f"mean distance of {want.size} ends from those of draws; largest {float(abs(got - want).max()):.3f}"
+    return CheckRow.within("13 Intervals", figure, INTERVALS, "probability", reason, remark)
 
 
 def widest_intervals(
@@ -77,15 +71,8 @@ def widest_of_draws(
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     top, mean = p.argmax(1), draws.mean(0)
     labels = [str(label) for label in classes]
-    return tuple(
-        Interval(
-            int(positions[i]),
-            labels[top[i]],
-            labels[truth[i]],
-            float(p[i, top[i]]),
-            float(low[i]),
-            float(high[i]),
-            float(mean[i]),
-        )
-        for i in np.argsort(low - high, kind="stable")[:5]
-    )
+    found = []
+    for i in np.argsort(low - high, kind="stable")[:5]:
+        figures = map(float, (p[i, top[i]], low[i], high[i], mean[i]))
+        found.append(Interval(int(positions[i]), labels[top[i]], labels[truth[i]], *figures))
+    return tuple(found)

@@ -23,16 +23,17 @@ Wilson & Hilferty (1931), The distribution of chi-square, PNAS 17. Kirby (1972),
 transformation that preserves the first three moments, Water Resources Research 8 (its use for skewed variables).
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, ndtri
 
 from ..base import AbstractConjugate
-from ..core.arrays import Bool, Float, Scalar
+from ..core.arrays import Bool, Float, Int, Scalar
 from ..core.random import generator
 from ..core.special import log_floor
-from ..core.supports import check_level
+from ..core.supports import check_choice, check_level
 from ..naive_bayes import NaiveBayes, Rows
 from ..sums.rows import slices
 from .log_joint_moments import pearson_iii, sixth_of_skewness
@@ -147,28 +148,49 @@ def uncertainty(
             epistemic += np.maximum(gain.mean(-1), 0).sum(-1)
         return total, epistemic
 
-    if method == "draws":
-        for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
-            total[part], epistemic[part] = split(log_p)
-    else:
-        nodes = ndtri((np.arange(NODES) + 0.5) / NODES)
-        for at, classes, shapes in row_groups(nb, rows):
-            if classes.shape[1] == 1:
-                continue
-            if shapes.simple:
-                log_odds = shapes.two_class_log_odds(nodes)
-                total[at], epistemic[at] = split(-np.logaddexp(0, np.stack([log_odds, -log_odds], 1)))
-            else:
-                for part, table in log_joint_points(shapes, n_draws, seed):
-                    total[at[part]], epistemic[at[part]] = split(to_log_probabilities(table))
+    for at, _, log_p in _log_probabilities(nb, rows, method, n_draws, seed):
+        total[at], epistemic[at] = split(log_p)
     epistemic = np.minimum(epistemic, total)
     return Uncertainty(total, total - epistemic, epistemic)
 
 
+def mean_probabilities(nb: Any, rows: Rows) -> Float[np.ndarray, "n c"]:
+    """Posterior mean of p(y = c | x_i, θ), ∫ p(y | x, θ) p(θ | D) dθ: what a credible interval belongs to.
+
+    The Bayes predictive averages the joint p(x, y | θ) over θ and then normalises; it may lie outside of the interval.
+    """
+    method, n_draws = resolve_method(nb, "auto", None)
+    found = np.zeros(table_shape(nb, rows))
+    for at, classes, log_p in _log_probabilities(nb, rows, method, n_draws, 0):
+        found[at[:, None], classes] = np.exp(log_p).mean(-1)
+    return found
+
+
+def _log_probabilities(
+    nb: Any, rows: Rows, method: str, n_draws: int, seed: int
+) -> Iterator[tuple[Int[np.ndarray, " m"], Int[np.ndarray, "m k"], Float[np.ndarray, "m k s"]]]:
+    """Rows, the classes that matter to them, and log p(y = c | x_i, θ) at equally likely θ."""
+    n, c = table_shape(nb, rows)
+    if method == "draws":
+        for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
+            at = np.arange(n)[part]
+            yield at, np.broadcast_to(np.arange(c), (len(at), c)), log_p
+        return
+    nodes = ndtri((np.arange(NODES) + 0.5) / NODES)
+    for at, classes, shapes in row_groups(nb, rows):
+        if classes.shape[1] == 1:
+            yield at, classes, np.zeros((len(at), 1, 1))
+        elif shapes.simple:
+            log_odds = shapes.two_class_log_odds(nodes)
+            yield at, classes, -np.logaddexp(0, np.stack([log_odds, -log_odds], 1))
+        else:
+            for part, table in log_joint_points(shapes, n_draws, seed):
+                yield at[part], classes[part], to_log_probabilities(table)
+
+
 def resolve_method(nb: Any, method: str, n_draws: int | None) -> tuple[str, int]:
     """Method and number of draws or points that will be used; raises ValueError where they are none."""
-    if method not in METHODS:
-        raise ValueError(f"`method` is {method!r}; choose 'auto', 'analytic' or 'draws'")
+    check_choice("method", method, METHODS)
     if not isinstance(nb, NaiveBayes):
         if method == "analytic":
             raise ValueError(

@@ -35,6 +35,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..core.arrays import Sparse
+from ..core.supports import check_choice
 from ..loops import worth
 from ..naive_bayes import Rows, by_rows
 from ..statistics import one_hot
@@ -90,8 +91,7 @@ def loo(
     >>> bool(abs(nb.loo(X, y, prior="refit").log_proba[0] - without.predict_log_proba(X[:1])[0]).max() < 1e-12)
     True
     """
-    if prior not in ("kept", "refit"):
-        raise ValueError(f"`prior` is {prior!r}; choose 'kept' or 'refit'")
+    check_choice("prior", prior, ("kept", "refit"))
     check_is_fitted(estimator)
     X, index = estimator.validate_labelled(X, y)
     weights = np.ones(len(index))
@@ -142,20 +142,8 @@ def _result(
         return _one_by_one(estimator, rows, rows_of, r, prior, scores)
     log_prior, parts = left_out_tables(estimator, rows, r, place, prior == "refit")
     by_part = None if list(parts) == ["x"] else parts
-    total = log_prior + sum(parts.values())
-    return LooResult(
-        estimator.classes_,
-        r.indices,
-        r.data,
-        total,
-        log_prior,
-        False,
-        estimator.posterior_,
-        rows,
-        rows_of,
-        by_part,
-        prior,
-    )
+    total, (classes, posterior) = log_prior + sum(parts.values()), (estimator.classes_, estimator.posterior_)
+    return LooResult(classes, r.indices, r.data, total, log_prior, False, posterior, rows, rows_of, by_part, prior)
 
 
 def _encoded(estimator: Any, X: Any, part: Any) -> Rows:
@@ -196,19 +184,16 @@ def _one_by_one(
 
     odd: list[int] = []
     with marked(strangers), np.errstate(invalid="ignore"):
-        wide = _WIDE if alike and worth(8 * next(iter(sizes.values())).size) else 0
-        tables = by_rows(table, sizes, max(posterior.min_chunk_cells, wide))
+        size = _WIDE if alike and worth(8 * next(iter(sizes.values())).size) else 0
+        tables = by_rows(table, sizes, posterior.min_chunk_cells, size)
     if odd:
         at = np.sort(odd)
         check_known(estimator, rows_of(at), r[at])
         tables[:, at] = table(at)  # they were there: it is rounding that leaves nothing
-    if single:
-        total, by_part = tables[0], None
-    else:
-        total, by_part = (
-            sum(tables) + (log_prior[r.indices] if alike else log_prior),
-            dict(zip(parts, tables, strict=True)),
-        )
+    total, by_part = tables[0], None
+    if not single:
+        total = sum(tables) + (log_prior[r.indices] if alike else log_prior)
+        by_part = dict(zip(parts, tables, strict=True))
     return LooResult(
         estimator.classes_, r.indices, r.data, total, log_prior, alike, posterior, sizes, rows_of, by_part, prior
     )

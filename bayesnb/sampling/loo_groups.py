@@ -13,9 +13,9 @@ from ..core.threads import in_order
 from ..naive_bayes import NaiveBayes, Rows, Statistics
 from ..statistics import Scatter, one_hot
 from ..sums.rows import slices
+from ..sums.slicing import rows_at
 from ..weighted import WeightedNaiveBayes
 from .complements import complements, remaining, stack, take
-from .loo_weighted import weighted_tables
 
 _CELLS = 1 << 17  # numbers of a table of statistics of many groups: 1 MiB
 _LOST = 1e-7  # a pseudo-count below is lost beside the weight of a row
@@ -37,31 +37,33 @@ def needs_refits(prior: Any, posterior: Any) -> bool:
     return False
 
 
-def _tables_by_refits(
-    estimator: Any, rows: Rows, r: Sparse, parts: dict[str, list[str]]
+def _tables_by_updates(
+    estimator: Any, rows: Rows, r: Sparse, place: np.ndarray, refit: bool
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """`_tables` by an update with the statistics of all other rows, one row at a time.
+    """`left_out_tables` by an update with the statistics of all other rows, one group at a time.
 
     Raises
     ------
     ValueError
         where an improper prior and all rows but one do not make the posterior a density
     """
-    held, prior = estimator.statistics_, estimator.prior_
+    parts, held, kept = estimator.part_blocks(), estimator.statistics_, estimator.prior_
     log_prior, found = np.empty(r.shape), {name: np.empty(r.shape) for name in parts}
-    for i in range(r.shape[0]):
-        row = {name: x[[i]].astype(float) for name, x in rows.items()}
+    for at in _members(place, np.arange(len(place))):
+        own = {name: x[at].astype(float) for name, x in rows.items()}
         with np.errstate(divide="ignore", invalid="ignore"):
-            posterior = prior.update(remaining(held, prior.suffstats(row, r[[i]])))
+            left = remaining(held, kept.suffstats(own, r[at]))
+            prior = estimator.prior_for(left) if refit else kept
+            posterior = prior.update(left)
         for name, block in prior.blocks.items():
             if block.is_improper and (why := undefined(posterior.blocks[name])):
                 raise ValueError(
-                    f"`prior` is improper, and without row {i} of `X` the posterior is not a density: {why}. Give "
+                    f"`prior` is improper, and without row {at[0]} of `X` the posterior is not a density: {why}. Give "
                     "more rows of every class, or a proper prior"
                 )
-        log_prior[i] = posterior.classes.log_predictive()
-        for name, table in zip(parts, posterior.log_parts(row, list(parts.values())), strict=True):
-            found[name][i] = table[0]
+        log_prior[at] = posterior.classes.log_predictive()
+        for name, table in zip(parts, posterior.log_parts(own, list(parts.values())), strict=True):
+            found[name][at] = table
     return log_prior, found
 
 
@@ -74,13 +76,15 @@ def left_out_tables(
     ----------
     place : (n,) group of each row, 0 … g−1; None where each row leaves alone
     """
-    posterior = estimator.posterior_
-    if isinstance(posterior, WeightedNaiveBayes):
-        return weighted_tables(estimator, rows, r, place, refit and estimator.prior_follows_rows)
-    if place is None and not refit:
-        return _tables_by_refits(estimator, rows, r, estimator.part_blocks())
+    posterior, parts, each = estimator.posterior_, estimator.part_blocks(), np.arange(r.shape[0])
+    weighted, anew = isinstance(posterior, WeightedNaiveBayes), refit and estimator.prior_follows_rows
+    if weighted and place is None and not anew and np.isin(r.data, (0, 1)).all():
+        log_prior, tables = posterior.log_leave_one_out(rows, r.toarray(), list(parts.values()))
+        return log_prior, dict(zip(parts, tables, strict=True))
+    if weighted or (place is None and not refit):
+        return _tables_by_updates(estimator, rows, r, each if place is None else place, anew)
     if place is None:
-        place, leaving, copied = np.arange(r.shape[0]), r, np.ones(r.shape[0], bool)
+        place, leaving, copied = each, r, np.ones(len(each), bool)
     else:
         together = one_hot(place, int(place.max(initial=-1)) + 1)
         leaving = sparse.csr_array(together @ (together.T @ r))
@@ -165,9 +169,11 @@ class _Part:
         if alone.any():
             rows, at = np.unique(place[alone], return_index=True)
             first = np.flatnonzero(alone)[at]
-            table[alone] = self._each_row(first)[np.searchsorted(rows, place[alone])]
+            own = rows_at(self.rows, first)  # they leave with all of their group's weight, the prior kept
+            found = self.posterior.log_loo_parts(own, self.leaving[first], [list(own)])[0]
+            table[alone] = found[np.searchsorted(rows, place[alone])]
         for at in _members(place, np.flatnonzero(~alone)):
-            own, w = {name: x[at] for name, x in self.rows.items()}, self.r[at]
+            own, w = rows_at(self.rows, at), self.r[at]
             left = remaining(self.held, self.prior.suffstats(own, w))
             if not isinstance(self.prior, NaiveBayes):
                 table[at] = self.prior.update(left).log_parts(own, [list(own)])[0]
@@ -176,11 +182,6 @@ class _Part:
             blocks = {name: block.update(left.blocks[name]) for name, block in prior.blocks.items()}
             table[at] = replace(self.posterior, blocks=blocks).log_parts(own, [list(blocks)])[0]
         return table
-
-    def _each_row(self, at: np.ndarray) -> np.ndarray:
-        """Rows that leave with the weight that leaves with them, the prior kept."""
-        rows = {name: x[at] for name, x in self.rows.items()}
-        return self.posterior.log_loo_parts(rows, self.leaving[at], [list(rows)])[0]
 
     def _all_at_once(self, place: np.ndarray) -> np.ndarray:
         """Statistics without each group, by additions alone, and the table of the rows under them.

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.arrays import Float, Shaped
 from ..core.special import log_normalize
+from ..core.supports import check_choice
 from ..naive_bayes import Rows, by_rows
 from ..sums.normalizing import log_normalized
 
@@ -152,8 +153,7 @@ class LooResult:
         """
         from .to_arviz import elpd_data
 
-        if kind not in ("conditional", "joint"):
-            raise ValueError(f"`kind` is {kind!r}; choose 'conditional' or 'joint'")
+        check_choice("kind", kind, ("conditional", "joint"))
         if kind == "conditional":
             return elpd_data(self.weight * self.pointwise, self.p_loo)
         return elpd_data(self.weight * self.pointwise_joint, self.p_loo_joint)

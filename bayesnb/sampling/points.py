@@ -35,11 +35,8 @@ def row_groups(
     for part in _parts(nb, rows):
         shapes = LogJointMoments.of(nb, {name: x[part] for name, x in rows.items()})
         n, c = shapes.mean.shape
-        if shapes.quadratics:  # whose tails have no bound
+        if shapes.quadratics or shapes.simple:  # tails that have no bound, or two classes
             yield part.start + np.arange(n), np.broadcast_to(np.arange(c), (n, c)), shapes
-            continue
-        if c == 2 and shapes.simple:
-            yield part.start + np.arange(n), np.broadcast_to([0, 1], (n, 2)), shapes
             continue
         if c == 2:
             order, count = np.broadcast_to([0, 1], (n, 2)), np.full(n, 2)

@@ -8,7 +8,8 @@ import xarray as xr
 
 from ..core.random import categorical, generator
 from ..core.special import log_normalize
-from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows
+from ..core.supports import check_choice, check_least
+from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, sum_of_pieces
 from .nuts import pilot_draws, run_chains, start_points
 from .to_arviz import as_arviz, dataset
 
@@ -29,13 +30,10 @@ def sample_posterior(
     progress_bar: bool,
 ) -> Any:
     """See `AbstractNB.sample_posterior`."""
-    if method not in ("exact", "nuts"):
-        raise ValueError(f"`method` is {method!r}; choose 'exact' or 'nuts'")
+    check_choice("method", method, ("exact", "nuts"))
     if X is None and y is not None:
         raise ValueError("`y` is given without `X`; give both, because labels belong to rows")
-    for name, value in (("draws", draws), ("chains", chains)):
-        if value < 1:
-            raise ValueError(f"`{name}` is {value}; it needs to be at least 1")
+    check_least(1, draws=draws, chains=chains)
     prior, posterior = estimator.prior_, estimator.posterior_
     proper = not prior.is_improper
     if method == "nuts":
@@ -97,8 +95,7 @@ def log_prior(prior: NaiveBayes, theta: Parameters) -> xr.Dataset:
     """Log prior density of each draw: of the class probabilities, `pi`, and of the parameters of each block."""
     found = {"pi": prior.classes.log_prob(theta[CLASS])} if prior.classes.marginals() else {}
     for name, block in prior.blocks.items():
-        axes = tuple(range(-block.log_normalizer().ndim, 0))
-        found[name] = block.log_prob(theta[name]).sum(axis=axes)
+        found[name] = sum_of_pieces(block, block.log_prob(theta[name]))
     return dataset(found, {name: [] for name in found}, {})
 
 

@@ -2,7 +2,7 @@
 
 import textwrap
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,6 +23,11 @@ class CheckRow:
     remark: str = ""
     pit: dict[str, np.ndarray] | None = field(default=None, repr=False, compare=False)
     meaning: str = ""
+
+    @classmethod
+    def within(cls, name: str, figure: float, threshold: float, unit: str, reason: str, remark: str) -> Self:
+        """A comparison that passes where its figure is at most the threshold."""
+        return cls(name, figure, threshold, unit, bool(figure <= threshold), reason, remark)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from scipy.special import logsumexp
 from ..core.arrays import Theta
 from ..core.special import log_normalize
 from ..naive_bayes import NaiveBayes, Rows
+from .drawn_rows import limit_of
 from .nuts import last_states, pilot_draws, run_chains, start_points
 from .problem import Problem, count_features, size_text
 from .report import CheckRow
@@ -60,8 +61,7 @@ def nuts_row(problem: Problem, sites: Theta, rate: float) -> CheckRow:
     # the mean of the probability integral transform, and the shares of draws below three exact quantiles
     z = [_z_values(u, 0.5)] + [_z_values((u <= q).astype(float), q) for q in (0.1, 0.5, 0.9)]
     worst = float(np.max(np.abs(z)))
-    count = np.size(z)
-    limit = float(stats.norm.isf(rate / count / 2))
+    count, limit = np.size(z), limit_of(np.size(z), rate)
     return CheckRow(
         "3b Posterior, NUTS",
         worst,
@@ -90,21 +90,14 @@ def prediction_row(problem: Problem, sites: Theta, rows: Rows, rate: float) -> C
     # in units of the probability itself: the square of 1e-200 is zero
     scaled = weights[:, :, steady] / exact[steady] - np.broadcast_to(total, weights.shape)[:, :, steady]
     z = _z_values(scaled, 0.0)
-    if not z.size:
-        worst, limit = 0.0, 0.0
-    else:
-        worst, limit = float(np.max(abs(z))), float(stats.norm.isf(rate / z.size / 2))
+    worst, limit = (float(np.max(abs(z))), limit_of(z.size, rate)) if z.size else (0.0, 0.0)
     gap = float(np.max(abs(weights.sum((0, 1)) - exact)[steady], initial=0))
-    return CheckRow(
-        "4  Prediction",
-        worst,
-        limit,
-        "standard errors",
-        bool(worst <= limit),
-        f"false alarms {rate:.2%} over {z.size} class probabilities",
+    reason = f"false alarms {rate:.2%} over {z.size} class probabilities"
+    remark = (
         f"of {len(exact)} held-out rows, half cut to five cells, where no draw carries {HEAVY:.1%} of an "
-        f"average; largest difference {gap:.1e}",
+        f"average; largest difference {gap:.1e}"
     )
+    return CheckRow.within("4  Prediction", worst, limit, "standard errors", reason, remark)
 
 
 def thin(problem: Problem, rows: Rows, rng: np.random.Generator) -> Rows:

@@ -13,7 +13,6 @@ power-scaling, Statistics and Computing 34, 57.
 Nguyen & Vreeken (2015), Non-parametric Jensen-Shannon divergence, ECML PKDD: the distance of distribution functions.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,6 @@ import pandas as pd
 
 from ..core.arrays import Array
 from ..core.wishart import InverseWishartMarginal
-from ..families import classes as of_classes
-from ..families.one_class import OneClass
 from ..naive_bayes import NaiveBayes
 
 _STEP = 0.01  # powers are 1/(1 + step) and 1 + step
@@ -54,17 +51,8 @@ def prior_sensitivity(estimator: Any) -> pd.DataFrame:
 
 def powered(model: NaiveBayes, power: float) -> NaiveBayes:
     """The density prior^power, normalised: of the class probabilities and of all blocks."""
-    classes = model.classes
-    if isinstance(classes, of_classes.DirichletClasses):
-        classes = replace(classes, alpha=1 + power * (classes.alpha - 1))
-    return NaiveBayes(classes, {name: _powered(block, power) for name, block in model.blocks.items()})
-
-
-def _powered(block: Any, power: float) -> Any:
-    if isinstance(block, OneClass):
-        return replace(block, block=_powered(block.block, power))
-    fields = {name: flat + power * (getattr(block, name) - flat) for name, flat in block.flat_fields().items()}
-    return replace(block, **fields)
+    blocks = {name: block.powered(power) for name, block in model.blocks.items()}
+    return NaiveBayes(model.classes.powered(power), blocks)
 
 
 def _powers() -> tuple[float, float]:

@@ -10,6 +10,7 @@ from ..base import to_sites
 from ..core.arrays import Scalar
 from ..core.supports import DENSITIES, LEAST_AMOUNT
 from ..naive_bayes import NaiveBayes
+from .closed_estimates import kind_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,8 +44,6 @@ class Fit:
 
 def count_free(model: NaiveBayes) -> int:
     """Free parameters: a simplex of k probabilities has k − 1, a symmetric matrix d(d + 1)/2."""
-    from numpyro.distributions import constraints
-
     total = len(model.classes.log_predictive()) - 1 if model.classes.marginals() else 0
     for block in model.blocks.values():
         inner = block.inner
@@ -52,12 +51,8 @@ def count_free(model: NaiveBayes) -> int:
         for name, value in theta.items():
             events = sum(axis == "event" for axis in sites[name].axes)
             lead, k = math.prod(value.shape[: value.ndim - events]), value.shape[-1]
-            if sites[name].support is constraints.simplex:
-                total += lead * (k - 1)
-            elif sites[name].support is constraints.positive_definite:
-                total += lead * k * (k + 1) // 2
-            else:
-                total += value.size
+            numbers = {"simplex": lead * (k - 1), "matrix": lead * k * (k + 1) // 2}
+            total += numbers.get(kind_of(sites[name]), value.size)
     return total
 
 

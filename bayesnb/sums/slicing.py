@@ -36,9 +36,9 @@ def fold_rows(gather: Callable[[slice], Sum], parts: Sequence[slice]) -> Sum:
     return functools.reduce(lambda right, left: left + right, reversed(sums))
 
 
-def by_rows(table: Callable[[slice], Array], rows: Rows, least: int = 0) -> Float[Array, "*s n c"]:
+def by_rows(table: Callable[[slice], Array], rows: Rows, least: int = 0, size: int = 0) -> Float[Array, "*s n c"]:
     """A table (…, n, c) made of the tables of slices of the rows, which their threads write where they belong."""
-    parts = row_slices(rows, least)
+    parts = row_slices(rows, least, size)
     if len(parts) == 1:
         return table(parts[0])
     n = next(iter(rows.values())).shape[0]

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base import AbstractConjugate
 from ..core.supports import GIVEN_TOTALS, Field
+from ..sampling.closed_estimates import kind_of
 from . import laws, twin_laws
 from .cases import C, Family, counts, positive, reals, spread
 
@@ -132,7 +133,6 @@ def described(family: AbstractConjugate) -> Family:
         functools.partial(randomised, family),
         rows[kind],
         support=None if support is None else np.arange(float(support))[:, None],
-        edges=(-np.inf, *range(-5, 8, 2), np.inf),
         missing=family.gaps,
         sparse=cells.sparse,
         composite=family.is_composite,
@@ -141,7 +141,7 @@ def described(family: AbstractConjugate) -> Family:
         in_logarithms=kind in ("amounts", "positive"),
     )
     block = one.prior(np.random.default_rng(0), 2)
-    simplex = tuple(name for name, site in block.sites().items() if type(site.support).__name__ == "_Simplex")
+    simplex = tuple(name for name, site in block.sites().items() if kind_of(site) == "simplex")
     if cells.measure == GIVEN_TOTALS and coupled:
         table = np.array([(i, j, 5 - i - j) for i in range(6) for j in range(6 - i)], float)
         return replace(one, support=table, simplex=simplex, given=(("length", 5),), d=3)

@@ -15,7 +15,8 @@ from docstrings import escaped, inline, to_rst
 from formulas import typeset
 
 ROOT = Path(__file__).parent.parent.parent
-MODULES = "base", "beta", "naive_bayes", "one_dependence", "statistics"
+DENSITIES = "beta", "dirichlet", "gamma", "normal_inverse_gamma", "normal_inverse_wishart"
+MODULES = "base", *DENSITIES, "naive_bayes", "one_dependence", "statistics"
 THEORY = [*(f"bayesnb/{name}.py" for name in MODULES), "bayesnb/families/*.py"]
 COPIED = {"notebooks/*.ipynb": "notebooks", "CHANGELOG.md": "project", "CONTRIBUTING.md": "project"}
 PLACES = {"README.md": "/index.md", "notebooks": "/notebooks.md", "bayesnb/families": "/theory/index.md"}

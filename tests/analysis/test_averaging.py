@@ -26,7 +26,7 @@ from bayesnb.estimators import (
 )
 from bayesnb.statistics import one_hot
 
-from ..estimators_table import WHOLE
+from ..estimators_table import WHOLE, mostly_slow
 from ..laws import jitted, log_joint
 
 ALL = [
@@ -82,7 +82,7 @@ def by_hand(nb, X, y, w):
     return features
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", mostly_slow([False, True], bool))
 @pytest.mark.parametrize("nb", ALL, ids=repr)
 def test_it_is_the_sum_over_all_subsets(nb, weighted, table):
     X, y, w = table

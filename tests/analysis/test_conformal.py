@@ -35,7 +35,7 @@ from bayesnb import (
 from bayesnb.analysis import _conformal_scores, conformal
 from bayesnb.families import NormalInverseGamma
 
-from ..estimators_table import WHOLE, mostly_slow
+from ..estimators_table import WHOLE, mostly_slow, these
 
 PRIOR = NormalInverseGamma(*(np.full((1, 1), value) for value in (3.0, 0.5, 2.0, 1.0)))
 SEPARABLE = [
@@ -228,19 +228,25 @@ def test_a_class_of_one_row_by_fitting_again():
     np.testing.assert_allclose(found, 1 - smaller.sum(0) / 5, atol=1e-12)
 
 
-def test_sparse_rows_and_data_frames(table):
+@pytest.mark.parametrize(
+    "nb",
+    mostly_slow(
+        [MultinomialNB(), ComplementNB(), GaussianNB(), BernoulliNB(binarize=3)], these("BernoulliNB(binarize=3)")
+    ),
+    ids=repr,
+)
+def test_sparse_rows_and_data_frames(nb, table):
     X, y, new, _ = table
     for method in ("cross", "full"):
-        for nb in (MultinomialNB(), ComplementNB(), GaussianNB(), BernoulliNB(binarize=3)):
-            dense = ConformalClassifierLOO(nb, method=method).fit(X, y).predict_p_values(new)
-            for kind in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array):
-                other = ConformalClassifierLOO(nb, method=method).fit(kind(X), y)
-                np.testing.assert_array_equal(other.predict_p_values(kind(new)), dense)
-            frame = ConformalClassifierLOO(nb, method=method).fit(pd.DataFrame(X, columns=list("pqrs")), pd.Series(y))
-            np.testing.assert_array_equal(frame.predict_p_values(pd.DataFrame(new, columns=list("pqrs"))), dense)
-            assert frame.feature_names_in_.tolist() == list("pqrs")
-            listed = ConformalClassifierLOO(nb, method=method).fit(X.tolist(), y.tolist())
-            np.testing.assert_array_equal(listed.predict_p_values(new.tolist()), dense)
+        dense = ConformalClassifierLOO(nb, method=method).fit(X, y).predict_p_values(new)
+        for kind in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array):
+            other = ConformalClassifierLOO(nb, method=method).fit(kind(X), y)
+            np.testing.assert_array_equal(other.predict_p_values(kind(new)), dense)
+        frame = ConformalClassifierLOO(nb, method=method).fit(pd.DataFrame(X, columns=list("pqrs")), pd.Series(y))
+        np.testing.assert_array_equal(frame.predict_p_values(pd.DataFrame(new, columns=list("pqrs"))), dense)
+        assert frame.feature_names_in_.tolist() == list("pqrs")
+        listed = ConformalClassifierLOO(nb, method=method).fit(X.tolist(), y.tolist())
+        np.testing.assert_array_equal(listed.predict_p_values(new.tolist()), dense)
 
 
 def test_mixed_columns_with_missing_cells(table):

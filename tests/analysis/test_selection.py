@@ -21,6 +21,8 @@ from bayesnb.analysis.binning import EqualWidthBinner
 from bayesnb.analysis.selection import ForwardSelection, select_features
 from bayesnb.core.special import most_probable
 
+from ..estimators_table import mostly_slow
+
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks(
@@ -459,7 +461,9 @@ def test_an_exact_number_is_honoured(exact):
         ForwardSelection(exact_features=5, force=[0]).fit(X, y)
 
 
-@pytest.mark.parametrize(("d", "most"), [(5, 5), (40, 20), (300, 60), (700, 100)])
+@pytest.mark.parametrize(
+    ("d", "most"), mostly_slow([(5, 5), (40, 20), (300, 60), (700, 100)], lambda case: case[0] < 700)
+)
 def test_the_automatic_maximum(d, most, rng):
     report = ForwardSelection().fit(rng.integers(0, 2, (30, d)), np.arange(30) % 2).report_
     assert len(report.steps) == most + 1

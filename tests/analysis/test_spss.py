@@ -17,6 +17,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from bayesnb import SPSSNaiveBayes, datasets
 from bayesnb.analysis.spss import scale_columns
 
+from ..estimators_table import mostly_slow, these
+
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks([SPSSNaiveBayes()])
@@ -139,7 +141,7 @@ SETTINGS = {
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
-@pytest.mark.parametrize("name", ["votes", "penguins", "breast cancer"])
+@pytest.mark.parametrize("name", mostly_slow(["votes", "penguins", "breast cancer"], these("penguins")))
 def test_the_brute_force(name, holes, settings):
     X, y, scale = load(name, holes)
     settings = dict(settings)

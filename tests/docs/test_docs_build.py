@@ -194,6 +194,7 @@ def docstrings_of(path: Path) -> list[str]:
     return [text for node in nodes if isinstance(node, kinds) and (text := ast.get_docstring(node))]
 
 
+@pytest.mark.slow
 def test_nothing_of_a_docstring_is_lost_or_misread(made: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """But for the formulas, which the next test reads."""
     from docutils.core import publish_doctree

@@ -81,6 +81,7 @@ def test_fit_batches_decays_and_waiting_rows_are_counted_first(rows: Any, sparse
     assert_same_model(waiting, MultinomialNB().fit(X, y, np.where(np.arange(len(y)) < SIZE, 0.5, 1)))
 
 
+@pytest.mark.slow
 def test_forty_decays_keep_the_digits_of_a_column_far_from_zero(rows: Any) -> None:
     """Exact sums decay with the floats and stay small: three floats a cell. What is forgotten leaves no rounding."""
     y = rows[1]

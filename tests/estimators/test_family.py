@@ -108,6 +108,7 @@ def test_draws_have_the_axes_of_the_numpyro_sites(family, dims, counts):
     assert rows.shape == (20, 3) and set(labels) <= set(y)
 
 
+@pytest.mark.slow
 def test_a_model_of_ones_own_is_loaded_after_its_module_was_imported(counts, tmp_path):
     X, y = counts
     nb = FamilyNB(Outside(1.0, 1.0)).fit(X, y)

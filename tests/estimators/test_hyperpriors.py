@@ -40,7 +40,7 @@ CASES = [
 ]
 
 
-SLOW_CASES = mostly_slow(CASES, lambda case: isinstance(case[1], BernoulliNB | CategoricalNB))
+SLOW_CASES = mostly_slow(CASES, lambda case: isinstance(case[1], BernoulliNB))
 
 
 def density(law: Any, value: float) -> float:
@@ -124,6 +124,7 @@ def test_the_mode_is_a_peak_of_the_density() -> None:
         assert held.log_prob(held.from_sites(moved)) < top
 
 
+@pytest.mark.slow
 def test_the_numpyro_model_obeys_bayes_identity() -> None:
     nb = BernoulliNB(binarize=1, alpha=dist.Gamma(2, 1)).fit(X, Y)
     theta = nb.posterior_.sample(np.random.default_rng(1), ())
@@ -157,6 +158,7 @@ def mixed(alpha: Any) -> Any:
     return MixedNB([("counts", PoissonNB(alpha=alpha), [0, 1]), ("numbers", GaussianNB(), [2, 3])]).fit(X, Y)
 
 
+@pytest.mark.slow
 def test_a_part_of_mixed_nb_has_a_distribution() -> None:
     law, nb = dist.Gamma(2, 1), mixed(dist.Gamma(2, 1))
 
@@ -172,6 +174,7 @@ def test_a_part_of_mixed_nb_has_a_distribution() -> None:
     np.testing.assert_allclose(nb.loo(X, Y).log_joint[i], left_out[0], atol=1e-11)
 
 
+@pytest.mark.slow
 def test_new_rows_of_mixed_nb_are_drawn_from_every_component() -> None:
     """Not from the heaviest alone: between two rows that differ, its means lie nearer to the average."""
     parts = [("counts", PoissonNB(alpha=dist.LogNormal(0, 2)), [0]), ("numbers", GaussianNB(), [1])]

@@ -13,6 +13,8 @@ from sklearn.datasets import load_digits, load_iris
 from bayesnb.estimators import GaussianNB, KernelNB
 from bayesnb.estimators.kernel import nrd0
 
+from ..estimators_table import mostly_slow, these
+
 
 @pytest.fixture(scope="module")
 def iris() -> Any:
@@ -175,7 +177,7 @@ def test_a_class_with_one_cell_or_none_in_a_feature(bandwidth, iris):
         np.testing.assert_allclose(table[:, 0] - nb.posterior_.classes.log_predictive()[0], pooled[:, 0], rtol=1e-10)
 
 
-@pytest.mark.parametrize("far", [1e30, 1e150, 1e300])
+@pytest.mark.parametrize("far", mostly_slow([1e30, 1e150, 1e300], lambda far: far == 1e300))
 @pytest.mark.parametrize("estimate", ["predictive", "mean", "map", "mle"])
 def test_a_row_far_away_has_finite_probabilities(far, estimate, iris):
     for bandwidth in ("posterior", "nrd0", 1e-3):
@@ -184,6 +186,7 @@ def test_a_row_far_away_has_finite_probabilities(far, estimate, iris):
         assert np.isfinite(table).all()
 
 
+@pytest.mark.slow
 def test_the_average_over_bandwidths_beats_one(iris):
     """Held-out log loss of the predictive against plugging in the mode, ten folds: that is what the average is for."""
     from sklearn.model_selection import cross_val_score
@@ -212,7 +215,7 @@ def bounded() -> Any:
 BOUNDS = {0: (0, None), 1: (0, 1)}
 
 
-@pytest.mark.parametrize("bandwidth", ["posterior", "nrd0", 0.4])
+@pytest.mark.parametrize("bandwidth", mostly_slow(["posterior", "nrd0", 0.4], these("nrd0")))
 def test_density_between_bounds(bandwidth, bounded):
     """It integrates to one, there is nothing beyond, leaving one out is an update, and new rows stay inside."""
     X, y, w = bounded

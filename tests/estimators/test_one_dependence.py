@@ -193,6 +193,7 @@ def test_stacked_weights_obey_kuhn_and_tucker(seed):
     np.testing.assert_array_equal(v, stacked_weights(log_p, w))
 
 
+@pytest.mark.slow
 def test_stacking_beats_every_other_average_of_probabilities():
     """The score that the weights maximise, computed by refits."""
     rng = np.random.default_rng(5)
@@ -375,6 +376,7 @@ def test_evidence_of_the_average_and_of_each_parent():
     assert not hasattr(nb, "coef_")
 
 
+@pytest.mark.slow
 def test_drawn_parameters_average_to_the_prediction():
     """Draws weighted by p(x | parent, θ) give `predict_proba`; unweighted ones what `uncertainty` is about."""
     X, y = levels()
@@ -435,6 +437,7 @@ def test_new_rows_follow_the_predictive():
     assert len(nb.sample(5, seed=1, source="prior")[1]) == 5
 
 
+@pytest.mark.slow
 def test_the_twin_takes_labels_or_makes_them_latent(x64):
     X, y = levels()
     nb = OneDependenceNB().fit(X, y)

@@ -203,6 +203,7 @@ def test_the_prior_of_maximum_evidence_takes_the_place_of_ones_own() -> None:
     assert found.estimator.prior is None and found.log_evidence >= found.log_evidence_before
 
 
+@pytest.mark.slow
 def test_a_prior_is_known_without_importing_numpyro() -> None:
     code = "import sys, bayesnb; bayesnb.BernoulliNB(prior={0: {'a': 1, 'b': 2}}).fit([[0], [1]], [0, 1]); "
     code += "assert not {'jax', 'numpyro'} & sys.modules.keys(), sys.modules.keys() & {'jax', 'numpyro'}"

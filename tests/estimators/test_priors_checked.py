@@ -331,11 +331,8 @@ def attempt(make, name, value, X, rows):
     return True
 
 
-# of each kind of cells, and of a family with a matrix
-FIRST = (
-    *("BernoulliNB.alpha", "MultinomialNB.alpha", "PoissonNB.alpha"),
-    *("GaussianNB.prior.m", "GaussianDA class.prior.m"),
-)
+# of counts and of a family with a matrix
+FIRST = "MultinomialNB.alpha", "GaussianDA class.prior.m"
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,6 @@ REALS = [
 ]
 EVERY = [*COUNTS, *REALS]
 SHAPES = [(1, 1), (2, 3), (7, 2), (12, 1)]  # few, so that what is compiled is compiled once
-every = pytest.mark.parametrize("nb", EVERY, ids=repr)
 # levels, totals, variances, matrices, kernels
 FEW = these("CategoricalNB()", "MultinomialNB()", "GaussianNB()", "GaussianDA()", "KernelNB(bandwidth=0.5)")
 few = pytest.mark.parametrize("nb", mostly_slow(EVERY, FEW), ids=repr)
@@ -129,7 +128,7 @@ def test_batches_merge_and_split_again(nb, data):
         same(less.predict_proba(t.X), again.fit(t.X[kept], t.y[kept], t.w[kept]).predict_proba(t.X), 1e-6)
 
 
-@every
+@few
 @law(6)
 @given(data=st.data())
 def test_weights_are_repetitions_and_no_weight_is_no_row(nb, data):

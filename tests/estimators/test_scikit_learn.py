@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from bayesnb import BernoulliNB, CategoricalNB, FamilyNB, GaussianDA, GaussianNB, MultinomialNB, families
 from bayesnb.estimators import ComplementNB, KernelNB
 
-from ..estimators_table import DEFAULTS
+from ..estimators_table import DEFAULTS, mostly_slow, these
 
 ALL = [
     *DEFAULTS,
@@ -114,7 +114,7 @@ def test_parameters_mean_what_they_mean_there():
     assert MultinomialNB(alpha=0, force_alpha=False).fit(X, y).prior_.blocks["x"].alpha.max() == 1e-10
 
 
-@pytest.mark.parametrize("nb", [nb for nb in ALL if hasattr(nb, "alpha")], ids=repr)
+@pytest.mark.parametrize("nb", mostly_slow([nb for nb in ALL if hasattr(nb, "alpha")], these(*QUICK)), ids=repr)
 def test_grid_search_over_alpha_and_estimate(nb, digits):
     X, y, _ = digits
     grid = {"alpha": [0.1, 1.0], "estimate": ["predictive", "mean"]}
@@ -123,7 +123,9 @@ def test_grid_search_over_alpha_and_estimate(nb, digits):
 
 
 @pytest.mark.parametrize("nb", [nb for nb in DEFAULTS if nb.cells.kind in ("yes/no", "counts")], ids=repr)
-@pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
+@pytest.mark.parametrize(
+    "form", mostly_slow([sparse.csr_matrix, sparse.csc_array, sparse.coo_array], lambda form: form is sparse.csc_array)
+)
 def test_sparse_rows_are_dense_rows(nb, form, digits):
     X, y, w = digits
     dense, thin = clone(nb).fit(X, y, w), clone(nb).fit(form(X), y, w)
@@ -131,7 +133,7 @@ def test_sparse_rows_are_dense_rows(nb, form, digits):
     assert thin.log_evidence_ == pytest.approx(dense.log_evidence_, rel=1e-12)
 
 
-@pytest.mark.parametrize("nb", ALL, ids=repr)
+@pytest.mark.parametrize("nb", mostly_slow(ALL, these(*QUICK)), ids=repr)
 def test_changing_the_estimate_needs_no_refit(nb, digits):
     X, y = digits[0][::4, 16:32], digits[1][::4]
     fitted = clone(nb).fit(X, y)

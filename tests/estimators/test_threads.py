@@ -40,7 +40,7 @@ from bayesnb.analysis.selection import ForwardSelection
 from bayesnb.estimators._state import JointClassifier
 from bayesnb.naive_bayes import NaiveBayes
 
-from ..estimators_table import DEFAULTS, mostly_slow
+from ..estimators_table import DEFAULTS, mostly_slow, these
 
 EVERY = [
     BernoulliNB(binarize=3),
@@ -71,7 +71,11 @@ def answers(fitted, X):
     ]
 
 
-@every
+@pytest.mark.parametrize(
+    "nb",
+    mostly_slow(EVERY, these("CategoricalNB()", "GaussianNB(variance='pooled')", "GaussianDA()")),
+    ids=lambda nb: "MixedNB" if isinstance(nb, MixedNB) else repr(nb),
+)
 def test_threads_share_a_model(nb, table):
     """Six threads ask one freshly unpickled model, while another fits: nothing is cached half, nothing is mixed up."""
     X, y = table
@@ -212,14 +216,10 @@ def home(nb):
 
 
 learner = pytest.mark.parametrize("nb", LEARNERS, ids=home)
-# levels that grow, means that are cached, parts of their own, attributes as scikit-learn has them
-few = {"CategoricalNB()", "GaussianDA()", repr(EVERY[-1])}
+# levels that grow, means that are cached
+few = {"CategoricalNB()", "GaussianDA()"}
 some_learners = pytest.mark.parametrize(
-    "nb",
-    mostly_slow(
-        LEARNERS, lambda nb: (repr(nb) in few and "drop_in" not in home(nb)) or isinstance(nb, drop_in.GaussianNB)
-    ),
-    ids=home,
+    "nb", mostly_slow(LEARNERS, lambda nb: repr(nb) in few and "drop_in" not in home(nb)), ids=home
 )
 
 
@@ -352,9 +352,7 @@ def test_a_model_learns_for_longer_while_eight_threads_ask_all_it_knows(nb, tabl
 
 @pytest.mark.parametrize(
     "nb",
-    mostly_slow(
-        [MultinomialNB(), BernoulliNB(), ComplementNB(), drop_in.MultinomialNB()], lambda nb: "drop" in home(nb)
-    ),
+    mostly_slow([MultinomialNB(), BernoulliNB(), ComplementNB(), drop_in.MultinomialNB()], these("BernoulliNB()")),
     ids=lambda nb: type(nb).__module__,
 )
 def test_batches_of_a_wide_table_wait_while_eight_threads_ask(nb):

@@ -12,6 +12,8 @@ from sklearn.base import clone
 from bayesnb import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB, load
 from bayesnb.estimators import _state
 
+from ..estimators_table import mostly_slow
+
 N, D = 120, 4000
 CLASSES = np.array(["ant", "bee", "cow"])
 
@@ -81,6 +83,7 @@ def test_all_that_is_asked_of_a_model_counts_what_waits(nb, rows, tmp_path):
             np.testing.assert_allclose(table, expected, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_what_waits_is_bounded(rows, monkeypatch):
     """To fewer cells than the statistics have, and to a number of batches."""
     X, y, _ = rows
@@ -147,7 +150,7 @@ def test_a_pickle_holds_no_dense_rows(rng):
 
 
 @pytest.mark.parametrize("nb", [GaussianNB(), GaussianNB(variance="pooled")], ids=str)
-@pytest.mark.parametrize("offset", [0, 1e4])
+@pytest.mark.parametrize("offset", mostly_slow([0, 1e4], lambda offset: offset == 0))
 def test_rows_learnt_one_at_a_time(nb, offset, rng, monkeypatch):
     """Their exact sums are made later: statistics are those of a fit, and what is forgotten leaves nothing."""
     monkeypatch.setattr(_state, "_MOST_WAITING", 64)

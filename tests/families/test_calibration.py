@@ -141,6 +141,7 @@ def off(found: dict[str, float]) -> dict[str, float]:
     return {name: p for name, p in found.items() if p < FALSE_ALARMS / len(FAMILIES) / len(found)}
 
 
+@pytest.mark.slow
 @each_family
 def test_ranks_are_uniform(family: Family) -> None:
     assert off(p_values(simulated(family.name))) == {}
@@ -149,6 +150,7 @@ def test_ranks_are_uniform(family: Family) -> None:
 # --- what it can tell -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @each_family
 def test_the_prior_as_posterior_is_told_by_the_log_likelihood_alone(family: Family) -> None:
     assert off(p_values(simulated(family.name), of_the_prior, FEWER)).keys() == {"log likelihood"}

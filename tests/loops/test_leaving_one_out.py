@@ -46,11 +46,10 @@ def rows(kind, rng):
         *((GaussianDA(covariance=one), "levels") for one in ("class", "shared")),
         *((MultinomialNB(), kind) for kind in ("levels", "sparse")),
         *((ComplementNB(alpha=0.3), kind) for kind in ("levels", "sparse")),
-        (MultinomialNB(alpha=1e-9), "sparse"),
         *(
             pytest.param(nb, kind, marks=pytest.mark.slow)
             for nb, kind in (
-                (MultinomialNB(alpha=1e-9), "levels"),
+                *((MultinomialNB(alpha=1e-9), kind) for kind in ("levels", "sparse")),
                 *((PoissonNB(), kind) for kind in ("large", "halves", "counts with gaps")),
                 *((MultinomialNB(), kind) for kind in ("large", "halves")),
                 (ComplementNB(alpha=1e-9), "levels"),

@@ -12,6 +12,8 @@ import pytest
 import bayesnb
 from bayesnb import GaussianNB, loops
 
+from ..estimators_table import mostly_slow, these
+
 ROOT = Path(bayesnb.__file__).parent.parent
 
 # one loop for three types of cells, in any order
@@ -68,6 +70,7 @@ def test_a_damaged_file_costs_compiling_again(tmp_path):
     result(start(LIGHT, NUMBA_CACHE_DIR=str(tmp_path)))
 
 
+@pytest.mark.slow
 def test_no_folder_can_be_written():
     """numba raises "no locator available" while it decorates."""
     nowhere = """
@@ -95,7 +98,8 @@ sys.meta_path.insert(0, Nowhere())
 """
 
 
-@pytest.mark.parametrize("how", ["not installed", pytest.param("switched off", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["not installed", "switched off"])
 def test_all_works_without_numba(how):
     """All estimators on rows that loops are worth; what comes out is that of the formulas."""
     code = """
@@ -167,14 +171,14 @@ for child in children:
     result(start(code, OMP_NUM_THREADS="2"))
 
 
-def test_in_workers_of_joblib(monkeypatch):
+@pytest.mark.parametrize("backend", mostly_slow(["threading", "loky"], these("threading")))
+def test_in_workers_of_joblib(backend, monkeypatch):
     from joblib import Parallel, delayed
 
     monkeypatch.setattr(loops, "WORTH", 1)
     alone = fitted(1)
-    for backend in ("threading", "loky"):
-        for table in Parallel(n_jobs=2, backend=backend)(delayed(fitted)(1) for _ in range(2)):
-            np.testing.assert_array_equal(table, alone)
+    for table in Parallel(n_jobs=2, backend=backend)(delayed(fitted)(1) for _ in range(2)):
+        np.testing.assert_array_equal(table, alone)
 
 
 @pytest.mark.parametrize("work", ["fit", "predict"])

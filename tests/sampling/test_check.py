@@ -77,6 +77,7 @@ def test_an_update_off_by_one_fails_row_1(sound, rng):
     assert not exact_rows.identity_row(broken, rng).passed
 
 
+@pytest.mark.slow
 def test_an_update_off_by_one_fails_row_1_on_many_rows(rng):
     y = rng.integers(0, 2, 100_000)
     sound = problem(BetaBernoulli(np.ones((2, 3)), np.ones((2, 3))), rng.integers(0, 2, (100_000, 3)) * 1.0, y)

@@ -16,7 +16,7 @@ import bayesnb
 from bayesnb import families
 from bayesnb.core.orders import orders, shapley
 
-from ..estimators_table import WHOLE, called
+from ..estimators_table import WHOLE, called, mostly_slow, these
 
 RNG = np.random.default_rng(3)
 N = 45
@@ -58,6 +58,8 @@ MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
         TABLE,
     ),
 }
+# by default one of each kind of cells; the others are slow
+SOME = "bernoulli", "categorical", "multinomial, sparse", "complement", "gaussian", "mixed"
 
 
 def rows_of(X: Any, n: int = 3) -> Any:
@@ -65,7 +67,7 @@ def rows_of(X: Any, n: int = 3) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore:the posterior mode has parameters on the boundary")
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", mostly_slow(MODELS, these(*SOME)))
 def test_contributions_add_up_to_the_log_odds_of_predict_proba(name: str) -> None:
     make, X = MODELS[name]
     nb, rows = make().fit(X, LABELS), rows_of(X)
@@ -188,6 +190,7 @@ def test_the_interval_of_the_sum_covers_as_it_says() -> None:
     np.testing.assert_allclose([line.low, line.high], np.quantile(ratio, [0.1, 0.9]), atol=0.1 * ratio.std())
 
 
+@pytest.mark.slow
 def test_it_works_where_jax_was_not_imported_before() -> None:
     code = (
         "import sys, numpy as np, bayesnb; X = np.eye(4); nb = bayesnb.BernoulliNB().fit(X, [0, 1, 0, 1]); "
@@ -251,7 +254,7 @@ def test_information_of_levels_is_the_sum() -> None:
     assert bayesnb.importance(words).information[0] == pytest.approx(wanted, abs=0.002)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", mostly_slow(MODELS, these(*SOME)))
 def test_every_variant_has_an_importance_between_zero_and_the_entropy(name: str) -> None:
     make, X = MODELS[name]
     table = bayesnb.importance(make().fit(X, LABELS), n_draws=20)

@@ -98,7 +98,8 @@ class TestFunsor:
         enumerated = enum(config_enumerate(model), -3)
         return float(jitted(lambda sites: log_density(enumerated, (rows,), {}, sites)[0])(sites))
 
-    @BY_FAMILY
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", CASES)
     @pytest.mark.usefixtures("x64")
     def test_enumerated_log_density_and_elbo_are_the_closed_form(self, name: str, rng: np.random.Generator) -> None:
         this = CASES[name]
@@ -194,7 +195,8 @@ def test_plain_predictive_draws_labels_from_their_prior(mixed: Any) -> None:
     assert abs(drawn.mean() - many["pi"][0, 1]) < 5 * 0.5 / np.sqrt(drawn.size)
 
 
-@pytest.mark.parametrize("name", [pytest.param(k, marks=[pytest.mark.slow][: k != "multinomial"]) for k in CASES])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
 def test_rows_are_drawn_where_there_are_none(name: str) -> None:
     this = CASES[name]
     if this.block.is_composite:

@@ -1,0 +1,112 @@
+"""Dirichlet: what the models of shares with a Dirichlet prior have in common.
+
+    θ ~ Dirichlet(α_1 … α_K)     probabilities of K kinds, α along the last axis
+
+The parameter is held as log θ, so that small probabilities keep their digits. The pages of the class labels, the
+categorical, the multinomial and the complement model add the likelihood. Gelman et al. (2013), Bayesian Data Analysis,
+3rd ed., §3.4.
+"""
+
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from .base import AbstractConjugate
+from .core.arrays import Array, Float, Int, Theta, Value
+from .core.random import Key, log_dirichlet
+from .core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
+from .core.supports import declare
+from .statistics import Counts
+from .sums.events import merge_others
+from .sums.rows import map_cells, matmul
+
+
+class DirichletDensity:
+    """Dirichlet density of each θ, prior or posterior.
+
+    Fields
+    ------
+    alpha : (c,), (c, d) or (c, d, k)   pseudo-counts, positive
+    """
+
+    alpha: Float[Array, "..."]
+    parameters: ClassVar[tuple[str, ...]]
+
+    def log_normalizer(self) -> Float[Value, "..."]:
+        """log B(α) = Σ_k log Γ(α_k) − log Γ(Σ_k α_k)."""
+        return gammaln(self.alpha).sum(-1) - gammaln(self.alpha.sum(-1))
+
+    def _log_ratio(self, n: Float[Array, "..."]) -> Float[Value, "..."]:
+        """log B(α + n) / B(α), written with rising factorials."""
+        return log_rising(self.alpha, n).sum(-1) - log_rising(self.alpha.sum(-1), n.sum(-1))
+
+    def log_prob(self, theta: Theta) -> Float[Value, "..."]:
+        """Σ_k (α_k − 1) log θ_k − log B(α)."""
+        return ((self.alpha - 1) * theta[self.parameters[0]]).sum(-1) - self.log_normalizer()
+
+    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
+        """Draws of log θ by normalised log-gammas."""
+        return {self.parameters[0]: log_dirichlet(key, self.alpha, shape)}
+
+    def mean(self) -> Theta:
+        """α / Σ_k α_k: add-α smoothing."""
+        xp = namespace(self.alpha)
+        return {self.parameters[0]: xp.log(self.alpha) - xp.log(self.alpha.sum(-1, keepdims=True))}
+
+    def mode(self) -> Theta:
+        """(α − 1) / Σ_k (α_k − 1); 0 if α_k ≤ 1; the mean if all are (no mode is inside)."""
+        return self._shares(namespace(self.alpha).maximum(self.alpha - 1, 0))
+
+    def _shares(self, weight: Array) -> Theta:
+        """Weights over their sum; the mean where all are 0."""
+        return {name: log_shares(weight, mean) for name, mean in self.mean().items()}
+
+    def on_boundary(self) -> bool:
+        """Whether some α is at most 1."""
+        return bool((self.alpha <= 1).any())
+
+    def marginals(self) -> dict[str, Any]:
+        """Beta(α_k, Σα − α_k) for each component of θ."""
+        from scipy import stats
+
+        rest = self.alpha.sum(-1, keepdims=True) - self.alpha
+        return {self.parameters[0].removeprefix("log_"): stats.beta(self.alpha, rest)}
+
+
+class AbstractDirichlet(DirichletDensity, AbstractConjugate):
+    """A block whose parameters are shares with a Dirichlet density; its statistics are counts of each kind."""
+
+    parameters = ("log_theta",)
+    marks_strangers = True
+    flat_ = declare(alpha=1.0)
+    distribution_ = "Dirichlet", MappingProxyType({"alpha": "concentration"})
+
+    def update(self, stats: Counts) -> Self:
+        """α + n, with n the counts of each kind."""
+        return type(self)(self.alpha + stats.n)  # type: ignore[call-arg]
+
+    def log_marginal(self, stats: Counts) -> Float[Array, "..."]:
+        """log B(α + n) / B(α) + Σ_i log h(x_i), written with rising factorials; h counts orders, 1 for levels."""
+        return self._log_ratio(stats.n) + stats.log_h
+
+    def mle(self, stats: Counts) -> Theta:
+        """n_k / Σ_k n_k; the mean of the prior where nothing was counted."""
+        return self._shares(stats.n)
+
+
+class AbstractEvents(AbstractDirichlet):
+    """Rows are counts of events, of which each kind has its share; a cell that is not there is a count of zero."""
+
+    missing_value = 0.0
+
+    def merged(self, columns: Int[np.ndarray, " k"]) -> Self:
+        """The block in which some kinds of events are merged into one kind, with the sum of their α."""
+        return type(self)(merge_others(self.alpha, columns))  # type: ignore[call-arg]
+
+    def _cumulant(self, x: Any, length: Array, order: int) -> Float[Array, "n c"]:
+        """Σ_j x_j^k ψ_{k−1}(α_j) − L^k ψ_{k−1}(A)."""
+        polygamma = (digamma, trigamma, tetragamma)[order - 1]
+        power = (lambda count: count, lambda count: count * count, lambda count: count * count * count)[order - 1]
+        powers = x if order == 1 else map_cells(x, power)
+        return matmul(powers, polygamma(self.alpha)) - power(length) * polygamma(self.alpha.sum(-1))
