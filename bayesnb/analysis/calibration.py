@@ -145,10 +145,8 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         log_calibrated = np.log(np.maximum(calibrated, np.finfo(float).tiny))
         share = weight / weight.sum()
         self.label_changes_ = float(share @ (log_plain.argmax(0) != calibrated.argmax(0)))
-        self.loo_log_loss_ = {
-            "plain": float(share @ -log_plain[own]),
-            "calibrated": float(share @ -log_calibrated[own]),
-        }
+        tables_of = {"plain": log_plain, "calibrated": log_calibrated}
+        self.loo_log_loss_ = {name: float(share @ -table[own]) for name, table in tables_of.items()}
         return self
 
     def _check_parameters(self) -> None:

@@ -51,13 +51,7 @@ def check(options: argparse.Namespace) -> int:
     data = load_table(options)
     estimator, X = choose_model(data.X, options.model, data.contract)
     announce(options, data, X, data.notes)
-    report = estimator.check(
-        X,
-        data.y,
-        seed=options.seed,
-        false_alarm=options.false_alarm,
-        level=options.level,
-    )
+    report = estimator.check(X, data.y, options.seed, false_alarm=options.false_alarm, level=options.level)
     loss = CalibratedClassifierLOO(estimator).fit(X, data.y).loo_log_loss_
     text = f"{report.explain(options.verbose)}\n\n{_calibration_gain(loss, estimator)}"
     print_outcome(options, data, data.notes, text, lambda: {**report.to_dict(), "loo_log_loss": loss})

@@ -76,14 +76,8 @@ def prior_to_posterior(
     for at, cell in enumerate(cells):
         style = {"color": ink(ax), "linestyle": "-"} if cell.k is None else line(cell.k)
         if not at or not one_prior:
-            ax.plot(
-                grid,
-                priors[at],
-                color=ink(ax) if one_prior else style["color"],
-                linestyle="--",
-                linewidth=1.2,
-                label="prior" if one_prior else f"prior, {cell.label}",
-            )
+            tone, label = (ink(ax), "prior") if one_prior else (style["color"], f"prior, {cell.label}")
+            ax.plot(grid, priors[at], color=tone, linestyle="--", linewidth=1.2, label=label)
         middle = cell.posterior.ppf(np.linspace(0.005, 0.995, 301))  # fine enough, however narrow on these axes
         x = np.union1d(grid, middle[(middle > low) & (middle < high)])
         ax.plot(x, cell.posterior.pdf(x), **style, linewidth=2, label=f"posterior, {cell.label}")

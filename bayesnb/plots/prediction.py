@@ -139,14 +139,8 @@ def decision_regions(
     sure = 1 - getattr(estimator.uncertainty(grid, seed=0), shade) / max(np.log(c), np.finfo(float).tiny)
     ax = given_or_new(ax)
     image = _blended(ax, proba.argmax(1), sure).reshape(points, points, 3)
-    ax.imshow(
-        image,
-        extent=(across[0], across[-1], up[0], up[-1]),
-        origin="lower",
-        aspect="auto",
-        interpolation="bilinear",
-        zorder=0,
-    )
+    sides = across[0], across[-1], up[0], up[-1]
+    ax.imshow(image, extent=sides, origin="lower", aspect="auto", interpolation="bilinear", zorder=0)
     if n_draws:
         for draw in estimator.sample_proba(grid, n_draws, seed):
             _boundary(ax, across, up, draw, linewidths=0.5, alpha=0.25)
