@@ -86,6 +86,7 @@ def unraisable(options):
     return 0
 
 _commands.select = vars()[sys.argv.pop(1)]
+_commands.select.__name__ = "select"  # which names the command
 sys.exit(cli.main())
 """
 
@@ -298,10 +299,10 @@ sys.exit(cli.main())
 
 
 def test_a_defect_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    def broken(_: Any) -> int:
+    def select(_: Any) -> int:
         raise KeyError("nowhere\nto be found")
 
-    monkeypatch.setattr(_commands, "select", broken)
+    monkeypatch.setattr(_commands, "select", select)
     assert cli.main(["select", "iris"]) == cli.DEFECT == 70
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)

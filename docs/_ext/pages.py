@@ -6,7 +6,7 @@ import json
 import os
 import re
 from importlib import import_module
-from inspect import cleandoc, getsource
+from inspect import cleandoc, getsource, isfunction
 from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any
@@ -49,7 +49,7 @@ def theory_page(source: str, file: str, lecture: str = "") -> str:
         parts.insert(2, f".. include:: {lecture}\n   :parser: myst_parser.sphinx_\n\n{_heading('The file', '-')}")
     for node in module.body:
         if isinstance(node, ast.ClassDef):
-            parts.append(_class(node, source))
+            parts.append(_class(node, source, file))
         elif isinstance(node, ast.FunctionDef):
             parts.append(_pair(node, source, "-"))
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -109,16 +109,19 @@ def _opening(source: str) -> tuple[str, str, str]:
     return title, f"{lead[:1].upper()}{lead[1:]}.", rest
 
 
-def _class(node: ast.ClassDef, source: str) -> str:
+def _class(node: ast.ClassDef, source: str, file: str) -> str:
     """A class: its docstring, its formulas beside the NumPyro model, its fields, then one method after the other."""
     methods = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
     parts = [_heading(node.name, "-"), to_rst(ast.get_docstring(node) or "")]
     if "model" in methods and not any("abstract" in ast.unparse(mark) for mark in methods["model"].decorator_list):
-        said = [
-            f":{name}: " + indent(to_rst(_docstring(methods[own[0]]).split("\n\n")[0]), "   ").strip()
-            for name, known in GLANCE.items()
-            if (own := [method for method in known if method in methods])
-        ]
+        package = "bayesnb" if Path(file).stem in MODULES else "bayesnb.families"
+        family = getattr(import_module(f"{package}.{Path(file).stem}"), node.name)
+        said = []
+        for name, known in GLANCE.items():
+            own = min(known, key=lambda method: method not in methods)  # what the page says, else what a base does
+            if isfunction(method := getattr(family, own, None)):
+                formula = to_rst(cleandoc(method.__doc__ or "").split("\n\n")[0])
+                said.append(f":{name}: " + indent(formula, "   ").strip())
         parts.append(_columns("\n".join(said), _code(_source(methods["model"], source)), "glance"))
     first = min(part.lineno for part in (node, *node.decorator_list))
     head = source.splitlines()[first - 1 : node.body[0].lineno - 1]
