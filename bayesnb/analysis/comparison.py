@@ -1,6 +1,6 @@
 """Models compared on the same rows: evidence, and exact leave-one-out.
 
-The evidence p(X, y | model) asks which model foretold rows and labels; the leave-one-out Σ_i log p(y_i | x_i, D₋ᵢ) asks
+The evidence p(X, y | model) asks which model predicted rows and labels; leave-one-out Σ_i log p(y_i | x_i, D₋ᵢ) asks
 which model predicts the labels of given rows. They may disagree: a better model of the rows can separate the classes
 worse. The constants of all likelihoods are kept, so that evidence compares likelihoods of different kinds as long as
 they are densities of the same cells with respect to the same measure: counts with counts, real numbers with real

@@ -1,4 +1,4 @@
-"""How much each feature tells of the label: mutual information under the posterior."""
+"""How much information each feature has about the label: mutual information under the posterior."""
 
 from typing import Any
 

@@ -20,10 +20,10 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"bayesnb {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
-    def command(run: Callable[[argparse.Namespace], int]) -> Any:
+    def command(name: str, run: Callable[[argparse.Namespace], int]) -> Any:
         head, _, text = inspect.cleandoc(run.__doc__ or "").partition("\n\n")
         description = f"{' '.join(text.split())} The exit code is 2 if the input cannot be used."
-        one = commands.add_parser(run.__name__, help=head[:1].lower() + head[1:-1], description=description)
+        one = commands.add_parser(name, help=head[:1].lower() + head[1:-1], description=description)
         one.set_defaults(run=run)
         return one
 
@@ -59,10 +59,10 @@ def make_parser() -> argparse.ArgumentParser:
         text = f"the model: {', '.join((*MODELS, *MIXED))} (default: auto, which depends on the columns)"
         one.add_argument("--model", choices=(*MODELS, *MIXED), default="auto", metavar="VARIANT", help=text)
 
-    describe = command(_commands.describe)
+    describe = command("describe", _commands.describe)
     data(describe)
 
-    check = command(_commands.check)
+    check = command("check", _commands.check)
     data(check)
     model(check)
     check.add_argument(
@@ -80,7 +80,7 @@ def make_parser() -> argparse.ArgumentParser:
         "--verbose", action="store_true", help="print the figure, the threshold and the reason of every row"
     )
 
-    select = command(_commands.select)
+    select = command("select", _commands.select)
     data(select)
     select.add_argument("--bins", type=_count, default=10, help="number of bins of a numeric column (default 10)")
     size = select.add_mutually_exclusive_group()
@@ -111,7 +111,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     select.add_argument("--seed", type=int, default=0, help="seed of the held-out rows (default 0)")
 
-    compare = command(_commands.compare)
+    compare = command("compare", _commands.compare)
     data(compare)
     compare.add_argument(
         "--models",
@@ -122,7 +122,7 @@ def make_parser() -> argparse.ArgumentParser:
         ),
     )
 
-    fit = command(_commands.fit)
+    fit = command("fit", _commands.fit)
     data(fit)
     model(fit)
     fit.add_argument(
@@ -136,12 +136,12 @@ def make_parser() -> argparse.ArgumentParser:
     )
     fit.add_argument("-o", "--output", required=True, metavar="MODEL", help="the file for the fitted model")
 
-    report = command(_commands.report)
+    report = command("report", _commands.report)
     data(report)
     model(report)
     report.add_argument("-o", "--output", required=True, metavar="PAGE", help="the HTML file to write")
 
-    predict = command(_commands.predict)
+    predict = command("predict", _commands.predict)
     predict.add_argument("model", metavar="MODEL", help="file that `bayesnb fit` or `save` of an estimator wrote")
     data(predict, labelled=False)
     predict.add_argument("--id", metavar="COLUMN", help="column to print first, unchanged")
