@@ -86,7 +86,6 @@ def unraisable(options):
     return 0
 
 _commands.select = vars()[sys.argv.pop(1)]
-_commands.select.__name__ = "select"  # which names the command
 sys.exit(cli.main())
 """
 
@@ -299,10 +298,10 @@ sys.exit(cli.main())
 
 
 def test_a_defect_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    def select(_: Any) -> int:
+    def broken(_: Any) -> int:
         raise KeyError("nowhere\nto be found")
 
-    monkeypatch.setattr(_commands, "select", select)
+    monkeypatch.setattr(_commands, "select", broken)
     assert cli.main(["select", "iris"]) == cli.DEFECT == 70
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
