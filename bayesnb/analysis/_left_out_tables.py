@@ -4,15 +4,13 @@ import inspect
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 from sklearn.utils import _safe_indexing
 
-from ..core.arrays import Int
 from ..estimators._base import AbstractNB
 from ..naive_bayes import Rows
 from ..sampling.copies import copies
-from ..sampling.loo import leave_out
+from ..sampling.loo import group_places, leave_out
 from ._maps import Tables
 from ._part_tables import class_log_prior, encoded, log_lengths, part_tables
 
@@ -56,7 +54,7 @@ def leave_out_rows(
     rows = encoded(nb, X)
     some, total, n_copies = np.arange(n), weight, 0
     if groups is not None:
-        groups = _group_numbers(groups, n)
+        groups = group_places(groups, n)
     elif group_copies and (owner := _copies(nb, rows, y)) is not None:
         # copies that leave together are one row that leaves with the weight of all; they count as one row
         first, owner, count = np.unique(owner, return_index=True, return_inverse=True, return_counts=True)[1:]
@@ -128,14 +126,6 @@ def _copies(nb: Any, rows: Rows, y: np.ndarray) -> np.ndarray | None:
         single = chance[expected > np.log(_SAME_BY_CHANCE)]
         owner[single] = owner.max() + 1 + np.arange(len(single))
     return owner if len(np.unique(owner)) < len(owner) else None
-
-
-def _group_numbers(groups: Any, n: int) -> Int[np.ndarray, " n"]:
-    """Groups as 0 … g − 1."""
-    labels = np.asarray(groups)
-    if labels.shape != (n,):
-        raise ValueError(f"`groups` has shape {labels.shape}; it needs one label for each of the {n} rows")
-    return pd.factorize(labels)[0]
 
 
 def _draw_rows(

@@ -43,11 +43,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..core.arrays import Bool, Float
 from ..core.supports import check_choice
 from ..estimators._state import all_or_nothing
+from ..sampling.loo import group_places
 from ._conformal_scores import comparisons
 from ._wrapper import AbstractWrapper
 
@@ -167,13 +168,11 @@ class ConformalClassifierLOO(AbstractWrapper):
             raise ValueError(f"`X` has {n} sample; leave-one-out needs at least two rows, so add rows")
         self._groups = np.arange(n)
         if groups is not None:
-            groups = column_or_1d(groups)
-            check_consistent_length(y, groups)
-            self._groups = np.unique(groups, return_inverse=True)[1]
+            self._groups = group_places(groups, n)
             if self._groups.max() == 0:
                 raise ValueError(
-                    f"`groups` is {groups.tolist()[0]!r} in all rows; leave-one-out needs at least two groups, so add "
-                    "rows of another group"
+                    f"`groups` is {np.asarray(groups).tolist()[0]!r} in all rows; leave-one-out needs at least two "
+                    "groups, so add rows of another group"
                 )
         return self
 

@@ -97,7 +97,7 @@ def loo(
     weights = np.ones(len(index))
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    place = None if groups is None else _places(groups, len(index))
+    place = None if groups is None else group_places(groups, len(index))
     r = one_hot(index, len(estimator.classes_), weights)
     if _leave_alone(estimator, place, prior) and all(b.marks_strangers for b in estimator.posterior_.blocks.values()):
         check_weights(estimator, r)
@@ -199,7 +199,7 @@ def _one_by_one(
     )
 
 
-def _places(groups: Any, n: int) -> np.ndarray:
+def group_places(groups: Any, n: int) -> np.ndarray:
     """Labels of groups as 0 … g−1, in the order of their first rows."""
     import pandas as pd
 

@@ -288,6 +288,8 @@ def test_groups_leave_together():
     assert together.loo_log_loss_["plain"] > alone.loo_log_loss_["plain"]
     with pytest.raises(ValueError, match="`groups` has shape"):
         alone.fit(X, label, groups=person[:3])
+    with pytest.raises(ValueError, match="`groups` has missing labels"):
+        alone.fit(X, label, groups=np.where(person == 1, np.nan, person))
 
 
 def test_missing_cells_weaken_the_power(cancer):

@@ -379,6 +379,8 @@ def test_what_is_refused(table):
     for settings in ({"method": "full"}, {"class_conditional": True}):
         with pytest.raises(ValueError, match=r"`groups` is given.*use method='cross'"):
             ConformalClassifierLOO(GaussianNB(), **settings).fit(X, y, groups=y)
+    with pytest.raises(ValueError, match="`groups` has missing labels"):
+        ConformalClassifierLOO(GaussianNB()).fit(X, y, groups=[np.nan, *range(13)])
     with pytest.raises(ValueError, match="`groups` is 7 in all rows"):
         ConformalClassifierLOO(GaussianNB()).fit(X, y, groups=[7] * 14)
     with pytest.raises(TypeError, match=r"`sample_weight` is given.*its guarantee needs exchangeable rows.*`groups`"):
