@@ -30,7 +30,8 @@ from ._input import (
 from ._prior_of_settings import AbstractWithPrior
 from ._state import BLOCK, LazyPosterior, all_or_nothing, laid_out, reads_one_state
 
-_WIDE = 1 << 24  # cells of a slice that a loop goes through without a table of numbers beside it
+_WIDE = 1 << 24  # cells of a slice that a loop goes through as they are
+_CONVERTED = 1 << 21  # of one that is converted to float64 first
 _MOST_TOTAL = 1e304  # of a statistic: x log x is a number
 
 
@@ -290,7 +291,10 @@ class AbstractFitted(AbstractWithPrior):
         r = self._weights(X, index, sample_weight)
         prior = self._prior(None)
         cells = X.nnz if sparse.issparse(X) else X.shape[0] * X.shape[1]
-        size = _WIDE if self._wide_slices and loops.worth(8 * cells) else 0
+        size = 0
+        if self._wide_slices and loops.worth(8 * cells):
+            kept = X.dtype == np.float64 or (X.dtype.name in self._family.kept_types and not sparse.issparse(X))
+            size = _WIDE if kept else _CONVERTED
         parts = row_slices({BLOCK: X}, prior.min_chunk_cells, size)
         fractional: set[str] = set()  # blocks with cells that are no whole numbers
 

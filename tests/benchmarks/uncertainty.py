@@ -90,7 +90,6 @@ def leave_one_out(repeats: int) -> list[Record]:
 
 def _leave_one_out(data: str, nb: Any, X: Any, y: np.ndarray, repeats: int) -> Record:
     nb.fit(X, y)
-    repeats = 1 if isinstance(nb, bayesnb.KernelNB) else repeats
     calls = (lambda: nb.fit(X, y)), (lambda: nb.predict_log_proba(X)), (lambda: nb.loo(X, y))
     fit, predict, loo = medians(*calls, repeats=repeats)
     ratios = {"loo/fit": loo / fit, "loo/predict": loo / predict, "predict/fit": predict / fit}

@@ -72,6 +72,51 @@ def test_a_million_rows_of_ten_cells(estimator, kind):
     result(start(CODE.replace("{kind!r}", repr(kind)).replace("{estimator}", estimator)))
 
 
+SLICES = """
+import numpy as np
+from scipy import sparse
+import bayesnb
+from bayesnb import loops
+
+def status(name):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) / 1024 for line in file if line.startswith(name))
+
+def table(n):
+    X = np.random.default_rng(0).integers(1, 4, size=(n, 50), dtype=np.int8).astype({dtype!r})
+    if {stored}:
+        X = sparse.csr_array((X.ravel(), np.tile(np.arange(50, dtype=np.int32), n), np.arange(0, 50 * n + 1, 50)))
+    return X, np.arange(n) % 3
+
+nb = bayesnb.{estimator}()
+small, large = table(100), table(800_000)
+loops.WORTH = 1
+nb.fit(*small)
+before = status("VmRSS")
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")
+nb.fit(*large)
+assert status("VmHWM") - before <= 100, status("VmHWM") - before
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@pytest.mark.parametrize(
+    ("estimator", "dtype", "stored"),
+    [
+        ("GaussianNB", "float32", False),
+        ("BernoulliNB", "float64", False),
+        ("BernoulliNB", "int8", False),
+        ("MultinomialNB", "int64", False),
+        ("MultinomialNB", "int64", True),
+    ],
+)
+def test_large_slices_of_forty_million_cells(estimator, dtype, stored):
+    """A fit takes at most 100 MiB whatever the type of the cells, of which some are converted."""
+    result(start(SLICES.replace("{dtype!r}", repr(dtype)).format(stored=stored, estimator=estimator)))
+
+
 CLASSES = """
 import numpy as np
 import bayesnb
