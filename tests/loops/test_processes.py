@@ -105,16 +105,13 @@ def test_all_works_without_numba(how):
     code = """
 import numpy as np
 from scipy import sparse
-import bayesnb
 from bayesnb import loops
+from tests.estimators_table import ALL
 
 loops.WORTH = {worth}
 rng = np.random.default_rng(0)
 X, y = rng.poisson(1.0, (300, 5)) + 1.0, rng.integers(3, size=300)
-names = "Bernoulli Categorical Complement Exponential Gaussian Geometric Kernel Multinomial Poisson".split()
-for nb in [*(getattr(bayesnb, name + "NB")() for name in names), bayesnb.GaussianNB(variance="pooled")]:
-    if isinstance(nb, bayesnb.BernoulliNB):
-        nb.set_params(binarize=1.5)
+for nb in ALL:
     nb.fit(X, y)
     print(nb, nb.predict_log_proba(X).sum().hex(), nb.loo(X, y).log_proba.sum().hex())
 assert loops.available() == {there}
