@@ -126,6 +126,8 @@ def _is_idle(mutation: Mutation, this: Problem) -> bool:
     block = this.prior.blocks["x"]
     if mutation.method == "linear_form":
         return block.linear_form(block.sample(np.random.default_rng(0))) is None
+    if mutation.method == "log_cells":
+        return block.log_cells(this.rows["x"][0]) is None
     if mutation.method == "log_third_cumulant":
         return block.log_third_cumulant(this.rows["x"][:1]) is None
     if mutation.name.startswith("log_cumulants, third"):
