@@ -13,6 +13,7 @@ from ..core.exact import is_whole
 from ..core.pytrees import defer_jax_import, leaves, map_leaves, register_pytrees
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
 from ..sums.rows import csr_slice
+from ..sums.slicing import stays
 from ._declared import EXTREME
 from ._forgetting import without
 from ._hyperpriors import hyperprior_of
@@ -293,8 +294,7 @@ class AbstractFitted(AbstractWithPrior):
         cells = X.nnz if sparse.issparse(X) else X.shape[0] * X.shape[1]
         size = 0
         if self._wide_slices and loops.worth(8 * cells):
-            kept = X.dtype == np.float64 or (X.dtype.name in self._family.kept_types and not sparse.issparse(X))
-            size = _WIDE if kept else _CONVERTED
+            size = _WIDE if stays(X, np.float64, self._family.kept_types) else _CONVERTED
         parts = row_slices({BLOCK: X}, prior.min_chunk_cells, size)
         fractional: set[str] = set()  # blocks with cells that are no whole numbers
 

@@ -142,8 +142,10 @@ def _result(
         return _one_by_one(estimator, rows, rows_of, r, prior, scores)
     log_prior, parts = left_out_tables(estimator, rows, r, place, prior == "refit")
     by_part = None if list(parts) == ["x"] else parts
-    total, (classes, posterior) = log_prior + sum(parts.values()), (estimator.classes_, estimator.posterior_)
-    return LooResult(classes, r.indices, r.data, total, log_prior, False, posterior, rows, rows_of, by_part, prior)
+    total, posterior = log_prior + sum(parts.values()), estimator.posterior_
+    return LooResult(
+        estimator.classes_, r.indices, r.data, total, log_prior, False, posterior, rows, rows_of, by_part, prior
+    )
 
 
 def _encoded(estimator: Any, X: Any, part: Any) -> Rows:

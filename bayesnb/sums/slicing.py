@@ -77,9 +77,12 @@ def some_cells(x: Any, part: slice, like: Array | Sparse, kept: frozenset[str] =
     if not isinstance(x, np.ndarray) and not sparse.issparse(x):
         return piece
     dtype = np.result_type(piece.dtype, like.dtype)
-    if piece.dtype == dtype or (piece.dtype.name in kept and not sparse.issparse(piece)):
-        return piece
-    return piece.astype(dtype)
+    return piece if stays(piece, dtype, kept) else piece.astype(dtype)
+
+
+def stays(x: Any, dtype: Any, kept: frozenset[str]) -> bool:
+    """Whether cells are not converted: they have the precision already, or are dense in a type that is kept."""
+    return x.dtype == dtype or (x.dtype.name in kept and not sparse.issparse(x))
 
 
 def row_slices(rows: Rows, least: int = 0, size: int = 0) -> list[slice]:

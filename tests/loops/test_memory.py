@@ -6,15 +6,18 @@ import pytest
 
 from .test_processes import result, start
 
-CODE = """
+STATUS = """
 import numpy as np
-from scipy import sparse
-import bayesnb
-from bayesnb import loops
 
 def status(name):
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) / 1024 for line in file if line.startswith(name))
+"""
+
+CODE = """
+from scipy import sparse
+import bayesnb
+from bayesnb import loops
 
 def table(n):
     rng = np.random.default_rng(0)
@@ -69,18 +72,13 @@ for name, call in calls.items():
 )
 def test_a_million_rows_of_ten_cells(estimator, kind):
     """At most 100 MiB beyond input and output for a fit and a prediction, 200 for all else."""
-    result(start(CODE.replace("{kind!r}", repr(kind)).replace("{estimator}", estimator)))
+    result(start(STATUS + CODE.replace("{kind!r}", repr(kind)).replace("{estimator}", estimator)))
 
 
 SLICES = """
-import numpy as np
 from scipy import sparse
 import bayesnb
 from bayesnb import loops
-
-def status(name):
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) / 1024 for line in file if line.startswith(name))
 
 def table(n):
     X = np.random.default_rng(0).integers(1, 4, size=(n, 50), dtype=np.int8).astype({dtype!r})
@@ -114,16 +112,11 @@ assert status("VmHWM") - before <= 100, status("VmHWM") - before
 )
 def test_large_slices_of_forty_million_cells(estimator, dtype, stored):
     """A fit takes at most 100 MiB whatever the type of the cells, of which some are converted."""
-    result(start(SLICES.replace("{dtype!r}", repr(dtype)).format(stored=stored, estimator=estimator)))
+    result(start(STATUS + SLICES.format(dtype=dtype, stored=stored, estimator=estimator)))
 
 
 CLASSES = """
-import numpy as np
 import bayesnb
-
-def status(name):
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) / 1024 for line in file if line.startswith(name))
 
 def fitted(c):
     return bayesnb.GaussianNB(variance={variance!r}).fit(rng.normal(size=(2 * c, 10)), np.arange(2 * c) % c)
@@ -152,4 +145,4 @@ assert status("VmHWM") - before <= 200, status("VmHWM") - before
 )
 def test_many_classes(variance, c, rows, method):
     """Points in 10,000 dimensions are held once; classes that share a variance come some rows at a time."""
-    result(start(CLASSES.format(variance=variance, c=c, rows=rows, method=method)))
+    result(start(STATUS + CLASSES.format(variance=variance, c=c, rows=rows, method=method)))

@@ -104,7 +104,6 @@ def test_all_works_without_numba(how):
     """All estimators on rows that loops are worth; what comes out is that of the formulas."""
     code = """
 import numpy as np
-from scipy import sparse
 from bayesnb import loops
 from tests.estimators_table import ALL
 
