@@ -148,6 +148,13 @@ def test_runs_and_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "after" in (tmp_path / "new" / "interrupts.txt").read_text("utf-8")
 
 
+def test_the_record_keeps_parts_that_ran_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "run", lambda name, out, quick: {"exit": int(name == "speed"), "seconds": 1.0})
+    for name in ("speed", "sets"):
+        assert command.main(["all", "--out", str(tmp_path), "--only", name]) == (name == "speed")
+    assert list(json.loads((tmp_path / "machine.json").read_text("utf-8"))["parts"]) == ["speed", "sets"]
+
+
 def test_a_part_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     parts = {
         "lost": command.Part("no_such_module", "trust.md"),

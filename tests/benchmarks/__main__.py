@@ -185,13 +185,15 @@ def main(arguments: list[str] | None = None) -> int:
     names = given.only or [*PARTS]
     if given.quick:
         names = [name for name in names if PARTS[name].quick is not None]
-    record = machine() | {"quick": given.quick, "parts": {}}
+    kept = out / "machine.json"  # of parts that ran before, whose results lie in the folder
+    parts = json.loads(kept.read_text("utf-8"))["parts"] if kept.exists() else {}
+    record = machine() | {"quick": given.quick, "parts": parts}
     for name in names:
         print(f"{name}: {' '.join(command(name, out, given.quick)[1:])}", flush=True)
-        record["parts"][name] = found = run(name, out, given.quick)
+        parts[name] = found = run(name, out, given.quick)
         print("  " + found.get("skipped", f"exit code {found.get('exit')}, {found.get('seconds')} s"), flush=True)
-        (out / "machine.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    failed = [name for name, found in record["parts"].items() if found.get("exit")]
+        kept.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    failed = [name for name in names if parts[name].get("exit")]
     if failed:
         print(f"failed: {', '.join(failed)}; see their .txt files", file=sys.stderr)
     return int(bool(failed))
