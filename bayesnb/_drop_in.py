@@ -1,7 +1,7 @@
 """What the five classifiers of `drop_in` share: fitted attributes, class frequencies, α, logarithms."""
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, Self
 
@@ -33,6 +33,7 @@ class AbstractDropIn(AbstractNB):
 
     estimate = "mean"
     class_alpha = 1.0
+    fit_prior: Any = True
     class_count_ = Assignable()
     _waits = ""  # attributes are there at once
 
@@ -71,7 +72,7 @@ class AbstractDropIn(AbstractNB):
         if given is not None:
             return np.array(given, float)
         total = self.class_count_.sum()
-        if not getattr(self, "fit_prior", True) or not total > 0:
+        if not self.fit_prior or not total > 0:
             return np.full(c, 1 / c)
         return self.class_count_ / total
 
@@ -93,6 +94,12 @@ class AbstractDiscrete(AbstractDropIn):
     force_alpha: Any = True
     fit_prior: Any = True
     class_prior: Any = None
+
+    # not in scikit-learn, and so no parameters
+    prior: Any = field(default=None, init=False)
+    priors: Any = field(default=None, init=False)
+    class_alpha: Any = field(default=1.0, init=False)
+    estimate: str = field(default="mean", init=False)
 
     def _check_classes(self, classes: Any) -> None:
         if classes is not None:

@@ -35,7 +35,7 @@ class _Grid(NamedTuple):
     log_z: Any  # (c, d)
 
 
-class AbstractBandwidth(AbstractConjugate):
+class AbstractBandwidth(AbstractConjugate[Sample]):
     """A bandwidth for every class and feature, learnt from how well the cells predict each other, or given.
 
     A subclass has the fields of `KernelDensity`.

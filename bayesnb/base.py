@@ -10,36 +10,36 @@ import abc
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeAlias
 
 import numpy as np
-from scipy import sparse
 
-from .core.arrays import Float, Int, Real, Sparse, Theta
-from .core.arrays import HostOrDevice as Array
+from .core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
 from .core.distributions import argument, describe, is_a
 from .core.exact import ExactSum
 from .core.orders import MANY_PAIRS, PAIRS, shapley, shapley_of_cells
 from .core.pytrees import leaves
+from .core.quadratics import SharedQuadratic
 from .core.random import Key
 from .core.registry import record
 from .core.sites import Site, as_jax, from_sites, n_rows, observed, sites_of, to_sites
 from .core.supports import COMPOSITE, Cells, Field, Support, declare, improper
+from .statistics import Stats
 
 __all__ = "AbstractBlock", "AbstractConjugate", "Site", "as_jax", "from_sites", "n_rows", "observed", "to_sites"
 
 _AXES: dict[type, dict[str, tuple[str, ...]]] = {}  # of the NumPyro sites of a family
 
 
-class AbstractBlock(abc.ABC):
-    """Some columns of X, for all classes."""
+class AbstractBlock(abc.ABC, Generic[Stats]):
+    """Some columns of X, for all classes; `Stats` is the class of its statistics."""
 
     @abc.abstractmethod
-    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Any:
+    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Stats:
         """Statistics of rows x under weights r: a commutative monoid with zero, + and −."""
 
     @abc.abstractmethod
-    def update(self, stats: Any) -> Self:
+    def update(self, stats: Stats) -> Self:
         """The posterior given statistics; prior and posterior have the same type, so updates chain."""
 
     @abc.abstractmethod
@@ -47,7 +47,7 @@ class AbstractBlock(abc.ABC):
         """log p(x_i | y = c, data) of each row in nats, with parameters integrated out."""
 
 
-class AbstractConjugate(AbstractBlock):
+class AbstractConjugate(AbstractBlock[Stats]):
     """A block with a conjugate prior, so that everything below has a closed form.
 
     A family is a frozen dataclass that inherits from this class. Its fields are the hyperparameters. Prior and
@@ -58,6 +58,8 @@ class AbstractConjugate(AbstractBlock):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         record(cls)
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     parameters: ClassVar[tuple[str, ...]]
     """Names of the parameters θ. `log_` and `logit_` in front of a name say in which basis the closed form holds it;
@@ -116,7 +118,7 @@ class AbstractConjugate(AbstractBlock):
     def powered(self, power: float) -> Self:
         """The density to a power, normalised: h₀ + power (h − h₀) in each field h, flat at h₀."""
         fields = {name: flat + power * (getattr(self, name) - flat) for name, flat in self.flat_fields().items()}
-        return replace(self, **fields)  # type: ignore[type-var]
+        return replace(self, **fields)
 
     def fields_from(self, prior: Any, place: Callable[[Any], Any] = np.asarray) -> dict[str, Any]:
         """The fields of a NumPyro distribution; ValueError if it is not a prior of this family.
@@ -150,7 +152,7 @@ class AbstractConjugate(AbstractBlock):
         return self.cells_.measure == COMPOSITE
 
     @property
-    def inner(self) -> "AbstractConjugate":
+    def inner(self) -> "Block":
         """The block that has the fields: itself, except for a wrapper such as `OneClass`."""
         return self
 
@@ -186,7 +188,7 @@ class AbstractConjugate(AbstractBlock):
         """Whether a field is at an improper limit of its support, such as κ = 0."""
         return improper(self) is not None
 
-    def rounding_of(self, field: str) -> Any:
+    def rounding_of(self, field: str) -> Array | float:
         """The value that rounding alone may give to a field that is 0 in exact arithmetic."""
         return 0.0
 
@@ -206,14 +208,14 @@ class AbstractConjugate(AbstractBlock):
             value = getattr(self, name)
             if "feature" in field.axes and value is not None:
                 chosen[name] = value[(*(slice(None),) * field.axes.index("feature"), columns)]
-        return replace(self, **chosen)  # type: ignore[type-var]
+        return replace(self, **chosen)
 
     @abc.abstractmethod
     def log_normalizer(self) -> Float[Array, " *pieces"]:
         """Logarithm of the normaliser of the current density, one value for each independent part of the block."""
 
     @abc.abstractmethod
-    def log_marginal(self, stats: Any) -> Float[Array, " *pieces"]:
+    def log_marginal(self, stats: Stats) -> Float[Array, " *pieces"]:
         """Log evidence log p(x | y) of the rows behind the statistics in nats, one value for each independent part.
 
         It equals update(stats).log_normalizer() − log_normalizer() + stats.log_h. Each family writes the difference
@@ -238,7 +240,7 @@ class AbstractConjugate(AbstractBlock):
         return self.log_loo(x, r)
 
     def exact_sums(
-        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Any
+        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Stats
     ) -> dict[str, ExactSum]:
         """Exact sums behind the statistics `stats` of rows x, by name, so that subtracting them loses no digits.
 
@@ -257,7 +259,7 @@ class AbstractConjugate(AbstractBlock):
         """
         return self.log_predictive(x) if theta is None else self.log_likelihood(theta, x)
 
-    def log_cells(self, x: Float[Array, " d"]) -> Any:
+    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"] | None:
         """The terms of `log_predictive` of one row, (c, d), 0 in a missing cell; None if they have no closed form."""
         return None
 
@@ -281,11 +283,8 @@ class AbstractConjugate(AbstractBlock):
         variance = self.log_moments(x)[1]
         return variance[..., None] * np.eye(variance.shape[-1], dtype=variance.dtype)
 
-    def shared_quadratic(self, x: Real[Array, "n d"] | Sparse) -> Any:
-        """log p(x_i | θ_c) as quadratic forms that are independent given a variance that the classes share.
-
-        It is None if the classes share no variance. See `core.quadratics`.
-        """
+    def shared_quadratic(self, x: Real[Array, "n d"] | Sparse) -> SharedQuadratic | None:
+        """log p(x_i | θ_c) as quadratic forms, independent given a variance that classes share; None if none is."""
         return None
 
     def degrees_of_freedom(self) -> float:
@@ -316,14 +315,14 @@ class AbstractConjugate(AbstractBlock):
 
     def log_alone(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
-    ) -> Any:
+    ) -> Float[Array, "*s n k c"]:
         """log p(x_ij | y = c, data), or log p(x_ij | θ_c), of some features, each on its own: (…, n, k, c)."""
         return np.stack([self._log_of(x, np.array([j]), theta) for j in columns], -2)
 
-    def _log_of(self, x: Any, columns: Int[np.ndarray, " k"], theta: Theta | None) -> Float[Array, "*s n c"]:
+    def _log_of(self, x: Array | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None) -> Float[Array, "*s n c"]:
         """log p of some features under their marginal model."""
         some = self.select(columns)
-        x = x[:, columns].toarray() if sparse.issparse(x) else x[:, columns]
+        x = x[:, columns].toarray() if is_sparse(x) else x[:, columns]
         return some.log_likelihood(self.take(theta, columns), x) if theta else some.log_predictive(x)
 
     def log_prefixes(
@@ -334,7 +333,7 @@ class AbstractConjugate(AbstractBlock):
 
     def log_contributions(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
-    ) -> Any:
+    ) -> Float[Array, "*s n k c"]:
         """Contributions of some features to log p(x_i | y = c), with parameters integrated out or given, (…, n, k, c).
 
         The sum over all features is `log_predictive`, or `log_likelihood`, up to terms that all classes share. For
@@ -350,7 +349,7 @@ class AbstractConjugate(AbstractBlock):
         pairs = PAIRS if drawn else MANY_PAIRS
         return shapley(lambda order: self.log_prefixes(x, order, theta), x.shape[1], pairs)[..., columns, :]
 
-    def merged(self, columns: Int[np.ndarray, " k"]) -> "AbstractConjugate | None":
+    def merged(self, columns: Int[np.ndarray, " k"]) -> "Block | None":
         """The block of these columns and of one column that merges all others; None if the family has no such block.
 
         Its posterior is that of this block. It is used for rows that have zeros in the other columns.
@@ -370,7 +369,7 @@ class AbstractConjugate(AbstractBlock):
         """Joint mode of θ, in the basis of the NumPyro sites; on the boundary if the density increases towards it."""
 
     @abc.abstractmethod
-    def mle(self, stats: Any) -> Theta:
+    def mle(self, stats: Stats) -> Theta:
         """Maximum likelihood estimate of θ from statistics; the mean of the prior if there are no rows."""
 
     def on_boundary(self) -> bool:
@@ -386,7 +385,7 @@ class AbstractConjugate(AbstractBlock):
         """New rows from the posterior predictive, one for each label in y (n,)."""
 
     @abc.abstractmethod
-    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same prior and likelihood as NumPyro statements; the caller provides the labels y.
 
         Parameters
@@ -395,3 +394,6 @@ class AbstractConjugate(AbstractBlock):
         y : (n,) class index, or (c, 1, 1) while NumPyro sums latent labels out; a row is one event, so all shapes
             broadcast
         """
+
+
+Block: TypeAlias = AbstractConjugate[Any]  # of whichever family

@@ -14,9 +14,10 @@ from .core.arrays import Array, Float, Theta
 from .core.random import Key, log_dirichlet
 from .core.special import log_beta, log_floor, namespace
 from .core.supports import declare
+from .statistics import Stats
 
 
-class AbstractBeta(AbstractConjugate):
+class AbstractBeta(AbstractConjugate[Stats]):
     """Beta density of each θ_cj, prior or posterior.
 
     Fields

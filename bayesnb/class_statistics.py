@@ -1,14 +1,19 @@
-"""Class weights and the statistics of every block, as one commutative monoid."""
+"""Class weights and the statistics of every block, as one commutative monoid, and what it takes to subtract rows."""
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from .core.arrays import Array, Float
-from .core.exact import ExactSum, is_whole
-from .core.pytrees import pytree
+from .core.arrays import Array, Float, Sparse, is_sparse
+from .core.exact import ExactSum, Sums, is_whole
+from .core.pytrees import leaves, map_leaves, pytree
+from .statistics import Counts, Moments, Summed, Totals, in_floats
+from .sums.by_class import whole_cells
+from .sums.sample import Sample
 
+_EXACT = 1 << 16  # cells that are summed exactly, which takes twenty times as long
 NEVER_FITTED = (
     "`X`, `y` hold rows that were never fitted: leaving them out would give negative {}. Give rows, labels and "
     "weights as they were fitted"
@@ -41,11 +46,17 @@ class Statistics:
         What is taken from exact sums depends on the rows alone, to the last bit, and not on the order of batches.
         """
         blocks = {
-            name: stats.from_sums()[0] if _shows_rounding(stats, always) else stats
+            name: stats.from_sums()[0]
+            if isinstance(stats, Summed) and (stats.sums is not None if always else stats.is_far)
+            else stats
             for name, stats in self.blocks.items()
         }
         n = self.n if self.weight is None or is_whole(self.n) else self.weight.value()
         return type(self)(n, blocks, self.weight)
+
+    def in_floats(self) -> Self:
+        """The same without exact sums."""
+        return type(self)(self.n, {name: in_floats(stats) for name, stats in self.blocks.items()})
 
     def scaled(self, factor: float) -> Self:
         """Statistics of the same rows, their weights multiplied by a number above 0: classes and all blocks.
@@ -77,5 +88,37 @@ class Statistics:
         return self._joined(operator.sub, other)
 
 
-def _shows_rounding(stats: Any, always: bool) -> bool:
-    return getattr(stats, "sums", None) is not None if always else getattr(stats, "is_far", False)
+def with_sums(stats: Any, x: Any, r: Array | Sparse, exact: Callable[[Any], dict[str, ExactSum]]) -> Any:
+    """Statistics of rows, with what it takes to subtract them again without a loss of digits.
+
+    Few rows are summed exactly. Of many, which would take long, the rounding is bounded. What is no sum of rows, as a
+    family of one's own may have it, stays as it is.
+    """
+    if not isinstance(stats, Summed):
+        return stats
+    size = max(x.nnz if is_sparse(x) else x.size, max(leaf.size for leaf in leaves(stats)))
+    with suppress(OverflowError):
+        if size <= _EXACT and (found := exact(stats)):
+            return replace(stats, sums=Sums(found))
+    return with_bounds(stats, x.shape[0], is_whole(r) and sums_whole_cells(stats, x))
+
+
+def with_bounds(stats: Any, rows: int, whole: bool) -> Any:
+    """Statistics of so many rows, with bounds on their rounding; `whole` where all cells and weights are integers."""
+    if not isinstance(stats, Summed):
+        return stats
+    return replace(stats, sums=stats.rounded_sums(rows, whole))
+
+
+def sums_whole_cells(stats: Any, x: Any) -> bool:
+    """Whether the fields that are sums of cells are sums of integers; moments have none but their weights."""
+    if not isinstance(stats, Counts | Totals) or x.dtype.kind in "biu":
+        return True
+    return whole_cells(x.data if is_sparse(x) else x)
+
+
+def pooled(stats: Any) -> Any:
+    """Statistics of all classes together, as of one class; of sums, as of a family of one's own, leaf by leaf."""
+    if isinstance(stats, Moments | Sample):
+        return stats.pooled()
+    return map_leaves(lambda leaf: leaf.sum(0, keepdims=True), in_floats(stats))

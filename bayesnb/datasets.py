@@ -163,7 +163,7 @@ def labelled_table(frame: pd.DataFrame, target: str, path: Path, notes: Iterable
         contract = describe_cells(labelled, target, **wishes)
         hint = suggestion(contract.columns).lstrip(":.").removesuffix("?")
         if why := measures(labelled[target]):
-            raise TableError(f"{where} {why}; bin it or name another{(hint and f' -{hint}?') or '.'}")
+            raise _no_classes(where, why, hint)
         y = _typed_labels(y, where, hint) if path.suffix in PARQUET else _written_labels(y, where, hint)
         if endless := [c.name for c in contract.used if np.inf in (c.high, -(c.low or 0))]:
             refuse_infinity(labelled[endless], path)
@@ -289,7 +289,7 @@ def _written_labels(y: pd.Series, where: str, hint: str = "") -> np.ndarray:
         except InvalidOperation:  # an exponent of twenty digits
             return np.array(spelled, object)[codes]
         if fractions:
-            raise _measurements(where, fractions[0], hint)
+            raise _no_classes(where, f"holds measurements such as {fractions[0]}, not classes", hint)
     else:
         return np.array(spelled, object)[codes]
     first: dict[Any, str] = {}
@@ -308,12 +308,9 @@ def _written_labels(y: pd.Series, where: str, hint: str = "") -> np.ndarray:
     return np.array(stripped, object)[codes]
 
 
-def _measurements(where: str, example: Any, hint: str) -> TableError:
+def _no_classes(where: str, why: str, hint: str) -> TableError:
     """What is wrong with a target of real numbers."""
-    return TableError(
-        f"{where} holds measurements such as {example}, not classes; bin it or name another"
-        f"{(hint and f' -{hint}?') or '.'}"
-    )
+    return TableError(f"{where} {why}; bin it or name another{(hint and f' -{hint}?') or '.'}")
 
 
 def _typed_labels(y: pd.Series, where: str, hint: str = "") -> np.ndarray:
@@ -327,7 +324,7 @@ def _typed_labels(y: pd.Series, where: str, hint: str = "") -> np.ndarray:
     if kind == "f":
         values = y.to_numpy(float)
         if fractions := values[values % 1 != 0].tolist():
-            raise _measurements(where, fractions[0], hint)
+            raise _no_classes(where, f"holds measurements such as {fractions[0]}, not classes", hint)
         # whole numbers that became floats beside a missing cell; above 2^53 not every integer is a float
         return values.astype(np.int64) if abs(values).max() <= 2**53 else y.map(repr).to_numpy(object)
     if kind in "iub":

@@ -74,7 +74,7 @@ class DirichletDensity:
         return {self.parameters[0].removeprefix("log_"): stats.beta(self.alpha, rest)}
 
 
-class AbstractDirichlet(DirichletDensity, AbstractConjugate):
+class AbstractDirichlet(DirichletDensity, AbstractConjugate[Counts]):
     """A block whose parameters are shares with a Dirichlet density; its statistics are counts of each kind."""
 
     parameters = ("log_theta",)

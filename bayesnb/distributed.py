@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from ._dask_chunks import add_in_tree, aligned_chunks, lazy_rows
@@ -28,6 +27,8 @@ from .core.supports import check_choice
 from .estimators._base import AbstractNB
 from .estimators._input import check_decay
 from .estimators._state import reads_one_state
+from .sampling.held_out import take_rows
+from .sampling.intervals import fix_seed
 from .statistics import Moments
 from .streaming import united_labels
 
@@ -106,7 +107,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         import dask
 
         estimator = clone(self.estimator)
-        estimator._check_parameters()
+        estimator.check_parameters()
         nb = DistributedNB(estimator.estimator)._learnt(X, y, sample_weight, classes)
         pieces = list(zip(*aligned_chunks(X, y=y, sample_weight=sample_weight), strict=True))
         sizes = dask.compute(*(dask.delayed(len)(labels) for _, labels, _ in pieces))
@@ -119,7 +120,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         held = [piece for piece, size in zip(pieces, sizes, strict=True) if size]
         found = dask.compute(*(dask.delayed(_rows_of)(*piece, rows) for piece, rows in zip(held, chosen, strict=True)))
         rows, labels, weights = zip(*found, strict=True)
-        return estimator._calibrate(
+        return estimator.calibrate(
             nb, _stacked(rows), np.concatenate(labels), None if sample_weight is None else np.concatenate(weights)
         )
 
@@ -143,7 +144,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(f"`classes` is {labels}, but the first call had {self.classes_}; pass the same classes")
         before = copy.copy(self.estimator_)
         if decay != 1:
-            before._set_statistics(before._decayed(decay))
+            before = before.with_statistics(before.statistics_.scaled(decay))
         self.estimator_ = before.merge(self._learnt(X, y, sample_weight, self.classes_))
         return self
 
@@ -163,7 +164,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         total = add_in_tree(_merged, [dask.delayed(_statistics)(estimator, classes, *piece) for piece in parts])
         if total is None:
             raise ValueError("`X` has no rows; at least one is needed")
-        return copy.copy(total)._set_statistics(total.statistics_)
+        return total.with_statistics(total.statistics_)
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
@@ -197,8 +198,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         seed: int | np.random.Generator | None = 0,
     ) -> Any:
         """Credible interval of the class probability, a Dask array (n, c, 2); all chunks use the same draws."""
-        seed = seed if isinstance(seed, int) else int(generator(seed).integers(1 << 32))
-        settings = {"level": level, "method": method, "n_draws": n_draws, "seed": seed}
+        settings = {"level": level, "method": method, "n_draws": n_draws, "seed": fix_seed(seed)}
         return self._table("predict_interval", X, (*self.classes_.shape, 2), float, settings)
 
     def _table(self, method: str, X: Any, shape: tuple[int, ...], dtype: Any = float, settings: Any = None) -> Any:
@@ -312,8 +312,7 @@ def _labels_of(y: Any) -> np.ndarray | None:
 
 def _rows_of(X: Any, y: Any, weights: Any, rows: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Some rows of a chunk."""
-    X = X.tocsr() if sparse.issparse(X) else X
-    return _safe_indexing(X, rows), np.asarray(y)[rows], None if weights is None else np.asarray(weights)[rows]
+    return take_rows(X, rows), np.asarray(y)[rows], None if weights is None else np.asarray(weights)[rows]
 
 
 def _stacked(rows: Sequence[Any]) -> Any:
@@ -338,8 +337,7 @@ def _merged(parts: list[AbstractNB | None]) -> AbstractNB | None:
         if total is None:
             total = copy.copy(part)  # what another task has made is left as it is
         elif part is not None:
-            total._check_mergeable(part)
-            total.statistics_ = total._unite(part)
+            total.add_statistics(part)
     return total
 
 
@@ -365,8 +363,7 @@ def _loo_terms(estimator: AbstractNB, X: Any, y: Any, weights: Any, prior: str) 
     if not X.shape[0]:
         return None
     found = estimator.loo(X, y, weights, prior=prior)
-    w, of_all = found.weight, found._of_all
-    own, joint = found._own(log_normalize(of_all)), found._own(of_all)
+    w, own, joint = found.weight, found.pointwise_fitted, found.pointwise_joint_fitted
     terms = [found.pointwise, found.pointwise_joint, own - found.pointwise, joint - found.pointwise_joint]
     hits = found.log_joint.argmax(1) == found.index
     return Moments.of(w[:, None] * np.stack([*terms, hits, np.ones(len(w))], 1), np.ones((len(w), 1)))

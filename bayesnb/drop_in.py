@@ -34,12 +34,13 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from . import estimators as ours
 from ._drop_in import TINY, AbstractDiscrete, AbstractDropIn, Assignable, hold_finite, log_share, log_shares, safe_log
+from .class_statistics import with_sums
 from .core.exact import moment_sums, sums_of_cells
 from .estimators._input import refuse
-from .estimators._state import BLOCK, keep_arguments, reads_one_state
+from .estimators._state import BLOCK
 from .families.classes import AbstractClasses, FixedClasses
 from .naive_bayes import CLASS, Parameters, Rows, Statistics, by_rows
-from .statistics import Counts, Moments, with_sums
+from .statistics import Counts, Moments
 from .sums.by_class import by_class
 from .sums.gaussian import log_normal_sum
 from .sums.rows import contract
@@ -79,7 +80,7 @@ class GaussianNB(AbstractDropIn, ours.GaussianNB):
     variance, known_variance, prior = "class", None, None
 
     def __init__(self, *, priors: Any = None, var_smoothing: Any = 1e-9) -> None:
-        keep_arguments(locals())
+        self.priors, self.var_smoothing = priors, var_smoothing
 
     def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
         stats = super()._gather(X, index, sample_weight)
@@ -115,7 +116,6 @@ class GaussianNB(AbstractDropIn, ours.GaussianNB):
             BLOCK: {"mu": self.theta_, "variance": np.where(constant, 1, np.maximum(self.var_, TINY))},
         }
 
-    @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log π_c + Σ_j log Normal(x_ij; θ_cj, var_cj) in nats, (n, c)."""
         rows, theta = self._encode(X)[BLOCK], self._theta()
@@ -156,7 +156,6 @@ class MultinomialNB(AbstractDiscrete, ours.MultinomialNB):
     def _theta(self) -> Parameters:
         return {CLASS: {"log_pi": self.class_log_prior_}, BLOCK: {"log_theta": hold_finite(self.feature_log_prob_)}}
 
-    @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log π_c + Σ_j x_ij log θ_cj in nats, (n, c), without the multinomial coefficient.
 
@@ -225,7 +224,6 @@ class ComplementNB(AbstractDiscrete, ours.ComplementNB):
         c = len(self.classes_)
         return {CLASS: {"log_pi": np.full(c, -np.log(c))}, BLOCK: {"log_theta": hold_finite(self._log_complement())}}
 
-    @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """Σ_j x_ij w_cj, (n, c): the score of Rennie et al. (2003), without a class prior, as in scikit-learn."""
         check_is_fitted(self)
@@ -233,12 +231,12 @@ class ComplementNB(AbstractDiscrete, ours.ComplementNB):
         table = x @ np.minimum(self.feature_log_prob_, -np.log(TINY)).T
         return table + self.class_log_prior_ if len(self.classes_) == 1 else table
 
-    @reads_one_state
     def predict_part_log_likelihood(self, X: Any) -> dict[str, np.ndarray]:
         """The whole score, under the name "x"; as in scikit-learn, it does not include `class_log_prior_`."""
         return {BLOCK: self.predict_joint_log_proba(X)}
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BernoulliNB(AbstractDiscrete, ours.BernoulliNB):
     """`sklearn.naive_bayes.BernoulliNB` with the posterior.
 
@@ -261,18 +259,9 @@ class BernoulliNB(AbstractDiscrete, ours.BernoulliNB):
     NaN is a missing cell and is left out; scikit-learn refuses NaN.
     """
 
-    _parameter_constraints = peers.BernoulliNB._parameter_constraints
+    binarize: Any = 0.0  # checked by scikit-learn's constraints
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: Any = True,
-        binarize: Any = 0.0,
-        fit_prior: Any = True,
-        class_prior: Any = None,
-    ) -> None:
-        keep_arguments(locals())
+    _parameter_constraints = peers.BernoulliNB._parameter_constraints
 
     def _rows(self, X: Any) -> Rows:
         if self.binarize is not None:
@@ -298,7 +287,6 @@ class BernoulliNB(AbstractDiscrete, ours.BernoulliNB):
         log_p, log_q = self._log_probabilities()
         return {CLASS: {"log_pi": self.class_log_prior_}, BLOCK: {"logit_theta": log_p - log_q}}
 
-    @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log π_c + Σ_j x_ij log p_cj + (1 − x_ij) log(1 − p_cj) in nats, (n, c)."""
         x = self._encode(X)[BLOCK]
@@ -355,7 +343,6 @@ class CategoricalNB(AbstractDiscrete, ours.CategoricalNB):
         }
         return {CLASS: {"log_pi": self.class_log_prior_}, **blocks}
 
-    @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log π_c + Σ_j log p(x_ij | c) in nats, (n, c)."""
         check_is_fitted(self)

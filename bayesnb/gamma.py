@@ -14,9 +14,10 @@ from .core.arrays import Array, Float, Theta
 from .core.random import Key, log_gamma
 from .core.special import gammaln, log_floor, namespace
 from .core.supports import declare
+from .statistics import Totals
 
 
-class AbstractGamma(AbstractConjugate):
+class AbstractGamma(AbstractConjugate[Totals]):
     """Gamma density of each λ_cj, prior or posterior.
 
     Fields

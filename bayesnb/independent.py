@@ -11,14 +11,12 @@ from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from scipy import sparse
 
 from .base import AbstractConjugate
-from .core.arrays import Float, Real, Sparse, Theta
-from .core.arrays import HostOrDevice as Array
+from .core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
 from .core.exact import ExactSum, moment_sums, sums_of_cells, total_sums
 from .core.special import namespace
-from .statistics import Moments, Totals
+from .statistics import Moments, Stats, Totals
 from .sums.by_class import by_class, class_totals
 from .sums.long_counts import where_long, with_long_cells
 from .sums.marking import floored
@@ -58,7 +56,7 @@ class Cell(NamedTuple):
     ss: float = 0.0
 
 
-class AbstractIndependent(AbstractConjugate):
+class AbstractIndependent(AbstractConjugate[Stats]):
     """Features that are independent given the class; each has its own parameters in each class.
 
     All array fields have the axes (class, feature). The functions of one cell take arrays that broadcast against each
@@ -125,7 +123,7 @@ class AbstractIndependent(AbstractConjugate):
         """Cells in which a missing one, which comes as 0 and is left out later, is a value that the formulas know."""
         return namespace(x).where(x > 0, x, 1) if self.cells_.kind == "positive" else x
 
-    def _sum(self, f: Callable[..., Array], x: Any, *fields: Array) -> Float[Array, "*s n c"]:
+    def _sum(self, f: Callable[..., Array], x: Array | Sparse, *fields: Array) -> Float[Array, "*s n c"]:
         return sum_over_features(lambda x, *own: f(self._filled(x), *own), x, *fields)
 
     def _predictive(self, x: Array, *fields: Array) -> Array:
@@ -135,22 +133,22 @@ class AbstractIndependent(AbstractConjugate):
         return plain if long is None else where_long(plain, long, x, *fields)
 
     def _with_long_cells(
-        self, plain: Callable[[Any], Array], long: Callable[..., Array] | None, x: Any
+        self, plain: Callable[[Array | Sparse], Array], long: Callable[..., Array] | None, x: Array | Sparse
     ) -> Float[Array, "n c"]:
         """A table of sums over the cells of rows, cells with many events by a formula of their own."""
         if long is None:
             return plain(x)
         return with_long_cells(plain, lambda cells, j: long(cells, *(field[:, j] for field in self._arrays())), x)
 
-    def _cumulant(self, order: int, x: Any) -> Float[Array, "n c"] | None:
+    def _cumulant(self, order: int, x: Array | Sparse) -> Float[Array, "n c"] | None:
         """A cumulant over θ of log p(x_i | θ_c), where `cumulant` has it."""
         if (factors := self.cumulant(order, *self._arrays())) is None:
             return None
         level, slope, *more = factors
         long = type(self).long_cumulants
 
-        def plain(x: Any) -> Array:
-            table = contract(x, slope, level)
+        def plain(x: Array | Sparse) -> Array:
+            table = contract(x, slope, level)  # type: ignore[arg-type]  # only higher powers may be left out
             for k, factor in enumerate(more, 2):
                 if not isinstance(factor, int):
                     table = table + contract(map_cells(x, _POWERS[k]), factor, 0 * factor)
@@ -163,13 +161,13 @@ class AbstractIndependent(AbstractConjugate):
         """Whether some log h(x) is not 0."""
         return self.log_base(np.ones(1)) is not None
 
-    def _base_of_rows(self, x: Any) -> Float[Array, " n"]:
+    def _base_of_rows(self, x: Array | Sparse) -> Float[Array, " n"]:
         """Σ_j log h(x_ij) over the observed cells."""
         return row_totals(self._known(self._log_base, x))
 
-    def _known(self, f: Callable[[Array], Array], x: Any, complete: bool = False) -> Any:
+    def _known(self, f: Callable[[Array], Array], x: Array | Sparse, complete: bool = False) -> Any:
         """f of every cell, 0 in a missing one; `complete` says that there is none."""
-        if sparse.issparse(x):
+        if is_sparse(x):
             return map_cells(x, f)
         if complete:
             return f(x)
@@ -177,39 +175,40 @@ class AbstractIndependent(AbstractConjugate):
         seen = ~xp.isnan(x)
         return xp.where(seen, f(self._filled(xp.where(seen, x, 0))), 0)
 
-    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Any:
+    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Stats:
         """n_cj = Σ_i r_ic, Σ_i r_ic t(x_ij) and Σ_i r_ic log h(x_ij) over the observed cells; or moments of t(x)."""
-        if issubclass(self.monoid, Moments):
-            return self.monoid.of(map_cells(x, self.statistic), r)
+        monoid: Any = self.monoid
+        if issubclass(monoid, Moments):
+            return monoid.of(map_cells(x, self.statistic), r)
         complete, plain = is_missing_free(x), not self._has_base
         total = by_class(r, self._known(self.statistic, x, complete))
         log_h = 0 * total if plain else by_class(r, self._known(self._log_base, x, complete))
         if complete:
-            return Totals(np.repeat(class_totals(r)[:, None], x.shape[1], axis=1), total, log_h)
+            return monoid(np.repeat(class_totals(r)[:, None], x.shape[1], axis=1), total, log_h)
         xp = namespace(x, r)
-        return Totals(by_class(r, (~xp.isnan(x)).astype(x.dtype)), total, log_h)
+        return monoid(by_class(r, (~xp.isnan(x)).astype(x.dtype)), total, log_h)
 
     def _log_base(self, x: Array) -> Array:
         found = self.log_base(x)
         return 0 * x if found is None else found
 
     def exact_sums(
-        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Any
+        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Stats
     ) -> dict[str, ExactSum]:
         """The sums of `suffstats`, exactly."""
         if issubclass(self.monoid, Moments):
             return moment_sums(map_cells(x, self.statistic), r)
-        missing = None if sparse.issparse(x) else np.isnan(x)
+        missing = None if is_sparse(x) else np.isnan(x)
         cells = self._known(self.statistic, x)
         found = total_sums(cells if missing is None else np.where(missing, np.nan, cells), r)
         if self._has_base:
             found["log_h"] = sums_of_cells(self._known(self._log_base, x), r)
         return found
 
-    def update(self, stats: Any) -> Self:
+    def update(self, stats: Stats) -> Self:
         """`updated`, for all classes and features."""
         fields = self.updated(stats, *self._arrays())
-        return replace(self, **dict(zip(self.fields_, fields, strict=True)))  # type: ignore[type-var]
+        return replace(self, **dict(zip(self.fields_, fields, strict=True)))
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """`cell_predictive`, summed over the observed cells."""
@@ -228,10 +227,10 @@ class AbstractIndependent(AbstractConjugate):
         return self._log_loo_dense(x, r)
 
     @made_dense
-    def _log_loo_dense(self, x: Any, r: Any) -> Float[Array, "n c"]:
+    def _log_loo_dense(self, x: Array | Sparse, r: Array | Sparse) -> Float[Array, "n c"]:
         return self._log_loo(x, r)
 
-    def _log_loo(self, x: Any, r: Any) -> Float[Array, "n c"]:
+    def _log_loo(self, x: Array | Sparse, r: Array | Sparse) -> Float[Array, "n c"]:
         def left_out(x: Array, w: Array, *fields: Array) -> Array:
             x = self._filled(x)
             return self._predictive(x, *self._without(x, w, *fields))
@@ -239,8 +238,8 @@ class AbstractIndependent(AbstractConjugate):
         def empty(w: Array, *fields: Array) -> Array:
             return left_out(np.zeros((1, 1), w.dtype), w, *fields)
 
-        def units(x: Any, y: np.ndarray) -> np.ndarray:
-            tables: Any = left_out(levels_of(x, fields[0].size), np.ones(1), *(field[..., None] for field in fields))
+        def units(x: Array | Sparse, y: np.ndarray) -> np.ndarray:
+            tables = left_out(levels_of(x, fields[0].size), np.ones(1), *(field[..., None] for field in fields))
             return look_up_of_own(x, y, tables)
 
         own, fields = sum_over_cells(left_out, empty), self._arrays()

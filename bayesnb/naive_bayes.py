@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
-from .base import AbstractConjugate, as_jax
+from .base import AbstractConjugate, Block, as_jax
 from .class_statistics import Statistics as Statistics
-from .core.arrays import Float, Sparse, Theta, Value
-from .core.arrays import HostOrDevice as Array
+from .class_statistics import sums_whole_cells, with_bounds, with_sums
+from .core.arrays import Array, Float, Sparse, Theta, Value, is_sparse
 from .core.exact import ExactSum, holds_exactly, sums_of_weights
 from .core.pytrees import leaves, pytree
 from .core.random import Key, split
@@ -30,10 +29,12 @@ from .numpyro_twin import CLASS as CLASS
 from .numpyro_twin import ENUMERATED as ENUMERATED
 from .numpyro_twin import NumPyroTwin
 from .numpyro_twin import Parameters as Parameters
-from .statistics import class_totals, one_hot, sums_whole_cells, with_bounds, with_sums
+from .statistics import class_totals, one_hot
 from .sums.slicing import Rows as Rows
 from .sums.slicing import by_rows as by_rows
 from .sums.slicing import fold_rows, row_slices, rows_at, some_cells
+
+_PIECES: dict[type, int] = {}  # axes of the independent parts of a family
 
 
 @pytree
@@ -59,7 +60,7 @@ class NaiveBayes(NumPyroTwin):
     """
 
     classes: AbstractClasses
-    blocks: dict[str, AbstractConjugate]
+    blocks: dict[str, Block]
 
     def suffstats(self, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
         """Sufficient statistics of rows under weights r (n, c); rows are processed in slices to limit the memory.
@@ -123,7 +124,7 @@ class NaiveBayes(NumPyroTwin):
         blocks = {name: block.update(stats.blocks[name]) for name, block in self.blocks.items()}
         return type(self)(self.classes.update(stats.n), blocks)
 
-    def condition(self, rows: Rows, y: Any, weights: Any = None) -> Self:
+    def condition(self, rows: Rows, y: Array, weights: Array | None = None) -> Self:
         """The posterior given rows and integer labels: `update` of their statistics, also under `jit`, `vmap`, `grad`.
 
         Parameters
@@ -162,7 +163,7 @@ class NaiveBayes(NumPyroTwin):
         import jax.numpy as jnp
 
         r = jax.nn.one_hot(jnp.asarray(y), c, dtype=jnp.result_type(float))
-        cells = {name: as_jax(x.toarray() if sparse.issparse(x) else x) for name, x in rows.items()}
+        cells = {name: as_jax(x.toarray() if is_sparse(x) else x) for name, x in rows.items()}
         prior = as_jax(self)
         return prior.update(prior.suffstats(cells, r if weights is None else r * as_jax(weights)[:, None]))
 
@@ -184,7 +185,7 @@ class NaiveBayes(NumPyroTwin):
         return self._table(rows, theta, lambda block, x, given: block.log_score(x, given))
 
     def _table(
-        self, rows: Rows, theta: Parameters | None, of_block: Callable[[Any, Any, Theta | None], Array]
+        self, rows: Rows, theta: Parameters | None, of_block: Callable[[Block, Array | Sparse, Theta | None], Array]
     ) -> Float[Array, "*s n c"]:
         log_pi = self.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"][..., None, :]
 
@@ -213,7 +214,7 @@ class NaiveBayes(NumPyroTwin):
 
         def table(part: slice) -> Array:
             w = some_cells(r, part, r)
-            total = self.classes.log_loo(w.toarray() if sparse.issparse(w) else w)
+            total = self.classes.log_loo(w.toarray() if is_sparse(w) else w)
             for name, block in self.blocks.items():
                 total = total + block.log_loo(some_cells(rows[name], part, w, block.kept_types), w)
             return total
@@ -260,7 +261,7 @@ class NaiveBayes(NumPyroTwin):
         """`log_loo_parts` of so few rows that they are worked on at once."""
 
         def of_block(name: str) -> Array:
-            block: Any = self.blocks[name]
+            block = self.blocks[name]
             log_loo = block.log_loo_score if scores else block.log_loo
             return log_loo(some_cells(rows[name], slice(None), r, block.kept_types), r)
 
@@ -353,14 +354,17 @@ class NaiveBayes(NumPyroTwin):
         return found
 
 
-def _log_density(block: Any, x: Any, theta: Theta | None) -> Array:
+def _log_density(block: Block, x: Array | Sparse, theta: Theta | None) -> Array:
     """log p(x_i | θ_c) of a block, or of the data where no parameters are given."""
     return block.log_predictive(x) if theta is None else block.log_likelihood(theta, x)
 
 
-def sum_of_pieces(block: Any, pieces: Any) -> Any:
+def sum_of_pieces(block: Any, pieces: Value) -> Value:
     """Log densities (…, *pieces) of a block summed over its pieces; leading axes are draws."""
-    return pieces.sum(axis=tuple(range(-np.ndim(block.log_normalizer()), 0)))
+    family = type(block.inner if isinstance(block, AbstractConjugate) else block)
+    if family not in _PIECES:
+        _PIECES[family] = np.ndim(block.log_normalizer())
+    return pieces.sum(axis=tuple(range(-_PIECES[family], 0)))
 
 
 def _stacked(of_block: Callable[[str], Array], parts: Sequence[Sequence[str]]) -> Float[Array, "p n c"]:

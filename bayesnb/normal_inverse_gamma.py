@@ -21,7 +21,7 @@ from .sums.gaussian import log_student_sum
 from .sums.rows import sum_over_features
 
 
-class AbstractNormalInverseGamma(AbstractConjugate):
+class AbstractNormalInverseGamma(AbstractConjugate[Moments]):
     """Normal–inverse-gamma density of means and variances, as a prior or a posterior.
 
     Fields

@@ -27,7 +27,7 @@ from .core.wishart import (
 from .statistics import Scatter
 
 
-class AbstractNormalInverseWishart(AbstractConjugate):
+class AbstractNormalInverseWishart(AbstractConjugate[Scatter]):
     """Normal–inverse-Wishart density of means and covariances, as a prior or a posterior; rows are complete.
 
     Fields

@@ -4,11 +4,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy import sparse
 
 from .base import as_jax, from_sites, to_sites
 from .class_statistics import Statistics
-from .core.arrays import Theta
+from .core.arrays import Theta, is_sparse
 from .core.scope import block_scope
 from .core.supports import GIVEN_TOTALS
 from .sums.slicing import Rows
@@ -83,7 +82,7 @@ class NumPyroTwin:
             given = {"length": length} if rows is None and block.cells_.measure == GIVEN_TOTALS else {}
             x: Any = None if rows is None else rows[name]
             with self._scope(name):
-                block.model(x.toarray() if sparse.issparse(x) else x, y, **given)
+                block.model(x.toarray() if is_sparse(x) else x, y, **given)
 
     def model_from_statistics(self, stats: Statistics) -> None:
         """The same model in NumPyro with the likelihood of sufficient statistics; the cost does not depend on n.

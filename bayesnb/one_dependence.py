@@ -39,7 +39,7 @@ from .core.pytrees import pytree
 from .core.random import categorical
 from .core.special import log_floor, log_normalize, log_rising
 from .core.stacking import stacked_weights
-from .core.supports import Cells
+from .core.supports import Cells, Field
 from .families.categorical import DirichletCategorical
 from .families.classes import DirichletClasses
 from .naive_bayes import CLASS, ENUMERATED, NaiveBayes, Parameters, Rows, Statistics
@@ -76,7 +76,7 @@ class OneDependence(DrawnPairs):
     cells_: ClassVar[Cells] = Cells("levels")
     is_improper: ClassVar[bool] = False
     marks_strangers: ClassVar[bool] = True
-    fields_: ClassVar[dict[str, Any]] = {}
+    fields_: ClassVar[dict[str, Field]] = {}
     """None that the user gives: `OneDependenceNB` checks the numbers that the table is made of."""
 
     @property
@@ -274,7 +274,7 @@ class OneDependence(DrawnPairs):
         """None: no two features of the table can be put together."""
 
     def log_contributions(
-        self, x: Float[np.ndarray, "n d"], columns: Int[np.ndarray, " k"], theta: Any = None
+        self, x: Float[np.ndarray, "n d"], columns: Int[np.ndarray, " k"], theta: Theta | None = None
     ) -> Float[np.ndarray, "*s n k c"]:
         """Shapley values of log p(x_S, y = c) over sets S of features: cells that are not in S are missing ones."""
 
@@ -326,7 +326,7 @@ class OneDependence(DrawnPairs):
         blocks = {name: Counts(cells, 0 * cells[..., 0]) for name, cells in self.children(j, n).items()}
         return Statistics(diagonal(n[:, own, own]).reshape(-1), blocks)
 
-    def model(self, rows: Rows, y: Any, j: int) -> None:
+    def model(self, rows: Rows, y: Array | None, j: int) -> None:
         """Model j in NumPyro: the pair of parent and label, then the children given both.
 
         Parameters

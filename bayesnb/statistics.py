@@ -13,23 +13,36 @@ import operator
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Any, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
-from scipy import sparse
 
 from .core.arrays import Array, Float, Real, Scalar, Sparse
-from .core.exact import EPS, ExactSum, Sums, is_whole, product
-from .core.pytrees import leaves, pytree
+from .core.exact import EPS, ExactSum, Sums, product
+from .core.pytrees import pytree
 from .core.special import LOG_2PI, namespace
 from .sums.by_class import class_totals as class_totals
 from .sums.by_class import one_hot as one_hot
-from .sums.by_class import rounding, whole_cells
+from .sums.by_class import rounding
 from .sums.moments import moments_by_class, scatter_by_class
 from .sums.sample import Sample as Sample
 
-_EXACT = 1 << 16  # cells that are summed exactly, which takes twenty times as long
 _FAR = 1e3  # spreads between a mean and 0, from where on its rounding is worth avoiding
+
+
+@runtime_checkable
+class Monoid(Protocol):
+    """What statistics of any family can do."""
+
+    def zero(self) -> Self:
+        """Statistics of no rows, with the same shape."""
+
+    def __add__(self, other: Self, /) -> Self: ...
+
+    def __sub__(self, other: Self, /) -> Self: ...
+
+
+Stats = TypeVar("Stats", bound=Monoid)
 
 
 def _both(op: Callable[[Sums, Sums], Sums], one: Sums | None, other: Sums | None) -> Sums | None:
@@ -314,6 +327,10 @@ class Moments(_Centred):
         left = super().__sub__(other)
         return replace(left, ss=namespace(left.ss).maximum(left.ss, 0))
 
+    def moments(self) -> Self:
+        """Themselves, for they are of each feature by itself."""
+        return self
+
     def pooled(self) -> Self:
         """Moments of all classes together, (1, d): the fold of `+` over the class axis."""
         n = self.n.sum(0, keepdims=True)
@@ -370,30 +387,9 @@ class Scatter(_Centred):
         return Moments(n, self.mean, namespace(self.ss).diagonal(self.ss, axis1=1, axis2=2))
 
 
-def with_sums(stats: Any, x: Any, r: Array | Sparse, exact: Callable[[Any], dict[str, ExactSum]]) -> Any:
-    """Statistics of rows, with what it takes to subtract them again without a loss of digits.
-
-    Few rows are summed exactly. Of many, which would take long, the rounding is bounded. What is no sum of rows, as a
-    family of one's own may have it, stays as it is.
-    """
-    if not isinstance(stats, Counts | Totals | Moments | Scatter):
-        return stats
-    size = max(x.nnz if sparse.issparse(x) else x.size, max(leaf.size for leaf in leaves(stats)))
-    with suppress(OverflowError):
-        if size <= _EXACT and (found := exact(stats)):
-            return replace(stats, sums=Sums(found))
-    return with_bounds(stats, x.shape[0], is_whole(r) and sums_whole_cells(stats, x))
+Summed: TypeAlias = Counts | Totals | Moments | Scatter  # what may hold the exact sums of the rows behind it
 
 
-def with_bounds(stats: Any, rows: int, whole: bool) -> Any:
-    """Statistics of so many rows, with bounds on their rounding; `whole` where all cells and weights are integers."""
-    if not isinstance(stats, Counts | Totals | Moments | Scatter):
-        return stats
-    return replace(stats, sums=stats.rounded_sums(rows, whole))
-
-
-def sums_whole_cells(stats: Any, x: Any) -> bool:
-    """Whether the fields that are sums of cells are sums of integers; moments have none but their weights."""
-    if not isinstance(stats, Counts | Totals) or x.dtype.kind in "biu":
-        return True
-    return whole_cells(x.data if sparse.issparse(x) else x)
+def in_floats(stats: Any) -> Any:
+    """Statistics without the exact sums behind them, of which the same rows may leave different pieces."""
+    return replace(stats, sums=None) if isinstance(stats, Summed) else stats

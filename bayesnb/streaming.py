@@ -92,7 +92,7 @@ def fit_batches(
             if grows:
                 classes = united_labels([_needed(labels)] if classes is None else [classes, _needed(labels)])
             if hasattr(fresh, "classes_") and len(classes) > len(fresh.classes_):
-                fresh._widen(classes)
+                fresh.learn_classes(classes)
             fresh.partial_fit(X, _needed(labels), classes=classes, sample_weight=weights, **fading)
             advance(_length(X))
     if not hasattr(fresh, "classes_"):

@@ -19,8 +19,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from .base import as_jax
-from .core.arrays import Array, Float, Theta, Value
+from .base import Block, as_jax
+from .core.arrays import Array, Float, Scalar, Theta, Value
 from .core.pytrees import map_leaves, pytree
 from .core.random import Key
 from .core.special import log_normalize, namespace
@@ -59,7 +59,7 @@ class WeightedNaiveBayes:
         return self.components[int(np.argmax(self.log_weights))]
 
     @property
-    def blocks(self) -> dict[str, Any]:
+    def blocks(self) -> dict[str, Block]:
         """Blocks of the heaviest component; names, families and shapes are those of all."""
         return self.heaviest.blocks
 
@@ -148,7 +148,7 @@ class WeightedNaiveBayes:
         xp = namespace(*theta[next(iter(self.blocks))].values())
         return _log_sum(xp.stack([w + p for w, p in zip(self.log_weights, self._log_probs(theta), strict=True)]), 0)
 
-    def _log_probs(self, theta: Parameters) -> list[Any]:
+    def _log_probs(self, theta: Parameters) -> list[Value]:
         return [one.log_prob(theta) for one in self.components]
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Parameters:
@@ -218,7 +218,7 @@ class WeightedNaiveBayes:
     def marginals(self) -> dict[str, Any]:
         """Marginal distributions of the parameters by NumPyro site: mixtures of those of the components."""
         found = [one.marginals() for one in self.components]
-        return {name: _Mixture([one[name] for one in found], np.asarray(self.weights)) for name in found[0]}
+        return {name: Mixture([one[name] for one in found], np.asarray(self.weights)) for name in found[0]}
 
     def model(self, rows: Rows | None, y: Any = None, n: int | None = None, length: Any = None) -> None:
         """The same model in NumPyro, given rows: the parameters under the mixture of their densities."""
@@ -251,38 +251,38 @@ class WeightedClasses:
 
 
 @dataclass(frozen=True)
-class _Mixture:
+class Mixture:
     """A mixture of frozen `scipy.stats` distributions."""
 
     parts: list[Any]
     weights: np.ndarray
 
-    def _sum(self, method: str, *args: Any) -> Any:
+    def _sum(self, method: str, *args: Array | Scalar) -> Value:
         return sum(w * getattr(one, method)(*args) for w, one in zip(self.weights, self.parts, strict=True))
 
-    def mean(self) -> Any:
+    def mean(self) -> Value:
         """Mean."""
         return self._sum("mean")
 
-    def var(self) -> Any:
+    def var(self) -> Value:
         """Variance."""
         means = [one.mean() for one in self.parts]
         square = sum(w * (one.var() + m**2) for w, one, m in zip(self.weights, self.parts, means, strict=True))
         return square - self.mean() ** 2
 
-    def std(self) -> Any:
+    def std(self) -> Value:
         """Standard deviation."""
         return np.sqrt(self.var())
 
-    def pdf(self, x: Any) -> Any:
+    def pdf(self, x: Array | Scalar) -> Value:
         """Density."""
         return self._sum("pdf", x)
 
-    def cdf(self, x: Any) -> Any:
+    def cdf(self, x: Array | Scalar) -> Value:
         """Distribution function."""
         return self._sum("cdf", x)
 
-    def ppf(self, q: Any) -> Any:
+    def ppf(self, q: Array | Scalar) -> Value:
         """Quantiles, by bisection between those of the components."""
         ends = np.array([one.ppf(q) for one in self.parts])
         low, high = ends.min(0), ends.max(0)
@@ -292,12 +292,12 @@ class _Mixture:
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return (low + high) / 2
 
-    def interval(self, level: float) -> tuple[Any, Any]:
+    def interval(self, level: float) -> tuple[Value, Value]:
         """Equal-tailed interval."""
         return self.ppf((1 - level) / 2), self.ppf((1 + level) / 2)
 
 
-def _log_sum(table: Array, axis: int) -> Any:
+def _log_sum(table: Array, axis: int) -> Value:
     xp = namespace(table)
     top = table.max(axis=axis, keepdims=True)
     return xp.log(xp.exp(table - top).sum(axis=axis)) + xp.squeeze(top, axis)

@@ -147,16 +147,20 @@ def test_imports_point_down(path: Path) -> None:
             assert there != here, "one variant, one file"
 
 
+def private_members(*packages: str, but: Path = ROOT) -> set[str]:
+    """Names with an underscore that the classes of some packages define in other files, in the body or on `self`."""
+    return set().union(*(members_of(path) for path in FILES if home(path) in packages and path != but))
+
+
 @functools.cache
-def private_members(*packages: str) -> set[str]:
-    """Names with an underscore that the classes of some packages define, in the body or on `self`."""
+def members_of(path: Path) -> set[str]:
+    """Names with an underscore that the classes of a file define."""
     found: set[str] = set()
-    for path in (path for path in FILES if home(path) in packages):
-        for cls in (node for node in ast.walk(tree_of(path)) if isinstance(node, ast.ClassDef)):
-            found |= {node.name for node in cls.body if isinstance(node, ast.FunctionDef)}
-            stored = [node for node in ast.walk(cls) if isinstance(getattr(node, "ctx", None), ast.Store)]
-            found |= {node.id for node in stored if isinstance(node, ast.Name)}
-            found |= {node.attr for node in stored if isinstance(node, ast.Attribute)}
+    for cls in (node for node in ast.walk(tree_of(path)) if isinstance(node, ast.ClassDef)):
+        found |= {node.name for node in cls.body if isinstance(node, ast.FunctionDef)}
+        stored = [node for node in ast.walk(cls) if isinstance(getattr(node, "ctx", None), ast.Store)]
+        found |= {node.id for node in stored if isinstance(node, ast.Name)}
+        found |= {node.attr for node in stored if isinstance(node, ast.Attribute)}
     return {name for name in found if name.startswith("_") and not name.startswith("__")}
 
 
@@ -168,14 +172,14 @@ def private_reads(source: str, members: set[str]) -> Iterator[str]:
                 yield f"line {node.lineno}: {ast.unparse(node)}"
 
 
-READERS = ("sampling", "analysis", "plots", "reporting", "cli")
+READERS = ("sampling", "analysis", "plots", "reporting", "cli", "streaming", "distributed")
 
 
 @pytest.mark.parametrize("path", [f for f in FILES if home(f) in READERS], ids=lambda path: str(path.relative_to(ROOT)))
 def test_what_is_read_of_an_estimator_is_public(path: Path) -> None:
     """`estimators/_reading.py` says what there is."""
-    owners = sorted({"estimators", "drop_in", "_drop_in"} | ({"analysis"} - {home(path)}))
-    assert [*private_reads(path.read_text("utf-8"), private_members(*owners))] == []
+    owners = private_members("estimators", "drop_in", "_drop_in", *READERS, but=path)
+    assert [*private_reads(path.read_text("utf-8"), owners)] == []
 
 
 def test_a_private_read_is_found() -> None:

@@ -5,6 +5,7 @@ Row by row for any classifier, and all at once where a row changes nothing but i
 
 import copy
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,16 +23,35 @@ _TIE = 1e-9  # scores this close, relative to their size, count as equal: sets c
 _NUMBERS = 1 << 21  # worked on at a time: 16 MiB
 
 
-def comparisons(fitted: Any, X: Any, index: Int[np.ndarray, " n"]) -> Iterator[tuple[int, Bool[np.ndarray, "m c"]]]:
-    """Row by row i: whether its score is smaller than that of each new row with each label.
+@dataclass(frozen=True)
+class Training:
+    """Training rows and their classifier.
 
-    `fitted` is a `ConformalClassifierLOO`, `index` the class of each training row.
+    Fields
+    ------
+    plain, nb : the classifier before and after the fit
+    X : rows
+    index, group : (n,) class and group of each row
     """
-    stacked = fitted._groups.max() + 1 == len(index) and is_separable(fitted.estimator_)
-    if fitted.method == "full":
-        stacked = stacked and _knows(fitted.estimator_, X)
-        return _full_stacked(fitted, X, index) if stacked else _full(fitted, X, index)
-    return _cross_stacked(fitted, X, index) if stacked else _cross(fitted, X, index)
+
+    plain: Any
+    nb: Any
+    X: Any
+    index: Int[np.ndarray, " n"]
+    group: Int[np.ndarray, " n"]
+
+    @property
+    def y(self) -> np.ndarray:
+        """Labels, (n,)."""
+        return self.nb.classes_[self.index]
+
+
+def comparisons(rows: Training, X: Any, method: str) -> Iterator[tuple[int, Bool[np.ndarray, "m c"]]]:
+    """Row by row i of the training rows: whether its score is smaller than that of each new row with each label."""
+    stacked = rows.group.max() + 1 == len(rows.index) and is_separable(rows.nb)
+    if method == "full":
+        return (_full_stacked if stacked and _knows(rows.nb, X) else _full)(rows, X)
+    return (_cross_stacked if stacked else _cross)(rows, X)
 
 
 def _log_odds_against(table: Float[np.ndarray, "*s c"]) -> Float[np.ndarray, "*s c"]:
@@ -49,58 +69,58 @@ def _is_smaller(one: Any, other: Float[np.ndarray, "*s"]) -> Bool[np.ndarray, "*
         return one + np.where(np.isfinite(room), room, 0) < other
 
 
-def _cross(fitted: Any, X: Any, index: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+def _cross(rows: Training, X: Any) -> Iterator[tuple[int, np.ndarray]]:
     """From the statistics without the group where they are all there is to know, else by `forget` or another fit."""
-    nb, without = fitted.estimator_, _without
-    rows, new = fitted._X, X
+    nb, without = rows.nb, _without
+    held, new = rows.X, X
     if isinstance(nb, AbstractNB) and nb.predicts_from_posterior:
-        rows, new, without = nb.encode(fitted._X), nb.encode(X), _without_statistics
-    order = np.argsort(fitted._groups, kind="stable")
-    for out in np.split(order, np.flatnonzero(np.diff(fitted._groups[order])) + 1):
-        held_out = rows_at(rows, out) if isinstance(rows, dict) else _safe_indexing(rows, out)
-        left = without(fitted, out, held_out, index)
+        held, new, without = nb.encode(rows.X), nb.encode(X), _without_statistics
+    order = np.argsort(rows.group, kind="stable")
+    for out in np.split(order, np.flatnonzero(np.diff(rows.group[order])) + 1):
+        held_out = rows_at(held, out) if isinstance(held, dict) else _safe_indexing(held, out)
+        left = without(rows, out, held_out)
         scores = _log_odds_against(left(new))
         own = _log_odds_against(left(held_out))
         for i, row in zip(out, own, strict=True):
-            yield int(i), _is_smaller(row[index[i]], scores)
+            yield int(i), _is_smaller(row[rows.index[i]], scores)
 
 
-def _without_statistics(fitted: Any, out: np.ndarray, held_out: Rows, index: np.ndarray) -> Callable[[Any], Any]:
+def _without_statistics(rows: Training, out: np.ndarray, held_out: Rows) -> Callable[[Any], Any]:
     """The table log p(x, y = c | D₋ᵢ) as a function of encoded rows; the prior is that of D₋ᵢ."""
-    nb = fitted.estimator_
-    stats = nb.statistics_ - nb.prior_.suffstats(held_out, one_hot(index[out], len(fitted.classes_)))
+    nb = rows.nb
+    stats = nb.statistics_ - nb.prior_.suffstats(held_out, one_hot(rows.index[out], len(nb.classes_)))
     return nb.prior_for(stats).update(stats).log_joint
 
 
-def _without(fitted: Any, out: np.ndarray, held_out: Any, index: np.ndarray) -> Callable[[Any], np.ndarray]:
+def _without(rows: Training, out: np.ndarray, held_out: Any) -> Callable[[Any], np.ndarray]:
     """The table log p(y = c | x, D₋ᵢ), up to a term of the row, as a function of rows."""
-    if hasattr(fitted.estimator_, "forget"):
-        return copy.copy(fitted.estimator_).forget(held_out, fitted._y[out]).predict_log_proba
-    rest = np.setdiff1d(np.arange(len(fitted._y)), out)
-    y = fitted._y[rest]
+    if hasattr(rows.nb, "forget"):
+        return copy.copy(rows.nb).forget(held_out, rows.y[out]).predict_log_proba
+    rest = np.setdiff1d(np.arange(len(rows.y)), out)
+    y, classes = rows.y[rest], rows.nb.classes_
     if len(np.unique(y)) == 1:  # scikit-learn's classifiers refuse a single class
-        certain = np.where(fitted.classes_ == y[0], 0, -np.inf)
+        certain = np.where(classes == y[0], 0, -np.inf)
         return lambda X: np.broadcast_to(certain, (X.shape[0], len(certain)))
-    again = clone(fitted.estimator).fit(_safe_indexing(fitted._X, rest), y)
+    again = clone(rows.plain).fit(_safe_indexing(rows.X, rest), y)
 
     def table(X: Any) -> np.ndarray:
-        full = np.full((X.shape[0], len(fitted.classes_)), -np.inf)
-        full[:, np.searchsorted(fitted.classes_, again.classes_)] = again.predict_log_proba(X)
+        full = np.full((X.shape[0], len(classes)), -np.inf)
+        full[:, np.searchsorted(classes, again.classes_)] = again.predict_log_proba(X)
         return full
 
     return table
 
 
-def _full(fitted: Any, X: Any, index: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+def _full(rows: Training, X: Any) -> Iterator[tuple[int, np.ndarray]]:
     """All leave-one-out scores of the training rows and one new row, new row by new row, label by label."""
-    m, c, n = X.shape[0], len(fitted.classes_), len(index)
+    m, c, n = X.shape[0], len(rows.nb.classes_), len(rows.index)
     smaller = np.zeros((n, m, c), bool)
     every = np.arange(n)
     for t in range(m):
         row = _safe_indexing(X, [t])
-        for k, label in enumerate(fitted.classes_):
-            plus = copy.copy(fitted.estimator_).partial_fit(row, [label])
-            own = _log_odds_against(plus.loo(fitted._X, fitted._y).log_joint)[every, index]
+        for k, label in enumerate(rows.nb.classes_):
+            plus = copy.copy(rows.nb).partial_fit(row, [label])
+            own = _log_odds_against(plus.loo(rows.X, rows.y).log_joint)[every, rows.index]
             new = _log_odds_against(plus.loo(row, [label]).log_joint)[0, k]
             smaller[:, t, k] = _is_smaller(own, np.broadcast_to(new, n))
     yield from enumerate(smaller)
@@ -164,10 +184,10 @@ def _moved(
     return total
 
 
-def _cross_stacked(fitted: Any, X: Any, index: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+def _cross_stacked(training: Training, X: Any) -> Iterator[tuple[int, np.ndarray]]:
     """Without row i only column y_i of the table of the new rows changes, and the class prior."""
-    nb, c = fitted.estimator_, len(fitted.classes_)
-    rows, new, r = nb.encode(fitted._X), nb.encode(X), one_hot(index, c)
+    nb, index = training.nb, training.index
+    rows, new, r = nb.encode(training.X), nb.encode(X), one_hot(index, len(nb.classes_))
     posterior = nb.posterior_
     own = _log_odds_against(posterior.log_loo(rows, r))
     table: Any = sum(block.log_predictive(new[name]) for name, block in posterior.blocks.items())
@@ -180,10 +200,11 @@ def _cross_stacked(fitted: Any, X: Any, index: np.ndarray) -> Iterator[tuple[int
             yield int(i), _is_smaller(own[i, index[i]], _log_odds_against(without))
 
 
-def _full_stacked(fitted: Any, X: Any, index: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+def _full_stacked(training: Training, X: Any) -> Iterator[tuple[int, np.ndarray]]:
     """With (x, y) only column y of the table of the training rows changes, and the class prior."""
-    nb, c, n = fitted.estimator_, len(fitted.classes_), len(index)
-    rows, new, r = nb.encode(fitted._X), nb.encode(X), one_hot(index, c)
+    nb, index = training.nb, training.index
+    c, n = len(nb.classes_), len(index)
+    rows, new, r = nb.encode(training.X), nb.encode(X), one_hot(index, c)
     posterior, every = nb.posterior_, np.arange(n)
     alone = _log_odds_against(posterior.log_joint(new))
     table = posterior.log_loo(rows, r) - posterior.classes.log_loo(r.toarray())  # each row without itself

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import _safe_indexing
 
 from ..estimators._base import AbstractNB
 from ..naive_bayes import Rows
 from ..sampling.copies import copies
+from ..sampling.held_out import take_rows
 from ..sampling.loo import group_places, leave_out
 from ._maps import Tables
 from ._part_tables import class_log_prior, encoded, log_lengths, part_tables
@@ -30,24 +30,14 @@ class TrainingTables(NamedTuple):
 
 
 def leave_out_rows(
-    nb: Any,
-    X: Any,
-    y: np.ndarray,
-    sample_weight: Any,
-    groups: Any,
-    *,
-    prior: str,
-    group_copies: bool,
-    max_rows: int,
+    settings: Any, nb: Any, X: Any, y: np.ndarray, sample_weight: Any = None, groups: Any = None
 ) -> TrainingTables:
     """Leave-one-out tables of rows that an estimator was fitted to.
 
     Parameters
     ----------
+    settings : what has the parameters `prior`, `copies` and `max_rows` of `CalibratedClassifierLOO`
     groups : (n,) labels of groups of rows that leave together, None for no groups
-    prior : "kept" or "refit", as in `loo`
-    group_copies : whether rows that copy each other leave together, and count as one row
-    max_rows : largest number of rows left out, drawn at random
     """
     n = len(y)
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
@@ -55,20 +45,20 @@ def leave_out_rows(
     some, total, n_copies = np.arange(n), weight, 0
     if groups is not None:
         groups = group_places(groups, n)
-    elif group_copies and (owner := _copies(nb, rows, y)) is not None:
+    elif settings.copies == "group" and (owner := _copies(nb, rows, y)) is not None:
         # copies that leave together are one row that leaves with the weight of all; they count as one row
         first, owner, count = np.unique(owner, return_index=True, return_inverse=True, return_counts=True)[1:]
         some, total = first, np.bincount(owner, weight)
         weight = total / count
         n_copies = n - len(first)
-    if len(some) > max_rows:
-        some, total, weight, groups = _draw_rows(max_rows, some, total, weight, groups)
+    if len(some) > settings.max_rows:
+        some, total, weight, groups = _draw_rows(settings.max_rows, some, total, weight, groups)
     if (used := weight > 0).any() and not used.all():
         some, total, weight = some[used], total[used], weight[used]
         groups = None if groups is None else groups[used]
     if len(some) < n:
-        rows = {name: _take(x, some) for name, x in rows.items()}
-    parts, log_prior, index, prior = _call_loo(nb, rows, y[some], total, prior, groups)
+        rows = {name: take_rows(x, some) for name, x in rows.items()}
+    parts, log_prior, index, prior = _call_loo(nb, rows, y[some], total, settings.prior, groups)
     lengths, mean = log_lengths(nb, rows, list(parts)), None
     if lengths is not None:
         mean = np.average(lengths, axis=1, weights=weight)
@@ -114,10 +104,10 @@ def _copies(nb: Any, rows: Rows, y: np.ndarray) -> np.ndarray | None:
         return None
     index = np.searchsorted(nb.classes_, y)
     again = np.flatnonzero(count[owner] > 1)
-    chance = again[~np.any([_has_fractions(_take(x, again)) for x in rows.values()], axis=0)]
+    chance = again[~np.any([_has_fractions(take_rows(x, again)) for x in rows.values()], axis=0)]
     if len(chance):
         # of a row of whole numbers: how many such rows the model expects in the class
-        some = {name: _take(x, chance) for name, x in rows.items()}
+        some = {name: take_rows(x, chance) for name, x in rows.items()}
         if isinstance(nb, AbstractNB):
             own = nb.posterior_.log_parts(some, [list(some)])[0]
         else:
@@ -139,11 +129,6 @@ def _draw_rows(
         chosen = np.flatnonzero(np.isin(groups, keep[: max(1, size * len(keep) // len(groups))]))
         groups = groups[chosen]
     return some[chosen], total[chosen], weight[chosen], groups
-
-
-def _take(X: Any, rows: np.ndarray) -> Any:
-    """Some rows of any input."""
-    return _safe_indexing(X.tocsr() if sparse.issparse(X) else X, rows)
 
 
 def _has_fractions(X: Any) -> np.ndarray:

@@ -10,6 +10,7 @@ of steps.
 
 import dataclasses
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,11 @@ _EXPONENTS = (0.0, 0.5, 1.0)  # g of rows of different lengths; the best is chos
 _STEPS, _SMALL_GAIN = 60, 1e-9  # Newton steps; nats of gain below which the search ends
 _LIKE = ("joint", "squashed", "g", "contaminated")  # steps in which maps are alike, the weightiest first
 _PAIRS = 8  # of posterior nodes, placed symmetrically
+
+
+def heaviest_kind(maps: Iterable[CalibrationMap]) -> Kind:
+    """Kind of the first map with parameters; the maps come by their weights."""
+    return next((one.kind.base for one in maps if not one.kind.base.identity), KEEPING[0])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -90,6 +90,11 @@ class Kind:
     g: float = 0.0
 
     @property
+    def base(self) -> "Kind":
+        """The kind of map that has the parameters: itself, except for `Isotonic`."""
+        return self
+
+    @property
     def name(self) -> str:
         if self.identity:
             return "identity"

@@ -1,11 +1,12 @@
 """The report of forward selection: the table of its steps, and the whole as text."""
 
 import textwrap
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from ..columns.reading import listed
 
 
 def steps_table(added: list[Any], fit: np.ndarray, n_forced: int, n: float) -> pd.DataFrame:
@@ -19,12 +20,6 @@ def steps_table(added: list[Any], fit: np.ndarray, n_forced: int, n: float) -> p
             "pseudo_bic": -fit + 0.5 * size * np.log(n) / n,
         }
     ).rename_axis("step")
-
-
-def listed(names: Sequence[Any], most: int | None = None) -> str:
-    """Names as text, at most so many."""
-    more = f" and {len(names) - most} more" if most and len(names) > most else ""
-    return (", ".join(map(repr, names[:most])) or "none") + more
 
 
 def as_text(report: Any) -> str:
@@ -50,11 +45,11 @@ def as_text(report: Any) -> str:
     }
     on = "held-out" if report.error_on == "test" else "training"
     notes = [
-        f"selected ({why[s['criterion']]}): {listed(report.selected)}",
+        f"selected ({why[s['criterion']]}): {listed(report.selected, len(report.selected))}",
         f"classification error {report.error:.4f} on the {on} rows",
     ]
     if report.forced:
-        notes.append(f"forced: {listed(report.forced)}")
+        notes.append(f"forced: {listed(report.forced, len(report.forced))}")
     if s["denominator"] == "N'":
         notes.append("B(J) divided by N', the rows with some predictor of the set")
     if s["normalizer"] == "simulated":

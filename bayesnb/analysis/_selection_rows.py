@@ -1,4 +1,4 @@
-"""The rows of forward selection: their labels and weights, which are held out, and their cells as codes."""
+"""The rows of forward selection: labels, weights, which are held out, cells as codes; and counts of the codes."""
 
 from typing import Any
 
@@ -9,6 +9,8 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
 from ..core.arrays import Bool, Float, Int
 from ..estimators import CategoricalNB
+from ..naive_bayes import Statistics
+from ..statistics import Counts
 
 
 def check_labels(y: Any) -> tuple[np.ndarray, Bool[np.ndarray, " n"]]:
@@ -127,3 +129,21 @@ def split_rows(
     held_out = draw_held_out(label, seen, share, rng) if marked is None else _marked_rows(marked, seen)
     seen &= _has_predictor(tables, seen & ~held_out)  # one that training does not drop
     return seen & ~held_out, seen & held_out
+
+
+def of_counts(
+    nb: CategoricalNB, levels: list[np.ndarray], cells: list[np.ndarray], class_count: Float[np.ndarray, " c"]
+) -> CategoricalNB:
+    """An estimator with these levels of each column, and their counts (c, levels)."""
+    nb.categories_, nb.n_categories_ = levels, np.array([len(one) for one in levels])
+    blocks = {
+        name: Counts(np.stack([cells[j] for j in group], 1), np.zeros((len(class_count), len(group))))
+        for name, group in nb.block_columns().items()
+    }
+    return nb.with_statistics(Statistics(class_count, blocks))
+
+
+def level_counts(nb: CategoricalNB) -> list[Float[np.ndarray, "c k"]]:
+    """Counts of the levels of each column, out of the statistics."""
+    places = {j: (name, i) for name, group in nb.block_columns().items() for i, j in enumerate(group.tolist())}
+    return [nb.statistics_.blocks[name].n[:, i] for _, (name, i) in sorted(places.items())]

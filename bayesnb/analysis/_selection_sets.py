@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core.arrays import Bool, Float, Int
 from ..core.supports import checked_numbers
+from ..sums.rows import batches
 
 _CELLS = 1 << 16  # cells of a class table worked on at a time: half a MiB, inside a core's cache
 
@@ -57,14 +58,13 @@ def _score_candidates(
     """Σ_i w_i log Σ_k exp t_ik of the set behind the joint table, and how much each of the columns would raise it."""
     c, n = table.shape
     total, raised = 0.0, np.zeros(len(columns))
-    step = max(1, _CELLS // c)
-    for at in range(0, n, step):
-        part, w = table[:, at : at + step], weight[at : at + step]
+    for some in batches(n, max(1, _CELLS // c)):
+        part, w = table[:, some], weight[some]
         norm = _log_sum(part)
         total += w @ norm
         q = np.exp(part - norm)
         for i, j in enumerate(columns):
-            cell = codes[j, at : at + step]
+            cell = codes[j, some]
             mean = q[0] * model.p[j][0].take(cell)
             for k in range(1, c):
                 mean += q[k] * model.p[j][k].take(cell)

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Tags
 
+from ..columns.reading import listed
 from ..core.arrays import Float
 from ..core.supports import check_choice
 from ..estimators._state import reads_one_state
-from ._selection_report import listed
 from .binning import whole_number
 
 
@@ -84,7 +84,7 @@ def forced_columns(force: Any, names: list[Any]) -> list[int]:
 def position(found: str, column: Any, names: list[Any], advice: str = "the columns are") -> int:
     """The number of a column given by name or number; ValueError where there is no such column."""
     if column not in (names if isinstance(column, str) else range(len(names))):
-        raise ValueError(f"{found} {column!r}, which is not a column of `X`; {advice} {listed(names, 8)}")
+        raise ValueError(f"{found} {column!r}, which is not a column of `X`; {advice} {listed(names)}")
     return names.index(column) if isinstance(column, str) else int(column)
 
 

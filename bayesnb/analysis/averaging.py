@@ -21,7 +21,6 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any, Self
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy import sparse
@@ -29,8 +28,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import as_jax
+from ..class_statistics import pooled
 from ..core.deprecated import warn_deprecated
-from ..estimators._state import JointClassifier, all_or_nothing, reads_one_state
+from ..estimators._state import JointClassifier, all_or_nothing
 from ._wrapper import OfEstimator
 
 
@@ -121,13 +121,12 @@ class FeatureAverage(OfEstimator, JointClassifier):
         return self
 
     @property
-    @reads_one_state
     def log_evidence_(self) -> float:
         """log p(X, y) in nats: the evidence averaged over all subsets, weighted by their prior."""
         total = self.estimator_.prior_.classes.log_marginal(self.estimator_.statistics_.n)
         for part in self._parts:
             odds, factor = self._prior_odds[part.columns], part.log_bayes_factor
-            stats = _pooled(self.estimator_.statistics_.blocks[part.name])
+            stats = pooled(self.estimator_.statistics_.blocks[part.name])
             shared = _by_column(part.shared[0].log_marginal(stats))
             mixed = np.logaddexp(factor - np.logaddexp(0, -odds), -np.logaddexp(0, odds))
             total = total + (shared + mixed).sum()
@@ -136,7 +135,6 @@ class FeatureAverage(OfEstimator, JointClassifier):
     def _tie_prior(self) -> np.ndarray:
         return self.estimator_.tie_prior()
 
-    @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c | data) averaged over all subsets, (n, c), nats."""
         check_is_fitted(self)
@@ -165,7 +163,6 @@ class FeatureAverage(OfEstimator, JointClassifier):
             table += both[-1]
             table[x.indices[start:end]] += both[:-1] - both[-1]
 
-    @reads_one_state
     def numpyro_model(self, X: Any, y: Any = None) -> None:
         """The same model in NumPyro, which enumerates s at small d: the site `included`, and both sets of parameters.
 
@@ -215,9 +212,9 @@ def _parts(nb: Any) -> Iterator[_Part]:
             )
         stats = nb.statistics_.blocks[name]
         one = _first_class(prior)
-        pooled = _pooled(stats)
-        factor = _by_column(prior.log_marginal(stats)) - _by_column(one.log_marginal(pooled))
-        yield _Part(name, columns[name], (prior, nb.posterior_.blocks[name]), (one, one.update(pooled)), factor)
+        together = pooled(stats)
+        factor = _by_column(prior.log_marginal(stats)) - _by_column(one.log_marginal(together))
+        yield _Part(name, columns[name], (prior, nb.posterior_.blocks[name]), (one, one.update(together)), factor)
 
 
 def _first_class(prior: Any) -> Any:
@@ -233,11 +230,6 @@ def _first_class(prior: Any) -> Any:
 
     fields = {name: getattr(prior, name) for name, field in prior.fields_.items() if "class" in field.axes}
     return dataclasses.replace(prior, **{name: first(value) for name, value in fields.items()})
-
-
-def _pooled(stats: Any) -> Any:
-    """Statistics of all classes together, one class."""
-    return stats.pooled() if hasattr(stats, "pooled") else jax.tree.map(lambda leaf: leaf.sum(0, keepdims=True), stats)
 
 
 def _by_column(evidence: np.ndarray) -> np.ndarray:

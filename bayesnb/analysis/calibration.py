@@ -40,8 +40,8 @@ from ..sampling.intervals import Uncertainty
 from ..sampling.known_rows import check_known
 from ..statistics import one_hot
 from . import _maps
-from ._left_out_tables import TrainingTables, leave_out_rows
-from ._map_fitting import KEEPING, fit_family
+from ._left_out_tables import leave_out_rows
+from ._map_fitting import fit_family, heaviest_kind
 from ._maps import Tables
 from ._part_tables import blocks_of_parts, class_log_prior, encoded, log_lengths, part_tables, tables_of_draws
 from ._wrapper import AbstractWrapper
@@ -122,7 +122,7 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         ValueError
             if a parameter is out of range, if the estimator plugs in a point estimate, or if it refuses the rows
         """
-        self._check_parameters()
+        self.check_parameters()
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         nb = clone(self.estimator).fit(X, y, **weights)
         if getattr(nb, "estimate", "predictive") != "predictive":
@@ -130,12 +130,12 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
                 f"`estimator` has estimate={nb.estimate!r}; leave-one-out uses the predictive, so set "
                 "estimate='predictive'"
             )
-        return self._calibrate(nb, X, y, sample_weight, groups)
+        return self.calibrate(nb, X, y, sample_weight, groups)
 
-    def _calibrate(self, nb: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Learn the map of a fitted estimator from rows among those that it was fitted to."""
+    def calibrate(self, nb: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn the map of a fitted estimator from rows among those that it was fitted to. Provisional."""
         self._take_over(nb)
-        training = self._training(nb, X, np.asarray(y).ravel(), sample_weight, groups)
+        training = leave_out_rows(self, nb, X, np.asarray(y).ravel(), sample_weight, groups)
         tables, weight = training.tables, training.weight
         self.maps_ = fit_family(tables, training.y, weight, keep_labels=self.keep_labels)
         self.loo_prior_, self.n_copies_ = training.prior, training.n_copies
@@ -149,7 +149,8 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         self.loo_log_loss_ = {name: float(share @ -table[own]) for name, table in tables_of.items()}
         return self
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise an error that names the parameter that is out of range, or what the estimator lacks. Provisional."""
         estimator = self.estimator
         if isinstance(estimator, Pipeline):
             raise TypeError(
@@ -165,11 +166,6 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         check_choice("prior", self.prior, ("refit", "kept"))
         check_choice("copies", self.copies, ("group", "keep"))
         check_least(1, max_rows=self.max_rows)
-
-    def _training(self, nb: Any, X: Any, y: np.ndarray, sample_weight: Any, groups: Any) -> TrainingTables:
-        """Leave-one-out tables of the rows fitted."""
-        settings = {"prior": self.prior, "group_copies": self.copies == "group", "max_rows": self.max_rows}
-        return leave_out_rows(nb, X, y, sample_weight, groups, **settings)
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
@@ -319,21 +315,13 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         nb, y = self.estimator_, np.asarray(y).ravel()
         if isinstance(nb, AbstractNB):
             check_known(nb, nb.encode(X), one_hot(nb.class_index(y), len(nb.classes_), sample_weight))
-        training = self._training(nb, X, y, sample_weight, groups)
-        _maps.model(self._parametric_kind(), training.tables, training.y, training.weight)
+        training = leave_out_rows(self, nb, X, y, sample_weight, groups)
+        _maps.model(heaviest_kind(self.maps_), training.tables, training.y, training.weight)
 
     @property
     def uses_lengths(self) -> bool:
         """Whether the maps depend on the number of events in a row. Provisional."""
         return self._mean_log_length is not None
-
-    def _parametric_kind(self) -> _maps.Kind:
-        """Kind of the heaviest map with parameters."""
-        for one in self.maps_:
-            kind = getattr(one.kind, "base", one.kind)
-            if not kind.identity:
-                return kind
-        return KEEPING[0]
 
     def check(self, X: Any, y: Any, seed: int = 0, *, progress_bar: bool = False) -> "CheckReport":
         """Compare the posterior of the map with NumPyro: density, mode, draws of NUTS, prediction.

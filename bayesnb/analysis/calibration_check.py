@@ -22,6 +22,7 @@ from ..sampling.held_out import quality, split_halves, take_rows, widest_of_draw
 from ..sampling.nuts import run_chains
 from ..sampling.report import CheckReport, CheckRow
 from . import _map_fitting, _maps
+from ._left_out_tables import leave_out_rows
 
 _GRADIENT = 1e-3  # nats a standard deviation: Newton ends where a step gains 1e-9 nats, √2e-9 ≈ 4e-5 of such units
 _MEAN = 0.5  # standard deviations: less than the posterior itself leaves open
@@ -47,10 +48,10 @@ def check(estimator: Any, X: Any, y: Any, *, seed: int = 0, progress_bar: bool =
     train, test = split_halves(y, seed)
     fitted = clone(estimator).fit(take_rows(X, train), y[train])
     test = test[np.isin(y[test], fitted.classes_)]
-    training = fitted._training(fitted.estimator_, take_rows(X, train), y[train], None, None)
+    training = leave_out_rows(fitted, fitted.estimator_, take_rows(X, train), y[train])
     few = np.sort(rng.permutation(len(training.weight))[:_MOST_ROWS])
     tables, index, weight = training.tables[few], training.y[few], training.weight[few]
-    kind, c = fitted._parametric_kind(), len(fitted.classes_)
+    kind, c = _map_fitting.heaviest_kind(fitted.maps_), len(fitted.classes_)
     prepared, one_hot = _maps.Prepared.of(kind, tables), _maps.one_hot_rows(index, c)
     fit = _map_fitting.fit_map(prepared, one_hot, weight)
     sites = partial(_sites, kind, len(prepared.m), c)

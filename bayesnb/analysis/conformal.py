@@ -49,7 +49,7 @@ from ..core.arrays import Bool, Float
 from ..core.supports import check_choice
 from ..estimators._state import all_or_nothing
 from ..sampling.loo import group_places
-from ._conformal_scores import comparisons
+from ._conformal_scores import Training, comparisons
 from ._wrapper import AbstractWrapper
 
 
@@ -209,7 +209,8 @@ class ConformalClassifierLOO(AbstractWrapper):
         index = np.searchsorted(self.classes_, self._y)
         smaller, total = np.zeros((m, c)), np.zeros(c)
         weight = 1 / np.bincount(self._groups)[self._groups]
-        for i, fits in comparisons(self, X, index):
+        rows = Training(self.estimator, nb, self._X, index, self._groups)
+        for i, fits in comparisons(rows, X, self.method):
             labels = [index[i]] if self.class_conditional else slice(None)
             smaller[:, labels] += weight[i] * fits[:, labels]
             total[labels] += weight[i]

@@ -1,5 +1,6 @@
 """How much information each feature has about the label: mutual information under the posterior."""
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.arrays import Scalar
 from ..core.pytrees import defer_jax_import
 from ..core.supports import check_least, check_level
-from ..estimators._state import reads_one_state
 
 
-@reads_one_state
 @defer_jax_import()
 def importance(
     estimator: Any,
@@ -69,22 +68,26 @@ def importance(
     >>> table.feature.tolist(), bool(table.information[0] > 0.4)
     ([1, 0], True)
     """
-    check_is_fitted(estimator)
+    estimator = named(estimator, feature_names)
     check_level(level)
     check_least(1, n_draws=n_draws)
-    names = estimator.feature_names() if feature_names is None else list(feature_names)
-    check_names(estimator, names)
     draws = estimator.sample_information(n_draws, seed)
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     mean = draws.mean(0)
-    table = pd.DataFrame({"feature": names, "information": mean, "low": low, "high": high})
+    table = pd.DataFrame({"feature": estimator.feature_names(), "information": mean, "low": low, "high": high})
     return table.iloc[np.argsort(-mean, kind="stable")].reset_index(drop=True)
 
 
-def check_names(estimator: Any, names: Any) -> None:
-    """Raise a ValueError unless there is one name for each feature."""
+def named(estimator: Any, names: Any) -> Any:
+    """A copy of the estimator that calls its features by other names, if given; ValueError unless each has one."""
+    check_is_fitted(estimator)
+    estimator = copy(estimator)  # one state, whatever another thread fits meanwhile
+    if names is None:
+        return estimator
     if len(names) != estimator.n_features_in_:
         raise ValueError(
             f"`feature_names` has {len(names)} names, but the model has {estimator.n_features_in_} features; give one "
             "name for each"
         )
+    estimator.feature_names_in_ = np.asarray(names, object)
+    return estimator

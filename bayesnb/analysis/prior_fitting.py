@@ -31,7 +31,6 @@ from ..core.arrays import Scalar
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
 from ..estimators._base import AbstractNB
-from ..estimators.mixed import MixedNB
 from ._prior_evidence import (
     EvidenceOfPrior,
     declared_fields,
@@ -312,7 +311,7 @@ def _names(nb: Any, over: str, parameters: Sequence[str] | None) -> list[str]:
     """Hyperparameters to fit, in the order of the family; ValueError where there is none such."""
     check_choice("over", over, [*_OVER])
     kind = type(nb).__name__
-    fittable = isinstance(nb, AbstractNB) and not isinstance(nb, MixedNB)
+    fittable = isinstance(nb, AbstractNB) and whole_prior(nb) in (None, *nb.get_params(deep=False))
     if not fittable or not all(block.hyperparameters for block in nb.prior_.blocks.values()):
         raise ValueError(
             f"`estimator` is a {kind}, whose prior cannot be fitted; choose an estimator whose hyperparameters are "

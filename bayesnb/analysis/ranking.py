@@ -1,16 +1,14 @@
 """Features ranked by the weight they carry in the discriminant, with posterior intervals."""
 
-from copy import copy
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
 from ..core.random import generator
 from ..core.supports import check_level
-from .importance import check_names, importance
+from .importance import importance, named
 
 
 def rank_features(
@@ -62,15 +60,10 @@ def rank_features(
     >>> rank_features(BernoulliNB().fit(X, y), feature_names=["first", "second"]).shape
     (2, 4)
     """
-    check_is_fitted(estimator)
-    estimator = copy(estimator)  # one state, whatever another thread fits meanwhile
+    estimator = named(estimator, feature_names)
     check_level(level)
-    names = getattr(estimator, "feature_names_in_", None)
-    if feature_names is not None:
-        check_names(estimator, feature_names)
-        names = np.asarray(feature_names, object)
     try:
-        labels = estimator.weight_labels(names)
+        labels = estimator.weight_labels(getattr(estimator, "feature_names_in_", None))
         theta = estimator.point_estimate()
         estimator.linear_form(theta or estimator.posterior_.mean())
     except AttributeError:  # no linear form

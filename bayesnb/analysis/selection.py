@@ -37,9 +37,17 @@ from ..estimators import CategoricalNB
 from ..estimators._input import of_any_type
 from ..estimators._state import all_or_nothing, reads_one_state
 from ..statistics import one_hot
-from ._selection_estimator import level_counts, of_counts
 from ._selection_report import as_text, steps_table
-from ._selection_rows import category_codes, check_labels, check_weights, nothing_to_select, observed_levels, split_rows
+from ._selection_rows import (
+    category_codes,
+    check_labels,
+    check_weights,
+    level_counts,
+    nothing_to_select,
+    observed_levels,
+    of_counts,
+    split_rows,
+)
 from ._selection_sets import add_one_by_one, held_out_fit, log_joint, simulate, smoothed
 from ._selection_settings import SelectionSettings, check_settings, count_steps, forced_columns, partition_column
 from .binning import whole_number

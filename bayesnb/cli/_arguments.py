@@ -27,26 +27,17 @@ def make_parser() -> argparse.ArgumentParser:
         one.set_defaults(run=run)
         return one
 
+    def several(one: Any, name: str, metavar: str, text: str, **more: Any) -> None:
+        one.add_argument(name, action="append", default=[], metavar=metavar, help=text, **more)
+
     def data(one: Any, labelled: bool = True) -> None:
         one.add_argument("data", metavar="NAME|FILE", help=f"{', '.join(NAMES)}, or a CSV, TSV or Parquet file")
         if labelled:
             one.add_argument("--target", metavar="COLUMN", help="column with the class labels; required for a file")
             one.add_argument("--json", action="store_true", help="print the report as JSON")
-            one.add_argument(
-                "--drop",
-                action="append",
-                default=[],
-                metavar="COLUMNS",
-                help="columns to leave out, separated by commas",
-            )
-            one.add_argument(
-                "--columns",
-                action="append",
-                type=_roles,
-                default=[],
-                metavar="NAME=ROLE,…",
-                help=f"roles of columns, which replace those that `describe` finds: {', '.join(ROLES)}",
-            )
+            several(one, "--drop", "COLUMNS", "columns to leave out, separated by commas")
+            text = f"roles of columns, which replace those that `describe` finds: {', '.join(ROLES)}"
+            several(one, "--columns", "NAME=ROLE,…", text, type=_roles)
         reading = one.add_argument_group("how the file is written (by default this is found in the file)")
         reading.add_argument("--decimal", metavar="CHAR", help="decimal separator of numbers, such as ,")
         reading.add_argument("--thousands", metavar="CHAR", help="separator of thousands, such as .")
@@ -102,38 +93,19 @@ def make_parser() -> argparse.ArgumentParser:
     select.add_argument(
         "--test-share", type=_share, metavar="SHARE", help="share of held-out rows (default 0.3 with --criterion test)"
     )
-    select.add_argument(
-        "--force",
-        action="append",
-        default=[],
-        metavar="COLUMNS",
-        help="features that are in every set, separated by commas; may be repeated",
-    )
+    several(select, "--force", "COLUMNS", "features that are in every set, separated by commas; may be repeated")
     select.add_argument("--seed", type=int, default=0, help="seed of the held-out rows (default 0)")
 
     compare = command("compare", _commands.compare)
     data(compare)
-    compare.add_argument(
-        "--models",
-        type=_models,
-        metavar="MODELS",
-        help=(
-            f"models, separated by commas: {', '.join((*MODELS[1:], *MIXED))} (default: all models that suit the table)"
-        ),
-    )
+    text = f"models, separated by commas: {', '.join((*MODELS[1:], *MIXED))} (default: all models that suit the table)"
+    compare.add_argument("--models", type=_models, metavar="MODELS", help=text)
 
     fit = command("fit", _commands.fit)
     data(fit)
     model(fit)
-    fit.add_argument(
-        "--set",
-        action="append",
-        type=_setting,
-        default=[],
-        dest="settings",
-        metavar="NAME=VALUE",
-        help="a parameter of the estimator, such as alpha=0.5 or estimate=mean; may be repeated",
-    )
+    text = "a parameter of the estimator, such as alpha=0.5 or estimate=mean; may be repeated"
+    several(fit, "--set", "NAME=VALUE", text, type=_setting, dest="settings")
     fit.add_argument("-o", "--output", required=True, metavar="MODEL", help="the file for the fitted model")
 
     report = command("report", _commands.report)

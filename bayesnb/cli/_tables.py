@@ -27,17 +27,8 @@ from ..datasets import (
     refuse_nested,
 )
 
-_VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
-    **{
-        name.removesuffix("NB").lower(): (name, {})
-        for name in estimators.__all__
-        if name.endswith("NB") and name not in ("FamilyNB", "OneDependenceNB")
-    },
-    "bernoulli": ("BernoulliNB", {"binarize": None}),
-    "gaussian-da": ("GaussianDA", {}),
-    "pooled": ("GaussianNB", {"variance": "pooled"}),
-    "shared-da": ("GaussianDA", {"covariance": "shared"}),
-}
+_KINDS = [getattr(estimators, name) for name in estimators.__all__]
+_VARIANTS = {name: (kind, settings) for kind in _KINDS for name, settings in kind.variants.items()}
 MODELS = ("auto", *sorted(_VARIANTS))
 MIXED = tuple(f"mixed:{name}" for name in ("gaussian-da", "kernel", "pooled", "shared-da"))
 """A variant for the columns of numbers of a table that has others, too."""
@@ -113,8 +104,8 @@ def describe_table(options: argparse.Namespace) -> tuple[pd.DataFrame, ColumnCon
 
 
 def _made(model: str) -> Any:
-    name, settings = _VARIANTS[model]
-    return getattr(estimators, name)(**settings)
+    kind, settings = _VARIANTS[model]
+    return kind(**settings)
 
 
 def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract | None = None) -> tuple[Any, pd.DataFrame]:
@@ -135,7 +126,7 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract | None = 
     if model == "auto":
         model = "mixed"
         if len(set(roles)) == 1:
-            model = type(default_estimators()[roles[0]]).__name__.removesuffix("NB").lower()
+            model = next(iter(default_estimators()[roles[0]].variants))
     whole, _, of_numbers = model.partition(":")  # that variant for the numbers, the usual ones for the rest
     estimator = _made(whole)
     if whole == "mixed":
@@ -182,7 +173,7 @@ def contract_of(model: Any, decimal: str | None = None, thousands: str | None = 
     decimal = decimal or ("," if thousands == "." else ".")
     thousands = thousands or ("." if decimal == "," else ",")
     changed = {
-        column.name: replace(column, written=NumberFormat(decimal, thousands, getattr(column.written, "sign", "")))
+        column.name: replace(column, written=NumberFormat(decimal, thousands, (column.written or NumberFormat()).sign))
         for column in contract.columns
         if column.role != "levels"
     }

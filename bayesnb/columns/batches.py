@@ -24,7 +24,7 @@ def is_large(path: Path) -> bool:
             found = parquet.ParquetFile(path).metadata
             return sum(found.row_group(i).total_byte_size for i in range(found.num_row_groups)) > LARGE
         return path.stat().st_size > LARGE
-    except Exception:  # whoever reads the file says what is wrong with it
+    except Exception:  # the error is raised when the file is read
         return False
 
 

@@ -33,9 +33,10 @@ class TableError(ValueError):
 
 
 def listed(names: Iterable[Any], most: int = 8) -> str:
-    """The names in quotes, the first few of many."""
+    """The names in quotes, the first few of many; "none" of no names."""
     quoted = [repr(name) for name in names]
-    return ", ".join(quoted[:most]) + (f" and {len(quoted) - most} more" if len(quoted) > most else "")
+    more = f" and {len(quoted) - most} more" if len(quoted) > most else ""
+    return (", ".join(quoted[:most]) or "none") + more
 
 
 class TextFile:

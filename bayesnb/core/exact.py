@@ -13,6 +13,7 @@ Dekker (1971), A floating-point technique for extending the available precision,
 exact product of two floats.
 """
 
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -20,7 +21,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from .arrays import Array, Float, Sparse
+from .arrays import Array, Float, Sparse, is_sparse
 from .pytrees import pytree
 
 EPS = float(np.finfo(float).eps)
@@ -135,7 +136,7 @@ class ExactSum:
 
     def where(self, kept: np.ndarray) -> Self:
         """The same with 0 where `kept`, the first axes of the table, is False."""
-        return type(self)(np.where(kept.reshape(kept.shape + (1,) * (self.parts.ndim - kept.ndim)), self.parts, 0))
+        return type(self)(np.where(_over(kept, self.parts), self.parts, 0))
 
     def mapped(self, f: Callable[[np.ndarray], np.ndarray]) -> Self:
         """f of the sum, for f that adds up fewer than 2^12 of the cells."""
@@ -152,6 +153,11 @@ class ExactSum:
         for part in self._terms():  # from the largest level: what cancels does so without rounding
             total = total + part
         return total
+
+
+def _over(first: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """An array of the first axes of a table, to be broadcast over its others."""
+    return first.reshape(first.shape + (1,) * (table.ndim - first.ndim))
 
 
 def _levels(terms: list[np.ndarray]) -> list[np.ndarray]:
@@ -174,13 +180,6 @@ class Sums:
     exact: dict[str, ExactSum]
     error: dict[str, np.ndarray] = field(default_factory=dict)
 
-    def _errors(self, other: Self) -> dict[str, np.ndarray]:
-        merge: dict[str, Any] = {"low": np.minimum, "high": np.maximum}
-        found = {**self.error, **other.error}
-        for name in self.error.keys() & other.error.keys():
-            found[name] = merge.get(name, np.add)(self.error[name], other.error[name])
-        return found
-
     def also(self, name: str, bound: np.ndarray) -> Self:
         """The same with more rounding in one of the sums."""
         return type(self)(self.exact, {**self.error, name: self.error.get(name, 0) + bound})
@@ -192,14 +191,10 @@ class Sums:
 
     def where(self, kept: np.ndarray) -> Self:
         """The same with nothing left where `kept` is False, in all sums that have these axes."""
-
-        def spread(table: np.ndarray) -> np.ndarray:
-            return kept.reshape(kept.shape + (1,) * (table.ndim - kept.ndim))
-
         none = {"low": np.inf, "high": -np.inf}
         exact = {k: one.where(kept) if one.shape[: kept.ndim] == kept.shape else one for k, one in self.exact.items()}
         error = {
-            k: np.where(spread(v), v, none.get(k, 0)) if v.shape[: kept.ndim] == kept.shape else v
+            k: np.where(_over(kept, v), v, none.get(k, 0)) if v.shape[: kept.ndim] == kept.shape else v
             for k, v in self.error.items()
         }
         return type(self)(exact, error)
@@ -210,18 +205,24 @@ class Sums:
         exact = {name: one.mapped(lambda part: part.sum(0, keepdims=True)) for name, one in self.exact.items()}
         return type(self)(exact, {k: merge.get(k, np.sum)(v, axis=0, keepdims=True) for k, v in self.error.items()})
 
-    def __add__(self, other: Self) -> Self:
+    def _with(self, other: Self, combine: Callable[[ExactSum, ExactSum], ExactSum]) -> Self:
+        merge: dict[str, Any] = {"low": np.minimum, "high": np.maximum}
+        error = {**self.error, **other.error}
+        for name in self.error.keys() & other.error.keys():
+            error[name] = merge.get(name, np.add)(self.error[name], other.error[name])
         both = self.exact.keys() & other.exact.keys()
-        return type(self)({k: self.exact[k] + other.exact[k] for k in both}, self._errors(other))
+        return type(self)({name: combine(self.exact[name], other.exact[name]) for name in both}, error)
+
+    def __add__(self, other: Self) -> Self:
+        return self._with(other, operator.add)
 
     def __sub__(self, other: Self) -> Self:
-        both = self.exact.keys() & other.exact.keys()
-        return type(self)({k: self.exact[k] - other.exact[k] for k in both}, self._errors(other))
+        return self._with(other, operator.sub)
 
 
 def _with_cells(table: Any, cells: np.ndarray) -> Any:
     """A table whose cells, of a sparse one those that are stored, are others."""
-    if not sparse.issparse(table):
+    if not is_sparse(table):
         return cells
     found = table.copy()
     found.data = cells
@@ -230,17 +231,21 @@ def _with_cells(table: Any, cells: np.ndarray) -> Any:
 
 def is_whole(table: Any) -> bool:
     """Whether all cells that are there are whole numbers."""
-    cells = table.data if sparse.issparse(table) else table
+    cells = table.data if is_sparse(table) else table
     return bool((cells == 1).all() or ((cells == np.floor(cells)) | (cells != cells)).all())
 
 
-def _weights(r: Array | Sparse, width: int) -> list[Any]:
-    """Weights cut into pieces; as they are where all are 0 or 1."""
-    cells = r.data if sparse.issparse(r) else r
+def _weights(r: Array | Sparse, width: int, alone: int = 0) -> tuple[list[Any], int]:
+    """Weights cut into pieces, and the width of pieces of cells beside them; as they are where all are 0 or 1.
+
+    Parameters
+    ----------
+    alone : the width of pieces of cells beside weights that are not cut
+    """
+    cells = r.data if is_sparse(r) else r
     if ((cells == 1) | (cells == 0)).all():
-        return [r]
-    pieces = cut(cells, width)
-    return [_with_cells(r, piece) for piece in pieces]
+        return [r], alone
+    return [_with_cells(r, piece) for piece in cut(cells, width)], width
 
 
 def holds_exactly(n: np.ndarray, r: Array | Sparse) -> bool:
@@ -251,7 +256,7 @@ def holds_exactly(n: np.ndarray, r: Array | Sparse) -> bool:
 def add_up(r: Any, table: Any) -> Array:
     """rᵀ · table, dense."""
     total = r.T @ table
-    return total.toarray() if sparse.issparse(total) else total
+    return total.toarray() if is_sparse(total) else total
 
 
 def least_variance(mean: Array) -> Array:
@@ -274,18 +279,17 @@ def sums_of_weights(f: Callable[[Any], np.ndarray], r: Array | Sparse, shape: tu
     """Exact sums f(r) that are linear in the weights, each adding up weights alone."""
     if is_whole(r) and (n := f(r)).max(initial=0) < _COUNTED:
         return ExactSum.exactly(n)
-    return ExactSum.of((f(part) for part in _weights(r, _PAIR)), shape)
+    return ExactSum.of((f(part) for part in _weights(r, _PAIR)[0]), shape)
 
 
 def sums_of_cells(x: Any, r: Array | Sparse) -> ExactSum:
     """Exact rᵀ x, (c, d), for dense or sparse x without missing cells."""
-    weights = _weights(r, _PAIR)
-    width = _WIDTH if len(weights) == 1 and weights[0] is r else _PAIR
+    weights, width = _weights(r, _PAIR, _WIDTH)
 
     def terms() -> Iterator[np.ndarray]:
         for rows in _chunks(*x.shape):
             cells = _part(x, rows)
-            for piece in cut(cells.data if sparse.issparse(x) else cells, width):
+            for piece in cut(cells.data if is_sparse(x) else cells, width):
                 for w in weights:
                     yield add_up(_part(w, rows), _with_cells(cells, piece))
 
@@ -295,24 +299,17 @@ def sums_of_cells(x: Any, r: Array | Sparse) -> ExactSum:
 def _seen(x: Any, r: Array | Sparse) -> tuple[Any, ExactSum]:
     """x with 0 in its missing cells, and the exact weight (c, d) of the cells that are there."""
     shape = r.shape[1], x.shape[1]
-    missing = None if sparse.issparse(x) else np.isnan(x)
+    missing = None if is_sparse(x) else np.isnan(x)
     if missing is None or not missing.any():
         weight = sums_of_weights(lambda w: add_up(w, np.ones((x.shape[0], 1))), r, (shape[0], 1))
         return x, ExactSum(np.repeat(weight.parts, shape[1], axis=1))
     return np.where(missing, 0, x), sums_of_cells((~missing).astype(float), r)
 
 
-def total_sums(
-    x: Any, r: Array | Sparse, log_h: Callable[[np.ndarray], np.ndarray] | None = None
-) -> dict[str, ExactSum]:
-    """Exact sums of weights, of cells (NaN = missing) and of their log base measure, 0 unless given; (c, d) each."""
+def total_sums(x: Any, r: Array | Sparse) -> dict[str, ExactSum]:
+    """Exact sums of weights and of cells (NaN = missing), (c, d) each."""
     x, n = _seen(x, r)
-    found = {"n": n, "total": sums_of_cells(x, r)}
-    if log_h is not None:
-        found["log_h"] = sums_of_cells(
-            _with_cells(x, log_h(x.data if sparse.issparse(x) else x)), r
-        )  # 0 where a cell is empty or missing: log_h(0) = 0
-    return found
+    return {"n": n, "total": sums_of_cells(x, r)}
 
 
 def moment_sums(x: Any, r: Array | Sparse) -> dict[str, ExactSum]:
@@ -321,20 +318,19 @@ def moment_sums(x: Any, r: Array | Sparse) -> dict[str, ExactSum]:
     None where cells lie too far apart.
     """
     x, n = _seen(x, r)
-    unit = _weights(r, _TRIPLE)
-    width = _PAIR if len(unit) == 1 and unit[0] is r else _TRIPLE
+    weights, width = _weights(r, _TRIPLE, _PAIR)
     totals: list[np.ndarray] = []
     squares: list[np.ndarray] = []
     for rows in _chunks(*x.shape):
         cells = _part(x, rows)
-        pieces = cut(cells.data if sparse.issparse(x) else cells, width)
+        pieces = cut(cells.data if is_sparse(x) else cells, width)
         if len(pieces) > _PIECES:
             return {}
         pairs = [a * b if a is b else 2 * a * b for k, a in enumerate(pieces) for b in pieces[k:]]
-        for w in unit:
+        for w in weights:
             part = _part(w, rows)
             for tables, found in ((pieces, totals), (pairs, squares)):
-                if sparse.issparse(x):
+                if is_sparse(x):
                     found += [add_up(part, _with_cells(cells, table)) for table in tables]
                 elif tables:
                     found += np.split(add_up(part, np.concatenate(tables, 1)), len(tables), 1)
@@ -347,8 +343,7 @@ def product_sums(x: np.ndarray, r: Array | Sparse) -> dict[str, ExactSum]:
 
     None where cells lie too far apart.
     """
-    unit = _weights(r, _TRIPLE)
-    width = _PAIR if len(unit) == 1 and unit[0] is r else _TRIPLE
+    weights, width = _weights(r, _TRIPLE, _PAIR)
     (n, d), c = x.shape, r.shape[1]
     parts = [(rows, cut(x[rows], width)) for rows in _chunks(n, d)]
     if max((len(pieces) for _, pieces in parts), default=0) > _PIECES:
@@ -359,7 +354,7 @@ def product_sums(x: np.ndarray, r: Array | Sparse) -> dict[str, ExactSum]:
             if not pieces:
                 continue
             wide = np.concatenate(pieces, 1)
-            for w in unit:
+            for w in weights:
                 part = sparse.csc_array(w[rows])
                 found = np.empty((c, wide.shape[1], wide.shape[1]))
                 for k in range(c):

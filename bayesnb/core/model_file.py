@@ -115,27 +115,26 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise ValueError(f"{name} is a safetensors file, but bayesnb did not write it; name a file that `save` wrote")
     found = _parsed(text)
     if found is None:
-        raise ValueError(f"{name} is damaged: its header is not JSON; use a copy of it, or save the model again")
+        raise _damaged(name, "its header is not JSON")
     if found["format"] > FORMAT:
         raise ValueError(
             f"{name} has format {_brief(found['format'])} of bayesnb {_brief(found.get('version'))}, but bayesnb "
             f"{__version__} reads formats up to {FORMAT}. Install a newer release"
         )
     if found["format"] < 1:
-        raise ValueError(
-            f"{name} is damaged: its format is {_brief(found['format'])}; use a copy of it, or save the model again"
-        )
+        raise _damaged(name, f"its format is {_brief(found['format'])}")
     if found.get("sha256") != _digest(found, tensors):
-        raise ValueError(
-            f"{name} is damaged: the contents do not have the SHA-256 of the header; use a copy of it, or save the "
-            "model again"
-        )
+        raise _damaged(name, "the contents do not have the SHA-256 of the header")
     try:
         return _rebuilt(found, tensors)
     except Exception as error:  # whatever the checks stumble over: a file may hold anything
         raise ValueError(
             f"{name} describes no model that bayesnb {__version__} can build ({_brief(error)}); save the model again"
         ) from error
+
+
+def _damaged(name: str, why: str) -> ValueError:
+    return ValueError(f"{name} is damaged: {why}; use a copy of it, or save the model again")
 
 
 def _tensor(file: Any, name: str) -> np.ndarray:
@@ -170,17 +169,13 @@ def _parsed(text: str) -> dict[str, Any] | None:
         return None
     if not isinstance(found, dict) or type(found.get("format")) is not int:
         return None
-    level: list[Any] = [found]
-    depth = 0
-    while level := [
-        one
-        for node in level
-        for one in (node.values() if isinstance(node, dict) else node)
-        if isinstance(one, dict | list)
-    ]:
-        if (depth := depth + 1) > _DEPTH:
-            return None
-    return found
+    return None if _is_deeper(found, _DEPTH) else found
+
+
+def _is_deeper(tree: Any, most: int) -> bool:
+    """Whether mappings and lists inside of a tree stand more than so many levels deep."""
+    inside = tree.values() if isinstance(tree, dict) else tree
+    return most < 0 or any(_is_deeper(one, most - 1) for one in inside if isinstance(one, dict | list))
 
 
 def _canonical(tree: Any) -> str:

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ def shapley(value: Callable[[Int[np.ndarray, " d"]], Array], d: int, pairs: int 
     ----------
     Shapley (1953), A value for n-person games. Castro, Gómez & Tejada (2009), Comput. Oper. Res. 36 (random orders).
     """
-    total: Array = 0.0
+    total: Any = 0.0
     some = orders(d, pairs)
     for order in some:
         found = value(order)

@@ -64,9 +64,7 @@ class PooledQuadratic:
 
     def take(self, at: np.ndarray, classes: np.ndarray) -> "PooledQuadratic":
         """Those of some rows (m,), and of each of them some classes (m, k)."""
-        pick = at[:, None], classes
-        own = {name: getattr(self, name)[pick] for name in ("square", "slope", "weight", "degrees", "offset")}
-        return replace(self, **own)
+        return _picked(self, ("square", "slope", "weight", "degrees", "offset"), at, classes)
 
     def terms(self, shared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Σ_j δ²/σ_j² and Σ_j δ²/(κσ_j²), (n, c, s)."""
@@ -119,9 +117,7 @@ class TiedQuadratic:
 
     def take(self, at: np.ndarray, classes: np.ndarray) -> "TiedQuadratic":
         """Those of some rows (m,), and of each of them some classes (m, k)."""
-        pick = at[:, None], classes
-        own = {name: getattr(self, name)[pick] for name in ("vectors", "weight", "degrees", "offset")}
-        return replace(self, **own)
+        return _picked(self, ("vectors", "weight", "degrees", "offset"), at, classes)
 
     def terms(self, shared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """δᵀΣ⁻¹δ and a κ-th of it, (n, c, s)."""
@@ -132,6 +128,11 @@ class TiedQuadratic:
 
 
 SharedQuadratic: TypeAlias = PooledQuadratic | TiedQuadratic
+
+
+def _picked(one: Any, names: tuple[str, ...], at: np.ndarray, classes: np.ndarray) -> Any:
+    """The same of some rows (m,), and of each of them some classes (m, k), in the fields that have rows."""
+    return replace(one, **{name: getattr(one, name)[at[:, None], classes] for name in names})
 
 
 def quadratic_points(one: SharedQuadratic, u: np.ndarray, c: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

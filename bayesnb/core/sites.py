@@ -4,9 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from scipy import sparse
-
-from .arrays import Theta
+from .arrays import Theta, is_sparse
 from .pytrees import register_pytrees
 from .special import log_floor, namespace
 
@@ -105,6 +103,6 @@ def observed(x: Any, fill: float = 0.0) -> tuple[Any, Any]:
         return True, None
     import jax.numpy as jnp
 
-    x = as_jax(x.toarray() if sparse.issparse(x) else x)
+    x = as_jax(x.toarray() if is_sparse(x) else x)
     seen = ~jnp.isnan(x)
     return seen, jnp.where(seen, x, fill)

@@ -7,13 +7,12 @@ compilation, and inside a compiled, differentiated program.
 
 import sys
 from collections.abc import Callable
-from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.special as sp
 
-from .arrays import Array, Scalar
+from .arrays import Array, Namespace, Scalar, Value
 
 LOG_2PI = float(np.log(2 * np.pi))
 _TIE = 1e-10  # of the size of a log-probability: what rounding may leave between two that are equal
@@ -21,18 +20,18 @@ _CELLS = 1 << 15  # of a table at a time, which a core's cache holds
 _SHIFT = 8  # recurrence steps before Stirling's series; from there on its first seven terms reach 1e-15
 
 
-def namespace(*arrays: object) -> ModuleType:
+def namespace(*arrays: object) -> Namespace:
     """`jax.numpy` if any argument is a JAX array or tracer, else `numpy`."""
     kind = getattr(sys.modules.get("jax"), "Array", ())  # while JAX is not there, no array is its own
     for array in arrays:
         if isinstance(array, kind):
-            import jax.numpy as jnp
+            import jax.numpy
 
-            return jnp
-    return np
+            return jax.numpy
+    return cast(Namespace, np)
 
 
-def _special(*arrays: object) -> ModuleType:
+def _special(*arrays: object) -> Namespace:
     if namespace(*arrays) is np:
         return sp
     import jax.scipy.special as jsp
@@ -40,24 +39,24 @@ def _special(*arrays: object) -> ModuleType:
     return jsp
 
 
-def gammaln(x: Array | Scalar) -> Array | Scalar:
+def gammaln(x: Array | Scalar) -> Value:
     """log Γ(x), x > 0."""
     return _special(x).gammaln(x)
 
 
-def digamma(x: Array | Scalar) -> Array | Scalar:
+def digamma(x: Array | Scalar) -> Value:
     """ψ(x) = d log Γ(x) / dx, x > 0."""
     return _special(x).digamma(x)
 
 
-def trigamma(x: Array | Scalar) -> Array | Scalar:
+def trigamma(x: Array | Scalar) -> Value:
     """ψ₁(x) = d² log Γ(x) / dx², x > 0, in the precision of x."""
     if namespace(x) is not np:
         return _special(x).polygamma(1, x)
     return _hurwitz(2, x)  # ψ₁(x) = ζ(2, x), DLMF 25.11.12
 
 
-def tetragamma(x: Array | Scalar) -> Array | Scalar:
+def tetragamma(x: Array | Scalar) -> Value:
     """ψ₂(x) = d³ log Γ(x) / dx³, x > 0, in the precision of x."""
     if namespace(x) is not np:
         return _special(x).polygamma(2, x)
@@ -107,11 +106,6 @@ def in_chunks(f: Callable[[Any], Any], x: np.ndarray) -> Any:
     return found.reshape(x.shape)
 
 
-def xlogy(x: Array | Scalar, y: Array | Scalar) -> Array | Scalar:
-    """x log y, and 0 where x = 0."""
-    return _special(x, y).xlogy(x, y)
-
-
 def log_normalize(table: Array, out: Any = None) -> Array:
     """log exp(t) / Σ exp(t) along the last axis; on the host into `out` where it is given, which may be the table.
 
@@ -153,7 +147,7 @@ def most_probable(table: Array, log_prior: Array) -> Array:
     return best
 
 
-def log_floor(x: Array | Scalar) -> Array | Scalar:
+def log_floor(x: Array | Scalar) -> Value:
     """log max(x, smallest normal number): a probability of zero keeps a finite logarithm.
 
     If a row is impossible in every class, the prediction is the class with the fewest impossible cells, and no 0 · (−∞)
@@ -179,7 +173,7 @@ def _stirling_rest(x: Array | Scalar) -> Array | Scalar:
     ) / x
 
 
-def log_rising(a: Array | Scalar, n: Array | Scalar) -> Array | Scalar:
+def log_rising(a: Array | Scalar, n: Array | Scalar) -> Value:
     """Logarithm of the rising factorial, log Γ(a + n) − log Γ(a), without the cancellation.
 
     With s = a + 8, and n any real number ≥ 0,
@@ -214,7 +208,7 @@ def log_rising(a: Array | Scalar, n: Array | Scalar) -> Array | Scalar:
     return top
 
 
-def log_beta(a: Array | Scalar, b: Array | Scalar) -> Array | Scalar:
+def log_beta(a: Array | Scalar, b: Array | Scalar) -> Value:
     """log B(a, b) = log Γ(a) + log Γ(b) − log Γ(a+b), a, b > 0.
 
     It is computed as log Γ(min) − log of the rising factorial of max by min, so large arguments lose no digits.

@@ -15,14 +15,12 @@ _GAP = 1e-10  # nats a row by which stacked weights may miss the best score
 _STEPS = 200  # of Newton's method; some 20 are usual
 
 
-def stacked_weights(
-    log_p: Float[np.ndarray, "n d"], weight: Float[np.ndarray, " n"], gap: float = _GAP
-) -> Float[np.ndarray, " d"]:
+def stacked_weights(log_p: Float[np.ndarray, "n d"], weight: Float[np.ndarray, " n"]) -> Float[np.ndarray, " d"]:
     """Weights v ≥ 0, Σ v_j = 1, that maximise the score Σ_i w_i log Σ_j v_j p_ij, which is concave in v.
 
     With W = Σ w_i, the gradient of the mean score is g_j = (1/W) Σ_i w_i p_ij / Σ_k v_k p_ik. The weights are best
     when g_j ≤ 1 for all j, with equality where v_j > 0 (Kuhn–Tucker). Any v with Σ v_j = 1 has a mean score of at most
-    max_j g_j − 1 nats below the best: the fit stops when that is no more than `gap`.
+    max_j g_j − 1 nats below the best: the fit stops when that is no more than 1e-10.
 
     Newton's method for −(1/W) Σ_i w_i log (Pv)_i + Σ_j v_j over v ≥ 0, whose minimum has Σ_j v_j = 1 by itself. The
     multipliers of v ≥ 0 are unknowns of their own (a primal-dual interior point method). The start is uniform, and
@@ -47,7 +45,7 @@ def stacked_weights(
     for _ in range(_STEPS):
         ratio = p / (p @ (v / v.sum()))[:, None]
         g = share @ ratio
-        if g.max() - 1 <= gap:
+        if g.max() - 1 <= _GAP:
             break
         ratio = p / (p @ v)[:, None]
         g = share @ ratio

@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.pytrees import defer_jax_import
 from ..core.random import categorical, generator
-from ..core.supports import GIVEN_TOTALS
+from ..core.supports import GIVEN_TOTALS, check_choice
 from ..naive_bayes import NaiveBayes, Parameters
 from ._forgetting import digits_lost, with_digits
 from ._saving import AbstractSaved
-from ._state import LazyPosterior, reads_one_state
+from ._state import LazyPosterior
 
 if TYPE_CHECKING:
     from ..sampling.loo import LooResult
@@ -34,7 +34,6 @@ class AbstractNB(AbstractSaved):
     """What all naive Bayes estimators share."""
 
     @property
-    @reads_one_state
     @defer_jax_import()
     def log_evidence_(self) -> float:
         """log p(X, y) of all training rows in nats, with all constants."""
@@ -45,7 +44,6 @@ class AbstractNB(AbstractSaved):
         return with_digits(float(self.prior_.log_marginal(stats)), stats)
 
     @property
-    @reads_one_state
     @defer_jax_import()
     def digits_lost_(self) -> float:
         """Number of decimal digits, of sixteen, that the least precise sum of `statistics_` may have lost by rounding.
@@ -61,7 +59,6 @@ class AbstractNB(AbstractSaved):
         """Weights (d, c) and intercepts (c,) of the discriminant under the current estimate."""
         return self.linear_form(self._theta() or self.posterior_.mean())
 
-    @reads_one_state
     @defer_jax_import()
     def linear_form(self, theta: Parameters) -> tuple[np.ndarray, np.ndarray]:
         """Weights (k, c) and intercepts (c,) of the discriminant at given parameters. Provisional.
@@ -84,7 +81,6 @@ class AbstractNB(AbstractSaved):
         return np.arange(self.n_features_in_) if names is None else names
 
     @property
-    @reads_one_state
     def coef_(self) -> np.ndarray:
         """Weights of the linear discriminant, (c, d); two classes give their difference (1, d), as in scikit-learn.
 
@@ -97,13 +93,11 @@ class AbstractNB(AbstractSaved):
         return weights[1:] - weights[:1] if len(weights) == 2 else weights
 
     @property
-    @reads_one_state
     def intercept_(self) -> np.ndarray:
         """Intercept of the linear discriminant, which includes the log class prior; (c,), or (1,) for two classes."""
         intercept = self._linear_form[1]
         return intercept[1:] - intercept[:1] if len(intercept) == 2 else intercept
 
-    @reads_one_state
     def sample(
         self, n_samples: int = 1, seed: int | np.random.Generator | None = None, *, source: str = "posterior"
     ) -> Any:
@@ -120,30 +114,34 @@ class AbstractNB(AbstractSaved):
         """
         return self._sample(n_samples, seed, source)
 
-    def _sample(self, n_samples: Any, seed: int | np.random.Generator | None, source: str, **given: Any) -> Any:
+    def _sample(
+        self, n_samples: Any, seed: int | np.random.Generator | None, source: str, length: Any = None
+    ) -> tuple[Any, np.ndarray]:
         check_is_fitted(self)
         if not isinstance(n_samples, Integral) or n_samples < 0:
             raise ValueError(f"`n_samples` is {n_samples!r}; it needs to be a whole number, at least 0")
-        if source not in ("posterior", "prior"):
-            raise ValueError(f"`source` is {source!r}; choose 'posterior' or 'prior'")
+        check_choice("source", source, ("posterior", "prior"))
         model = self.posterior_ if source == "posterior" else self.prior_
         if source == "prior":
             model.refuse_improper("draws from the prior")
         rng = generator(seed)
         log_pi = np.broadcast_to(model.classes.log_predictive(), (int(n_samples), len(self.classes_)))
         y = categorical(rng, log_pi)
-        return self._as_input(self._draw(model, rng, y, **given)), self.classes_[y]
+        return self._as_input(self._draw(model, rng, y, length)), self.classes_[y]
 
-    def _draw(self, model: Any, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
-        """New rows by block for class indices y."""
+    def _draw(self, model: Any, rng: np.random.Generator, y: np.ndarray, length: Any = None) -> dict[str, np.ndarray]:
+        """New rows by block for class indices y; `length` is the number of events of a row whose total is given."""
         if not isinstance(model, NaiveBayes):  # a hyperparameter has a distribution
-            drawn = [(at, self._draw(own, rng, y[at], **given)) for at, own in model.by_component(rng, y)]
+            drawn = []
+            for at, own in model.by_component(rng, y):
+                some = length if np.ndim(length) == 0 else np.asarray(length)[at]
+                drawn.append((at, self._draw(own, rng, y[at], some)))
             places = np.argsort(np.concatenate([at for at, _ in drawn])) if drawn else slice(0)
-            names = model.blocks
-            return {name: np.concatenate([rows[name] for _, rows in drawn])[places] for name in names}
+            return {name: np.concatenate([rows[name] for _, rows in drawn])[places] for name in model.blocks}
+        length = self._average_length(model) if length is None else length
+        given = {} if length is None else {"length": length}
         return {name: block.sample_predictive(rng, y, **given) for name, block in model.blocks.items()}
 
-    @reads_one_state
     @defer_jax_import()
     def prior_summary(self, columns: int = 20) -> "PriorSummary":
         """The prior in words: each density, the range of its parameters, and their estimates from the rows alone.
@@ -173,7 +171,6 @@ class AbstractNB(AbstractSaved):
 
     # --- the NumPyro side -------------------------------------------------------------------------------------------
 
-    @reads_one_state
     def numpyro_model(self, X: Any = None, y: Any = None, *, n: int | None = None, length: Any = None) -> None:
         """The generative model in NumPyro with this estimator's prior: `MCMC(NUTS(nb.numpyro_model)).run(key, X, y)`.
 
@@ -213,18 +210,17 @@ class AbstractNB(AbstractSaved):
         self.prior_.refuse_improper("draws from its generative model")
         index = None if y is None else self._class_index(np.asarray(y))
         if X is None and length is None:
-            length = self._average_length()
+            length = self._average_length(self.prior_)
         self.prior_.model(None if X is None else self._encode(X), index, n, length)
 
-    def _average_length(self) -> int | None:
+    def _average_length(self, model: Any) -> int | None:
         """Rounded average of the events of a row of counts whose totals are given; None where there are no such."""
         stats = self.statistics_
-        for name, block in self.prior_.blocks.items():
+        for name, block in model.blocks.items():
             if block.cells_.measure == GIVEN_TOTALS:
                 return round(stats.blocks[name].n.sum() / max(stats.n.sum(), 1))
         return None
 
-    @reads_one_state
     def sample_posterior(
         self,
         draws: int = 1000,
@@ -264,7 +260,6 @@ class AbstractNB(AbstractSaved):
             self, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup, progress_bar=progress_bar
         )
 
-    @reads_one_state
     @defer_jax_import()
     def prior_sensitivity(self) -> pd.DataFrame:
         """How much each posterior marginal changes if prior or likelihood gets stronger or weaker; exact, no draws.
@@ -301,7 +296,6 @@ class AbstractNB(AbstractSaved):
         check_is_fitted(self)
         return prior_sensitivity(self)
 
-    @reads_one_state
     def check(self, X: Any, y: Any, seed: int = 0, **settings: Any) -> "CheckReport":
         """Compare the closed form with NumPyro on data: Bayes' identity, mode, posterior, prediction.
 
@@ -311,7 +305,6 @@ class AbstractNB(AbstractSaved):
 
         return check(self, X, y, seed=seed, **settings)
 
-    @reads_one_state
     def loo(self, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None) -> "LooResult":
         """Exact leave-one-out: each training row is predicted from all other rows, without a refit. See `LooResult`.
 
@@ -334,3 +327,25 @@ class AbstractNB(AbstractSaved):
         return loo(self, X, y, sample_weight, prior=prior, groups=groups)
 
     _leave_out: Any = None  # a method for all rows at once, where there is a closed form: see GaussianNB
+
+
+class AbstractOfTotals(AbstractNB):
+    """An estimator of rows of counts whose totals are given: a new row needs a total, too."""
+
+    def sample(
+        self,
+        n_samples: int = 1,
+        seed: int | np.random.Generator | None = None,
+        *,
+        source: str = "posterior",
+        length: Any = None,
+    ) -> Any:
+        """New rows and labels from the predictive; each row has its own draw of the parameters.
+
+        Parameters
+        ----------
+        source : "posterior" or "prior": the distribution from which the parameters are drawn
+        length : number of events of a row of `MultinomialNB`, a number or (n,); by default the rounded average of the
+            training rows
+        """
+        return self._sample(n_samples, seed, source, length)

@@ -79,13 +79,20 @@ class AbstractDeclared(JointClassifier):
 
     def _feature_labels(self, block: str) -> dict[str, np.ndarray]:
         """Coordinates of a block's own dimensions, in the order of its axes after the class."""
-        names = getattr(self, "feature_names_in_", None)
-        return {"feature": np.arange(self.n_features_in_) if names is None else names}
+        return {"feature": getattr(self, "feature_names_in_", np.arange(self.n_features_in_))}
 
     def _label(self, j: int) -> str:
         """A column as messages call it: its name in quotes, else its number."""
         names = getattr(self, "feature_names_in_", None)
         return repr(str(names[j])) if names is not None else str(j)
+
+    def _place(self, column: Any) -> int | None:
+        """The place of a column given by its name or its number; None where there is no such column."""
+        names = list(getattr(self, "feature_names_in_", ()))
+        if column in names:
+            return names.index(column)
+        numbered = isinstance(column, int | np.integer) and 0 <= column < self.n_features_in_
+        return int(column) if numbered else None
 
     def _dims(self, block: str, parameter: str, ndim: int) -> list[str]:
         """Names of the axes of a parameter: the class first, unless there is only one axis."""

@@ -8,9 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
 from ..core.pytrees import defer_jax_import
-from ..core.supports import check_level
+from ..core.supports import check_choice, check_least, check_level
 from ._prediction import AbstractPredicting
-from ._state import reads_one_state
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 class AbstractExplaining(AbstractPredicting):
     """What an estimator says of its predictions and of its parameters."""
 
-    @reads_one_state
     def explain(
         self,
         X: Any,
@@ -100,8 +98,7 @@ class AbstractExplaining(AbstractPredicting):
         >>> frame[frame.class_ == 1][["feature", "contribution"]].round(2).to_string(index=False).split()
         ['feature', 'contribution', '(class', 'prior)', '0.0', '0', '2.4', '1', '0.0']
         """
-        if output not in ("frame", "xarray"):
-            raise ValueError(f"`output` is {output!r}; choose 'frame' or 'xarray'")
+        check_choice("output", output, ("frame", "xarray"))
         found, b = self.contributions(X, against=against, n=n, level=level, n_draws=n_draws, seed=seed)
         frame = self._frame(found, X, b)
         if output == "frame":
@@ -109,7 +106,6 @@ class AbstractExplaining(AbstractPredicting):
         known = frame.drop(columns="value").set_index(["row", "class_", "feature"])
         return known.to_xarray()
 
-    @reads_one_state
     def contributions(self, X: Any, *, against: Any = None, **settings: Any) -> "tuple[Contributions, int | None]":
         """What `explain` shows, as arrays, and the place of the class that the odds are against. Provisional."""
         from ..sampling.explanation import contributions, odds_against
@@ -127,10 +123,7 @@ class AbstractExplaining(AbstractPredicting):
                 raise ValueError(f"`against` is {against!r}; the classes are {self.classes_.tolist()}")
             b = int(found[0])
         check_level(level)
-        for name in ("n", "n_draws"):
-            value = settings.get(name)
-            if value is not None and value < 1:
-                raise ValueError(f"`{name}` is {value}; it needs to be at least 1")
+        check_least(1, **{name: settings[name] for name in ("n", "n_draws") if settings.get(name) is not None})
         with defer_jax_import():
             theta = self._theta()
             return contributions(
@@ -158,27 +151,26 @@ class AbstractExplaining(AbstractPredicting):
         values = np.full(t, "", object)
         listed = np.flatnonzero(feature >= 0)
         values[listed] = _cells(X, found.row[listed], feature[listed])
-        columns = {
-            "row": np.repeat(found.row[order], len(classes)),
-            "class_": np.tile(self.classes_[classes], t),
-            "feature": np.repeat(names[feature[order]], len(classes)),
-            "value": np.repeat(values[order], len(classes)),
-        }
-        for name in ("value", "low", "high"):
-            table = getattr(found, name)[order][:, classes].ravel()
-            columns["contribution" if name == "value" else name] = table
-        frame = pd.DataFrame(columns)
+        frame = pd.DataFrame(
+            {
+                "row": np.repeat(found.row[order], len(classes)),
+                "class_": np.tile(self.classes_[classes], t),
+                "feature": np.repeat(names[feature[order]], len(classes)),
+                "value": np.repeat(values[order], len(classes)),
+                "contribution": found.value[order][:, classes].ravel(),
+                "low": found.low[order][:, classes].ravel(),
+                "high": found.high[order][:, classes].ravel(),
+            }
+        )
         ends = {PRIOR: 0, OTHERS: 2}  # the class prior comes first, all other features last
         place = np.repeat([ends.get(j, 1) for j in feature[order].tolist()], len(classes))
         keys = [-abs(frame["contribution"]), place, np.tile(np.arange(len(classes)), t), frame["row"]]
         return frame.iloc[np.lexsort(keys)].reset_index(drop=True)
 
-    @reads_one_state
     def feature_names(self) -> list[Any]:
         """Names of the columns of X, or their numbers. Provisional."""
         return list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
 
-    @reads_one_state
     def sample_information(self, n_draws: int, seed: Any) -> np.ndarray:
         """Draws of the mutual information of the label and each column, (s, d), in nats. Provisional."""
         from ..sampling.explanation import information
@@ -187,7 +179,6 @@ class AbstractExplaining(AbstractPredicting):
 
     # --- the parameters ---------------------------------------------------------------------------------------------
 
-    @reads_one_state
     def tables(self, features: Any = None, *, level: Scalar = 0.9) -> "dict[Any, pd.DataFrame]":
         """The parameters of each feature as a data frame with credible intervals, like R's `tables()`.
 
@@ -224,20 +215,18 @@ class AbstractExplaining(AbstractPredicting):
         names = known if features is None else [features] if isinstance(features, str) else list(features)
         places = []
         for name in names:
-            if name not in known and not (isinstance(name, int | np.integer) and 0 <= name < len(known)):
+            if (place := self._place(name)) is None:
                 raise ValueError(f"`features` has {name!r}; the features are {known[:8]}{' …' if known[8:] else ''}")
-            places.append(known.index(name) if name in known else int(name))
+            places.append(place)
         with defer_jax_import():
             found = tables(self, places, level)
         return dict(zip(names, found, strict=True))
 
-    @reads_one_state
     def levels_of(self, feature: int) -> Any:
         """Labels of the levels of a column, None where it has no levels. Provisional."""
         levels = getattr(self, "categories_", None)
         return None if levels is None else levels[feature]
 
-    @reads_one_state
     def summary(self, level: Scalar = 0.9) -> "Summary":
         """The fitted model in a few lines: rows, features, evidence, likelihood, AIC, BIC and the class probabilities.
 
@@ -257,7 +246,6 @@ class AbstractExplaining(AbstractPredicting):
     # --- how well they fit ------------------------------------------------------------------------------------------
 
     @property
-    @reads_one_state
     @defer_jax_import()
     def log_likelihood_(self) -> float:
         """log p(X, y | θ̂) of all training rows in nats, at the maximum likelihood estimate θ̂.
@@ -268,14 +256,12 @@ class AbstractExplaining(AbstractPredicting):
         return self._fit.log_likelihood
 
     @property
-    @reads_one_state
     @defer_jax_import()
     def aic_(self) -> float:
         """Akaike's criterion −2 `log_likelihood_` + 2 k, with k the number of free parameters; smaller is better."""
         return self._fit.aic
 
     @property
-    @reads_one_state
     @defer_jax_import()
     def bic_(self) -> float:
         """Schwarz's criterion −2 `log_likelihood_` + k log N, with k free parameters and N the weight of all rows.
@@ -285,7 +271,6 @@ class AbstractExplaining(AbstractPredicting):
         return self._fit.bic
 
     @property
-    @reads_one_state
     @defer_jax_import()
     def n_parameters_(self) -> int:
         """Number k of free parameters of all classes and features together, including the class probabilities."""

@@ -5,13 +5,14 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
 from .. import loops
 from ..core.arrays import Sparse
 from ..core.exact import is_whole
 from ..core.pytrees import defer_jax_import, leaves, map_leaves, register_pytrees
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
+from ..statistics import one_hot
 from ..sums.rows import csr_slice
 from ..sums.slicing import stays
 from ._declared import EXTREME
@@ -26,10 +27,10 @@ from ._input import (
     classes_of,
     cut_rows,
     naming,
-    weights_of,
+    unit_row,
 )
 from ._prior_of_settings import AbstractWithPrior
-from ._state import BLOCK, LazyPosterior, all_or_nothing, laid_out, reads_one_state
+from ._state import BLOCK, LazyPosterior, all_or_nothing, laid_out
 
 _WIDE = 1 << 24  # cells of a slice that a loop goes through as they are
 _CONVERTED = 1 << 21  # of one that is converted to float64 first
@@ -136,12 +137,8 @@ class AbstractFitted(AbstractWithPrior):
         self._learn_encoding(X, reset=first)
         before = LazyPosterior(None, None) if first else self._conditioned
         if decay != 1 and not first:
-            before = LazyPosterior(before.prior, self._decayed(decay))
+            before = LazyPosterior(before.prior, self.statistics_.scaled(decay))
         return self._add(before, X, self._class_index(y), sample_weight, batch=True)
-
-    def _decayed(self, decay: float) -> Statistics:
-        """Statistics of the rows so far, the weight of each multiplied by `decay`."""
-        return self.statistics_ if decay == 1 else self.statistics_.scaled(decay)
 
     def _add(self, before: LazyPosterior, X: Any, index: np.ndarray, sample_weight: Any, *, batch: bool) -> Self:
         """Add validated rows to those learnt before. What takes long to make of a few rows waits until somebody asks.
@@ -190,13 +187,11 @@ class AbstractFitted(AbstractWithPrior):
         return self._conditioned
 
     @property
-    @reads_one_state
     def prior_(self) -> Any:
         """The prior, before the training rows; it cannot be changed."""
         return self._fitted_state("prior_").prior
 
     @property
-    @reads_one_state
     def statistics_(self) -> Statistics:
         """Sufficient statistics of all rows so far; everything else that is learnt follows from them."""
         return self._fitted_state("statistics_").statistics
@@ -320,7 +315,17 @@ class AbstractFitted(AbstractWithPrior):
 
     def _weights(self, X: Any, index: np.ndarray, sample_weight: Any) -> Sparse:
         """Weights r (n, c) of validated rows with class indices."""
-        return weights_of(X, index, len(self.classes_), sample_weight)
+        c = len(self.classes_)
+        if sample_weight is None:
+            return unit_row(int(index[0]), c) if len(index) == 1 else one_hot(index, c)
+        with naming("sample_weight"):
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if (most := weights.max(initial=0)) > MOST_WEIGHT:
+            raise ValueError(
+                f"`sample_weight` has {most:g}; weights may be at most {MOST_WEIGHT:g}, so divide all weights by a "
+                "number"
+            )
+        return one_hot(index, c, weights)
 
     def _set_statistics(self, stats: Statistics) -> Self:
         self._check_estimate()
@@ -345,13 +350,11 @@ class AbstractFitted(AbstractWithPrior):
         return index
 
     @property
-    @reads_one_state
     def posterior_(self) -> Any:
         """The posterior, given all training rows. It is computed on first use and cannot be changed."""
         return self._fitted_state("posterior_").posterior
 
     @property
-    @reads_one_state
     @defer_jax_import()
     def class_count_(self) -> np.ndarray:
         """Weight of each class, (c,)."""

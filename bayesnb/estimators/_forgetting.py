@@ -8,7 +8,7 @@ import numpy as np
 from ..class_statistics import NEVER_FITTED
 from ..core.exact import EPS, is_whole, least_variance
 from ..naive_bayes import Statistics
-from ..statistics import Counts, Moments, Scatter, Totals
+from ..statistics import Counts, Moments, Scatter, Summed
 
 _SURE = 4e-10  # relative rounding of a sum up to which its statistics agree with those of a refit to 1e-9
 _DOUBT = 1e-6  # relative rounding of an evidence that is refused
@@ -28,14 +28,6 @@ def is_negative(after: Any, before: Any) -> bool:
     return False
 
 
-def check_fitted(held: Statistics, gone: Statistics) -> None:
-    """Raise a ValueError where less weight is held, of a class or of a count, than is to be forgotten."""
-    left = held - gone
-    pairs = [(left, held), *((block, held.blocks[name]) for name, block in left.blocks.items())]
-    if any(is_negative(after, before) for after, before in pairs):
-        raise ValueError(NEVER_FITTED.format("counts"))
-
-
 def without(estimator: Any, held: Statistics, gone: Statistics) -> Statistics:
     """The statistics of the rows that are left: those of a fit to these rows alone, to 1e-9.
 
@@ -44,14 +36,18 @@ def without(estimator: Any, held: Statistics, gone: Statistics) -> Statistics:
     ValueError
         if rows to be forgotten were never fitted, or if rounding leaves too few digits of what would remain
     """
-    check_fitted(held, gone)
+    left = held - gone
+    pairs = [(left, held), *((block, held.blocks[name]) for name, block in left.blocks.items())]
+    if any(is_negative(after, before) for after, before in pairs):
+        raise ValueError(NEVER_FITTED.format("counts"))
     held = Statistics(held.n, {name: _with_sums(block) for name, block in held.blocks.items()}, held.weight)
     left = held - gone
     weight = None if left.weight is None else left.weight.where(~_emptied(left.weight.value(), gone.n))
     n = np.where(_emptied(left.n, gone.n, _ROUNDED), 0, left.n) if weight is None else weight.value()
-    blocks = {}
-    for name, block in left.blocks.items():
-        blocks[name] = block if getattr(block, "sums", None) is None else _left(estimator, name, block, held, gone)
+    blocks = {
+        name: _left(estimator, name, block, held, gone) if isinstance(block, Summed) and block.sums else block
+        for name, block in left.blocks.items()
+    }
     return Statistics(np.maximum(n, 0), blocks, weight)
 
 
@@ -60,7 +56,7 @@ def digits_lost(stats: Statistics) -> float:
     worst = EPS
     for block in stats.blocks.values():
         block = _with_sums(block)
-        if getattr(block, "sums", None) is not None and block.sums.error:
+        if isinstance(block, Summed) and block.sums and block.sums.error:
             found, bounds = block.from_sums()
             for name, bound in bounds.items():
                 value = np.broadcast_to(_size(found, name), np.shape(bound))
@@ -93,7 +89,7 @@ def with_digits(evidence: float, stats: Statistics) -> float:
 
 def _with_sums(block: Any) -> Any:
     """Statistics of which only floats are known, as those of older files, with what their rounding can have been."""
-    if not isinstance(block, Counts | Totals | Moments | Scatter) or block.sums is not None:
+    if not isinstance(block, Summed) or block.sums is not None:
         return block
     return replace(block, sums=block.rounded_sums(int(min(block.n.sum(), 1 << 20)) + 1, is_whole(block.n)))
 
@@ -133,7 +129,7 @@ def _left(estimator: Any, name: str, block: Any, held: Statistics, gone: Statist
     if isinstance(found, Counts):  # a count that is no more than rounding is none
         nothing = emptied | (found.n <= bounds.get("n", 0))
         found = replace(found, n=np.where(nothing, 0, found.n))
-    if hasattr(found, "ss"):
+    if isinstance(found, Moments | Scatter):
         far = _size(found, "ss")
         allowed = (
             1e-3 * _size(before, "ss")

@@ -28,12 +28,9 @@ _EXTREMES = 1e-40, 1e40  # of a hyperparameter
 
 def hyperparameters(nb: Any) -> dict[str, Any]:
     """The hyperparameters that may be a distribution, by name; those of a part of MixedNB as `part__name`."""
-    found = {}
-    for name in _NAMES:
-        found[name] = getattr(nb, name, None)
+    found = {name: getattr(nb, name, None) for name in _NAMES}
     for part in getattr(nb, "_parts", ()):
-        for name in _NAMES[:2]:
-            found[f"{part.name}__{name}"] = getattr(part.estimator, name, None)
+        found |= {f"{part.name}__{name}": getattr(part.estimator, name, None) for name in _NAMES[:2]}
     return found
 
 

@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length, validate_data
+from sklearn.utils.validation import _check_y, check_consistent_length, validate_data
 
 from ..core import distributions
 from ..core.arrays import Sparse
@@ -201,22 +201,9 @@ def checked_labels(y: np.ndarray, name: str = "y", of_classes: bool = False) -> 
 
 
 @functools.lru_cache(maxsize=1024)
-def _unit_row(k: int, n_classes: int) -> Sparse:
+def unit_row(k: int, n_classes: int) -> Sparse:
     """Weights (1, c) of one row of class k, which nobody changes: SciPy takes longer to make them than to use them."""
     return one_hot(np.array([k]), n_classes)
-
-
-def weights_of(X: Any, index: np.ndarray, n_classes: int, sample_weight: Any) -> Sparse:
-    """Weights r (n, c) of validated rows with class indices."""
-    if sample_weight is None:
-        return _unit_row(int(index[0]), n_classes) if len(index) == 1 else one_hot(index, n_classes)
-    with naming("sample_weight"):
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if (most := weights.max(initial=0)) > MOST_WEIGHT:
-        raise ValueError(
-            f"`sample_weight` has {most:g}; weights may be at most {MOST_WEIGHT:g}, so divide all weights by a number"
-        )
-    return one_hot(index, n_classes, weights)
 
 
 def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,6 +1,5 @@
 """Checks of the statistics that a model file holds: whether rows could have left them."""
 
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -9,7 +8,7 @@ import numpy as np
 from ..core.exact import ExactSum, Sums
 from ..core.registry import require
 from ..naive_bayes import Statistics
-from ..statistics import Moments, Sample, Scatter
+from ..statistics import Moments, Sample, Scatter, Summed, in_floats
 from ._forgetting import is_negative
 
 
@@ -21,8 +20,9 @@ def check_statistics(found: Statistics, none: Statistics) -> None:
     found : as a file has it
     none : statistics of no rows, of the model's types and shapes
     """
-    stats, template = _without_sums(found), _without_sums(none)
-    require(_form(stats) == _form(template), "statistics of another model")
+    stats, template = found.in_floats(), none.in_floats()
+    form: Any = jax.tree.structure(template)
+    require(jax.tree.structure(stats) == form, "statistics of another model")
     for leaf, like in zip(jax.tree.leaves(stats), jax.tree.leaves(template), strict=True):
         require(isinstance(leaf, np.ndarray) and leaf.dtype == like.dtype, "statistics are not of float64")
         shape = (*leaf.shape[:-1], 0) if like.shape[-1] == 0 else leaf.shape  # as many distinct cells as there were
@@ -44,18 +44,7 @@ def check_statistics(found: Statistics, none: Statistics) -> None:
             require(np.array_equal(held.ss, held.ss.swapaxes(1, 2), equal_nan=True), "cross products that differ")
     require(found.weight is None or _is_sum(found.weight, stats.n), "other exact weights")
     for held in found.blocks.values():
-        require(getattr(held, "sums", None) is None or _are_sums(held), "exact sums of other statistics")
-
-
-def _form(tree: Any) -> Any:
-    """Types, names and number of leaves of a tree."""
-    return jax.tree.structure(tree)
-
-
-def _without_sums(stats: Statistics) -> Statistics:
-    """The floats alone."""
-    blocks = {k: replace(held, sums=None) if hasattr(held, "sums") else held for k, held in stats.blocks.items()}
-    return replace(stats, blocks=blocks, weight=None)
+        require(not isinstance(held, Summed) or held.sums is None or _are_sums(held), "exact sums of other statistics")
 
 
 def _is_sum(found: Any, value: np.ndarray) -> bool:
@@ -71,7 +60,7 @@ def _is_table(found: Any, shape: tuple[int, ...], more: int = 0) -> bool:
 
 def _are_sums(held: Any) -> bool:
     """Whether the sums of statistics are theirs: of their names, shapes and values."""
-    sums, squares = held.sums, hasattr(held, "ss")
+    sums, squares = held.sums, isinstance(held, Moments | Scatter)
     if not (isinstance(sums, Sums) and isinstance(sums.exact, dict) and isinstance(sums.error, dict)):
         return False
     names = {"n": held.n, "total": held.mean, "square": held.ss} if squares else vars(held)
@@ -83,8 +72,7 @@ def _are_sums(held: Any) -> bool:
         return False
     if not all(_is_table(v, bounds[k].shape) and not np.isnan(v).any() for k, v in sums.error.items()):
         return False
-    found = _without_sums(Statistics(held.n, {"": held.from_sums()[0]})).blocks[""]
-    bare = _without_sums(Statistics(held.n, {"": held})).blocks[""]
+    found, bare = in_floats(held.from_sums()[0]), in_floats(held)
     return all(
         np.allclose(one, other, rtol=1e-6, atol=1e-6 * abs(other).max(initial=0))
         for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(bare), strict=True)

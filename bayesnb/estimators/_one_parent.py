@@ -1,5 +1,6 @@
-"""The model of one parent of `OneDependenceNB`: as an estimator of its own, in NumPyro, as draws, in the check."""
+"""The model of one parent of `OneDependenceNB`: as an estimator of its own, in NumPyro, in the check; draws of all."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,36 +8,29 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.arrays import Scalar
 from ..core.pytrees import defer_jax_import
-from ..one_dependence import BLOCK, OneDependence
-from ._state import reads_one_state
+from ..core.random import generator
+from ..core.special import log_floor, log_normalize
+from ..core.supports import check_level
+from ..one_dependence import BLOCK
 from .categorical import AbstractLevels, CategoricalNB
 
 if TYPE_CHECKING:
+    from ..sampling.intervals import Uncertainty
     from ..sampling.report import CheckReport
 
 
+_DRAWN = 1 << 22  # probabilities kept at a time for the quantiles of draws
 _SHARED = ("classes_", "n_features_in_", "feature_names_in_", "categories_", "n_categories_")
 
 
 class AbstractOneParent(AbstractLevels):
-    """An average of one-dependence models: its prior and posterior, and the model of a single parent."""
+    """An average of one-dependence models: the model of a single parent, and draws of class probabilities."""
 
     alpha: Any
     prior: Any
     pair_alpha: float
-
-    @property
-    @reads_one_state
-    def prior_(self) -> OneDependence:
-        """The prior of all models, before the training rows; it cannot be changed."""
-        return self._fitted_state("prior_").prior
-
-    @property
-    @reads_one_state
-    def posterior_(self) -> OneDependence:
-        """The posterior of all models, given all training rows. It is computed on first use and cannot be changed."""
-        return self._fitted_state("posterior_").posterior
 
     def _as_categorical(self) -> CategoricalNB:
         """`CategoricalNB` of the same columns, levels and classes, without rows."""
@@ -51,7 +45,6 @@ class AbstractOneParent(AbstractLevels):
         found = {j: blocks[name].alpha[:, i] for name, at in groups for i, j in enumerate(at.tolist())}
         return [found[j] for j in range(self.n_features_in_)]
 
-    @reads_one_state
     def parent(self, feature: Any = 0) -> CategoricalNB:
         """The model of one parent, as a fitted `CategoricalNB` of the other features with all its methods.
 
@@ -83,7 +76,6 @@ class AbstractOneParent(AbstractLevels):
         with defer_jax_import():
             return nb._set_statistics(self.posterior_.parent_statistics(j, self.statistics_))
 
-    @reads_one_state
     def pairs(self, X: Any, y: Any, feature: Any = 0) -> np.ndarray:
         """The compound class y·k_j + u of each row, (n,), as numbered in the model of one parent.
 
@@ -103,17 +95,14 @@ class AbstractOneParent(AbstractLevels):
 
     def _position(self, feature: Any) -> int:
         """The number of a column that has at least one other beside it."""
-        names = list(getattr(self, "feature_names_in_", []))
-        known = names.index(feature) if feature in names else feature
-        if not isinstance(known, (int, np.integer)) or not 0 <= known < self.n_features_in_:
+        if (place := self._place(feature)) is None:
             raise ValueError(
                 f"`feature` is {feature!r}; give the name or the number of one of the {self.n_features_in_} features"
             )
         if self.n_features_in_ == 1:
             raise ValueError("`X` has a single column, so no other feature can depend on it; use CategoricalNB")
-        return int(known)
+        return place
 
-    @reads_one_state
     def numpyro_model(self, X: Any, y: Any = None, parent: Any = 0) -> None:  # type: ignore[override]
         """The generative model of one parent in NumPyro, with this estimator's prior.
 
@@ -133,7 +122,6 @@ class AbstractOneParent(AbstractLevels):
         index = None if y is None else self._class_index(np.asarray(y))[there]
         self.prior_.model({BLOCK: x[there]}, index, j)
 
-    @reads_one_state
     def sample_posterior(
         self,
         draws: int = 1000,
@@ -163,7 +151,6 @@ class AbstractOneParent(AbstractLevels):
             draws, seed, method, **given, chains=chains, warmup=warmup, progress_bar=progress_bar
         )
 
-    @reads_one_state
     def check(self, X: Any, y: Any, seed: int = 0, *, parent: Any = 0, **settings: Any) -> "CheckReport":
         """Compare the closed form with NumPyro for the model of one parent; see `AbstractNB.check`.
 
@@ -181,3 +168,87 @@ class AbstractOneParent(AbstractLevels):
         """The columns of X but one."""
         others = np.delete(np.arange(self.n_features_in_), j)
         return _safe_indexing(X if hasattr(X, "columns") else np.asarray(X), others, axis=1)
+
+    # --- how sure the average is --------------------------------------------------------------------------------------
+
+    def sample_proba(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
+        """Draws of the class probabilities p_j(y = c | x_i, θ_j), (s, n, c), over parents j and their parameters.
+
+        A draw is one parent j, with probability v_j, and one θ_j from the posterior of its model. All rows share it,
+        but a row whose x_j is missing gets another parent. The mean of the draws is Σ_j v_j E p_j(y | x, θ_j). If each
+        draw is weighted by p_j(x | θ_j), the mean is `predict_proba`.
+        """
+        drawn = (np.exp(np.moveaxis(log_p, -1, 0)) for _, log_p in self._draws(X, n_draws, seed))
+        return np.concatenate(list(drawn), 1)
+
+    def _draws(
+        self, X: Any, n_draws: int, seed: int | np.random.Generator | None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """Log class probabilities (n, c, s) of some rows at a time, the same draws for all."""
+        rows, posterior = self._encode(X), self.posterior_
+        theta = posterior.sample(generator(seed), (n_draws,))
+        step = max(1, _DRAWN // (n_draws * len(self.classes_)))
+        for at in range(0, len(rows[BLOCK]), step):
+            part = slice(at, min(at + step, len(rows[BLOCK])))
+            table = posterior.log_joint({BLOCK: rows[BLOCK][part]}, theta)
+            yield part, np.moveaxis(log_normalize(table), 0, -1)
+
+    def predict_interval(
+        self,
+        X: Any,
+        level: Scalar = 0.9,
+        method: str = "auto",
+        n_draws: int | None = None,
+        seed: int | np.random.Generator | None = 0,
+    ) -> np.ndarray:
+        """Equal-tailed credible interval of p_j(y = c | x_i, θ_j) over parents j and their parameters, (n, c, 2).
+
+        Parameters
+        ----------
+        level : posterior mass inside, between 0 and 1
+        method : "auto" and "draws" both use `n_draws` draws of `sample_proba`; "analytic" is not available
+        n_draws : number of draws, by default 1,000
+        seed : seed of the draws, which all rows share
+
+        Raises
+        ------
+        ValueError
+            if `level`, `method` or `n_draws` is out of range
+        """
+        n_draws = _checked_draws(method, n_draws)
+        check_level(level)
+        tails = [(1 - level) / 2, (1 + level) / 2]
+        parts = [np.quantile(np.exp(log_p), tails, -1) for _, log_p in self._draws(X, n_draws, seed)]
+        return np.moveaxis(np.concatenate(parts, 1), 0, -1)
+
+    def uncertainty(
+        self,
+        X: Any,
+        method: str = "auto",
+        n_draws: int | None = None,
+        seed: int | np.random.Generator | None = 0,
+    ) -> "Uncertainty":
+        """Entropy of the label of each row in nats, split: fields `total`, `aleatoric`, `epistemic`, (n,) each.
+
+        `total` is the entropy of the mean of `sample_proba`. `aleatoric` is the mean of the entropies of the draws.
+        `epistemic` is the difference: the mutual information of the label with the parent and its parameters.
+        """
+        from ..sampling.intervals import Uncertainty
+
+        parts = []
+        for _, log_p in self._draws(X, _checked_draws(method, n_draws), seed):
+            p = np.exp(log_p)
+            mean = p.mean(-1)
+            total = -(mean * log_floor(mean)).sum(1)
+            epistemic = (p * np.maximum(log_p - log_floor(mean)[..., None], -1e3)).mean(-1).sum(1)
+            parts.append((total, np.clip(epistemic, 0, total)))
+        total, epistemic = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return Uncertainty(total, total - epistemic, epistemic)
+
+
+def _checked_draws(method: str, n_draws: int | None) -> int:
+    if method not in ("auto", "draws"):
+        raise ValueError(f"`method` is {method!r}; choose 'draws' or 'auto', which are the same for OneDependenceNB")
+    if n_draws is not None and n_draws < 2:
+        raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 2; 1,000 is better")
+    return n_draws or 1000

@@ -28,10 +28,6 @@ class _Part:
     def __str__(self) -> str:
         return f"{self.name}: {type(self.estimator).__name__} of {self.columns.tolist()}"
 
-    def is_like(self, other: "_Part") -> bool:
-        """Whether the other part has the same name, columns and kind of estimator."""
-        return str(self) == str(other)
-
     def view(self, stats: Statistics) -> Statistics:
         """Its share in the statistics of all parts."""
         n = stats.n if self.k is None else stats.n[self.k : self.k + 1]

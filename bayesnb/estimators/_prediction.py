@@ -18,7 +18,7 @@ from ..naive_bayes import CLASS, Parameters, Rows, by_rows, row_slices
 from ..sums.rows import slices
 from ._fitting import AbstractFitted
 from ._input import cut_rows
-from ._state import BLOCK, reads_one_state
+from ._state import BLOCK
 
 if TYPE_CHECKING:
     from ..sampling.intervals import Uncertainty
@@ -29,12 +29,10 @@ _DRAWN = 1 << 22  # numbers drawn at a time
 class AbstractPredicting(AbstractFitted):
     """What an estimator predicts for rows under its current `estimate`, and with which uncertainty."""
 
-    @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c) in nats, (n, c), under the current `estimate`."""
         return self._table(X, lambda nb, rows, theta: nb.log_joint(rows, theta))
 
-    @reads_one_state
     def predict_part_log_likelihood(self, X: Any) -> dict[str, np.ndarray]:
         """log p(x_i,part | y = c) in nats, a table (n, c) for each part, under the current `estimate`.
 
@@ -52,12 +50,10 @@ class AbstractPredicting(AbstractFitted):
         tables = self._table(X, lambda nb, rows, theta: nb.log_parts(rows, list(parts.values()), theta))
         return dict(zip(parts, tables, strict=True))
 
-    @reads_one_state
     def part_estimators(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
         """Of each part its name, estimator, names of blocks by that in the estimator, and class if one. Provisional."""
         return [(BLOCK, self, {name: name for name in self._columns()}, None)]
 
-    @reads_one_state
     def part_blocks(self) -> dict[str, list[str]]:
         """Names of the blocks of each part; one part, "x", unless this is a `MixedNB`. Provisional."""
         found: dict[str, list[str]] = {}
@@ -71,7 +67,6 @@ class AbstractPredicting(AbstractFitted):
         return classes.mle(self.class_count_)["log_pi"] if self.estimate == "mle" else classes.log_predictive()
 
     @property
-    @reads_one_state
     def class_log_prior_(self) -> np.ndarray:
         """log p(y = c) in nats, (c,), as used for prediction under the current `estimate`."""
         theta = self._theta()
@@ -97,7 +92,6 @@ class AbstractPredicting(AbstractFitted):
 
         return by_rows(table, {BLOCK: X}, posterior.min_chunk_cells // 4)  # as in `log_joint`
 
-    @reads_one_state
     def decision_function(self, X: Any) -> np.ndarray:
         """The decision score in nats: the log odds of the second of two classes, (n,).
 
@@ -107,7 +101,6 @@ class AbstractPredicting(AbstractFitted):
         table = self._scores(X)
         return table[:, 1] - table[:, 0] if table.shape[1] == 2 else log_normalize(table)
 
-    @reads_one_state
     def sample_proba(self, X: Any, n_draws: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
         """Draws of the class probabilities p(y = c | x_i, θ) over the posterior of θ, (s, n, c).
 
@@ -134,7 +127,6 @@ class AbstractPredicting(AbstractFitted):
                 pass
         return found
 
-    @reads_one_state
     def predict_interval(
         self,
         X: Any,
@@ -190,7 +182,6 @@ class AbstractPredicting(AbstractFitted):
 
         return np.moveaxis(self._by_encoded_rows(X, ends), 0, 2)
 
-    @reads_one_state
     def uncertainty(
         self,
         X: Any,
@@ -214,7 +205,6 @@ class AbstractPredicting(AbstractFitted):
 
         return Uncertainty(*self._by_encoded_rows(X, entropies)[..., 0])
 
-    @reads_one_state
     def novelty_score(self, X: Any) -> np.ndarray:
         """log p(x_i) in nats, (n,), under the current `estimate`; low for rows that differ from the training rows.
 

@@ -31,9 +31,7 @@ class AbstractWithPrior(AbstractDeclared):
         default = self._default_blocks(stats)
         return default if self.prior is None else with_own_prior(self, default)
 
-    def _prior(self, stats: Statistics | None) -> Any:
-        """Class prior and blocks; a weighted set of them where a hyperparameter is a distribution."""
-        return prior_of(self, stats)
+    _prior = prior_of
 
     @property
     def _prior_name(self) -> str:
@@ -44,7 +42,7 @@ class AbstractWithPrior(AbstractDeclared):
                 f"`class_prior` is {shortened(one)} and `priors` is {shortened(other)}: both set the class "
                 "probabilities, and they differ. Leave one of them out"
             )
-        return "class_prior" if one is not None or (other is None and hasattr(self, "class_prior")) else "priors"
+        return "class_prior" if one is not None or (other is None and "class_prior" in vars(self)) else "priors"
 
     def _class_prior(self) -> AbstractClasses:
         """Fixed where probabilities are given, uniform where `fit_prior` is False, else Dirichlet(class_alpha)."""
@@ -61,7 +59,7 @@ class AbstractWithPrior(AbstractDeclared):
             if not SIMPLEX.holds(pi):
                 raise ValueError(f"`{name}` is {pi}; it needs {SIMPLEX.describe()}")
             return FixedClasses(pi / pi.sum())
-        if not boolean("fit_prior", getattr(self, "fit_prior", True)):
+        if not boolean("fit_prior", self.fit_prior):
             return FixedClasses(np.full(c, 1 / c))
         return DirichletClasses(np.array(checked_numbers("class_alpha", self.class_alpha, (c,))))
 

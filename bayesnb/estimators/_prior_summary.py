@@ -59,7 +59,7 @@ def prior_summary(nb: Any, columns: int = 20) -> PriorSummary:
 
 def _groups(block: Any) -> list[np.ndarray]:
     """Positions of columns that have one prior; all columns where they share one."""
-    axes = {key: declared.axes for key, declared in block.fields_.items() if _is_array(getattr(block, key))}
+    axes = {key: one.axes for key, one in block.fields_.items() if isinstance(getattr(block, key), np.ndarray)}
     if any(names.count("feature") > 1 for names in axes.values()):
         return [np.arange(block.shape[1])]
     found: dict[bytes, list[int]] = {}
@@ -83,7 +83,7 @@ def _density(block: Any, at: np.ndarray) -> str:
     texts = []
     for key, declared in block.fields_.items():
         value = getattr(block, key)
-        if declared.fitted and _is_array(value):
+        if declared.fitted and isinstance(value, np.ndarray):
             if declared.axes.count("feature") == 1:
                 value = np.take(value, at[:1] if block.separable else at, declared.axes.index("feature"))
             texts.append(("" if stated else f"{key}=") + _numbers(value, declared.axes[-1] == "level"))
@@ -97,7 +97,7 @@ def _scales(nb: Any, name: str, block: Any, at: np.ndarray, rows: dict[str, Any]
         alone = rows[site]
         if isinstance(marginal, InverseWishartMarginal):
             marginal, alone = marginal.diagonal(), np.diagonal(alone, axis1=-2, axis2=-1)
-        parts = [_of_columns(np.asarray(x), at) for x in (*map(marginal.ppf, (0.5, 0.05, 0.95)), alone)]
+        parts = [np.take(x, at, min(np.ndim(x) - 1, 1)) for x in (*map(marginal.ppf, (0.5, 0.05, 0.95)), alone)]
         levels = _levels(nb, name, at)[:_LISTED] if len(at) == 1 and parts[0].ndim == 3 else [None]
         for k, level in enumerate(levels):
             middle, low, high, seen = (part if level is None else part[..., k] for part in parts)
@@ -113,15 +113,6 @@ def _levels(nb: Any, name: str, at: np.ndarray) -> list[Any]:
     parts = ((own, inner) for _, own, names, _ in nb.part_estimators() for inner in names if names[inner] == name)
     own, inner = next(parts)
     return own.categories_[own._columns()[inner][at[0]]].tolist()
-
-
-def _is_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray)
-
-
-def _of_columns(value: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """A parameter of some columns, (d,) or (c, d, …)."""
-    return value[at] if value.ndim == 1 else value[:, at]
 
 
 def _numbers(value: np.ndarray, by_level: bool = False) -> str:

@@ -57,7 +57,7 @@ def with_own_prior(nb: Any, default: dict[str, Any]) -> dict[str, Any]:
                 f"`{label}` is the prior of one column, but all columns of a {type(block).__name__} share one prior; "
                 f"give the whole prior, with the fields {{{', '.join(block.fields_)}}}"
             )
-        single = _columns_of(block, at)
+        single = AbstractConjugate.select(block, at)  # the fields of the column, also where features are coupled
         own = (
             _one(nb, label, value, single, of_column=True)
             if level is None
@@ -214,13 +214,6 @@ def _refuse_ambiguous(label: str, key: str, shape: tuple[int, ...], axes: tuple[
             f"`{label}` has {key} of shape {shape}, which is ambiguous with {c} classes and {d} features. Give shape "
             f"{(1, *shape)} for one value a feature, or {(shape[0], 1, *shape[1:])} for one value a class"
         )
-
-
-def _columns_of(block: Any, at: np.ndarray) -> Any:
-    """The block of some of its columns, also where features are coupled."""
-    return replace(
-        block, **{key: np.take(getattr(block, key), at, f.axes.index("feature")) for key, f in block.fields_.items()}
-    )
 
 
 def _sizes(block: Any) -> dict[str, int]:

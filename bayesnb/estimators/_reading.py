@@ -5,47 +5,57 @@ All of it is provisional. An analysis of your own that reads these names, and no
 
 import copy
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.pytrees import defer_jax_import
-from ..core.supports import Cells
+from ..core.supports import COMPOSITE, Cells
 from ..naive_bayes import Parameters, Rows, Statistics
 from ._explaining import AbstractExplaining
-from ._state import all_or_nothing, reads_one_state
+from ._state import all_or_nothing
 
 
 class AbstractReadable(AbstractExplaining):
     """The provisional methods for authors of analyses."""
 
     @property
-    @reads_one_state
     def cells(self) -> Cells:
         """What a cell of X is, as the family of the estimator declares it; of `MixedNB` ask the parts. Provisional."""
         return self._cells
 
+    variants: ClassVar[dict[str, dict[str, Any]]] = {}
+    """Settings by the name of a model on the command line. A report tries all but the first as well. Provisional."""
+    _most_cells = _most_columns = np.inf  # of a table that is quick enough to be tried unasked
+
+    @classmethod
+    def suits(cls, kind: str, n: int, d: int) -> bool:
+        """Whether the family has cells of a kind, and n rows of d columns are few enough to try. Provisional.
+
+        Yes and no are two levels.
+        """
+        if d > cls._most_columns or n * d > cls._most_cells:
+            return False
+        cells = cls._family.cells_
+        return cells.measure != COMPOSITE and cells.kind in (kind, "levels" if kind == "yes/no" else kind)
+
     # --- rows and labels --------------------------------------------------------------------------------------------
 
-    @reads_one_state
     def encode(self, X: Any) -> Rows:
         """Rows as the blocks of `prior_` take them, by block and in float64. Provisional."""
         return self._encode(X)
 
-    @reads_one_state
     def class_index(self, y: Any) -> np.ndarray:
         """Places 0 … c−1 of labels among `classes_`, (n,); ValueError on a label that was not fitted. Provisional."""
         return self._class_index(np.asarray(y))
 
-    @reads_one_state
     def validate_labelled(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         """Rows as validated input, for `encode_validated`, and the class index of each. Provisional."""
         check_is_fitted(self)
         X, y = self._validate_for_slices(X, y=y, reset=False)
         return X, self._class_index(y)
 
-    @reads_one_state
     def encode_validated(self, X: Any) -> Rows:
         """Some rows of validated input by block, with the types that they have. Provisional."""
         return self._rows(X)
@@ -63,59 +73,62 @@ class AbstractReadable(AbstractExplaining):
         self._learn_encoding(self._validate(X, reset=fresh), reset=fresh)
         return self
 
-    @reads_one_state
+    @all_or_nothing
+    def learn_classes(self, classes: np.ndarray) -> Self:
+        """Know more classes, sorted, of which no row was there so far. Provisional."""
+        self._widen(classes)
+        return self
+
     def rows_of(self, X: Any) -> Rows:
         """Rows by block with the types that they have; statistics need not be there yet. Provisional."""
         return self._rows(self._validate(X, reset=False))
 
-    @reads_one_state
     def refuse_infinite(self, rows: Any, *found: np.ndarray) -> None:
         """ValueError on infinite cells; they are looked for where `found` holds one beyond 1e280. Provisional."""
         self._refuse_infinite(rows, *found)
 
     # --- the prior and the statistics -------------------------------------------------------------------------------
 
-    @reads_one_state
     def prior_for(self, stats: Statistics | None = None) -> Any:
         """The prior that these settings give beside statistics; without any, one that can gather them. Provisional."""
         return self._prior(stats)
 
     @property
-    @reads_one_state
     def class_prior_parameter(self) -> str:
         """Name of the parameter that holds fixed class probabilities. Provisional."""
         return self._prior_name
 
     @property
-    @reads_one_state
     def prior_follows_rows(self) -> bool:
         """Whether the rows scale the prior, so that leaving a row out changes it. Provisional."""
         return bool(self._prior_follows_rows)
 
-    @reads_one_state
     @defer_jax_import()
     def with_statistics(self, stats: Statistics) -> Self:
         """A copy that has learnt the rows behind these statistics, and no others. Provisional."""
         return copy.copy(self)._set_statistics(stats)
 
-    @reads_one_state
+    @all_or_nothing
+    def add_statistics(self, other: Any) -> Self:
+        """Add the rows of another estimator to `statistics_`, as `merge` does, but make no posterior. Provisional."""
+        self._check_mergeable(other)
+        self.statistics_ = self._unite(other)
+        return self
+
     def statistics_without(self, stats: Statistics) -> Statistics:
         """`statistics_` without those of some rows; ValueError where such rows were never fitted. Provisional."""
         return self._without(stats)
 
     @property
-    @reads_one_state
     def leave_groups_out(self) -> Callable[..., Any] | None:
         """Makes the table for rows of which many groups are left out at once; None where there is none. Provisional."""
-        return getattr(self, "_leave_out", None)
+        return self._leave_out
 
-    @reads_one_state
     def point_estimate(self) -> Parameters | None:
         """Parameters that `estimate` plugs in; None for "predictive". Provisional."""
         return self._theta()
 
     @property
-    @reads_one_state
     def predicts_from_posterior(self) -> bool:
         """Whether prediction is `posterior_.log_joint` with the parameters integrated out. Provisional."""
         kind = type(self)
@@ -124,7 +137,6 @@ class AbstractReadable(AbstractExplaining):
         )
         return own and self.estimate == "predictive"
 
-    @reads_one_state
     @defer_jax_import()
     def tie_prior(self) -> np.ndarray:
         """log p(y = c), (c,): of equally probable labels that with the larger one is predicted. Provisional."""
@@ -132,24 +144,20 @@ class AbstractReadable(AbstractExplaining):
 
     # --- where things stand -----------------------------------------------------------------------------------------
 
-    @reads_one_state
     def block_columns(self) -> dict[str, np.ndarray]:
         """Positions of the columns of each block. Provisional."""
         return self._columns()
 
-    @reads_one_state
     def block_labels(self, block: str) -> dict[str, np.ndarray]:
         """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
         return self._feature_labels(block)
 
-    @reads_one_state
     def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
         """Names of the axes of a parameter. Provisional."""
         return self._dims(block, parameter, ndim)
 
     # --- weights ------------------------------------------------------------------------------------------------------
 
-    @reads_one_state
     def weight_labels(self, names: np.ndarray | None = None) -> np.ndarray:
         """A label for each weight of `linear_form`, (k,), from names of the columns. Provisional."""
         return self._weight_labels(names)

@@ -8,6 +8,7 @@ many others ask it: without a lock, each of them reads one state from beginning 
 """
 
 import functools
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -41,7 +42,7 @@ def all_or_nothing(method: Method) -> Method:
         self.__dict__ = vars(learner)
         return self
 
-    return wrapped  # type: ignore[return-value]
+    return _guarded(wrapped)
 
 
 def reads_one_state(method: Method) -> Method:
@@ -51,7 +52,13 @@ def reads_one_state(method: Method) -> Method:
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
         return method(_with_state(self, vars(self)), *args, **kwargs)
 
-    return wrapped  # type: ignore[return-value]
+    return _guarded(wrapped)
+
+
+def _guarded(method: Any) -> Any:
+    """The method, marked as one that mixes no states."""
+    method.mixes_no_states = True
+    return method
 
 
 def _with_state(estimator: Any, state: dict[str, Any]) -> Any:
@@ -61,16 +68,27 @@ def _with_state(estimator: Any, state: dict[str, Any]) -> Any:
     return twin
 
 
-def keep_arguments(given: dict[str, Any]) -> None:
-    """Make arguments the attributes of their names: all of an `__init__`, as `keep_arguments(locals())`."""
-    vars(given.pop("self")).update(given)
-
-
 class JointClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier that normalises a table log p(x_i, y = c)."""
+    """A classifier that normalises a table log p(x_i, y = c).
+
+    Public methods and properties of our classes read one state, unless they are `all_or_nothing`.
+    """
 
     classes_: np.ndarray
     set_params = all_or_nothing(BaseEstimator.set_params)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if not cls.__module__.startswith("bayesnb."):  # a class of the user's own may learn in any of its methods
+            return
+        for name, member in [*vars(cls).items()]:
+            method = member.fget if isinstance(member, property) else member
+            if name.startswith("_") or not inspect.isfunction(method) or hasattr(method, "mixes_no_states"):
+                continue
+            method = reads_one_state(method)
+            if isinstance(member, property):
+                method = property(method, member.fset, doc=member.__doc__)
+            setattr(cls, name, method)
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c) in nats, (n, c)."""
@@ -99,7 +117,7 @@ class JointClassifier(ClassifierMixin, BaseEstimator):
         Probabilities count as equal if their difference may be rounding. With equal class priors a tie goes to the
         first label.
         """
-        best = most_probable(self._scores(X), self._tie_prior())
+        best = most_probable(self._scores(X), self._tie_prior())  # which says so if nothing was fitted
         return self.classes_[best]
 
     def _scores(self, X: Any) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Bernoulli naive Bayes for scikit-learn users."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -13,9 +14,10 @@ from ..loops import contiguous, worth
 from ..naive_bayes import Rows, Statistics
 from ._base import AbstractNB
 from ._left_out import leave_out
-from ._state import BLOCK, keep_arguments
+from ._state import BLOCK
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BernoulliNB(AbstractNB):
     """Naive Bayes for yes/no features: θ_cj ~ Beta(α, α), x_ij | y_i = c ~ Bernoulli(θ_cj).
 
@@ -69,24 +71,20 @@ class BernoulliNB(AbstractNB):
            [0.  , 0.63]])
     """
 
+    alpha: Any = 1.0
+    force_alpha: bool = True
+    binarize: float | None = 0.0
+    prior: Any = None
+    fit_prior: bool = True
+    class_prior: Any = None
+    priors: Any = None
+    class_alpha: Any = 1.0
+    estimate: str = "predictive"
+
     _waits = "sparse"
 
     _family = BetaBernoulli
-
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        binarize: float | None = 0.0,
-        prior: Any = None,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        priors: Any = None,
-        class_alpha: Any = 1.0,
-        estimate: str = "predictive",
-    ) -> None:
-        keep_arguments(locals())
+    variants: ClassVar = {"bernoulli": {"binarize": None}}
 
     _checks_slices = _wide_slices = True  # the table beside a slice has a byte for each cell
 

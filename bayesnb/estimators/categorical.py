@@ -6,8 +6,8 @@ import itertools
 import numbers
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,6 @@ from ..statistics import Counts
 from ..sums.rows import slices
 from ._base import AbstractNB
 from ._input import of_any_type
-from ._state import keep_arguments
 
 
 class AbstractLevels(AbstractNB):
@@ -99,6 +98,13 @@ class AbstractLevels(AbstractNB):
             for levels, counts, k in zip(self.categories_, self._counts(), least, strict=True)
         ]
 
+    def _codes(self, X: Any) -> np.ndarray:
+        """The place of each cell among the levels of its column, (n, d); NaN where it is missing or unknown."""
+        if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and all(v.dtype.kind == "i" for v in self.categories_):
+            return code_table(X, self.n_categories_)
+        pairs = zip(columns_of(X), self.categories_, strict=True)
+        return np.stack([codes_of(cells, levels, self._label(j)) for j, ((cells, _), levels) in enumerate(pairs)], 1)
+
     def _unite(self, other: Any) -> Statistics:
         other = copy.copy(other)
         levels = [_union(*pair) for pair in zip(self._known(), other._known(), strict=True)]
@@ -119,6 +125,7 @@ class AbstractLevels(AbstractNB):
         return np.broadcast_to(value, d).tolist()
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CategoricalNB(AbstractLevels):
     """Naive Bayes for features with levels: θ_cj ~ Dirichlet(α), x_ij | y_i = c ~ Categorical(θ_cj).
 
@@ -173,22 +180,18 @@ class CategoricalNB(AbstractLevels):
     array([[0.419, 0.581]])
     """
 
-    _family = DirichletCategorical
+    alpha: Any = 1.0
+    force_alpha: bool = True
+    prior: Any = None
+    fit_prior: bool = True
+    class_prior: Any = None
+    priors: Any = None
+    min_categories: Any = None
+    class_alpha: Any = 1.0
+    estimate: str = "predictive"
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        prior: Any = None,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        priors: Any = None,
-        min_categories: Any = None,
-        class_alpha: Any = 1.0,
-        estimate: str = "predictive",
-    ) -> None:
-        keep_arguments(locals())
+    _family = DirichletCategorical
+    variants: ClassVar = {"categorical": {}}
 
     def _recode(self, levels: list[np.ndarray]) -> None:
         """Statistics by other levels, which hold all that were known."""
@@ -196,7 +199,9 @@ class CategoricalNB(AbstractLevels):
         self._set_levels(levels)
 
         def moved(table: np.ndarray, j: Any) -> np.ndarray:
-            return _relabel(table[:, : len(before[j])], before[j], self.categories_[j])
+            found = np.zeros((len(table), len(self.categories_[j]), *table.shape[2:]))
+            found[:, pd.Index(self.categories_[j]).get_indexer(pd.Index(before[j]))] = table[:, : len(before[j])]
+            return found
 
         blocks = {}
         for name, group in self._columns().items():
@@ -236,13 +241,8 @@ class CategoricalNB(AbstractLevels):
             codes = sparse.csr_array(X, dtype=float, copy=True)
             codes.data[codes.data != np.floor(codes.data)] = np.nan
             return {name: codes[:, group] for name, group in self._columns().items()}
-        groups = self._columns()
-        if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and all(v.dtype.kind == "i" for v in self.categories_):
-            table = code_table(X, self.n_categories_)
-            return {name: table if len(groups) == 1 else table[:, group] for name, group in groups.items()}
-        pairs = zip(columns_of(X), self.categories_, strict=True)
-        codes = [codes_of(values, levels, self._label(j)) for j, ((values, _), levels) in enumerate(pairs)]
-        return {name: np.stack([codes[j] for j in group], 1) for name, group in groups.items()}
+        groups, table = self._columns(), self._codes(X)
+        return {name: table if len(groups) == 1 else table[:, group] for name, group in groups.items()}
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         c = len(self.classes_)
@@ -372,13 +372,6 @@ def _union(old: np.ndarray, new: np.ndarray) -> np.ndarray:
     known = set(old.tolist())
     added = [level for level in new.tolist() if level not in known]
     return np.concatenate([old.astype(object), np.array(added, dtype=object)]) if added else old
-
-
-def _relabel(counts: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Counts (c, k, …) of the old levels, at the places of those levels among the new ones."""
-    moved = np.zeros((len(counts), len(new), *counts.shape[2:]))
-    moved[:, pd.Index(new).get_indexer(pd.Index(old))] = counts
-    return moved
 
 
 def _joined(features: list[Counts]) -> Counts:

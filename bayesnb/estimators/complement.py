@@ -1,8 +1,8 @@
 """Complement naive Bayes for scikit-learn users."""
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,9 +12,10 @@ from ..naive_bayes import Parameters, Statistics
 from ..statistics import Counts
 from ._base import AbstractNB
 from ._input import boolean
-from ._state import BLOCK, keep_arguments, reads_one_state
+from ._state import BLOCK
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ComplementNB(AbstractNB):
     """Naive Bayes for counts; each class is learnt from the rows of all other classes, as in Rennie et al. (2003).
 
@@ -67,23 +68,19 @@ class ComplementNB(AbstractNB):
     array(['spam'], dtype='<U4')
     """
 
+    alpha: Any = 1.0
+    force_alpha: bool = True
+    prior: Any = None
+    fit_prior: bool = True
+    class_prior: Any = None
+    priors: Any = None
+    norm: bool = False
+    estimate: str = "predictive"
+
     _waits = "sparse"
 
     _family = DirichletComplement
-
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        prior: Any = None,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        priors: Any = None,
-        norm: bool = False,
-        estimate: str = "predictive",
-    ) -> None:
-        keep_arguments(locals())
+    variants: ClassVar = {"complement": {}}
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
@@ -118,7 +115,6 @@ class ComplementNB(AbstractNB):
         weights, intercept = self._linear_form
         return x @ weights + intercept
 
-    @reads_one_state
     def linear_form(self, theta: Parameters) -> tuple[np.ndarray, np.ndarray]:
         """Weights (k, c) and intercepts (c,) of the discriminant at given parameters. Provisional."""
         weights, intercept = super().linear_form(theta)
@@ -139,7 +135,6 @@ class ComplementNB(AbstractNB):
         return {**theta, BLOCK: {"log_theta": weights / np.where(total > 0, total, 1)}}
 
     @property
-    @reads_one_state
     def feature_log_prob_(self) -> np.ndarray:
         """Weights −log θ (c, d) under the current estimate; `norm` divides them by their sum, as in scikit-learn."""
         return self._linear_form[0].T

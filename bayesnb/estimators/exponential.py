@@ -1,21 +1,17 @@
 """Exponential naive Bayes."""
 
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
-from ..core.supports import AMOUNT, checked_numbers
 from ..families.exponential import GammaExponential
-from ..naive_bayes import Statistics
-from ._base import AbstractNB
-from ._left_out import leave_out
-from ._state import BLOCK, keep_arguments
+from ._rates import AbstractRates
 
 _FIRM = 1e5  # pseudo-rows of a column of zeros, for every row fitted
 _LEAST = 1e-280  # of a mean, so that a rate is a number; below, a column counts as one of zeros
 
 
-class ExponentialNB(AbstractNB):
+class ExponentialNB(AbstractRates):
     """Naive Bayes for waiting times and other amounts ≥ 0: λ_cj ~ Gamma(α, rate β_j), x_ij ~ Exponential(λ_cj).
 
     Parameters
@@ -64,36 +60,10 @@ class ExponentialNB(AbstractNB):
     """
 
     _family = GammaExponential
+    variants: ClassVar = {"exponential": {}}
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        beta: Any = None,
-        prior: Any = None,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        priors: Any = None,
-        class_alpha: Any = 1.0,
-        estimate: str = "predictive",
-    ) -> None:
-        keep_arguments(locals())
-
-    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
-        shape = len(self.classes_), self.n_features_in_
-        alpha = checked_numbers("alpha", self.alpha, shape)
-        if self.beta is not None:
-            return {BLOCK: GammaExponential(alpha, checked_numbers("beta", self.beta, shape, AMOUNT))}
-        if stats is None:
-            return {BLOCK: GammaExponential(alpha, alpha)}
-        n, total = (field.sum(0) for field in (stats.blocks[BLOCK].n, stats.blocks[BLOCK].total))
+    def _scaled(self, alpha: np.ndarray, n: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean = total / np.where(n > 0, n, 1)
         mean = np.where(mean > _LEAST, mean, 0)
-        firm = np.broadcast_to(_FIRM * (1 + n), shape)
-        return {BLOCK: GammaExponential(np.where(mean > 0, alpha, firm), np.where(mean > 0, alpha * mean, firm))}
-
-    @property
-    def _default_follows_rows(self) -> bool:
-        return self.beta is None
-
-    _leave_out = leave_out
+        firm = np.broadcast_to(_FIRM * (1 + n), alpha.shape)
+        return np.where(mean > 0, alpha, firm), np.where(mean > 0, alpha * mean, firm)

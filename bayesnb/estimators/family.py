@@ -1,5 +1,6 @@
 """Naive Bayes of any conjugate family, one of the user's own among them."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -7,13 +8,14 @@ from sklearn.utils import Tags
 
 from ..base import AbstractConjugate
 from ..core.supports import checked_prior, shortened
-from ..naive_bayes import NaiveBayes, Statistics
+from ..naive_bayes import Statistics
 from ..statistics import Moments
 from ._base import AbstractNB
-from ._state import BLOCK, keep_arguments
+from ._state import BLOCK
 from .gaussian import refuse_overflow
 
 
+@dataclass(eq=False, repr=False)
 class FamilyNB(AbstractNB):
     """Naive Bayes with the likelihood of any conjugate family: x_i | y_i = c ~ family with parameters θ_c.
 
@@ -58,18 +60,15 @@ class FamilyNB(AbstractNB):
     (2, 2)
     """
 
-    def __init__(
-        self,
-        family: Any,
-        *,
-        prior: Any = None,
-        estimate: str = "predictive",
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        priors: Any = None,
-        class_alpha: Any = 1.0,
-    ) -> None:
-        keep_arguments(locals())
+    family: Any
+    _: KW_ONLY
+    prior: Any = None
+    estimate: str = "predictive"
+    fit_prior: bool = True
+    class_prior: Any = None
+    priors: Any = None
+    class_alpha: Any = 1.0
+    _most_columns = -1  # it needs a family
 
     @property
     def _family(self) -> Any:
@@ -119,11 +118,6 @@ class FamilyNB(AbstractNB):
     def _prior_cells(self) -> int:
         square = any(field.axes.count("feature") > 1 for field in self._family.fields_.values())
         return self.n_features_in_ * (self.n_features_in_ if square else self._n_levels or 1)
-
-    def _draw(self, model: NaiveBayes, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
-        if (length := self._average_length()) is not None:  # rows as long as those fitted are on average
-            given["length"] = length
-        return super()._draw(model, rng, y, **given)
 
     def _feature_labels(self, block: str) -> dict[str, np.ndarray]:
         names = super()._feature_labels(block)["feature"]

@@ -1,7 +1,8 @@
 """Gaussian naive Bayes for scikit-learn users."""
 
 from collections.abc import Callable
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from ..statistics import Moments
 from ._base import AbstractNB
 from ._left_out import by_cells, side_by_side
 from ._priors import put_columns
-from ._state import BLOCK, keep_arguments, reads_one_state
+from ._state import BLOCK
 
 # The default prior, in pseudo-rows: see the Notes of GaussianNB.
 _KAPPA, _SHAPE = 0.1, 1.0
@@ -25,6 +26,7 @@ _MOST_DEVIATIONS = 1e140  # whose square is a number
 _LEAST = 1e-280  # of the square of a constant column, which scales its prior; below, the column counts as one of zeros
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GaussianNB(AbstractNB):
     """Naive Bayes for real features: x_ij | y_i = c ~ Normal(μ_cj, σ²_cj), normal–inverse-gamma prior.
 
@@ -87,26 +89,21 @@ class GaussianNB(AbstractNB):
     -484.1
     """
 
-    _family = NormalInverseGamma
+    priors: Any = None
+    class_prior: Any = None
+    fit_prior: bool = True
+    var_smoothing: float = 1e-9
+    variance: str = "class"
+    known_variance: Any = None
+    prior: Any = None
+    class_alpha: Any = 1.0
+    estimate: str = "predictive"
 
-    def __init__(
-        self,
-        *,
-        priors: Any = None,
-        class_prior: Any = None,
-        fit_prior: bool = True,
-        var_smoothing: float = 1e-9,
-        variance: str = "class",
-        known_variance: Any = None,
-        prior: Any = None,
-        class_alpha: Any = 1.0,
-        estimate: str = "predictive",
-    ) -> None:
-        keep_arguments(locals())
+    _family = NormalInverseGamma
+    variants: ClassVar = {"gaussian": {}, "pooled": {"variance": "pooled"}}
 
     _waits = "dense"
-    _checks_slices = True
-    _wide_slices = True
+    _checks_slices = _wide_slices = _default_follows_rows = True
 
     @classmethod
     def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
@@ -198,10 +195,6 @@ class GaussianNB(AbstractNB):
             prior = map_leaves(lambda leaf: np.tile(leaf, len(total)), prior)
         return by_cells(prior.update(stats), d)
 
-    @property
-    def _default_follows_rows(self) -> bool:
-        return True
-
     def _scale(self, stats: Statistics | None) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of every feature over all rows, (d,); the variance is 0 where a feature never varies."""
         if stats is None:
@@ -215,13 +208,11 @@ class GaussianNB(AbstractNB):
         return theta
 
     @property
-    @reads_one_state
     def means_(self) -> np.ndarray:
         """μ under the current estimate, (c, d); the posterior mean for "predictive"."""
         return self._parameter("mu")
 
     @property
-    @reads_one_state
     def variances_(self) -> np.ndarray:
         """σ² under the current estimate, (c, d), or (d,) if the classes share it; or the known variances."""
         block: Any = self.posterior_.blocks[BLOCK]

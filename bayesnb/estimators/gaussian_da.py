@@ -1,19 +1,20 @@
 """Gaussian discriminant analysis for scikit-learn users."""
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..core.pytrees import map_leaves
+from ..core.supports import check_choice
 from ..families.full_gaussian import NormalInverseWishart
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.tied_gaussian import TiedNormalInverseWishart
 from ..naive_bayes import Parameters, Statistics
 from ._base import AbstractNB
 from ._left_out import by_cells, side_by_side
-from ._state import BLOCK, keep_arguments, reads_one_state
+from ._state import BLOCK
 from .gaussian import column_scale, refuse_far_centres, refuse_overflow
 
 # The default prior, in pseudo-rows: see the Notes of GaussianDA.
@@ -21,6 +22,7 @@ _KAPPA, _DEGREES = 0.1, 1.0
 _FAR = 1e4  # standard deviations of a prior mean from the rows: its square keeps eight digits of the rest
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GaussianDA(AbstractNB):
     """Gaussian discriminant analysis: x_i | y_i = c ~ Normal(μ_c, Σ_c); features may be correlated within a class.
 
@@ -76,29 +78,22 @@ class GaussianDA(AbstractNB):
     0.98
     """
 
-    _family = NormalInverseWishart
+    covariance: str = "class"
+    priors: Any = None
+    class_prior: Any = None
+    fit_prior: bool = True
+    prior: Any = None
+    class_alpha: Any = 1.0
+    estimate: str = "predictive"
 
-    def __init__(
-        self,
-        *,
-        covariance: str = "class",
-        priors: Any = None,
-        class_prior: Any = None,
-        fit_prior: bool = True,
-        prior: Any = None,
-        class_alpha: Any = 1.0,
-        estimate: str = "predictive",
-    ) -> None:
-        keep_arguments(locals())
+    _family = NormalInverseWishart
+    variants: ClassVar = {"gaussian-da": {}, "shared-da": {"covariance": "shared"}}
+    _most_columns = 60
+    _default_follows_rows = True
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
-        if self.covariance not in ("class", "shared", "identity"):
-            raise ValueError(f"`covariance` is {self.covariance!r}; choose 'class', 'shared' or 'identity'")
-        d = self.n_features_in_
-        if stats is None:
-            centre, spread = np.zeros(d), np.ones(d)
-        else:
-            centre, spread = self._scale(stats)
+        check_choice("covariance", self.covariance, ("class", "shared", "identity"))
+        centre, spread = self._scale(stats)
         return {BLOCK: self._scaled(centre[None], spread[None], shared=self.covariance == "shared")}
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
@@ -154,10 +149,6 @@ class GaussianDA(AbstractNB):
 
         return table
 
-    @property
-    def _default_follows_rows(self) -> bool:
-        return True
-
     def _prior_cells(self) -> int:
         return self.n_features_in_ * (1 if self.covariance == "identity" else self.n_features_in_)
 
@@ -173,8 +164,10 @@ class GaussianDA(AbstractNB):
                 "digits. Give the prior the unit and location of the rows"
             )
 
-    def _scale(self, stats: Statistics) -> tuple[np.ndarray, np.ndarray]:
+    def _scale(self, stats: Statistics | None) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of every feature over all rows, (d,); the variance is 1 where a feature never varies."""
+        if stats is None:
+            return np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
         block = stats.blocks[BLOCK]
         moments = block if self.covariance == "identity" else block.moments()
         refuse_overflow(self, moments)
@@ -197,7 +190,6 @@ class GaussianDA(AbstractNB):
                 )
         return theta
 
-    @reads_one_state
     def decision_function(self, X: Any) -> np.ndarray:
         """The discriminant: the log odds of the second of two classes, (n,), or one value for each class, (n, c).
 
@@ -218,19 +210,16 @@ class GaussianDA(AbstractNB):
         return x @ weights + intercept
 
     @property
-    @reads_one_state
     def means_(self) -> np.ndarray:
         """μ under the current estimate, (c, d)."""
         return self._parameter("mu")
 
     @property
-    @reads_one_state
     def covariance_(self) -> np.ndarray:
         """Σ under the current estimate: (c, d, d) with "class", (d, d) with "shared" and "identity"."""
         return np.eye(self.n_features_in_) if self.covariance == "identity" else self._parameter("covariance")
 
     @property
-    @reads_one_state
     def quadratic_(self) -> np.ndarray:
         """A = −½Σ⁻¹ of the discriminant xᵀAx + w·x + b, (c, d, d)."""
         block: Any = self.posterior_.blocks[BLOCK]

@@ -1,14 +1,16 @@
 """Geometric naive Bayes."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from ..core.supports import checked_numbers
 from ..families.geometric import BetaGeometric
 from ..naive_bayes import Statistics
 from ._base import AbstractNB
-from ._state import BLOCK, keep_arguments
+from ._state import BLOCK
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GeometricNB(AbstractNB):
     """Naive Bayes for failures before the first success: θ_cj ~ Beta(α, β), p(x_ij | y_i = c) = θ_cj (1 − θ_cj)^x.
 
@@ -54,21 +56,17 @@ class GeometricNB(AbstractNB):
     array([[0.4, 0.6]])
     """
 
-    _family = BetaGeometric
+    alpha: Any = 1.0
+    beta: Any = 1.0
+    prior: Any = None
+    fit_prior: bool = True
+    class_prior: Any = None
+    priors: Any = None
+    class_alpha: Any = 1.0
+    estimate: str = "predictive"
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        beta: Any = 1.0,
-        prior: Any = None,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        priors: Any = None,
-        class_alpha: Any = 1.0,
-        estimate: str = "predictive",
-    ) -> None:
-        keep_arguments(locals())
+    _family = BetaGeometric
+    variants: ClassVar = {"geometric": {}}
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_

@@ -1,7 +1,8 @@
 """Kernel density naive Bayes for scikit-learn users."""
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ..naive_bayes import Statistics
 from ..statistics import Sample
 from ..sums.kernels import WIDEST
 from ._base import AbstractNB
-from ._state import BLOCK, keep_arguments
+from ._state import BLOCK
 
 # Limits of the bandwidth: see the Notes of KernelNB.
 _REACH = 4.0  # natural logarithm of how far from its centre: a factor of 55
@@ -20,6 +21,7 @@ _LEAST = 1e-280  # of a bandwidth's centre, so that the limits around it are num
 _ROUNDING = 1e-9  # gaps below this share of a feature's range are not counted as gaps
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KernelNB(AbstractNB):
     """Naive Bayes for real features of any shape: a Gaussian kernel density for every class and feature.
 
@@ -96,20 +98,17 @@ class KernelNB(AbstractNB):
     ValueError: `X` has -1 in column 0, below the bound 0 of `bounds`; correct the row, or give KernelNB wider bounds
     """
 
-    _family = KernelDensity
+    bandwidth: Any = "posterior"
+    bounds: Any = None
+    fit_prior: bool = True
+    class_prior: Any = None
+    priors: Any = None
+    class_alpha: Any = 1.0
+    estimate: str = "predictive"
 
-    def __init__(
-        self,
-        *,
-        bandwidth: Any = "posterior",
-        bounds: Any = None,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        priors: Any = None,
-        class_alpha: Any = 1.0,
-        estimate: str = "predictive",
-    ) -> None:
-        keep_arguments(locals())
+    _family = KernelDensity
+    variants: ClassVar = {"kernel": {}}
+    _most_cells = 20_000
 
     def _validate(self, X: Any, **checks: Any) -> Any:
         found = super()._validate(X, **checks)
@@ -141,13 +140,9 @@ class KernelNB(AbstractNB):
         if not isinstance(self.bounds, Mapping):
             limits[:] = _pair("bounds", self.bounds)[:, None]
             return limits
-        names = list(getattr(self, "feature_names_in_", ()))
         for column, pair in self.bounds.items():
-            if column in names:
-                at = names.index(column)
-            elif isinstance(column, int | np.integer) and 0 <= column < self.n_features_in_:
-                at = int(column)
-            else:
+            if (at := self._place(column)) is None:
+                names = list(getattr(self, "feature_names_in_", ()))
                 known = f"; the columns are {shortened(names)}" if names else ""
                 raise ValueError(
                     f"`bounds` names column {column!r}, which is not in `X`{known}; give names of columns, or numbers "
@@ -163,12 +158,11 @@ class KernelNB(AbstractNB):
         widest, bounds = np.full(shape[1], np.inf), (None, None)
         if limits is not None and np.isfinite(limits).any():
             bounds, widest = (limits[0], limits[1]), WIDEST * (limits[1] - limits[0])
+        if given is None and self.bandwidth == "nrd0":
+            given = np.ones(shape) if stats is None else _rule_of_thumb(stats.blocks[BLOCK], as_r=True)[0]
         if given is not None:
             return {BLOCK: KernelDensity(np.log(np.minimum(given, widest)), cells, None, None, *bounds)}
         centre, least = (np.ones(shape), np.zeros(shape)) if stats is None else _rule_of_thumb(stats.blocks[BLOCK])
-        if self.bandwidth == "nrd0":
-            centre = centre if stats is None else _rule_of_thumb(stats.blocks[BLOCK], as_r=True)[0]
-            return {BLOCK: KernelDensity(np.log(np.minimum(centre, widest)), cells, None, None, *bounds)}
         log_h = np.log(np.minimum(np.maximum(np.maximum(centre, least), _LEAST), widest))
         low = np.maximum(log_h - _REACH, np.log(np.maximum(least, np.finfo(float).tiny)))
         return {BLOCK: KernelDensity(log_h, cells, low, np.minimum(log_h + _REACH, np.log(widest)), *bounds)}

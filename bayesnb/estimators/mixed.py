@@ -1,9 +1,9 @@
 """Naive Bayes with a likelihood of its own for every group of columns, and if need be for every class."""
 
 import itertools
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -16,15 +16,16 @@ from ..core.registry import require
 from ..families.one_class import OneClass
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
 from ._automatic import automatic_parts, positions
-from ._base import AbstractNB
+from ._base import AbstractNB, AbstractOfTotals
 from ._input import of_any_type
 from ._part import _Part
 from ._saving import Take
-from ._state import all_or_nothing, keep_arguments, reads_one_state
+from ._state import all_or_nothing
 from .complement import ComplementNB
 
 
-class MixedNB(AbstractNB):
+@dataclass(eq=False, repr=False)
+class MixedNB(AbstractOfTotals):
     """Naive Bayes for mixed columns: p(x_i | y_i = c) = Π_parts p(x_i,part | y_i = c); each part has its own estimator.
 
     Parameters
@@ -73,22 +74,17 @@ class MixedNB(AbstractNB):
     [('numbers', 'GaussianNB'), ('levels', 'CategoricalNB')]
     """
 
-    def __init__(
-        self,
-        parts: Any = "auto",
-        *,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        priors: Any = None,
-        class_alpha: Any = 1.0,
-        estimate: str = "predictive",
-    ) -> None:
-        keep_arguments(locals())
+    parts: Any = "auto"
+    _: KW_ONLY
+    fit_prior: bool = True
+    class_prior: Any = None
+    priors: Any = None
+    class_alpha: Any = 1.0
+    estimate: str = "predictive"
 
-    parts: Any
     _learnt_names = AbstractNB._learnt_names | {"_parts"}
-    contract_: ColumnContract | None
-
+    variants: ClassVar = {"mixed": {}}
+    _most_columns = -1  # its parts are tried
     # --- parameters of the parts, as in ColumnTransformer -----------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -126,18 +122,14 @@ class MixedNB(AbstractNB):
             table = part.estimator._validate(_safe_indexing(X, part.columns, axis=1), reset=reset)
             part.estimator._learn_encoding(table, reset)
         if not reset:
-            blocks = {
-                name: part.estimator.statistics_.blocks[inner]
-                for part in self._parts
-                for inner, name in part.names.items()
-            }
+            blocks = self._by_block(lambda part: part.estimator.statistics_.blocks)
             self.statistics_ = replace(self.statistics_, blocks=blocks)
 
     def _unite(self, other: Any) -> Statistics:
         parts: list[_Part] = []
         blocks: dict[str, Any] = {}
         for part, twin in itertools.zip_longest(self._parts, other._parts):
-            if not (part and twin and part.is_like(twin)):
+            if str(part) != str(twin):  # name, columns or kind of estimator
                 here, there = (", ".join(str(p) for p in one._parts) for one in (self, other))
                 raise ValueError(
                     f"`other` has the parts {there}, but this estimator has {here}; list the same parts in both"
@@ -160,6 +152,7 @@ class MixedNB(AbstractNB):
 
     def _resolve(self, X: Any) -> Iterator[_Part]:
         """The parts with their columns looked up in X; refuses columns in two parts or in none."""
+        self.contract_: ColumnContract | None
         parts, self.contract_ = (
             automatic_parts(X) if isinstance(self.parts, str) and self.parts == "auto" else (self.parts, None)
         )
@@ -203,21 +196,23 @@ class MixedNB(AbstractNB):
             yield _Part(name, _checked(name, estimator, self.classes_), columns)
 
     @property
-    @reads_one_state
     def parts_(self) -> list[tuple[str, AbstractNB, np.ndarray]]:
         """Name, fitted estimator and column positions of each part; one for each class if the classes differ."""
         return [(part.name, part.estimator, part.columns) for part in self._parts]
 
     # --- what the parts supply --------------------------------------------------------------------------------------
 
-    def _columns(self) -> dict[str, np.ndarray]:
-        return {
-            part.names[inner]: part.columns[at]
-            for part in self._parts
-            for inner, at in part.estimator._columns().items()
-        }
+    def _by_block(self, of_part: Callable[[_Part], Mapping[str, Any]]) -> dict[str, Any]:
+        """What each part has for its blocks, under the names of the blocks among those of all parts."""
+        found: dict[str, Any] = {}
+        for part in self._parts:
+            own = of_part(part)
+            found |= {name: own[inner] for inner, name in part.names.items()}
+        return found
 
-    @reads_one_state
+    def _columns(self) -> dict[str, np.ndarray]:
+        return self._by_block(lambda part: {k: part.columns[at] for k, at in part.estimator._columns().items()})
+
     def part_estimators(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
         """Those of each entry of `parts`; several of one name where the entry has an estimator for each class."""
         parts = self._parts
@@ -228,11 +223,10 @@ class MixedNB(AbstractNB):
         return any(part.estimator._prior_follows_rows for part in self._parts)
 
     def _rows(self, X: Any) -> Rows:
-        rows: dict[str, Any] = {}
-        for part in self._parts:
-            table = part.estimator._validate(_safe_indexing(X, part.columns, axis=1), reset=False)
-            rows |= {part.names[inner]: x for inner, x in part.estimator._rows(table).items()}
-        return rows
+        def rows(part: _Part) -> Rows:
+            return part.estimator._rows(part.estimator._validate(_safe_indexing(X, part.columns, axis=1), reset=False))
+
+        return self._by_block(rows)
 
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
         blocks: dict[str, Any] = {}
@@ -274,42 +268,19 @@ class MixedNB(AbstractNB):
             part.estimator._check_size(take)
 
     def _no_rows(self) -> dict[str, Any]:
-        return {
-            part.names[inner]: held
-            for part in self._parts
-            for inner, held in part.estimator._no_rows().items()
-            if inner in part.names
-        }
+        return self._by_block(lambda part: part.estimator._no_rows())
 
     # --- draws and labels -------------------------------------------------------------------------------------------
 
-    @reads_one_state
-    def sample(
-        self,
-        n_samples: int = 1,
-        seed: int | np.random.Generator | None = None,
-        *,
-        source: str = "posterior",
-        length: Any = None,
-    ) -> Any:
-        """New rows and labels from the predictive; each row has its own draw of the parameters.
-
-        Parameters
-        ----------
-        source : "posterior" or "prior": the distribution from which the parameters are drawn
-        length : events of a row in a `MultinomialNB` part, by default the rounded average of the training rows
-        """
-        return self._sample(n_samples, seed, source, length=length)
-
-    def _draw(self, model: Any, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
+    def _draw(self, model: Any, rng: np.random.Generator, y: np.ndarray, length: Any = None) -> dict[str, np.ndarray]:
         if not isinstance(model, NaiveBayes):  # a hyperparameter has a distribution
-            return super()._draw(model, rng, y, **given)
-        rows: dict[str, np.ndarray] = {}
-        for part in self._parts:
+            return super()._draw(model, rng, y, length)
+
+        def rows(part: _Part) -> dict[str, np.ndarray]:
             own = NaiveBayes(model.classes, {inner: model.blocks[name] for inner, name in part.names.items()})
-            drawn = part.fitted(self.statistics_)._draw(own, rng, y, **given)
-            rows |= {part.names[inner]: x for inner, x in drawn.items()}
-        return rows
+            return part.fitted(self.statistics_)._draw(own, rng, y, length)
+
+        return self._by_block(rows)
 
     def _as_input(self, rows: dict[str, np.ndarray]) -> Any:
         columns: dict[int, np.ndarray] = {}
@@ -330,7 +301,6 @@ class MixedNB(AbstractNB):
         names = super()._weight_labels(names)
         return np.concatenate([part.estimator._weight_labels(names[part.columns]) for part in self._parts])
 
-    @reads_one_state
     def levels_of(self, feature: int) -> Any:
         """Labels of the levels of a column, None where it has no levels. Provisional."""
         places = ((part.estimator, int(at)) for part in self._parts for at in np.flatnonzero(part.columns == feature))

@@ -1,16 +1,16 @@
 """Multinomial naive Bayes for scikit-learn users."""
 
-from typing import Any
-
-import numpy as np
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from ..families.multinomial import DirichletMultinomial
 from ..naive_bayes import Statistics
-from ._base import AbstractNB
-from ._state import BLOCK, keep_arguments, reads_one_state
+from ._base import AbstractOfTotals
+from ._state import BLOCK
 
 
-class MultinomialNB(AbstractNB):
+@dataclass(kw_only=True, eq=False, repr=False)
+class MultinomialNB(AbstractOfTotals):
     """Naive Bayes for counts of events, such as words: θ_c ~ Dirichlet(α), x_i | y_i = c ~ Multinomial(L_i, θ_c).
 
     Parameters
@@ -59,48 +59,21 @@ class MultinomialNB(AbstractNB):
     array([[0.054, 0.946]])
     """
 
+    alpha: Any = 1.0
+    force_alpha: bool = True
+    prior: Any = None
+    fit_prior: bool = True
+    class_prior: Any = None
+    priors: Any = None
+    class_alpha: Any = 1.0
+    estimate: str = "predictive"
+
     _waits = "sparse"
     _wide_slices = True
 
     _family = DirichletMultinomial
-
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        prior: Any = None,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        priors: Any = None,
-        class_alpha: Any = 1.0,
-        estimate: str = "predictive",
-    ) -> None:
-        keep_arguments(locals())
+    variants: ClassVar = {"multinomial": {}}
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
         return {BLOCK: DirichletMultinomial(self._concentration(shape))}
-
-    @reads_one_state
-    def sample(
-        self,
-        n_samples: int = 1,
-        seed: int | np.random.Generator | None = None,
-        *,
-        source: str = "posterior",
-        length: Any = None,
-    ) -> Any:
-        """New rows and labels from the predictive; each row has its own draw of the parameters.
-
-        Parameters
-        ----------
-        source : "posterior" or "prior": the distribution from which the parameters are drawn
-        length : number of events of a row, a number or (n,); by default the rounded average of the training rows
-        """
-        return self._sample(n_samples, seed, source, length=length)
-
-    def _draw(self, model: Any, rng: np.random.Generator, y: np.ndarray, **given: Any) -> dict[str, np.ndarray]:
-        if given.get("length") is None:
-            given["length"] = self._average_length()
-        return super()._draw(model, rng, y, **given)

@@ -1,6 +1,6 @@
 """Averaged one-dependence estimators for scikit-learn users."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -8,24 +8,24 @@ import pandas as pd
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..class_statistics import with_sums
 from ..core.arrays import Scalar
 from ..core.exact import ExactSum, holds_exactly, sums_of_weights
 from ..core.pytrees import defer_jax_import, map_leaves
 from ..core.random import generator
 from ..core.registry import require
 from ..core.special import log_normalize
-from ..core.supports import checked_numbers
+from ..core.supports import check_choice, checked_numbers
 from ..families.categorical import DirichletCategorical
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows, fold_rows, row_slices
 from ..one_dependence import BLOCK, OneDependence
 from ..sampling.explanation import mutual_information
-from ..statistics import Counts, class_totals, with_sums
+from ..statistics import Counts, class_totals
 from ..sums.pair_table import diagonal
 from ..sums.rows import csr_slice
 from ._input import concentration, cut_rows
-from ._parent_draws import AbstractParentDraws
-from ._state import LazyPosterior, all_or_nothing, keep_arguments, laid_out, reads_one_state
-from .categorical import code_table, codes_of, columns_of
+from ._one_parent import AbstractOneParent
+from ._state import LazyPosterior, all_or_nothing, laid_out
 
 MAX_BYTES = 1 << 30
 """Largest table of counts that `OneDependenceNB` makes, in bytes of float64.
@@ -44,7 +44,8 @@ def _has_no_stacked_weights(nb: Any) -> bool:
     return True
 
 
-class OneDependenceNB(AbstractParentDraws):
+@dataclass(kw_only=True, eq=False, repr=False)
+class OneDependenceNB(AbstractOneParent):
     """Averaged one-dependence estimators for features with levels: p(y, x) = Σ_j v_j p(y, x_j) Π_{i≠j} p(x_i | y, x_j).
 
     Naive Bayes assumes that features are independent given the class. Here every feature may depend on the class and on
@@ -126,27 +127,23 @@ class OneDependenceNB(AbstractParentDraws):
            [0.92, 0.08]])
     """
 
+    alpha: Any = 1.0
+    prior: Any = None
+    pair_alpha: float = 1.0
+    weights: str = "uniform"
+    min_categories: Any = None
+    max_bytes: int = MAX_BYTES
+
     estimate = "predictive"  # of levels it is the posterior mean: there is nothing to choose
     _advice = (
         "Bin the column first, with `make_pipeline(EqualWidthBinner(), OneDependenceNB())` or EvidenceBinner, or pass "
         "it as strings."
     )
 
-    _learnt_names = AbstractParentDraws._learnt_names | {"weights_"}
+    _learnt_names = AbstractOneParent._learnt_names | {"weights_"}
 
     _family = OneDependence
-
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        prior: Any = None,
-        pair_alpha: float = 1.0,
-        weights: str = "uniform",
-        min_categories: Any = None,
-        max_bytes: int = MAX_BYTES,
-    ) -> None:
-        keep_arguments(locals())
+    _most_columns = 60
 
     # --- levels -----------------------------------------------------------------------------------------------------
 
@@ -184,11 +181,7 @@ class OneDependenceNB(AbstractParentDraws):
         self.statistics_ = replace(self.statistics_, blocks={BLOCK: Counts(moved(table), np.zeros(len(table)), sums)})
 
     def _rows(self, X: Any) -> Rows:
-        if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and all(v.dtype.kind == "i" for v in self.categories_):
-            return {BLOCK: code_table(X, self.n_categories_).astype(float)}
-        pairs = zip(columns_of(X), self.categories_, strict=True)
-        codes = [codes_of(values, levels, self._label(j)) for j, ((values, _), levels) in enumerate(pairs)]
-        return {BLOCK: np.stack(codes, 1)}
+        return {BLOCK: self._codes(X).astype(float, copy=False)}
 
     def _as_input(self, rows: dict[str, np.ndarray]) -> np.ndarray:
         x = rows[BLOCK].astype(int)
@@ -197,8 +190,7 @@ class OneDependenceNB(AbstractParentDraws):
     # --- fitting ----------------------------------------------------------------------------------------------------
 
     def _learn_encoding(self, X: Any, reset: bool) -> None:
-        if self.weights not in ("uniform", "loo"):
-            raise ValueError(f"`weights` is {self.weights!r}; choose 'uniform' or 'loo'")
+        check_choice("weights", self.weights, ("uniform", "loo"))
         super()._learn_encoding(X, reset)
         if reset:
             self.weights_ = np.full(len(self.categories_), 1 / len(self.categories_))
@@ -221,23 +213,10 @@ class OneDependenceNB(AbstractParentDraws):
         require(one_each, "weights_ are not one a feature")
         require((v >= 0).all() and abs(v.sum() - 1) < 1e-9, "weights_ do not sum to one")
 
-    @available_if(_has_no_stacked_weights)
-    @all_or_nothing
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, decay: Any = 1.0) -> Self:
-        """Add rows; see `AbstractNB.partial_fit`. weights="loo" does not allow it."""
-        return super().partial_fit(X, y, classes, sample_weight, decay=decay)
-
-    @available_if(_has_no_stacked_weights)
-    @all_or_nothing
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Remove rows; see `AbstractNB.forget`. weights="loo" does not allow it."""
-        return super().forget(X, y, sample_weight)
-
-    @available_if(_has_no_stacked_weights)
-    @all_or_nothing
-    def merge(self, other: Any) -> Self:
-        """Add the rows of another fit; see `AbstractNB.merge`. weights="loo" does not allow it."""
-        return super().merge(other)
+    # of weights that were fitted to rows these methods would not see all of them
+    partial_fit = available_if(_has_no_stacked_weights)(AbstractOneParent.partial_fit)
+    forget = available_if(_has_no_stacked_weights)(AbstractOneParent.forget)
+    merge = available_if(_has_no_stacked_weights)(AbstractOneParent.merge)
 
     def _model(self) -> OneDependence:
         """The prior under the weights at hand."""
@@ -272,7 +251,6 @@ class OneDependenceNB(AbstractParentDraws):
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
-    @reads_one_state
     @defer_jax_import()
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c) in nats, (n, c): log Σ_j v_j p_j(x_i, y = c | data)."""
@@ -282,7 +260,6 @@ class OneDependenceNB(AbstractParentDraws):
             lambda part: posterior.log_joint(self._rows(cut_rows(X, part))), {BLOCK: X}, posterior.min_chunk_cells
         )
 
-    @reads_one_state
     @defer_jax_import()
     def predict_parents_log_proba(self, X: Any) -> np.ndarray:
         """log p_j(y = c | x_i) of the model of each parent in nats, (n, d, c); NaN where x_ij is missing."""
@@ -293,10 +270,11 @@ class OneDependenceNB(AbstractParentDraws):
                 found[part] = log_normalize(table)
         return found
 
-    def _sample(self, n_samples: int, seed: int | np.random.Generator | None, source: str, **given: Any) -> Any:
+    def _sample(
+        self, n_samples: int, seed: int | np.random.Generator | None, source: str, length: Any = None
+    ) -> tuple[Any, np.ndarray]:
         check_is_fitted(self)
-        if source not in ("posterior", "prior"):
-            raise ValueError(f"`source` is {source!r}; choose 'posterior' or 'prior'")
+        check_choice("source", source, ("posterior", "prior"))
         model = self.posterior_ if source == "posterior" else self.prior_
         x, y = model.sample_predictive(generator(seed), n_samples)
         return self._as_input({BLOCK: x}), self.classes_[y]
@@ -304,14 +282,12 @@ class OneDependenceNB(AbstractParentDraws):
     # --- what the posterior tells -----------------------------------------------------------------------------------
 
     @property
-    @reads_one_state
     @defer_jax_import()
     def parent_log_evidence_(self) -> np.ndarray:
         """log p(X, y | parent j) of the rows whose x_j is not missing, (d,), in nats."""
         return self.prior_.log_marginal(self.statistics_)
 
     @property
-    @reads_one_state
     @defer_jax_import()
     def log_evidence_(self) -> float:
         """log (1/d) Σ_j p(X, y | parent j), in nats: one unknown parent for all rows, all parents equally probable."""
@@ -325,7 +301,6 @@ class OneDependenceNB(AbstractParentDraws):
             )
         return float(np.logaddexp.reduce(evidence) - np.log(len(evidence)))
 
-    @reads_one_state
     def sample_information(self, n_draws: int, seed: Any) -> np.ndarray:
         """Draws of the mutual information of the label and each column, (s, d), in nats. Provisional."""
         rng, posterior = generator(seed), self.posterior_
@@ -336,7 +311,6 @@ class OneDependenceNB(AbstractParentDraws):
             found[:, j] = mutual_information((table - pi[..., None]).swapaxes(1, 2)[:, :, None], np.exp(pi))[:, 0]
         return found
 
-    @reads_one_state
     def tables(self, features: Any = None, *, level: Scalar = 0.9) -> Any:
         """P(level | class) of each feature in the model where it is the parent; see `AbstractNB.tables`."""
         posterior = self.posterior_
@@ -356,7 +330,6 @@ class OneDependenceNB(AbstractParentDraws):
         raise AttributeError("OneDependenceNB averages models, so it has no likelihood to maximise; use `parent(…)`")
 
     @property
-    @reads_one_state
     def n_parameters_(self) -> int:
         """An average of models has no number of parameters; reading it raises an AttributeError."""
         raise AttributeError("OneDependenceNB averages models, so it has no number of parameters; use `parent(…)`")

@@ -1,18 +1,14 @@
 """Poisson naive Bayes."""
 
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
-from ..core.supports import checked_numbers
 from ..families.poisson import GammaPoisson
-from ..naive_bayes import Statistics
-from ._base import AbstractNB
-from ._left_out import leave_out
-from ._state import BLOCK, keep_arguments
+from ._rates import AbstractRates
 
 
-class PoissonNB(AbstractNB):
+class PoissonNB(AbstractRates):
     """Naive Bayes for independent counts: λ_cj ~ Gamma(α, rate β_j), x_ij | y_i = c ~ Poisson(λ_cj).
 
     Parameters
@@ -60,35 +56,7 @@ class PoissonNB(AbstractNB):
     """
 
     _family = GammaPoisson
+    variants: ClassVar = {"poisson": {}}
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        beta: Any = None,
-        prior: Any = None,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        priors: Any = None,
-        class_alpha: Any = 1.0,
-        estimate: str = "predictive",
-    ) -> None:
-        keep_arguments(locals())
-
-    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
-        shape = len(self.classes_), self.n_features_in_
-        alpha = checked_numbers("alpha", self.alpha, shape)
-        if self.beta is not None:
-            beta = checked_numbers("beta", self.beta, shape)
-        elif stats is None:
-            beta = alpha
-        else:
-            seen = stats.blocks[BLOCK]
-            beta = np.maximum(alpha * (seen.n.sum(0) + 1) / (seen.total.sum(0) + 0.5), 1e-300)  # 1/b stays finite
-        return {BLOCK: GammaPoisson(alpha, beta)}
-
-    @property
-    def _default_follows_rows(self) -> bool:
-        return self.beta is None
-
-    _leave_out = leave_out
+    def _scaled(self, alpha: np.ndarray, n: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return alpha, np.maximum(alpha * (n + 1) / (total + 0.5), 1e-300)  # 1/b stays finite

@@ -26,7 +26,7 @@ from ..sums.rows import contract, downdate, leave_one_out_table, sum_over_cells
 
 @pytree
 @dataclass(frozen=True)
-class BetaBernoulli(AbstractBeta):
+class BetaBernoulli(AbstractBeta[Counts]):
     """Beta density of each θ_cj, as a prior or a posterior.
 
     Fields
@@ -98,7 +98,7 @@ class BetaBernoulli(AbstractBeta):
         def empty(w: Array, a: Array, b: Array) -> Array:
             return xp.log(downdate(b, w)) - xp.log(downdate(a + b, w))
 
-        def units(x: Any, y: Array) -> Array:
+        def units(x: Array | Sparse, y: Array) -> Array:
             left = (np.where(value - 1 > EPS * value, value - 1, np.nan) for value in (self.b, self.a))
             whole = downdate(self.a + self.b, 1.0)
             return yes_no_of_own(x, y, *(np.log(value) - np.log(whole) for value in left))
@@ -139,7 +139,7 @@ class BetaBernoulli(AbstractBeta):
         p = to_sites(self.mean())["theta"]
         return (rng.random((len(y), p.shape[1])) < p[y]).astype(float)
 
-    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""
         import numpyro
         import numpyro.distributions as dist

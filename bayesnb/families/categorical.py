@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ..base import n_rows, observed
-from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
 from ..core.exact import ExactSum, holds_exactly, sums_of_weights
 from ..core.pytrees import pytree
 from ..core.random import categorical
@@ -50,7 +49,7 @@ class DirichletCategorical(AbstractDirichlet):
         if (counts := levels_by_class(r, x, self.alpha.shape[-1])) is not None:
             return Counts(counts, 0 * counts[..., 0])
         n = by_class(r, indicators(x, self.alpha.shape[-1])).reshape(self.alpha.shape)
-        if sparse.issparse(x):
+        if is_sparse(x):
             n[..., 0] = subtract_weight(class_totals(r)[:, None], -n[..., 0])
         return Counts(n, 0 * n[..., 0])
 
@@ -64,7 +63,7 @@ class DirichletCategorical(AbstractDirichlet):
 
         def counts(w: Array | Sparse) -> Array:
             n = by_class(w, table).reshape(self.alpha.shape)
-            if sparse.issparse(x):  # whose empty cells are of level 0
+            if is_sparse(x):  # whose empty cells are of level 0
                 n[..., 0] += class_totals(w)[:, None]
             return n
 
@@ -115,7 +114,7 @@ class DirichletCategorical(AbstractDirichlet):
         """x_ij = k with probability α_k / Σα."""
         return categorical(rng, self.mean()["log_theta"][y]).astype(float)
 
-    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""
         import numpyro
         import numpyro.distributions as dist
@@ -132,7 +131,7 @@ class DirichletCategorical(AbstractDirichlet):
 
 def _look_up(x: Real[Array, "n d"] | Sparse, table: Float[Array, "*s c d k"]) -> Float[Array, "*s n c"]:
     """Σ_j table_cjx over the observed cells; an empty cell of sparse rows has level 0."""
-    if namespace(x, table) is np and not sparse.issparse(x) and table.ndim == 3 and worth(x.size * len(table)):
+    if namespace(x, table) is np and not is_sparse(x) and table.ndim == 3 and worth(x.size * len(table)):
         from ..loops.counts import look_up
 
         sums = np.empty((len(x), len(table)))
@@ -140,4 +139,4 @@ def _look_up(x: Real[Array, "n d"] | Sparse, table: Float[Array, "*s c d k"]) ->
         look_up(contiguous(x), contiguous(table.reshape(len(table), -1).T), levels, sums)
         return sums
     found = matmul(indicators(x, table.shape[-1]), table.reshape(*table.shape[:-2], -1))
-    return found + table[..., 0].sum(-1)[..., None, :] if sparse.issparse(x) else found
+    return found + table[..., 0].sum(-1)[..., None, :] if is_sparse(x) else found

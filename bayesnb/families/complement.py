@@ -25,10 +25,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ..base import as_jax
-from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
+from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
 from ..core.exact import ExactSum, sums_of_cells
 from ..core.pytrees import pytree
 from ..core.special import namespace
@@ -78,22 +77,22 @@ class DirichletComplement(AbstractEvents):
         """`log_predictive` or `log_likelihood` without the coefficients."""
         return _others(self._log_polya(x) if theta is None else matmul(x, theta["log_theta"]), -1)
 
-    def _log_polya(self, x: Any) -> Float[Array, "n c"]:
+    def _log_polya(self, x: Array | Sparse) -> Float[Array, "n c"]:
         """Σ_j log α_j^(x_j) − log A^(L), A = Σα, rising factorials: a row's log probability but for its coefficient."""
         return log_polya(x, self.alpha)
 
-    def _log_polya_without(self, x: Any, r: Any) -> Float[Array, "n c"]:
+    def _log_polya_without(self, x: Array | Sparse, r: Array | Sparse) -> Float[Array, "n c"]:
         """The same with α − wx for α in the complements that the row has weight w in: those of other classes."""
 
-        def formula(x: Any, r: Any) -> Float[Array, "n c"]:
-            outside = _others(r.toarray() if sparse.issparse(r) else r, -1)
+        def formula(x: Array | Sparse, r: Array | Sparse) -> Float[Array, "n c"]:
+            outside = _others(r.toarray() if is_sparse(r) else r, -1)
             return leave_one_out_table(self._log_polya, log_polya_without, x, outside, self.alpha)
 
-        y = unit_labels(r) if sparse.issparse(x) and worth(OWN * x.nnz) else None
+        y = unit_labels(r) if is_sparse(x) and worth(OWN * x.nnz) else None
         table = None if y is None else log_polya_left(x, y, self.alpha)
         return formula(x, r) if table is None else with_odd_rows(table, lambda odd: formula(x[odd], r[odd]))
 
-    def log_loo_score(self, x: Any, r: Any) -> Float[Array, "n c"]:
+    def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Float[Array, "n c"]:
         """`log_score` without row i, which leaves every complement that it has weight in: those of other classes."""
         return _others(self._log_polya_without(as_counts(x), r), -1)
 
@@ -108,7 +107,7 @@ class DirichletComplement(AbstractEvents):
 
     def log_alone(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
-    ) -> Any:
+    ) -> Float[Array, "*s n k c"]:
         """log p that one event of a class is of kind j (x = 1) or of another kind (x = 0), from the complements.
 
         With classes of equal size the share of kind j in class c is Σ_k θ_kj − (C − 1) θ_cj, at least 0.
@@ -121,7 +120,7 @@ class DirichletComplement(AbstractEvents):
 
     def log_contributions(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
-    ) -> Any:
+    ) -> Float[Array, "*s n k c"]:
         """−[log α_j^(x_j) − (x_j/L) log A^(L)] or −x_j log θ_j, of the complement: as in the multinomial model."""
         return -event_shares(x, columns, self.alpha, None if theta is None else theta["log_theta"])
 
@@ -164,7 +163,7 @@ class DirichletComplement(AbstractEvents):
             "multinomial model to draw new rows"
         )
 
-    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, plates written out; the row lengths L are data, so x is required."""
         import jax.numpy as jnp
         import numpyro

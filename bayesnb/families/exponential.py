@@ -19,14 +19,14 @@ from ..core.random import log_gamma
 from ..core.special import digamma, log_floor, log_rising, namespace, tetragamma, trigamma
 from ..core.supports import AMOUNT, COUNT, Cells, Field, declare
 from ..gamma import AbstractGamma
-from ..independent import AbstractIndependent
+from ..independent import AbstractIndependent, Cell
 from ..statistics import Totals
 from ..sums.rows import contract
 
 
 @pytree
 @dataclass(frozen=True)
-class GammaExponential(AbstractGamma, AbstractIndependent):
+class GammaExponential(AbstractGamma, AbstractIndependent[Totals]):
     """Gamma density of each λ_cj, as a prior or a posterior.
 
     Fields
@@ -44,7 +44,7 @@ class GammaExponential(AbstractGamma, AbstractIndependent):
     )
     cells_ = Cells("amounts")
 
-    def updated(self, stats: Any, a: Array, b: Array) -> tuple[Array, Array]:
+    def updated(self, stats: Totals | Cell, a: Array, b: Array) -> tuple[Array, Array]:
         """a + n, b + Σ_i x_i."""
         return a + stats.n, b + stats.total
 
@@ -96,7 +96,7 @@ class GammaExponential(AbstractGamma, AbstractIndependent):
         log_rate = log_gamma(rng, self.a[y]) - np.log(self.b[y])
         return rng.standard_exponential(log_rate.shape) * np.exp(np.minimum(-log_rate, -log_floor(0.0) - 5))
 
-    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""
         import numpyro
         import numpyro.distributions as dist

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
 from ..base import as_jax, n_rows
-from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
 from ..core.pytrees import pytree
 from ..core.random import Key, normal, split
 from ..core.special import LOG_2PI, log1p_square, log_rising, namespace, square, tetragamma
@@ -120,7 +119,7 @@ class NormalInverseWishart(AbstractNormalInverseWishart):
         """
         d = self.m.shape[1]
         xp = namespace(x, r, self.m)
-        w, factor = r.toarray() if sparse.issparse(r) else r, xp.linalg.cholesky(self.S)
+        w, factor = r.toarray() if is_sparse(r) else r, xp.linalg.cholesky(self.S)
         tau, level = distances(x, self.m, factor), log_det_of_factor(factor)
 
         def left_out(tau: Array, w: Array, kappa: Array, nu: Array, level: Array) -> Array:
@@ -186,7 +185,7 @@ class NormalInverseWishart(AbstractNormalInverseWishart):
         z = (factor[y] @ rng.standard_normal((len(y), d, 1)))[..., 0]
         return self.m[y] + z * np.sqrt((1 + 1 / self.kappa[y]) / rng.chisquare(self.nu[y] - d + 1))[:, None]
 
-    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""
         import jax.numpy as jnp
         import numpyro

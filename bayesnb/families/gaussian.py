@@ -59,7 +59,7 @@ class NormalInverseGamma(AbstractNormal):
         b = self.b + self._growth(stats)
         return type(self)(self.m + share * delta, self.kappa + stats.n, self.a + stats.n / 2, b)
 
-    def rounding_of(self, field: str) -> Any:
+    def rounding_of(self, field: str) -> Array | float:
         """For b under b = 0: the error from rounding the mean of equal cells, κ (1e-15 m)²."""
         return self.kappa * (1e-15 * self.m) ** 2 if field == "b" else 0.0
 
@@ -110,7 +110,7 @@ class NormalInverseGamma(AbstractNormal):
         scale = self._scale()
         return self.m[y] + scale[y] * rng.standard_t(2 * self.a[y])
 
-    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""
         import jax.numpy as jnp
         import numpyro

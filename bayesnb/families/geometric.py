@@ -15,15 +15,14 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ..base import n_rows, observed
 from ..beta import AbstractBeta, log_probabilities
-from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
 from ..core.pytrees import pytree
 from ..core.special import digamma, log_rising, namespace, tetragamma, trigamma
 from ..core.supports import COUNT, Cells, Field, declare
-from ..independent import AbstractIndependent
+from ..independent import AbstractIndependent, Cell
 from ..statistics import Totals
 from ..sums.events import log_rising_cells, log_rising_sum
 from ..sums.long_counts import geometric_cumulants, log_beta_geometric, log_beta_ratio, where_long
@@ -32,7 +31,7 @@ from ..sums.rows import contract
 
 @pytree
 @dataclass(frozen=True)
-class BetaGeometric(AbstractBeta, AbstractIndependent):
+class BetaGeometric(AbstractBeta[Totals], AbstractIndependent[Totals]):
     """Beta density of each θ_cj, as a prior or a posterior.
 
     Fields
@@ -52,7 +51,7 @@ class BetaGeometric(AbstractBeta, AbstractIndependent):
     long_predictive = staticmethod(log_beta_geometric)
     long_cumulants = staticmethod(geometric_cumulants)
 
-    def updated(self, stats: Any, a: Array, b: Array) -> tuple[Array, Array]:
+    def updated(self, stats: Totals | Cell, a: Array, b: Array) -> tuple[Array, Array]:
         """a + n, b + Σ_i x_i."""
         return a + stats.n, b + stats.total
 
@@ -75,9 +74,9 @@ class BetaGeometric(AbstractBeta, AbstractIndependent):
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """log B(a+1, b+x) / B(a, b) = log a/(a+b) + log b^(x) / (a+b+1)^(x), rising factorials, summed over j."""
 
-        def plain(x: Any) -> Array:
+        def plain(x: Array | Sparse) -> Array:
             xp = namespace(x, self.a)
-            counts = x if sparse.issparse(x) else xp.where(xp.isnan(x), 0, x)
+            counts = x if is_sparse(x) else xp.where(xp.isnan(x), 0, x)
             success = contract(x, 0 * self.a, -xp.log1p(self.b / self.a))
             return success + log_rising_sum(counts, self.b) - log_rising_sum(counts, self.a + self.b + 1)
 
@@ -103,7 +102,7 @@ class BetaGeometric(AbstractBeta, AbstractIndependent):
         decay = -log_probabilities(logit)[1]
         return np.floor(rng.standard_exponential(decay.shape) / np.maximum(decay, 1e-300))
 
-    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""
         import jax.numpy as jnp
         import numpyro

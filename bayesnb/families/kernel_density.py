@@ -132,7 +132,8 @@ class KernelDensity(AbstractBandwidth):
         if self.least is None or self.most is None:
             return table
         xp = namespace(table, x)
-        return xp.where(((x < self.least) | (x > self.most)).any(-1)[:, None], -xp.inf, table)
+        beyond = ((x < self.least) | (x > self.most)).any(-1, keepdims=True)
+        return xp.where(beyond, -xp.inf, table)
 
     def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: its kernels are left out, also in the posterior of the bandwidth.
@@ -358,7 +359,7 @@ class KernelDensity(AbstractBandwidth):
                 new[rows, j] = reflected(centre + np.exp(t) * rng.standard_normal(len(rows)), self._bounds(j))
         return new
 
-    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Array | None) -> None:
         """The same prior of the bandwidth in NumPyro, and the leave-one-out product of the rows as a factor.
 
         If the block already has data, it is not a standard distribution, and the product of its cells is a factor too.
@@ -375,7 +376,7 @@ class KernelDensity(AbstractBandwidth):
 
         if x is None:
             raise ValueError("`x` is None, but a kernel density without data cannot draw rows; give the rows")
-        if np.ndim(y) != 1:
+        if y is None or y.ndim != 1:
             raise ValueError(
                 "`y` is None, but labels of a kernel density cannot be summed out row by row; give the labels"
             )

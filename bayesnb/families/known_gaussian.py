@@ -20,7 +20,7 @@ from ..core.pytrees import pytree
 from ..core.random import Key, normal
 from ..core.special import LOG_2PI, log_normal, namespace, square
 from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
-from ..independent import AbstractIndependent
+from ..independent import AbstractIndependent, Cell
 from ..statistics import Moments
 from ..sums.gaussian import log_normal_sum
 from ..sums.own_class import log_normals_of_own
@@ -29,7 +29,7 @@ from ..sums.rows import downdate, leave_one_out_table, made_dense, sum_over_cell
 
 @pytree
 @dataclass(frozen=True)
-class KnownVarianceNormal(AbstractIndependent):
+class KnownVarianceNormal(AbstractIndependent[Moments]):
     """Normal density of each μ_cj, as a prior or a posterior.
 
     Fields
@@ -63,7 +63,9 @@ class KnownVarianceNormal(AbstractIndependent):
         found = super().fields_from(prior, place)
         return found | {"kappa": self.variance / found["kappa"] ** 2}
 
-    def updated(self, stats: Any, m: Array, kappa: Array, variance: Array, log_c: Array) -> tuple[Array, ...]:
+    def updated(
+        self, stats: Moments | Cell, m: Array, kappa: Array, variance: Array, log_c: Array
+    ) -> tuple[Array, ...]:
         """κ + n, m + n(x̄ − m)/(κ + n). Murphy (2007), (20), (24)."""
         share = stats.n / downdate(kappa, -stats.n)
         return m + share * (stats.mean - m), kappa + stats.n, variance, log_c + _gain(stats, m, kappa, variance)
@@ -163,7 +165,7 @@ class KnownVarianceNormal(AbstractIndependent):
         scale = np.sqrt(self.variance * (1 + 1 / self.kappa))
         return self.m[y] + scale[y] * rng.standard_normal((len(y), self.m.shape[1]))
 
-    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""
         import jax.numpy as jnp
         import numpyro
@@ -178,7 +180,7 @@ class KnownVarianceNormal(AbstractIndependent):
             numpyro.sample("x", dist.Normal(mu[y], sd[y]).mask(seen).to_event(1), obs=x)
 
 
-def _gain(stats: Any, m: Array, kappa: Array, variance: Array) -> Array:
+def _gain(stats: Moments | Cell, m: Array, kappa: Array, variance: Array) -> Array:
     """−½ n log σ² − ½ [ss + κn(x̄−m)²/(κ+n)]/σ², what data add to log_c."""
     delta = stats.mean - m
     energy = stats.ss + kappa * stats.n / (kappa + stats.n) * delta * delta

@@ -19,7 +19,7 @@ from ..core.arrays import Array, Float, Real
 from ..core.pytrees import pytree
 from ..core.special import log_normal, log_student_t, namespace
 from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
-from ..independent import AbstractIndependent, downdate
+from ..independent import AbstractIndependent, Cell, downdate
 from ..normal_inverse_gamma import AbstractNormalInverseGamma, log_normal_mean, log_normal_variance
 from ..statistics import Moments
 
@@ -37,7 +37,7 @@ class LogMoments(Moments):
 
 @pytree
 @dataclass(frozen=True)
-class LogNormal(AbstractNormalInverseGamma, AbstractIndependent):
+class LogNormal(AbstractNormalInverseGamma, AbstractIndependent[Moments]):
     """Normal–inverse-gamma density of each (μ_cj, σ²_cj) of log x, as a prior or a posterior.
 
     Fields
@@ -65,7 +65,7 @@ class LogNormal(AbstractNormalInverseGamma, AbstractIndependent):
         """log x."""
         return namespace(x).log(x)
 
-    def updated(self, stats: Any, m: Array, kappa: Array, a: Array, b: Array) -> tuple[Array, ...]:
+    def updated(self, stats: Moments | Cell, m: Array, kappa: Array, a: Array, b: Array) -> tuple[Array, ...]:
         """κ + n, m + n(z̄ − m)/(κ + n), a + n/2, b + ½ ss + ½ κ n (z̄ − m)²/(κ + n). Murphy (2007), (85)–(89)."""
         share = stats.n / downdate(kappa, -stats.n)
         growth = 0.5 * (stats.ss + kappa * share * (stats.mean - m) ** 2)
@@ -89,7 +89,7 @@ class LogNormal(AbstractNormalInverseGamma, AbstractIndependent):
         """log x_ij = m + t √(b(κ+1)/(aκ)), t with 2a degrees of freedom."""
         return np.exp(self.m[y] + np.sqrt(self.b / self.a * (1 + 1 / self.kappa))[y] * rng.standard_t(2 * self.a[y]))
 
-    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""
         import numpyro
         import numpyro.distributions as dist

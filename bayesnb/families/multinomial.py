@@ -89,13 +89,13 @@ class DirichletMultinomial(AbstractEvents):
             return matmul(x, theta["log_theta"])
         return log_polya(x, self._alpha, self._log_alpha, self._total)
 
-    def log_loo_score(self, x: Any, r: Any) -> Float[Array, "n c"]:
+    def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Float[Array, "n c"]:
         """`log_score` with α − wx for α in the classes in which the row has weight w."""
         x = as_counts(x)
         return self._loo_score(x, r, row_totals(x))
 
-    def _loo_score(self, x: Any, r: Any, length: Array) -> Float[Array, "n c"]:
-        def score(x: Any) -> Array:
+    def _loo_score(self, x: Array | Sparse, r: Array | Sparse, length: Array) -> Float[Array, "n c"]:
+        def score(x: Array | Sparse) -> Array:
             return log_polya(x, self._alpha, self._log_alpha, self._total, length)
 
         def units(x: Sparse, y: Array) -> Array:
@@ -117,7 +117,7 @@ class DirichletMultinomial(AbstractEvents):
 
     def log_alone(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
-    ) -> Any:
+    ) -> Float[Array, "*s n k c"]:
         """log p that one event is of kind j (x = 1) or not (x = 0): x log θ_j + (1 − x) log(1 − θ_j)."""
         log_theta = (self.mean() if theta is None else theta)["log_theta"][..., columns].swapaxes(-1, -2)
         x = chosen_cells(x, columns)[..., None]
@@ -125,7 +125,7 @@ class DirichletMultinomial(AbstractEvents):
 
     def log_contributions(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
-    ) -> Any:
+    ) -> Float[Array, "*s n k c"]:
         """log α_j^(x_j) − (x_j/L) log A^(L), or x_j log θ_j: each kind gets its share of the row length.
 
         The rule is additive, treats all kinds alike, and gives 0 to a kind that does not occur. If each event were its
@@ -158,7 +158,7 @@ class DirichletMultinomial(AbstractEvents):
         theta = np.exp(log_dirichlet(rng, self.alpha[y]))
         return rng.multinomial(length, theta / theta.sum(-1, keepdims=True)).astype(float)
 
-    def model(self, x: Real[Array, "n d"] | None, y: Any, length: Any = None) -> None:
+    def model(self, x: Real[Array, "n d"] | None, y: Array, length: Any = None) -> None:
         """The same model in NumPyro, plates written out; where x is drawn, `length` gives the row lengths L.
 
         Raises

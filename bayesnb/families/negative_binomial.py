@@ -21,14 +21,14 @@ from ..core.arrays import Array, Float, Real, Theta
 from ..core.pytrees import pytree
 from ..core.special import digamma, gammaln, log_rising, tetragamma, trigamma
 from ..core.supports import COUNT, Cells, Field, declare
-from ..independent import AbstractIndependent
+from ..independent import AbstractIndependent, Cell
 from ..statistics import Totals
 from ..sums.events import log_rising_cells
 
 
 @pytree
 @dataclass(frozen=True)
-class BetaNegativeBinomial(AbstractBeta, AbstractIndependent):
+class BetaNegativeBinomial(AbstractBeta[Totals], AbstractIndependent[Totals]):
     """Beta density of each θ_cj, as a prior or a posterior.
 
     Fields
@@ -49,7 +49,7 @@ class BetaNegativeBinomial(AbstractBeta, AbstractIndependent):
         """log Γ(r+x)/(Γ(r) x!)."""
         return log_rising(self.r, x) - gammaln(x + 1.0)
 
-    def updated(self, stats: Any, a: Array, b: Array) -> tuple[Array, Array]:
+    def updated(self, stats: Totals | Cell, a: Array, b: Array) -> tuple[Array, Array]:
         """a + Σ_i x_i, b + n r."""
         return a + stats.total, b + stats.n * self.r
 
@@ -93,7 +93,7 @@ class BetaNegativeBinomial(AbstractBeta, AbstractIndependent):
         odds = np.exp(np.minimum(logit, 40.0))  # a count of 1e17, near the most that is drawn
         return rng.poisson(rng.standard_gamma(self.r, odds.shape) * odds).astype(float)
 
-    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with logits, because `NegativeBinomialProbs` is 1e-6 off in its log Γ ratio."""
         import jax.numpy as jnp
         import numpyro

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
 from ..base import AbstractConjugate, as_jax
-from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
+from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
 from ..core.exact import ExactSum
 from ..core.pytrees import pytree
 from ..core.special import namespace
+from ..statistics import Stats
 
 
 def _of_inner(name: str) -> Any:
@@ -27,7 +27,7 @@ def _of_inner(name: str) -> Any:
 
 @pytree
 @dataclass(frozen=True)
-class OneClass(AbstractConjugate):
+class OneClass(AbstractConjugate[Stats]):
     """A block of a single class, at its position among all classes.
 
     Fields
@@ -37,7 +37,7 @@ class OneClass(AbstractConjugate):
     c : number of classes
     """
 
-    block: Any
+    block: AbstractConjugate[Stats]
     k: int = field(metadata={"static": True})
     c: int = field(metadata={"static": True})
 
@@ -66,17 +66,17 @@ class OneClass(AbstractConjugate):
         """The column at place k, zeros elsewhere."""
         return column * (np.arange(self.c) == self.k)
 
-    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Any:
+    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Stats:
         """Those of the inner block, from the rows of class k."""
         return self.block.suffstats(x, r[:, [self.k]])
 
     def exact_sums(
-        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Any
+        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Stats
     ) -> dict[str, ExactSum]:
         """Those of the inner block, from the rows of class k."""
         return self.block.exact_sums(x, r[:, [self.k]], stats)
 
-    def update(self, stats: Any) -> Self:
+    def update(self, stats: Stats) -> Self:
         """The result of the inner block."""
         return replace(self, block=self.block.update(stats))
 
@@ -102,13 +102,13 @@ class OneClass(AbstractConjugate):
 
     def log_alone(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
-    ) -> Any:
+    ) -> Float[Array, "*s n k c"]:
         """The value of the inner block in column k, zero in all other columns."""
         return self._place(self.block.log_alone(x, columns, theta))
 
     def log_contributions(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
-    ) -> Any:
+    ) -> Float[Array, "*s n k c"]:
         """The value of the inner block in column k, zero in all other columns."""
         return self._place(self.block.log_contributions(x, columns, theta))
 
@@ -129,12 +129,12 @@ class OneClass(AbstractConjugate):
         rows[own] = self.block.sample_predictive(rng, np.zeros(own.sum(), int), **given)
         return rows
 
-    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The statements of the inner block; the cells of other classes are blank."""
         import jax.numpy as jnp
 
         y = jnp.asarray(y)
         if x is not None:
-            x = as_jax(x.toarray() if sparse.issparse(x) else x)
+            x = as_jax(x.toarray() if is_sparse(x) else x)
             x = namespace(x).where((y == self.k)[..., None], x, self.block.missing_value)
         self.block.model(x, jnp.zeros_like(y))

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ..base import n_rows, observed
-from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
 from ..core.pytrees import pytree
 from ..core.special import digamma, gammaln, log_floor, log_rising, namespace, tetragamma, trigamma
 from ..core.supports import COUNT, Cells, Field, declare
 from ..gamma import AbstractGamma
-from ..independent import AbstractIndependent
+from ..independent import AbstractIndependent, Cell
 from ..statistics import Totals
 from ..sums.events import log_factorial, log_rising_cells, log_rising_sum
 from ..sums.long_counts import log_negative_binomial, poisson_cumulants
@@ -27,7 +26,7 @@ from ..sums.rows import contract
 
 @pytree
 @dataclass(frozen=True)
-class GammaPoisson(AbstractGamma, AbstractIndependent):
+class GammaPoisson(AbstractGamma, AbstractIndependent[Totals]):
     """Gamma density of each λ_cj, as a prior or a posterior.
 
     Fields
@@ -51,7 +50,7 @@ class GammaPoisson(AbstractGamma, AbstractIndependent):
         """−log x!."""
         return -log_factorial(x)
 
-    def updated(self, stats: Any, a: Array, b: Array) -> tuple[Array, Array]:
+    def updated(self, stats: Totals | Cell, a: Array, b: Array) -> tuple[Array, Array]:
         """a + Σ_i x_i, b + n."""
         return a + stats.total, b + stats.n
 
@@ -80,7 +79,7 @@ class GammaPoisson(AbstractGamma, AbstractIndependent):
     def _log_sum(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """`log_score` by its plain formula."""
         xp = namespace(x, self.a)
-        counts = x if sparse.issparse(x) else xp.where(xp.isnan(x), 0, x)
+        counts = x if is_sparse(x) else xp.where(xp.isnan(x), 0, x)
         line = contract(x, -xp.log1p(self.b), -self.a * xp.log1p(1 / self.b))
         return log_rising_sum(counts, self.a) + line
 
@@ -113,7 +112,7 @@ class GammaPoisson(AbstractGamma, AbstractIndependent):
         """x_ij ~ Poisson(λ) with λ ~ Gamma(a, rate b) drawn for each cell."""
         return rng.poisson(rng.standard_gamma(self.a[y]) / self.b[y]).astype(float)
 
-    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""
         import numpyro
         import numpyro.distributions as dist

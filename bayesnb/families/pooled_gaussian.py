@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
 from ..base import n_rows, observed
-from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
+from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
 from ..core.pytrees import pytree
 from ..core.quadratics import PooledQuadratic
 from ..core.random import Key, inverse_gamma, normal, split
@@ -70,7 +69,7 @@ class PooledNormalInverseGamma(AbstractNormal):
         delta = stats.mean - self.m
         return 0.5 * (stats.ss + self.kappa * stats.n / (self.kappa + stats.n) * delta * delta).sum(0)
 
-    def rounding_of(self, field: str) -> Any:
+    def rounding_of(self, field: str) -> Array | float:
         """For b under b = 0: the error from rounding the means of equal cells, Σ_c κ (1e-15 m)²."""
         return (self.kappa * (1e-15 * self.m) ** 2).sum(0) if field == "b" else 0.0
 
@@ -108,7 +107,7 @@ class PooledNormalInverseGamma(AbstractNormal):
     def _log_loo(self, x: Array, r: Array | Sparse) -> Float[Array, "n c"]:
         """`log_loo` of rows of any weights."""
         xp = namespace(x, r, self.a)
-        weights = r.toarray() if sparse.issparse(r) else r
+        weights = r.toarray() if is_sparse(r) else r
 
         def energy(x: Array, w: Array, m: Array, kappa: Array) -> Array:
             return 0.5 * w * kappa / downdate(kappa, w) * square(x - m)
@@ -159,7 +158,7 @@ class PooledNormalInverseGamma(AbstractNormal):
 
     def shared_quadratic(self, x: Real[Array, "n d"] | Sparse) -> PooledQuadratic:
         """Σ_j (1/κ_cj) χ′²₁(κ_cj (x_j − m_cj)²/σ_j²) given all σ²."""
-        dense = x.toarray() if sparse.issparse(x) else x
+        dense = x.toarray() if is_sparse(x) else x
         return PooledQuadratic.of(dense, self.m, self.kappa, self.a, self.b)
 
     def degrees_of_freedom(self) -> float:
@@ -207,7 +206,7 @@ class PooledNormalInverseGamma(AbstractNormal):
         scale = np.sqrt(self.b / self.a * (1 + 1 / self.kappa))
         return self.m[y] + scale[y] * rng.standard_t(2 * self.a, (len(y), len(self.a)))
 
-    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""
         import jax.numpy as jnp
         import numpyro

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
 from ..base import as_jax, n_rows
-from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
 from ..core.pytrees import pytree
 from ..core.quadratics import TiedQuadratic
 from ..core.random import Key, normal, split
@@ -122,7 +121,7 @@ class TiedNormalInverseWishart(AbstractNormalInverseWishart):
         """
         d = self.m.shape[1]
         xp = namespace(x, r, self.m)
-        w = r.toarray() if sparse.issparse(r) else r
+        w = r.toarray() if is_sparse(r) else r
         left = downdate(self.kappa, w)
         factor = xp.linalg.cholesky(self.S)
         tau, shrunk = self._without(x, w, w * self.kappa / left, xp.linalg.inv(factor).T)
@@ -207,7 +206,7 @@ class TiedNormalInverseWishart(AbstractNormalInverseWishart):
         z = rng.standard_normal((len(y), d)) @ np.linalg.cholesky(self.S).T
         return self.m[y] + z * np.sqrt((1 + 1 / self.kappa[y]) / rng.chisquare(self.nu - d + 1, len(y)))[:, None]
 
-    def model(self, x: Real[Array, "*c n d"] | None, y: Any) -> None:
+    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""
         import jax.numpy as jnp
         import numpyro

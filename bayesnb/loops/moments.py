@@ -12,33 +12,46 @@ _FAR = 16.0  # squares of the correction over what it leaves, from where on it w
 
 
 @loop(FAST)
-def add_up(X: Any, y: Any, w: Any, shift: Any, s: Any, q: Any) -> None:
-    """Add w z and w z², z = x − shift of the row's class, to s and q (c, d)."""
-    n, d = X.shape
-    for i in range(n):
-        k, v = np.uint64(y[i]), w[i]
-        a, b, m, x = s[k], q[k], shift[k], X[i]
-        for j in range(d):
-            z = x[j] - m[j]
-            u = v * z
-            a[j] += u
-            b[j] += u * z
+def add_up(X: Any, y: Any, w: Any, shift: Any, step: int, n: Any, s: Any, q: Any) -> None:
+    """Add w, w z and w z², z = x − shift of the row's class, to n, s and q (c, d), `step` rows at a time."""
+    rows, d = X.shape
+    weight, first, second = np.zeros(len(s)), np.zeros(s.shape), np.zeros(s.shape)
+    for start in range(0, rows, step):
+        weight[:], first[:], second[:] = 0.0, 0.0, 0.0
+        for i in range(start, min(start + step, rows)):
+            k, v = np.uint64(y[i]), w[i]
+            a, b, m, x = first[k], second[k], shift[k], X[i]
+            weight[k] += v
+            for j in range(d):
+                z = x[j] - m[j]
+                u = v * z
+                a[j] += u
+                b[j] += u * z
+        n += np.expand_dims(weight, 1)
+        s += first
+        q += second
 
 
 @loop(FAST)
-def add_up_observed(X: Any, y: Any, w: Any, shift: Any, n: Any, s: Any, q: Any) -> None:
-    """The same of rows with missing cells, whose weights are added to n (c, d) cell by cell."""
+def add_up_observed(X: Any, y: Any, w: Any, shift: Any, step: int, n: Any, s: Any, q: Any) -> None:
+    """The same of rows with missing cells, whose weights are added cell by cell."""
     rows, d = X.shape
-    for i in range(rows):
-        k, v = y[i], w[i]
-        o, a, b, m = n[k], s[k], q[k], shift[k]
-        for j in range(d):
-            x = np.float64(X[i, j])
-            u = v if x == x else 0.0
-            z = x - m[j] if x == x else 0.0
-            o[j] += u
-            a[j] += u * z
-            b[j] += u * z * z
+    weight, first, second = np.zeros(s.shape), np.zeros(s.shape), np.zeros(s.shape)
+    for start in range(0, rows, step):
+        weight[:], first[:], second[:] = 0.0, 0.0, 0.0
+        for i in range(start, min(start + step, rows)):
+            k, v = y[i], w[i]
+            o, a, b, m = weight[k], first[k], second[k], shift[k]
+            for j in range(d):
+                x = np.float64(X[i, j])
+                u = v if x == x else 0.0
+                z = x - m[j] if x == x else 0.0
+                o[j] += u
+                a[j] += u * z
+                b[j] += u * z * z
+        n += weight
+        s += first
+        q += second
 
 
 @loop()
@@ -62,20 +75,11 @@ def moments(X: np.ndarray, y: np.ndarray, w: np.ndarray, c: int) -> tuple[np.nda
     """
     d, step = X.shape[1], max(_TOGETHER, _FIRST * c)
 
-    def sums(X: np.ndarray, y: np.ndarray, w: np.ndarray, missing: bool) -> tuple[np.ndarray, ...]:
-        total = np.zeros((3, c, d))
-        for at in range(0, len(y), step):
-            part = slice(at, at + step)
-            n, s, q = some = np.zeros((3, c, d))
-            if missing:
-                add_up_observed(X[part], y[part], w[part], shift, n, s, q)
-            else:
-                add_up(X[part], y[part], w[part], shift, s, q)
-            total += some
-        if missing:
-            return tuple(total)
-        total[0] += np.bincount(y, w, c)[:, None]
-        return sums(X, y, w, True) if np.isnan(total[1]).any() else tuple(total)
+    def sums(X: np.ndarray, y: np.ndarray, w: np.ndarray, missing: bool) -> np.ndarray:
+        found = np.zeros((3, c, d))
+        add = add_up_observed if missing else add_up
+        add(X, y, w, shift, step, *found)
+        return sums(X, y, w, True) if not missing and np.isnan(found[1]).any() else found
 
     def divided(s: np.ndarray, n: np.ndarray) -> np.ndarray:
         return s / np.where(n > 0, n, 1)

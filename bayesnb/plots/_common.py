@@ -1,13 +1,9 @@
 """What the plots share: the Axes, the styles of the classes, and finding a feature."""
 
-import copy
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
-
-from ..analysis.importance import check_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,17 +80,6 @@ def list_down(ax: Drawn, names: Collection[Any]) -> None:
     """One line a name, the first on top."""
     ax.set_yticks(range(len(names)), [str(name) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
-
-
-def named(estimator: Any, names: Any) -> Any:
-    """A copy of the estimator that calls its features by other names; ValueError unless each has one."""
-    check_is_fitted(estimator)
-    estimator = copy.copy(estimator)  # one state, whatever another thread fits meanwhile
-    if names is None:
-        return estimator
-    check_names(estimator, names)
-    estimator.feature_names_in_ = np.asarray(names, object)
-    return estimator
 
 
 def column(estimator: Any, feature: Any) -> int:

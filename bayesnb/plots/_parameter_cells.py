@@ -8,6 +8,8 @@ import numpy as np
 from scipy import stats
 
 from ..core.wishart import InverseWishartMarginal
+from ..sums.quadrature import GridMarginal
+from ..weighted import Mixture
 from ._common import column, feature_name
 
 
@@ -63,7 +65,7 @@ def _entry_of(law: Any, at: tuple[int, ...]) -> Any:
     if isinstance(law, InverseWishartMarginal):  # Σ_jj ~ InverseGamma((ν − d + 1)/2, S_jj/2)
         nu = np.broadcast_to(law.nu, law.scale.shape[:-2])[at[:-2]]
         return stats.invgamma((nu - law.scale.shape[-1] + 1) / 2, scale=law.scale[at] / 2)
-    if not hasattr(law, "args"):
+    if isinstance(law, GridMarginal | Mixture):
         return _Entry(law, at)
     shape = np.shape(law.mean())
     args, named = jax.tree.map(lambda value: np.broadcast_to(value, shape)[at], (law.args, law.kwds))

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..analysis import _maps
+from ..analysis._part_tables import blocks_of_parts
 from ..core.arrays import Scalar
 from ..core.supports import check_level
 from ._common import colour, ink, intervals, line, list_down, two_axes
@@ -70,7 +71,7 @@ def calibration_map(classifier: Any, *, level: Scalar = 0.9, axes: Any = None) -
 def _draw_curves(ax: Any, classifier: Any, level: Scalar) -> None:
     classes = classifier.classes_
     log_prior = np.asarray(classifier.estimator_.class_log_prior_)
-    parts = len(classifier.estimator_.part_blocks()) if hasattr(classifier.estimator_, "part_blocks") else 1
+    parts = len(blocks_of_parts(classifier.estimator_, ["x"]))
     power = next((float(np.exp(one.mode[0])) for one in classifier.maps_ if len(one.mode)), 1.0)
     reach = 8 / min(power, 1.0)
     x = np.linspace(-reach, reach, 201)

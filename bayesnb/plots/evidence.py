@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..analysis.importance import named
 from ..core.arrays import Scalar
 from ..core.supports import check_least, check_level
 from ..sampling.explanation import OTHERS, PRIOR
@@ -19,7 +20,6 @@ from ._common import (
     legend_beside,
     list_down,
     marker,
-    named,
 )
 
 

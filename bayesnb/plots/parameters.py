@@ -8,6 +8,7 @@ import numpy as np
 from scipy import stats
 from scipy.optimize import minimize_scalar
 
+from ..analysis.importance import named
 from ..base import to_sites
 from ..core.arrays import Scalar
 from ..core.supports import check_level
@@ -22,7 +23,6 @@ from ._common import (
     line,
     list_down,
     marker,
-    named,
 )
 from ._parameter_cells import Cell, cells_of, column_places
 
@@ -271,7 +271,8 @@ def smoothing_path(
         return other.prior_for(estimator.statistics_)
 
     def probabilities(theta: Any) -> np.ndarray:
-        return to_sites(theta)["theta"][(slice(None), *cell.at[1:])]
+        every_class: Any = (slice(None), *cell.at[1:])
+        return to_sites(theta)["theta"][every_class]
 
     posteriors = [prior(alpha).blocks[name].update(estimator.statistics_.blocks[name]) for alpha in path]
     mean = np.array([probabilities(block.mean()) for block in posteriors])

@@ -68,7 +68,7 @@ def class_probabilities(
     size = float(np.clip(240 / len(p), 1.5, 4))
     for c in np.unique(truth).tolist():
         own = truth == c
-        style, name = _told_apart(estimator, c, ax)
+        style, name = _class_style(estimator, c, ax)
         intervals(ax, rank[own], low[own], p[own], high[own], upright=True, markersize=size, label=name, **style)
     ax.set(ylim=(-0.02, 1.02), xlabel="rows in the order of their probability")
     ax.set_ylabel(f"probability of {estimator.classes_[k]}, {level:.0%} interval")
@@ -147,7 +147,7 @@ def decision_regions(
     _boundary(ax, across, up, proba, linewidths=2)
     for k in np.unique(truth).tolist():
         own = truth == k
-        style, name = _told_apart(estimator, k, ax)
+        style, name = _class_style(estimator, k, ax)
         ax.scatter(cells[own, 0], cells[own, 1], 16, edgecolors="white", linewidths=0.4, label=name, zorder=3, **style)
     ax.set(xlim=across[[0, -1]], ylim=up[[0, -1]], xlabel=feature_name(estimator, 0), ylabel=feature_name(estimator, 1))
     if y is not None:
@@ -175,7 +175,7 @@ def _truth(estimator: Any, y: Any, n: int) -> np.ndarray:
     return estimator.class_index(labels)
 
 
-def _told_apart(estimator: Any, k: int, ax: Drawn) -> tuple[dict[str, Any], Any]:
+def _class_style(estimator: Any, k: int, ax: Drawn) -> tuple[dict[str, Any], Any]:
     """Marker and name of a class; of rows without labels, −1, a marker alone."""
     return ({"color": ink(ax), "marker": "o"}, None) if k < 0 else (marker(k), estimator.classes_[k])
 

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
+from ..analysis.importance import named
 from ..core.supports import check_least
-from ._common import Drawn, column, feature_name, given_or_new, legend_beside, line, named
+from ..sampling.held_out import column_of
+from ._common import Drawn, column, feature_name, given_or_new, legend_beside, line
 
 _BARS = 30  # distinct whole numbers that are drawn one by one
 _BINS = 40
@@ -79,11 +80,8 @@ def prior(
 
 def _cells(X: Any, j: int) -> np.ndarray:
     """One column, without missing cells."""
-    if hasattr(X, "iloc"):
-        table = X.iloc[:, j].to_numpy()
-    else:
-        table = np.asarray(X[:, [j]].todense()).ravel() if sparse.issparse(X) else np.asarray(X)[:, j]
-    return table[~pd.isna(table)]
+    cells = column_of(X, j)
+    return cells[~pd.isna(cells)]
 
 
 def _edges(cells: np.ndarray, rows: np.ndarray) -> np.ndarray:

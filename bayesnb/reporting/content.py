@@ -6,35 +6,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 from sklearn.base import clone
 
 from .. import estimators
 from ..analysis.comparison import Comparison, compare
 from ..analysis.importance import importance
-from ..core.supports import COMPOSITE
-
-_MOST_CELLS = {"KernelNB": 20_000}  # of a table, up to which such a model is tried
-_MOST_FEATURES = {"GaussianDA": 60, "OneDependenceNB": 60}
-_SHARED = {"variance": "pooled", "covariance": "shared"}  # settings with which the classes share a spread
-
-_ROLES = {"real": "numbers"}  # what a reader calls a kind of cells
+from ..sampling.held_out import column_of, take_rows
 
 
 def candidates(kind: str, n: int, d: int) -> list[Any]:
-    """The models that are tried on n rows of d cells of one kind: every estimator whose family declares such cells.
-
-    Yes and no are two levels. Models that take long are left out where the table is large.
-    """
-    kinds = {kind, "levels"} if kind == "yes/no" else {kind}
-    found = []
-    for name in sorted({*estimators.__all__} - {"FamilyNB", "MixedNB"}):  # these two need to know of what
-        one = getattr(estimators, name)()
-        suits = one.cells.kind in kinds and one.cells.measure != COMPOSITE
-        if suits and n * d <= _MOST_CELLS.get(name, np.inf) and d <= _MOST_FEATURES.get(name, np.inf):
-            shared = _SHARED.keys() & one.get_params().keys()
-            found += [one, *(clone(one).set_params(**{key: _SHARED[key]}) for key in shared)]
-    return found
+    """The models that are tried on n rows of d cells of one kind: every estimator that suits them, in its variants."""
+    kinds = (getattr(estimators, name) for name in sorted(estimators.__all__))
+    suited = [one for one in kinds if one.suits(kind, n, d)]
+    return [one(**settings) for one in suited for settings in ({}, *[*one.variants.values()][1:])]
 
 
 @dataclass(frozen=True)
@@ -76,7 +60,7 @@ class Material:
 
     def row(self, i: int) -> Any:
         """One row, as a table."""
-        return self.X.iloc[[i]] if hasattr(self.X, "iloc") else self.X[[i]]
+        return take_rows(self.X, np.array([i]))
 
 
 def column_table(estimator: Any, X: Any) -> pd.DataFrame:
@@ -85,10 +69,10 @@ def column_table(estimator: Any, X: Any) -> pd.DataFrame:
     role = {j: "left out" for j in range(len(names))}
     for block, at in estimator.block_columns().items():
         for j in at.tolist():
-            role[j] = estimator.posterior_.blocks[block].inner.cells_.kind
+            role[j] = estimator.posterior_.blocks[block].inner.cells_.role
     lines = []
     for j, name in enumerate(names):
-        cells = pd.Series(X.tocsc()[:, [j]].toarray().ravel() if sparse.issparse(X) else _column(X, j))
+        cells = pd.Series(column_of(X, j))
         known = cells.dropna()
         distinct, missing = known.nunique(), float(cells.isna().mean())
         notes = []
@@ -97,15 +81,9 @@ def column_table(estimator: Any, X: Any) -> pd.DataFrame:
         if distinct > 0.9 * n > 18 and role[j] == "levels":
             notes.append("almost every row has its own value. Check whether it is a name or a number of the row.")
         example = known.iloc[0] if len(known) else ""
-        lines.append((name, _ROLES.get(role[j], role[j]), distinct, missing, example, "; ".join(notes)))
+        lines.append((name, role[j], distinct, missing, example, "; ".join(notes)))
     head = ["column", "role", "distinct", "missing", "example", "warning"]
     return pd.DataFrame(lines, columns=head).set_index("column")
-
-
-def _column(X: Any, j: int) -> Any:
-    if hasattr(X, "iloc"):
-        return X.iloc[:, j].to_numpy()
-    return X[X.columns[j]].to_numpy() if hasattr(X, "columns") else np.asarray(X)[:, j]
 
 
 def _compared(estimator: Any, X: Any, y: np.ndarray, own: np.ndarray, others: Any) -> Comparison | None:
@@ -115,19 +93,22 @@ def _compared(estimator: Any, X: Any, y: np.ndarray, own: np.ndarray, others: An
         kinds = {block.inner.cells_.kind for block in estimator.posterior_.blocks.values()}
         known = candidates(next(iter(kinds)), *X.shape) if len(kinds) == 1 else []
         others = {str(one): one for one in known}
-        if isinstance(estimator, estimators.MixedNB):
+        if "parts" in estimator.get_params(deep=False):
             others = _other_parts(estimator, X.shape[0])
-    models = {"this model": clone(estimator)}
+    models = {}
     for name, one in others.items():
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                table = clone(one).fit(X, y).loo(X, y).log_proba
+                fitted = clone(one).fit(X, y)
+                table = fitted.loo(X, y).log_proba
         except (ValueError, TypeError, Warning, ArithmeticError):
             continue
         if chosen or not np.allclose(table, own):  # the same model may have several names
-            models[name] = one
-    return compare(models, X, y) if len(models) > 1 else None
+            models[name] = fitted
+    if not models:
+        return None
+    return compare({"this model": clone(estimator).fit(X, y), **models}, X, y, fitted=True)
 
 
 def _other_parts(estimator: Any, n: int) -> dict[str, Any]:
@@ -143,7 +124,7 @@ def _other_parts(estimator: Any, n: int) -> dict[str, Any]:
         if [repr(new) for _, new, _ in swapped] != [repr(own) for _, own, _ in parts]:
             listed = {j for _, _, at in parts for j in at}
             unused = [j for j in range(estimator.n_features_in_) if j not in listed]
-            found[f"numbers: {one}"] = estimators.MixedNB([*swapped, *([("unused", "drop", unused)] if unused else [])])
+            found[f"numbers: {one}"] = type(estimator)([*swapped, *([("unused", "drop", unused)] if unused else [])])
     return found
 
 

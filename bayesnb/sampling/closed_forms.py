@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base import AbstractConjugate
-from ..core.arrays import Theta
+from ..base import Block
+from ..core.arrays import Theta, Value
 from ..families.classes import AbstractClasses
 from ..naive_bayes import sum_of_pieces
 
@@ -49,14 +49,14 @@ def _pairs(n: int, c: int, most: int = 24) -> list[tuple[int, int]]:
     return every[:: -(-len(every) // most)]
 
 
-def _one(block: AbstractConjugate, x: np.ndarray, k: int, weight: float = 1.0) -> Any:
+def _one(block: Block, x: np.ndarray, k: int, weight: float = 1.0) -> Any:
     """Statistics of one row (1, d) in class k."""
     r = np.zeros((1, block.shape[0]))
     r[0, k] = weight
     return block.suffstats(x, r)
 
 
-def likelihood(block: AbstractConjugate, x: np.ndarray, theta: Theta) -> list[Gap]:
+def likelihood(block: Block, x: np.ndarray, theta: Theta) -> list[Gap]:
     """Bayes' identity of single rows at draws θ (s, …), and what is the likelihood up to a term of the row."""
     table, before = block.log_likelihood(theta, x), block.log_prob(theta)
     got, want = [], []
@@ -88,7 +88,7 @@ def _indicators(x: np.ndarray, width: int) -> np.ndarray:
     return (x[..., None] == np.arange(width // x.shape[1])).reshape(len(x), -1).astype(float)
 
 
-def predictive(block: AbstractConjugate, x: np.ndarray) -> list[Gap]:
+def predictive(block: Block, x: np.ndarray) -> list[Gap]:
     """The predictive of single rows against the evidence of each, given the data behind the block."""
     table = block.log_predictive(x)
     pairs = _pairs(*table.shape)
@@ -97,13 +97,13 @@ def predictive(block: AbstractConjugate, x: np.ndarray) -> list[Gap]:
         gap("log_predictive", [table[i, k] for i, k in pairs], want),
         _shared("log_score", block.log_score(x), table),
     ]
-    cells = [block.log_cells(row) for row in x]
+    cells: Any = [block.log_cells(row) for row in x]
     if cells[0] is not None:
         found.append(gap("log_cells", np.sum(cells, -1), table))
     return found
 
 
-def evidence(prior: AbstractConjugate, x: np.ndarray, r: Any) -> list[Gap]:
+def evidence(prior: Block, x: np.ndarray, r: Any) -> list[Gap]:
     """The evidence against normalisers, and its ratio with and without the last row against a step of the update."""
     stats = prior.suffstats(x, r)
     posterior, total = prior.update(stats), prior.log_marginal(stats)
@@ -118,7 +118,7 @@ def evidence(prior: AbstractConjugate, x: np.ndarray, r: Any) -> list[Gap]:
     return [*found, gap("update", step, want, max(1.0, abs(float(want)), 1e-5 * float(np.sum(abs(total)))))]
 
 
-def leave_one_out(prior: AbstractConjugate, x: np.ndarray, r: Any, few: np.ndarray) -> list[Gap]:
+def leave_one_out(prior: Block, x: np.ndarray, r: Any, few: np.ndarray) -> list[Gap]:
     """Some rows left out against the evidence of each, or its predictive, under a posterior of all the others."""
     posterior = prior.update(prior.suffstats(x, r))
     table = posterior.log_loo(x[few], r[few])
@@ -135,7 +135,7 @@ def leave_one_out(prior: AbstractConjugate, x: np.ndarray, r: Any, few: np.ndarr
     return [*found, _shared("log_loo_score", posterior.log_loo_score(x[few], r[few]), table)]
 
 
-def has_ratio(block: AbstractConjugate) -> bool:
+def has_ratio(block: Block) -> bool:
     """Whether `log_marginal` is that of a likelihood of single rows, so that its ratios are predictives."""
     return block.no_evidence is None
 
@@ -167,7 +167,7 @@ def derivatives(f: Callable[..., Any], reach: float) -> tuple[np.ndarray, np.nda
     return np.tensordot(slopes, coefficients[:kept], 1) * scale, noise * blown_up * scale
 
 
-def cumulants(block: AbstractConjugate, x: np.ndarray) -> list[Gap]:
+def cumulants(block: Block, x: np.ndarray) -> list[Gap]:
     """Mean, variance, third cumulant and covariance of log p(x | θ) against derivatives of the evidence of a row.
 
     They are those of the block with the row, at weight 1: so the evidence is differentiated at t = 1, where every
@@ -207,7 +207,7 @@ def cumulants(block: AbstractConjugate, x: np.ndarray) -> list[Gap]:
 
 
 def _at_weight_one(
-    block: AbstractConjugate, row: np.ndarray, classes: list[int], piece: int | None = None
+    block: Block, row: np.ndarray, classes: list[int], piece: int | None = None
 ) -> tuple[np.ndarray, np.ndarray, Any]:
     """Slopes of the log evidence of a row in its weight, their rounding, and the block with the row."""
 
@@ -253,7 +253,7 @@ def class_forms(prior: AbstractClasses, n: np.ndarray, few: np.ndarray, theta: T
     for k in range(len(n) if len(n) > 1 else 0):
         j = (k + 1) % len(n)
 
-        def of_weights(t: np.ndarray, both: np.ndarray = one[[j, k]]) -> list[list[float]]:
+        def of_weights(t: np.ndarray, both: np.ndarray = one[[j, k]]) -> list[list[Value]]:
             return [[prior.log_marginal(both.sum(0) + w * e) for e in both] for w in t]
 
         slopes, noises = derivatives(of_weights, _REACH)

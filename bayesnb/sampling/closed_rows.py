@@ -8,6 +8,7 @@ import numpy as np
 from numpyro.distributions import constraints
 
 from ..base import Site
+from ..core.arrays import Theta
 from ..statistics import one_hot
 from . import closed_estimates, closed_forms
 from .closed_forms import EXACT, Gap, has_ratio
@@ -102,7 +103,7 @@ def _small_gaps(
     gaps["predictive"] += closed_forms.evidence(prior, view.x, view.r)
     sites = prior.sites()
 
-    def log_likelihood(theta: Any) -> np.ndarray:
+    def log_likelihood(theta: Theta) -> np.ndarray:
         return posterior.log_likelihood(theta, view.x)[..., np.arange(len(view.y)), view.y].sum(-1)
 
     best = posterior.mle(prior.suffstats(view.x, view.r))
@@ -125,7 +126,7 @@ def _class_gaps(small: Problem, rng: np.random.Generator, gaps: dict[str, list[G
         gaps[name] += some
     sites = class_sites()
 
-    def log_likelihood(theta: Any) -> np.ndarray:
+    def log_likelihood(theta: Theta) -> np.ndarray:
         return np.where(n > 0, n * theta["log_pi"], 0).sum(-1)
 
     gaps["estimates"] += closed_estimates.estimates(posterior, sites, log_likelihood, posterior.mle(n))

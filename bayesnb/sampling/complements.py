@@ -8,11 +8,12 @@ import numpy as np
 
 from ..core.pytrees import leaves, map_leaves
 from ..naive_bayes import Statistics
+from ..statistics import Stats
 
 _ROUNDING = 1e-13  # of a weight, a total or a square, below which nothing is left of it
 
 
-def remaining(held: Any, given: Any) -> Any:
+def remaining(held: Stats, given: Stats) -> Stats:
     """Statistics held without those given; what rounding leaves of a weight, a total or a square is 0."""
     return _floored(held - given, held)
 
@@ -28,17 +29,17 @@ def _floored(left: Any, held: Any) -> Any:
     return replace(left, **{k: np.where(abs(one) > _ROUNDING * abs(two), one, 0) for k, (one, two) in pairs.items()})
 
 
-def stack(stats: list[Any]) -> Any:
+def stack(stats: list[Stats]) -> Stats:
     """Statistics (c, …) of several sets of rows as one, their classes in turn."""
     return map_leaves(lambda *leaf: np.concatenate(leaf), *stats)
 
 
-def take(stats: Any, sets: Any, c: int) -> Any:
+def take(stats: Stats, sets: slice | np.ndarray, c: int) -> Stats:
     """Some of the sets of stacked statistics."""
     return map_leaves(lambda leaf: leaf.reshape(-1, c, *leaf.shape[1:])[sets].reshape(-1, *leaf.shape[1:]), stats)
 
 
-def complements(stats: Any, c: int, outside: Callable[[Any], Any]) -> Any:
+def complements(stats: Stats, c: int, outside: Callable[[Stats], Stats]) -> Stats:
     """For each of g stacked sets of rows the statistics of all other rows, (g · c, …).
 
     Up a binary tree go sums of pairs; down goes what is outside of a branch: what is outside of its parent, and its

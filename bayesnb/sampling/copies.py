@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..core.arrays import is_sparse
+
 _ODD, _LARGE = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -49,7 +51,7 @@ def _row_keys(X: Any) -> np.ndarray:
     """A 64-bit key for each row: Σ_j a_j h(x_ij) modulo 2⁶⁴, a_j odd, h(0) = 0; of rows by block, of all blocks."""
     if isinstance(X, dict):
         return np.sum([np.uint64(2 * k + 1) * _row_keys(x) for k, x in enumerate(X.values())], axis=0)
-    if sparse.issparse(X):
+    if is_sparse(X):
         rows = sparse.csr_array(X)
         if not rows.has_canonical_format:
             rows = rows.copy()

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 from scipy.special import ndtri
 
-from ..base import AbstractConjugate, Site, to_sites
+from ..base import AbstractConjugate, Block, Site, to_sites
 from ..core.arrays import Theta
 from ..core.supports import GIVEN_TOTALS, Field
 from .closed_estimates import cut
@@ -58,9 +58,7 @@ def parameters(block: Any, sites: dict[str, Site], rng: np.random.Generator, n: 
     return found
 
 
-def new_rows(
-    block: AbstractConjugate, sites: dict[str, Site], rng: np.random.Generator, n: int = N_DRAWS
-) -> list[Tested]:
+def new_rows(block: Block, sites: dict[str, Site], rng: np.random.Generator, n: int = N_DRAWS) -> list[Tested]:
     """New rows of all classes against the predictive; none where the family has no density of a row."""
     if block.is_composite or not has_ratio(block):
         return []
@@ -70,7 +68,7 @@ def new_rows(
     given = {"length": _LENGTH} if block.cells_.measure == GIVEN_TOTALS and not block.separable else {}
     x = block.sample_predictive(rng, y, **given)
 
-    def own(one: AbstractConjugate, m: int = n) -> np.ndarray:
+    def own(one: Block, m: int = n) -> np.ndarray:
         return one.log_predictive(x[:m])[np.arange(m), y[:m]]
 
     before, found = own(block), []
@@ -84,7 +82,7 @@ def new_rows(
     return found
 
 
-def _share_scores(block: AbstractConjugate, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _share_scores(block: Block, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Tests of how many new cells have each of the commonest values, or lie in each of some intervals, by class."""
     found, c, discrete = [], block.shape[0], block.cells_.kind in ("counts", "yes/no", "levels")
     for k in range(c):

@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Float, Int, Scalar
+from ..base import Block
+from ..core.arrays import Float, Int, Scalar, is_sparse
 from ..core.pytrees import leaves
 from ..core.random import generator
 from ..core.supports import COMPOSITE, GIVEN_TOTALS
-from ..naive_bayes import CLASS, Parameters, Rows
+from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows
+from ..sums.rows import batches
 from ..sums.slicing import rows_at
+from .points import Model
 
 _CELLS = 1 << 22  # numbers of a table worked on at a time
 _KEPT = 1 << 24  # numbers kept for the quantiles of some rows
@@ -63,7 +66,7 @@ def odds_against(c: int, against: int | None) -> Callable[[np.ndarray], np.ndarr
 
 
 def contributions(
-    posterior: Any,
+    posterior: Model,
     rows: Rows,
     columns: dict[str, np.ndarray],
     theta: Parameters | None,
@@ -91,28 +94,18 @@ def contributions(
     """
     seed = seed if isinstance(seed, int) else int(generator(seed).integers(1 << 32))
     n_rows, c = next(iter(rows.values())).shape[0], len(posterior.classes.log_predictive())
-    found, start = [], 0
-    while start < n_rows:
-        width = _listed(rows, columns, d, slice(start, start + 1)).sum() + 3
-        stop = min(n_rows, start + max(1, int(_KEPT // (n_draws * c * width))))
-        part = rows_at(rows, slice(start, stop))
-        one = _of_some(posterior, part, columns, theta, d, odds, n, focus, level, n_draws, seed, refined)
-        found.append(replace(one, row=one.row + start))
-        start = stop
+    stored = [np.diff(x.tocsr().indptr).max(initial=0) if is_sparse(x) else x.shape[1] for x in rows.values()]
+    found = []
+    for part in batches(n_rows, max(1, _KEPT // (n_draws * c * (int(sum(stored)) + 3)))):
+        some = rows_at(rows, part)
+        one = _of_some(posterior, some, columns, theta, d, odds, n, focus, level, n_draws, seed, refined)
+        found.append(replace(one, row=one.row + part.start))
     names = Contributions.__dataclass_fields__
     return Contributions(*(np.concatenate([getattr(one, name) for one in found]) for name in names))
 
 
-def _listed(rows: Rows, columns: dict[str, np.ndarray], d: int, part: slice) -> np.ndarray:
-    """Whether a feature of a row is listed: all of dense rows, the cells that are there of sparse ones."""
-    listed = np.zeros((rows[next(iter(rows))][part].shape[0], d), bool)
-    for name, x in rows.items():
-        listed[:, columns[name]] |= (x[part] != 0).toarray() if sparse.issparse(x) else True
-    return listed
-
-
 def _of_some(
-    posterior: Any,
+    posterior: Model,
     rows: Rows,
     columns: dict[str, np.ndarray],
     theta: Parameters | None,
@@ -126,7 +119,9 @@ def _of_some(
     refined: Callable[[Parameters], Parameters] | None,
 ) -> Contributions:
     """`contributions` of so few rows that all their draws are kept."""
-    listed = _listed(rows, columns, d, slice(None))
+    listed = np.zeros((next(iter(rows.values())).shape[0], d), bool)  # the cells that are there
+    for name, x in rows.items():
+        listed[:, columns[name]] |= (x != 0).toarray() if is_sparse(x) else True
     features = np.flatnonzero(listed.any(0))
     place = np.full(d, -1)
     place[features] = np.arange(len(features))
@@ -144,14 +139,15 @@ def _of_some(
 
     small, cells = posterior, rows
     if (
-        refined is None
+        isinstance(posterior, NaiveBayes)
+        and refined is None
         and posterior.blocks.keys() == {"x"}
         and (block := posterior.blocks["x"].merged(own["x"])) is not None
     ):
         small, x = replace(posterior, blocks={"x": block}), rows["x"][:, own["x"]]
-        stack = sparse.hstack if sparse.issparse(x) else np.hstack
+        stack = sparse.hstack if is_sparse(x) else np.hstack
         cells, own = {"x": stack([x, np.zeros((len(listed), 1))])}, {"x": np.arange(len(own["x"]))}
-        cells["x"] = cells["x"].tocsr() if sparse.issparse(x) else cells["x"]
+        cells["x"] = cells["x"].tocsr() if is_sparse(cells["x"]) else cells["x"]
         columns = {"x": np.append(features, -1)}
     row = np.repeat(np.arange(len(listed)), kept)
     at = np.concatenate([chosen[:k] for chosen, k in zip(order, kept, strict=True)]) if len(kept) else order[:0].ravel()
@@ -197,19 +193,21 @@ def _sums(values: np.ndarray, row: np.ndarray, n: int) -> np.ndarray:
     return found
 
 
-def sample_some(posterior: Any, n: int, seed: int | np.random.Generator | None, more: int = 0) -> Iterator[Parameters]:
+def sample_some(
+    posterior: Model, n: int, seed: int | np.random.Generator | None, more: int = 0
+) -> Iterator[Parameters]:
     """Draws of all parameters, some at a time: as many as keep them, and `more` numbers a draw, in bounds."""
     rng = generator(seed)
     step = max(1, _CELLS // (more + sum(leaf.size for leaf in leaves(posterior))))
-    for start in range(0, n, step):
-        yield posterior.sample(rng, (min(step, n - start),))
+    for some in batches(n, step):
+        yield posterior.sample(rng, (some.stop - some.start,))
 
 
 # --- what a feature tells of the label ------------------------------------------------------------------------------
 
 
 def information(
-    posterior: Any, columns: dict[str, np.ndarray], d: int, n_draws: int, seed: int | np.random.Generator | None
+    posterior: Model, columns: dict[str, np.ndarray], d: int, n_draws: int, seed: int | np.random.Generator | None
 ) -> Float[np.ndarray, "s d"]:
     """Mutual information I(y; x_j | θ) of the label and each feature in nats, for draws of θ.
 
@@ -254,7 +252,7 @@ def mutual_information(table: Float[np.ndarray, "s g k c"], pi: Float[np.ndarray
     return np.maximum((pi * np.where(p > 0, gain, 0)).sum((1, 3)), 0)
 
 
-def _nodes(blocks: list[Any], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _nodes(blocks: list[Block], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Cells (g, d) at which the features of a block are looked up, and logarithms of their weights."""
     block = blocks[0].inner
     cells, d = block.cells_, block.shape[1]

@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
+from ..core.arrays import is_sparse
 from ..core.special import log_normalize
 from ..naive_bayes import NaiveBayes, Rows
 from .intervals import intervals
@@ -26,7 +26,12 @@ def split_halves(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def take_rows(X: Any, index: np.ndarray) -> Any:
     """Rows of an array, sparse matrix, list or data frame."""
-    return _safe_indexing(X.tocsr() if sparse.issparse(X) else X, index)
+    return _safe_indexing(X.tocsr() if is_sparse(X) else X, index)
+
+
+def column_of(X: Any, j: int) -> np.ndarray:
+    """A column of an array, sparse matrix or data frame, (n,)."""
+    return X.tocsc()[:, [j]].toarray().ravel() if is_sparse(X) else np.asarray(_safe_indexing(X, j, axis=1))
 
 
 def quality(name: str, features: int, joint: np.ndarray, truth: np.ndarray) -> Quality:

@@ -24,12 +24,12 @@ transformation that preserves the first three moments, Water Resources Research 
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, ndtri
 
-from ..base import AbstractConjugate
+from ..base import Block
 from ..core.arrays import Bool, Float, Int, Scalar
 from ..core.random import generator
 from ..core.special import log_floor
@@ -37,7 +37,7 @@ from ..core.supports import check_choice, check_level
 from ..naive_bayes import NaiveBayes, Rows
 from ..sums.rows import slices
 from .log_joint_moments import pearson_iii, sixth_of_skewness
-from .points import log_joint_points, log_probability_draws, row_groups, table_shape
+from .points import Model, log_joint_points, log_probability_draws, row_groups, table_shape
 
 NODES = 128  # quantiles that stand for one dimension
 _FREEDOM = 30  # degrees of freedom of a shared variance from which on it is taken as normal
@@ -71,7 +71,7 @@ class Uncertainty(NamedTuple):
 
 
 def intervals(
-    nb: Any,
+    nb: Model,
     rows: Rows,
     level: Scalar = 0.9,
     method: str = "auto",
@@ -98,7 +98,7 @@ def intervals(
     tails = np.array([tail, 1 - tail])
     n, c = table_shape(nb, rows)
     found = np.zeros((n, c, 2))
-    if method == "draws":
+    if method == "draws" or not isinstance(nb, NaiveBayes):
         for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
             found[part] = _quantiles(log_p, tails)
         return found
@@ -125,7 +125,7 @@ def intervals(
 
 
 def uncertainty(
-    nb: Any,
+    nb: Model,
     rows: Rows,
     method: str = "auto",
     n_draws: int | None = None,
@@ -154,7 +154,7 @@ def uncertainty(
     return Uncertainty(total, total - epistemic, epistemic)
 
 
-def mean_probabilities(nb: Any, rows: Rows) -> Float[np.ndarray, "n c"]:
+def mean_probabilities(nb: Model, rows: Rows) -> Float[np.ndarray, "n c"]:
     """Posterior mean of p(y = c | x_i, θ), ∫ p(y | x, θ) p(θ | D) dθ: what a credible interval belongs to.
 
     The Bayes predictive averages the joint p(x, y | θ) over θ and then normalises; it may lie outside of the interval.
@@ -167,11 +167,11 @@ def mean_probabilities(nb: Any, rows: Rows) -> Float[np.ndarray, "n c"]:
 
 
 def _log_probabilities(
-    nb: Any, rows: Rows, method: str, n_draws: int, seed: int
+    nb: Model, rows: Rows, method: str, n_draws: int, seed: int
 ) -> Iterator[tuple[Int[np.ndarray, " m"], Int[np.ndarray, "m k"], Float[np.ndarray, "m k s"]]]:
     """Rows, the classes that matter to them, and log p(y = c | x_i, θ) at equally likely θ."""
     n, c = table_shape(nb, rows)
-    if method == "draws":
+    if method == "draws" or not isinstance(nb, NaiveBayes):
         for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
             at = np.arange(n)[part]
             yield at, np.broadcast_to(np.arange(c), (len(at), c)), log_p
@@ -188,7 +188,7 @@ def _log_probabilities(
                 yield at[part], classes[part], to_log_probabilities(table)
 
 
-def resolve_method(nb: Any, method: str, n_draws: int | None) -> tuple[str, int]:
+def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, int]:
     """Method and number of draws or points that will be used; raises ValueError where they are none."""
     check_choice("method", method, METHODS)
     if not isinstance(nb, NaiveBayes):
@@ -204,7 +204,7 @@ def resolve_method(nb: Any, method: str, n_draws: int | None) -> tuple[str, int]
     return method, n_draws or (_DRAWS if method == "draws" else _POINTS)
 
 
-def _moments_suffice(block: AbstractConjugate) -> bool:
+def _moments_suffice(block: Block) -> bool:
     """Whether closed forms say how log p(x | θ) is distributed: three moments, or quadratic forms given what is shared.
 
     The logarithm of a kernel density is a function of its bandwidth that no few moments describe.

@@ -1,6 +1,5 @@
 """Whether rows can be among those that an estimator has learnt from: a row that is left out has to be in there."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ from ..class_statistics import NEVER_FITTED
 from ..core.arrays import Sparse
 from ..core.pytrees import leaves
 from ..naive_bayes import Rows
-from ..statistics import Moments, class_totals
+from ..statistics import Moments, Scatter, class_totals
 
 
 def check_weights(estimator: Any, r: Sparse) -> None:
@@ -29,9 +28,7 @@ def check_known(estimator: Any, rows: Rows, r: Sparse) -> None:
     ----------
     rows, r : encoded rows, and their weights (n, c)
     """
-    gone = estimator.prior_.suffstats(rows, r)
-    floats = {name: replace(one, sums=None) if hasattr(one, "sums") else one for name, one in gone.blocks.items()}
-    gone = replace(gone, blocks=floats)
+    gone = estimator.prior_.suffstats(rows, r).in_floats()
     estimator.refuse_infinite(next(iter(rows.values())), *leaves(gone.blocks))
     left, held = estimator.statistics_without(gone), estimator.statistics_
     if any(_too_far(left.blocks[name], taken, held.blocks[name]) for name, taken in gone.blocks.items()):
@@ -40,9 +37,9 @@ def check_known(estimator: Any, rows: Rows, r: Sparse) -> None:
 
 def _too_far(left: Any, taken: Any, held: Any) -> bool:
     """Whether rows lie further out than all squares held allow: put back, they would make more of them."""
-    if not hasattr(held, "ss") or held.ss.shape != taken.ss.shape:
+    if not isinstance(held, Moments | Scatter) or held.ss.shape != taken.ss.shape:
         return False
-    left, taken, held = (part.moments() if hasattr(part, "moments") else part for part in (left, taken, held))
+    left, taken, held = (part.moments() for part in (left, taken, held))
     again = Moments(left.n, left.mean, np.maximum(left.ss, 0)) + taken
     squares = again.ss + held.n * (again.mean - held.mean) ** 2
     return bool((squares > (1 + 1e-3) * held.ss + held.n * (1e-6 * held.mean) ** 2).any())

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Sparse
+from ..base import Block
+from ..core.arrays import Sparse, is_sparse
 from ..core.pytrees import leaves
 from ..core.supports import AMOUNT, COUNT, undefined
 from ..core.threads import in_order
@@ -126,7 +127,7 @@ def _copied(rows: Rows, r: Sparse, place: np.ndarray) -> np.ndarray:
     for x in rows.values():
         for part in slices(len(place), _width(x)):
             one, other = x[part], x[first[place[part]]]
-            if sparse.issparse(x):
+            if is_sparse(x):
                 different = sparse.csr_array(one != other)
                 alike[part] &= np.diff(different.indptr) == 0
             else:
@@ -135,7 +136,7 @@ def _copied(rows: Rows, r: Sparse, place: np.ndarray) -> np.ndarray:
 
 
 def _width(x: Any) -> int:
-    return -(-x.nnz // max(x.shape[0], 1)) if sparse.issparse(x) else x.shape[1]
+    return -(-x.nnz // max(x.shape[0], 1)) if is_sparse(x) else x.shape[1]
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,7 @@ class _Part:
 
         def cut(at: np.ndarray) -> Any:
             piece = x[at]
-            return (piece.toarray() if sparse.issparse(piece) else piece).astype(self.r.dtype, copy=False)
+            return (piece.toarray() if is_sparse(piece) else piece).astype(self.r.dtype, copy=False)
 
         totals = stack([block.suffstats(cut(at), self.r[at]) for at in chunks])
         others = complements(totals, c, lambda total: remaining(held, total))
@@ -211,7 +212,7 @@ class _Part:
             left = complements(single, c, lambda _: take(others, slice(k, k + 1), c))
             weight = self.held.n.sum() - np.bincount(group, np.asarray(w.sum(1)).ravel(), width)
             table = self.estimator.leave_groups_out(left, np.maximum(weight, 0), None if self.refit else block)
-            return [table(own[some : some + width], group[some : some + width]) for some in range(0, len(at), width)]
+            return [table(own[some], group[some]) for some in slices(len(at), 1, width)]
 
         found = np.empty(self.r.shape)
         for at, pieces in zip(chunks, in_order(tables, range(len(chunks))), strict=True):
@@ -225,7 +226,7 @@ def _members(place: np.ndarray, at: np.ndarray) -> list[np.ndarray]:
     return [one for one in np.split(at, np.flatnonzero(np.diff(place[at])) + 1) if len(one)]
 
 
-def _by_group(block: Any, x: np.ndarray, r: Sparse, group: np.ndarray, g: int) -> Any:
+def _by_group(block: Block, x: np.ndarray, r: Sparse, group: np.ndarray, g: int) -> Any:
     """Statistics of each of g groups, their classes in turn, (g · c, …)."""
     c = r.shape[1]
     there = np.flatnonzero(np.diff(r.indptr))  # rows of a class that this part speaks of

@@ -3,7 +3,7 @@
 import functools
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -13,8 +13,13 @@ from ..core.pytrees import leaves
 from ..core.quadratics import quadratic_points, quadratic_table
 from ..core.special import log_normalize
 from ..naive_bayes import NaiveBayes, Rows
-from ..sums.rows import slices
+from ..one_dependence import OneDependence
+from ..sums.rows import batches, slices
+from ..sums.slicing import rows_at
+from ..weighted import WeightedNaiveBayes
 from .log_joint_moments import LogJointMoments
+
+Model: TypeAlias = NaiveBayes | OneDependence | WeightedNaiveBayes  # what an estimator learns
 
 _DRAWN = 1 << 22  # parameters drawn at a time
 _TABLE = 1 << 17  # numbers of a table of points worked on at a time: 1 MiB, inside a core's cache
@@ -33,7 +38,7 @@ def row_groups(
     which is given as 0. With two classes both always do: there the answer is as cheap.
     """
     for part in _parts(nb, rows):
-        shapes = LogJointMoments.of(nb, {name: x[part] for name, x in rows.items()})
+        shapes = LogJointMoments.of(nb, rows_at(rows, part))
         n, c = shapes.mean.shape
         if shapes.quadratics or shapes.simple:  # tails that have no bound, or two classes
             yield part.start + np.arange(n), np.broadcast_to(np.arange(c), (n, c)), shapes
@@ -59,7 +64,7 @@ def _parts(nb: NaiveBayes, rows: Rows) -> list[slice]:
     """Slices of rows whose moments take some MiB: tables (n, c, c + d) where classes share a parameter."""
     n, c = table_shape(nb, rows)
     wide = max((c + block.shape[1] for block in nb.blocks.values() if block.couples_classes), default=0)
-    return [slice(part.start, min(part.stop, n)) for part in slices(n, c * max(wide, 16), _MOMENTS)]
+    return slices(n, c * max(wide, 16), _MOMENTS)
 
 
 @functools.lru_cache(maxsize=8)
@@ -113,9 +118,8 @@ def log_joint_points(
     root = None if root is None else np.moveaxis(np.clip(root, -_LIMIT, _LIMIT), 1, 0).astype(dtype)
     step = max(1, _TABLE // (c << power))
     tables = np.empty((c, min(step, n), 1 << power), dtype)
-    for at in range(0, n, step):
-        part = slice(at, min(at + step, n))
-        table = tables[:, : part.stop - at]
+    for part in batches(n, step):
+        table = tables[:, : part.stop - part.start]
         for some in classes:
             np.matmul(terms[some, part], powers(some) if first is None else first, out=table[some])
         if bounds is not None:
@@ -129,24 +133,21 @@ def log_joint_points(
 
 
 def log_probability_draws(
-    nb: Any, rows: Rows, n_draws: int, seed: int
+    nb: Model, rows: Rows, n_draws: int, seed: int
 ) -> Iterator[tuple[slice, Float[np.ndarray, "n c s"]]]:
     """Log class probabilities at draws of all parameters; blocks of rows see the same draws, made again for each."""
     n, c = table_shape(nb, rows)
     size = sum(leaf.size for leaf in leaves(nb))
-    step = max(1, _KEPT // (n_draws * c))
     few = max(1, min(_DRAWN // size, 1 << 10))
-    for at in range(0, n, step):
-        part, rng = slice(at, min(at + step, n)), np.random.default_rng(seed)
-        cut = {name: x[part] for name, x in rows.items()}
-        log_p = np.empty((part.stop - at, c, n_draws))
-        for first in range(0, n_draws, few):
-            some = slice(first, min(first + few, n_draws))
-            table = nb.log_joint(cut, nb.sample(rng, (some.stop - first,)))
+    for part in batches(n, max(1, _KEPT // (n_draws * c))):
+        rng, cut = np.random.default_rng(seed), rows_at(rows, part)
+        log_p = np.empty((part.stop - part.start, c, n_draws))
+        for some in batches(n_draws, few):
+            table = nb.log_joint(cut, nb.sample(rng, (some.stop - some.start,)))
             log_p[..., some] = np.moveaxis(log_normalize(table), 0, -1)
         yield part, log_p
 
 
-def table_shape(nb: Any, rows: Rows) -> tuple[int, int]:
+def table_shape(nb: Model, rows: Rows) -> tuple[int, int]:
     """Rows and classes of a table of class probabilities."""
     return next(iter(rows.values())).shape[0], len(nb.classes.log_predictive())

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base import to_sites
-from ..core.arrays import Scalar
+from ..base import Block, to_sites
+from ..core.arrays import Scalar, Theta
 from ..core.supports import DENSITIES, LEAST_AMOUNT
-from ..naive_bayes import NaiveBayes
 from .closed_estimates import kind_of
+from .points import Model
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ class Fit:
         return self.n_parameters * float(np.log(self.n)) - 2 * self.log_likelihood
 
 
-def count_free(model: NaiveBayes) -> int:
+def count_free(model: Model) -> int:
     """Free parameters: a simplex of k probabilities has k − 1, a symmetric matrix d(d + 1)/2."""
     total = len(model.classes.log_predictive()) - 1 if model.classes.marginals() else 0
     for block in model.blocks.values():
@@ -93,7 +93,7 @@ def fit_of(estimator: Any) -> Fit:
     return Fit(float(total), count_free(prior), float(stats.n.sum()))
 
 
-def _is_inside(block: Any, theta: Any) -> bool:
+def _is_inside(block: Block, theta: Theta) -> bool:
     """Whether the likelihood has a largest value: no variance is 0, and no correlation matrix is singular."""
     from numpyro.distributions import constraints
 
@@ -132,7 +132,7 @@ def tables(estimator: Any, features: list[int], level: Scalar) -> "list[pd.DataF
 
 
 def _of_feature(
-    estimator: Any, block: Any, theta: Any, i: int, j: int, only: int | None, level: Scalar
+    estimator: Any, block: Block, theta: Theta, i: int, j: int, only: int | None, level: Scalar
 ) -> list[tuple[Any, ...]]:
     """Lines of the table of a feature, the i-th of a block."""
     columns = np.array([i])

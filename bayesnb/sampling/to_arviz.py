@@ -8,10 +8,13 @@ import warnings
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import import_module
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import xarray as xr
+
+from .. import __version__
 
 
 def import_arviz() -> Any:
@@ -64,9 +67,9 @@ def dataset(
     return data.assign_attrs(
         created_at=datetime.now(UTC).isoformat(),
         creation_library="bayesnb",
-        creation_library_version=import_module("bayesnb").__version__,
+        creation_library_version=__version__,
         inference_library=library,
-        inference_library_version=import_module(library).__version__,
+        inference_library_version=__version__ if library == "bayesnb" else version(library),
     )
 
 

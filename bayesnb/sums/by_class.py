@@ -1,11 +1,11 @@
 """Rows as classes have them: weights r (n, c) of rows, and sums of rows by class."""
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Float, Shaped, Sparse, Value
+from ..core.arrays import Array, Float, Shaped, Sparse, Value, is_sparse
 from ..core.exact import add_up, is_whole
 from ..core.special import namespace
 from ..loops import contiguous, worth
@@ -28,7 +28,7 @@ def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     """rᵀ · table as a dense array: the sum of the rows of a table in each class, (c, …)."""
     if namespace(r, table) is not np or table.ndim != 2 or not is_one_hot(r):
         return add_up(r, table)
-    if not sparse.issparse(table):
+    if not is_sparse(table):
         if not worth(8 * table.size):
             return add_up(r, table)
         total = np.zeros((r.shape[1], table.shape[1]))
@@ -54,7 +54,7 @@ def _loops() -> Any:
 
 def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[np.ndarray, "c d k"] | None:
     """Σ_i r_ic [x_ij = k] of many dense rows with one class each, where a loop serves; other codes are missing."""
-    if namespace(r, x) is not np or sparse.issparse(x) or not (worth(8 * x.size) and is_one_hot(r)):
+    if namespace(r, x) is not np or is_sparse(x) or not (worth(8 * x.size) and is_one_hot(r)):
         return None
     total = np.zeros((r.shape[1], x.shape[1], levels))
     _loops().levels_by_class(contiguous(x), r.indices, r.data, total)
@@ -66,14 +66,14 @@ def whole_cells(cells: Array) -> bool:
     return bool(_loops().is_whole(contiguous(cells).ravel())) if worth(8 * cells.size) else is_whole(cells)
 
 
-def is_one_hot(r: Array | Sparse) -> bool:
+def is_one_hot(r: Array | Sparse) -> TypeGuard[Sparse]:
     """Whether each row has one class, in weights as `one_hot` makes them."""
-    return sparse.issparse(r) and r.format == "csr" and bool((r.indptr[1:] - r.indptr[:-1] == 1).all())
+    return is_sparse(r) and r.format == "csr" and bool((r.indptr[1:] - r.indptr[:-1] == 1).all())
 
 
 def class_totals(r: Array | Sparse) -> Array:
     """N_c = Σ_i r_ic: the weight of each class."""
-    if not sparse.issparse(r):
+    if not is_sparse(r):
         return r.sum(axis=0)
     r = r.tocsr()
     return np.bincount(r.indices, r.data, r.shape[1]).astype(r.dtype)  # whole numbers where there are no rows

@@ -1,12 +1,11 @@
 """Counts of events: log factorials and rising factorials, summed over the cells of rows, dense or sparse."""
 
 import functools
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Float, Int, Real, Sparse
+from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
 from ..core.special import gammaln, log_rising, namespace
 from ..loops import contiguous, worth
 from .rows import as_csr, csr_slice, distinct, only, row_totals, slices
@@ -20,11 +19,11 @@ _FACTORIALS = 1 << 10  # whole counts below have their log factorial looked up
 _STORED_SHARE = 2  # stored cells of sparse rows are worked on in temporaries of half of that
 
 
-def log_coefficient(x: Any) -> Array:
+def log_coefficient(x: Array | Sparse) -> Array:
     """log L! / Π_j x_j!, the number of orders of the events of a row, (n,)."""
     if namespace(x) is np and worth(8 * x.size) and (found := _log_coefficients(x)) is not None:
         return found
-    if sparse.issparse(x):
+    if is_sparse(x):
         x = x.tocsr()
         many = np.flatnonzero(x.data != 1)  # 0! = 1! = 1
         spent = _sums_between(log_factorial(x.data[many]), np.searchsorted(many, x.indptr))
@@ -33,12 +32,12 @@ def log_coefficient(x: Any) -> Array:
     return log_factorial(row_totals(x)) - spent
 
 
-def _log_coefficients(x: Any) -> np.ndarray | None:
+def _log_coefficients(x: Array | Sparse) -> np.ndarray | None:
     """The same of many rows, where all counts are whole and small."""
     from ..loops.counts import log_coefficients
 
     n, d = x.shape
-    ends, cells = (x.indptr, x.data) if sparse.issparse(x) else (np.arange(0, n * d + 1, d), x.ravel())
+    ends, cells = (x.indptr, x.data) if is_sparse(x) else (np.arange(0, n * d + 1, d), x.ravel())
     found = np.empty(n)
     return found if log_coefficients(ends, contiguous(cells), _log_factorials(), found) else None
 
@@ -65,7 +64,7 @@ def log_factorial(count: Array) -> Array:
 
 
 def log_rising_sum(
-    x: Any,
+    x: Array | Sparse,
     alpha: Float[Array, "c d"],
     log_alpha: Float[Array, "c d"] | None = None,
     total: Float[Array, " c"] | None = None,
@@ -157,7 +156,7 @@ def log_rising_cells(a: Array, x: Array) -> Array:
 
 def chosen_cells(x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"]) -> Float[Array, "n k"]:
     """Some columns, dense."""
-    return x[:, columns].toarray() if sparse.issparse(x) else x[:, columns]
+    return x[:, columns].toarray() if is_sparse(x) else x[:, columns]
 
 
 def event_shares(

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from ..core.arrays import Array, Float, Int, Real, Sparse
+from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
 from ..core.exact import EPS
 from ..core.special import LOG_2PI, log_normal, log_rising, log_student_t, namespace
 from ..loops import contiguous, worth
@@ -24,7 +23,7 @@ def log_normal_sum(
     x: Real[Array, "n d"] | Sparse, mu: Float[Array, "*s c d"], sd: Float[Array, "*#s #c d"]
 ) -> Float[Array, "*s n c"]:
     """Σ_j log Normal(x_ij; μ_cj, s_cj²) over the observed cells in nats; leading axes are draws."""
-    if namespace(x, mu, sd) is not np or sparse.issparse(x) or mu.ndim > 2:
+    if namespace(x, mu, sd) is not np or is_sparse(x) or mu.ndim > 2:
         return sum_over_features(log_normal, x, mu, sd)
     sd = np.broadcast_to(sd, mu.shape)
     with np.errstate(all="ignore"):
@@ -46,7 +45,7 @@ def log_student_sum(
     def cell(x: Array, loc: Array, scale: Array, df: Array) -> Array:
         return log_student_t(x, df, loc, scale)
 
-    if namespace(x, df, loc, scale) is not np or sparse.issparse(x):
+    if namespace(x, df, loc, scale) is not np or is_sparse(x):
         return sum_over_features(cell, x, loc, scale, df)
     with np.errstate(all="ignore"):
         fields = _student_fields(df, loc, scale)

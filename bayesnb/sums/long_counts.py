@@ -23,9 +23,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from ..core.arrays import Array
+from ..core.arrays import Array, is_sparse
 from ..core.special import digamma, namespace, tetragamma, trigamma
 from .long_rows import deviance, exact_product, stirling_rest
 from .rows import as_csr, slices
@@ -40,7 +39,7 @@ def is_long(x: Any, *others: Any) -> bool:
     if namespace(x, *others) is not np:
         return False
     with np.errstate(invalid="ignore"):
-        return bool(((x.data if sparse.issparse(x) else x) > LONG).any())
+        return bool(((x.data if is_sparse(x) else x) > LONG).any())
 
 
 def with_long_cells(plain: Callable[[Any], Array], long: Callable[[Array, Array], Array], x: Any) -> Array:
@@ -53,7 +52,7 @@ def with_long_cells(plain: Callable[[Any], Array], long: Callable[[Array, Array]
     """
     if not is_long(x, probe := plain(x[:0])):
         return plain(x)
-    if sparse.issparse(x):
+    if is_sparse(x):
         x = as_csr(x)
         many = np.flatnonzero(np.bincount(np.repeat(np.arange(x.shape[0]), np.diff(x.indptr)), x.data > LONG))
         found = np.empty((x.shape[0], probe.shape[1]))
@@ -164,4 +163,5 @@ def _rests(z: Array) -> tuple[Array, Array, Array]:
     small = z < _ASYMPTOTIC
     few = np.where(small, z, 1.0)
     direct = (digamma(few) - np.log(few), trigamma(few) - 1 / few, tetragamma(few) + 1 / few**2)
-    return tuple(np.where(small, *pair) for pair in zip(direct, series, strict=True))
+    first, second, third = (np.where(small, *pair) for pair in zip(direct, series, strict=True))
+    return first, second, third

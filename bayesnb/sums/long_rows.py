@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Float, Int, Real, Sparse
+from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
 from ..core.exact import EPS
 from ..core.special import gammaln, log_rising, namespace
 from ..loops import contiguous, worth
@@ -41,13 +41,13 @@ _HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 _SPLIT = 134217729.0  # 2²⁷ + 1
 
 
-def is_long(x: Any, length: Array) -> Array:
+def is_long(x: Array | Sparse, length: Array) -> Array:
     """Whether each row has so many events that the plain sum would lose digits, (n,)."""
-    cells = np.diff(x.indptr) if sparse.issparse(x) else x.shape[1]
+    cells = np.diff(x.indptr) if is_sparse(x) else x.shape[1]
     return (length > _VERY_LONG) | ((length > _LONG) & (length > _FULL * cells))
 
 
-def log_coefficient_of_short(x: Any, length: Array | None = None) -> Float[Array, " n"]:
+def log_coefficient_of_short(x: Array | Sparse, length: Array | None = None) -> Float[Array, " n"]:
     """log L!/Πx! of each row that is not long; 0 for long rows, whose `log_polya` has it already."""
     found = log_coefficient(x)
     if namespace(found) is np and (long := is_long(x, row_totals(x) if length is None else length)).any():
@@ -176,7 +176,7 @@ def log_polya_left(x: Sparse, y: np.ndarray, alpha: Float[np.ndarray, "c d"]) ->
 _rising_without = sum_over_cells(lambda x, w, alpha: log_rising_cells(downdate(alpha, w * x), x))
 
 
-def log_polya_without(x: Any, w: Array, alpha: Float[Array, " d"]) -> Float[Array, " n"]:
+def log_polya_without(x: Array | Sparse, w: Array, alpha: Float[Array, " d"]) -> Float[Array, " n"]:
     """`log_polya` of rows of one class without their own counts: α − wx for α, (n,). For `leave_one_out_table`.
 
     Parameters
@@ -194,7 +194,7 @@ def log_polya_without(x: Any, w: Array, alpha: Float[Array, " d"]) -> Float[Arra
     return found
 
 
-def _long_without(x: Any, w: Array, alpha: Float[Array, " d"]) -> Float[Array, " n"]:
+def _long_without(x: Array | Sparse, w: Array, alpha: Float[Array, " d"]) -> Float[Array, " n"]:
     """The same of long rows."""
     rows = _stored(as_csr(x))
     weight = np.broadcast_to(w[:, 0], x.shape[0])

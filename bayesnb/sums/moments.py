@@ -1,22 +1,24 @@
 """Weight, mean and centred squares of columns by class."""
 
 import itertools
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Float, Real, Sparse
+from ..core.arrays import Array, Float, Real, Sparse, is_sparse
 from ..core.special import namespace
 from ..loops import contiguous, worth
 from .by_class import is_one_hot, subtract_weight
 
+Triple: TypeAlias = tuple[Array, Array, Array]
 
-def moments_by_class(x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> list[Array]:
+
+def moments_by_class(x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Triple:
     """Weight, mean and centred squares, (c, d) each, of rows x (NaN = missing) under weights r; see `Moments.of`."""
     if namespace(x, r) is not np:
         return _stacked([_moments(x, w) for w in r.T])
-    if sparse.issparse(x):
+    if is_sparse(x):
         x, dtype = sparse.csr_array(x), np.result_type(x.dtype, r.dtype)
         return _stacked([_stored_moments(x[rows], w) for rows, w in _classes(r)], dtype)
     if len(x) == 1 and is_one_hot(r):
@@ -24,26 +26,26 @@ def moments_by_class(x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sp
     if worth(8 * x.size) and is_one_hot(r):
         from ..loops.moments import moments
 
-        return list(moments(contiguous(x), r.indices, r.data, r.shape[1]))
+        return moments(contiguous(x), r.indices, r.data, r.shape[1])
     return _stacked([_moments(x[rows], w) for rows, w in _classes(r)])
 
 
-def _of_one_row(x: Real[np.ndarray, " d"], k: int, r: Sparse) -> list[np.ndarray]:
+def _of_one_row(x: Real[np.ndarray, " d"], k: int, r: Sparse) -> Triple:
     """The cells themselves, in class k."""
     n, mean, ss = np.zeros((3, r.shape[1], len(x)), np.result_type(x.dtype, r.dtype))
     n[k] = np.where(np.isnan(x), 0, r.data[0])
     mean[k] = np.where(n[k] > 0, x, 0)
-    return [n, mean, ss]
+    return n, mean, ss
 
 
-def scatter_by_class(x: Float[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> list[Array]:
+def scatter_by_class(x: Float[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Triple:
     """Weight (c,), mean (c, d) and centred cross products (c, d, d) of complete rows; see `Scatter.of`."""
     if namespace(x, r) is not np:
         return _stacked([_scatter(x, w) for w in r.T])
     return _stacked([_scatter(x[rows], w) for rows, w in _classes(r)])
 
 
-def _scatter(x: Float[Array, "m d"], w: Float[Array, " m"]) -> tuple[Array, Array, Array]:
+def _scatter(x: Float[Array, "m d"], w: Float[Array, " m"]) -> Triple:
     """Of the rows of one class, in two passes and one correction of each."""
     xp = namespace(x, w)
     n = xp.asarray(w.sum())
@@ -61,7 +63,7 @@ def _classes(r: Array | Sparse) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(r.indices[i:j], r.data[i:j]) for i, j in itertools.pairwise(r.indptr)]
 
 
-def _moments(x: Real[Array, "m d"], w: Float[Array, " m"]) -> tuple[Array, Array, Array]:
+def _moments(x: Real[Array, "m d"], w: Float[Array, " m"]) -> Triple:
     """Of the rows of one class, in two passes and one correction of each."""
     xp = namespace(x, w)
     total = w @ x
@@ -76,7 +78,7 @@ def _moments(x: Real[Array, "m d"], w: Float[Array, " m"]) -> tuple[Array, Array
     return n, mean + shift, xp.maximum(w @ (rest * rest) - n * shift * shift, 0)
 
 
-def _stored_moments(x: Sparse, w: Float[np.ndarray, " m"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _stored_moments(x: Sparse, w: Float[np.ndarray, " m"]) -> Triple:
     """The same of sparse rows: those of the stored cells, to which Chan's rule adds the empty ones."""
     weight, column, d = np.repeat(w, np.diff(x.indptr)), x.indices, x.shape[1]
     n = np.bincount(column, weight, d)
@@ -93,7 +95,8 @@ def _stored_moments(x: Sparse, w: Float[np.ndarray, " m"]) -> tuple[np.ndarray, 
     return whole, mean - mean * share, ss + n * share * mean * mean
 
 
-def _stacked(classes: list[tuple[Array, ...]], dtype: Any = None) -> list[Array]:
+def _stacked(classes: list[Triple], dtype: Any = None) -> Triple:
     """The tables of all classes along a first axis."""
     xp = namespace(*classes[0])
-    return [xp.stack(leaf).astype(dtype or leaf[0].dtype) for leaf in zip(*classes, strict=True)]
+    n, mean, ss = (xp.stack(leaf).astype(dtype or leaf[0].dtype) for leaf in zip(*classes, strict=True))
+    return n, mean, ss

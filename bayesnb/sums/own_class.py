@@ -7,9 +7,8 @@ Tables (c, d) say what a cell adds once its row has left. Few rows are summed by
 from collections.abc import Callable
 
 import numpy as np
-from scipy import sparse
 
-from ..core.arrays import Array, Float, Int, Real, Sparse
+from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
 from ..core.exact import EPS
 from ..loops import contiguous, worth
 from .rows import as_csr, slices
@@ -82,7 +81,7 @@ def log_normals_of_own(
 
 def levels_of(x: Real[np.ndarray, "n d"] | Sparse, parameters: int) -> Float[np.ndarray, " k"]:
     """The counts 0, 1 … of rows, so many that tables of them and of the parameters have fewer cells than the rows."""
-    largest = np.fmax.reduce(x.data if sparse.issparse(x) else x, axis=None, initial=0)
+    largest = np.fmax.reduce(x.data if is_sparse(x) else x, axis=None, initial=0)
     return np.arange(float(min(largest + 1, _LEVELS, x.size // (_ROWS * parameters))))
 
 
@@ -99,7 +98,7 @@ def look_up_of_own(
     found, many = np.full(len(y), np.nan), worth(OWN * x.size)
     if not tables.shape[2]:
         return found
-    if sparse.issparse(x):
+    if is_sparse(x):
         none = np.isnan(tables[..., :1])
         x, empty = as_csr(x), np.where(none, 0, tables[..., :1])
         tables = tables - empty
@@ -137,7 +136,7 @@ def yes_no_of_own(
     yes: Float[np.ndarray, "c d"],
 ) -> Float[np.ndarray, " n"]:
     """Σ_j yes_cj of the ones and no_cj of the zeros of each row, for its class c; NaN where a term is."""
-    if sparse.issparse(x):
+    if is_sparse(x):
         return look_up_of_own(x, y, np.stack([no, yes], -1))
     if x.dtype != np.uint8 or not worth(OWN * x.size):
         return _summed(lambda x, no, yes: np.where(x == 1, yes, np.where(x == 0, no, np.nan)), x, y, no, yes)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Float, Real, Scalar, Sparse, Value
+from ..core.arrays import Array, Float, Real, Scalar, Sparse, Value, is_sparse
 from ..core.special import in_chunks, namespace
 from ..loops import contiguous, worth
 from .by_class import is_one_hot
@@ -20,14 +20,14 @@ _STEEP = 100.0  # nats: where an empty cell is as improbable as that, its term w
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def is_missing_free(x: Any) -> bool:
+def is_missing_free(x: Array | Sparse) -> bool:
     """Whether rows on the host are known to have no missing cell; False under a JAX trace, where nobody can look."""
-    return namespace(x) is np and (sparse.issparse(x) or not np.isnan(x).any())
+    return namespace(x) is np and (is_sparse(x) or not np.isnan(x).any())
 
 
-def matmul(x: Any, weights: Float[Array, "*s c d"]) -> Float[Array, "*s n c"]:
+def matmul(x: Array | Sparse, weights: Float[Array, "*s c d"]) -> Float[Array, "*s n c"]:
     """Σ_j x_ij w_cj, for dense or sparse rows; leading axes of the weights lead the result."""
-    if not sparse.issparse(x):
+    if not is_sparse(x):
         return x @ weights.swapaxes(-1, -2)
     flat = weights.reshape(-1, weights.shape[-1])  # (s·c, d): one sparse product for all draws
     if x.format == "csr" and worth(x.nnz * len(flat)):
@@ -41,10 +41,10 @@ def matmul(x: Any, weights: Float[Array, "*s c d"]) -> Float[Array, "*s n c"]:
     return np.moveaxis(table.reshape(x.shape[0], *weights.shape[:-1]), 0, -2)
 
 
-def contract(x: Any, slope: Float[Array, "*s c d"], level: Float[Array, "*s c d"]) -> Float[Array, "*s n c"]:
+def contract(x: Array | Sparse, slope: Float[Array, "*s c d"], level: Float[Array, "*s c d"]) -> Float[Array, "*s n c"]:
     """Σ_j over the observed cells of (x_ij · slope_cj + level_cj), for dense or sparse rows."""
     xp = namespace(x)
-    if xp is np and not sparse.issparse(x) and slope.ndim == 2 and worth(x.size * len(slope)):
+    if xp is np and not is_sparse(x) and slope.ndim == 2 and worth(x.size * len(slope)):
         from ..loops.counts import product
 
         table = np.empty((len(x), len(slope)))
@@ -53,7 +53,7 @@ def contract(x: Any, slope: Float[Array, "*s c d"], level: Float[Array, "*s c d"
     if xp is np:
         with np.errstate(invalid="ignore"):
             table = matmul(x, slope)
-        if sparse.issparse(x) or not np.isnan(table).any():  # which costs less than to look for missing cells
+        if is_sparse(x) or not np.isnan(table).any():  # which costs less than to look for missing cells
             return table + level.sum(-1)[..., None, :]
     seen = ~xp.isnan(x)
     return matmul(xp.where(seen, x, 0), slope) + matmul(seen.astype(level.dtype), level)
@@ -66,7 +66,7 @@ def sum_over_features(
 
     On the host this takes one class at a time, so temporary arrays are as large as x.
     """
-    if sparse.issparse(x):
+    if is_sparse(x):
         return _over_stored(f, x, *fields)
     xp = namespace(x, *fields)
     seen = ~xp.isnan(x)
@@ -116,7 +116,12 @@ def _over_stored(f: Callable[..., Array], x: Sparse, *fields: Array) -> Float[Ar
 def slices(n: int, d: int, cells: int = _CELLS, least: int = 1) -> list[slice]:
     """Slices of n rows, a power of two, whose d columns have a bounded number of cells; of `least` rows and more."""
     step = 1 << max(least, cells // max(d, 1), 1).bit_length() - 1
-    return [slice(at, at + step) for at in range(0, max(n, 1), step)]
+    return batches(n, step) or [slice(0, 0)]
+
+
+def batches(n: int, size: int) -> list[slice]:
+    """Slices of n rows or draws of `size` each, the last one shorter; none where n is 0."""
+    return [slice(at, min(at + size, n)) for at in range(0, n, size)]
 
 
 def made_dense(method: Method) -> Method:
@@ -124,7 +129,7 @@ def made_dense(method: Method) -> Method:
 
     @functools.wraps(method)
     def wrapped(self: Any, x: Any, *tables: Any) -> Any:
-        if not sparse.issparse(x):
+        if not is_sparse(x):
             return method(self, x, *tables)
         parts = slices(*x.shape)
         x = x.tocsr()
@@ -133,23 +138,23 @@ def made_dense(method: Method) -> Method:
     return wrapped  # type: ignore[return-value]
 
 
-def row_totals(x: Any) -> Array:
+def row_totals(x: Array | Sparse) -> Array:
     """L_i = Σ_j x_ij, (n,)."""
-    return np.asarray(x.sum(axis=1)).ravel() if sparse.issparse(x) else x.sum(1)
+    return np.asarray(x.sum(axis=1)).ravel() if is_sparse(x) else x.sum(1)
 
 
-def map_cells(x: Any, f: Callable[[Array], Array]) -> Any:
+def map_cells(x: Array | Sparse, f: Callable[[Array], Array]) -> Array | Sparse:
     """f of every cell, for f(0) = 0, dense or sparse."""
-    if not sparse.issparse(x):
+    if not is_sparse(x):
         return f(x)
     found = copy.copy(x)  # the places of the cells are shared, and need no second check
     found.data = in_chunks(f, x.data)
     return found
 
 
-def as_csr(x: Any) -> Sparse:
+def as_csr(x: Array | Sparse) -> Sparse:
     """Rows as CSR, without a copy where they are: a constructor would copy what is less than half of an array."""
-    return x.tocsr() if sparse.issparse(x) else sparse.csr_array(x)
+    return x.tocsr() if is_sparse(x) else sparse.csr_array(x)
 
 
 def csr_slice(x: Sparse, part: slice) -> Sparse:
@@ -183,13 +188,13 @@ def distinct(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     return np.flatnonzero(here), (np.cumsum(here) - 1)[key]
 
 
-def indicators(x: Real[Array, "n d"] | Sparse, k: int) -> Any:
+def indicators(x: Real[Array, "n d"] | Sparse, k: int) -> Array | Sparse:
     """[x_ij = level] as rows of length d·k, sparse on the host; a missing cell has no entry.
 
     Of sparse rows, whose empty cells have level 0, what the stored cells change: 1 at their level and −1 at level 0.
     """
     n, d = x.shape
-    if sparse.issparse(x):
+    if is_sparse(x):
         x = x.tocsr()
         row, zero = (np.repeat(np.arange(n), np.diff(x.indptr)), x.indices.astype(np.intp) * k)
         known = (x.data >= 0) & (x.data < k)  # False for NaN
@@ -199,10 +204,10 @@ def indicators(x: Real[Array, "n d"] | Sparse, k: int) -> Any:
         return sparse.csr_array((data, at), shape=(n, d * k))
     if namespace(x) is not np:
         return (x[..., None] == np.arange(k)).astype(float).reshape(n, d * k)
-    index = np.int32 if max(n * d, d * k) < 1 << 31 else np.int64  # what SciPy would make of it
+    index: Any = np.int32 if max(n * d, d * k) < 1 << 31 else np.int64  # what SciPy would make of it
     known = (x >= 0) & (x < k)  # False for NaN
     columns = np.where(known, x, 0).astype(index) + np.arange(d, dtype=index) * k
-    ends = np.concatenate([[0], np.cumsum(known.sum(1))])
+    ends = np.append(0, np.cumsum(known.sum(1)))
     return sparse.csr_array((np.ones(ends[-1]), columns[known], ends), shape=(n, d * k))
 
 
@@ -223,18 +228,18 @@ def shared_weight(w: Array) -> Array:
     return w[:1] if namespace(w) is np and len(w) and (w == w[0]).all() else w
 
 
-def unit_labels(r: Any) -> np.ndarray | None:
+def unit_labels(r: Array | Sparse) -> np.ndarray | None:
     """The class of each row where each has one, with weight 1."""
     return r.indices if is_one_hot(r) and (r.data == 1).all() else None
 
 
 def leave_one_out_table(
-    predictive: Callable[[Any], Array],
+    predictive: Callable[[Array | Sparse], Array],
     own: Callable[..., Array],
-    x: Any,
-    r: Float[Array, "n c"] | Any,
+    x: Array | Sparse,
+    r: Float[Array, "n c"] | Sparse,
     *fields: Array,
-    units: Callable[[Any, np.ndarray], np.ndarray] | None = None,
+    units: Callable[[Array | Sparse, np.ndarray], np.ndarray] | None = None,
 ) -> Float[Array, "n c"]:
     """Table of predictives in which the classes that a row has weight in do without that row.
 
@@ -290,8 +295,8 @@ def sum_over_cells(f: Callable[..., Array], zero: Callable[..., Array] | None = 
     zero : weights and fields → f of an empty cell, for sparse rows; None where that is 0
     """
 
-    def own(x: Any, w: Array, *fields: Array) -> Array:
-        if not sparse.issparse(x):
+    def own(x: Array | Sparse, w: Array, *fields: Array) -> Array:
+        if not is_sparse(x):
             xp = namespace(x, *fields)
             if is_missing_free(x) and xp is np:
                 return f(x, w, *fields).sum(1)
@@ -313,6 +318,6 @@ def sum_over_cells(f: Callable[..., Array], zero: Callable[..., Array] | None = 
     return own
 
 
-def as_counts(x: Any) -> Any:
+def as_counts(x: Array | Sparse) -> Array | Sparse:
     """Rows of counts as sparse rows where they are on the host and complete: only counts above 0 cost anything."""
     return as_csr(x) if is_missing_free(x) else x

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-from scipy import sparse
 
-from ..core.arrays import Array, Float, Sparse
+from ..core.arrays import Array, Float, Sparse, is_sparse
 from ..core.special import namespace
 from ..core.threads import in_order, n_sibling_tasks
 from .rows import csr_slice, slices
@@ -63,7 +62,7 @@ def some_rows(x: Any, part: slice | np.ndarray) -> Any:
         return x[part]
     if part == slice(None):
         return x
-    return csr_slice(x, part) if sparse.issparse(x) and x.format == "csr" else x[part]
+    return csr_slice(x, part) if is_sparse(x) and x.format == "csr" else x[part]
 
 
 def rows_at(rows: Rows, part: slice | np.ndarray) -> dict[str, Any]:
@@ -74,7 +73,7 @@ def rows_at(rows: Rows, part: slice | np.ndarray) -> dict[str, Any]:
 def some_cells(x: Any, part: slice, like: Array | Sparse, kept: frozenset[str] = frozenset()) -> Any:
     """Some of the rows, in the precision of their table: integers and float32 are never widened as a whole."""
     piece = some_rows(x, part)
-    if not isinstance(x, np.ndarray) and not sparse.issparse(x):
+    if not isinstance(x, np.ndarray) and not is_sparse(x):
         return piece
     dtype = np.result_type(piece.dtype, like.dtype)
     return piece if stays(piece, dtype, kept) else piece.astype(dtype)
@@ -82,7 +81,7 @@ def some_cells(x: Any, part: slice, like: Array | Sparse, kept: frozenset[str] =
 
 def stays(x: Any, dtype: Any, kept: frozenset[str]) -> bool:
     """Whether cells are not converted: they have the precision already, or are dense in a type that is kept."""
-    return x.dtype == dtype or (x.dtype.name in kept and not sparse.issparse(x))
+    return x.dtype == dtype or (x.dtype.name in kept and not is_sparse(x))
 
 
 def row_slices(rows: Rows, least: int = 0, size: int = 0) -> list[slice]:
@@ -96,7 +95,7 @@ def row_slices(rows: Rows, least: int = 0, size: int = 0) -> list[slice]:
         return [slice(None)]
     n, width, alone = next(iter(rows.values())).shape[0], 0, n_sibling_tasks() == 1
     for x in rows.values():
-        width = max(width, -(-x.nnz // max(n, 1)) if sparse.issparse(x) else x.shape[1])
+        width = max(width, -(-x.nnz // max(n, 1)) if is_sparse(x) else x.shape[1])
     if n * width < 2 * max(_HALF if alone else _CELLS, least):
         return [slice(0, n)]
     parts = slices(n, width, max(_CELLS, least, size), 1024)

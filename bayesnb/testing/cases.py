@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -10,11 +10,11 @@ import jax
 import numpy as np
 from numpyro.infer.util import log_density
 
-from ..base import AbstractConjugate
-from ..core.arrays import Scalar
+from ..base import Block
+from ..core.arrays import Scalar, Sparse
 from ..families import DirichletClasses
 from ..naive_bayes import NaiveBayes, Statistics
-from ..statistics import one_hot
+from ..statistics import in_floats, one_hot
 
 C, D, K, N = 3, 4, 3, 24  # classes, features, levels of a categorical feature, rows: few shapes, few compilations
 
@@ -50,7 +50,7 @@ class Family:
     """
 
     name: str
-    prior: Callable[[np.random.Generator, int], AbstractConjugate]
+    prior: Callable[[np.random.Generator, int], Block]
     rows: Callable[[np.random.Generator, int, int], np.ndarray]
     log_pdf: Callable[[dict[str, np.ndarray], np.ndarray], np.ndarray] | None = None
     support: np.ndarray | None = None
@@ -103,17 +103,17 @@ class Case:
     rng: np.random.Generator
 
     @property
-    def block(self) -> AbstractConjugate:
+    def block(self) -> Block:
         """The only block of the prior."""
         return self.prior.blocks["x"]
 
     @property
-    def r(self) -> Any:
+    def r(self) -> Sparse:
         """One-hot labels, sparse."""
         return one_hot(self.y, C)
 
     @property
-    def stats(self) -> Any:
+    def stats(self) -> Statistics:
         """Statistics of all rows."""
         return self.prior.suffstats({"x": self.x}, self.r)
 
@@ -139,9 +139,7 @@ def cast(tree: Any, xp: ModuleType, dtype: Any) -> Any:
 
 def floats_alone(tree: Any) -> Any:
     """Statistics without the exact sums behind them, of which the same rows may leave different pieces."""
-    if isinstance(tree, Statistics):
-        return replace(tree, blocks={name: floats_alone(one) for name, one in tree.blocks.items()}, weight=None)
-    return replace(tree, sums=None) if getattr(tree, "sums", None) is not None else tree
+    return tree.in_floats() if isinstance(tree, Statistics) else in_floats(tree)
 
 
 def require(holds: Any, what: str) -> None:

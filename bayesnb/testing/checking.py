@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..base import AbstractConjugate
+from ..base import Block
 from ..core.supports import GIVEN_TOTALS, Field
 from ..sampling.closed_estimates import kind_of
 from . import laws, twin_laws
@@ -71,7 +71,7 @@ def _name(law: Any) -> str:
     return law.__name__
 
 
-def check_family(family: AbstractConjugate) -> None:
+def check_family(family: Block) -> None:
     """Test every law on a family, as `sklearn.utils.estimator_checks.check_estimator` does for estimators.
 
     The tests use 3 classes, 4 features and 24 rows. Random priors have fields of the size of the given ones, and random
@@ -115,7 +115,7 @@ def check_family(family: AbstractConjugate) -> None:
             raise BrokenLaw(f"{tried.name} breaks the law {words!r}: {error}") from error
 
 
-def described(family: AbstractConjugate) -> Family:
+def described(family: Block) -> Family:
     """A row of the table of laws, from what a family says of itself."""
     cells, kind, coupled = family.cells_, family.cells_.kind, not family.separable
     levels = max((length for length in _levels(family)), default=2)
@@ -148,17 +148,17 @@ def described(family: AbstractConjugate) -> Family:
     return replace(one, simplex=simplex)
 
 
-def _levels(family: AbstractConjugate) -> Iterator[int]:
+def _levels(family: Block) -> Iterator[int]:
     for name, field in family.fields_.items():
         if field.axes[-1] == "level":
             yield np.shape(getattr(family, name))[-1]
 
 
-def randomised(family: AbstractConjugate, rng: np.random.Generator, d: int) -> AbstractConjugate:
+def randomised(family: Block, rng: np.random.Generator, d: int) -> Block:
     """A prior of C classes and d features, at random about the fields of a family; constants stay what they are."""
     sizes = {"class": C, "feature": d, "one": 1, "level": next(_levels(family), 1)}
     fields = {name: _random(getattr(family, name), field, sizes, rng) for name, field in family.fields_.items()}
-    return replace(family, **fields)  # type: ignore[type-var]
+    return replace(family, **fields)
 
 
 def _random(value: Any, field: Field, sizes: dict[str, int], rng: np.random.Generator) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.stats as st
 from scipy import sparse
 
+from ..core.arrays import Theta
 from ..core.registry import RECORDS
 from ..naive_bayes import NaiveBayes
 from ..sampling import closed_estimates, closed_forms, drawn_rows
@@ -282,7 +283,7 @@ def estimates_and_marginals_are_those_of_the_density(family: Family) -> None:
     this = case(family)
     block, sites = this.posterior.blocks["x"], this.block.sites()
 
-    def log_likelihood(theta: Any) -> np.ndarray:
+    def log_likelihood(theta: Theta) -> np.ndarray:
         return block.log_likelihood(theta, this.x)[..., np.arange(len(this.y)), this.y].sum(-1)
 
     best = block.mle(this.block.suffstats(this.x, this.r))
@@ -304,7 +305,7 @@ def what_a_family_says_of_itself_is_true(family: Family) -> None:
     """Every field is declared; separable columns add up; a file can name the class; parameters are NumPyro sites."""
     this = case(family)
     block, columns = this.posterior.blocks["x"], np.arange(D)
-    data = {field.name for field in fields(block) if not field.metadata.get("static")}  # type: ignore[arg-type]
+    data = {field.name for field in fields(block) if not field.metadata.get("static")}
     require({*block.fields_} == data, f"`fields_` declares {sorted(block.fields_)}, the fields are {sorted(data)}")
     require(type(block) in RECORDS.values(), "no file can name the class: define it at the top level of a module")
     sites = {name.removeprefix("log_").removeprefix("logit_") for name in block.parameters}

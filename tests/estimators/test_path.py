@@ -9,8 +9,11 @@ import pytest
 
 @pytest.mark.slow
 def test_a_small_fit_and_prediction_stay_short():
-    """At most the 215 and 217 calls of before the families described themselves; types are not checked on the way."""
+    """A tenth more than the 107 and 95 calls of today; 215 and 217 before the families described themselves.
+
+    Types are not checked on the way.
+    """
     command = [sys.executable, "-m", "tests.benchmarks.path_of_x"]
     found = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     calls = dict(re.findall(r"^(\w+): (\d+) calls", found, re.MULTILINE))
-    assert int(calls["fit"]) <= 215 and int(calls["predict_proba"]) <= 217, found
+    assert int(calls["fit"]) <= 118 and int(calls["predict_proba"]) <= 105, found

@@ -6,11 +6,12 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from bayesnb import BernoulliNB, loops
+from bayesnb.class_statistics import sums_whole_cells
 from bayesnb.estimators.bernoulli import binarized
 from bayesnb.families.bernoulli import BetaBernoulli
 from bayesnb.families.categorical import DirichletCategorical
 from bayesnb.families.multinomial import DirichletMultinomial
-from bayesnb.statistics import one_hot, sums_whole_cells
+from bayesnb.statistics import one_hot
 from bayesnb.sums.by_class import by_class
 from bayesnb.sums.events import log_coefficient, log_rising_sum
 from bayesnb.sums.rows import contract, matmul

@@ -24,7 +24,7 @@ def test_large_tables_are_left_to_quick_models() -> None:
     assert wide == {"GaussianDA()", "GaussianDA(covariance='shared')"}
 
 
-def test_a_model_is_not_compared_with_itself_by_another_name() -> None:
+def test_a_model_is_not_compared_with_itself_by_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """On zeros and ones a threshold at 0 changes nothing, and two levels are yes and no."""
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 2, (40, 3)).astype(float), np.arange(40) % 2
@@ -32,5 +32,8 @@ def test_a_model_is_not_compared_with_itself_by_another_name() -> None:
     own = nb.loo(X, y).log_proba
     found = _compared(nb, X, y, own, "auto")
     assert found is not None and {*found.table.index} == {"this model", "OneDependenceNB()"}
+    fit, fits = bayesnb.CategoricalNB.fit, []
+    monkeypatch.setattr(bayesnb.CategoricalNB, "fit", lambda *args: fits.append(args) or fit(*args))
     named = _compared(nb, X, y, own, {"mine": bayesnb.CategoricalNB()})
     assert named is not None and {*named.table.index} == {"this model", "mine"}
+    assert len(fits) == 1
