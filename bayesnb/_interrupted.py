@@ -1,18 +1,22 @@
-"""An interrupt while the command line is still being imported ends it with exit code 130 and one line.
+"""An interrupt ends the command line with exit code 130 and one line, also while it is still being imported.
 
 Python has loaded all that this module imports, so little time is left for an interrupt to come before.
 """
 
 import _signal  # type: ignore[import-not-found]  # what `signal` wraps, which takes longer to import than all else here
+import _thread
 import os
+
+_first = _thread.allocate_lock()
 
 
 def interrupted(number: int, frame: object) -> None:
-    """End the process at once."""
-    try:
-        os.write(2, b"bayesnb: interrupted\n")
-    finally:
-        os._exit(130)
+    """End the process at once; a second call, of a thread or by a second interrupt, leaves it to the first."""
+    if _first.acquire(blocking=False):
+        try:
+            os.write(2, b"bayesnb: interrupted\n")
+        finally:
+            os._exit(130)
 
 
 def watch() -> None:

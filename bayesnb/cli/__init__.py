@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from ._interrupt import INTERRUPTED, Interrupt
+from ._interrupt import INTERRUPTED, InterruptsEnd
 from ._output import complain, discard_output, flush_output
 
 TYPE_CHECKING = False  # as in `typing`, which takes time to import
@@ -22,27 +22,23 @@ DEFECT = 70  # exit code
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
-    Without arguments it takes those of the process. An interrupt then ends the process here, without waiting for
-    threads.
+    Without arguments it takes those of the process, which an interrupt then ends at once.
     """
-    interrupt = Interrupt()
+    if arguments is None:
+        with InterruptsEnd():
+            return _run_to_code(arguments)
+    return _run_to_code(arguments)
+
+
+def _run_to_code(arguments: Sequence[str] | None) -> int:
+    """Run the command line; an error becomes an exit code, after one line about it."""
     try:
-        try:
-            interrupt.watch()
-            code = _run(arguments)
-            interrupt.over = True
-        except BaseException as error:  # also what compiled code makes of an interrupt
-            interrupt.over = True
-            interrupt.seen = interrupt.seen or isinstance(error, KeyboardInterrupt)
-            code = INTERRUPTED if interrupt.seen else _exit_code(error)
-        if interrupt.seen:
-            code = INTERRUPTED
-            complain("interrupted")
-            if arguments is None:
-                os._exit(code)
-    finally:
-        interrupt.forget(to_the_end=arguments is None)
-    return code
+        return _run(arguments)
+    except KeyboardInterrupt:
+        complain("interrupted")
+        return INTERRUPTED
+    except BaseException as error:
+        return _exit_code(error)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -76,7 +72,7 @@ def _exit_code(error: BaseException) -> int:
     if isinstance(error, SystemExit):
         flush_output()
         raise error
-    if isinstance(error, BrokenPipeError):  # whoever reads the output has seen enough
+    if isinstance(error, BrokenPipeError):  # the reader of the output has closed it
         discard_output()
         return 1
     if os.environ.get("BAYESNB_DEBUG"):
