@@ -104,15 +104,15 @@ def with_sums(stats: Any, x: Any, r: Array | Sparse, exact: Callable[[Any], dict
 
 
 def with_bounds(stats: Any, rows: int, whole: bool) -> Any:
-    """Statistics of so many rows, with bounds on their rounding; `whole` where all cells and weights are integers."""
-    if not isinstance(stats, Summed):
+    """Statistics of so many rows, with bounds on their rounding unless they have some; `whole`: of integers alone."""
+    if not isinstance(stats, Summed) or stats.sums is not None:
         return stats
     return replace(stats, sums=stats.rounded_sums(rows, whole))
 
 
 def sums_whole_cells(stats: Any, x: Any) -> bool:
     """Whether the fields that are sums of cells are sums of integers; moments have none but their weights."""
-    if not isinstance(stats, Counts | Totals) or x.dtype.kind in "biu":
+    if not isinstance(stats, Counts | Totals) or stats.sums is not None or x.dtype.kind in "biu":
         return True
     return whole_cells(x.data if is_sparse(x) else x)
 

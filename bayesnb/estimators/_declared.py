@@ -6,8 +6,9 @@ import numpy as np
 from sklearn.utils import Tags, assert_all_finite
 
 from ..base import AbstractConjugate
+from ..core.pytrees import leaves
 from ..core.supports import COMPOSITE, GIVEN_TOTALS, Cells
-from ..naive_bayes import Rows
+from ..naive_bayes import Rows, Statistics
 from ._input import check_cells, naming, numeric
 from ._state import BLOCK, JointClassifier
 
@@ -61,6 +62,14 @@ class AbstractDeclared(JointClassifier):
         if self._cells.kind != "real":
             check_cells(self, X, self._cells, self._cell_advice(), self._n_levels)
         return {BLOCK: X}
+
+    def _rows_to_learn(self, X: Any) -> Rows:
+        """`_rows`, without the checks that `_refuse_learnt` makes."""
+        return self._rows(X)
+
+    def _refuse_learnt(self, X: Any, stats: Statistics) -> None:
+        """Look for cells that the likelihood does not know, where their statistics may come of one."""
+        self._refuse_infinite(X, *leaves(stats.blocks))
 
     def _cell_advice(self) -> str:
         """What to do about a cell that the likelihood does not know."""

@@ -10,7 +10,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from .. import loops
 from ..core.arrays import Sparse
 from ..core.exact import is_whole
-from ..core.pytrees import defer_jax_import, leaves, map_leaves, register_pytrees
+from ..core.pytrees import defer_jax_import, map_leaves, register_pytrees
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
 from ..statistics import one_hot
 from ..sums.rows import csr_slice
@@ -295,9 +295,9 @@ class AbstractFitted(AbstractWithPrior):
 
         def gather(part: slice) -> Statistics:
             piece, w = cut_rows(X, part), csr_slice(r, part)
-            rows = self._rows(piece)
+            rows = self._rows_to_learn(piece)
             stats = prior.statistics(rows, w)
-            self._refuse_infinite(piece, *leaves(stats.blocks))
+            self._refuse_learnt(piece, stats)
             if len(parts) == 1:
                 return prior.with_sums(stats, rows, w)
             fractional.update(prior.fractional(stats, rows))

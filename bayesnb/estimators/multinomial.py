@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..families.multinomial import DirichletMultinomial
-from ..naive_bayes import Statistics
+from ..naive_bayes import Rows, Statistics
 from ._base import AbstractOfTotals
 from ._state import BLOCK
 
@@ -73,6 +73,13 @@ class MultinomialNB(AbstractOfTotals):
 
     _family = DirichletMultinomial
     variants: ClassVar = {"multinomial": {}}
+
+    def _rows_to_learn(self, X: Any) -> Rows:
+        return {BLOCK: X}
+
+    def _refuse_learnt(self, X: Any, stats: Statistics) -> None:
+        if stats.blocks[BLOCK].sums is None:  # nobody has seen that all cells are whole numbers from 0 on
+            self._rows(X)
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_

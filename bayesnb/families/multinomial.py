@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base import as_jax, n_rows
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
-from ..core.exact import EPS, ExactSum, sums_of_cells
+from ..core.exact import EPS, ExactSum, Sums, sums_of_cells
 from ..core.pytrees import pytree
 from ..core.random import log_dirichlet
 from ..core.special import namespace
@@ -24,9 +24,9 @@ from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
 from ..dirichlet import AbstractEvents
 from ..statistics import Counts
 from ..sums.by_class import by_class
-from ..sums.events import chosen_cells, event_shares, log_coefficient
+from ..sums.events import chosen_cells, event_shares, log_coefficient, log_coefficient_and_proof
 from ..sums.long_rows import log_coefficient_of_short, log_polya, log_polya_of_own, log_polya_without
-from ..sums.rows import as_counts, leave_one_out_table, matmul, row_totals
+from ..sums.rows import as_counts, leave_one_out_table, matmul, row_totals, unit_labels
 
 
 @pytree
@@ -46,7 +46,11 @@ class DirichletMultinomial(AbstractEvents):
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
-        return Counts(by_class(r, x), by_class(r, log_coefficient(x)))
+        coefficient, whole = log_coefficient_and_proof(x)
+        n, log_h = by_class(r, x), by_class(r, coefficient)
+        if not whole or unit_labels(r) is None:
+            return Counts(n, log_h)
+        return Counts(n, log_h, Sums({}, {"log_h": x.shape[0] * EPS / 2 * abs(log_h)}))  # n is exact
 
     def exact_sums(
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts

@@ -21,25 +21,26 @@ _STORED_SHARE = 2  # stored cells of sparse rows are worked on in temporaries of
 
 def log_coefficient(x: Array | Sparse) -> Array:
     """log L! / Π_j x_j!, the number of orders of the events of a row, (n,)."""
-    if namespace(x) is np and worth(8 * x.size) and (found := _log_coefficients(x)) is not None:
-        return found
+    return log_coefficient_and_proof(x)[0]
+
+
+def log_coefficient_and_proof(x: Array | Sparse) -> tuple[Array, bool]:
+    """The same, and whether a loop has seen on its way that all cells are whole numbers from 0 to 1,023."""
+    if namespace(x) is np and worth(8 * x.size):
+        from ..loops.counts import log_coefficients
+
+        n, d = x.shape
+        ends, cells = (x.indptr, x.data) if is_sparse(x) else (np.arange(0, n * d + 1, d), x.ravel())
+        found = np.empty(n)
+        if log_coefficients(ends, contiguous(cells), _log_factorials(), found):
+            return found, True
     if is_sparse(x):
         x = x.tocsr()
         many = np.flatnonzero(x.data != 1)  # 0! = 1! = 1
         spent = _sums_between(log_factorial(x.data[many]), np.searchsorted(many, x.indptr))
     else:
         spent = row_totals(log_factorial(x))
-    return log_factorial(row_totals(x)) - spent
-
-
-def _log_coefficients(x: Array | Sparse) -> np.ndarray | None:
-    """The same of many rows, where all counts are whole and small."""
-    from ..loops.counts import log_coefficients
-
-    n, d = x.shape
-    ends, cells = (x.indptr, x.data) if is_sparse(x) else (np.arange(0, n * d + 1, d), x.ravel())
-    found = np.empty(n)
-    return found if log_coefficients(ends, contiguous(cells), _log_factorials(), found) else None
+    return log_factorial(row_totals(x)) - spent, False
 
 
 @functools.cache
