@@ -84,6 +84,10 @@ class DirichletMultinomial(AbstractEvents):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.log(np.where(self.alpha - 1 > EPS * self.alpha, self.alpha - 1, np.nan))
 
+    def mean(self) -> Theta:
+        """α / Σ_k α_k: add-α smoothing."""
+        return {"log_theta": self._log_alpha - namespace(self.alpha).log(self._total)[..., None]}
+
     def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
         """Σ_j log α_j^(x_j) − log A^(L), A = Σα, or Σ_j x_j log θ_j: the log probability without the coefficient.
 

@@ -123,7 +123,7 @@ def log_polya_of_own(
         gone = log_rising(downdate(total[y], length), length)
     gone[is_long(x, length)] = np.nan
     counts = levels_of(x, alpha.size)
-    if len(counts) > x.data.max(initial=0):
+    if len(counts) and len(counts) > x.data.max(initial=0):
         left = alpha[..., None] - counts
         left = np.where(left > EPS * alpha[..., None], left, np.nan)
         return look_up_of_own(x, y, log_rising_cells(left, counts)) - gone

@@ -81,8 +81,9 @@ def log_normals_of_own(
 
 def levels_of(x: Real[np.ndarray, "n d"] | Sparse, parameters: int) -> Float[np.ndarray, " k"]:
     """The counts 0, 1 … of rows, so many that tables of them and of the parameters have fewer cells than the rows."""
-    largest = np.fmax.reduce(x.data if is_sparse(x) else x, axis=None, initial=0)
-    return np.arange(float(min(largest + 1, _LEVELS, x.size // (_ROWS * parameters))))
+    most = min(_LEVELS, x.size // (_ROWS * parameters))
+    largest = np.fmax.reduce(x.data if is_sparse(x) else x, axis=None, initial=0) if most else 0
+    return np.arange(float(min(largest + 1, most)))
 
 
 def look_up_of_own(
