@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.special import gammaln
 
-from bayesnb import BernoulliNB, loops
+from bayesnb import BernoulliNB, MultinomialNB, loops
 from bayesnb.class_statistics import sums_whole_cells
 from bayesnb.estimators.bernoulli import binarized
 from bayesnb.families.bernoulli import BetaBernoulli
@@ -158,3 +158,36 @@ def test_cells_that_no_loop_knows_are_seen(cell):
     assert not log_coefficients(ends, cells, known, found)
     assert not rising(ends, columns, cells, alpha, np.log(alpha), 1024.0, table)
     np.testing.assert_array_equal(table, 0)  # the cells beside it count
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, 2e300])
+@pytest.mark.parametrize("form", ["dense", "csr"])
+def test_counts_that_a_loop_has_not_seen_to_be_whole_are_refused_as_others(form, bad, rng, looped):
+    x = rng.poisson(1.0, (40, 3)).astype(float)
+    x[39, 2] = bad
+    rows = sparse.csr_array(x) if form == "csr" else x
+
+    def message():
+        with pytest.raises(ValueError, match="X") as caught:
+            MultinomialNB().fit(rows, np.arange(40) % 2)
+        return str(caught.value)
+
+    loop, formula = looped(message)
+    assert loop == formula
+
+
+@pytest.mark.parametrize("form", ["dense", "csr"])
+def test_a_loop_that_has_seen_whole_counts_tells_how_they_are_rounded(form, rng, monkeypatch):
+    monkeypatch.setattr(loops, "WORTH", 1)
+    x, y = rng.poisson(1.0, (30, 3)).astype(float), np.arange(30) % 2
+    rows = sparse.csr_array if form == "csr" else np.asarray
+    prior = DirichletMultinomial(np.ones((2, 3)))
+    exact = prior.suffstats(rows(x), one_hot(y, 2))
+    assert exact.sums is not None
+    assert list(exact.sums.error) == ["log_h"]
+    slow = [sum(gammaln(row.sum() + 1) - gammaln(row + 1).sum() for row in x[y == k]) for k in (0, 1)]
+    assert (abs(exact.log_h - slow) <= exact.sums.error["log_h"] + 1e-14 * abs(np.array(slow))).all()
+    assert (exact.sums.error["log_h"] <= 30 * 2.3e-16 * abs(exact.log_h)).all()
+    assert prior.suffstats(rows(x), one_hot(y, 2, np.full(30, 0.5))).sums is None  # of weights it knows nothing
+    x[3, 1] = 0.5
+    assert prior.suffstats(rows(x), one_hot(y, 2)).sums is None
