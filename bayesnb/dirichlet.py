@@ -7,6 +7,7 @@ categorical, the multinomial and the complement model add the likelihood. Gelman
 3rd ed., §3.4.
 """
 
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -103,6 +104,25 @@ class AbstractEvents(AbstractDirichlet):
     def merged(self, columns: Int[np.ndarray, " k"]) -> Self:
         """The block in which some kinds of events are merged into one kind, with the sum of their α."""
         return type(self)(merge_others(self.alpha, columns))  # type: ignore[call-arg]
+
+    @cached_property
+    def _alpha(self) -> Float[Array, "c d"]:
+        """α, on the host laid out as the sparse sums want it."""
+        return np.asfortranarray(self.alpha) if namespace(self.alpha) is np else self.alpha
+
+    @cached_property
+    def _total(self) -> Float[Array, " c"]:
+        """A = Σα, taken once for all blocks of rows."""
+        return self.alpha.sum(-1)
+
+    @cached_property
+    def _log_alpha(self) -> Float[Array, "c d"]:
+        """log α, taken once for all blocks of rows."""
+        return namespace(self.alpha).log(self._alpha)
+
+    def mean(self) -> Theta:
+        """α / Σ_k α_k: add-α smoothing."""
+        return {self.parameters[0]: self._log_alpha - namespace(self.alpha).log(self._total)[..., None]}
 
     def _cumulant(self, x: Any, length: Array, order: int) -> Float[Array, "n c"]:
         """Σ_j x_j^k ψ_{k−1}(α_j) − L^k ψ_{k−1}(A)."""

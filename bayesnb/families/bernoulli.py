@@ -7,6 +7,7 @@ This is the conjugate pair of Gelman et al. (2013), Bayesian Data Analysis, 3rd 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -80,7 +81,13 @@ class BetaBernoulli(AbstractBeta[Counts]):
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j x log a/(a+b) + (1−x) log b/(a+b): the posterior mean plugged in. With a = b = 1 it is Laplace's rule."""
-        return self.log_likelihood(self.mean(), x)
+        return contract(x, *self._at_mean)
+
+    @cached_property
+    def _at_mean(self) -> tuple[Float[Array, "c d"], Float[Array, "c d"]]:
+        """logit θ and log(1−θ) at the mean, taken once for all blocks of rows; logits as sparse sums want them."""
+        logit = self.mean()["logit_theta"]
+        return np.asfortranarray(logit) if namespace(logit) is np else logit, log_probabilities(logit)[1]
 
     def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
         """x log a/(a+b) + (1−x) log b/(a+b) of each cell of one row, 0 if it is missing."""
@@ -99,18 +106,23 @@ class BetaBernoulli(AbstractBeta[Counts]):
             return xp.log(downdate(b, w)) - xp.log(downdate(a + b, w))
 
         def units(x: Array | Sparse, y: Array) -> Array:
-            left = (np.where(value - 1 > EPS * value, value - 1, np.nan) for value in (self.b, self.a))
-            whole = downdate(self.a + self.b, 1.0)
-            return yes_no_of_own(x, y, *(np.log(value) - np.log(whole) for value in left))
+            return yes_no_of_own(x, y, *self._without_one)
 
         xp = namespace(x, r, self.a)
         own = sum_over_cells(cell, empty)
         return leave_one_out_table(self.log_predictive, own, x, r, self.a, self.b, units=units)
 
+    @cached_property
+    def _without_one(self) -> tuple[Float[Array, "c d"], ...]:
+        """log (b−1)/(a+b−1) and log (a−1)/(a+b−1), what a row of weight 1 leaves; NaN where that is rounding."""
+        left = (np.where(value - 1 > EPS * value, value - 1, np.nan) for value in (self.b, self.a))
+        whole = np.log(downdate(self.a + self.b, 1.0))
+        return tuple(np.log(value) - whole for value in left)
+
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j x log θ + (1−x) log(1−θ)."""
-        log_p, log_q = log_probabilities(theta["logit_theta"])
-        return contract(x, log_p - log_q, log_q)
+        logit = theta["logit_theta"]
+        return contract(x, logit, -namespace(logit).logaddexp(0, logit))
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights logit θ and intercept Σ_j log(1−θ) of log p(x | θ) = x·w + b, for rows without missing cells."""

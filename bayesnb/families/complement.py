@@ -79,7 +79,7 @@ class DirichletComplement(AbstractEvents):
 
     def _log_polya(self, x: Array | Sparse) -> Float[Array, "n c"]:
         """Σ_j log α_j^(x_j) − log A^(L), A = Σα, rising factorials: a row's log probability but for its coefficient."""
-        return log_polya(x, self.alpha)
+        return log_polya(x, self._alpha, self._log_alpha, self._total)
 
     def _log_polya_without(self, x: Array | Sparse, r: Array | Sparse) -> Float[Array, "n c"]:
         """The same with α − wx for α in the complements that the row has weight w in: those of other classes."""

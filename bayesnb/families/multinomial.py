@@ -19,7 +19,6 @@ from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
 from ..core.exact import EPS, ExactSum, Sums, sums_of_cells
 from ..core.pytrees import pytree
 from ..core.random import log_dirichlet
-from ..core.special import namespace
 from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
 from ..dirichlet import AbstractEvents
 from ..statistics import Counts
@@ -64,29 +63,10 @@ class DirichletMultinomial(AbstractEvents):
         return log_coefficient_of_short(x)[:, None] + self.log_score(x)
 
     @cached_property
-    def _alpha(self) -> Float[Array, "c d"]:
-        """α, on the host laid out as the sparse sums want it."""
-        return np.asfortranarray(self.alpha) if namespace(self.alpha) is np else self.alpha
-
-    @cached_property
-    def _total(self) -> Float[Array, " c"]:
-        """A = Σα, taken once for all blocks of rows."""
-        return self.alpha.sum(-1)
-
-    @cached_property
-    def _log_alpha(self) -> Float[Array, "c d"]:
-        """log α, taken once for all blocks of rows."""
-        return namespace(self.alpha).log(self._alpha)
-
-    @cached_property
     def _log_less(self) -> Float[Array, "c d"]:
         """log(α − 1), what one event leaves; NaN where that is rounding."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.log(np.where(self.alpha - 1 > EPS * self.alpha, self.alpha - 1, np.nan))
-
-    def mean(self) -> Theta:
-        """α / Σ_k α_k: add-α smoothing."""
-        return {"log_theta": self._log_alpha - namespace(self.alpha).log(self._total)[..., None]}
 
     def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
         """Σ_j log α_j^(x_j) − log A^(L), A = Σα, or Σ_j x_j log θ_j: the log probability without the coefficient.

@@ -182,6 +182,8 @@ def only(x: Sparse, at: np.ndarray) -> Sparse:
 
 def distinct(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     """The distinct keys below `size`, in order, and the place of each key among them."""
+    if 16 * key.size < size:  # sorting them takes less than a pass over all that there could be
+        return np.unique(key, return_inverse=True)
     here = np.bincount(key, minlength=size) > 0
     if here.all():
         return np.arange(size), key

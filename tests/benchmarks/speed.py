@@ -110,6 +110,16 @@ def text(scale: float) -> Iterator[Line]:
     name = "  predict_log_proba, predictive, over the plug-in"
     yield name, lambda: a.predict_log_proba(X), lambda: mean.predict_log_proba(X), "≤ 2.2"
     yield left_out(a, X, y)
+    one = X[:1]
+    yield "  one row predicted", lambda: a.predict_log_proba(one), lambda: b.predict_log_proba(one), "≥ 1"
+    e, f = ours.BernoulliNB().fit(X, y), theirs.BernoulliNB().fit(X, y)
+    yield (
+        "BernoulliNB predict_log_proba of the same",
+        lambda: e.predict_log_proba(X),
+        lambda: f.predict_log_proba(X),
+        "≥ 1",
+    )
+    yield "  one row", lambda: e.predict_log_proba(one), lambda: f.predict_log_proba(one), "≥ 1"
 
 
 def count_rows(n: int, d: int, length: int, rng: np.random.Generator) -> sparse.csr_array:
