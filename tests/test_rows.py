@@ -7,7 +7,7 @@ from scipy.special import gammaln
 
 from bayesnb.core.special import log_rising
 from bayesnb.sums.events import log_factorial, log_rising_cells
-from bayesnb.sums.rows import map_cells, matmul, sum_over_cells
+from bayesnb.sums.rows import distinct, map_cells, matmul, sum_over_cells
 
 
 @pytest.mark.parametrize("top", [1, 7, 8, 9, 31, 32, 33, 90])
@@ -48,3 +48,11 @@ def test_log_factorials_of_many_counts(rng):
 def test_sparse_product_with_few_columns(rng, c):
     x, weights = rng.poisson(0.5, (20, 7)) + 0.0, rng.normal(size=(c, 7))
     np.testing.assert_allclose(matmul(sparse.csr_array(x), weights), x @ weights.T, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("size", [5, 40, 1 << 20])  # all there, some, and so few that they are sorted
+def test_keys_are_found_in_order_however_many_there_could_be(size, rng):
+    key = rng.integers(min(size, 1000), size=40)
+    here, place = distinct(key, size)
+    assert here.tolist() == sorted(set(key.tolist()))
+    np.testing.assert_array_equal(here[place], key)
