@@ -6,13 +6,14 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
+from ..core.exact import is_whole
 from ..core.special import gammaln, log_rising, namespace
 from ..loops import contiguous, worth
 from .rows import as_csr, csr_slice, distinct, only, row_totals, slices
 
 _CELLS = 1 << 21  # cells of a temporary table
 MULTIPLIED = 1 << 10  # counts above do not go through loops, which multiply all factors
-_LARGEST = 8  # counts above are rare in text, and go through log Γ once for each pair of a column and a count
+_LARGEST = 32  # counts above are rare in text, and go through log Γ once for each pair of a column and a count
 MODEST = 1e9  # so many numbers up to here have a product that is a number
 _LEVELS = 8  # factors of a rising factorial that are multiplied before the logarithm
 _FACTORIALS = 1 << 10  # whole counts below have their log factorial looked up
@@ -71,9 +72,9 @@ def log_rising_sum(
 ) -> Float[Array, "n c"]:
     """Σ_j log α_cj^(x_ij), where a^(x) = Γ(a+x)/Γ(a); dense or sparse rows.
 
-    For whole counts a^(x) = Π_{t<x} (a+t): the sparse product of [x > 0] with log α, of [x > 1] with log(α + 1), and so
-    on, each sparser than the last. Fractional counts, and what is left of counts above 32, are computed once for every
-    pair of a column and a count. `log_alpha` and `total`, Σ_j α_cj, are given where they are known.
+    For whole counts a^(x) = Π_{t<x} (a+t): the sparse product of [x = 1] with log α, and of larger counts with a table
+    of Σ_{t<x} log(α + t). Fractional counts, and what is left of counts above 32, are computed once for every pair of a
+    column and a count. `log_alpha` and `total`, Σ_j α_cj, are given where they are known.
     """
     if namespace(x, alpha) is not np:
         return log_rising(alpha[None], x[:, None, :]).sum(-1)
@@ -90,21 +91,39 @@ def log_rising_sum(
         return table
     for part in slices(x.shape[0], _STORED_SHARE * -(-x.nnz // max(x.shape[0], 1))):
         cells = csr_slice(x, part)
-        if not (cells.data == np.floor(cells.data)).all():
+        if not (cells.data.max(initial=0) < np.inf and is_whole(cells)):  # False for NaN
             table[part] = _rising_cells(cells, alpha)
             continue
-        for t in range(_LARGEST):
-            cells = only(cells, np.flatnonzero(cells.data > t))
-            if not cells.nnz:
-                break
-            here, place = distinct(cells.indices, x.shape[1]) if t else (slice(None), cells.indices)
-            factors = np.log(alpha.T[here] + t) if t else known.T
-            pattern = sparse.csr_array((np.ones(cells.nnz), place, cells.indptr), (cells.shape[0], len(factors)))
-            table[part] += pattern @ factors
-        if (cells.data > _LARGEST).any():
-            cells = only(cells, np.flatnonzero(cells.data > _LARGEST))
-            cells.data = cells.data - _LARGEST
-            table[part] += _rising_cells(cells, alpha + _LARGEST)
+        first = sparse.csr_array(((cells.data > 0).astype(float), cells.indices, cells.indptr), cells.shape)
+        table[part] = first @ known.T
+        more = np.flatnonzero(cells.data > 1)
+        if more.size:
+            table[part] += _later_factors(only(cells, more), alpha)
+    return table
+
+
+def _later_factors(x: Sparse, alpha: Array) -> Array:
+    """Σ_j Σ_{0<t<x} log(α_cj + t) of whole counts above 1: of t = 1, then of 2 to 3, 4 to 7, and so on.
+
+    In each turn the cells that are left look up their sum over these t, up to their own count, in a table of columns.
+    """
+    (n, d), c, low = x.shape, len(alpha), 1
+    table = np.zeros((n, c))
+    while x.nnz and low < _LARGEST:
+        here, place = distinct(x.indices, d)
+        many = max(1, min(low, _LARGEST - low, _CELLS // (len(here) * c)))
+        sums = alpha.T.take(here, axis=0) + np.arange(low, low + many)[:, None, None]
+        np.log(sums, out=sums)
+        for t in range(1, many):
+            sums[t] += sums[t - 1]
+        place = place + len(here) * (np.minimum(x.data, low + many) - (low + 1)).astype(place.dtype)
+        looked_up = sparse.csr_array((np.ones(x.nnz), place.astype(x.indices.dtype), x.indptr), (n, len(here) * many))
+        table += looked_up @ sums.reshape(-1, c)
+        low += many
+        x = only(x, np.flatnonzero(x.data > low))
+    if x.nnz:
+        x.data = x.data - low
+        table += _rising_cells(x, alpha + low)
     return table
 
 
@@ -114,9 +133,10 @@ def log_rising_lengths(total: Float[Array, " c"], length: Float[Array, " n"]) ->
         return log_rising(total, length[:, None])
     longest = length.max(initial=0)
     if longest < len(length) and (length == np.floor(length)).all():  # sorting them would take longer
-        return log_rising(total, np.arange(longest + 1.0)[:, None])[length.astype(np.intp)]
-    lengths, place = np.unique(length, return_inverse=True)
-    return log_rising(total, lengths[:, None])[place]
+        lengths, place = distinct(length.astype(np.intp), int(longest) + 1)
+    else:
+        lengths, place = np.unique(length, return_inverse=True)
+    return log_rising(total, lengths[:, None].astype(float)).take(place, axis=0)
 
 
 def _rising_cells(x: Sparse, alpha: Array) -> Array:
@@ -133,8 +153,8 @@ def _rising_cells(x: Sparse, alpha: Array) -> Array:
 
 def log_rising_cells(a: Array, x: Array) -> Array:
     """log of the rising factorial a^(x), cell by cell; small whole counts on the host as log Π_{t<x} (a + t)."""
-    if namespace(a, x) is not np or not (x == np.floor(x)).all():
-        return log_rising(a, x)
+    if namespace(a, x) is not np or a.min(initial=np.inf) > 4 * _LEVELS or not (x == np.floor(x)).all():
+        return log_rising(a, x)  # which is quick and exact where all a are large
     shape = np.broadcast_shapes(np.shape(a), np.shape(x))
     a, x = (np.broadcast_to(one, shape).ravel() for one in (a, x))
     if a.max(initial=0) > 1e35:  # the product of eight could overflow
