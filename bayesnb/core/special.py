@@ -201,10 +201,9 @@ def log_rising(a: Array | Scalar, n: Array | Scalar) -> Value:
     DLMF 5.5.1 (recurrence), 5.11.1 (series).
     """
     xp = namespace(a, n)
-    shift = 0 if xp is np and np.min(a, initial=_SHIFT) >= _SHIFT else _SHIFT  # no step is needed
-    s = a + shift
+    s = a + _SHIFT
     top = (s - 0.5) * xp.log1p(n / s) + n * (xp.log(s + n) - 1) + _stirling_rest(s + n) - _stirling_rest(s)
-    for i in range(shift):
+    for i in range(_SHIFT):
         top = top - xp.log1p(n / (a + i))
     return top
 

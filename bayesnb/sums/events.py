@@ -13,7 +13,7 @@ from .rows import as_csr, csr_slice, distinct, only, row_totals, slices
 
 _CELLS = 1 << 21  # cells of a temporary table
 MULTIPLIED = 1 << 10  # counts above do not go through loops, which multiply all factors
-_LARGEST = 32  # counts above are rare in text, and go through log Γ once for each pair of a column and a count
+_LARGEST = 128  # counts above are rare in text, and go through log Γ once for each pair of a column and a count
 MODEST = 1e9  # so many numbers up to here have a product that is a number
 _LEVELS = 8  # factors of a rising factorial that are multiplied before the logarithm
 _FACTORIALS = 1 << 10  # whole counts below have their log factorial looked up
@@ -27,7 +27,7 @@ def log_coefficient(x: Array | Sparse) -> Array:
     if is_sparse(x):
         x = x.tocsr()
         many = np.flatnonzero(x.data != 1)  # 0! = 1! = 1
-        spent = _sums_between(log_factorial(x.data[many]), np.searchsorted(many, x.indptr))
+        spent = _sums_between(log_factorial(x.data.take(many)), np.searchsorted(many, x.indptr))
     else:
         spent = row_totals(log_factorial(x))
     return log_factorial(row_totals(x)) - spent
@@ -73,7 +73,7 @@ def log_rising_sum(
     """Σ_j log α_cj^(x_ij), where a^(x) = Γ(a+x)/Γ(a); dense or sparse rows.
 
     For whole counts a^(x) = Π_{t<x} (a+t): the sparse product of [x = 1] with log α, and of larger counts with a table
-    of Σ_{t<x} log(α + t). Fractional counts, and what is left of counts above 32, are computed once for every pair of a
+    of Σ_{t<x} log(α + t). Fractional counts, and what is left of counts above 128, are computed once for every pair of a
     column and a count. `log_alpha` and `total`, Σ_j α_cj, are given where they are known.
     """
     if namespace(x, alpha) is not np:
@@ -102,24 +102,28 @@ def log_rising_sum(
     return table
 
 
-def _later_factors(x: Sparse, alpha: Array) -> Array:
-    """Σ_j Σ_{0<t<x} log(α_cj + t) of whole counts above 1: of t = 1, then of 2 to 3, 4 to 7, and so on.
+def _later_factors(x: Sparse, alpha: Array, low: int = 1) -> Array:
+    """Σ_j Σ_{low≤t<x} log(α_cj + t) of whole counts above `low`: of low ≤ t < 2 low, then of the next 2 low, and so on.
 
     In each turn the cells that are left look up their sum over these t, up to their own count, in a table of columns.
     """
-    (n, d), c, low = x.shape, len(alpha), 1
+    (n, d), c = x.shape, len(alpha)
     table = np.zeros((n, c))
     while x.nnz and low < _LARGEST:
-        here, place = distinct(x.indices, d)
-        many = max(1, min(low, _LARGEST - low, _CELLS // (len(here) * c)))
-        sums = alpha.T.take(here, axis=0) + np.arange(low, low + many)[:, None, None]
+        here, column = distinct(x.indices, d)
+        if n > 1 and low * len(here) * c > _CELLS:
+            for part in (slice(0, n // 2), slice(n // 2, n)):
+                table[part] += _later_factors(csr_slice(x, part), alpha, low)
+            return table
+        sums = alpha.T.take(here, axis=0) + np.arange(low, 2 * low)[:, None, None]
         np.log(sums, out=sums)
-        for t in range(1, many):
+        for t in range(1, low):
             sums[t] += sums[t - 1]
-        place = place + len(here) * (np.minimum(x.data, low + many) - (low + 1)).astype(place.dtype)
-        looked_up = sparse.csr_array((np.ones(x.nnz), place.astype(x.indices.dtype), x.indptr), (n, len(here) * many))
-        table += looked_up @ sums.reshape(-1, c)
-        low += many
+        last = (np.minimum(x.data, 2 * low) - low - 1).astype(column.dtype)
+        at = (last * len(here) + column).astype(x.indices.dtype)
+        chosen = sparse.csr_array((np.ones(x.nnz), at, x.indptr), (n, low * len(here)))
+        table += chosen @ sums.reshape(-1, c)
+        low *= 2
         x = only(x, np.flatnonzero(x.data > low))
     if x.nnz:
         x.data = x.data - low
@@ -133,10 +137,11 @@ def log_rising_lengths(total: Float[Array, " c"], length: Float[Array, " n"]) ->
         return log_rising(total, length[:, None])
     longest = length.max(initial=0)
     if longest < len(length) and (length == np.floor(length)).all():  # sorting them would take longer
-        lengths, place = distinct(length.astype(np.intp), int(longest) + 1)
+        whole, place = distinct(length.astype(np.intp), int(longest) + 1)
+        lengths = whole.astype(float)
     else:
         lengths, place = np.unique(length, return_inverse=True)
-    return log_rising(total, lengths[:, None].astype(float)).take(place, axis=0)
+    return log_rising(total, lengths[:, None]).take(place, axis=0)
 
 
 def _rising_cells(x: Sparse, alpha: Array) -> Array:
@@ -153,8 +158,8 @@ def _rising_cells(x: Sparse, alpha: Array) -> Array:
 
 def log_rising_cells(a: Array, x: Array) -> Array:
     """log of the rising factorial a^(x), cell by cell; small whole counts on the host as log Π_{t<x} (a + t)."""
-    if namespace(a, x) is not np or a.min(initial=np.inf) > 4 * _LEVELS or not (x == np.floor(x)).all():
-        return log_rising(a, x)  # which is quick and exact where all a are large
+    if namespace(a, x) is not np or not (x == np.floor(x)).all():
+        return log_rising(a, x)
     shape = np.broadcast_shapes(np.shape(a), np.shape(x))
     a, x = (np.broadcast_to(one, shape).ravel() for one in (a, x))
     if a.max(initial=0) > 1e35:  # the product of eight could overflow
