@@ -90,8 +90,7 @@ class AbstractConjugate(AbstractBlock[Stats]):
     """Whether `log_loo` gives NaN to a row that more than all of a hyperparameter would leave with: `sums.marking`."""
 
     couples_classes: ClassVar[bool] = False
-    """Whether log p(x | θ_c) of two classes depend on each other, through a parameter that both share: see
-    `log_covariance`."""
+    """Whether log p(x | θ_c) of two classes depend on each other through a shared parameter: see `log_covariance`."""
 
     several_modes: ClassVar[bool] = False
     """Whether the density may have several peaks; `mode` is the highest, an optimiser may end on another."""

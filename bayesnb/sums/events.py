@@ -72,9 +72,9 @@ def log_rising_sum(
 ) -> Float[Array, "n c"]:
     """Σ_j log α_cj^(x_ij), where a^(x) = Γ(a+x)/Γ(a); dense or sparse rows.
 
-    For whole counts a^(x) = Π_{t<x} (a+t): the sparse product of [x = 1] with log α, and of larger counts with a table
-    of Σ_{t<x} log(α + t). Fractional counts, and what is left of counts above 128, are computed once for every pair of a
-    column and a count. `log_alpha` and `total`, Σ_j α_cj, are given where they are known.
+    For whole counts a^(x) = Π_{t<x} (a+t): the sparse product of [x > 0] with log α, and `_later_factors` of the counts
+    above 1. Fractional counts, and what is left of counts above 128, are computed once for every pair of a column and a
+    count. `log_alpha` and `total`, Σ_j α_cj, are given where they are known.
     """
     if namespace(x, alpha) is not np:
         return log_rising(alpha[None], x[:, None, :]).sum(-1)
@@ -106,6 +106,7 @@ def _later_factors(x: Sparse, alpha: Array, low: int = 1) -> Array:
     """Σ_j Σ_{low≤t<x} log(α_cj + t) of whole counts above `low`: of low ≤ t < 2 low, then of the next 2 low, and so on.
 
     In each turn the cells that are left look up their sum over these t, up to their own count, in a table of columns.
+    Where that would be too large it is made for half of the rows at a time, with the same bits.
     """
     (n, d), c = x.shape, len(alpha)
     table = np.zeros((n, c))
