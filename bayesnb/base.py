@@ -10,7 +10,7 @@ import abc
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias
 
 import numpy as np
 
@@ -19,12 +19,14 @@ from .core.distributions import argument, describe, is_a
 from .core.exact import ExactSum
 from .core.orders import MANY_PAIRS, PAIRS, shapley, shapley_of_cells
 from .core.pytrees import leaves
-from .core.quadratics import SharedQuadratic
 from .core.random import Key
 from .core.registry import record
 from .core.sites import Site, as_jax, from_sites, n_rows, observed, sites_of, to_sites
 from .core.supports import COMPOSITE, Cells, Field, Support, declare, improper
 from .statistics import Stats
+
+if TYPE_CHECKING:
+    from .core.quadratics import SharedQuadratic
 
 __all__ = "AbstractBlock", "AbstractConjugate", "Site", "as_jax", "from_sites", "n_rows", "observed", "to_sites"
 
@@ -88,8 +90,7 @@ class AbstractConjugate(AbstractBlock[Stats]):
     """Whether `log_loo` gives NaN to a row that more than all of a hyperparameter would leave with: `sums.marking`."""
 
     couples_classes: ClassVar[bool] = False
-    """Whether log p(x | θ_c) of two classes depend on each other, through a parameter that both share: see
-    `log_covariance`."""
+    """Whether log p(x | θ_c) of two classes depend on each other through a shared parameter: see `log_covariance`."""
 
     several_modes: ClassVar[bool] = False
     """Whether the density may have several peaks; `mode` is the highest, an optimiser may end on another."""
@@ -283,7 +284,7 @@ class AbstractConjugate(AbstractBlock[Stats]):
         variance = self.log_moments(x)[1]
         return variance[..., None] * np.eye(variance.shape[-1], dtype=variance.dtype)
 
-    def shared_quadratic(self, x: Real[Array, "n d"] | Sparse) -> SharedQuadratic | None:
+    def shared_quadratic(self, x: Real[Array, "n d"] | Sparse) -> "SharedQuadratic | None":
         """log p(x_i | θ_c) as quadratic forms, independent given a variance that classes share; None if none is."""
         return None
 

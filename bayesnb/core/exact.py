@@ -31,6 +31,7 @@ _ROWS = 1 << 12  # rows whose products are added up in floats
 _PAIR, _TRIPLE = 20, 13  # bits of a piece where two pieces are multiplied, and where three are
 _LARGEST = 2.0**900  # of a cell
 _CELLS = 1 << 12  # of which all pieces and their products are held at a time
+_LOOKED_AT = 1 << 17  # cells whose temporaries stay in a core's cache
 _COUNTED = 1e12  # beyond, `statistics.remainder` takes a count of 1 for rounding
 _CONSTANT = 1e-15  # spread of a constant column, relative to its mean
 _LEAST = 1e-280  # of a variance, so that rounding it does no harm
@@ -231,8 +232,9 @@ def _with_cells(table: Any, cells: np.ndarray) -> Any:
 
 def is_whole(table: Any) -> bool:
     """Whether all cells that are there are whole numbers."""
-    cells = table.data if is_sparse(table) else table
-    return bool((cells == 1).all() or ((cells == np.floor(cells)) | (cells != cells)).all())
+    cells = np.ravel(table.data if is_sparse(table) else table)
+    pieces = (cells[at : at + _LOOKED_AT] for at in range(0, len(cells), _LOOKED_AT))
+    return all(((piece == np.floor(piece)) | (piece != piece)).all() for piece in pieces)
 
 
 def _weights(r: Array | Sparse, width: int, alone: int = 0) -> tuple[list[Any], int]:

@@ -131,23 +131,24 @@ def numeric(
 def _as_they_are(estimator: Any, X: Any, reset: bool, **checks: Any) -> Any:
     """X, or X and y, of a few rows in which `validate_data` would find nothing to change or to refuse; else None.
 
-    It takes longer than to learn a row. Here only float64 arrays of finite cells count, dense or CSR, and labels that
-    are whole numbers or strings.
+    It takes longer than to learn a row, and in a new process longer than to fit a small table: scikit-learn looks
+    through all installed packages for types of data frames. Here only float64 arrays of finite cells count, dense or
+    CSR, and labels that are whole numbers or strings.
     """
     cells = X.data if sparse.issparse(X) and X.format == "csr" and X.has_canonical_format else X
     most = FEW if cells is X else _FEW_STORED
-    if reset or type(cells) is not np.ndarray or cells.dtype != np.float64 or not 0 < cells.size <= most:
+    if type(cells) is not np.ndarray or cells.dtype != np.float64 or not 0 < cells.size <= most or X.ndim != 2:
         return None
     learnt = vars(estimator)
-    if X.ndim != 2 or X.shape[1] != learnt.get("n_features_in_") or "feature_names_in_" in learnt:
+    if not (reset or X.shape[1] == learnt.get("n_features_in_")) or "feature_names_in_" in learnt:
         return None
-    if not np.isfinite(cells).all():
+    labelled, y = "y" in checks, checks.pop("y", None)
+    plain = type(y) is np.ndarray and y.dtype.kind in "biuU" and y.shape == X.shape[:1]
+    if checks or (labelled and not plain) or not np.isfinite(cells).all():
         return None
-    if "y" not in checks:
-        return X if not checks else None
-    y = checks.pop("y")
-    plain = type(y) is np.ndarray and y.dtype.kind in "biuU" and y.shape == X.shape[:1] and not checks
-    return (X, y) if plain else None
+    if reset:
+        estimator.n_features_in_ = X.shape[1]
+    return (X, y) if labelled else X
 
 
 def _validated(estimator: Any, X: Any, **checks: Any) -> Any:

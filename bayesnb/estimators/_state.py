@@ -78,7 +78,8 @@ class JointClassifier(ClassifierMixin, BaseEstimator):
     set_params = all_or_nothing(BaseEstimator.set_params)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
+        if not cls.__name__.startswith("Abstract"):  # scikit-learn reads all signatures, derived ones too
+            super().__init_subclass__(**kwargs)
         if not cls.__module__.startswith("bayesnb."):  # a class of the user's own may learn in any of its methods
             return
         for name, member in [*vars(cls).items()]:

@@ -6,13 +6,14 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
+from ..core.exact import is_whole
 from ..core.special import gammaln, log_rising, namespace
 from ..loops import contiguous, worth
 from .rows import as_csr, csr_slice, distinct, only, row_totals, slices
 
 _CELLS = 1 << 21  # cells of a temporary table
 MULTIPLIED = 1 << 10  # counts above do not go through loops, which multiply all factors
-_LARGEST = 8  # counts above are rare in text, and go through log Γ once for each pair of a column and a count
+_LARGEST = 128  # counts above are rare in text, and go through log Γ once for each pair of a column and a count
 MODEST = 1e9  # so many numbers up to here have a product that is a number
 _LEVELS = 8  # factors of a rising factorial that are multiplied before the logarithm
 _FACTORIALS = 1 << 10  # whole counts below have their log factorial looked up
@@ -37,7 +38,7 @@ def log_coefficient_and_proof(x: Array | Sparse) -> tuple[Array, bool]:
     if is_sparse(x):
         x = x.tocsr()
         many = np.flatnonzero(x.data != 1)  # 0! = 1! = 1
-        spent = _sums_between(log_factorial(x.data[many]), np.searchsorted(many, x.indptr))
+        spent = _sums_between(log_factorial(x.data.take(many)), np.searchsorted(many, x.indptr))
     else:
         spent = row_totals(log_factorial(x))
     return log_factorial(row_totals(x)) - spent, False
@@ -72,9 +73,9 @@ def log_rising_sum(
 ) -> Float[Array, "n c"]:
     """Σ_j log α_cj^(x_ij), where a^(x) = Γ(a+x)/Γ(a); dense or sparse rows.
 
-    For whole counts a^(x) = Π_{t<x} (a+t): the sparse product of [x > 0] with log α, of [x > 1] with log(α + 1), and so
-    on, each sparser than the last. Fractional counts, and what is left of counts above 32, are computed once for every
-    pair of a column and a count. `log_alpha` and `total`, Σ_j α_cj, are given where they are known.
+    For whole counts a^(x) = Π_{t<x} (a+t): the sparse product of [x > 0] with log α, and `_later_factors` of the counts
+    above 1. Fractional counts, and what is left of counts above 128, are computed once for every pair of a column and a
+    count. `log_alpha` and `total`, Σ_j α_cj, are given where they are known.
     """
     if namespace(x, alpha) is not np:
         return log_rising(alpha[None], x[:, None, :]).sum(-1)
@@ -91,21 +92,44 @@ def log_rising_sum(
         return table
     for part in slices(x.shape[0], _STORED_SHARE * -(-x.nnz // max(x.shape[0], 1))):
         cells = csr_slice(x, part)
-        if not (cells.data == np.floor(cells.data)).all():
+        if not (cells.data.max(initial=0) < np.inf and is_whole(cells)):  # False for NaN
             table[part] = _rising_cells(cells, alpha)
             continue
-        for t in range(_LARGEST):
-            cells = only(cells, np.flatnonzero(cells.data > t))
-            if not cells.nnz:
-                break
-            here, place = distinct(cells.indices, x.shape[1]) if t else (slice(None), cells.indices)
-            factors = np.log(alpha.T[here] + t) if t else known.T
-            pattern = sparse.csr_array((np.ones(cells.nnz), place, cells.indptr), (cells.shape[0], len(factors)))
-            table[part] += pattern @ factors
-        if (cells.data > _LARGEST).any():
-            cells = only(cells, np.flatnonzero(cells.data > _LARGEST))
-            cells.data = cells.data - _LARGEST
-            table[part] += _rising_cells(cells, alpha + _LARGEST)
+        first = sparse.csr_array(((cells.data > 0).astype(float), cells.indices, cells.indptr), cells.shape)
+        table[part] = first @ known.T
+        more = np.flatnonzero(cells.data > 1)
+        if more.size:
+            table[part] += _later_factors(only(cells, more), alpha)
+    return table
+
+
+def _later_factors(x: Sparse, alpha: Array, low: int = 1) -> Array:
+    """Σ_j Σ_{low≤t<x} log(α_cj + t) of whole counts above `low`: of low ≤ t < 2 low, then of the next 2 low, and so on.
+
+    In each turn the cells that are left look up their sum over these t, up to their own count, in a table of columns.
+    Where that would be too large it is made for half of the rows at a time, with the same bits.
+    """
+    (n, d), c = x.shape, len(alpha)
+    table = np.zeros((n, c))
+    while x.nnz and low < _LARGEST:
+        here, column = distinct(x.indices, d)
+        if n > 1 and low * len(here) * c > _CELLS:
+            for part in (slice(0, n // 2), slice(n // 2, n)):
+                table[part] += _later_factors(csr_slice(x, part), alpha, low)
+            return table
+        sums = alpha.T.take(here, axis=0) + np.arange(low, 2 * low)[:, None, None]
+        np.log(sums, out=sums)
+        for t in range(1, low):
+            sums[t] += sums[t - 1]
+        last = (np.minimum(x.data, 2 * low) - low - 1).astype(column.dtype)
+        at = (last * len(here) + column).astype(x.indices.dtype)
+        chosen = sparse.csr_array((np.ones(x.nnz), at, x.indptr), (n, low * len(here)))
+        table += chosen @ sums.reshape(-1, c)
+        low *= 2
+        x = only(x, np.flatnonzero(x.data > low))
+    if x.nnz:
+        x.data = x.data - low
+        table += _rising_cells(x, alpha + low)
     return table
 
 
@@ -115,9 +139,11 @@ def log_rising_lengths(total: Float[Array, " c"], length: Float[Array, " n"]) ->
         return log_rising(total, length[:, None])
     longest = length.max(initial=0)
     if longest < len(length) and (length == np.floor(length)).all():  # sorting them would take longer
-        return log_rising(total, np.arange(longest + 1.0)[:, None])[length.astype(np.intp)]
-    lengths, place = np.unique(length, return_inverse=True)
-    return log_rising(total, lengths[:, None])[place]
+        whole, place = distinct(length.astype(np.intp), int(longest) + 1)
+        lengths = whole.astype(float)
+    else:
+        lengths, place = np.unique(length, return_inverse=True)
+    return log_rising(total, lengths[:, None]).take(place, axis=0)
 
 
 def _rising_cells(x: Sparse, alpha: Array) -> Array:
