@@ -232,7 +232,8 @@ def _with_cells(table: Any, cells: np.ndarray) -> Any:
 def is_whole(table: Any) -> bool:
     """Whether all cells that are there are whole numbers."""
     cells = table.data if is_sparse(table) else table
-    return bool((cells == 1).all() or ((cells == np.floor(cells)) | (cells != cells)).all())
+    whole = cells == np.floor(cells)
+    return bool(whole.all() or (whole | (cells != cells)).all())
 
 
 def _weights(r: Array | Sparse, width: int, alone: int = 0) -> tuple[list[Any], int]:

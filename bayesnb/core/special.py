@@ -14,6 +14,7 @@ import scipy.special as sp
 
 from .arrays import Array, Namespace, Scalar, Value
 
+_NUMPY = cast(Namespace, np)
 LOG_2PI = float(np.log(2 * np.pi))
 _TIE = 1e-10  # of the size of a log-probability: what rounding may leave between two that are equal
 _CELLS = 1 << 15  # of a table at a time, which a core's cache holds
@@ -22,13 +23,15 @@ _SHIFT = 8  # recurrence steps before Stirling's series; from there on its first
 
 def namespace(*arrays: object) -> Namespace:
     """`jax.numpy` if any argument is a JAX array or tracer, else `numpy`."""
-    kind = getattr(sys.modules.get("jax"), "Array", ())  # while JAX is not there, no array is its own
+    if (jax := sys.modules.get("jax")) is None:  # while it is not there, no array is its own
+        return _NUMPY
+    kind = getattr(jax, "Array", ())
     for array in arrays:
         if isinstance(array, kind):
             import jax.numpy
 
             return jax.numpy
-    return cast(Namespace, np)
+    return _NUMPY
 
 
 def _special(*arrays: object) -> Namespace:

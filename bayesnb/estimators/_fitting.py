@@ -4,11 +4,10 @@ import itertools
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
 from .. import loops
-from ..core.arrays import Sparse
+from ..core.arrays import Sparse, is_sparse
 from ..core.exact import is_whole
 from ..core.pytrees import defer_jax_import, leaves, map_leaves, register_pytrees
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
@@ -146,7 +145,7 @@ class AbstractFitted(AbstractWithPrior):
         Of a sparse batch that is all statistics, where the prior does not depend on the rows: it costs O(rows), however
         many parameters there are. Of dense rows it is the exact sums, which take ten times as long as the moments.
         """
-        loose, floats = sparse.issparse(X), None
+        loose, floats = is_sparse(X), None
         few = batch and X.nnz < len(self.classes_) * X.shape[1] if loose else type(X) is np.ndarray and X.size <= FEW
         depends = hyperprior_of(self) or (loose and self._prior_follows_rows)
         if few and self._waits == ("sparse" if loose else "dense") and not depends:
@@ -286,7 +285,7 @@ class AbstractFitted(AbstractWithPrior):
         """Statistics of validated rows with class indices."""
         r = self._weights(X, index, sample_weight)
         prior = self._prior(None)
-        cells = X.nnz if sparse.issparse(X) else X.shape[0] * X.shape[1]
+        cells = X.nnz if is_sparse(X) else X.shape[0] * X.shape[1]
         size = 0
         if self._wide_slices and loops.worth(8 * cells):
             size = _WIDE if stays(X, np.float64, self._family.kept_types) else _CONVERTED
@@ -339,7 +338,7 @@ class AbstractFitted(AbstractWithPrior):
             if self.classes_[0] == 0 <= y.min() and y.max() < len(self.classes_):
                 return y.astype(np.intp, copy=False)  # they are their own places
         try:
-            index = np.searchsorted(self.classes_, y).clip(0, len(self.classes_) - 1)
+            index = np.minimum(self.classes_.searchsorted(y), len(self.classes_) - 1)
         except TypeError:  # dates among numbers
             advice = f"do not compare with classes of {self.classes_.dtype}; pass labels of their type"
             raise ValueError(f"y has labels of type {y.dtype}, which {advice}") from None
