@@ -60,4 +60,5 @@ else:
         """Whether an object is a matrix of scipy.sparse."""
         return type(x) is not np.ndarray and sparse.issparse(x)  # which takes five times as long
 
+
 Theta: TypeAlias = dict[str, Array]  # parameters of one block by name

@@ -49,7 +49,7 @@ def cut(x: np.ndarray, width: int) -> list[np.ndarray]:
         if a cell is beyond 2^900, where the cut would overflow
     """
     pieces: list[np.ndarray] = []
-    most = max(x.max(initial=0.0), -x.min(initial=0.0))
+    most = abs(x).max(initial=0.0)
     if not most < _LARGEST:
         raise OverflowError(f"cells of size {most:g} are too large for exact sums")
     k = -(-int(np.frexp(most)[1]) // width) - 1
@@ -110,7 +110,7 @@ class ExactSum:
         return self.parts.shape[:-1]
 
     def _terms(self) -> list[np.ndarray]:
-        return list(np.moveaxis(self.parts, -1, 0))
+        return [self.parts[..., k] for k in range(self.parts.shape[-1])]
 
     def __add__(self, other: Self) -> Self:
         return self.of([*self._terms(), *other._terms()], self.shape)
@@ -162,7 +162,7 @@ def _over(first: np.ndarray, table: np.ndarray) -> np.ndarray:
 
 def _levels(terms: list[np.ndarray]) -> list[np.ndarray]:
     """Terms added up level by level."""
-    return [piece.sum(0) for piece in cut(np.stack(terms), _WIDTH)]
+    return [piece.sum(0) for piece in cut(np.array(terms), _WIDTH)]
 
 
 @pytree

@@ -56,7 +56,7 @@ def register_pytrees() -> None:
             _waiting.pop()  # only now: nobody goes on before JAX knows
 
 
-class defer_jax_import:  # noqa: N801 - used as the functions of contextlib
+class defer_jax_import:
     """A stretch, or as a decorator a method, that gives no pytree away: JAX need not be there for those it makes."""
 
     def __enter__(self) -> None:
@@ -66,6 +66,8 @@ class defer_jax_import:  # noqa: N801 - used as the functions of contextlib
         _inside.reset(self._token)
 
     def __call__(self, method: Method) -> Method:
+        """The method, inside such a stretch."""
+
         @functools.wraps(method)
         def inside(*args: Any, **kwargs: Any) -> Any:
             with defer_jax_import():  # one a call: its token belongs to this thread
@@ -80,8 +82,7 @@ def leaves(tree: Any) -> Iterator[Any]:
     while waiting:
         one = waiting.pop()
         if (names := _data(type(one))) is not None:  # type: ignore[arg-type]
-            for name in reversed(names):
-                waiting.append(getattr(one, name))
+            waiting += [getattr(one, name) for name in reversed(names)]
         elif isinstance(one, dict):
             waiting += [*one.values()][::-1]
         elif type(one) is tuple:

@@ -23,9 +23,9 @@ _SHIFT = 8  # recurrence steps before Stirling's series; from there on its first
 
 def namespace(*arrays: object) -> Namespace:
     """`jax.numpy` if any argument is a JAX array or tracer, else `numpy`."""
-    if (jax := sys.modules.get("jax")) is None:  # while it is not there, no array is its own
+    if "jax" not in sys.modules:  # so that no array is its own
         return _NUMPY
-    kind = getattr(jax, "Array", ())
+    kind = getattr(sys.modules["jax"], "Array", ())
     for array in arrays:
         if isinstance(array, kind):
             import jax.numpy
@@ -231,7 +231,8 @@ def log_rising_half(a: Array) -> Array:
     """
     xp = namespace(a)
     w, q, top = a + (_SHIFT - 0.25), a * (a + 7), a + 3.75
-    v, series = xp.square(0.25 / w), 0.0
+    v = xp.square(0.25 / w)
+    series: Any = 0.0
     for k in range(len(_EULER), 0, -1):
         series = v * (series - _EULER[k - 1] / (4 * k))
     found = 0.5 * xp.log(w) + series

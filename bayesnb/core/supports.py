@@ -348,7 +348,7 @@ def improper(block: Any) -> str | None:
     block = block.inner
     for key, field in block.fields_.items():
         value = getattr(block, key)
-        if field.limit is not None and isinstance(value, np.ndarray) and (value <= 0).any():
+        if field.limit is not None and isinstance(value, np.ndarray) and not value.min(initial=1) > 0:
             limits = field.is_limit(value, block.shape[0])
             if limits.any():
                 return (
