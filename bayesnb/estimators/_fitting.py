@@ -11,7 +11,7 @@ from ..core.arrays import Sparse, is_sparse
 from ..core.exact import is_whole
 from ..core.pytrees import defer_jax_import, leaves, map_leaves, register_pytrees
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
-from ..statistics import one_hot
+from ..statistics import Moments, one_hot
 from ..sums.rows import csr_slice
 from ..sums.slicing import stays
 from ._declared import EXTREME
@@ -33,6 +33,7 @@ from ._state import BLOCK, LazyPosterior, all_or_nothing, laid_out
 
 _WIDE = 1 << 24  # cells of a slice that a loop goes through as they are
 _CONVERTED = 1 << 21  # of one that is converted to float64 first
+_COUNTED = 1e12  # events, up to which whole numbers are added as floats
 _MOST_TOTAL = 1e304  # of a statistic: x log x is a number
 
 
@@ -51,7 +52,7 @@ class AbstractFitted(AbstractWithPrior):
 
     _conditioned: LazyPosterior
     _wide_slices = False  # whether loops gather the statistics of rows without a table beside them
-    _waits = ""  # of which rows a few may wait: "sparse" ones, where the prior depends on no rows, or "dense" ones
+    _waits: frozenset[str] = frozenset()  # rows of which a few may wait: "dense", and "sparse" that scale no prior
 
     # --- fitting ----------------------------------------------------------------------------------------------------
 
@@ -143,12 +144,12 @@ class AbstractFitted(AbstractWithPrior):
         """Add validated rows to those learnt before. What takes long to make of a few rows waits until somebody asks.
 
         Of a sparse batch that is all statistics, where the prior does not depend on the rows: it costs O(rows), however
-        many parameters there are. Of dense rows it is the exact sums, which take ten times as long as the moments.
+        many parameters there are. Of dense rows it is the exact sums, which take ten times as long as the rest.
         """
         loose, floats = is_sparse(X), None
         few = batch and X.nnz < len(self.classes_) * X.shape[1] if loose else type(X) is np.ndarray and X.size <= FEW
         depends = hyperprior_of(self) or (loose and self._prior_follows_rows)
-        if few and self._waits == ("sparse" if loose else "dense") and not depends:
+        if few and ("sparse" if loose else "dense") in self._waits and not depends:
             self._check_estimate()
             r, classes = self._weights(X, index, sample_weight), self._class_prior()
             rows = self._rows(X.copy() if loose else X.astype(float))
@@ -169,13 +170,16 @@ class AbstractFitted(AbstractWithPrior):
 
     @staticmethod
     def _in_floats(held: Statistics | None, prior: NaiveBayes, rows: Rows, r: Sparse) -> Statistics | None:
-        """Moments of earlier rows and of a few more; None where those of their exact sums may be others."""
+        """Statistics of earlier rows and of a few more; None where those of their exact sums may be others."""
         with np.errstate(over="ignore", invalid="ignore"):
-            stats = prior.statistics(rows, r)
-            stats = stats if held is None else held + stats
-            moments = stats.blocks[BLOCK]
-            same = is_whole(stats.n) and not moments.lies_far_out and moments.ss.max() < EXTREME
-            return stats if same else None
+            late = prior.statistics(rows, r)
+            stats = late if held is None else held + late
+            block, own = stats.blocks[BLOCK], late.blocks[BLOCK]
+            if isinstance(block, Moments):
+                same = not block.lies_far_out and block.ss.max() < EXTREME
+            else:  # counts
+                same = is_whole(own.n) and is_whole(block.n) and block.n.max() < _COUNTED
+            return stats if same and is_whole(stats.n) else None
 
     def _fitted_state(self, name: str) -> LazyPosterior:
         """What the rows have taught, of which JAX has to know the classes before an attribute shows it."""

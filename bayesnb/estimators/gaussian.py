@@ -103,7 +103,7 @@ class GaussianNB(AbstractNB):
     _family = NormalInverseGamma
     variants: ClassVar = {"gaussian": {}, "pooled": {"variance": "pooled"}}
 
-    _waits = "dense"
+    _waits = frozenset({"dense"})
     _checks_slices = _wide_slices = _default_follows_rows = True
 
     @classmethod
