@@ -11,7 +11,7 @@ from ..core.arrays import Sparse, is_sparse
 from ..core.exact import is_whole
 from ..core.pytrees import defer_jax_import, leaves, map_leaves, register_pytrees
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
-from ..statistics import Moments, one_hot
+from ..statistics import one_hot
 from ..sums.rows import csr_slice
 from ..sums.slicing import stays
 from ._declared import EXTREME
@@ -168,17 +168,19 @@ class AbstractFitted(AbstractWithPrior):
         stats, held = self._gather(X, index, sample_weight), before.statistics
         return self._set_statistics(stats if held is None else held + stats)
 
-    @staticmethod
-    def _in_floats(held: Statistics | None, prior: NaiveBayes, rows: Rows, r: Sparse) -> Statistics | None:
+    def _in_floats(self, held: Statistics | None, prior: NaiveBayes, rows: Rows, r: Sparse) -> Statistics | None:
         """Statistics of earlier rows and of a few more; None where those of their exact sums may be others."""
+        counts = self._cells.kind != "real"
+        if counts and not (is_whole(rows[BLOCK]) and is_whole(r)):
+            return None
         with np.errstate(over="ignore", invalid="ignore"):
-            late = prior.statistics(rows, r)
-            stats = late if held is None else held + late
-            block, own = stats.blocks[BLOCK], late.blocks[BLOCK]
-            if isinstance(block, Moments):
+            stats = prior.statistics(rows, r)
+            stats = stats if held is None else held + stats
+            block = stats.blocks[BLOCK]
+            if counts:
+                same = is_whole(block.n) and block.n.max() < _COUNTED
+            else:
                 same = not block.lies_far_out and block.ss.max() < EXTREME
-            else:  # counts
-                same = is_whole(own.n) and is_whole(block.n) and block.n.max() < _COUNTED
             return stats if same and is_whole(stats.n) else None
 
     def _fitted_state(self, name: str) -> LazyPosterior:
