@@ -338,8 +338,9 @@ class Moments(_Centred):
         safe = xp.where(n > 0, n, 1)
         mean = (self.n * self.mean).sum(0, keepdims=True) / safe
         delta = self.mean - mean
-        shift = (self.n * delta).sum(0, keepdims=True) / safe  # what rounding left in the mean
-        ss = (self.ss + self.n * delta * delta).sum(0, keepdims=True) - n * shift * shift
+        moved = self.n * delta
+        shift = moved.sum(0, keepdims=True) / safe  # what rounding left in the mean
+        ss = (self.ss + moved * delta).sum(0, keepdims=True) - n * shift * shift
         return type(self)(n, mean + shift, xp.maximum(ss, 0))
 
 

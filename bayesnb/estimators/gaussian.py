@@ -119,7 +119,7 @@ class GaussianNB(AbstractNB):
         if self.variance not in ("class", "pooled"):
             raise ValueError(f"`variance` is {self.variance!r}; choose 'class' or 'pooled'")
         smoothing = as_numbers("var_smoothing", self.var_smoothing, _SMOOTHING)
-        if smoothing.ndim or not 0 <= smoothing <= _MOST_SMOOTHING:
+        if smoothing.ndim or not 0 <= float(smoothing) <= _MOST_SMOOTHING:
             raise ValueError(f"`var_smoothing` is {self.var_smoothing!r}; it needs to be from 0 to {_MOST_SMOOTHING:g}")
         if stats is not None:
             refuse_overflow(self, stats.blocks[BLOCK])
@@ -165,7 +165,8 @@ class GaussianNB(AbstractNB):
 
             return KnownVarianceNormal(m, kappa, known, nothing)
         a = np.where(firm, rows, _SHAPE)
-        b = np.where(firm, rows * np.where(centre**2 > _LEAST, centre**2, 1), _SHAPE * spread)
+        square = centre * centre
+        b = np.where(firm, rows * np.where(square > _LEAST, square, 1), _SHAPE * spread)
         if self.variance == "pooled":
             from ..families.pooled_gaussian import PooledNormalInverseGamma
 
