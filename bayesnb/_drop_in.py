@@ -35,7 +35,7 @@ class AbstractDropIn(AbstractNB):
     class_alpha = 1.0
     fit_prior: Any = True
     class_count_ = Assignable()
-    _waits = ""  # attributes are there at once
+    _waits: frozenset[str] = frozenset()  # attributes are there at once
 
     @property
     def decision_function(self) -> Any:

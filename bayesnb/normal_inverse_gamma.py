@@ -122,8 +122,7 @@ class AbstractNormal(AbstractNormalInverseGamma):
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)). Murphy (2007), (100)."""
-        df = namespace(self.a).broadcast_to(2 * self.a, self.m.shape)
-        return log_student_sum(x, df, self.m, self._scale())
+        return log_student_sum(x, 2 * self.a, self.m, self._scale())
 
     def _scale(self) -> Float[Array, "c d"]:
         """√(b(κ+1)/(aκ)); b/(aκ) itself could overflow."""

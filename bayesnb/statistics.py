@@ -277,7 +277,7 @@ class _Centred:
 
 def _along(n: Array, leaf: Array) -> Array:
     """Weights with as many axes as what they multiply."""
-    return n.reshape(n.shape + (1,) * (leaf.ndim - n.ndim))
+    return n if n.ndim == leaf.ndim else n.reshape(n.shape + (1,) * (leaf.ndim - n.ndim))
 
 
 @pytree
@@ -335,10 +335,12 @@ class Moments(_Centred):
         """Moments of all classes together, (1, d): the fold of `+` over the class axis."""
         n = self.n.sum(0, keepdims=True)
         xp = namespace(n)
-        mean = (self.n * self.mean).sum(0, keepdims=True) / xp.where(n > 0, n, 1)
+        safe = xp.where(n > 0, n, 1)
+        mean = (self.n * self.mean).sum(0, keepdims=True) / safe
         delta = self.mean - mean
-        shift = (self.n * delta).sum(0, keepdims=True) / xp.where(n > 0, n, 1)  # what rounding left in the mean
-        ss = (self.ss + self.n * delta * delta).sum(0, keepdims=True) - n * shift * shift
+        moved = self.n * delta
+        shift = moved.sum(0, keepdims=True) / safe  # what rounding left in the mean
+        ss = (self.ss + moved * delta).sum(0, keepdims=True) - n * shift * shift
         return type(self)(n, mean + shift, xp.maximum(ss, 0))
 
 

@@ -50,7 +50,7 @@ def cut(x: np.ndarray, width: int) -> list[np.ndarray]:
         if a cell is beyond 2^900, where the cut would overflow
     """
     pieces: list[np.ndarray] = []
-    most = max(x.max(initial=0.0), -x.min(initial=0.0))
+    most = abs(x).max(initial=0.0)
     if not most < _LARGEST:
         raise OverflowError(f"cells of size {most:g} are too large for exact sums")
     k = -(-int(np.frexp(most)[1]) // width) - 1
@@ -111,7 +111,7 @@ class ExactSum:
         return self.parts.shape[:-1]
 
     def _terms(self) -> list[np.ndarray]:
-        return list(np.moveaxis(self.parts, -1, 0))
+        return [self.parts[..., k] for k in range(self.parts.shape[-1])]
 
     def __add__(self, other: Self) -> Self:
         return self.of([*self._terms(), *other._terms()], self.shape)
@@ -163,7 +163,7 @@ def _over(first: np.ndarray, table: np.ndarray) -> np.ndarray:
 
 def _levels(terms: list[np.ndarray]) -> list[np.ndarray]:
     """Terms added up level by level."""
-    return [piece.sum(0) for piece in cut(np.stack(terms), _WIDTH)]
+    return [piece.sum(0) for piece in cut(np.array(terms), _WIDTH)]
 
 
 @pytree
@@ -233,8 +233,12 @@ def _with_cells(table: Any, cells: np.ndarray) -> Any:
 def is_whole(table: Any) -> bool:
     """Whether all cells that are there are whole numbers."""
     cells = np.ravel(table.data if is_sparse(table) else table)
-    pieces = (cells[at : at + _LOOKED_AT] for at in range(0, len(cells), _LOOKED_AT))
-    return all(((piece == np.floor(piece)) | (piece != piece)).all() for piece in pieces)
+    for at in range(0, len(cells), _LOOKED_AT):
+        piece = cells[at : at + _LOOKED_AT]
+        whole = piece == np.floor(piece)
+        if not (whole.all() or (whole | (piece != piece)).all()):
+            return False
+    return True
 
 
 def _weights(r: Array | Sparse, width: int, alone: int = 0) -> tuple[list[Any], int]:

@@ -10,15 +10,15 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass, replace
 from operator import attrgetter, itemgetter
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from .registry import record
 
 Class = TypeVar("Class", bound=type)
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 _waiting: list[type] = []  # classes that JAX does not know yet
 _lock = threading.Lock()
@@ -56,14 +56,24 @@ def register_pytrees() -> None:
             _waiting.pop()  # only now: nobody goes on before JAX knows
 
 
-@contextmanager
-def defer_jax_import() -> Iterator[None]:
+class defer_jax_import:
     """A stretch, or as a decorator a method, that gives no pytree away: JAX need not be there for those it makes."""
-    token = _inside.set(True)
-    try:
-        yield
-    finally:
-        _inside.reset(token)
+
+    def __enter__(self) -> None:
+        self._token = _inside.set(True)
+
+    def __exit__(self, *_: object) -> None:
+        _inside.reset(self._token)
+
+    def __call__(self, method: Method) -> Method:
+        """The method, inside such a stretch."""
+
+        @functools.wraps(method)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with defer_jax_import():  # one a call: its token belongs to this thread
+                return method(*args, **kwargs)
+
+        return cast(Method, inside)
 
 
 def leaves(tree: Any) -> Iterator[Any]:
@@ -72,8 +82,7 @@ def leaves(tree: Any) -> Iterator[Any]:
     while waiting:
         one = waiting.pop()
         if (names := _data(type(one))) is not None:  # type: ignore[arg-type]
-            for name in reversed(names):
-                waiting.append(getattr(one, name))
+            waiting += [getattr(one, name) for name in reversed(names)]
         elif isinstance(one, dict):
             waiting += [*one.values()][::-1]
         elif type(one) is tuple:

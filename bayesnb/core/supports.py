@@ -9,12 +9,14 @@ infinite one. A hyperparameter with a unit may be as small or large as a varianc
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
+
+Check = TypeVar("Check", bound=Callable[..., np.ndarray])
 
 LEAST_COUNT, MOST_COUNT = 1e-50, 1e50  # of a pseudo-count
 LEAST_AMOUNT, MOST_AMOUNT = 1e-280, 1e300  # of a variance or a rate with a unit
@@ -218,6 +220,18 @@ def _is_positive_definite(matrix: np.ndarray) -> Any:
     return sound & symmetric & (least > _SINGULAR * matrix.shape[-1])
 
 
+def _remembered(check: Check) -> Check:
+    """A check of a hyperparameter whose answer for a plain number is kept, as an estimator asks at every batch."""
+    known = functools.lru_cache(maxsize=256)(check)
+
+    @functools.wraps(check)
+    def checked(name: str, value: Any, *needed: Any) -> np.ndarray:
+        return (known if type(value) in (float, int) else check)(name, value, *needed)
+
+    return cast(Check, checked)
+
+
+@_remembered
 def as_numbers(name: str, value: Any, needed: str) -> np.ndarray:
     """A hyperparameter as float64, or a ValueError that names it; strings, None and distributions are no numbers."""
     module = type(value).__module__ or ""
@@ -266,6 +280,7 @@ def shortened(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:76]} …"
 
 
+@_remembered
 def checked_numbers(name: str, value: Any, shape: tuple[int, ...], support: Support = COUNT) -> np.ndarray:
     """A hyperparameter in a support, broadcast to a shape, or a ValueError that names it and the permitted range."""
     needed = f"numbers ({support.describe()}) that broadcast to {shape}"
@@ -333,7 +348,7 @@ def improper(block: Any) -> str | None:
     block = block.inner
     for key, field in block.fields_.items():
         value = getattr(block, key)
-        if field.limit is not None and isinstance(value, np.ndarray) and (value <= 0).any():
+        if field.limit is not None and isinstance(value, np.ndarray) and not value.min(initial=1) > 0:
             limits = field.is_limit(value, block.shape[0])
             if limits.any():
                 return (

@@ -4,11 +4,10 @@ import itertools
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
 from .. import loops
-from ..core.arrays import Sparse
+from ..core.arrays import Sparse, is_sparse
 from ..core.exact import is_whole
 from ..core.pytrees import defer_jax_import, map_leaves, register_pytrees
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
@@ -34,6 +33,7 @@ from ._state import BLOCK, LazyPosterior, all_or_nothing, laid_out
 
 _WIDE = 1 << 24  # cells of a slice that a loop goes through as they are
 _CONVERTED = 1 << 21  # of one that is converted to float64 first
+_COUNTED = 1e12  # events, up to which whole numbers are added as floats
 _MOST_TOTAL = 1e304  # of a statistic: x log x is a number
 
 
@@ -52,7 +52,7 @@ class AbstractFitted(AbstractWithPrior):
 
     _conditioned: LazyPosterior
     _wide_slices = False  # whether loops gather the statistics of rows without a table beside them
-    _waits = ""  # of which rows a few may wait: "sparse" ones, where the prior depends on no rows, or "dense" ones
+    _waits: frozenset[str] = frozenset()  # rows of which a few may wait: "dense", and "sparse" that scale no prior
 
     # --- fitting ----------------------------------------------------------------------------------------------------
 
@@ -144,12 +144,12 @@ class AbstractFitted(AbstractWithPrior):
         """Add validated rows to those learnt before. What takes long to make of a few rows waits until somebody asks.
 
         Of a sparse batch that is all statistics, where the prior does not depend on the rows: it costs O(rows), however
-        many parameters there are. Of dense rows it is the exact sums, which take ten times as long as the moments.
+        many parameters there are. Of dense rows it is the exact sums, which take ten times as long as the rest.
         """
-        loose, floats = sparse.issparse(X), None
+        loose, floats = is_sparse(X), None
         few = batch and X.nnz < len(self.classes_) * X.shape[1] if loose else type(X) is np.ndarray and X.size <= FEW
         depends = hyperprior_of(self) or (loose and self._prior_follows_rows)
-        if few and self._waits == ("sparse" if loose else "dense") and not depends:
+        if few and ("sparse" if loose else "dense") in self._waits and not depends:
             self._check_estimate()
             r, classes = self._weights(X, index, sample_weight), self._class_prior()
             rows = self._rows(X.copy() if loose else X.astype(float))
@@ -168,15 +168,20 @@ class AbstractFitted(AbstractWithPrior):
         stats, held = self._gather(X, index, sample_weight), before.statistics
         return self._set_statistics(stats if held is None else held + stats)
 
-    @staticmethod
-    def _in_floats(held: Statistics | None, prior: NaiveBayes, rows: Rows, r: Sparse) -> Statistics | None:
-        """Moments of earlier rows and of a few more; None where those of their exact sums may be others."""
+    def _in_floats(self, held: Statistics | None, prior: NaiveBayes, rows: Rows, r: Sparse) -> Statistics | None:
+        """Statistics of earlier rows and of a few more; None where those of their exact sums may be others."""
+        counts = self._cells.kind != "real"
+        if counts and not (is_whole(rows[BLOCK]) and is_whole(r)):
+            return None
         with np.errstate(over="ignore", invalid="ignore"):
             stats = prior.statistics(rows, r)
             stats = stats if held is None else held + stats
-            moments = stats.blocks[BLOCK]
-            same = is_whole(stats.n) and not moments.lies_far_out and moments.ss.max() < EXTREME
-            return stats if same else None
+            block = stats.blocks[BLOCK]
+            if counts:
+                same = is_whole(block.n) and block.n.max() < _COUNTED
+            else:
+                same = not block.lies_far_out and block.ss.max() < EXTREME
+            return stats if same and is_whole(stats.n) else None
 
     def _fitted_state(self, name: str) -> LazyPosterior:
         """What the rows have taught, of which JAX has to know the classes before an attribute shows it."""
@@ -286,7 +291,7 @@ class AbstractFitted(AbstractWithPrior):
         """Statistics of validated rows with class indices."""
         r = self._weights(X, index, sample_weight)
         prior = self._prior(None)
-        cells = X.nnz if sparse.issparse(X) else X.shape[0] * X.shape[1]
+        cells = X.nnz if is_sparse(X) else X.shape[0] * X.shape[1]
         size = 0
         if self._wide_slices and loops.worth(8 * cells):
             size = _WIDE if stays(X, np.float64, self._family.kept_types) else _CONVERTED
@@ -339,7 +344,7 @@ class AbstractFitted(AbstractWithPrior):
             if self.classes_[0] == 0 <= y.min() and y.max() < len(self.classes_):
                 return y.astype(np.intp, copy=False)  # they are their own places
         try:
-            index = np.searchsorted(self.classes_, y).clip(0, len(self.classes_) - 1)
+            index = np.minimum(self.classes_.searchsorted(y), len(self.classes_) - 1)
         except TypeError:  # dates among numbers
             advice = f"do not compare with classes of {self.classes_.dtype}; pass labels of their type"
             raise ValueError(f"y has labels of type {y.dtype}, which {advice}") from None

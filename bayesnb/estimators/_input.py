@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 from pandas import DataFrame, factorize, isna
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, validate_data
 
 from ..core import distributions
-from ..core.arrays import Sparse
+from ..core.arrays import Sparse, is_sparse
 from ..core.supports import COUNT, Cells, as_numbers, checked_numbers, shortened
 from ..statistics import one_hot
 from ..sums.rows import csr_slice, distinct
@@ -40,10 +39,10 @@ def refuse(estimator: Any, X: Any, bad: Any, what: str, advice: str) -> None:
     ----------
     bad : function from cells to whether each is one of them
     """
-    found = bad(X.data if sparse.issparse(X) else X)
+    found = bad(X.data if is_sparse(X) else X)
     if not found.any():
         return
-    if sparse.issparse(X):
+    if is_sparse(X):
         columns, values = X.indices[found], X.data[found]
     else:
         columns, values = np.nonzero(found)[1], X[found]
@@ -56,7 +55,7 @@ def check_nonnegative(estimator: Any, X: Any, advice: str) -> None:
 
     Of an estimator that knows no missing cells also on NaN and infinity.
     """
-    cells = X.data if sparse.issparse(X) else X
+    cells = X.data if is_sparse(X) else X
     if not cells.size or _in_range(cells):  # without a table of which are not
         return
     if not estimator.__sklearn_tags__().input_tags.allow_nan:
@@ -119,9 +118,9 @@ def numeric(
     Integers and float32 stay as they are: what is computed of them is float64, some rows at a time. With `by_slices`
     nobody looks for infinite cells of a large array here; nor with `counts`, which `check_nonnegative` sees all.
     """
-    if (sparse_ok or not sparse.issparse(X)) and (found := _as_they_are(estimator, X, **checks)) is not None:
+    if (sparse_ok or not is_sparse(X)) and (found := _as_they_are(estimator, X, **checks)) is not None:
         return found
-    missing_ok = missing_ok and not sparse.issparse(X)
+    missing_ok = missing_ok and not is_sparse(X)
     large = by_slices and type(X) is np.ndarray and X.ndim == 2 and X.dtype.char in "fd" and X.size >= _LARGE
     finite = not (counts or large) and ("allow-nan" if missing_ok else True)
     checks |= {"dtype": _NUMBERS, "ensure_all_finite": finite}
@@ -135,7 +134,7 @@ def _as_they_are(estimator: Any, X: Any, reset: bool, **checks: Any) -> Any:
     through all installed packages for types of data frames. Here only float64 arrays of finite cells count, dense or
     CSR, and labels that are whole numbers or strings.
     """
-    cells = X.data if sparse.issparse(X) and X.format == "csr" and X.has_canonical_format else X
+    cells = X.data if is_sparse(X) and X.format == "csr" and X.has_canonical_format else X
     most = FEW if cells is X else _FEW_STORED
     if type(cells) is not np.ndarray or cells.dtype != np.float64 or not 0 < cells.size <= most or X.ndim != 2:
         return None
@@ -157,7 +156,7 @@ def _validated(estimator: Any, X: Any, **checks: Any) -> Any:
     with naming(), np.errstate(over="ignore", invalid="ignore"):  # it sums the cells to see whether all are finite
         found = validate_data(estimator, _with_nan(X), **checks)
     rows, *y = found if isinstance(found, tuple) else (found,)
-    if sparse.issparse(rows):
+    if is_sparse(rows):
         summed = not rows.has_canonical_format
         if summed:
             rows = rows.copy()
@@ -259,7 +258,7 @@ def cut_rows(X: Any, part: slice) -> Any:
     """Some rows of validated input; all of them as they are, of which there is no copy to make."""
     if part.start == 0 and part.stop >= X.shape[0]:
         return X
-    if sparse.issparse(X) and X.format == "csr":
+    if is_sparse(X) and X.format == "csr":
         return csr_slice(X, part)
     return X[part] if isinstance(X, np.ndarray) else _safe_indexing(X, part)
 

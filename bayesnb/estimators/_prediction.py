@@ -6,10 +6,9 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.arrays import Scalar
+from ..core.arrays import Scalar, is_sparse
 from ..core.pytrees import defer_jax_import, leaves, map_leaves
 from ..core.random import generator
 from ..core.special import log_normalize
@@ -81,7 +80,7 @@ class AbstractPredicting(AbstractFitted):
     def _table(self, X: Any, method: Callable[..., np.ndarray]) -> np.ndarray:
         posterior, theta = self.posterior_, self._theta()
         X = self._validate_for_slices(X, reset=False)
-        if theta is not None and sparse.issparse(X):  # whose product reads what a column has in all classes
+        if theta is not None and is_sparse(X):  # whose product reads what a column has in all classes
             theta = map_leaves(np.asfortranarray, theta)
 
         def table(part: slice) -> np.ndarray:

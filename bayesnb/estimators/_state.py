@@ -22,6 +22,7 @@ from ..core.pytrees import defer_jax_import, leaves, map_leaves
 from ..core.special import most_probable
 from ..core.supports import undefined
 from ..naive_bayes import NaiveBayes, Statistics
+from ..statistics import Moments
 from ..sums.normalizing import log_normalized
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -170,11 +171,11 @@ class LazyPosterior:
         r = sparse.vstack(weights, "csr")
         rows = {BLOCK: np.concatenate(parts) if self.floats is not None else sparse.vstack(parts, "csr")}
         late = self.prior.with_sums(self.prior.suffstats(rows, r), rows, r)
-        total = late if self.held is None else self.held + late
-        if self.floats is None:
-            return laid_out(total.settled())
-        blocks = {name: replace(one, sums=total.blocks[name].sums) for name, one in self.floats.blocks.items()}
-        return laid_out(replace(self.floats, blocks=blocks, weight=total.weight))
+        total = (late if self.held is None else self.held + late).settled()
+        for name, one in ({} if self.floats is None else self.floats.blocks).items():
+            if isinstance(one, Moments):  # those that the posterior has been made of, to the last bit
+                total.blocks[name] = replace(one, sums=total.blocks[name].sums)
+        return laid_out(total)
 
     @functools.cached_property
     @defer_jax_import()

@@ -77,7 +77,7 @@ class ComplementNB(AbstractNB):
     norm: bool = False
     estimate: str = "predictive"
 
-    _waits = "sparse"
+    _waits = frozenset({"sparse"})
 
     _family = DirichletComplement
     variants: ClassVar = {"complement": {}}

@@ -22,6 +22,7 @@ _KAPPA, _SHAPE = 0.1, 1.0
 _FIRM = 1e5  # pseudo-rows of a column that never varies, for every row fitted
 _LARGEST = 1e150  # of a cell that is fitted, so that sums of its squares are numbers
 _MOST_SMOOTHING = 1e6
+_SMOOTHING = f"one number from 0 to {_MOST_SMOOTHING:g}"
 _MOST_DEVIATIONS = 1e140  # whose square is a number
 _LEAST = 1e-280  # of the square of a constant column, which scales its prior; below, the column counts as one of zeros
 
@@ -102,7 +103,7 @@ class GaussianNB(AbstractNB):
     _family = NormalInverseGamma
     variants: ClassVar = {"gaussian": {}, "pooled": {"variance": "pooled"}}
 
-    _waits = "dense"
+    _waits = frozenset({"dense"})
     _checks_slices = _wide_slices = _default_follows_rows = True
 
     @classmethod
@@ -117,8 +118,8 @@ class GaussianNB(AbstractNB):
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         if self.variance not in ("class", "pooled"):
             raise ValueError(f"`variance` is {self.variance!r}; choose 'class' or 'pooled'")
-        smoothing = as_numbers("var_smoothing", self.var_smoothing, f"one number from 0 to {_MOST_SMOOTHING:g}")
-        if smoothing.ndim or not 0 <= smoothing <= _MOST_SMOOTHING:
+        smoothing = as_numbers("var_smoothing", self.var_smoothing, _SMOOTHING)
+        if smoothing.ndim or not 0 <= float(smoothing) <= _MOST_SMOOTHING:
             raise ValueError(f"`var_smoothing` is {self.var_smoothing!r}; it needs to be from 0 to {_MOST_SMOOTHING:g}")
         if stats is not None:
             refuse_overflow(self, stats.blocks[BLOCK])
@@ -164,7 +165,8 @@ class GaussianNB(AbstractNB):
 
             return KnownVarianceNormal(m, kappa, known, nothing)
         a = np.where(firm, rows, _SHAPE)
-        b = np.where(firm, rows * np.where(centre**2 > _LEAST, centre**2, 1), _SHAPE * spread)
+        square = centre * centre
+        b = np.where(firm, rows * np.where(square > _LEAST, square, 1), _SHAPE * spread)
         if self.variance == "pooled":
             from ..families.pooled_gaussian import PooledNormalInverseGamma
 

@@ -68,7 +68,7 @@ class MultinomialNB(AbstractOfTotals):
     class_alpha: Any = 1.0
     estimate: str = "predictive"
 
-    _waits = "sparse"
+    _waits = frozenset({"sparse", "dense"})
     _wide_slices = True
 
     _family = DirichletMultinomial

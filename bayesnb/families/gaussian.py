@@ -16,7 +16,7 @@ import numpy as np
 from ..base import n_rows, observed
 from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.pytrees import pytree
-from ..core.special import LOG_2PI, log_rising, log_student_t, namespace, square, tetragamma
+from ..core.special import LOG_2PI, log_rising_half, log_student_t, namespace, square, tetragamma
 from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
 from ..normal_inverse_gamma import AbstractNormal
 from ..statistics import Moments
@@ -77,7 +77,7 @@ class NormalInverseGamma(AbstractNormal):
 
         def units(x: Array, y: Array) -> Array:  # the evidence of all rows over that of the others
             left, fewer = downdate(self.kappa, 1.0), downdate(self.a, 0.5)
-            level = log_rising(fewer, 0.5) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / left))
+            level = log_rising_half(fewer) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / left))
             return log_ratios_of_own(x, y, self.m, np.sqrt(0.5 * self.kappa / left / self.b), fewer, level)
 
         xp, fields = namespace(x, r, self.a), (self.m, self.kappa, self.a, self.b)

@@ -18,7 +18,7 @@ from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
 from ..core.pytrees import pytree
 from ..core.quadratics import PooledQuadratic
 from ..core.random import Key, inverse_gamma, normal, split
-from ..core.special import LOG_2PI, gammaln, log1p_square, log_rising, namespace, square, trigamma
+from ..core.special import LOG_2PI, gammaln, log1p_square, log_rising, log_rising_half, namespace, square, trigamma
 from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
 from ..normal_inverse_gamma import AbstractNormal
 from ..statistics import Moments
@@ -133,7 +133,7 @@ class PooledNormalInverseGamma(AbstractNormal):
             none = np.zeros((1, 1), self.m.dtype)
             return xp.stack([own(rows, none, *one) for one in zip(self.m, self.kappa, strict=True)], -1)
 
-        shared = xp.where(xp.isnan(x), 0, log_rising(a, 0.5) - 0.5 * (LOG_2PI + xp.log(b))).sum(1, keepdims=True)
+        shared = xp.where(xp.isnan(x), 0, log_rising_half(a) - 0.5 * (LOG_2PI + xp.log(b))).sum(1, keepdims=True)
         rows = xp.stack([x, xp.broadcast_to(a, x.shape), b], 1)
         return shared + leave_one_out_table(predictive, own, rows, weights, self.m, self.kappa)
 
@@ -142,7 +142,7 @@ class PooledNormalInverseGamma(AbstractNormal):
         left, fewer = downdate(self.kappa, 1.0), np.broadcast_to(downdate(self.a, 0.5), self.m.shape)
         own = np.sqrt(0.5 * self.kappa / left / self.b)
         scale = np.sqrt(self.b) * np.sqrt((1 + 1 / self.kappa) / fewer)
-        level = log_rising(fewer, 0.5) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / left))
+        level = log_rising_half(fewer) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / left))
         return log_student_left(x, y, 2 * fewer, self.m, scale, own, level)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
 from ..core.exact import EPS
-from ..core.special import LOG_2PI, log_normal, log_rising, log_student_t, namespace
+from ..core.special import LOG_2PI, log_normal, log_rising_half, log_student_t, namespace
 from ..loops import contiguous, worth
 from .rows import slices, sum_over_features, with_odd_rows
 
@@ -38,7 +38,7 @@ def log_normal_sum(
 
 
 def log_student_sum(
-    x: Real[Array, "n d"] | Sparse, df: Float[Array, "c d"], loc: Float[Array, "c d"], scale: Float[Array, "c d"]
+    x: Real[Array, "n d"] | Sparse, df: Float[Array, "*#c d"], loc: Float[Array, "c d"], scale: Float[Array, "c d"]
 ) -> Float[Array, "n c"]:
     """Σ_j log t(x_ij; ν_cj, m_cj, s_cj) over the observed cells in nats."""
 
@@ -93,13 +93,13 @@ def log_student_left(
 
 def _student_fields(df: Array, loc: Array, scale: Array) -> tuple[Array, Array, Array, Array]:
     """Centre, slope g, weight and level of log t = level + weight log(1 + ((x − centre) g)²)."""
-    level = log_rising(df / 2, 0.5) - 0.5 * np.log(df * np.pi) - np.log(scale)
-    return loc, 1 / (np.sqrt(df) * scale), -0.5 * (df + 1), level
+    level = log_rising_half(df / 2) - 0.5 * np.log(df * np.pi) - np.log(scale)
+    return loc, 1 / (np.sqrt(df) * scale), np.full(loc.shape, -0.5 * (df + 1)), level
 
 
 def _alike(df: Array) -> bool:
     """Whether the columns of each class have one number of degrees of freedom."""
-    return bool((df == df[:, :1]).all())
+    return bool((df == df[..., :1]).all())
 
 
 def _by_class(

@@ -75,7 +75,7 @@ def some_cells(x: Any, part: slice, like: Array | Sparse, kept: frozenset[str] =
     piece = some_rows(x, part)
     if not isinstance(x, np.ndarray) and not is_sparse(x):
         return piece
-    dtype = np.result_type(piece.dtype, like.dtype)
+    dtype = like.dtype if piece.dtype == like.dtype else np.result_type(piece.dtype, like.dtype)
     return piece if stays(piece, dtype, kept) else piece.astype(dtype)
 
 

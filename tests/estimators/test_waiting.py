@@ -173,6 +173,30 @@ def test_rows_learnt_one_at_a_time(nb, offset, rng, monkeypatch):
     np.testing.assert_allclose(streamed.predict_proba(X), few.predict_proba(X), rtol=1e-12)
 
 
+@pytest.mark.parametrize("nb", [BernoulliNB(), BernoulliNB(alpha="clop"), MultinomialNB()], ids=str)
+@pytest.mark.parametrize("unit", [1, 0.3])
+def test_counts_learnt_one_at_a_time(nb, unit, rng, monkeypatch):
+    """To the last bit what a fit learns; amounts that are no whole numbers do not wait."""
+    monkeypatch.setattr(_state, "_MOST_WAITING", 64)
+    y = np.arange(100) % 3
+    X = unit * rng.poisson(2 + y[:, None], size=(100, 4))
+    whole, streamed = clone(nb).fit(X, y), clone(nb).fit(X[:30], y[:30])
+    for i in range(30, 100):
+        streamed.partial_fit(X[[i]], y[[i]])
+    assert waiting(streamed) == (7 if unit == 1 or isinstance(nb, BernoulliNB) else 0)
+    p = streamed.predict_proba(X)
+    held, again = pickle.dumps(streamed), pickle.loads(pickle.dumps(streamed))
+    assert X[99:].astype(float).tobytes() not in held
+    for one in (whole, again):
+        np.testing.assert_allclose(one.predict_proba(X), p, rtol=0 if unit == 1 else 1e-12)
+        got, want = streamed.statistics_.blocks["x"], one.statistics_.blocks["x"]
+        np.testing.assert_array_equal(got.sums.exact["n"].value(), want.sums.exact["n"].value())
+        np.testing.assert_allclose(got.log_h, want.log_h, rtol=1e-13)
+    np.testing.assert_array_equal(streamed.predict_proba(X), p)
+    left, few = streamed.forget(X[30:], y[30:]), clone(nb).fit(X[:30], y[:30])
+    np.testing.assert_allclose(left.predict_proba(X), few.predict_proba(X), rtol=0 if unit == 1 else 1e-12)
+
+
 @every
 @pytest.mark.parametrize("cell", [np.nan, np.inf, -np.inf])
 def test_a_later_batch_is_looked_through(nb, rows, cell):
