@@ -236,8 +236,8 @@ def test_rows_with_missing_cells_and_the_estimator_that_is_given(table):
 def test_one_pass_over_the_rows(table, monkeypatch):
     X, y = table
     calls = []
-    gather = BernoulliNB._gather
-    monkeypatch.setattr(BernoulliNB, "_gather", lambda *args: calls.append(1) or gather(*args))
+    add = BernoulliNB._add
+    monkeypatch.setattr(BernoulliNB, "_add", lambda *args, **given: calls.append(1) or add(*args, **given))
     assert fit_prior(BernoulliNB(binarize=3), X, y).n_evaluations > 5
     assert len(calls) == 1
 
