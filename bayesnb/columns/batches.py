@@ -51,7 +51,9 @@ def pieces_of(path: Path, text: list[str], given: dict[str, Any]) -> tuple[Calla
             for some in _runs([file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]):
                 # one pass over many row groups would keep some of each: memory would grow with the file
                 for batch in file.iter_batches(ROWS, row_groups=some, columns=columns):
-                    yield batch.to_pandas()
+                    frame = batch.to_pandas()
+                    del batch  # while the frame is worked on, nobody needs its cells twice
+                    yield frame
 
         return groups, None
     file = TextFile(path, text, **given)
