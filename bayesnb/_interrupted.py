@@ -7,6 +7,8 @@ import _signal  # type: ignore[import-not-found]  # what `signal` wraps, which t
 import _thread
 import os
 
+INTERRUPTED = 130  # exit code
+
 _first = _thread.allocate_lock()
 
 
@@ -16,7 +18,7 @@ def interrupted(number: int, frame: object) -> None:
         try:
             os.write(2, b"bayesnb: interrupted\n")
         finally:
-            os._exit(130)
+            os._exit(INTERRUPTED)
 
 
 def watch() -> None:

@@ -78,5 +78,9 @@ class AbstractBeta(AbstractConjugate[Stats]):
 
 def log_probabilities(logit: Array) -> tuple[Array, Array]:
     """log θ and log(1−θ) from the logit, each with all its digits."""
-    xp = namespace(logit)
-    return -xp.logaddexp(0, -logit), -xp.logaddexp(0, logit)
+    return log_failure(-logit), log_failure(logit)
+
+
+def log_failure(logit: Array) -> Array:
+    """log(1−θ) from the logit of θ, with all its digits."""
+    return -namespace(logit).logaddexp(0, logit)

@@ -100,7 +100,7 @@ class _Additive:
             {
                 name: rows * EPS / 2 * abs(leaf)
                 for name, leaf in self._values().items()
-                if leaf.any() and not (whole and name != "log_h" and -(2**53) < leaf.min() <= leaf.max() < 2**53)
+                if not (whole and name != "log_h" and -(2**53) < leaf.min() <= leaf.max() < 2**53) and leaf.any()
             },
         )
 

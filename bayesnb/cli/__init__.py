@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import sys
 
-from ._interrupt import INTERRUPTED, InterruptsEnd
+from .._interrupted import INTERRUPTED
+from ._interrupt import InterruptsEnd
 from ._output import complain, discard_output, flush_output
 
 TYPE_CHECKING = False  # as in `typing`, which takes time to import
@@ -34,9 +35,6 @@ def _run_to_code(arguments: Sequence[str] | None) -> int:
     """Run the command line; an error becomes an exit code, after one line about it."""
     try:
         return _run(arguments)
-    except KeyboardInterrupt:
-        complain("interrupted")
-        return INTERRUPTED
     except BaseException as error:
         return _exit_code(error)
 
@@ -72,6 +70,9 @@ def _exit_code(error: BaseException) -> int:
     if isinstance(error, SystemExit):
         flush_output()
         raise error
+    if isinstance(error, KeyboardInterrupt):
+        complain("interrupted")
+        return INTERRUPTED
     if isinstance(error, BrokenPipeError):  # the reader of the output has closed it
         discard_output()
         return 1

@@ -6,8 +6,6 @@ import os
 
 from .._interrupted import interrupted, watch
 
-INTERRUPTED = 130  # exit code
-
 
 class InterruptsEnd:
     """Within it, an interrupt ends the process at once; afterwards the process is about to end, and ignores them.

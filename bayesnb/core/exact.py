@@ -32,7 +32,7 @@ _PAIR, _TRIPLE = 20, 13  # bits of a piece where two pieces are multiplied, and 
 _LARGEST = 2.0**900  # of a cell
 _CELLS = 1 << 12  # of which all pieces and their products are held at a time
 _LOOKED_AT = 1 << 17  # cells whose temporaries stay in a core's cache
-_COUNTED = 1e12  # beyond, `statistics.remainder` takes a count of 1 for rounding
+COUNTED = 1e12  # beyond, `statistics.remainder` takes a count of 1 for rounding
 _CONSTANT = 1e-15  # spread of a constant column, relative to its mean
 _LEAST = 1e-280  # of a variance, so that rounding it does no harm
 _PIECES = 16  # whose products are worth their time: cells of one table up to 1e60 apart
@@ -256,7 +256,7 @@ def _weights(r: Array | Sparse, width: int, alone: int = 0) -> tuple[list[Any], 
 
 def holds_exactly(n: np.ndarray, r: Array | Sparse) -> bool:
     """Whether counts of rows under weights r are exact as floats: whole weights, and less than 10¹² of them."""
-    return bool(is_whole(r) and n.max(initial=0) < _COUNTED)
+    return bool(is_whole(r) and n.max(initial=0) < COUNTED)
 
 
 def add_up(r: Any, table: Any) -> Array:
@@ -283,7 +283,7 @@ def _part(table: Any, rows: slice) -> Any:
 
 def sums_of_weights(f: Callable[[Any], np.ndarray], r: Array | Sparse, shape: tuple[int, ...]) -> ExactSum:
     """Exact sums f(r) that are linear in the weights, each adding up weights alone."""
-    if is_whole(r) and (n := f(r)).max(initial=0) < _COUNTED:
+    if is_whole(r) and (n := f(r)).max(initial=0) < COUNTED:
         return ExactSum.exactly(n)
     return ExactSum.of((f(part) for part in _weights(r, _PAIR)[0]), shape)
 

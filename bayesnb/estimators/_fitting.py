@@ -8,7 +8,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from .. import loops
 from ..core.arrays import Sparse, is_sparse
-from ..core.exact import is_whole
+from ..core.exact import COUNTED, is_whole
 from ..core.pytrees import defer_jax_import, map_leaves, register_pytrees
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
 from ..statistics import one_hot
@@ -33,7 +33,6 @@ from ._state import BLOCK, LazyPosterior, all_or_nothing, laid_out
 
 _WIDE = 1 << 24  # cells of a slice that a loop goes through as they are
 _CONVERTED = 1 << 21  # of one that is converted to float64 first
-_COUNTED = 1e12  # events, up to which whole numbers are added as floats
 _MOST_TOTAL = 1e304  # of a statistic: x log x is a number
 
 
@@ -178,7 +177,7 @@ class AbstractFitted(AbstractWithPrior):
             stats = stats if held is None else held + stats
             block = stats.blocks[BLOCK]
             if counts:
-                same = is_whole(block.n) and block.n.max() < _COUNTED
+                same = is_whole(block.n) and block.n.max() < COUNTED
             else:
                 same = not block.lies_far_out and block.ss.max() < EXTREME
             return stats if same and is_whole(stats.n) else None

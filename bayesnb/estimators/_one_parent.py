@@ -14,6 +14,7 @@ from ..core.random import generator
 from ..core.special import log_floor, log_normalize
 from ..core.supports import check_level
 from ..one_dependence import BLOCK
+from ..sums.rows import batches
 from .categorical import AbstractLevels, CategoricalNB
 
 if TYPE_CHECKING:
@@ -187,9 +188,7 @@ class AbstractOneParent(AbstractLevels):
         """Log class probabilities (n, c, s) of some rows at a time, the same draws for all."""
         rows, posterior = self._encode(X), self.posterior_
         theta = posterior.sample(generator(seed), (n_draws,))
-        step = max(1, _DRAWN // (n_draws * len(self.classes_)))
-        for at in range(0, len(rows[BLOCK]), step):
-            part = slice(at, min(at + step, len(rows[BLOCK])))
+        for part in batches(len(rows[BLOCK]), max(1, _DRAWN // (n_draws * len(self.classes_)))):
             table = posterior.log_joint({BLOCK: rows[BLOCK][part]}, theta)
             yield part, np.moveaxis(log_normalize(table), 0, -1)
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..base import n_rows, observed, to_sites
-from ..beta import AbstractBeta, log_probabilities
+from ..beta import AbstractBeta, log_failure
 from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.exact import EPS, ExactSum, holds_exactly, total_sums
 from ..core.pytrees import pytree
@@ -87,7 +87,7 @@ class BetaBernoulli(AbstractBeta[Counts]):
     def _at_mean(self) -> tuple[Float[Array, "c d"], Float[Array, "c d"]]:
         """logit θ and log(1−θ) at the mean, taken once for all blocks of rows; logits as sparse sums want them."""
         logit = self.mean()["logit_theta"]
-        return np.asfortranarray(logit) if namespace(logit) is np else logit, log_probabilities(logit)[1]
+        return np.asfortranarray(logit) if namespace(logit) is np else logit, log_failure(logit)
 
     def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
         """x log a/(a+b) + (1−x) log b/(a+b) of each cell of one row, 0 if it is missing."""
@@ -122,12 +122,11 @@ class BetaBernoulli(AbstractBeta[Counts]):
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j x log θ + (1−x) log(1−θ)."""
         logit = theta["logit_theta"]
-        return contract(x, logit, -namespace(logit).logaddexp(0, logit))
+        return contract(x, logit, log_failure(logit))
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights logit θ and intercept Σ_j log(1−θ) of log p(x | θ) = x·w + b, for rows without missing cells."""
-        _, log_q = log_probabilities(theta["logit_theta"])
-        return theta["logit_theta"].T, log_q.sum(-1)
+        return theta["logit_theta"].T, log_failure(theta["logit_theta"]).sum(-1)
 
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """Σ_j ψ(a or b) − ψ(a+b) and Σ_j ψ₁(a or b) − ψ₁(a+b), a where x = 1 and b where x = 0."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..base import n_rows, observed
-from ..beta import AbstractBeta, log_probabilities
+from ..beta import AbstractBeta, log_failure, log_probabilities
 from ..core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
 from ..core.pytrees import pytree
 from ..core.special import digamma, log_rising, namespace, tetragamma, trigamma
@@ -99,7 +99,7 @@ class BetaGeometric(AbstractBeta[Totals], AbstractIndependent[Totals]):
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """⌊E / −log(1−θ)⌋, E a standard exponential, with θ ~ Beta(a, b) drawn for each cell."""
         logit = self._drawn(rng, np.stack([self.a, self.b], -1)[y])
-        decay = -log_probabilities(logit)[1]
+        decay = -log_failure(logit)
         return np.floor(rng.standard_exponential(decay.shape) / np.maximum(decay, 1e-300))
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:

@@ -8,7 +8,7 @@ out a row is Dirichlet–multinomial (Pólya): an event that has occurred is mor
 mean of θ misses this as soon as a row has two events. See Madsen, Kauchak & Elkan (2005), ICML, eq. (3)–(5).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base import as_jax, n_rows
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
-from ..core.exact import EPS, ExactSum, Sums, sums_of_cells
+from ..core.exact import EPS, ExactSum, sums_of_cells
 from ..core.pytrees import pytree
 from ..core.random import log_dirichlet
 from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
@@ -46,10 +46,9 @@ class DirichletMultinomial(AbstractEvents):
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
         coefficient, whole = log_coefficient_and_proof(x)
-        n, log_h = by_class(r, x), by_class(r, coefficient)
-        if not whole or unit_labels(r) is None:
-            return Counts(n, log_h)
-        return Counts(n, log_h, Sums({}, {"log_h": x.shape[0] * EPS / 2 * abs(log_h)}))  # n is exact
+        stats = Counts(by_class(r, x), by_class(r, coefficient))
+        known = whole and unit_labels(r) is not None
+        return replace(stats, sums=stats.rounded_sums(x.shape[0], whole=True)) if known else stats
 
     def exact_sums(
         self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
