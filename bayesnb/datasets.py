@@ -218,18 +218,17 @@ def read_large(path: str | Path, target: str, **wishes: Any) -> LargeTable:
     contract = first.contract
     assert contract is not None
 
-    def batches() -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
-        for piece in pieces():
-            labelled = piece[piece[target].notna()]
-            if len(labelled):
-                try:
-                    X = contract.apply(labelled)
-                except ValueError as error:
-                    raise TableError(f"{path}: {str(error).rstrip('.')}.") from error
-                refuse_infinity(X, path)
-                yield X, labels[labelled[target]].to_numpy()
+    def batch(piece: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
+        known = piece[target].notna()
+        labelled = piece if known.all() else piece[known]
+        try:
+            X = contract.apply(labelled)
+        except ValueError as error:
+            raise TableError(f"{path}: {str(error).rstrip('.')}.") from error
+        refuse_infinity(X, path)
+        return X, labels[labelled[target]].to_numpy()
 
-    return LargeTable(first, np.unique(labels.to_numpy()), batches)
+    return LargeTable(first, np.unique(labels.to_numpy()), lambda: map(batch, pieces()))
 
 
 def read_rows(path: str | Path, text: Iterable[str] = (), **given: Any) -> pd.DataFrame:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -95,6 +96,7 @@ def fit_batches(
                 fresh.learn_classes(classes)
             fresh.partial_fit(X, _needed(labels), classes=classes, sample_weight=weights, **fading)
             advance(_length(X))
+            del X  # before the next batch is read
     if not hasattr(fresh, "classes_"):
         raise ValueError("`source` has no rows; give at least one")
     estimator.__dict__ = vars(fresh) | estimator.get_params(deep=False)  # at once: other threads may be reading
@@ -185,7 +187,7 @@ def _needed(labels: Any) -> Any:
 def _batches(source: Any, y: Any, weights: Any, size: int, columns: list[Any] | None = None) -> Iterator[Batch]:
     """Rows, labels and weights, none empty; of a file with the columns that are wanted, by default all."""
     if _is_path(source):
-        batches: Iterable[Batch] = (_split(table, y, weights) for table in _tables(source, size, columns))
+        batches: Iterable[Batch] = map(partial(_split, y=y, weights=weights), _tables(source, size, columns))
     elif _is_table(source):
         batches = _slices(source, y, weights, size)
     elif not callable(source) and not isinstance(source, Iterable):
@@ -197,8 +199,8 @@ def _batches(source: Any, y: Any, weights: Any, size: int, columns: list[Any] | 
         raise ValueError("`y` and `sample_weight` are for an array or a file; batches contain them, as (X, y, w)")
     else:
         found = source() if callable(source) else source
-        batches = ((*(one if isinstance(one, tuple) else (one,)), None, None)[:3] for one in found)
-    return (batch for batch in batches if _length(batch[0]))
+        batches = map(lambda one: (*(one if isinstance(one, tuple) else (one,)), None, None)[:3], found)
+    return filter(lambda batch: _length(batch[0]), batches)
 
 
 def _slices(source: Any, y: Any, weights: Any, size: int) -> Iterator[Batch]:

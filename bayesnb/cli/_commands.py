@@ -13,7 +13,18 @@ from pandas.api.types import is_numeric_dtype
 from ..datasets import TableError
 from ..estimators._base import AbstractNB
 from ._output import announce, echo, is_standard_output, print_outcome, shorten
-from ._tables import MIXED, MODELS, choose_model, describe_table, load_large, load_table, new_rows, python_of, stem
+from ._tables import (
+    MIXED,
+    MODELS,
+    as_floats,
+    choose_model,
+    describe_table,
+    load_large,
+    load_table,
+    new_rows,
+    python_of,
+    stem,
+)
 
 _CLASSES = 12  # of which `fit` prints the rows
 _KERNEL_ROWS = 20_000  # beyond, `compare` tries kernel densities only if asked: their time grows with its square
@@ -164,9 +175,9 @@ def fit(options: argparse.Namespace) -> int:
     try:
         estimator.set_params(**dict(options.settings))
         if large:
-            text, batches = estimator.__sklearn_tags__().input_tags.string, large.batches
-            read = lambda: ((x if text else x.astype(float), y) for x, y in batches())  # noqa: E731
-            fit_batches(estimator, read, classes=large.labels)
+            text = estimator.__sklearn_tags__().input_tags.string
+            taken = lambda batch: batch if text else (as_floats(batch[0]), batch[1])  # noqa: E731
+            fit_batches(estimator, lambda: map(taken, large.batches()), classes=large.labels)
         else:
             estimator.fit(X, data.y)
     except (TypeError, OverflowError, MemoryError) as error:  # a value that the parameter cannot have

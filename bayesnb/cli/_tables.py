@@ -143,7 +143,12 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract | None = 
     if text := [name for name in X.columns if not is_numeric_dtype(X[name])]:
         value = X[text[0]].dropna().iloc[0]
         raise TableError(f"column {text[0]!r} holds text such as {value!r}; --model {model} needs numbers.")
-    return estimator, X if set(X.dtypes) == {np.dtype(float)} else X.astype(float)
+    return estimator, as_floats(X)
+
+
+def as_floats(X: pd.DataFrame) -> pd.DataFrame:
+    """A table of numbers as floats, itself if it holds nothing else."""
+    return X if set(X.dtypes) == {np.dtype(float)} else X.astype(float)
 
 
 def column_kinds(model: Any) -> dict[str, str]:

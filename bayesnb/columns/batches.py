@@ -1,4 +1,7 @@
-"""A large file piece by piece, every piece under the contract of the first: memory is that of one piece."""
+"""A large file piece by piece, every piece under the contract of the first: memory is that of one piece.
+
+Pieces go through `map`: a generator would hold the piece that it has given while the next is read.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -45,26 +48,27 @@ def pieces_of(path: Path, text: list[str], given: dict[str, Any]) -> tuple[Calla
     if path.suffix in PARQUET:
 
         def groups(columns: list[str] | None = None) -> Iterator[pd.DataFrame]:
+            import pyarrow
             from pyarrow import parquet
 
-            file = parquet.ParquetFile(path)
+            file = parquet.ParquetFile(path, pre_buffer=False)
             for some in _runs([file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]):
                 # one pass over many row groups would keep some of each: memory would grow with the file
-                for batch in file.iter_batches(ROWS, row_groups=some, columns=columns):
-                    frame = batch.to_pandas()
-                    del batch  # while the frame is worked on, nobody needs its cells twice
-                    yield frame
+                yield from map(pyarrow.RecordBatch.to_pandas, file.iter_batches(ROWS, row_groups=some, columns=columns))
 
         return groups, None
     file = TextFile(path, text, **given)
 
+    def settled(piece: pd.DataFrame) -> pd.DataFrame:
+        if open_ := file.unsettled(piece):
+            raise TableError(
+                f"{path}: column {open_!r} holds numbers such as 15.018 that may mean fifteen or fifteen "
+                f"thousand; give --decimal . or --thousands ., or --drop {open_}."
+            )
+        return piece
+
     def parts(columns: list[str] | None = None) -> Iterator[pd.DataFrame]:
-        for piece in file.pieces(ROWS, columns):
-            if columns is None and (open_ := file.unsettled(piece)):
-                raise TableError(
-                    f"{path}: column {open_!r} holds numbers such as 15.018 that may mean fifteen or fifteen "
-                    f"thousand; give --decimal . or --thousands ., or --drop {open_}."
-                )
-            yield piece
+        found = file.pieces(ROWS, columns)
+        return map(settled, found) if columns is None else found
 
     return parts, file.clear

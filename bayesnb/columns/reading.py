@@ -145,8 +145,7 @@ class TextFile:
         types = {name: kind for name, kind in self.types.items() if wanted is None or name in wanted}
         with self._parsed(dtype=types, usecols=wanted, chunksize=rows) as found:
             try:
-                for piece in found:
-                    yield piece.rename(columns=str.strip)
+                yield from map(lambda piece: piece.rename(columns=str.strip), found)
             except (csv.Error, ValueError) as error:
                 raise self._no_table(error) from error
 
