@@ -268,14 +268,18 @@ def look_up_own(X: Any, y: Any, tables: Any, unknown: float, out: Any) -> None:
 
 
 @loop(FAST)
-def look_up_stored(ends: Any, columns: Any, cells: Any, y: Any, tables: Any, out: Any) -> None:
-    """out_i = Σ_j tables[k, j, x_ij] over the stored cells of sparse rows; NaN for an x that is no level."""
+def look_up_stored(ends: Any, columns: Any, cells: Any, y: Any, tables: Any, needed: Any, out: Any) -> None:
+    """out_i = Σ_j tables[k, j, x_ij] over the stored cells of sparse rows; NaN for an x that is no level.
+
+    NaN, too, unless all cells are stored that may not be empty: needed_k of class k, where tables[k, j, 0] is NaN.
+    """
     levels = tables.shape[2]
     for i in range(len(ends) - 1):
-        own = tables[np.uint64(y[i])]
-        total = 0.0
+        k = np.uint64(y[i])
+        total, met = 0.0, 0
         for p in range(ends[i], ends[i + 1]):
-            x = cells[p]
+            x, own = cells[p], tables[k, np.uint64(columns[p])]
             at = np.uint64(x) if 0 <= x < levels else np.uint64(0)
-            total += own[np.uint64(columns[p]), at] if x == at else np.nan
-        out[i] = total
+            total += own[at] if x == at else np.nan
+            met += own[0] != own[0]
+        out[i] = total if met == needed[k] else np.nan

@@ -102,17 +102,15 @@ def look_up_of_own(
     if is_sparse(x):
         none = np.isnan(tables[..., :1])
         x, empty = as_csr(x), np.where(none, 0, tables[..., :1])
-        tables = tables - empty
+        tables, needed = tables - empty, none.sum((1, 2))  # cells that may not be empty must be among the stored ones
         if many:
             from ..loops.leaving_out import look_up_stored
 
-            look_up_stored(x.indptr, x.indices, contiguous(x.data), y, contiguous(tables), found)
+            look_up_stored(x.indptr, x.indices, contiguous(x.data), y, contiguous(tables), needed, found)
         else:
             row = np.repeat(np.arange(len(y)), np.diff(x.indptr))
             found = np.bincount(row, _looked_up(x.data, y[row], x.indices, tables, np.nan), len(y))
-        if none.any():  # cells that may not be empty, and must be among the stored ones then
-            stored = look_up_of_own(x, y, none * np.append(0.0, np.ones(tables.shape[2] - 1)))
-            found[stored < none.sum((1, 2))[y]] = np.nan
+            found[np.bincount(row, none[y[row], x.indices, 0], len(y)) < needed[y]] = np.nan
         return found + empty.sum((1, 2))[y]
     if many:
         from ..loops.leaving_out import look_up_own

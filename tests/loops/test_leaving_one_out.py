@@ -119,8 +119,10 @@ def test_a_level_that_every_row_of_a_class_has(rng, monkeypatch):
             np.testing.assert_allclose(found.log_joint[0], without.predict_joint_log_proba(given[:1])[0], rtol=1e-9)
 
 
-def test_an_empty_cell_that_cannot_be_empty():
+@pytest.mark.parametrize("work", [1, loops.WORTH])
+def test_an_empty_cell_that_cannot_be_empty(work, monkeypatch):
     """Where every row of a class has an event, the table of an empty cell is NaN: a row without the event is odd."""
+    monkeypatch.setattr(loops, "WORTH", work)
     no, yes = np.log([[0.5, np.nan, 0.2]]), np.log([[0.5, 1.0, 0.8]])
     rows = np.array([[0.0, 1, 1], [1, 0, 1], [1, 1, 0]])
     for form in (np.asarray, sparse.csr_array):
