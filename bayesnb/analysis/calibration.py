@@ -120,20 +120,21 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         TypeError
             if the estimator is a pipeline or has no `loo`
         ValueError
-            if a parameter is out of range, if the estimator plugs in a point estimate, or if it refuses the rows
+            if a parameter is out of range, if the estimator has a setting that leave-one-out ignores (`estimate` other
+            than "predictive", or `norm` of ComplementNB), or if it refuses the rows
         """
         self.check_parameters()
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         nb = clone(self.estimator).fit(X, y, **weights)
-        if getattr(nb, "estimate", "predictive") != "predictive":
-            raise ValueError(
-                f"`estimator` has estimate={nb.estimate!r}; leave-one-out uses the predictive, so set "
-                "estimate='predictive'"
-            )
         return self.calibrate(nb, X, y, sample_weight, groups)
 
     def calibrate(self, nb: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn the map of a fitted estimator from rows among those that it was fitted to. Provisional."""
+        if ignored := getattr(nb, "ignored_by_loo", ""):
+            raise ValueError(
+                f"`estimator` has {ignored}, which leave-one-out ignores, so the map would be learnt from other "
+                "probabilities than those of `predict_proba`. Leave the setting at its default"
+            )
         self._take_over(nb)
         training = leave_out_rows(self, nb, X, np.asarray(y).ravel(), sample_weight, groups)
         tables, weight = training.tables, training.weight

@@ -102,6 +102,9 @@ def compare(
     Their evidence therefore uses the data twice. This favours them slightly over a model whose prior does not depend on
     the data.
 
+    Evidence and leave-one-out are those of the model. They ignore `estimate`, and `norm` of `ComplementNB`, which only
+    change the prediction; a note names each estimator that has such a setting.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -145,7 +148,14 @@ def compare(
         listed = "; ".join(f"{name}: {kind}" for name, kind in kinds.items())
         notes.append(f"evidence cannot be compared between likelihoods of different kinds ({listed})")
 
-    notes += _identical({name: results[name].pointwise for name in names}, evidence)
+    ignored = {name: models[name].ignored_by_loo for name in names}
+    notes += [
+        f"{name} predicts with {setting}, which leave-one-out ignores: elpd and accuracy are those of the posterior "
+        "predictive"
+        for name, setting in ignored.items()
+        if setting
+    ]
+    notes += _identical({name: results[name].pointwise for name in names}, evidence, ignored)
 
     log_evidence = np.array([evidence[name] for name in names])
     known = np.isfinite(log_evidence)
@@ -171,13 +181,19 @@ def compare(
     return Comparison(table, results, models, tuple(notes))
 
 
-def _identical(pointwise: Mapping[str, np.ndarray], evidence: Mapping[str, float]) -> list[str]:
-    """A sentence for each set of models that say the same of every row, and of all rows together."""
+def _identical(
+    pointwise: Mapping[str, np.ndarray], evidence: Mapping[str, float], ignored: Mapping[str, str]
+) -> list[str]:
+    """A sentence for each set of models that say the same of every row, and of all rows together.
+
+    Models that differ in what leave-one-out ignores may predict differently, so they are in different sets.
+    """
     groups: list[list[str]] = []
     for name, values in pointwise.items():
         for group in groups:
             first = group[0]
-            same = np.allclose([evidence[name]], [evidence[first]], rtol=1e-9, equal_nan=True)
+            same = ignored[name] == ignored[first]
+            same &= np.allclose([evidence[name]], [evidence[first]], rtol=1e-9, equal_nan=True)
             if same and np.allclose(values, pointwise[first], rtol=1e-9, atol=1e-12):
                 group.append(name)
                 break

@@ -308,6 +308,8 @@ class AbstractNB(AbstractSaved):
     def loo(self, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None) -> "LooResult":
         """Exact leave-one-out: each training row is predicted from all other rows, without a refit. See `LooResult`.
 
+        The result always uses the posterior predictive. It ignores `estimate`, and `norm` of `ComplementNB`.
+
         Parameters
         ----------
         X, y, sample_weight : all or some of the rows, as they were fitted; a row is left out with its whole weight

@@ -129,6 +129,11 @@ class AbstractReadable(AbstractExplaining):
         return self._theta()
 
     @property
+    def ignored_by_loo(self) -> str:
+        """Settings that `predict` uses and leave-one-out does not, such as "estimate='map'"; else "". Provisional."""
+        return "" if self.estimate == "predictive" else f"estimate={self.estimate!r}"
+
+    @property
     def predicts_from_posterior(self) -> bool:
         """Whether prediction is `posterior_.log_joint` with the parameters integrated out. Provisional."""
         kind = type(self)

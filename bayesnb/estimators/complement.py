@@ -41,7 +41,7 @@ class ComplementNB(AbstractNB):
     norm : bool, default False
         whether the weights of each class are divided by their sum, as in scikit-learn. The weights then no longer come
         from a likelihood. Only prediction and the linear form use them. With estimate="predictive" they use the
-        posterior mean. Draws, evidence and the posterior do not change
+        posterior mean. Draws, evidence, leave-one-out and the posterior do not change
     estimate : "predictive" (default), "mean", "map" or "mle"
         what prediction uses. "predictive" integrates the parameters out and is the composite of Dirichlet–multinomials.
         "mean" is the add-α smoothing of scikit-learn
@@ -122,6 +122,12 @@ class ComplementNB(AbstractNB):
             total = weights.sum(0)
             weights = weights / np.where(total > 0, total, 1)
         return weights, intercept
+
+    @property
+    def ignored_by_loo(self) -> str:
+        """Settings that `predict` uses and leave-one-out does not: `estimate` and `norm`. Provisional."""
+        settings = [super().ignored_by_loo, "norm=True" if self.norm else ""]
+        return " and ".join(filter(None, settings))
 
     @property
     def _refine(self) -> Any:

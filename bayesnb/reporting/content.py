@@ -131,6 +131,11 @@ def _other_parts(estimator: Any, n: int) -> dict[str, Any]:
 def cautions(known: Material) -> list[str]:
     """What a reader should be careful about, a sentence each."""
     said, n, loo = [], len(known.y), known.loo
+    if ignored := known.estimator.ignored_by_loo:
+        said.append(
+            f"The model predicts with {ignored}, which leave-one-out ignores. Accuracy, log loss and calibration here "
+            "are those of the posterior predictive."
+        )
     count = np.bincount(loo.index, minlength=len(known.classes))
     small = [f"{known.classes[k]} ({count[k]})" for k in np.flatnonzero(count < 20)]
     if small:

@@ -58,7 +58,8 @@ def loo(
 
     Parameters
     ----------
-    estimator : a fitted estimator. Its posterior is used as it is, always with estimate="predictive"
+    estimator : a fitted estimator. Its posterior is used as it is, always with estimate="predictive" and without the
+        option `norm` of ComplementNB
     X, y, sample_weight : all or some of the rows, labels and weights, as they were fitted. A row is left out with its
         whole weight
     prior : "kept" (default) keeps the prior of the fit. "refit" removes row i from the scale of the prior too, if the

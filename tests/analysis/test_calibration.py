@@ -17,7 +17,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bayesnb
-from bayesnb import BernoulliNB, CalibratedClassifierLOO, CategoricalNB, GaussianNB, MixedNB, MultinomialNB
+from bayesnb import (
+    BernoulliNB,
+    CalibratedClassifierLOO,
+    CategoricalNB,
+    ComplementNB,
+    GaussianNB,
+    MixedNB,
+    MultinomialNB,
+)
 from bayesnb.analysis import _map_fitting, _maps
 from bayesnb.analysis._maps import Kind, Prepared, Tables
 
@@ -378,6 +386,10 @@ def test_what_is_refused(cancer):
         CalibratedClassifierLOO(GaussianNB).fit(X, y)
     with pytest.raises(ValueError, match="estimate='mean'"):
         CalibratedClassifierLOO(GaussianNB(estimate="mean")).fit(X, y)
+    with pytest.raises(ValueError, match="has norm=True, which leave-one-out ignores"):
+        CalibratedClassifierLOO(ComplementNB(norm=True)).fit(X, y)
+    with pytest.raises(ValueError, match="has norm=True"):
+        CalibratedClassifierLOO(ComplementNB()).calibrate(ComplementNB(norm=True).fit(X, y), X, y)
     for settings in ({"prior": "all"}, {"copies": "some"}, {"max_rows": 0}):
         with pytest.raises(ValueError, match=f"`{next(iter(settings))}` is"):
             CalibratedClassifierLOO(GaussianNB(), **settings).fit(X, y)

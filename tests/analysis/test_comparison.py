@@ -106,6 +106,26 @@ def test_evidence_that_does_not_compare_is_told():
     assert "probabilities and densities" in compare({"g": GaussianNB(), "m": parts}, X, y).notes[0]
 
 
+def test_settings_that_leave_one_out_ignores_are_told(wine):
+    """Such models predict differently, so they are not "the same model", although all their numbers here agree."""
+    X, y, _ = wine
+    models = {"pred": GaussianNB(), "map": GaussianNB(estimate="map"), "mle": GaussianNB(estimate="mle")}
+    found = compare(models, X, y)
+    assert found.table["elpd"].nunique() == 1
+    assert [note.split(",")[0] for note in found.notes] == [
+        "map predicts with estimate='map'",
+        "mle predicts with estimate='mle'",
+    ]
+    again = compare({"map": GaussianNB(estimate="map"), "copy": GaussianNB(estimate="map")}, X, y).notes
+    assert "map and copy have identical results" in again[-1]
+    X = np.round(X[:, :5])
+    normed = {"plain": ComplementNB(), "norm": ComplementNB(norm=True), "both": ComplementNB(norm=True, estimate="mle")}
+    told = compare(normed, X, y).notes
+    assert len(told) == 2
+    assert told[0].startswith("norm predicts with norm=True, which leave-one-out ignores")
+    assert told[1].startswith("both predicts with estimate='mle' and norm=True, which")
+
+
 def total_evidence(nb, cells, rows):
     """Σ p(X, y) over all data sets of so many rows with cells among those given and labels 0 or 1."""
     total = 0.0

@@ -39,3 +39,9 @@ def test_features_counted_twice(rows: tuple[np.ndarray, np.ndarray]) -> None:
     X[:] = X[:, :1] + 1.0 * (y == "yes")[:, None]
     X[::7, 4] = np.nan
     assert "The model is too sure of itself" in said_of(X, y)
+
+
+def test_a_setting_that_leave_one_out_ignores(rows: tuple[np.ndarray, np.ndarray]) -> None:
+    assert "which leave-one-out ignores" not in said_of(*rows)
+    said = said_of(*rows, bayesnb.GaussianNB(estimate="mle"))
+    assert "The model predicts with estimate=&#x27;mle&#x27;, which leave-one-out ignores." in said
