@@ -252,7 +252,8 @@ class AbstractNB(AbstractSaved):
             the group posterior. A proper prior adds the groups prior and log_prior (log density of each draw in nats).
             NUTS adds sample_stats (divergences, energy). X adds posterior_predictive and prior_predictive: the index of
             a label of each row, y ~ p(y | x_i, θ), with the labels as the coordinate `class`. Labels y add
-            log_likelihood (log p(x_i, y_i | θ) in nats) and observed_data
+            log_likelihood (log p(x_i, y_i | θ) in nats) and observed_data. With `KernelNB` there is no log_likelihood,
+            because its density at a training row contains the row's own kernel. Use `loo`
         """
         from ..sampling.posterior import sample_posterior
 

@@ -73,6 +73,13 @@ class KernelNB(AbstractNB):
     together with its images. Rows beyond the bounds are an error, in `fit` and in `predict`. New rows of `sample` are
     reflected too.
 
+    *Weights and copies.* A weight of 2 means two equal rows. Under "posterior" equal rows predict each other, which
+    pulls the bandwidth towards its lower limit. Copied rows do the same. Leave-one-out does not show it, because a row
+    is then predicted by its copy, unless `groups` leaves both out. An example of 100 normal rows in two classes has a
+    log loss of 0.33 on new rows. It is 6.7 if all weights are 2, or if each row occurs twice. Replace copies by one row
+    with a weight, and divide weights by the largest, so that none is above 1. Or use bandwidth="nrd0". Both keep the
+    log loss of the example below 0.34.
+
     Time grows with the square of the number of distinct values of a class and feature: a tenth of a second at 500,
     about ten seconds at 5,000. To save time, round a feature first. This merges values, and the lower limit of the
     bandwidth follows.

@@ -10,10 +10,10 @@ predict each cell,
     p(h | data) ∝ p(h) Π_i f_−i(v_i; h)^{w_i},
     f_−i(v_i; h) = [Σ_k w_k K_h(v_i − v_k) − u_i K_h(0)] / [Σ_k w_k − u_i],
 
-where leaving out a cell removes one unit of weight, u_i = min(w_i, 1), so integer weights count as repetitions. Each
-class and feature has one bandwidth, so all integrals are over one variable. They are computed by quadrature over log h,
-on a grid that covers the mass of the posterior. With a known bandwidth (`low` and `high` are None) the model has no
-parameters.
+where leaving out a cell removes one unit of weight, u_i = min(w_i, 1), so integer weights count as repetitions.
+Repetitions predict each other: see `KernelNB`. Each class and feature has one bandwidth, so all integrals are over one
+variable. They are computed by quadrature over log h, on a grid that covers the mass of the posterior. With a known
+bandwidth (`low` and `high` are None) the model has no parameters.
 
 The leave-one-out product is not a density of the data. Its average over p(h) normalises the posterior, and Bayes'
 identity holds with it. But it is a *pseudo*-evidence, which cannot be compared with the evidence of another family.

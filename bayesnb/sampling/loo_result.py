@@ -154,7 +154,7 @@ class LooResult:
         Parameters
         ----------
         kind : "conditional" for log p(y_i | x_i, D₋ᵢ), "joint" for log p(x_i, y_i | D₋ᵢ). `arviz.loo` estimates the
-            second from `sample_posterior(X=X, y=y)`
+            second from `sample_posterior(X=X, y=y)`, except for `KernelNB`
 
         Raises
         ------

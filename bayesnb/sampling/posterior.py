@@ -72,17 +72,21 @@ def sample_posterior(
 def pointwise(
     estimator: Any, posterior: NaiveBayes, theta: Parameters, rows: Rows, index: Any, rng: np.random.Generator
 ) -> dict[str, xr.Dataset]:
-    """Groups that speak of single rows: a label drawn from p(y | x_i, θ); of labelled rows log p(x_i, y_i | θ) too."""
+    """Groups that speak of single rows: a label drawn from p(y | x_i, θ); of labelled rows log p(x_i, y_i | θ) too.
+
+    A kernel density has no such likelihood of a training row: its density there contains the row's own kernel, whatever
+    θ is. Importance sampling cannot remove the row from it, so ArviZ gets none.
+    """
     joint = np.asarray(posterior.log_joint(rows, theta))  # (chain, draw, n, c)
     found = {"posterior_predictive": labels(estimator, joint, rng)}
     if index is None:
         return found
-    chosen = np.take_along_axis(joint, index[None, None, :, None], axis=-1)[..., 0]
     coords = {"row": np.arange(len(index)), "class": estimator.classes_}
-    return found | {
-        "log_likelihood": dataset({"y": chosen}, {"y": ["row"]}, coords),
-        "observed_data": dataset({"y": index}, {"y": ["row"]}, coords, sampled=False, also=("class",)),
-    }
+    found["observed_data"] = dataset({"y": index}, {"y": ["row"]}, coords, sampled=False, also=("class",))
+    if not any(block.no_evidence for block in posterior.blocks.values()):
+        chosen = np.take_along_axis(joint, index[None, None, :, None], axis=-1)[..., 0]
+        found["log_likelihood"] = dataset({"y": chosen}, {"y": ["row"]}, coords)
+    return found
 
 
 def labels(estimator: Any, joint: np.ndarray, rng: np.random.Generator) -> xr.Dataset:
@@ -95,7 +99,8 @@ def log_prior(prior: NaiveBayes, theta: Parameters) -> xr.Dataset:
     """Log prior density of each draw: of the class probabilities, `pi`, and of the parameters of each block."""
     found = {"pi": prior.classes.log_prob(theta[CLASS])} if prior.classes.marginals() else {}
     for name, block in prior.blocks.items():
-        found[name] = sum_of_pieces(block, block.log_prob(theta[name]))
+        if theta[name]:  # a known bandwidth has none
+            found[name] = sum_of_pieces(block, block.log_prob(theta[name]))
     return dataset(found, {name: [] for name in found}, {})
 
 

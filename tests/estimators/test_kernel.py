@@ -9,6 +9,7 @@ import pytest
 import scipy.stats as st
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
+from sklearn.metrics import log_loss
 
 from bayesnb.estimators import GaussianNB, KernelNB
 from bayesnb.estimators.kernel import nrd0
@@ -403,3 +404,25 @@ def test_check_of_a_model_without_parameters_says_so(iris):
 def test_check_passes(bandwidth, iris):
     report = clone(KernelNB(bandwidth=bandwidth)).check(*iris, seed=0)
     assert report.passed, str(report)
+
+
+def test_equal_rows_predict_each_other_and_what_the_docstring_says_of_it() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 100)
+    X, labels = rng.normal(y[:, None] * 1.5, 1, (100, 2)), np.arange(400) % 2
+    new = rng.normal(labels[:, None] * 1.5, 1, (400, 2))
+
+    def loss(nb: KernelNB, rows: np.ndarray, w: Any = None) -> float:
+        return log_loss(labels, nb.fit(X[rows], y[rows], w).predict_proba(new))
+
+    once, twice, two, some = np.arange(100), np.repeat(np.arange(100), 2), np.full(100, 2.0), rng.integers(1, 4, 100)
+    assert loss(KernelNB(), once) == pytest.approx(0.33, abs=0.005)
+    assert loss(KernelNB(), once, two) == pytest.approx(6.7, abs=0.05)
+    assert loss(KernelNB(), twice) == pytest.approx(6.7, abs=0.05)
+    copied = KernelNB().fit(X[twice], y[twice])
+    assert copied.loo(X[twice], y[twice]).log_loss < 0.02  # predicted by the copy
+    assert copied.loo(X[twice], y[twice], groups=twice).log_loss > 6
+    for w in (two, some):
+        assert loss(KernelNB(), once, w / w.max()) < 0.34
+        assert loss(KernelNB(bandwidth="nrd0"), once, w) < 0.34
+    assert loss(KernelNB(bandwidth="nrd0"), twice) < 0.34
