@@ -133,7 +133,8 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         if ignored := getattr(nb, "ignored_by_loo", ""):
             raise ValueError(
                 f"`estimator` has {ignored}, which leave-one-out ignores, so the map would be learnt from other "
-                "probabilities than those of `predict_proba`. Leave the setting at its default"
+                "probabilities than those of `predict_proba`. Give an estimator that predicts with the posterior "
+                "predictive: estimate='predictive', and norm=False for ComplementNB"
             )
         self._take_over(nb)
         training = leave_out_rows(self, nb, X, np.asarray(y).ravel(), sample_weight, groups)
