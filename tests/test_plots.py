@@ -556,6 +556,38 @@ def test_calibration_points_and_marks(ax: Any) -> None:
     np.testing.assert_allclose(lines(ax)["outside"].get_data(), [[0.5], [0.9]])
 
 
+def test_rows_of_equal_probability_share_a_bin(ax: Any, rng: np.random.Generator) -> None:
+    """Also where the rows come sorted by their labels, and where equal probabilities differ by rounding."""
+    p = rng.choice([0.2, 0.5, 0.8], 1000)
+    event = rng.random(1000) < p
+    rows = np.argsort(event, kind="stable")
+    p += rng.choice([0, 1e-15], 1000)
+    plots.calibration(event[rows], p[rows], ax=ax)
+    np.testing.assert_allclose(lines(ax)["inside"].get_xdata(), [0.2, 0.5, 0.8])
+    assert "outside" not in lines(ax)
+
+
+def test_bins_are_of_about_equally_many_rows(ax: Any) -> None:
+    p = np.sort(np.append(np.full(30, 0.5), np.linspace(0, 1, 70)))
+    plots.calibration(np.arange(100) % 2, p, bins=10, ax=ax)
+    at = np.concatenate([lines(ax)[name].get_xdata() for name in ("inside", "outside") if name in lines(ax)])
+    cuts = [10, 20, 30, 35, 65, 70, 80, 90]  # the equal ones are rows 35 to 64
+    np.testing.assert_allclose(np.sort(at), [part.mean() for part in np.split(p, cuts)])
+
+
+def test_leave_one_out_of_true_probabilities_lies_in_the_band(ax: Any, rng: np.random.Generator) -> None:
+    """A row's own label moves its leave-one-out probability, and with it its place among rows that are nearly alike."""
+    y = rng.integers(0, 2, 2000)
+    X = (rng.random((2000, 2)) < np.where(y == 1, 0.7, 0.3)[:, None]).astype(float)
+    nb = bayesnb.BernoulliNB().fit(X, y)
+    p = nb.loo(X, y).proba[:, 1]
+    fifths = nb.loo(X, y, groups=rng.permutation(2000) % 5).proba[:, 1]
+    plots.calibration(y, p, by=fifths, ax=ax)
+    assert "outside" not in lines(ax)
+    other = plots.calibration(y, p, ax=canvas().subplots())
+    assert "outside" in lines(other)  # sorted by label: the default order is for held-out rows
+
+
 def test_comparison_shows_the_table() -> None:
     table = comparison().table
     table.loc["rows", "log_bayes_factor"] = np.nan
@@ -623,6 +655,8 @@ BAD: dict[str, tuple[str, Callable[[], Any]]] = {
     "X": ("`X` has shape", lambda: plots.decision_regions(two_features()[0], np.zeros((3, 3)))),
     "probability": ("`probability`", lambda: plots.calibration([0, 1], [0.5, 1.5])),
     "event": ("`event`", lambda: plots.calibration([0, 2], [0.5, 0.5])),
+    "by": ("`by` has shape", lambda: plots.calibration([0, 1], [0.5, 0.5], by=[1])),
+    "by a gap": ("`by` has shape", lambda: plots.calibration([0, 1], [0.5, 0.5], by=[1, np.nan])),
     "bins": ("`bins` is 0", lambda: plots.calibration([0, 1], [0.5, 0.5], bins=0)),
     "result": ("`result` has no column", lambda: plots.comparison({})),
     "axes": ("`axes` has 1", lambda: plots.comparison(comparison(), axes=canvas().subplots())),

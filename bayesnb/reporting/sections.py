@@ -99,14 +99,20 @@ def accuracy(known: Material) -> str:
 def calibration(known: Material) -> str:
     """Whether probabilities are what they say."""
     loo = known.loo
+    fold = np.random.default_rng(known.seed).permutation(len(known.y)) % 5
+    try:  # sorted by its own leave-one-out probability, a row would be sorted by its label
+        by = known.estimator.loo(known.X, known.y, groups=fold).proba
+    except ValueError:  # too few rows for an improper prior
+        return ""
     if len(known.classes) == 2:
-        event, p, of = loo.index == 1, loo.proba[:, 1], f"of {known.classes[1]}"
+        event, p, by, of = loo.index == 1, loo.proba[:, 1], by[:, 1], f"of {known.classes[1]}"
     else:
-        event, p, of = loo.predicted == loo.classes[loo.index], loo.proba.max(1), "of the predicted label"
+        event, p, by = loo.predicted == loo.classes[loo.index], loo.proba.max(1), by.max(1)
+        of = "of the predicted label"
     bins = int(np.clip(len(p) // 25, 4, 15))
 
     def draw(ax: Any) -> None:
-        plots.calibration(event, p, bins=bins, ax=ax)
+        plots.calibration(event, p, by=by, bins=bins, ax=ax)
         ax.legend(frameon=False, loc="lower right")
 
     caption = (

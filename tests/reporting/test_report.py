@@ -131,6 +131,15 @@ def test_a_contract_code_and_title_of_ones_own() -> None:
     assert "Which model is preferred" not in said
 
 
+def test_probabilities_that_are_true_lie_in_the_band_although_many_rows_are_alike() -> None:
+    rng = np.random.default_rng(0)
+    ill = rng.random(2000) < 0.5
+    smoker, sex = (np.where(rng.random(2000) < np.where(ill, p, q), "a", "b") for p, q in ((0.7, 0.3), (0.6, 0.5)))
+    X, y = pd.DataFrame({"smoker": smoker, "sex": sex}), np.where(ill, "ill", "well")
+    said = words(bayesnb.report(bayesnb.CategoricalNB(), X, y, others=None).html).text
+    assert "Crosses lie outside." in said and said.count("outside") == 1  # of the caption alone
+
+
 @pytest.mark.slow
 def test_warnings_name_what_is_wrong() -> None:
     rng = np.random.default_rng(0)
