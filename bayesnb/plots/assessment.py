@@ -16,6 +16,7 @@ from ._common import (
     legend_beside,
     line,
     list_down,
+    plain_text,
     two_axes,
 )
 
@@ -37,9 +38,9 @@ def calibration(
     the band are crosses.
 
     Rows are sorted into bins by `probability`, and rows with the same probability share a bin. This needs probabilities
-    of held-out rows. Each leave-one-out probability is smaller for the row's own label than for other labels. Among
-    rows that are nearly alike, sorting by it would sort by label. Sort leave-one-out probabilities `by` those with
-    random fifths of the rows left out, as in the second example.
+    of held-out rows. The leave-one-out probability of a label is slightly smaller in rows that have that label. Among
+    rows that are nearly alike, sorting by it would therefore sort by label. Sort leave-one-out probabilities `by` those
+    with random fifths of the rows left out, as in the second example.
 
     Parameters
     ----------
@@ -180,7 +181,7 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
         steps = np.repeat(np.arange(n + 1) / n, 2)[1:-1]  # before and after each jump
         for i, column in enumerate(np.sort(u, 0).T):
             x = np.repeat(column, 2)
-            name = site if i == 0 else None
+            name = plain_text(site) if i == 0 else None
             ax.plot(x, steps - x, linewidth=0.7, alpha=0.8, label=name, rasterized=True, **line(k))
     edge = float(stats.kstwo.isf(row.threshold, n))
     ax.axhspan(-edge, edge, color=colour(5), alpha=0.2, zorder=0, linewidth=0, label="band of the test")
