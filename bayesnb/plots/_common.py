@@ -79,13 +79,12 @@ def plain_text(name: Any) -> str:
     return f" {text}" if text.startswith("_") else text
 
 
-def legend_inside(ax: Drawn, loc: Any = "best", **settings: Any) -> None:
-    """A legend in the Axes if it is short, otherwise beside them; the settings are those of `legend_beside`."""
-    if len(settings.get("handles") or ax.get_legend_handles_labels()[0]) > _INSIDE:
-        legend_beside(ax, **settings)
+def legend_inside(ax: Drawn, last: int = 0) -> None:
+    """A legend in the Axes if it is short, otherwise beside them; `last` is that of `legend_beside`."""
+    if len(ax.get_legend_handles_labels()[0]) > _INSIDE:
+        legend_beside(ax, last=last)
     else:
-        settings.pop("last", None)
-        ax.legend(loc=loc, frameon=False, **settings)
+        ax.legend(frameon=False)
 
 
 def legend_beside(ax: Drawn, *, handles: Any = None, last: int = 0, **settings: Any) -> None:
