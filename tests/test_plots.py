@@ -1,6 +1,9 @@
 """Plots are drawn to a canvas, and what is on it is held against the library's numbers, or against a law of its own."""
 
+import html
+import io
 import itertools
+import re
 import runpy
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -163,6 +166,157 @@ def test_draws_on_the_axes_given_and_changes_nothing_else(name: str) -> None:
     assert plt.get_fignums() == []
 
 
+CLASSES, FEATURES = ("$10k-$20k", "_other", "main"), ("cost in $ per $", "_x_$y$", "a\\$^b$", "{$")
+LEVELS = ("_p $ q $", r"$\\frac{ r$", "$_$")
+
+
+def oddly_named(kind: str, features: int = 4) -> tuple[pd.DataFrame, np.ndarray]:
+    """Rows whose names Matplotlib would read as mathematics, or hide from a legend."""
+    X, y = data(kind)
+    X = X.iloc[:, :features].set_axis(list(FEATURES[:features]), axis=1)
+    X = X.replace(dict(zip("pqr", LEVELS, strict=True))) if kind == "levels" else X
+    return X, np.array(CLASSES)[np.searchsorted(["ape", "bee", "cat"], y)]
+
+
+def of_rows(kind: str, model: Any, draw: Callable[..., Any], features: int = 4) -> Callable[[Any], Any]:
+    X, y = oddly_named(kind, features)
+    return lambda axes: draw(model().fit(X, y), X, y, axes)
+
+
+NAMED: dict[str, tuple[tuple[str, ...], Callable[[Any], Any]]] = {
+    "prior_to_posterior": (
+        (CLASSES[0], f"{FEATURES[0]} = {LEVELS[0]}"),
+        of_rows(
+            "levels",
+            bayesnb.CategoricalNB,
+            lambda nb, X, y, ax: plots.prior_to_posterior(nb, 0, category=LEVELS[0], ax=ax[0]),
+        ),
+    ),
+    "priors of the classes": (
+        CLASSES,
+        of_rows(
+            "bits",
+            lambda: bayesnb.BernoulliNB(class_alpha=[1.0, 2.0, 3.0]),
+            lambda nb, X, y, ax: plots.prior_to_posterior(nb, ax=ax[0]),
+        ),
+    ),
+    "parameter_intervals": (
+        (*CLASSES, *FEATURES),
+        of_rows("levels", bayesnb.CategoricalNB, lambda nb, X, y, ax: plots.parameter_intervals(nb, ax=ax[0])),
+    ),
+    "simplex": (CLASSES, lambda ax: plots.simplex([2, 3, 4], CLASSES, ax=ax[0])),
+    "smoothing_path": (
+        (*CLASSES, FEATURES[0]),
+        of_rows("bits", bayesnb.BernoulliNB, lambda nb, X, y, ax: plots.smoothing_path(nb, 0, ax=ax[0])),
+    ),
+    "prior": (
+        (*CLASSES, FEATURES[1], *LEVELS),
+        of_rows("levels", bayesnb.CategoricalNB, lambda nb, X, y, ax: plots.prior(nb, 1, X, ax=ax[0])),
+    ),
+    "class_probabilities": (
+        CLASSES,
+        of_rows(
+            "reals",
+            bayesnb.GaussianNB,
+            lambda nb, X, y, ax: plots.class_probabilities(nb, X, y, label=CLASSES[1], ax=ax[0]),
+        ),
+    ),
+    "decision_regions": (
+        (*CLASSES, *FEATURES[:2]),
+        of_rows(
+            "reals",
+            bayesnb.GaussianNB,
+            lambda nb, X, y, ax: plots.decision_regions(nb, X, y, n_draws=0, points=9, ax=ax[0]),
+            features=2,
+        ),
+    ),
+    "feature_weights": (
+        (*CLASSES, *FEATURES),
+        of_rows(
+            "bits",
+            bayesnb.BernoulliNB,
+            lambda nb, X, y, ax: plots.feature_weights(bayesnb.rank_features(nb, n_draws=9), ax=ax[0]),
+        ),
+    ),
+    "weights of two classes": (
+        CLASSES[:2],
+        lambda ax: plots.feature_weights(
+            pd.DataFrame({"feature": ["a"], "weight": [1.0], "low": [0.0], "high": [2.0]}),
+            classes=CLASSES[:2],
+            ax=ax[0],
+        ),
+    ),
+    "nomogram": (
+        (*CLASSES[:2], *FEATURES),
+        of_rows(
+            "levels",
+            bayesnb.CategoricalNB,
+            lambda nb, X, y, ax: plots.nomogram(nb, X[:1], label=CLASSES[0], against=CLASSES[1], n_draws=9, ax=ax[0]),
+        ),
+    ),
+    "pit": (
+        FEATURES[:1],
+        lambda ax: plots.pit(
+            replace(report(), rows=(replace(report().rows[0], pit={FEATURES[0]: np.ones((9, 1))}),)), ax=ax[0]
+        ),
+    ),
+    "comparison": (
+        FEATURES[1:2],
+        lambda axes: plots.comparison(comparison().table.rename(index={"rows": FEATURES[1]}), axes=axes),
+    ),
+    "calibration_map": (
+        CLASSES,
+        of_rows(
+            "reals",
+            lambda: bayesnb.CalibratedClassifierLOO(bayesnb.GaussianNB()),
+            lambda nb, X, y, axes: plots.calibration_map(nb, axes=axes),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_names_are_shown_letter_by_letter(name: str) -> None:
+    """Dollars are no mathematics, and a class whose name starts with an underscore has its entry in the legend."""
+    names, draw = NAMED[name]
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        figure = Figure(figsize=(12, 6), layout="constrained")
+        draw(figure.subplots(1, 2))
+        drawn = io.StringIO()
+        figure.savefig(drawn, format="svg")
+    texts = [html.unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", drawn.getvalue())]
+    for one in names:
+        assert any(one in text for text in texts), (one, texts)
+
+
+@pytest.mark.parametrize("size", [(6.4, 4.8), (4.6, 3.2)], ids=str)
+def test_many_classes_leave_room_for_the_axes(size: tuple[float, float], rng: np.random.Generator) -> None:
+    y = np.arange(300) % 30
+    X, counts = rng.normal(y[:, None], 2, (300, 2)), rng.poisson(1 + (y[:, None] % 4 == np.arange(4)))
+    nb, words = bayesnb.GaussianNB().fit(X, y), bayesnb.MultinomialNB().fit(counts, y)
+    drawn: list[tuple[str, Callable[[Any], Any]]] = [
+        ("boundaries of\nposterior draws", lambda ax: plots.decision_regions(nb, X, y, n_draws=1, points=9, ax=ax)),
+        ("α of the model", lambda ax: plots.smoothing_path(words, 1, alphas=[0.1, 1, 10], ax=ax)),
+        ("", lambda ax: plots.prior(nb, 0, X, ax=ax)),
+        ("", lambda ax: plots.parameter_intervals(nb, ax=ax)),
+        ("", lambda ax: plots.class_probabilities(nb, X, y, label=3, ax=ax)),
+        ("", lambda ax: plots.prior_to_posterior(nb, 0, ax=ax)),
+        ("posterior draws", lambda ax: plots.prior_to_posterior(nb, 0, draws=nb.sample_posterior(9, seed=0), ax=ax)),
+    ]
+    for last, draw in drawn:
+        figure = Figure(figsize=size, layout="constrained")
+        FigureCanvasAgg(figure)
+        ax = draw(figure.subplots())
+        assert_readable(figure)
+        assert ax.get_position().height > 0.75 and ax.get_position().width > 0.4
+        legend = ax.get_legend()
+        named = [text.get_text() for text in legend.get_texts()]
+        assert named[-1] == (last or named[-1])
+        more = [int(text.split()[1]) for text in named if text.startswith("and ")]
+        assert sum(more) + len(named) - len(more) >= 30
+        assert legend.get_window_extent().height <= 1.1 * ax.bbox.height  # beside the Axes, not below them
+
+
 def test_comparison_draws_on_two_axes() -> None:
     figure = canvas()
     axes = figure.subplots(1, 2)
@@ -292,6 +446,10 @@ def test_a_mixed_model_names_categories_and_classes_with_likelihoods_of_their_ow
     other = canvas().subplots()
     plots.parameter_intervals(nb, ["one", "two"], "mu", ax=other)
     assert [text.get_text() for text in other.get_yticklabels()] == ["one", "two"]
+    assert other.get_xlabel() == "mean: median and 90% interval"
+    plots.parameter_intervals(nb, ["one", "two_"], ax=ax)
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["mean of one", "probability of two_ = p"]
+    assert ax.get_xlabel() == "median and 90% interval"
 
 
 def test_intervals_of_words_are_quantiles_of_beta_marginals(ax: Any) -> None:
@@ -556,6 +714,38 @@ def test_calibration_points_and_marks(ax: Any) -> None:
     np.testing.assert_allclose(lines(ax)["outside"].get_data(), [[0.5], [0.9]])
 
 
+def test_rows_of_equal_probability_share_a_bin(ax: Any, rng: np.random.Generator) -> None:
+    """Also where the rows come sorted by their labels, and where equal probabilities differ by rounding."""
+    p = rng.choice([0.2, 0.5, 0.8], 1000)
+    event = rng.random(1000) < p
+    rows = np.argsort(event, kind="stable")
+    p += rng.choice([0, 1e-15], 1000)
+    plots.calibration(event[rows], p[rows], ax=ax)
+    np.testing.assert_allclose(lines(ax)["inside"].get_xdata(), [0.2, 0.5, 0.8])
+    assert "outside" not in lines(ax)
+
+
+def test_bins_are_of_about_equally_many_rows(ax: Any) -> None:
+    p = np.sort(np.append(np.full(30, 0.5), np.linspace(0, 1, 70)))
+    plots.calibration(np.arange(100) % 2, p, bins=10, ax=ax)
+    at = np.concatenate([lines(ax)[name].get_xdata() for name in ("inside", "outside") if name in lines(ax)])
+    cuts = [10, 20, 30, 35, 65, 70, 80, 90]  # the equal ones are rows 35 to 64
+    np.testing.assert_allclose(np.sort(at), [part.mean() for part in np.split(p, cuts)])
+
+
+def test_leave_one_out_of_true_probabilities_lies_in_the_band(ax: Any, rng: np.random.Generator) -> None:
+    """A row's own label moves its leave-one-out probability, and with it its place among rows that are nearly alike."""
+    y = rng.integers(0, 2, 2000)
+    X = (rng.random((2000, 2)) < np.where(y == 1, 0.7, 0.3)[:, None]).astype(float)
+    nb = bayesnb.BernoulliNB().fit(X, y)
+    p = nb.loo(X, y).proba[:, 1]
+    fifths = nb.loo(X, y, groups=rng.permutation(2000) % 5).proba[:, 1]
+    plots.calibration(y, p, by=fifths, ax=ax)
+    assert "outside" not in lines(ax)
+    other = plots.calibration(y, p, ax=canvas().subplots())
+    assert "outside" in lines(other)  # sorted by label: the default order is for held-out rows
+
+
 def test_comparison_shows_the_table() -> None:
     table = comparison().table
     table.loc["rows", "log_bayes_factor"] = np.nan
@@ -623,6 +813,8 @@ BAD: dict[str, tuple[str, Callable[[], Any]]] = {
     "X": ("`X` has shape", lambda: plots.decision_regions(two_features()[0], np.zeros((3, 3)))),
     "probability": ("`probability`", lambda: plots.calibration([0, 1], [0.5, 1.5])),
     "event": ("`event`", lambda: plots.calibration([0, 2], [0.5, 0.5])),
+    "by": ("`by` has shape", lambda: plots.calibration([0, 1], [0.5, 0.5], by=[1])),
+    "by a gap": ("`by` has shape", lambda: plots.calibration([0, 1], [0.5, 0.5], by=[1, np.nan])),
     "bins": ("`bins` is 0", lambda: plots.calibration([0, 1], [0.5, 0.5], bins=0)),
     "result": ("`result` has no column", lambda: plots.comparison({})),
     "axes": ("`axes` has 1", lambda: plots.comparison(comparison(), axes=canvas().subplots())),

@@ -237,7 +237,7 @@ def _isotonic_steps(score: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tup
 
     One regression has all rows: in each y is larger by 2 than in the one before, so that no step crosses over.
     """
-    order = np.argsort(score, axis=1, kind="stable")
+    order = np.lexsort((-y, score), axis=1)  # ones first among rows of the same score, so that a step holds them all
     score, y = (np.take_along_axis(one, order, 1).ravel() for one in (score, y))
     curve, weight = np.repeat(np.arange(len(order)), order.shape[1]), weight[order].ravel()
     overall = np.bincount(curve, weight * y) / np.bincount(curve, weight)

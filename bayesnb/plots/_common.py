@@ -16,6 +16,8 @@ else:
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
 LINES: tuple[Any, ...] = ("-", ":", "-.", (0, (6, 1, 1, 1, 1, 1)))  # dashes are left to priors
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")  # none has as many as the palette or divides it: no pair recurs
+_MORE = "and {} more"
+_INSIDE = 7  # entries of a legend in the Axes, at most
 
 
 def new_axes(columns: int = 1, **settings: Any) -> Any:
@@ -71,14 +73,49 @@ def intervals(
     ax.plot(x, y, linestyle="", markersize=markersize, **style)
 
 
-def legend_beside(ax: Drawn, **settings: Any) -> None:
-    """A legend to the right of the Axes, where it hides nothing."""
-    ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, **settings)
+def plain_text(name: Any) -> str:
+    """A name that Matplotlib shows letter by letter: dollars are no mathematics, an underscore hides no entry."""
+    text = str(name).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
+
+
+def legend_inside(ax: Drawn, last: int = 0) -> None:
+    """A legend in the Axes if it is short, otherwise beside them; `last` is that of `legend_beside`."""
+    if len(ax.get_legend_handles_labels()[0]) > _INSIDE:
+        legend_beside(ax, last=last)
+    else:
+        ax.legend(frameon=False)
+
+
+def legend_beside(ax: Drawn, *, handles: Any = None, last: int = 0, **settings: Any) -> None:
+    """A legend to the right of the Axes, where it hides nothing.
+
+    If it would be larger than the Axes, it has the first entries that fit, the number of the others, and the `last`
+    entries.
+    """
+    from matplotlib import rcParams
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.lines import Line2D
+
+    entries = list(ax.get_legend_handles_labels()[0] if handles is None else handles)
+    names = [str(entry.get_label()) for entry in entries]
+    letter = FontProperties(size=rcParams["legend.fontsize"]).get_size_in_points()
+    width, height = (side * 72 / ax.figure.dpi / letter for side in (ax.bbox.width, ax.bbox.height))
+    rows = max(int(height / 1.5) - ("title" in settings) - sum(name.count("\n") for name in names), last + 2)
+    longest = max(len(_MORE), *map(len, names)) if names else 0
+    fitting = 0.55 * width / (5 + 0.6 * longest)  # columns in about half of the width of the Axes
+    columns = min(max(int(fitting), 1), -(-len(entries) // rows))
+    if (more := len(entries) - rows * columns + 1) > 1:
+        first = len(entries) - last - more
+        entries[first : first + more] = [Line2D([], [], linestyle="", label=_MORE.format(more))]
+    ax.legend(
+        handles=entries, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, ncols=max(columns, 1), **settings
+    )
 
 
 def list_down(ax: Drawn, names: Collection[Any]) -> None:
     """One line a name, the first on top."""
-    ax.set_yticks(range(len(names)), [str(name) for name in names])
+    ax.set_yticks(range(len(names)), [plain_text(name) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
 
 

@@ -16,31 +16,44 @@ from ._common import (
     legend_beside,
     line,
     list_down,
+    plain_text,
     two_axes,
 )
 
 
 def calibration(
-    event: Any, probability: Any, *, bins: int = 15, level: Scalar = 0.95, ax: Drawn | None = None
+    event: Any,
+    probability: Any,
+    *,
+    by: Any = None,
+    bins: int = 15,
+    level: Scalar = 0.95,
+    ax: Drawn | None = None,
 ) -> Drawn:
-    """Calibration: the share of events against the mean predicted probability, in bins of equally many rows.
+    """Calibration: the share of events against the mean predicted probability, in bins of about equally many rows.
 
     The bars are a simultaneous band. If the probabilities are true and the rows independent, all points lie inside with
     a probability of at least `level`. The number of events of a bin then has exactly the distribution of Σ_i
     Bernoulli(p_i). The bins are independent, so each has the level `level`^(1/bins), with equal tails. Points outside
     the band are crosses.
 
+    Rows are sorted into bins by `probability`, and rows with the same probability share a bin. This needs probabilities
+    of held-out rows. The leave-one-out probability of a label is slightly smaller in rows that have that label. Among
+    rows that are nearly alike, sorting by it would therefore sort by label. Sort leave-one-out probabilities `by` those
+    with random fifths of the rows left out, as in the second example.
+
     Parameters
     ----------
     event : (n,) whether the event happened: `y == "spam"`, or `estimator.predict(X) == y` for the most probable label
     probability : (n,) its predicted probability: `p[:, 1]`, or `p.max(1)`
-    bins : number of bins, at most n; rows are sorted by their probability
+    by : (n,) numbers by which rows are sorted into bins, by default `probability`
+    bins : largest number of bins; there are fewer if many rows have the same number in `by`
     level : level of the whole band
 
     Raises
     ------
     ValueError
-        if `event` and `probability` differ in length or hold other values, or if a setting is out of range
+        if `event`, `probability` and `by` differ in length or hold other values, or if a setting is out of range
 
     References
     ----------
@@ -53,6 +66,13 @@ def calibration(
     >>> from bayesnb import plots
     >>> p = np.random.default_rng(0).random(500)
     >>> ax = plots.calibration(np.random.default_rng(1).random(500) < p, p, bins=5)
+
+    >>> import bayesnb
+    >>> votes = bayesnb.datasets.load("votes")
+    >>> nb = bayesnb.CategoricalNB().fit(votes.X, votes.y)
+    >>> fifths = np.random.default_rng(0).permutation(len(votes.y)) % 5
+    >>> p, held_out = nb.loo(votes.X, votes.y).proba, nb.loo(votes.X, votes.y, groups=fifths).proba
+    >>> ax = plots.calibration(votes.y == "republican", p[:, 1], by=held_out[:, 1])
     """
     check_level(level)
     check_least(1, bins=bins)
@@ -61,8 +81,11 @@ def calibration(
         raise ValueError(f"`probability` has shape {p.shape}; it needs numbers between 0 and 1, one a row")
     if happened.shape != p.shape or not np.isin(happened, [0, 1]).all():
         raise ValueError(f"`event` has shape {happened.shape}; it needs True or False for each of {len(p)} rows")
+    key = p if by is None else np.asarray(by, float)
+    if key.shape != p.shape or np.isnan(key).any():
+        raise ValueError(f"`by` has shape {key.shape}; it needs one number, not NaN, for each of {len(p)} rows")
     happened = happened.astype(bool)
-    parts = np.array_split(np.argsort(p, kind="stable"), min(bins, len(p)))
+    parts = _bins(key, bins)
     tail = (1 - level ** (1 / len(parts))) / 2
     mean = np.array([p[part].mean() for part in parts])
     share = np.array([happened[part].mean() for part in parts])
@@ -158,7 +181,7 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
         steps = np.repeat(np.arange(n + 1) / n, 2)[1:-1]  # before and after each jump
         for i, column in enumerate(np.sort(u, 0).T):
             x = np.repeat(column, 2)
-            name = site if i == 0 else None
+            name = plain_text(site) if i == 0 else None
             ax.plot(x, steps - x, linewidth=0.7, alpha=0.8, label=name, rasterized=True, **line(k))
     edge = float(stats.kstwo.isf(row.threshold, n))
     ax.axhspan(-edge, edge, color=colour(5), alpha=0.2, zorder=0, linewidth=0, label="band of the test")
@@ -166,6 +189,17 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
     ax.set(xlim=(0, 1), xlabel="probability under the exact posterior", ylabel="distribution function − uniform")
     legend_beside(ax, title="parameter")
     return ax
+
+
+def _bins(by: np.ndarray, bins: int) -> list[np.ndarray]:
+    """Rows in the order of a number, cut into bins of about equally many; rows with the same number share a bin."""
+    order = np.argsort(by, kind="stable")
+    differ = ~np.isclose(by[order[1:]], by[order[:-1]], rtol=1e-9, atol=0)  # more than by rounding
+    ends = np.concatenate([[0], np.flatnonzero(differ) + 1, [len(by)]])
+    wanted = np.arange(1, bins) * len(by) / bins
+    after = np.searchsorted(ends, wanted)
+    cuts = np.where(wanted - ends[after - 1] < ends[after] - wanted, ends[after - 1], ends[after])
+    return [part for part in np.split(order, np.unique(cuts)) if len(part)]
 
 
 def _central(p: np.ndarray, tail: float) -> tuple[float, float]:

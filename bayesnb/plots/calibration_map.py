@@ -9,7 +9,7 @@ from ..analysis import _maps
 from ..analysis._part_tables import blocks_of_parts
 from ..core.arrays import Scalar
 from ..core.supports import check_level
-from ._common import colour, ink, intervals, line, list_down, two_axes
+from ._common import colour, ink, intervals, line, list_down, plain_text, two_axes
 
 
 def calibration_map(classifier: Any, *, level: Scalar = 0.9, axes: Any = None) -> Any:
@@ -88,7 +88,7 @@ def _draw_curves(ax: Any, classifier: Any, level: Scalar) -> None:
         )
         ax.plot(x, before, color=colour(k), linewidth=0.8, linestyle=":")
         ax.fill_between(x, low, high, color=colour(k), alpha=0.2, linewidth=0)
-        ax.plot(x, after, label=str(classes[k]), **(line(k) | ({"linestyle": "-"} if len(classes) == 2 else {})))
+        ax.plot(x, after, label=plain_text(classes[k]), **(line(k) | ({"linestyle": "-"} if len(classes) == 2 else {})))
     ax.set(ylim=(-0.02, 1.02), xlabel="log odds of the class by the row's cells, nats", ylabel="probability")
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch

@@ -20,6 +20,7 @@ from ._common import (
     legend_beside,
     list_down,
     marker,
+    plain_text,
 )
 
 
@@ -95,7 +96,7 @@ def nomogram(
     ax.axvline(0, color=ink(ax), linewidth=0.8, linestyle=":")
     ax.axhline(len(names) - 1.5, color=ink(ax), linewidth=0.8)
     list_down(ax, names)
-    one, other = estimator.classes_[[a, b]]
+    one, other = map(plain_text, estimator.classes_[[a, b]])
     ax.set_xlabel(f"log odds of {one} against {other}, nats, {level:.0%} interval")
     return ax
 
@@ -141,9 +142,11 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
         own = table[at.notna() & (True if label is None else table["class_"] == label)]
         y = at[own.index] + 0.6 * ((k + 0.5) / len(labels) - 0.5)
         style = marker(k) if by_class else {"color": ink(ax), "marker": "o"}
-        intervals(ax, y, own["low"], own[size_of], own["high"], label=label, **style)
+        intervals(
+            ax, y, own["low"], own[size_of], own["high"], label=None if label is None else plain_text(label), **style
+        )
     list_down(ax, features)
-    sides = "" if classes is None else f"\n← {classes[0]}    {classes[1]} →"
+    sides = "" if classes is None else f"\n← {plain_text(classes[0])}    {plain_text(classes[1])} →"
     if size_of == "information":
         ax.set_xlabel("mutual information with the label, nats")
         ax.set_xlim(left=0)

@@ -20,9 +20,11 @@ from ._common import (
     ink,
     intervals,
     legend_beside,
+    legend_inside,
     line,
     list_down,
     marker,
+    plain_text,
 )
 from ._parameter_cells import Cell, cells_of, column_places
 
@@ -76,18 +78,18 @@ def prior_to_posterior(
     for at, cell in enumerate(cells):
         style = {"color": ink(ax), "linestyle": "-"} if cell.k is None else line(cell.k)
         if not at or not one_prior:
-            tone, label = (ink(ax), "prior") if one_prior else (style["color"], f"prior, {cell.label}")
+            tone, label = (ink(ax), "prior") if one_prior else (style["color"], f"prior, {plain_text(cell.label)}")
             ax.plot(grid, priors[at], color=tone, linestyle="--", linewidth=1.2, label=label)
         middle = cell.posterior.ppf(np.linspace(0.005, 0.995, 301))  # fine enough, however narrow on these axes
         x = np.union1d(grid, middle[(middle > low) & (middle < high)])
-        ax.plot(x, cell.posterior.pdf(x), **style, linewidth=2, label=f"posterior, {cell.label}")
+        ax.plot(x, cell.posterior.pdf(x), **style, linewidth=2, label=f"posterior, {plain_text(cell.label)}")
         top = max(top, float(cell.posterior.pdf(middle).max()))
         if samples is not None:
             ax.hist(samples[at], "auto", density=True, color=style["color"], alpha=0.3)
     if samples is not None:
         ax.fill_between([], [], color=ink(ax), alpha=0.3, linewidth=0, label="posterior draws")
-    ax.set(xlim=(low, high), ylim=(0, 1.1 * top), xlabel=cells[0].quantity, ylabel="density")
-    ax.legend(frameon=False)
+    ax.set(xlim=(low, high), ylim=(0, 1.1 * top), xlabel=plain_text(cells[0].quantity), ylabel="density")
+    legend_inside(ax, last=samples is not None)
     return ax
 
 
@@ -103,8 +105,9 @@ def parameter_intervals(
 ) -> Drawn:
     """Posterior median and central interval of one parameter for several features, with one interval a class.
 
-    For words these are the beta marginals of the Dirichlet posterior. The axis is logarithmic if a positive parameter
-    spans more than one and a half decades.
+    Each line names its quantity, such as a mean or a probability, if the features have several. For words these are the
+    beta marginals of the Dirichlet posterior. The axis is logarithmic if a positive parameter spans more than one and a
+    half decades.
 
     Parameters
     ----------
@@ -146,12 +149,14 @@ def parameter_intervals(
         y, low, middle, high = np.array(listed).T
         lowest, highest = min(lowest, low.min()), max(highest, high.max())
         style = {"color": ink(ax), "marker": "o"} if k is None else marker(k)
-        label = next(cell.label for cells in rows for cell in cells if cell.k == k)
+        label = plain_text(next(cell.label for cells in rows for cell in cells if cell.k == k))
         intervals(ax, y, low, middle, high, label=label, **style)
-    list_down(ax, [cells[0].event for cells in rows])
+    kinds = {cells[0].kind for cells in rows}
+    list_down(ax, [cells[0].event if len(kinds) == 1 else cells[0].quantity for cells in rows])
     if lowest > 0 and np.log10(highest / lowest) > _DECADES:
         ax.set_xscale("log")
-    ax.set_xlabel(f"{rows[0][0].kind}: median and {level:.0%} interval")
+    what = f"median and {level:.0%} interval"
+    ax.set_xlabel(f"{kinds.pop()}: {what}" if len(kinds) == 1 else what)
     legend_beside(ax)
     return ax
 
@@ -183,7 +188,7 @@ def simplex(alpha: Any, names: Iterable[Any] | None = None, *, ax: Drawn | None 
         concentration = np.zeros(0)
     if concentration.shape != (3,) or not (np.isfinite(concentration) & (concentration > 0)).all():
         raise ValueError(f"`alpha` is {alpha!r}; give three positive concentrations")
-    labels = ["1", "2", "3"] if names is None else [str(name) for name in names]
+    labels = ["1", "2", "3"] if names is None else [plain_text(name) for name in names]
     if len(labels) != 3:
         raise ValueError(f"`names` has {len(labels)} names; give three")
     ax = given_or_new(ax)
@@ -280,7 +285,7 @@ def smoothing_path(
     mle = probabilities(estimator.prior_.blocks[name].mle(estimator.statistics_.blocks[name]))
     ax = given_or_new(ax)
     for k, label in enumerate(estimator.classes_):
-        ax.plot(path, mean[:, k], linewidth=2, markevery=0.12, markersize=5, label=str(label), **marker(k))
+        ax.plot(path, mean[:, k], linewidth=2, markevery=0.12, markersize=5, label=plain_text(label), **marker(k))
         ax.plot(path, mode[:, k], color=colour(k), linewidth=1.4, linestyle="--")
         ax.axhline(mle[k], color=colour(k), linewidth=1.4, linestyle=":")
     for estimate, dashes in (("posterior mean", "-"), ("mode (MAP)", "--"), ("maximum likelihood", ":")):
@@ -294,8 +299,13 @@ def smoothing_path(
         ax.axvline(np.exp(best), color=ink(ax), linewidth=1.2, linestyle="-.", label="α of largest evidence")
     if np.ndim(estimator.alpha) == 0 and path[0] <= estimator.alpha <= path[-1]:
         ax.axvline(estimator.alpha, color="0.5", linewidth=1.2, label="α of the model")
-    ax.set(xscale="log", xlim=path[[0, -1]], xlabel="α, pseudo-count of each kind of event", ylabel=cell.quantity)
-    legend_beside(ax)
+    ax.set(
+        xscale="log",
+        xlim=path[[0, -1]],
+        xlabel="α, pseudo-count of each kind of event",
+        ylabel=plain_text(cell.quantity),
+    )
+    legend_beside(ax, last=len(ax.get_legend_handles_labels()[0]) - len(estimator.classes_))
     return ax
 
 

@@ -19,6 +19,7 @@ from ._common import (
     intervals,
     legend_beside,
     marker,
+    plain_text,
 )
 
 _SHADES = ("total", "aleatoric", "epistemic")
@@ -71,7 +72,7 @@ def class_probabilities(
         style, name = _class_style(estimator, c, ax)
         intervals(ax, rank[own], low[own], p[own], high[own], upright=True, markersize=size, label=name, **style)
     ax.set(ylim=(-0.02, 1.02), xlabel="rows in the order of their probability")
-    ax.set_ylabel(f"probability of {estimator.classes_[k]}, {level:.0%} interval")
+    ax.set_ylabel(f"probability of {plain_text(estimator.classes_[k])}, {level:.0%} interval")
     if y is not None:
         legend_beside(ax, title="true class")
     return ax
@@ -149,12 +150,13 @@ def decision_regions(
         own = truth == k
         style, name = _class_style(estimator, k, ax)
         ax.scatter(cells[own, 0], cells[own, 1], 16, edgecolors="white", linewidths=0.4, label=name, zorder=3, **style)
-    ax.set(xlim=across[[0, -1]], ylim=up[[0, -1]], xlabel=feature_name(estimator, 0), ylabel=feature_name(estimator, 1))
+    names = {f"{axis}label": plain_text(feature_name(estimator, j)) for j, axis in enumerate("xy")}
+    ax.set(xlim=across[[0, -1]], ylim=up[[0, -1]], **names)
     if y is not None:
         handles = [*ax.get_legend_handles_labels()[0], _named_line(ax, "boundary", linewidth=2)]
         if n_draws:
             handles.append(_named_line(ax, "boundaries of\nposterior draws", linewidth=0.5))
-        legend_beside(ax, handles=handles)
+        legend_beside(ax, handles=handles, last=1 + bool(n_draws))
     return ax
 
 
@@ -177,7 +179,7 @@ def _truth(estimator: Any, y: Any, n: int) -> np.ndarray:
 
 def _class_style(estimator: Any, k: int, ax: Drawn) -> tuple[dict[str, Any], Any]:
     """Marker and name of a class; of rows without labels, −1, a marker alone."""
-    return ({"color": ink(ax), "marker": "o"}, None) if k < 0 else (marker(k), estimator.classes_[k])
+    return ({"color": ink(ax), "marker": "o"}, None) if k < 0 else (marker(k), plain_text(estimator.classes_[k]))
 
 
 def _like(estimator: Any, grid: np.ndarray) -> Any:

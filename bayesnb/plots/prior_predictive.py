@@ -8,7 +8,7 @@ import pandas as pd
 from ..analysis.importance import named
 from ..core.supports import check_least
 from ..sampling.held_out import column_of
-from ._common import Drawn, column, feature_name, given_or_new, legend_beside, line
+from ._common import Drawn, column, feature_name, given_or_new, legend_beside, line, plain_text
 
 _BARS = 30  # distinct whole numbers that are drawn one by one
 _BINS = 40
@@ -68,12 +68,14 @@ def prior(
         names = sorted(set(both.tolist()), key=str)
         cells, rows = (np.array([names.index(one) for one in part.tolist()], float) for part in (cells, rows))
         edges = np.arange(len(names) + 1) - 0.5
-        ax.set_xticks(range(len(names)), [str(name) for name in names])
+        ax.set_xticks(range(len(names)), [plain_text(name) for name in names])
     if X is not None:
         ax.stairs(_shares(rows, edges), edges, fill=True, color="0.7", alpha=0.6, label="rows")
     for k, label in enumerate(estimator.classes_):
-        ax.stairs(_shares(cells[labels == label], edges), edges, linewidth=1.8, label=f"prior, {label}", **line(k))
-    ax.set(xlabel=feature_name(estimator, j), ylabel="share of rows", ylim=(0, None))
+        ax.stairs(
+            _shares(cells[labels == label], edges), edges, linewidth=1.8, label=f"prior, {plain_text(label)}", **line(k)
+        )
+    ax.set(xlabel=plain_text(feature_name(estimator, j)), ylabel="share of rows", ylim=(0, None))
     legend_beside(ax)
     return ax
 

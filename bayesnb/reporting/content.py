@@ -13,6 +13,9 @@ from ..analysis.comparison import Comparison, compare
 from ..analysis.importance import importance
 from ..sampling.held_out import column_of, take_rows
 
+_FEW_ROWS = 20  # of a class, below which its results are called uncertain
+_LISTED = 6  # of these classes
+
 
 def candidates(kind: str, n: int, d: int) -> list[Any]:
     """The models that are tried on n rows of d cells of one kind: every estimator that suits them, in its variants."""
@@ -137,11 +140,12 @@ def cautions(known: Material) -> list[str]:
             "are those of the posterior predictive."
         )
     count = np.bincount(loo.index, minlength=len(known.classes))
-    small = [f"{known.classes[k]} ({count[k]})" for k in np.flatnonzero(count < 20)]
+    small = [k for k in np.argsort(count, kind="stable") if count[k] < _FEW_ROWS]
     if small:
+        listed = ", ".join(f"{known.classes[k]} ({count[k]})" for k in small[:_LISTED])
+        more = f" and {len(small) - _LISTED} more" if len(small) > _LISTED else ""
         said.append(
-            f"Few rows in the class{'es' if len(small) > 1 else ''} {', '.join(small[:6])}: their results are "
-            "uncertain."
+            f"Few rows in the class{'es' if len(small) > 1 else ''} {listed}{more}: their results are uncertain."
         )
     if n < 100:
         said.append(f"There are only {n} rows. Accuracy and calibration are therefore uncertain.")

@@ -45,7 +45,8 @@ def inline_svg(
         FigureCanvasSVG(figure)
         draw(figure.subplots(axes, 1))
         for ax in figure.axes:
-            ax.set_xlabel("\n".join(textwrap.wrap(ax.get_xlabel(), _WIDEST)))
+            name = ax.get_xlabel().replace(r"\$", "\0")  # an escaped dollar is one letter
+            ax.set_xlabel("\n".join(textwrap.wrap(name, _WIDEST)).replace("\0", r"\$"))
         text = io.StringIO()
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     svg = text.getvalue()

@@ -164,6 +164,14 @@ def test_isotonic_steps_rise_and_stay_inside():
     np.testing.assert_allclose(p.sum(0), 1, atol=1e-12)
 
 
+def test_rows_of_one_score_are_on_one_isotonic_step():
+    """Whatever their order, here with the labels in ascending order."""
+    score, y = np.repeat([[-1.0, 0.0, 1.0]], 20, axis=1), np.tile(np.repeat([0.0, 1.0], [8, 12]), 3)[None]
+    (at,), (share,) = _map_fitting._isotonic_steps(score, y, np.ones(60))
+    np.testing.assert_allclose(at, [0])  # all scores have the same share
+    np.testing.assert_allclose(share, [(36 + 0.6) / 61])
+
+
 # --- the classifier -------------------------------------------------------------------------------------------------
 
 

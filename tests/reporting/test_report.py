@@ -131,6 +131,29 @@ def test_a_contract_code_and_title_of_ones_own() -> None:
     assert "Which model is preferred" not in said
 
 
+def test_probabilities_that_are_true_lie_in_the_band_although_many_rows_are_alike() -> None:
+    rng = np.random.default_rng(0)
+    ill = rng.random(2000) < 0.5
+    smoker, sex = (np.where(rng.random(2000) < np.where(ill, p, q), "a", "b") for p, q in ((0.7, 0.3), (0.6, 0.5)))
+    X, y = pd.DataFrame({"smoker": smoker, "sex": sex}), np.where(ill, "ill", "well")
+    said = words(bayesnb.report(bayesnb.CategoricalNB(), X, y, others=None).html).text
+    assert "Crosses lie outside." in said and said.count("outside") == 1  # of the caption alone
+
+
+def test_the_rarest_classes_are_named_and_nomograms_are_of_the_classes_of_their_captions() -> None:
+    rng = np.random.default_rng(1)
+    y = np.repeat(np.arange(10), [30, 19, 18, 17, 16, 15, 14, 13, 12, 3])
+    X = pd.DataFrame({"pay in $ per $": rng.normal(size=len(y)), "_b": rng.normal(size=len(y))})
+    mine = bayesnb.report(bayesnb.GaussianNB(), X, y, others=None)
+    assert mine.warnings[0] == (
+        "Few rows in the classes 9 (3), 8 (12), 7 (13), 6 (14), 5 (15), 4 (16) and 3 more: their results are uncertain."
+    )
+    said = words(mine.html).text
+    predicted = re.findall(r"the other rows predict (\d) with", said)
+    assert predicted == re.findall(r"log odds of (\d) against", said) and len(predicted) == 5
+    assert "pay in $ per $" in said
+
+
 @pytest.mark.slow
 def test_warnings_name_what_is_wrong() -> None:
     rng = np.random.default_rng(0)
