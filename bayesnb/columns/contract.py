@@ -218,7 +218,7 @@ def level(cell: Any) -> Any:
 
 
 def to_levels(cells: pd.Series) -> pd.Series:
-    """Numbers as a categorical, so that no model counts or measures with them."""
+    """Numbers as a categorical, whose levels are the numbers that occur and not the codes 0 … max."""
     if isinstance(cells.dtype, pd.CategoricalDtype):
         return cells
     codes, distinct = pd.factorize(cells)
