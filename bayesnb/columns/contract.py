@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -215,6 +216,14 @@ def level(cell: Any) -> Any:
         number = float(cell)
         return int(number) if number.is_integer() and abs(number) < 2**53 else number
     return cell
+
+
+def read_levels(known: pd.Series) -> tuple[list[str], float | None, float | None]:
+    """The levels that occur, as text and sorted, and the smallest and the largest where all are numbers."""
+    values = known.unique().tolist()
+    if not all(isinstance(one, Real | Decimal) for one in values):
+        return sorted(map(str, values)), None, None
+    return [*map(str, sorted(map(level, values)))], float(min(values)), float(max(values))
 
 
 def to_levels(cells: pd.Series) -> pd.Series:

@@ -7,14 +7,12 @@ unless the user asks for them, and numbers that can be read in two ways raise an
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .contract import FEW_ROWS, Column, ColumnContract, level, requested_roles, to_days
+from .contract import FEW_ROWS, Column, ColumnContract, read_levels, requested_roles, to_days
 from .number_text import AmbiguousNumbers, NumberFormat, looks_like_number, number_format
 
 _LOOKED_AT = 50_000  # rows in which the values of a column of numbers are counted
@@ -351,13 +349,10 @@ def _levels(base: Column, counts: pd.Series, known: pd.Series, why: str) -> Colu
 def _as_levels(base: Column, known: pd.Series, wish: str | None, why: str) -> Column:
     if wish not in (None, "levels"):
         raise ValueError(f"column {base.name!r} holds levels, so it cannot be {wish}; choose the role levels")
-    values = known.unique().tolist()
-    if all(isinstance(one, Real | Decimal) for one in values):
-        base = replace(base, low=float(min(values)), high=float(max(values)))
-        values = list(map(level, values))
+    listed, low, high = read_levels(known)
     why = "as asked" if wish else why or ("one of two words" if base.distinct == 2 else "text")
-    listed = sorted(map(str, values)) if base.distinct <= _LISTED else []
-    return replace(base, role="levels", why=why, levels=tuple(listed))
+    levels = tuple(listed) if base.distinct <= _LISTED else ()
+    return replace(base, role="levels", why=why, levels=levels, low=low, high=high)
 
 
 def _ask(name: str, role: str) -> str:
