@@ -94,7 +94,7 @@ def select(options: argparse.Namespace) -> int:
     from ..analysis.spss import SPSSNaiveBayes, scale_columns
 
     data = load_table(options)
-    cut = scale_columns(data.X, options.bins)
+    cut = scale_columns(data.X.select_dtypes(exclude="category"), options.bins)
     note = f"cut into at most {options.bins} bins: {', '.join(map(repr, cut))}."
     notes = [*data.notes, *([note] if cut else [])]
     forced = [name for given in options.force for name in ([given] if given in data.X else given.split(","))]
@@ -244,8 +244,7 @@ def predict(options: argparse.Namespace) -> int:
     p = model.predict_proba(X)
     label = model.predict(X)
     top = np.arange(len(p)), np.searchsorted(model.classes_, label)
-    columns: dict[str, Any] = {} if options.id is None else {str(options.id): table[options.id].to_numpy()}
-    columns |= {"predicted": label, "probability": p[top]}
+    columns: dict[str, Any] = {"predicted": label, "probability": p[top]}
     tables = {"p": p}
     if options.interval is not None:
         from ..sampling.intervals import mean_probabilities
@@ -259,11 +258,17 @@ def predict(options: argparse.Namespace) -> int:
         columns |= {name: tables[name][top] for name in ("mean", "low", "high")}
     for k, one in enumerate(model.classes_):
         columns |= {f"{name}({one})": values[:, k] for name, values in tables.items()}
+    if options.id in columns:
+        raise TableError(
+            f"--id {options.id} has the name of a column that predict prints; rename column {options.id!r} in "
+            f"{options.data}."
+        )
     rounded = {
-        name: _rounded(values, options.digits) if values.dtype.kind == "f" and i >= (options.id is not None) else values
-        for i, (name, values) in enumerate(columns.items())
+        name: _rounded(values, options.digits) if values.dtype.kind == "f" else values
+        for name, values in columns.items()
     }
-    text = pd.DataFrame(rounded).to_csv(index=False, lineterminator="\n")
+    first = {} if options.id is None else {options.id: table[options.id].to_numpy()}
+    text = pd.DataFrame(first | rounded).to_csv(index=False, lineterminator="\n")
     if options.output is None:
         if reconfigure := getattr(sys.stdout, "reconfigure", None):
             reconfigure(encoding="utf-8")  # as in a file: labels are written as they stood in the data

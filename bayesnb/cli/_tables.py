@@ -11,7 +11,7 @@ from pandas.api.types import is_numeric_dtype
 
 from .. import estimators
 from ..columns.batches import is_large
-from ..columns.contract import ColumnContract
+from ..columns.contract import ColumnContract, to_levels
 from ..columns.describing import describe_cells
 from ..columns.number_text import NumberFormat
 from ..datasets import (
@@ -141,8 +141,9 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract | None = 
     if estimator.__sklearn_tags__().input_tags.string:
         return estimator, X
     if text := [name for name in X.columns if not is_numeric_dtype(X[name])]:
-        value = X[text[0]].dropna().iloc[0]
-        raise TableError(f"column {text[0]!r} holds text such as {value!r}; --model {model} needs numbers.")
+        value = X[text[0]].dropna().iloc[:1].tolist()[0]
+        what = "levels" if isinstance(X[text[0]].dtype, pd.CategoricalDtype) else "text"
+        raise TableError(f"column {text[0]!r} holds {what} such as {value!r}; --model {model} needs numbers.")
     return estimator, as_floats(X)
 
 
@@ -220,7 +221,7 @@ def as_fitted(kinds: dict[str, str], table: pd.DataFrame, source: str) -> pd.Dat
     for name, kind in kinds.items():
         cells = table[name]
         if kind == "text" and is_numeric_dtype(cells):
-            fresh[name] = cells.astype("string").astype(object)
+            fresh[name] = to_levels(cells).astype("string").astype(object)
         elif kind == "number":
             try:
                 fresh[name] = cells.astype(float)

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -31,7 +33,7 @@ class Column:
     warning : a possible problem of the column; "" if there is none
     written : how numbers are written as text; None if the cells are numbers already
     words : text among numbers that is read as a missing cell
-    low, high : smallest and largest number; None if there is none
+    low, high : smallest and largest number, also of levels that are numbers; None if there is none
     levels : the different values of a column of levels, as text; empty if there are more than 100
     """
 
@@ -97,11 +99,16 @@ class ColumnContract:
         return pd.DataFrame(rows, columns=names, index=pd.Index([c.name for c in self.columns], name="column"))
 
     def to_dict(self) -> dict[str, Any]:
-        """The contract as plain numbers and text, for JSON."""
-        return asdict(self)
+        """The contract as plain numbers and text, for JSON, which has no infinity: such a bound is None."""
+        found = asdict(self)
+        for column in found["columns"]:
+            column |= {end: None for end in ("low", "high") if abs(column[end] or 0) == np.inf}
+        return found
 
     def apply(self, table: Any) -> pd.DataFrame:
-        """The columns that a model uses, in the order of the contract: numbers as floats, all others unchanged.
+        """The columns that a model uses, in the order of the contract, with cells as a model takes them.
+
+        Numbers become floats. Levels that are numbers become a categorical. All other cells stay as they are.
 
         Raises
         ------
@@ -113,6 +120,7 @@ class ColumnContract:
         if missing := [repr(column.name) for column in self.used if column.name not in table.columns]:
             raise ValueError(f"`table` has no column {', '.join(missing)}; add it, because the contract needs it")
         changed = {c.name: to_numbers(table[c.name], c) for c in self.used if needs_numbers(c, table[c.name])}
+        changed |= {c.name: to_levels(table[c.name]) for c in self.used if c.role == "levels" and c.low is not None}
         names = [column.name for column in self.used]
         found = table if names == list(table.columns) else table[names]
         return found.assign(**changed) if changed else found
@@ -139,14 +147,17 @@ class ColumnContract:
                     "training rows."
                 )
             if column.levels:
-                new_cells = cells[cells.notna() & ~cells.astype(str).isin(column.levels)]
-                if column.low is not None:
-                    new_cells = cells[cells.notna() & ~cells.isin([float(level) for level in column.levels])]
-                if len(new_cells):
-                    what = ", ".join(repr(one) for one in new_cells.unique()[:3].tolist())
+                known = set(column.levels if column.low is None else map(level, column.levels))
+                new_levels = [
+                    one
+                    for one in cells.dropna().unique().tolist()
+                    if one not in known and str(one if isinstance(one, str) else level(one)) not in column.levels
+                ]
+                if new_levels:
+                    what = ", ".join(map(repr, new_levels[:3]))
                     found.append(
                         f"column {column.name!r}: levels that are not in the training rows ({what}), in "
-                        f"{len(new_cells)} rows."
+                        f"{int(cells.isin(new_levels).sum())} rows."
                     )
             elif column.low is not None and column.high is not None:
                 numbers = pd.to_numeric(cells, errors="coerce").astype(float)
@@ -188,9 +199,40 @@ class ColumnContract:
 
 def needs_numbers(column: Column, cells: pd.Series) -> bool:
     """Whether the cells of a column have to be made numbers."""
-    if column.role == "levels" or (column.role == "yes/no" and column.written is None):
-        return False
-    return not pd.api.types.is_numeric_dtype(cells)
+    return column.role != "levels" and not pd.api.types.is_numeric_dtype(cells)
+
+
+def level(cell: Any) -> Any:
+    """A level as it is compared: numbers, also those in text, as Python's own, and whole ones as integers.
+
+    Floats stand for integers beside missing cells, and text for numbers beside words.
+    """
+    if isinstance(cell, str):
+        number = NumberFormat().number(cell)
+        if np.isnan(number):
+            return {"True": True, "False": False}.get(cell, cell)
+        return int(cell) if cell.strip().lstrip("+-").isdigit() else level(number)
+    if isinstance(cell, float | Decimal):
+        number = float(cell)
+        return int(number) if number.is_integer() and abs(number) < 2**53 else number
+    return cell
+
+
+def read_levels(known: pd.Series) -> tuple[list[str], float | None, float | None]:
+    """The levels that occur, as text and sorted, and the smallest and the largest where all are numbers."""
+    values = known.unique().tolist()
+    if not all(isinstance(one, Real | Decimal) for one in values):
+        return sorted(map(str, values)), None, None
+    return [*map(str, sorted(map(level, values)))], float(min(values)), float(max(values))
+
+
+def to_levels(cells: pd.Series) -> pd.Series:
+    """Numbers as a categorical, whose levels are the numbers that occur and not the codes 0 … max."""
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        return cells
+    codes, distinct = pd.factorize(cells)
+    known = pd.Categorical([*map(level, distinct.tolist()), None])
+    return pd.Series(known.take(codes), cells.index, name=cells.name)
 
 
 def to_numbers(cells: pd.Series, column: Column) -> pd.Series:
@@ -206,7 +248,9 @@ def to_numbers(cells: pd.Series, column: Column) -> pd.Series:
     form = column.written or NumberFormat()
     codes, distinct = pd.factorize(cells)
     words = list(map(str, distinct))
-    values = np.array([*(form.number(word) for word in words), np.nan])
+    values = np.array(
+        [*(float(one) if isinstance(one, bool | np.bool_) else form.number(str(one)) for one in distinct), np.nan]
+    )
     for word, value in zip(words, values, strict=False):
         if np.isnan(value) and looks_like_number(word):
             how = str(form) or "decimal point"

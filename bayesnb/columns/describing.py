@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .contract import FEW_ROWS, Column, ColumnContract, requested_roles, to_days
+from .contract import FEW_ROWS, Column, ColumnContract, read_levels, requested_roles, to_days
 from .number_text import AmbiguousNumbers, NumberFormat, looks_like_number, number_format
 
 _LOOKED_AT = 50_000  # rows in which the values of a column of numbers are counted
@@ -159,6 +159,8 @@ def _column(cells: pd.Series, name: Any, wishes: _Wishes) -> Column:
     if cells.dtype.kind == "O" and not isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.infer_objects()
     known = cells if _is_complete(cells) else cells.dropna()
+    if known.dtype == object and pd.api.types.infer_dtype(known) == "boolean":  # beside missing cells
+        known = known.astype(bool)
     missing = 1 - len(known) / max(len(cells), 1)
     wish = wishes.roles.get(name)
     base = Column(name if isinstance(name, str) else str(name), "dropped", "", 0, missing, _example(known))
@@ -173,7 +175,7 @@ def _column(cells: pd.Series, name: Any, wishes: _Wishes) -> Column:
         return replace(base, why="left out as asked")
     if distinct == 1 and wish is None and known.nunique() == 1:
         return replace(base, why="the same value in every row")
-    if pd.api.types.is_numeric_dtype(cells):
+    if pd.api.types.is_numeric_dtype(known):
         return _numeric(base, known, looked_at, wish)
     if wish == "levels" or isinstance(cells.dtype, pd.CategoricalDtype):
         return _as_levels(base, known, wish, "declared levels")
@@ -199,9 +201,11 @@ def _numeric(base: Column, known: pd.Series, looked_at: pd.Series, wish: str | N
     """Cells that are numbers."""
     cells = known.to_numpy()
     low, high = float(cells.min()), float(cells.max())
-    base = replace(base, low=low, high=high)
+    finite = bool(np.isfinite([low, high]).all())
+    warning = "" if finite else "holds infinity, which no model takes; leave the cell empty if its value is unknown"
+    base = replace(base, low=low, high=high, warning=warning)
     values = looked_at.to_numpy(float)
-    whole = np.isfinite([low, high]).all() and _is_whole(values)
+    whole = finite and _is_whole(values)
     if wish == "levels":
         return _as_levels(base, known, wish, "")
     if wish == "counts" and (low < 0 or not _is_whole(known.to_numpy(float))):
@@ -216,7 +220,6 @@ def _numeric(base: Column, known: pd.Series, looked_at: pd.Series, wish: str | N
         return replace(base, role="yes/no", why="true or false" if known.dtype.kind == "b" else "zeros and ones")
     if whole and (why := _names_rows(base, values)):
         return replace(base, why=why, warning=_ask(base.name, "numbers"))
-    warning = ""
     if whole and _POSTAL.search(base.name):
         warning = f"a postal code? {base.name}=levels makes it levels"
     return replace(base, role="numbers", why="whole numbers" if whole else "numbers", warning=warning)
@@ -346,9 +349,10 @@ def _levels(base: Column, counts: pd.Series, known: pd.Series, why: str) -> Colu
 def _as_levels(base: Column, known: pd.Series, wish: str | None, why: str) -> Column:
     if wish not in (None, "levels"):
         raise ValueError(f"column {base.name!r} holds levels, so it cannot be {wish}; choose the role levels")
-    values = known.unique().tolist() if base.distinct <= _LISTED else []
+    listed, low, high = read_levels(known)
     why = "as asked" if wish else why or ("one of two words" if base.distinct == 2 else "text")
-    return replace(base, role="levels", why=why, levels=tuple(sorted(map(str, values))))
+    levels = tuple(listed) if base.distinct <= _LISTED else ()
+    return replace(base, role="levels", why=why, levels=levels, low=low, high=high)
 
 
 def _ask(name: str, role: str) -> str:

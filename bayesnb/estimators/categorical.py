@@ -34,7 +34,7 @@ class AbstractLevels(AbstractNB):
     categories_: list[np.ndarray]
     n_categories_: np.ndarray
     min_categories: Any
-    _advice = "Bin the column, or pass it as strings."
+    _advice = "Bin the column, or pass it as strings (on the command line: --columns NAME=levels)."
 
     def _validate(self, X: Any, **checks: Any) -> Any:
         return of_any_type(self, X, accept_sparse="csr" if self._cells.sparse else False, **checks)
@@ -59,7 +59,8 @@ class AbstractLevels(AbstractNB):
             if seen is not None and seen.min(initial=0) < 0:
                 raise ValueError(
                     f"Negative values in data passed to {type(self).__name__}: `X` has {seen.min():g} in column "
-                    f"{self._label(j)}; whole numbers must be codes 0 … K−1. Pass the column as strings."
+                    f"{self._label(j)}; whole numbers must be codes 0 … K−1. Pass the column as strings "
+                    "(on the command line: --columns NAME=levels)."
                 )
         least = self._least(len(columns))
         found = [self._levels(j, *column, codes[j], least[j]) for j, column in enumerate(columns)]
@@ -71,7 +72,7 @@ class AbstractLevels(AbstractNB):
     def _levels(self, j: int, values: np.ndarray, declared: Any, codes: np.ndarray | None, least: int) -> np.ndarray:
         """Levels of a feature: declared ones, else 0 … max of whole numbers, else the values seen, sorted; or none."""
         if declared is not None:
-            return declared.astype(object)  # declared numbers are names; only codes 0 … K−1 are an array of integers
+            return declared  # declared numbers are names; only codes 0 … K−1 are an array of integers
         label = self._label(j)
         if codes is None:
             seen = values[~pd.isna(values)]
@@ -288,8 +289,11 @@ def columns_of(X: Any) -> list[tuple[np.ndarray, np.ndarray | None]]:
     columns = []
     for j in range(X.shape[1]):
         column = X.iloc[:, j]
-        declared = column.dtype.categories.to_numpy() if isinstance(column.dtype, pd.CategoricalDtype) else None
-        columns.append((column.to_numpy(dtype=object), declared))
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            declared = column.dtype.categories.to_numpy(dtype=object)  # beside a gap pandas would make floats of them
+            columns.append((np.append(declared, np.nan)[column.cat.codes], declared))
+        else:
+            columns.append((column.to_numpy(dtype=object), None))
     return columns
 
 

@@ -137,7 +137,7 @@ class OneDependenceNB(AbstractOneParent):
     estimate = "predictive"  # of levels it is the posterior mean: there is nothing to choose
     _advice = (
         "Bin the column first, with `make_pipeline(EqualWidthBinner(), OneDependenceNB())` or EvidenceBinner, or pass "
-        "it as strings."
+        "it as strings (on the command line: --columns NAME=levels)."
     )
 
     _learnt_names = AbstractOneParent._learnt_names | {"weights_"}

@@ -46,6 +46,28 @@ def test_batches_give_the_model_of_all_rows(suffix: str, tmp_path: Path, capsys:
     np.testing.assert_allclose(other.predict_proba(X), one.predict_proba(X), rtol=1e-10)
 
 
+def test_a_later_batch_adds_levels_that_are_numbers(tmp_path: Path, small_batches: None, monkeypatch: Any) -> None:
+    """Integers become floats beside the missing cell of a later batch, and truth values objects."""
+    rng, n, path = np.random.default_rng(0), 350, tmp_path / "t.csv"
+    frame = pd.DataFrame(
+        {"zip": rng.choice([90210, 10001], n), "f": rng.random(n) < 0.3, "y": rng.choice(["a", "b"], n)}
+    )
+    frame[["zip", "f"]] = frame[["zip", "f"]].astype(object)
+    frame.loc[200, "zip"], frame.loc[220, ["zip", "f"]] = 77, None
+    frame.to_csv(path, index=False)
+    found = []
+    for large in (0, batches.LARGE + (1 << 40)):
+        monkeypatch.setattr(batches, "LARGE", large)
+        model = str(tmp_path / f"m{large}")
+        assert cli.main(["fit", str(path), "--target", "y", "--columns", "zip=levels", "-o", model]) == 0
+        found.append(bayesnb.load(model))
+    parts, whole = found
+    assert (parts.levels_of(0).tolist(), whole.levels_of(0).tolist()) == ([10001, 90210, 77], [77, 10001, 90210])
+    assert parts.log_evidence_ == pytest.approx(whole.log_evidence_, rel=1e-12)
+    X = parts.contract_.apply(frame)
+    np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=1e-12)
+
+
 @pytest.mark.parametrize(("cell", "message"), [("big", "column 'x' holds 'big'"), ("inf", "column 'x' holds infinity")])
 def test_a_later_batch_that_differs_is_told(
     cell: str, message: str, tmp_path: Path, capsys: Any, small_batches: None

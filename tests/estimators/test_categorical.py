@@ -111,6 +111,16 @@ def test_house_votes_equal_r():
     np.testing.assert_allclose(plain, [1.02920870860e-07, 5.82041510597e-08, 5.68493662017e-03], rtol=1e-9)
 
 
+@pytest.mark.parametrize("levels", [[2**60 + 1, 2**60 + 3], list(pd.to_datetime(["2026-01-01", "2026-02-01"]))])
+def test_declared_levels_keep_their_type_beside_a_missing_cell(levels):
+    """pandas would make floats of the numbers, which are then equal."""
+    X = pd.DataFrame({"a": pd.Categorical(levels * 10)})
+    nb = CategoricalNB().fit(X, [0, 1] * 10)
+    assert [type(one) for one in nb.categories_[0]] == [type(one) for one in levels]
+    X.loc[0, "a"] = None
+    assert nb.predict_proba(X)[:, 0].tolist() == pytest.approx([0.5, *([1 / 12, 11 / 12] * 10)[:-1]])
+
+
 def test_real_numbers_and_wild_codes_are_refused():
     with pytest.raises(ValueError, match=r"`X` has 0.5 in column 1.*Bin the column"):
         CategoricalNB().fit([[1, 0.5], [0, 1.0]], [0, 1])

@@ -1,0 +1,178 @@
+"""Numbers that the user declares levels: names, of which only the ones that occur count, however they are written."""
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesnb
+from bayesnb import cli
+from bayesnb.cli._tables import choose_model
+from bayesnb.datasets import read_table
+
+N = 120
+KIND = np.repeat(["a", "b"], N // 2)
+LEVELS = {
+    "postal codes": [90210, 10001, 60601],
+    "signs": [-1, 0, 1],
+    "halves": [0.5, 1.5, 3.0],
+    "truth": [True, False, True],
+    "long": [2**60 + 1, 2**60 + 3, 2**60 + 5],  # floats hold no difference
+}
+
+
+def rows(levels: list[Any]) -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    places = np.where(KIND == "a", rng.choice(3, N, p=[0.6, 0.2, 0.2]), rng.choice(3, N, p=[0.1, 0.2, 0.7]))
+    return pd.DataFrame({"s": np.array(levels)[places], "x": rng.normal(size=N).round(3), "kind": KIND})
+
+
+def probabilities(out: str) -> np.ndarray:
+    return pd.read_csv(io.StringIO(out))["p(a)"].to_numpy()
+
+
+@pytest.mark.parametrize("name", LEVELS)
+@pytest.mark.parametrize("missing", [False, True])
+def test_they_are_levels_by_name(name: str, missing: bool, tmp_path: Path) -> None:
+    """The evidence is that of the same column with a letter before each number."""
+    table, path = rows(LEVELS[name]), tmp_path / "t.csv"
+    if missing:
+        table["s"] = table["s"].astype(object).where(table.index % 7 != 1)
+    named = table.assign(s=["z" + str(cell) if pd.notna(cell) else None for cell in table["s"]])
+    evidence, counted = [], []
+    for frame in (table, named):
+        frame.to_csv(path, index=False)
+        data = read_table(path, "kind", columns={"s": "levels"})
+        assert data.contract is not None
+        nb = choose_model(data.X, "auto", data.contract)[0].fit(data.X, data.y)
+        evidence.append(nb.log_evidence_)
+        counted.append(bayesnb.CategoricalNB().fit(data.X[["s"]], data.y).n_categories_.tolist())
+        assert len(data.contract["s"].levels) == data.contract["s"].distinct == len(set(LEVELS[name]))
+        if frame is table:
+            assert data.contract["s"].levels == tuple(
+                str(cell).removesuffix(".0") for cell in sorted(set(LEVELS[name]))
+            )
+    assert evidence[0] == pytest.approx(evidence[1], rel=1e-12)
+    assert counted[0] == counted[1] == [len(set(LEVELS[name]))]
+
+
+OTHERS: dict[str, Callable[[pd.Series], Any]] = {
+    "as it is": lambda s: s,
+    "a gap": lambda s: s.astype(object).where(s.index != 3),
+    "a word": lambda s: s.astype(object).where(s.index != 3, "unknown"),
+    "floats": lambda s: s.astype(float) if s.dtype.kind in "if" and abs(s).max() < 2**53 else s,
+    "floats beside a word": lambda s: OTHERS["floats"](s).astype(object).where(s.index != 3, "unknown"),
+    "text": lambda s: s.astype(str),
+    "declared": lambda s: s.astype("category"),
+    "a level of its own": lambda s: s.astype(object).where(s.index != 3, 77),
+}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("name", LEVELS)
+def test_new_rows_may_write_them_otherwise(name: str, suffix: str, tmp_path: Path, capsys: Any) -> None:
+    table, path, model = rows(LEVELS[name]), tmp_path / "t.csv", str(tmp_path / "m")
+    table.to_csv(path, index=False)
+    assert cli.main(["fit", str(path), "--target", "kind", "--columns", "s=levels", "-o", model]) == 0
+    capsys.readouterr()
+    assert cli.main(["predict", model, str(path), "--digits", "12"]) == 0
+    out, err = capsys.readouterr()
+    known = probabilities(out)
+    assert err == ""
+    assert len(np.unique(known.round(12))) > 3 * 20  # both columns matter
+    for how, write in OTHERS.items():
+        other = table[["s", "x"]].assign(s=write(table["s"]))
+        if suffix == "parquet" and pd.api.types.infer_dtype(other["s"]).startswith("mixed"):
+            other["s"] = other["s"].astype(str)  # a file with types has no word among numbers
+        rows_at = tmp_path / f"other.{suffix}"
+        (other.to_csv if suffix == "csv" else other.to_parquet)(rows_at, index=False)
+        assert cli.main(["predict", model, str(rows_at), "--digits", "12"]) == 0
+        out, err = capsys.readouterr()
+        changed = "gap" in how or "word" in how or "own" in how
+        assert np.flatnonzero(probabilities(out) != known).tolist() == [3] * changed, how
+        assert ("levels that are not in the training rows" in err) == ("word" in how or "own" in how), (how, err)
+        assert err.count("in 1 rows") == err.count("\n"), (how, err)
+
+
+def test_models_of_before_predict_as_they_did(tmp_path: Path, capsys: Any) -> None:
+    """Numbers were the levels 0 … max, and the contract listed those beside missing cells as text of floats."""
+    table, path = rows([9, 2, 5]).drop(columns="x"), tmp_path / "t.csv"
+    table["s"] = table["s"].where(table.index % 7 != 1)
+    table.to_csv(path, index=False)
+    nb = bayesnb.CategoricalNB().fit(table[["s"]], table["kind"])
+    assert nb.n_categories_.tolist() == [10]
+    contract = bayesnb.describe(table, "kind", columns={"s": "levels"})
+    column = replace(contract["s"], levels=("2.0", "5.0", "9.0"))
+    nb.contract_ = replace(contract, columns=(column, contract["kind"]))
+    nb.save(tmp_path / "m")
+    old = bayesnb.load(tmp_path / "m")
+    np.testing.assert_array_equal(old.predict_proba(old.contract_.apply(table)), nb.predict_proba(table[["s"]]))
+    assert cli.main(["predict", str(tmp_path / "m"), str(path), "--digits", "12"]) == 0
+    out, err = capsys.readouterr()
+    np.testing.assert_allclose(probabilities(out), nb.predict_proba(table[["s"]])[:, 0], rtol=1e-10)
+    assert err == ""
+
+
+def test_no_command_measures_with_them(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "t.csv"
+    rows(LEVELS["postal codes"]).to_csv(path, index=False)
+    asked = [str(path), "--target", "kind", "--columns", "s=levels"]
+    assert cli.main(["compare", *asked, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert set(report["models"]) == {
+        "mixed",
+        *(f"mixed:{one}" for one in ("gaussian-da", "kernel", "pooled", "shared-da")),
+    }
+    assert "gaussian-da, geometric, kernel" in report["notes"][-1]
+    assert "column 's' holds levels such as " in report["notes"][-1]
+    assert cli.main(["select", *asked, "--bins", "2"]) == 0
+    assert "cut into at most 2 bins: 'x'." in capsys.readouterr().out
+    assert cli.main(["describe", *asked, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["columns"][0]["levels"] == ["10001", "60601", "90210"]
+
+
+def test_true_and_false_beside_missing_cells(tmp_path: Path, capsys: Any) -> None:
+    table, path, model = rows(LEVELS["truth"]), tmp_path / "t.csv", str(tmp_path / "m")
+    table["s"] = table["s"].astype(object).where(table.index % 7 != 1)
+    for suffix in ("csv", "parquet"):
+        path = tmp_path / f"t.{suffix}"
+        (table.to_csv if suffix == "csv" else table.to_parquet)(path, index=False)
+        data = read_table(path, "kind")
+        assert data.contract is not None
+        assert (data.contract["s"].role, data.contract["s"].why) == ("yes/no", "true or false")
+        np.testing.assert_array_equal(data.X["s"], table["s"].astype(float))
+        assert cli.main(["fit", str(path), "--target", "kind", "--drop", "x", "-o", model]) == 0
+        capsys.readouterr()
+        assert str(bayesnb.load(model)).startswith("BernoulliNB(")
+        assert cli.main(["predict", model, str(path)]) == 0
+        assert capsys.readouterr().err == ""
+    assert bayesnb.describe(pd.DataFrame({"s": [True, None] * 20}))["s"].why == "the same value in every row"
+
+
+def test_bytes_are_known_levels(tmp_path: Path, capsys: Any) -> None:
+    table = pd.DataFrame({"s": np.where(KIND == "a", b"x", b"y").astype(object), "kind": KIND})
+    contract = bayesnb.describe(table, "kind")
+    assert contract.differences(table) == []
+    table.loc[3, "s"] = b"z"
+    (said,) = contract.differences(table)
+    assert "levels that are not in the training rows (b'z'), in 1 rows" in said
+
+
+def test_infinity_is_marked_and_has_no_number_in_json(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "t.csv"
+    table = rows(LEVELS["signs"])
+    table.loc[3, "x"] = np.inf
+    table.to_csv(path, index=False)
+    assert cli.main(["describe", str(path), "--target", "kind"]) == 0
+    assert "! x " in (out := capsys.readouterr().out)
+    assert "holds infinity, which no model takes; leave the cell empty" in out
+    assert cli.main(["describe", str(path), "--target", "kind", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert report["columns"][1]["high"] is None
+    assert report["columns"][1]["low"] == table["x"].min()
