@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from .columns.batches import pieces_of
+from .columns.batches import pieces_of, thousands_hint
 from .columns.contract import ColumnContract
 from .columns.describing import describe_cells, measures, suggestion
 from .columns.reading import PARQUET, TextFile, listed, read_parquet
@@ -208,15 +208,28 @@ def read_large(path: str | Path, target: str, **wishes: Any) -> LargeTable:
     The file is read twice: once for its labels, and once for its rows.
     """
     path, of_file = Path(path), ("decimal", "thousands", "encoding", "sep")
-    pieces, clear = pieces_of(path, [target], {key: wishes.get(key) for key in of_file})
+    pieces, clear, late = pieces_of(path, [target], {key: wishes.get(key) for key in of_file})
     described = {key: value for key, value in wishes.items() if key not in ("encoding", "sep")}
-    first = labelled_table(next(pieces()), target, path, clear=clear, **described)
+    rows = next(pieces())
+    first = labelled_table(rows, target, path, clear=clear, **described)
     spelled = dict.fromkeys(cell for piece in pieces([target]) for cell in piece[target].dropna().unique().tolist())
     cells = pd.Series(list(spelled), dtype=None if path.suffix in PARQUET else object)
     read = _typed_labels if path.suffix in PARQUET else _written_labels
     labels = pd.Series(read(cells, f"{path}: column {target!r}"), list(spelled))
     contract = first.contract
     assert contract is not None
+    for column in contract.used:
+        cell, row = late.get(column.name, ("", 0))
+        if row < len(rows) or column.role == "levels":
+            continue
+        where = f"{path}: column {column.name!r} holds {cell} in row {row + 1}"
+        if not cell.isdigit() and not (wishes.get("decimal") or wishes.get("thousands")):
+            raise TableError(f"{where}, {thousands_hint(column.name)}")
+        if cell.isdigit() and column.why != "as asked":
+            raise TableError(
+                f"{where}, below the first batch, a code or a number; give --columns {column.name}=levels "
+                f"or --columns {column.name}=numbers."
+            )
 
     def batch(piece: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
         known = piece[target].notna()
