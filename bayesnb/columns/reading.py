@@ -320,6 +320,8 @@ def read_parquet(path: Path, columns: list[str] | None = None) -> pd.DataFrame:
         raise TableError(
             f"{path} is a Parquet file and pyarrow is not installed; `pip install pyarrow`, or save it as CSV."
         ) from error
+    if not path.is_file():
+        raise TableError(f"{path} is a pipe, from which Parquet cannot be read; save it to a file first.")
     exact = {getattr(pyarrow, name.lower())(): getattr(pd, f"{name}Dtype")() for name in ("Int64", "UInt64")}
     try:
         refuse_doubled(path, parquet.read_schema(path).names)
