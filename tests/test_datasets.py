@@ -274,7 +274,7 @@ def test_unusable_text(tmp_path: Path, content: bytes, message: str) -> None:
     [
         (
             "utf-16",
-            r"is not text in UTF-16 \(UTF-16 stream does not start with BOM\); name the --encoding .* utf-16-le",
+            r"is not text in UTF-16 \(UTF-16 stream does not start with BOM\); name its --encoding, such as",
         ),
         ("utf-32-le", r"is not text in UTF-32-LE \(byte 0 is not part of a character\)"),
         ("punycode", r"is not text in PUNYCODE"),

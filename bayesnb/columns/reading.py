@@ -273,7 +273,7 @@ class TextFile:
                     )
                 except UnicodeError as bad:
                     return TableError(
-                        f"{self.path} is not text in {name.upper()} ({bad}); name the --encoding that it has, such as "
+                        f"{self.path} is not text in {name.upper()} ({bad}); name its --encoding, such as utf-8 or "
                         "utf-16-le (encoding='utf-16-le')."
                     )
                 at += len(piece)
