@@ -266,7 +266,6 @@ def test_output_to_standard_output(model: Path, tmp_path: Path) -> None:
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 
-@pytest.mark.slow
 def test_a_table_through_a_pipe_is_read_to_its_end() -> None:
     """The file is longer than what is read of it to find how it is written."""
     text = "weight;kind\n" + "".join(f"{i % 90},25;{'ab'[i % 2]}\n" for i in range(150_000))
@@ -276,6 +275,7 @@ def test_a_table_through_a_pipe_is_read_to_its_end() -> None:
     assert "decimal comma" in found.stdout
 
 
+@pytest.mark.slow
 def test_a_home_folder_that_takes_no_files(tmp_path: Path) -> None:
     """ArviZ and Matplotlib want to keep caches there; the check needs neither."""
     (tmp_path / "home").write_text("a file")
