@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from .columns.batches import pieces_of
+from .columns.batches import pieces_of, thousands_hint
 from .columns.contract import ColumnContract
 from .columns.describing import describe_cells, measures, suggestion
+from .columns.number_text import first_fraction
 from .columns.reading import PARQUET, TextFile, listed, read_parquet
 from .columns.reading import TableError as TableError
 
@@ -164,7 +166,7 @@ def labelled_table(frame: pd.DataFrame, target: str, path: Path, notes: Iterable
         hint = suggestion(contract.columns).lstrip(":.").removesuffix("?")
         if why := measures(labelled[target]):
             raise _no_classes(where, why, hint)
-        y = _typed_labels(y, where, hint) if path.suffix in PARQUET else _written_labels(y, where, hint)
+        y = _labels(path, wishes)(y, where, hint)
         if endless := [c.name for c in contract.used if np.inf in (c.high, -(c.low or 0))]:
             refuse_infinity(labelled[endless], path)
         x = contract.apply(labelled)
@@ -208,15 +210,27 @@ def read_large(path: str | Path, target: str, **wishes: Any) -> LargeTable:
     The file is read twice: once for its labels, and once for its rows.
     """
     path, of_file = Path(path), ("decimal", "thousands", "encoding", "sep")
-    pieces, clear = pieces_of(path, [target], {key: wishes.get(key) for key in of_file})
+    pieces, clear, late = pieces_of(path, [target], {key: wishes.get(key) for key in of_file})
     described = {key: value for key, value in wishes.items() if key not in ("encoding", "sep")}
-    first = labelled_table(next(pieces()), target, path, clear=clear, **described)
+    rows = next(pieces())
+    first = labelled_table(rows, target, path, clear=clear, **described)
     spelled = dict.fromkeys(cell for piece in pieces([target]) for cell in piece[target].dropna().unique().tolist())
     cells = pd.Series(list(spelled), dtype=None if path.suffix in PARQUET else object)
-    read = _typed_labels if path.suffix in PARQUET else _written_labels
-    labels = pd.Series(read(cells, f"{path}: column {target!r}"), list(spelled))
+    labels = pd.Series(_labels(path, {**wishes, "clear": clear})(cells, f"{path}: column {target!r}"), list(spelled))
     contract = first.contract
     assert contract is not None
+    for column in contract.used:
+        cell, row = late.get(column.name, ("", 0))
+        if row < len(rows) or column.role == "levels":
+            continue
+        where = f"{path}: column {column.name!r} holds {cell} in row {row + 1}"
+        if not cell.isdigit() and not (wishes.get("decimal") or wishes.get("thousands")):
+            raise TableError(f"{where}, {thousands_hint(column.name)}")
+        if cell.isdigit() and column.why != "as asked":
+            raise TableError(
+                f"{where}, below the first batch, a code or a number; give --columns {column.name}=levels "
+                f"or --columns {column.name}=numbers."
+            )
 
     def batch(piece: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
         known = piece[target].notna()
@@ -272,7 +286,15 @@ _INTEGER = re.compile(r"0|-?[1-9]\d{0,18}", re.ASCII)  # as Python writes it
 _YES_NO = {text: value for value in (True, False) for text in (str(value), str(value).upper(), str(value).lower())}
 
 
-def _written_labels(y: pd.Series, where: str, hint: str = "") -> np.ndarray:
+def _labels(path: Path, wishes: Mapping[str, Any]) -> Callable[..., np.ndarray]:
+    """What makes labels of the cells of a file."""
+    if path.suffix in PARQUET:
+        return _typed_labels
+    separators: dict[str, Any] = {name: wishes.get(name) for name in ("decimal", "thousands", "clear")}
+    return partial(_written_labels, **separators)
+
+
+def _written_labels(y: pd.Series, where: str, hint: str = "", **separators: str | None) -> np.ndarray:
     """Labels of a text file: integers and booleans where Python writes them just so, else the text of the cell."""
     codes, found = pd.factorize(y)
     spelled = np.asarray(found, object).tolist()
@@ -289,6 +311,8 @@ def _written_labels(y: pd.Series, where: str, hint: str = "") -> np.ndarray:
             return np.array(spelled, object)[codes]
         if fractions:
             raise _no_classes(where, f"holds measurements such as {fractions[0]}, not classes", hint)
+    elif cell := first_fraction(stripped, **separators):
+        raise _no_classes(where, f"holds measurements such as {cell}, not classes", hint)
     else:
         return np.array(spelled, object)[codes]
     first: dict[Any, str] = {}

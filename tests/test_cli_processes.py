@@ -266,6 +266,15 @@ def test_output_to_standard_output(model: Path, tmp_path: Path) -> None:
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 
+def test_a_table_through_a_pipe_is_read_to_its_end() -> None:
+    """The file is longer than what is read of it to find how it is written."""
+    text = "weight;kind\n" + "".join(f"{i % 90},25;{'ab'[i % 2]}\n" for i in range(150_000))
+    found = run("describe", "/dev/stdin", "--target", "kind", input=text)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert found.stdout.startswith("stdin: 150000 rows, 2 columns")
+    assert "decimal comma" in found.stdout
+
+
 @pytest.mark.slow
 def test_a_home_folder_that_takes_no_files(tmp_path: Path) -> None:
     """ArviZ and Matplotlib want to keep caches there; the check needs neither."""

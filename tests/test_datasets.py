@@ -1,16 +1,20 @@
 """The tables by name, and every way in which a user's file can be unusable."""
 
 import datetime
+import os
 import sys
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import bayesnb
+from bayesnb import cli
 from bayesnb.datasets import NAMES, TableError, load, load_spam, read_rows, read_table
 
 
@@ -131,7 +135,6 @@ def labels(path: Path, cells: list[str]) -> list[object]:
         ["yes", "1", "1.0"],
         ["1_000", "1000"],
         ["0x10", "16"],
-        ["ä ", "ä"],
         ["-0", "1"],
         ["2020-01-01", "2020-01-02"],
     ],
@@ -241,6 +244,7 @@ def test_odd_columns_in_parquet(tmp_path: Path) -> None:
         (b" \n\n", "is empty"),
         (b"a,y\n", "no rows below the header"),
         (bytes(range(256)), r"not text in UTF-8 \(byte 128"),
+        (b"PAR1" + bytes(99), "is Parquet; save it as a file whose name ends with .parquet"),
         (b"a,y\n1,2\n1,2,3,4\n", r"not a table \(Expected 2 fields in line 3, saw 4\)"),
         (b"a,y\n1,2,3\n4,5,6\n", "2 cells in the header and 3 in the first row"),
         (b'a,y\n"1,2\n3,4\n', "not a table"),
@@ -263,6 +267,51 @@ def test_unusable_text(tmp_path: Path, content: bytes, message: str) -> None:
         read_table(path, "y")
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "message"),
+    [
+        (
+            "utf-16",
+            r"is not text in UTF-16 \(UTF-16 stream does not start with BOM\); name its --encoding, such as",
+        ),
+        ("utf-32-le", r"is not text in UTF-32-LE \(byte 0 is not part of a character\)"),
+        ("punycode", r"is not text in PUNYCODE"),
+        ("base64", "there is no encoding 'base64'; common ones are utf-8"),
+        ("nonsense", "there is no encoding 'nonsense'; common ones are utf-8"),
+    ],
+)
+def test_an_encoding_that_the_file_has_not(encoding: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes("a,y\n1,u\n2,v\n".encode("utf-16-le"))
+    with pytest.raises(TableError, match=message) as caught:
+        read_table(path, "y", encoding=encoding)
+    if not message.startswith("there"):
+        assert str(path) in str(caught.value)
+    assert read_table(path, "y", encoding="utf-16-le").y.tolist() == ["u", "v"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes with names")
+def test_a_pipe_is_read_once(tmp_path: Path, capsys: Any) -> None:
+    def piped(content: bytes, name: str) -> Path:
+        os.mkfifo(path := tmp_path / name)
+        Thread(target=lambda: path.write_bytes(content), daemon=True).start()
+        return path
+
+    rows = "".join(f"{i % 7};{i % 5 / 2:g}".replace(".", ",") + f";{'uv'[i % 2]}\n" for i in range(1500))
+    text = f"a;b;y\n{rows}0{rows}"
+    for encoding in ("utf-8-sig", "utf-16"):
+        data = read_table(piped(text.encode(encoding), f"t-{encoding}"), "y")
+        assert data.X.shape == (3000, 2)
+        assert set(data.X["a"]) == {*"0123456", "00"}
+        assert data.X["b"].max() == 2
+    path = tmp_path / "t.parquet"
+    path.write_bytes(b"PAR1" + bytes(100) + b"PAR1")
+    with pytest.raises(TableError, match=r"p is Parquet; save it as a file whose name ends with \.parquet"):
+        read_table(piped(path.read_bytes(), "p"), "y")
+    assert cli.main(["fit", str(piped(b"", "p.parquet")), "--target", "y", "-o", str(tmp_path / "m")]) == 2
+    assert "p.parquet is a pipe, from which Parquet cannot be read; save it to a file" in capsys.readouterr().err
 
 
 def test_unusable_paths(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ ROWS = 1 << 18
 
 def is_large(path: Path) -> bool:
     """Whether a file is read in batches."""
+    if not path.is_file():  # a pipe: it can be read only once
+        return False
     try:
         if path.suffix in PARQUET:
             from pyarrow import parquet
@@ -43,8 +45,15 @@ def _runs(rows: list[int]) -> Iterator[list[int]]:
         yield run
 
 
-def pieces_of(path: Path, text: list[str], given: dict[str, Any]) -> tuple[Callable[..., Iterator[Any]], str | None]:
-    """A function that reads the file, or some of its columns, in pieces; and the decimal separator that it shows."""
+def thousands_hint(name: str) -> str:
+    """What to do about a column of numbers that may be thousands."""
+    return f"which may be fifteen or fifteen thousand; give --decimal . or --thousands ., or --drop {name}."
+
+
+def pieces_of(
+    path: Path, text: list[str], given: dict[str, Any]
+) -> tuple[Callable[..., Iterator[Any]], str | None, dict[str, tuple[str, int]]]:
+    """What reads the file, or some of its columns, in pieces; `clear` and `late` of a text file."""
     if path.suffix in PARQUET:
 
         def groups(columns: list[str] | None = None) -> Iterator[pd.DataFrame]:
@@ -56,19 +65,16 @@ def pieces_of(path: Path, text: list[str], given: dict[str, Any]) -> tuple[Calla
                 # one pass over many row groups would keep some of each: memory would grow with the file
                 yield from map(pyarrow.RecordBatch.to_pandas, file.iter_batches(ROWS, row_groups=some, columns=columns))
 
-        return groups, None
+        return groups, None, {}
     file = TextFile(path, text, **given)
 
     def settled(piece: pd.DataFrame) -> pd.DataFrame:
         if open_ := file.unsettled(piece):
-            raise TableError(
-                f"{path}: column {open_!r} holds numbers such as 15.018 that may mean fifteen or fifteen "
-                f"thousand; give --decimal . or --thousands ., or --drop {open_}."
-            )
+            raise TableError(f"{path}: column {open_!r} holds numbers such as 15.018, {thousands_hint(open_)}")
         return piece
 
     def parts(columns: list[str] | None = None) -> Iterator[pd.DataFrame]:
         found = file.pieces(ROWS, columns)
         return map(settled, found) if columns is None else found
 
-    return parts, file.clear
+    return parts, file.clear, file.late

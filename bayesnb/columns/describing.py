@@ -13,15 +13,20 @@ import numpy as np
 import pandas as pd
 
 from .contract import FEW_ROWS, Column, ColumnContract, read_levels, requested_roles, to_days
-from .number_text import AmbiguousNumbers, NumberFormat, looks_like_number, number_format
+from .number_text import AmbiguousNumbers, NumberFormat, are_numbers, looks_like_number, number_format
 
 _LOOKED_AT = 50_000  # rows in which the values of a column of numbers are counted
 _MANY_CLASSES = 20
 _LISTED = 100  # levels that a contract keeps
-_MONTH = r"(jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zä]*\.?"
+_MONTH = (
+    r"(jan(uary?)?|jän(ner)?|feb(ruary?)?|mar(ch)?|märz?|mrz|apr(il)?|ma[iy]|jun[ei]?|jul[iy]?|aug(ust)?"
+    r"|sept?(ember)?|o[ck]t(ober)?|nov(ember)?|de[cz](ember)?)\.?"
+)
+_MONTH_ABROAD = r"(jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[^\W\d_]*\.?"  # such as novembre
 _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})([T ,].*)?|\d{4}-\d{2}"
-    rf"|(\d{{1,2}}[. -]+)?{_MONTH}[ ,.-]*(\d{{1,2}},? +)?\d{{2,4}}|\d{{1,2}}:\d{{2}}(:\d{{2}})?",
+    rf"|(\d{{1,2}}[. -]+)?{_MONTH}[ ,.-]*(\d{{1,2}},? +)?(\d{{4}}|\d{{2}})"
+    rf"|\d{{1,2}}[. -]+{_MONTH_ABROAD}[ ,.-]*\d{{4}}|\d{{1,2}}:\d{{2}}(:\d{{2}})?",
     re.IGNORECASE,
 )
 _IDENTIFIER = re.compile(
@@ -376,13 +381,14 @@ def target_notes(target: Any, counts: pd.Series, columns: Iterable[Column]) -> t
 
 
 def measures(cells: pd.Series) -> str:
-    """Why a target of whole numbers is a measurement and no class; "" where it may be a class."""
+    """Why a target of whole or formatted numbers is a measurement and no class; "" where it may be a class."""
     known = cells.dropna()
     distinct = known.unique()
     if len(known) < FEW_ROWS or len(distinct) <= max(len(known) / 2, _MANY_CLASSES):
         return ""
     numbers = pd.to_numeric(pd.Series(distinct), errors="coerce").to_numpy(float)
-    if not (np.isfinite(numbers).all() and _is_whole(numbers)):  # fractions are refused in any number
+    whole = np.isfinite(numbers).all() and _is_whole(numbers)  # fractions are refused in any number
+    if not whole and not (_is_text(known) and np.isnan(numbers).any() and are_numbers([*map(str, distinct)])):
         return ""
     return f"holds {len(distinct)} different numbers in {len(known)} rows, so these are measurements, not classes"
 

@@ -72,6 +72,28 @@ def looks_like_number(cell: str) -> bool:
     return _CELL.fullmatch(cell.strip()) is not None
 
 
+def are_numbers(cells: list[str]) -> bool:
+    """Whether all cells are numbers in one format, even if it is open which."""
+    try:
+        return number_format(cells) is not None
+    except AmbiguousNumbers:
+        return True
+
+
+def first_fraction(cells: list[str], **separators: str | None) -> str:
+    """The first cell that is no whole number in the one format of all, without a sign such as %; "" if there is none.
+
+    `separators` are those of `number_format`.
+    """
+    try:
+        form = number_format(cells, **separators)
+    except AmbiguousNumbers:
+        return ""
+    if form is None or form.sign:
+        return ""
+    return next((cell for cell in cells if form.number(cell) % 1 > 0), "")
+
+
 def number_format(
     cells: Iterable[str], decimal: str | None = None, thousands: str | None = None, clear: str | None = None
 ) -> NumberFormat | None:

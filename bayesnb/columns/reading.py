@@ -1,8 +1,8 @@
 """A user's file as a data frame: text with any delimiter, or Parquet. No cell is misread in silence.
 
 Numbers are parsed by pandas' C parser straight from the file. The first rows are also read as text, which shows what
-the parser would hide: zeros in front of a code, and numbers such as 15.018 that may be fifteen thousand. Columns that
-show either stay text, for `describe` to decide.
+the parser would hide: zeros in front of a code, and numbers such as 15.018 that may be fifteen thousand. All rows of a
+longer file are searched for the same (`scanning`). Columns that show either stay text, for `describe` to decide.
 """
 
 import codecs
@@ -11,21 +11,31 @@ import io
 import re
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from .scanning import columns_that_hide
+
 PARQUET = (".parquet", ".pq")
-ERRORS = ["#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"]
-"""What Excel writes into a cell that it cannot compute; read as missing, as "#N/A" is by pandas."""
+MISSING = [
+    *("", "NA", "N/A", "n/a", "<NA>", "NULL", "null", "None", "NaN", "nan", "-NaN", "-nan"),
+    *("1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", "#NA", "#N/A", "#N/A N/A"),
+    *("#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"),
+]
+"""Cells without a value: those of pandas, and what Excel writes into a cell that it cannot compute."""
 
 _HEAD = 1 << 20  # bytes in which header and first row are looked for
 _SAMPLE = 1000  # rows that are read as text, too
+_SEARCHED = 1 << 16  # rows of a column that is searched for codes, at a time
 _CODE = re.compile(r"0\d+", re.ASCII)
 _OPEN = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}", re.ASCII)  # fifteen or fifteen thousand
 _POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?", re.ASCII)
+_PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|true|false", re.ASCII | re.IGNORECASE)
+_HIDDEN = re.compile(r"0\d+|[1-9]\d{0,2}\.000", re.ASCII)  # a number does not show that its cell was written so
 
 
 class TableError(ValueError):
@@ -61,17 +71,25 @@ class TextFile:
         thousands: str | None = None,
     ) -> None:
         self.path = path
+        self.content: bytes | None = None
+        """What came through a pipe, which can be read only once."""
         try:
-            with path.open("rb") as file:
+            with path.open("rb") as pipe:
+                if not pipe.seekable():
+                    self.content = pipe.read()
+            with self._open() as file:
                 head = file.read(_HEAD)
         except OSError as error:
             raise TableError(f"{path} cannot be read ({error.strerror}).") from error
         self.encoding = encoding or (
             "utf-16" if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
         )
+        if head.startswith(b"PAR1"):
+            raise TableError(f"{path} is Parquet; save it as a file whose name ends with .parquet.")
         try:
+            " ".encode(self.encoding)  # refuses codecs of no text, such as base64
             start = codecs.getincrementaldecoder(self.encoding)().decode(head)
-        except UnicodeDecodeError as error:
+        except UnicodeError as error:
             raise self._no_table(error) from None
         except LookupError as error:
             raise TableError(
@@ -101,10 +119,15 @@ class TextFile:
         self.types = {name: str for name in self.names if name.strip() in wanted}
         self.settled: set[str] = set()
         """Columns that show a decimal point."""
+        self.late: dict[str, tuple[str, int]] = {}
+        """The first cell such as 007 or 15.000, and its row, of each column that shows none in the first rows."""
+        words = set()
         for name in sample.columns[~sample.columns.isin(list(self.types))]:
             if pd.api.types.is_numeric_dtype(sample[name]):  # without a value
                 continue
             cells = [cell.strip() for cell in sample[name].dropna().unique()]
+            if not all(map(_PLAIN.fullmatch, cells)):
+                words.add(name)
             if any(map(_CODE.fullmatch, cells)) and all(map(str.isdigit, cells)):
                 self.types[name] = str
             points = [cell for cell in cells if _POINT.fullmatch(cell)]
@@ -113,21 +136,61 @@ class TextFile:
                 self.types[name] = str
             elif points:
                 self.settled.add(name)
+        if len(sample) == _SAMPLE:
+            try:
+                self._search([name for name in self.names if name not in {*self.types, *self.settled, *words}])
+            except (csv.Error, ValueError) as error:
+                raise self._no_table(error) from error
+
+    def _search(self, numbers: list[str]) -> None:
+        """Let those columns of numbers be text that show only below the first rows how their cells are written."""
+        if not numbers:
+            return
+        with self._open() as file, io.TextIOWrapper(file, self.encoding) as lines:
+            found = columns_that_hide(lines, self.sep, len(self.names))
+        if not (suspects := [self.names[j] for j in sorted(found) if self.names[j] in numbers]):
+            return
+        with self._pieces(_SEARCHED, usecols=suspects, dtype=str) as pieces:
+            for piece in pieces:
+                for name in {*suspects} - {*self.types}:
+                    cells = piece[name].dropna().astype(str).str.strip()
+                    if cell := next(filter(_HIDDEN.fullmatch, cells.unique()), None):
+                        self.types[name], self.late[name.strip()] = str, (cell, int((cells == cell).idxmax()))
+                if {*suspects} <= {*self.types}:
+                    return
 
     @property
     def clear(self) -> str | None:
         """The decimal separator that a column shows; None where none does."""
         return "." if self.settled else None
 
-    def _parsed(self, **given: Any) -> Any:
+    def _open(self) -> io.BytesIO | io.BufferedReader:
+        """The bytes of the file, from the first on."""
+        if self.content is not None:
+            return io.BytesIO(self.content)
+        file = self.path.open("rb")
+        file.seek(0)  # some systems open /dev/stdin where the last reader left it
+        return file
+
+    def _parsed(self, **given: Any) -> pd.DataFrame:
+        with self._open() as file:
+            return self._read(file, **given)
+
+    @contextmanager
+    def _pieces(self, rows: int, **given: Any) -> Iterator[Iterator[pd.DataFrame]]:
+        with self._open() as file, self._read(file, chunksize=rows, **given) as found:
+            yield found
+
+    def _read(self, file: io.BytesIO | io.BufferedReader, **given: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # `frame` looks for it itself
             return pd.read_csv(
-                self.path,
+                file,
                 sep=self.sep,
                 encoding=self.encoding,
                 skipinitialspace=True,
-                na_values=ERRORS,
+                na_values=MISSING,
+                keep_default_na=False,
                 compression=None,
                 **given,
             )
@@ -143,9 +206,9 @@ class TextFile:
         """The rows, or some columns of them, so many at a time."""
         wanted = None if columns is None else [name for name in self.names if name.strip() in columns]
         types = {name: kind for name, kind in self.types.items() if wanted is None or name in wanted}
-        with self._parsed(dtype=types, usecols=wanted, chunksize=rows) as found:
+        with self._pieces(rows, dtype=types, usecols=wanted) as found:
             try:
-                yield from map(lambda piece: piece.rename(columns=str.strip), found)
+                yield from map(lambda piece: _trimmed(piece).rename(columns=str.strip), found)
             except (csv.Error, ValueError) as error:
                 raise self._no_table(error) from error
 
@@ -167,8 +230,11 @@ class TextFile:
                 mixed.append(name)  # a word after the first million cells
             elif cells.dtype.kind == "f" and _is_rounded(cells):
                 rounded.append(name)
-            elif cells.dtype.kind == "f" and name not in self.settled and self._may_be_grouped(cells.to_numpy()):
-                mixed.append(name)
+            elif cells.dtype.kind == "f" and name not in self.settled:
+                if self._may_be_grouped(cells.to_numpy()):
+                    mixed.append(name)
+                elif (cells % 1 > 0).any():
+                    self.settled.add(name)
         if mixed or rounded:
             text = self._parsed(usecols=[*mixed, *rounded], dtype=dict.fromkeys([*mixed, *rounded], str))
             for name in mixed:
@@ -177,7 +243,7 @@ class TextFile:
                 cells = text[name].str.strip()
                 if cells.dropna().str.fullmatch(r"[+-]?\d+").all():  # else the file has floats, too
                     frame[name] = pd.array([int(cell) if cell == cell else None for cell in cells], dtype="Int64")
-        return frame.rename(columns=str.strip)
+        return _trimmed(frame).rename(columns=str.strip)
 
     def _may_be_grouped(self, values: np.ndarray) -> bool:
         """Whether each fraction may be a number of thousands, as 15.018 may be; the text then decides."""
@@ -193,7 +259,7 @@ class TextFile:
         """What is wrong with a file that the parser does not take: it may have stumbled over bytes that are no text."""
         name, at = self.encoding.removesuffix("-sig"), 0
         decoder = codecs.getincrementaldecoder(name)()
-        with self.path.open("rb") as file:
+        with self._open() as file:
             piece = b"\n"
             while piece:
                 piece, waiting = file.read(_HEAD), len(decoder.getstate()[0])
@@ -205,9 +271,28 @@ class TextFile:
                         "character); save it as CSV in UTF-8, or Parquet, or name its --encoding, such as cp1252 "
                         "(encoding='cp1252')."
                     )
+                except UnicodeError as bad:
+                    return TableError(
+                        f"{self.path} is not text in {name.upper()} ({bad}); name its --encoding, such as utf-8 or "
+                        "utf-16-le (encoding='utf-16-le')."
+                    )
                 at += len(piece)
         found = str(error).strip().removeprefix("Error tokenizing data. C error: ")
         return TableError(f"{self.path} is not a table ({found}); every row needs as many cells as the header.")
+
+
+def _trimmed(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table without blanks around the text of its cells; in front of it, the parser skips them itself."""
+    for name in frame.columns:
+        if frame[name].dtype.kind != "O" or pd.api.types.infer_dtype(frame[name]) != "string":
+            continue
+        codes, found = pd.factorize(frame[name])
+        distinct = pd.Series(found)
+        short = distinct.str.strip()
+        if (short != distinct).any():
+            cells = short.mask(short.isin(MISSING)).reindex(codes)  # the code of a missing cell is -1
+            frame[name] = cells.set_axis(frame.index)
+    return frame
 
 
 def _is_rounded(cells: pd.Series) -> bool:
@@ -235,6 +320,8 @@ def read_parquet(path: Path, columns: list[str] | None = None) -> pd.DataFrame:
         raise TableError(
             f"{path} is a Parquet file and pyarrow is not installed; `pip install pyarrow`, or save it as CSV."
         ) from error
+    if not path.is_file():
+        raise TableError(f"{path} is a pipe, from which Parquet cannot be read; save it to a file first.")
     exact = {getattr(pyarrow, name.lower())(): getattr(pd, f"{name}Dtype")() for name in ("Int64", "UInt64")}
     try:
         refuse_doubled(path, parquet.read_schema(path).names)

@@ -12,6 +12,7 @@ import pytest
 import bayesnb
 from bayesnb import cli
 from bayesnb.columns import batches
+from bayesnb.datasets import read_large
 
 
 @pytest.fixture
@@ -87,6 +88,35 @@ def test_thousands_that_show_late_are_told(tmp_path: Path, capsys: Any, small_ba
     frame.to_csv(path, index=False)
     assert cli.main(["fit", str(path), "--target", "y", "-o", str(tmp_path / "m"), "--drop", "x"]) == 2
     assert "--decimal . or --thousands ." in capsys.readouterr().err
+
+
+def test_codes_that_show_late_are_told(tmp_path: Path, capsys: Any, small_batches: None) -> None:
+    """The first batch shows numbers; as levels, each cell keeps its zeros."""
+    path, model = tmp_path / "t.csv", tmp_path / "m"
+    frame = table(1500).assign(plz=["1001", "60601", "72201"] * 400 + ["01001", "60601", "72201"] * 100)
+    frame.to_csv(path, index=False)
+    arguments = ["fit", str(path), "--target", "y", "-o", str(model)]
+    assert cli.main(arguments) == 2
+    said = "column 'plz' holds 01001 in row 1201, below the first batch, a code or a number; give --columns plz=levels"
+    assert said in capsys.readouterr().err
+    assert cli.main([*arguments, "--columns", "plz=levels"]) == 0
+    nb = bayesnb.load(model)
+    levels = nb.levels_of(nb.feature_names_in_.tolist().index("plz"))
+    assert sorted(levels) == ["01001", "1001", "60601", "72201"]
+    assert cli.main([*arguments, "--columns", "plz=numbers"]) == 0
+    assert cli.main([*arguments, "--drop", "plz"]) == 0
+
+
+def test_whole_thousands_that_show_late_are_told(tmp_path: Path, capsys: Any, small_batches: None) -> None:
+    path, model = tmp_path / "t.csv", tmp_path / "m"
+    frame = table(1500)[["y", "colour"]].assign(n=["15", "7", "30"] * 400 + ["15.000", "7.000", "30"] * 100)
+    frame.to_csv(path, index=False)
+    arguments = ["fit", str(path), "--target", "y", "-o", str(model)]
+    assert cli.main(arguments) == 2
+    assert "'n' holds 15.000 in row 1201, which may be fifteen or fifteen thousand; give" in capsys.readouterr().err
+    for given, most in (("decimal", 30), ("thousands", 15_000)):
+        parts = read_large(path, "y", **{given: "."}).batches()
+        assert max(X["n"].max() for X, _ in parts) == most
 
 
 FIT = """

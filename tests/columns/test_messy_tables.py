@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesnb import cli
+from bayesnb import cli, describe
 from bayesnb.cli._tables import choose_model
 from bayesnb.columns.reading import TableError
 from bayesnb.datasets import Dataset, read_table
@@ -224,6 +224,41 @@ def test_numbers_that_can_be_read_in_two_ways_stop_the_run(tmp_path: Path, capsy
     long.to_csv(path, index=False, sep=";")
     with pytest.raises(TableError, match=r"'15\.018' may be"):
         read_table(path, "kind")
+
+
+@pytest.mark.parametrize(
+    ("cells", "role"),
+    [
+        (["octane 95", "octane 98"], "levels"),
+        (["Mars 20", "Mars 30", "Junior 11"], "levels"),
+        (["Jun 123", "Jul 456"], "levels"),
+        (["Mar 20", "May 2021"], "dropped"),
+        (["3. März 2024", "12. Dez. 24", "Okt 99"], "dropped"),
+        (["January 5, 2024", "Sept. 2024", "october 99"], "dropped"),
+        (["3 novembre 2024", "14 marzo 2023"], "dropped"),
+        (["08:30", "17:45:10"], "dropped"),
+    ],
+)
+def test_a_word_that_begins_like_a_month_is_no_date(cells: list[str], role: str) -> None:
+    assert describe(pd.DataFrame({"when": cells * 20}))["when"].role == role
+
+
+@pytest.mark.parametrize("cell", ["1.{},50", "1.{}.000", "{},5", "{} €", "1,{}", "1'{}.5"])
+def test_a_target_of_numbers_in_any_format_is_a_measurement(cell: str, tmp_path: Path) -> None:
+    path = tmp_path / "orders.csv"
+    clean().assign(price=[cell.format(100 + i) for i in range(N)]).to_csv(path, index=False, sep=";")
+    with pytest.raises(TableError, match=r"'price' holds (200 different numbers|measurements such as).*'urgent'"):
+        read_table(path, "price")
+
+
+def test_a_target_of_few_fractions_is_a_measurement_in_any_format(tmp_path: Path) -> None:
+    path = tmp_path / "orders.csv"
+    table = clean().assign(size=["1,5", "2,0"] * (N // 2), dose=["2,5 %", "5 %"] * (N // 2))
+    table = table.drop(columns=["price", "weight", "share"])
+    table.to_csv(path, index=False, sep=";")
+    with pytest.raises(TableError, match="'size' holds measurements such as 1,5, not classes"):
+        read_table(path, "size")
+    assert set(read_table(path, "dose").y) == {"2,5 %", "5 %"}
 
 
 def test_what_is_asked_for_is_used(tmp_path: Path) -> None:
