@@ -165,7 +165,7 @@ def _line(log_prior: Curve, what: str) -> tuple[np.ndarray, np.ndarray, float]:
 def _not_integrated(what: str) -> ValueError:
     return ValueError(
         f"{what}, which does not integrate to 1 between {_EXTREMES[0]:g} and {_EXTREMES[1]:g}: it is too vague, has a "
-        "peak narrower than a thousandth of its place, or its density is not normalised. Give another distribution, "
+        "peak narrower than a thousandth of its position, or its density is not normalised. Give another distribution, "
         "or a number"
     )
 

@@ -97,9 +97,9 @@ def mixed_laws(family: Any, *arguments: list[float]) -> Any:
     "law",
     [
         mixed_laws(dist.Gamma, [1.0, 200.0], [10.0, 10.0]),
-        mixed_laws(dist.LogNormal, [-5.0, 6.0], [0.05, 0.2]),
-        mixed_laws(dist.LogNormal, [0.0, 0.0], [0.02, 3.0]),  # one mode, two scales
-        mixed_laws(dist.LogNormal, [0.05, 3.0], [0.0005, 0.5]),  # narrower than the line that is searched first
+        pytest.param(mixed_laws(dist.LogNormal, [-5.0, 6.0], [0.05, 0.2]), marks=pytest.mark.slow),
+        pytest.param(mixed_laws(dist.LogNormal, [0.0, 0.0], [0.02, 3.0]), marks=pytest.mark.slow),  # one mode
+        mixed_laws(dist.LogNormal, [0.05, 3.0], [0.002, 0.5]),  # narrower than the line that is searched first
     ],
     ids=["gamma", "far", "scales", "narrow"],
 )
@@ -244,7 +244,7 @@ def test_new_rows_of_mixed_nb_are_drawn_from_every_component() -> None:
         (PoissonNB(alpha=dist.Poisson(2.0)), "continuous"),
         (PoissonNB(alpha=dist.Gamma(np.ones(4), 1)), "a single number"),
         (PoissonNB(alpha=dist.Gamma(0.001, 0.001)), "`alpha` is Gamma.* does not integrate to 1 .*too vague"),
-        (PoissonNB(alpha=dist.LogNormal(0.1, 1e-5)), "narrower than a thousandth"),
+        (PoissonNB(alpha=dist.LogNormal(0.1, 1e-5)), "narrower than a thousandth of its position"),
         (
             MixedNB([(name, PoissonNB(alpha=dist.Gamma(2, 1)), [j, j + 1]) for name, j in (("u", 0), ("v", 2))]),
             "`u__alpha` and `v__alpha` .* Give a number for one of them$",
