@@ -1,9 +1,11 @@
 """A distribution over one hyperparameter, integrated by quadrature: the nodes, and the prior that they make.
 
 With t the hyperparameter on the real line (its logarithm, where it is any positive number) the integral over t is a
-sum over t_k = t₀ + s sinh v_k with equidistant v_k. The points are dense where the data put the posterior, about its
-mode t₀ with its width s, and still reach over the prior. The trapezoidal rule on smooth functions that vanish at both
-ends converges exponentially. Mori & Sugihara (2001), The double-exponential transformation, J. Comput. Appl. Math. 127.
+sum over the t_k at which v(t) = Σ_p arcsinh((t − t_p)/s_p) takes equidistant values. The points are dense about every
+mode t_p of the posterior, with its width s_p, and still reach over the prior; a mode of the prior joins where they are
+too far apart for it. With one mode that is t_k = t₀ + s sinh v_k. The trapezoidal rule on smooth functions that vanish
+at both ends converges exponentially. Mori & Sugihara (2001), The double-exponential transformation, J. Comput. Appl.
+Math. 127. That a density integrates to one shows whether the points are close enough for it.
 """
 
 import copy
@@ -22,8 +24,15 @@ _NAMES = "alpha", "beta", "class_alpha"  # the first two of a part of MixedNB as
 _SAMPLED = ", or sample both: `bayesnb.fit_prior(…, collapsed=True)`"
 _STEP = 0.15  # between nodes, in v
 _FALL = 46.0  # nats below its maximum at which a density is taken as 0
-_REACH = 60.0  # of the real line that is searched
+_GONE = 30.0  # nats below its maximum at which a posterior may end
 _EXTREMES = 1e-40, 1e40  # of a hyperparameter
+_REACH = float(np.log(_EXTREMES[1]))  # of the real line that is searched
+_FINE = 0.6  # widths of a mode: the distance of nodes that resolves it
+_ALL, _LOST = 1e-6, 1e-3  # of a prior, what may lie off the line: looking closer stops there; it is refused from there
+_OFF = 1e-4  # by which the nodes may miss the integral of the prior: kinks converge slowly
+
+Curve = Callable[[np.ndarray], np.ndarray]
+OnTheLine = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 def hyperparameters(nb: Any) -> dict[str, Any]:
@@ -68,15 +77,16 @@ def prior_of(nb: Any, stats: Statistics | None) -> Any:
         own = with_hyperparameter(nb, name, value)
         return NaiveBayes(own._class_prior(), own._blocks(stats))
 
-    log_density, place = _on_the_line(name, hyperparameters(nb)[name])
+    law = hyperparameters(nb)[name]
+    on_the_line = _on_the_line(name, law)
     if stats is None:
         return at(1.0)
     with defer_jax_import():
-        return _weighted(at, stats, log_density, place)
+        return _weighted(at, stats, on_the_line, f"`{name}` is {describe(law)}")
 
 
-def _on_the_line(name: str, law: Any) -> tuple[Callable[[Any], np.ndarray], Callable[[Any], np.ndarray]]:
-    """log p(η(t)) + log dη/dt, and η(t), for t on the real line, in float64."""
+def _on_the_line(name: str, law: Any) -> OnTheLine:
+    """t ↦ log p(η(t)) + log dη/dt and η(t), for t on the real line, in float64."""
     import jax
     import jax.numpy as jnp
     from numpyro.distributions import biject_to
@@ -85,60 +95,113 @@ def _on_the_line(name: str, law: Any) -> tuple[Callable[[Any], np.ndarray], Call
         raise ValueError(f"`{name}` is {describe(law)}; it needs a continuous distribution of a single number")
     to_support = biject_to(law.support)
 
-    def evaluate(t: Any) -> tuple[np.ndarray, np.ndarray]:
+    def evaluate(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         with jax.enable_x64(True):
-            t = jnp.asarray(np.asarray(t, float))
-            value = to_support(t)
-            found = law.log_prob(value) + to_support.log_abs_det_jacobian(t, value)
-            return np.asarray(found, float), np.asarray(value, float)
+            u = jnp.asarray(t, float)
+            x = to_support(u)
+            found = law.log_prob(x) + to_support.log_abs_det_jacobian(u, x)
+            level, value = np.asarray(found, float), np.asarray(x, float)
+        return np.where((value > _EXTREMES[0]) & (value < _EXTREMES[1]) & ~np.isnan(level), level, -np.inf), value
 
     if not (evaluate(np.linspace(-_REACH, _REACH, 9))[1] >= 0).all():
         raise ValueError(
             f"`{name}` is {describe(law)}, which has negative values; it needs a distribution of positive numbers"
         )
-
-    def log_density(t: Any) -> np.ndarray:
-        level, value = evaluate(t)
-        return np.where((value > _EXTREMES[0]) & (value < _EXTREMES[1]) & ~np.isnan(level), level, -np.inf)
-
-    return log_density, lambda t: evaluate(t)[1]
+    return evaluate
 
 
-def _weighted(
-    at: Callable[[float], NaiveBayes],
-    stats: Statistics,
-    log_density: Callable[[Any], np.ndarray],
-    place: Callable[[Any], np.ndarray],
-) -> Any:
-    """Nodes about the posterior mode, and their weights under the prior."""
+def _weighted(at: Callable[[float], NaiveBayes], stats: Statistics, on_the_line: OnTheLine, what: str) -> Any:
+    """Nodes about the modes of posterior and prior, and their weights under the prior."""
     from ..weighted import WeightedNaiveBayes
 
-    line = np.linspace(-_REACH, _REACH, 1201)
-    level = log_density(line)
-    inside = line[level > level.max() - _FALL]
-    low, high = inside[0], inside[-1]
+    def log_prior(t: np.ndarray) -> np.ndarray:
+        return on_the_line(t)[0]
 
-    def objective(t: float) -> float:
-        return float(log_density(t)) + float(at(float(place(t))).log_marginal(stats))
+    def log_posterior(t: np.ndarray) -> np.ndarray:
+        level, value = on_the_line(t)
+        return level + [float(at(x).log_marginal(stats)) for x in value.tolist()]
 
-    mode, width = _peak(objective, low, high)
-    ends = np.arcsinh((np.array([low, high]) - mode) / width)
-    v = _STEP * np.arange(np.floor(ends[0] / _STEP), np.ceil(ends[1] / _STEP) + 1)
-    t = mode + width * np.sinh(v)
-    log_w = log_density(t) + np.log(width * _STEP * np.cosh(v))
-    nodes, kept = place(t), np.isfinite(log_w)
-    return WeightedNaiveBayes(tuple(at(float(x)) for x in nodes[kept]), log_normalize(log_w[kept]), nodes[kept])
+    line, level, mass = _line(log_prior, what)
+    inside = np.flatnonzero(level > level.max() - _FALL)
+    low, high = line[max(inside[0] - 1, 0)], line[min(inside[-1] + 1, len(line) - 1)]
+    of_prior = _peaks(log_prior, line, level)
+    about = [mode + width * np.array([-6, -3, 0, 3, 6]) for mode, width in of_prior]
+    while True:
+        grid = np.unique(np.clip(np.concatenate([np.linspace(low, high, 21), *about]), low, high))
+        level = log_posterior(grid)
+        left, right = (high - low) * (level[[0, -1]] > level.max() - _GONE)  # the data want what the prior leaves out
+        wider = max(low - left, line[0]), min(high + right, line[-1])
+        if wider == (low, high):
+            break
+        low, high = wider
+    peaks: list[tuple[float, float]] = []
+    for mode, width in _peaks(log_posterior, grid, level) + of_prior:
+        if _STEP > _FINE * width * _slope(mode, peaks):
+            peaks.append((mode, width))
+    for step in _STEP / np.array([1, 2, 4, 8]):
+        t, log_w = _nodes(low, high, peaks, step)
+        level, nodes = on_the_line(t)
+        log_w += level
+        if abs(np.exp(log_w).sum() - mass) < _OFF:
+            kept = np.isfinite(log_w)
+            return WeightedNaiveBayes(tuple(map(at, nodes[kept].tolist())), log_normalize(log_w[kept]), nodes[kept])
+    raise _not_integrated(what)
 
 
-def _peak(objective: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    """Mode of exp(objective), and the standard deviation of the normal density with its curvature there."""
+def _line(log_prior: Curve, what: str) -> tuple[np.ndarray, np.ndarray, float]:
+    """Points so close that the prior integrates to one over them, its level there, and that integral."""
+    for step in (0.1, 0.01, 0.001):
+        line = np.arange(-_REACH, _REACH, step)
+        level = log_prior(line)
+        with np.errstate(over="ignore"):
+            mass = float(np.exp(level).sum() * step)
+        if abs(mass - 1) < _ALL:
+            break
+    if not abs(mass - 1) < _LOST:
+        raise _not_integrated(what)
+    return line, level, mass
+
+
+def _not_integrated(what: str) -> ValueError:
+    return ValueError(
+        f"{what}, which does not integrate to 1 between {_EXTREMES[0]:g} and {_EXTREMES[1]:g}: it is too vague, has a "
+        "peak narrower than a thousandth of its position, or its density is not normalised. Give another distribution, "
+        "or a number"
+    )
+
+
+def _slope(t: Any, peaks: list[tuple[float, float]]) -> Any:
+    """dv/dt of v = Σ arcsinh((t − t_p)/s_p)."""
+    return sum((1 / np.hypot(width, t - mode) for mode, width in peaks), np.zeros_like(t))
+
+
+def _nodes(low: float, high: float, peaks: list[tuple[float, float]], step: float) -> tuple[np.ndarray, np.ndarray]:
+    """t between low and high, where v = Σ arcsinh((t − t_p)/s_p) is a multiple of a step, and log dt/dv · step."""
+
+    def v(t: Any) -> Any:
+        return sum(np.arcsinh((t - mode) / width) for mode, width in peaks)
+
+    wanted = step * np.arange(np.ceil(v(low) / step), np.floor(v(high) / step) + 1)
+    below, above = np.full_like(wanted, low), np.full_like(wanted, high)
+    for _ in range(60):  # v increases: halve the interval
+        t = (below + above) / 2
+        less = v(t) < wanted
+        below, above = np.where(less, t, below), np.where(less, above, t)
+    return t, np.log(step / _slope(t, peaks))
+
+
+def _peaks(objective: Curve, grid: np.ndarray, level: np.ndarray) -> list[tuple[float, float]]:
+    """Modes of exp(objective), the highest first, with the standard deviations of normal densities curved like it."""
     from scipy.optimize import minimize_scalar
 
-    grid = np.linspace(low, high, 25)
-    best = int(np.argmax([objective(t) for t in grid]))
-    ends = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    mode = minimize_scalar(lambda t: -objective(t), bounds=ends, method="bounded", options={"xatol": 1e-4}).x
-    top, step = objective(mode), 0.3
-    while (fall := top - (objective(mode - step) + objective(mode + step)) / 2) > 2 and step > 1e-3:
-        step /= 2
-    return float(mode), float(np.clip(step / np.sqrt(max(2 * fall, 1e-12)), 1e-3, 1.5))
+    found, around = [], np.pad(np.round(level, 6), 1, constant_values=-np.inf)
+    tops = (around[1:-1] > around[:-2]) & (around[1:-1] >= around[2:]) & (level > level.max() - _FALL)
+    highest_first = np.argsort(-level, kind="stable")
+    for best in highest_first[tops[highest_first]]:
+        ends = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+        top = minimize_scalar(lambda t: -objective(np.array([t]))[0], bounds=ends, options={"xatol": 1e-4})
+        step = 0.3
+        while (fall := -top.fun - objective(top.x + step * np.array([-1, 1])).mean()) > 2 and step > 1e-3:
+            step /= 2
+        found.append((float(top.x), float(np.clip(step / np.sqrt(max(2 * fall, 1e-12)), 1e-3, 1.5))))
+    return found

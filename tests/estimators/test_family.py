@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +11,25 @@ from scipy import sparse
 
 import bayesnb
 from bayesnb import FamilyNB, MixedNB, PoissonNB, families
-from bayesnb.families import GammaPoisson, pytree
-from bayesnb.testing import BrokenLaw, check_family
+from bayesnb.families import (
+    REAL,
+    AbstractIndependent,
+    Cells,
+    GammaPoisson,
+    declare,
+    digamma,
+    log_floor,
+    log_gamma,
+    log_rising,
+    n_rows,
+    namespace,
+    observed,
+    pytree,
+    trigamma,
+)
+from bayesnb.gamma import AbstractGamma
+from bayesnb.testing import BrokenLaw, check_family, laws
+from bayesnb.testing.checking import described
 
 from ..laws import OF_WHOLE_CELLS
 
@@ -32,6 +49,82 @@ class Spoilt(GammaPoisson):
 
     def updated(self, stats, a, b):
         return a + stats.total, b + 1.001 * stats.n
+
+
+@pytree
+@dataclass(frozen=True)
+class GammaLaplace(AbstractGamma, AbstractIndependent):
+    """Laplace cells about a known place m, at which their predictive has a kink."""
+
+    a: np.ndarray
+    b: np.ndarray
+    m: float = field(default=0.0, metadata={"static": True})
+
+    fields_ = families.GammaExponential.fields_
+    constants_ = declare(m=REAL)
+    cells_ = Cells("real")
+
+    def statistic(self, x):
+        return abs(x - self.m)
+
+    def log_base(self, x):
+        return 0 * x - np.log(2)
+
+    def updated(self, stats, a, b):
+        return a + stats.n, b + stats.total
+
+    def log_marginal(self, stats):
+        xp = namespace(self.a, stats.n)
+        ratio = log_rising(self.a, stats.n) - self.a * xp.log1p(stats.total / self.b)
+        return ratio - stats.n * xp.log(self.b + stats.total) + stats.log_h
+
+    def cell_predictive(self, x, a, b):
+        xp = namespace(x, a)
+        return xp.log(a) - xp.log(b) - (a + 1) * xp.log1p(self.statistic(x) / b) - np.log(2)
+
+    def cell_likelihood(self, x, log_rate):
+        return log_rate - namespace(x, log_rate).exp(log_rate) * self.statistic(x) - np.log(2)
+
+    def cell_moments(self, x, a, b):
+        t, xp = self.statistic(x), namespace(x, a)
+        return digamma(a) - xp.log(b) - t * a / b - np.log(2), trigamma(a) + t * t * a / b**2 - 2 * t / b
+
+    def mle(self, stats):
+        found = log_floor(stats.n) - log_floor(stats.total)
+        return {"log_rate": namespace(stats.n).where(stats.n > 0, found, self.mean()["log_rate"])}
+
+    def sample_predictive(self, rng, y, **given):
+        log_rate = log_gamma(rng, self.a[y]) - np.log(self.b[y])
+        return self.m + rng.laplace(size=log_rate.shape) * np.exp(-log_rate)
+
+    def model(self, x, y):
+        import numpyro
+        import numpyro.distributions as dist
+
+        c, d = self.a.shape
+        with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
+            rate = numpyro.sample("rate", dist.Gamma(self.a, self.b))
+        seen, x = observed(x)
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            numpyro.sample("x", dist.Laplace(self.m, 1 / rate[y]).mask(seen).to_event(1), obs=x)
+
+
+@pytree
+@dataclass(frozen=True)
+class LeakyLaplace(GammaLaplace):
+    """One whose predictive density is too large by a part in a million, beyond its kink."""
+
+    def cell_predictive(self, x, a, b):
+        return super().cell_predictive(x, a, b) + 1e-6 * (x > self.m)
+
+
+@pytree
+@dataclass(frozen=True)
+class EndlessLaplace(GammaLaplace):
+    """One whose predictive density has no integral."""
+
+    def cell_predictive(self, x, a, b):
+        return -namespace(x).log(abs(x - self.m)) + 0 * a
 
 
 @pytest.fixture
@@ -153,3 +246,22 @@ def test_the_law_that_fails_is_named():
     """Those of the table run over sound families in tests/test_laws.py."""
     with pytest.raises(BrokenLaw, match="Spoilt breaks the law 'updates chain': "):
         check_family(Spoilt(1.0, 1.0))
+
+
+@pytest.mark.parametrize("m", [0.0, 0.7, 1.0, 2.5, 1000.0])
+def test_a_kink_in_a_predictive_breaks_no_law(m):
+    """Wherever it is: 1 is an edge of the intervals, the others lie within one."""
+    laws.predictive_sums_to_one_and_new_rows_follow_it(described(GammaLaplace(1.5, 2.0, m)))
+
+
+@pytest.mark.slow
+def test_a_family_with_a_kink_obeys_every_law():
+    check_family(GammaLaplace(1.5, 2.0, 0.7))
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"), [(LeakyLaplace, r"1\.00000049999"), (EndlessLaplace, "cannot be integrated")]
+)
+def test_a_predictive_that_does_not_sum_to_one_is_found(kind, message):
+    with pytest.raises(AssertionError, match=message):
+        laws.predictive_sums_to_one_and_new_rows_follow_it(described(kind(1.5, 2.0, 0.7)))

@@ -89,6 +89,55 @@ def test_a_weighted_row_leaves_with_its_weight() -> None:
     np.testing.assert_allclose(nb.loo(X, Y, weight).log_proba, copies.log_proba[:24], atol=1e-11)
 
 
+def mixed_laws(family: Any, *arguments: list[float]) -> Any:
+    return dist.MixtureSameFamily(dist.Categorical(np.array([0.5, 0.5])), family(*map(np.array, arguments)))
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        mixed_laws(dist.Gamma, [1.0, 200.0], [10.0, 10.0]),
+        pytest.param(mixed_laws(dist.LogNormal, [-5.0, 6.0], [0.05, 0.2]), marks=pytest.mark.slow),
+        pytest.param(mixed_laws(dist.LogNormal, [0.0, 0.0], [0.02, 3.0]), marks=pytest.mark.slow),  # one mode
+        mixed_laws(dist.LogNormal, [0.05, 3.0], [0.002, 0.5]),  # narrower than the line that is searched first
+    ],
+    ids=["gamma", "far", "scales", "narrow"],
+)
+def test_several_modes_are_all_integrated(law: Any) -> None:
+    """Prior, evidence and prediction are the averages of those of the two parts."""
+    parts = [type(law.component_distribution)(*map(float, pair)) for pair in zip(*arguments_of(law), strict=True)]
+    both, *each = (BernoulliNB(binarize=1, alpha=one).fit(X, Y) for one in (law, *parts))
+    level = [nb.log_evidence_ for nb in each]
+    assert both.log_evidence_ == pytest.approx(np.logaddexp(*level) - np.log(2), abs=1e-8)
+    joint = np.logaddexp(*(e + nb.predict_joint_log_proba(X) for e, nb in zip(level, each, strict=True)))
+    np.testing.assert_allclose(both.predict_joint_log_proba(X), joint - np.logaddexp(*level), atol=1e-8)
+    nodes = [np.log(nb.prior_.nodes) @ nb.prior_.weights for nb in (both, *each)]
+    assert nodes[0] == pytest.approx(np.mean(nodes[1:]), abs=1e-7)
+
+
+def arguments_of(law: Any) -> tuple[Any, Any]:
+    inner = law.component_distribution
+    return (inner.concentration, inner.rate) if isinstance(inner, dist.Gamma) else (inner.loc, inner.scale)
+
+
+@pytest.mark.parametrize("law", [dist.LogNormal(-2.0, 0.1), dist.LogNormal(0.0, 0.001), dist.LogNormal(0.03, 0.001)])
+def test_data_far_from_the_prior_are_integrated_where_they_lie(law: Any) -> None:
+    """The posterior may lie where the prior has fallen by hundreds of nats; the prior may be narrow."""
+    rows, labels = np.tile(X, (40, 60)), np.tile(Y, 40)
+    fitted, own = MultinomialNB(alpha=law).fit(rows, labels), MultinomialNB(alpha=1.0).fit(rows, labels)
+    stats = own.statistics_
+
+    def log_integrand(t: float) -> float:
+        own.set_params(alpha=float(np.exp(t)))
+        level = float(own._prior(stats).log_marginal(stats))
+        return level - 0.5 * ((t - law.loc) / law.scale) ** 2 - np.log(law.scale * np.sqrt(2 * np.pi))
+
+    line = law.loc + law.scale * np.linspace(-40, 40, 321)
+    level = np.array([log_integrand(t) for t in line])
+    want = level.max() + np.log(integrate.trapezoid(np.exp(level - level.max()), line))
+    assert level.argmax() not in (0, 320) and fitted.log_evidence_ == pytest.approx(want, abs=1e-7)
+
+
 def test_prediction_averages_the_joint() -> None:
     nb = MultinomialNB(alpha=dist.Gamma(2, 1)).fit(X, Y)
     held = nb.posterior_
@@ -194,6 +243,8 @@ def test_new_rows_of_mixed_nb_are_drawn_from_every_component() -> None:
         (PoissonNB(alpha=dist.Normal(0, 1)), "negative"),
         (PoissonNB(alpha=dist.Poisson(2.0)), "continuous"),
         (PoissonNB(alpha=dist.Gamma(np.ones(4), 1)), "a single number"),
+        (PoissonNB(alpha=dist.Gamma(0.001, 0.001)), "`alpha` is Gamma.* does not integrate to 1 .*too vague"),
+        (PoissonNB(alpha=dist.LogNormal(0.1, 1e-5)), "narrower than a thousandth of its position"),
         (
             MixedNB([(name, PoissonNB(alpha=dist.Gamma(2, 1)), [j, j + 1]) for name, j in (("u", 0), ("v", 2))]),
             "`u__alpha` and `v__alpha` .* Give a number for one of them$",
