@@ -37,6 +37,7 @@ from ._drop_in import TINY, AbstractDiscrete, AbstractDropIn, Assignable, hold_f
 from ._shares import BetaShares
 from .class_statistics import with_sums
 from .core.exact import moment_sums, sums_of_cells
+from .estimators._column_types import refuse_times
 from .estimators._input import refuse
 from .estimators._state import BLOCK
 from .families.classes import AbstractClasses, FixedClasses
@@ -335,6 +336,7 @@ class CategoricalNB(AbstractDiscrete, ours.CategoricalNB):
     def _validate(self, X: Any, **checks: Any) -> Any:
         if "y" in checks:
             self._validate_params()
+        refuse_times(X)
         found = validate_data(self, X, checks.pop("y", "no_validation"), dtype="int", **checks)
         check_non_negative(found[0] if isinstance(found, tuple) else found, "CategoricalNB (input X)")
         return found

@@ -20,6 +20,7 @@ from ..core.arrays import Sparse, is_sparse
 from ..core.supports import COUNT, Cells, as_numbers, checked_numbers, shortened
 from ..statistics import one_hot
 from ..sums.rows import csr_slice, distinct
+from ._column_types import named_text, refuse_times
 
 _NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
 MOST_WEIGHT = 1e100  # of a row; sums of larger ones could overflow
@@ -124,7 +125,13 @@ def numeric(
     large = by_slices and type(X) is np.ndarray and X.ndim == 2 and X.dtype.char in "fd" and X.size >= _LARGE
     finite = not (counts or large) and ("allow-nan" if missing_ok else True)
     checks |= {"dtype": _NUMBERS, "ensure_all_finite": finite}
-    return _validated(estimator, X, accept_sparse="csr" if sparse_ok else False, **checks)
+    refuse_times(X)
+    try:
+        return _validated(estimator, X, accept_sparse="csr" if sparse_ok else False, **checks)
+    except ValueError as error:
+        if named := named_text(X, error):
+            raise named from error
+        raise
 
 
 def _as_they_are(estimator: Any, X: Any, reset: bool, **checks: Any) -> Any:
