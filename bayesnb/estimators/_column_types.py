@@ -58,13 +58,13 @@ def named_text(X: Any, error: ValueError) -> ValueError | None:
 
 def warn_of_types(cells: np.ndarray, levels: np.ndarray, label: str) -> None:
     """Warn of a column without a known level if cells are text and levels are numbers, or the other way round."""
-    cells = cells[~pd.isna(cells)]
-    kinds = [_text_or_numbers(some.tolist()) for some in (cells, levels)]
+    asked, known = cells[~pd.isna(cells)].tolist(), levels.tolist()
+    kinds = [_text_or_numbers(values) for values in (asked, known)]
     if set(kinds) == {"text", "numbers"}:
         warnings.warn(
-            f"`X` has {kinds[0]} in column {label}, such as {cells[0]!r}, but its levels are {kinds[1]}, such as "
-            f"{levels[0]!r}. No cell is a known level, so the whole column is left out; convert it to the type that "
-            "was fitted",
+            f"`X` has {kinds[0]} in column {label}, such as {asked[0]!r}, but its levels are {kinds[1]}, such as "
+            f"{known[0]!r}. No cell is a known level, so the whole column is left out; convert it to the type that was "
+            "fitted",
             stacklevel=2,
         )
 
