@@ -3,16 +3,19 @@
     θ_cj ~ Beta(a_cj, b_cj)             probability of feature j in class c
     p(x_ij | θ_cj) ∝ θˣ (1−θ)¹⁻ˣ        x of a one and 1 − x of a zero; NaN = missing, left out cell by cell
 
-Statistics, update and evidence are those of `BetaBernoulli`. At 0 and 1 all the rest is too; between them the
-predictive and the moments are not linear in x.
+Statistics, update and evidence are those of `BetaBernoulli`. Rows of 0 and 1 have its predictive and moments too;
+between 0 and 1 these are not linear in x.
 """
 
 from dataclasses import dataclass
 
-from .core.arrays import Array, Float, Real, Sparse
+import numpy as np
+
+from .core.arrays import Array, Float, Real, Sparse, is_sparse
 from .core.pytrees import pytree
-from .core.special import digamma, log_rising, namespace, tetragamma, trigamma
+from .core.special import log_rising, namespace, tetragamma, trigamma
 from .families.bernoulli import BetaBernoulli
+from .sums.by_class import whole_cells
 from .sums.rows import contract, downdate, leave_one_out_table, map_cells, sum_over_cells, sum_over_features
 
 
@@ -25,7 +28,7 @@ class BetaShares(BetaBernoulli):
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """log B(a+x, b+1−x) / B(a, b), summed over j: the ratio of evidences."""
-        return sum_over_features(_log_share, x, self.a, self.b)
+        return super().log_predictive(x) if _is_yes_no(x) else sum_over_features(_log_share, x, self.a, self.b)
 
     def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
         """log B(a+x, b+1−x) / B(a, b) of each cell of one row, 0 if it is missing."""
@@ -35,29 +38,41 @@ class BetaShares(BetaBernoulli):
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: a − wx for a and b − w(1−x) for b in the classes where the row has weight w."""
+        if _is_yes_no(x):
+            return super().log_loo(x, r)
 
         def cell(x: Array, w: Array, a: Array, b: Array) -> Array:
-            return _log_share(x, downdate(a, w * x), downdate(b, w * (1.0 - x)))
+            return _log_share(x, downdate(a, w * x), downdate(b, w * (1 - x)))
 
         own = sum_over_cells(cell, lambda w, a, b: cell(0 * w, w, a, b))
         return leave_one_out_table(self.log_predictive, own, x, r, self.a, self.b)
 
+    # Cumulants are derivatives at t = 0 of log B(a+tx, b+t(1−x)). Beside what is linear in x they have terms with the
+    # factor x(1−x), which is 0 at 0 and 1.
+
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """Σ_j xψ(a) + (1−x)ψ(b) − ψ(a+b) and Σ_j x²ψ₁(a) + (1−x)²ψ₁(b) − ψ₁(a+b)."""
-        return self._cumulant(1, x), self._cumulant(2, x)
+        mean, variance = super().log_moments(x)
+        if _is_yes_no(x):
+            return mean, variance
+        both = trigamma(self.a) + trigamma(self.b)  # x² = x − x(1−x), and (1−x)² = 1−x − x(1−x)
+        return mean, variance - contract(map_cells(x, lambda x: x * (1 - x)), both, 0 * both)
 
     def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j x³ψ₂(a) + (1−x)³ψ₂(b) − ψ₂(a+b)."""
-        return self._cumulant(3, x)
+        third = super().log_third_cumulant(x)
+        if _is_yes_no(x):
+            return third
+        p, q = tetragamma(self.a), tetragamma(self.b)  # x³ = x − x(1−x)(1+x), and (1−x)³ = 1−x − x(1−x)(2−x)
+        constant = contract(map_cells(x, lambda x: x * (1 - x)), p + 2 * q, 0 * q)
+        return third - constant - contract(map_cells(x, lambda x: x * x * (1 - x)), p - q, 0 * q)
 
-    def _cumulant(self, k: int, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """The k-th derivative at t = 0 of log B(a+tx, b+t(1−x)), the cumulant generating function of log p(x | θ)."""
-        polygamma = (digamma, trigamma, tetragamma)[k - 1]
-        p, q, whole = polygamma(self.a), polygamma(self.b), polygamma(self.a + self.b)
-        powers, beyond = map_cells(x, lambda x: x**k), map_cells(x, lambda x: (1.0 - x) ** k - 1.0)  # bytes too
-        return contract(powers, p, q - whole) + contract(beyond, q, 0 * q)
+
+def _is_yes_no(x: Array | Sparse) -> bool:
+    """Whether rows on the host are known to have no cell between 0 and 1."""
+    return namespace(x) is np and whole_cells(x.data if is_sparse(x) else x)
 
 
 def _log_share(x: Array, a: Array, b: Array) -> Array:
     """log B(a+x, b+1−x) / B(a, b)."""
-    return log_rising(a, x) + log_rising(b, 1.0 - x) - namespace(a).log(a + b)
+    return log_rising(a, x) + log_rising(b, 1 - x) - namespace(a).log(a + b)
