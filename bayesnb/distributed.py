@@ -25,7 +25,7 @@ from .core.random import generator
 from .core.special import log_normalize
 from .core.supports import check_choice
 from .estimators._base import AbstractNB
-from .estimators._input import check_decay
+from .estimators._input import check_decay, refuse_no_weight
 from .estimators._state import reads_one_state
 from .sampling.held_out import take_rows
 from .sampling.intervals import fix_seed
@@ -99,7 +99,9 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if isinstance(self.estimator, CalibratedClassifierLOO):
             self.estimator_ = self._calibrated(X, y, sample_weight, classes)
         else:
-            self.estimator_ = self._learnt(X, y, sample_weight, classes)
+            learnt = self._learnt(X, y, sample_weight, classes)
+            refuse_no_weight(learnt.class_count_)
+            self.estimator_ = learnt
         return self
 
     def _calibrated(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> Any:
@@ -108,7 +110,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         estimator = clone(self.estimator)
         estimator.check_parameters()
-        nb = DistributedNB(estimator.estimator)._learnt(X, y, sample_weight, classes)
+        nb = DistributedNB(estimator.estimator).fit(X, y, sample_weight, classes=classes).estimator_
         pieces = list(zip(*aligned_chunks(X, y=y, sample_weight=sample_weight), strict=True))
         sizes = dask.compute(*(dask.delayed(len)(labels) for _, labels, _ in pieces))
         share = min(1.0, estimator.max_rows / max(1, sum(sizes)))
@@ -139,7 +141,8 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 raise ValueError(
                     "classes must be passed on the first call to partial_fit: give all labels that will occur"
                 )
-            return self.fit(X, y, sample_weight, classes=classes)
+            self.estimator_ = self._learnt(X, y, sample_weight, classes)
+            return self
         if classes is not None and not np.array_equal(labels := united_labels([classes]), self.classes_):
             raise ValueError(f"`classes` is {labels}, but the first call had {self.classes_}; pass the same classes")
         before = copy.copy(self.estimator_)
@@ -259,6 +262,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         log_joint = lazy_rows(X, tables, self.classes_.shape, float)
         sums, se = (terms.n * terms.mean)[0], np.sqrt(terms.ss[0])
         elpd, elpd_joint, p_loo, p_loo_joint, hits, weight = map(float, sums)
+        refuse_no_weight(weight)
         return DistributedLoo(
             elpd, float(se[0]), p_loo, elpd_joint, float(se[1]), p_loo_joint, hits / weight, -elpd / weight, log_joint
         )
@@ -362,6 +366,8 @@ def _loo_terms(estimator: AbstractNB, X: Any, y: Any, weights: Any, prior: str) 
     """Mean and squares of what is summed over rows: their sum, and its standard error √ss, follow by Chan's rule."""
     if not X.shape[0]:
         return None
+    if _weightless(weights):
+        return Moments.of(np.zeros((X.shape[0], 6)), np.ones((X.shape[0], 1)))
     found = estimator.loo(X, y, weights, prior=prior)
     w, own, joint = found.weight, found.pointwise_fitted, found.pointwise_joint_fitted
     terms = [found.pointwise, found.pointwise_joint, own - found.pointwise, joint - found.pointwise_joint]
@@ -370,5 +376,13 @@ def _loo_terms(estimator: AbstractNB, X: Any, y: Any, weights: Any, prior: str) 
 
 
 def _loo_table(estimator: AbstractNB, X: Any, y: Any, weights: Any, prior: str) -> np.ndarray:
-    c = len(estimator.classes_)
-    return estimator.loo(X, y, weights, prior=prior).log_joint if X.shape[0] else np.empty((0, c))
+    if not X.shape[0]:
+        return np.empty((0, len(estimator.classes_)))
+    if _weightless(weights):  # nothing leaves
+        return estimator.posterior_.log_joint(estimator.encode(X))
+    return estimator.loo(X, y, weights, prior=prior).log_joint
+
+
+def _weightless(weights: Any) -> bool:
+    """Whether all rows of a chunk have weight 0."""
+    return weights is not None and not np.any(np.asarray(weights))

@@ -34,8 +34,10 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from . import estimators as ours
 from ._drop_in import TINY, AbstractDiscrete, AbstractDropIn, Assignable, hold_finite, log_share, log_shares, safe_log
+from ._shares import BetaShares
 from .class_statistics import with_sums
 from .core.exact import moment_sums, sums_of_cells
+from .estimators._column_types import refuse_times
 from .estimators._input import refuse
 from .estimators._state import BLOCK
 from .families.classes import AbstractClasses, FixedClasses
@@ -256,7 +258,8 @@ class BernoulliNB(AbstractDiscrete, ours.BernoulliNB):
 
     Notes
     -----
-    NaN is a missing cell and is left out; scikit-learn refuses NaN.
+    NaN is a missing cell and is left out; scikit-learn refuses NaN. With binarize=None a cell x between 0 and 1 counts
+    as x of a one and 1 − x of a zero. Its likelihood is θˣ (1−θ)¹⁻ˣ.
     """
 
     binarize: Any = 0.0  # checked by scikit-learn's constraints
@@ -269,6 +272,12 @@ class BernoulliNB(AbstractDiscrete, ours.BernoulliNB):
         advice = "with binarize=None all cells must be from 0 to 1. Set `binarize` to a threshold."
         refuse(self, X, lambda cell: (cell < 0) | (cell > 1), "Values outside 0 to 1", advice)
         return {BLOCK: X}
+
+    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
+        blocks = super()._default_blocks(stats)
+        if self.binarize is None:  # cells may lie between 0 and 1
+            blocks = {BLOCK: BetaShares(blocks[BLOCK].a, blocks[BLOCK].b)}
+        return blocks
 
     def _learn(self, stats: Statistics) -> None:
         super()._learn(stats)
@@ -327,6 +336,7 @@ class CategoricalNB(AbstractDiscrete, ours.CategoricalNB):
     def _validate(self, X: Any, **checks: Any) -> Any:
         if "y" in checks:
             self._validate_params()
+        refuse_times(X)
         found = validate_data(self, X, checks.pop("y", "no_validation"), dtype="int", **checks)
         check_non_negative(found[0] if isinstance(found, tuple) else found, "CategoricalNB (input X)")
         return found

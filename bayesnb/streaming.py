@@ -20,7 +20,7 @@ from sklearn.utils import _safe_indexing, gen_batches
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .estimators._base import AbstractNB
-from .estimators._input import check_decay, checked_labels
+from .estimators._input import check_decay, checked_labels, refuse_no_weight
 
 Batch: TypeAlias = tuple[Any, Any, Any]  # rows, labels and weights; None where there are none
 
@@ -99,6 +99,7 @@ def fit_batches(
             del X  # before the next batch is read
     if not hasattr(fresh, "classes_"):
         raise ValueError("`source` has no rows; give at least one")
+    refuse_no_weight(fresh.class_count_)
     estimator.__dict__ = vars(fresh) | estimator.get_params(deep=False)  # at once: other threads may be reading
     return estimator
 

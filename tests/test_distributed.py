@@ -288,6 +288,23 @@ def test_what_is_refused_leaves_no_fit(make, named, rows):
     assert not hasattr(model, "estimator_")
 
 
+def test_a_chunk_may_have_no_weight(rows):
+    X, y, w = rows
+    w = np.where((np.arange(len(y)) < 25) | (np.arange(len(y)) >= 100), 0, w)
+    whole, given = GaussianNB().fit(X, y, w), (spread(X), spread(y), spread(w))
+    nb = DistributedNB(GaussianNB()).fit(*given)
+    assert_same_fit(nb.estimator_, whole, X)
+    loo, want = nb.loo(*given), whole.loo(X, y, w)
+    for name in ("elpd", "se", "p_loo", "elpd_joint", "se_joint", "p_loo_joint", "accuracy", "log_loss"):
+        assert getattr(loo, name) == pytest.approx(getattr(want, name), rel=1e-10), name
+    np.testing.assert_allclose(loo.log_joint.compute(), want.log_joint, rtol=1e-11)
+    first = DistributedNB(GaussianNB()).partial_fit(spread(X[:25]), y[:25], CLASSES, w[:25])
+    assert_same_fit(first.partial_fit(spread(X[25:]), y[25:], sample_weight=w[25:]).estimator_, whole, X)
+    for ask in (clone(nb).fit, nb.loo):
+        with pytest.raises(ValueError, match="`sample_weight` is zero for all rows; give"):
+            ask(spread(X), y, 0 * w)
+
+
 def test_what_is_not_fitted_or_has_no_weight(rows):
     X, y, w = rows
     model = DistributedNB(GaussianNB())

@@ -33,7 +33,7 @@ FLOORS = [
     {"base"},
     {"bandwidth", "beta", "dirichlet", "gamma", "independent", "normal_inverse_gamma", "normal_inverse_wishart"},
     {"families"},
-    {"class_statistics"},
+    {"_shares", "class_statistics"},
     {"numpyro_twin"},
     {"naive_bayes"},
     {"one_dependence", "weighted"},

@@ -246,6 +246,19 @@ def test_empty_batches_are_no_batches(rows):
     assert [len(part) for part in predict_batches(got, iter([X[:0], X[:2], (X[:3], y[:3])]))] == [2, 3]
 
 
+@pytest.mark.parametrize("nb", EVERY, ids=[f"{i}-{type(nb).__name__}" for i, nb in enumerate(EVERY)])
+def test_a_batch_may_have_no_weight(nb, rows):
+    """As rows that have faded to nothing; `fit` takes them, if others have weight."""
+    X, y, w = rows
+    w = np.where((np.arange(len(y)) < 100) | (np.arange(len(y)) >= 200), 0, w)
+    assert_same(fit_batches(clone(nb), X, y, w, batch_size=50), clone(nb).fit(X, y, w), X)
+    fitted = clone(nb).fit(X, y)
+    for learn in (fitted.fit, lambda *given: fit_batches(fitted, *given, batch_size=50)):
+        with pytest.raises(ValueError, match="`sample_weight` is zero for all rows; give"):
+            learn(X, y, 0 * w)
+    np.testing.assert_array_equal(fitted.predict_proba(X), clone(nb).fit(X, y).predict_proba(X))
+
+
 @pytest.mark.parametrize(
     ("source", "more", "named"),
     [

@@ -4,7 +4,7 @@ import itertools
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .. import loops
 from ..core.arrays import Sparse, is_sparse
@@ -23,9 +23,11 @@ from ._input import (
     alike,
     check_decay,
     checked_labels,
+    checked_weights,
     classes_of,
     cut_rows,
     naming,
+    refuse_no_weight,
     unit_row,
 )
 from ._prior_of_settings import AbstractWithPrior
@@ -68,8 +70,8 @@ class AbstractFitted(AbstractWithPrior):
         Raises
         ------
         ValueError
-            if X or y is empty, if their lengths differ, if a value is outside the range of the likelihood, or if a
-            parameter is out of range. The message names the argument
+            if X or y is empty, if their lengths differ, if all weights are 0, if a value is outside the range of the
+            likelihood, or if a parameter is out of range. The message names the argument
         """
         self.__dict__.pop("contract_", None)  # of other rows
         X, y = self._validate_for_slices(X, y=y, reset=True)
@@ -77,6 +79,7 @@ class AbstractFitted(AbstractWithPrior):
         self.classes_, index = classes_of(y)
         self._learn_encoding(X, reset=True)
         self._add(LazyPosterior(None, None), X, index, sample_weight, batch=False)
+        refuse_no_weight(self._conditioned.latest.n)
         if self._conditioned.prior.is_improper:
             _ = self._conditioned.posterior  # which says so where these rows do not make it a density
         return self
@@ -87,7 +90,7 @@ class AbstractFitted(AbstractWithPrior):
 
         Parameters
         ----------
-        X, y, sample_weight : as in `fit`
+        X, y, sample_weight : as in `fit`; the weights of a batch may all be 0
         classes : all labels that will ever occur; required at the first call
         decay : above 0 and at most 1, default 1
             the weight of all earlier rows is multiplied by this number first. A row from k calls ago then has the
@@ -322,8 +325,7 @@ class AbstractFitted(AbstractWithPrior):
         c = len(self.classes_)
         if sample_weight is None:
             return unit_row(int(index[0]), c) if len(index) == 1 else one_hot(index, c)
-        with naming("sample_weight"):
-            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = checked_weights(sample_weight, X)
         if (most := weights.max(initial=0)) > MOST_WEIGHT:
             raise ValueError(
                 f"`sample_weight` has {most:g}; weights may be at most {MOST_WEIGHT:g}, so divide all weights by a "

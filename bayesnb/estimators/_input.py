@@ -13,13 +13,14 @@ from pandas import DataFrame, factorize, isna
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_y, check_consistent_length, validate_data
+from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length, validate_data
 
 from ..core import distributions
 from ..core.arrays import Sparse, is_sparse
 from ..core.supports import COUNT, Cells, as_numbers, checked_numbers, shortened
 from ..statistics import one_hot
 from ..sums.rows import csr_slice, distinct
+from ._column_types import named_text, refuse_times
 
 _NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
 MOST_WEIGHT = 1e100  # of a row; sums of larger ones could overflow
@@ -124,7 +125,13 @@ def numeric(
     large = by_slices and type(X) is np.ndarray and X.ndim == 2 and X.dtype.char in "fd" and X.size >= _LARGE
     finite = not (counts or large) and ("allow-nan" if missing_ok else True)
     checks |= {"dtype": _NUMBERS, "ensure_all_finite": finite}
-    return _validated(estimator, X, accept_sparse="csr" if sparse_ok else False, **checks)
+    refuse_times(X)
+    try:
+        return _validated(estimator, X, accept_sparse="csr" if sparse_ok else False, **checks)
+    except ValueError as error:
+        if named := named_text(X, error):
+            raise named from error
+        raise
 
 
 def _as_they_are(estimator: Any, X: Any, reset: bool, **checks: Any) -> Any:
@@ -226,6 +233,22 @@ def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if y.dtype.kind in "US" and 2 * len(classes) > len(y):
         check_classification_targets(y)  # which warns of so many classes
     return classes, index
+
+
+def checked_weights(sample_weight: Any, X: Any) -> np.ndarray:
+    """Weights of rows, (n,), not negative; all may be 0, as in one batch of many."""
+    with naming("sample_weight"):
+        given = np.asarray(sample_weight)
+        nothing = given.dtype.kind in "biuf" and given.size > 0 and not given.any()
+        some = np.ones_like(given) if nothing else sample_weight  # scikit-learn refuses weights that are all 0
+        weights = _check_sample_weight(some, X, dtype=np.float64, ensure_non_negative=True)
+    return 0 * weights if nothing else weights
+
+
+def refuse_no_weight(total: Any) -> None:
+    """Raise a ValueError where the weights of all rows are 0."""
+    if not np.any(total):
+        raise ValueError("`sample_weight` is zero for all rows; give at least one row a weight above 0")
 
 
 def _with_nan(X: Any) -> Any:

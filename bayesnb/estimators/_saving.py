@@ -122,5 +122,6 @@ class AbstractSaved(Saved, AbstractReadable):
 
     def _no_rows(self) -> dict[str, Any]:
         """Statistics of no rows, by block: their types and shapes."""
-        row = np.full((1, self.n_features_in_), float(self._cells.kind == "positive"))  # a cell that the family knows
+        cell = {"levels": np.nan, "positive": 1.0}.get(self._cells.kind, 0.0)  # which the family knows
+        row = np.full((1, self.n_features_in_), cell)
         return self._gather(row, np.zeros(1, int), None).zero().blocks

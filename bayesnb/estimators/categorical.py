@@ -22,6 +22,7 @@ from ..naive_bayes import Rows, Statistics
 from ..statistics import Counts
 from ..sums.rows import slices
 from ._base import AbstractNB
+from ._column_types import warn_of_types
 from ._input import of_any_type
 
 
@@ -168,7 +169,8 @@ class CategoricalNB(AbstractLevels):
     Notes
     -----
     Cells are strings, pandas categoricals or whole numbers. A data frame or an object array may mix them. NaN, None and
-    pandas.NA are missing cells and are left out. Prediction also leaves out a level that was not in the training rows.
+    pandas.NA are missing cells and are left out. Prediction also leaves out a level that was not in the training rows;
+    it warns if no cell of a column is known because one side is text and the other is numbers.
     `partial_fit` adds new levels when they occur. Sparse rows hold whole numbers; an empty cell is level 0.
 
     Examples
@@ -360,12 +362,17 @@ def _hashable(values: np.ndarray, label: str) -> Iterator[None]:
 
 
 def codes_of(values: np.ndarray, levels: np.ndarray, label: str) -> np.ndarray:
-    """Position of each value among the levels; NaN where it is missing or unknown."""
-    if levels.dtype.kind == "i" and (numbers := _as_numbers(np.where(pd.isna(values), np.nan, values))) is not None:
-        values = numbers  # levels are 0 … K−1
-        return np.where((values >= 0) & (values < len(levels)) & (values == np.floor(values)), values, np.nan)
+    """Position of each value among the levels; NaN where it is missing or unknown.
+
+    Warns where all are unknown because one side is text and the other is not.
+    """
+    if levels.dtype.kind == "i" and (codes := _as_numbers(np.where(pd.isna(values), np.nan, values))) is not None:
+        # levels are 0 … K−1
+        return np.where((codes >= 0) & (codes < len(levels)) & (codes == np.floor(codes)), codes, np.nan)
     with _hashable(values, label):
         code = pd.Index(levels).get_indexer(pd.Index(values, dtype=object)).astype(float)
+    if len(code) and code.max() < 0:
+        warn_of_types(values, levels, label)
     return np.where(code < 0, np.nan, code)
 
 

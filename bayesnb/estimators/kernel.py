@@ -123,10 +123,11 @@ class KernelNB(AbstractNB):
         if limits is not None:
             rows = found[0] if isinstance(found, tuple) else found
             for j in np.flatnonzero(np.isfinite(limits).any(0)):
-                least, most = np.nanmin(rows[:, j], initial=np.inf), np.nanmax(rows[:, j], initial=-np.inf)
-                low, high = limits[:, j]
-                if least < low or most > high:
-                    value, side, bound = (least, "below", low) if least < low else (most, "above", high)
+                cells, (low, high) = rows[:, j], limits[:, j]
+                beyond = cells[(cells < low) | (cells > high)]
+                if beyond.size:
+                    value = beyond.min() if beyond.min() < low else beyond.max()
+                    side, bound = ("below", low) if value < low else ("above", high)
                     raise ValueError(
                         f"`X` has {value:g} in column {self._label(int(j))}, {side} the bound {bound:g} of `bounds`; "
                         "correct the row, or give KernelNB wider bounds"

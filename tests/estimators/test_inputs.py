@@ -27,7 +27,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 
-from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MixedNB
+from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MixedNB, drop_in
 
 from ..estimators_table import ONE_OF_EACH, TAKES_MISSING, mostly_slow, these
 
@@ -470,6 +470,48 @@ def test_labels_that_are_none(nb, y):
     for rows in (X, pd.DataFrame(X, columns=["a", "b"]), pl.DataFrame(X, schema=["a", "b"])):
         with pytest.raises((ValueError, TypeError), match=r"\by\b|label type"):
             clone(nb).fit(rows, y)
+
+
+TIMES = pd.Series(pd.to_timedelta([1, 2, None, 30, 40, 50], unit="h"))
+DATES = pd.Timestamp("2020-01-01") + TIMES
+NO_NUMBERS: dict[str, tuple[Any, str]] = {
+    "timedelta64 frame": (pd.DataFrame({"n": range(6), "waited": TIMES}), "durations in column 'waited'"),
+    "datetime64 frame": (pd.DataFrame({"n": range(6), "day": DATES}), "dates or times in column 'day'"),
+    "one date": (pd.DataFrame({"day": DATES}), "dates or times in column 'day'"),
+    "time zone": (pd.DataFrame({"day": DATES.dt.tz_localize("UTC")}), "dates or times in column 'day'"),
+    "category": (pd.DataFrame({"day": DATES.astype("category")}), "dates or times in column 'day'"),
+    "Arrow type": (pd.DataFrame({"w": TIMES.astype("duration[ns][pyarrow]")}), "durations in column 'w'"),
+    "timedelta64 array": (TIMES.to_numpy()[:, None], "durations in column 0"),
+    "datetime64 array": (DATES.to_numpy()[:, None], "dates or times in column 0"),
+    "objects": (np.array([[1, day] for day in DATES], object), "dates or times in column 1"),
+    "polars": (pl.DataFrame({"waited": pl.from_pandas(TIMES)}), "durations in column 'waited'"),
+    "Arrow": (pa.table({"day": pa.array(DATES)}), "dates or times in column 'day'"),
+    "text": (pd.DataFrame({"n": range(6), "island": list("abcabc")}), "text in column 'island': .* float: 'a'. Leave"),
+    "text array": (np.array([[1, "2"], [3, "oops"]] * 3, object), "text in column 1: .* float: 'oops'"),
+    "text lists": ([["1"], ["b"]] * 3, "text in column 0: .* float: 'b'"),
+    "text in polars": (pl.DataFrame({"n": range(6), "island": list("abcabc")}), "text in column 'island'"),
+}
+
+
+@pytest.mark.parametrize("form", NO_NUMBERS)
+def test_dates_durations_and_text_are_refused_by_name(form):
+    """A missing date was −9.2e18, and a missing duration too: NaT is no NaN."""
+    X, message = NO_NUMBERS[form]
+    for nb in (GaussianNB(), BernoulliNB(), drop_in.GaussianNB(), MixedNB([("all", GaussianNB(), slice(None))])):
+        if isinstance(nb, MixedNB) and not isinstance(X, pd.DataFrame | np.ndarray):
+            continue
+        with pytest.raises(ValueError, match=f"`X` has {message}"):
+            nb.fit(X, [0, 0, 0, 1, 1, 1])
+    if "text" not in form and hasattr(X, "shape"):
+        with pytest.raises(ValueError, match=f"`X` has {message}"):
+            GaussianNB().fit(np.arange(6.0 * X.shape[1]).reshape(6, -1), [0, 0, 0, 1, 1, 1]).predict(X)
+        with pytest.raises(ValueError, match=f"`X` has {message}"):
+            drop_in.CategoricalNB().fit(X, [0, 0, 0, 1, 1, 1])
+
+
+def test_dates_are_levels_where_levels_are_asked_for():
+    nb = CategoricalNB().fit(pd.DataFrame({"day": DATES}), [0, 0, 0, 1, 1, 1])
+    assert len(nb.categories_[0]) == 5
 
 
 # --- among scikit-learn's tools -------------------------------------------------------------------------------------

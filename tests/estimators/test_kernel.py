@@ -262,6 +262,16 @@ def test_bad_bounds_and_rows_beyond_them_are_named(bounds, message, bounded):
         KernelNB(bounds=bounds).fit(*bounded)
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "float32"])
+def test_bounds_of_whole_numbers(dtype):
+    x, y = np.array([[1], [2], [3], [5]], dtype), [0, 0, 1, 1]
+    nb = KernelNB(bounds=(1, None)).fit(x, y)
+    want = KernelNB(bounds=(1, None)).fit(x.astype(float), y).predict_proba(x.astype(float))
+    np.testing.assert_allclose(nb.predict_proba(x), want, rtol=1e-12)
+    with pytest.raises(ValueError, match="`X` has 0 in column 0, below the bound 1 of `bounds`"):
+        nb.predict(x - x)
+
+
 def test_bounds_are_saved_and_rows_can_be_forgotten(bounded, tmp_path):
     import bayesnb
 
