@@ -13,14 +13,14 @@ Dalal & Hall (1983), Approximating priors by mixtures of natural conjugate prior
 Bernardo & Smith (1994), Bayesian Theory, §5.2.3.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
-from .base import Block, as_jax
-from .core.arrays import Array, Float, Scalar, Theta, Value
+from .base import as_jax, from_sites, to_sites
+from .core.arrays import Array, Float, Scalar, Sparse, Theta, Value
 from .core.pytrees import map_leaves, pytree
 from .core.random import Key
 from .core.special import log_normalize, namespace
@@ -58,15 +58,22 @@ class WeightedNaiveBayes:
         """The component of the largest weight."""
         return self.components[int(np.argmax(self.log_weights))]
 
-    @property
-    def blocks(self) -> dict[str, Block]:
-        """Blocks of the heaviest component; names, families and shapes are those of all."""
-        return self.heaviest.blocks
+    def heaviest_after(self, posterior: Self) -> NaiveBayes:
+        """The component whose hyperparameter is that of the heaviest component of a posterior."""
+        return self.components[int(np.argmin(abs(self.nodes - posterior.nodes[np.argmax(posterior.log_weights)])))]
 
     @property
-    def classes(self) -> "WeightedClasses":
-        """The prior of the labels."""
-        return WeightedClasses(self)
+    def blocks(self) -> "dict[str, WeightedPart]":
+        """Each block of all components."""
+        return {name: self._part([one.blocks[name] for one in self.components]) for name in self.heaviest.blocks}
+
+    @property
+    def classes(self) -> "WeightedPart":
+        """The prior of the labels of all components."""
+        return self._part([one.classes for one in self.components])
+
+    def _part(self, parts: Sequence[Any]) -> "WeightedPart":
+        return WeightedPart(tuple(parts), self.log_weights)
 
     def __getattr__(self, name: str) -> Any:
         if name in ("site", "to_sites", "from_sites", "is_improper", "refuse_improper", "coupled", "suffstats"):
@@ -135,11 +142,7 @@ class WeightedNaiveBayes:
 
     def _mixed(self, table: Callable[[NaiveBayes], Array]) -> Array:
         """log Σ_k W_k exp table_k, adding one component at a time."""
-        total: Any = None
-        for weight, one in zip(self.log_weights, self.components, strict=True):
-            found = weight + table(one)
-            total = found if total is None else np.logaddexp(total, found)
-        return total
+        return _mixed(self.log_weights, map(table, self.components))
 
     # --- parameters -------------------------------------------------------------------------------------------------
 
@@ -234,20 +237,90 @@ class WeightedNaiveBayes:
         numpyro.factor("hyperparameter", whole.log_prob(theta) - first.log_prob(theta))
 
 
+_SHARED = frozenset(  # what families, shapes and given parameters decide, whatever the hyperparameter
+    "parameters kept_types missing_value fields_ constants_ cells_ separable marks_strangers couples_classes "
+    "several_modes names_ gaps is_composite only_class hyperparameters sites no_evidence is_improper shape suffstats "
+    "log_likelihood linear_form take".split()
+)
+
+
 @dataclass(frozen=True)
-class WeightedClasses:
-    """The prior of the labels of a weighted set of models."""
+class WeightedPart:
+    """A block, or the prior of the labels, of a weighted set of models: one of every component.
 
-    whole: WeightedNaiveBayes
+    It has what all components share, and what is averaged over them. Anything else would be that of one component, so
+    it raises an AttributeError.
+    """
 
-    def log_predictive(self) -> Float[Array, " c"]:
-        """log p(y = c | data) of the next label."""
-        return self.whole._mixed(lambda one: one.classes.log_predictive())
+    parts: tuple[Any, ...]
+    log_weights: Float[Array, " k"]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self.whole.heaviest.classes, name)
+        first, *others = (getattr(one, name) for one in self.parts)
+        if name in _SHARED or (name in self.parts[0].fields_ and all(np.array_equal(first, one) for one in others)):
+            return first
+        raise AttributeError(
+            f"`{name}` of {type(self.parts[0]).__name__} differs between the {len(self.parts)} values of a "
+            "hyperparameter that is a distribution; read it from one of the `components`, or give a number for the "
+            "hyperparameter"
+        )
+
+    @property
+    def weights(self) -> Float[Array, " k"]:
+        """W_k, (k,)."""
+        return namespace(self.log_weights).exp(self.log_weights)
+
+    @property
+    def inner(self) -> Self:
+        """The blocks that have the fields."""
+        return replace(self, parts=tuple(one.inner for one in self.parts))
+
+    def select(self, columns: np.ndarray) -> Self:
+        """The blocks of some columns."""
+        return replace(self, parts=tuple(one.select(columns) for one in self.parts))
+
+    def merged(self, columns: np.ndarray) -> Self | None:
+        """The blocks of some columns and of one column that merges all others, if the family has such."""
+        found = tuple(one.merged(columns) for one in self.parts)
+        return None if found[0] is None else replace(self, parts=found)
+
+    def log_predictive(self, *x: Array | Sparse) -> Array:
+        """log Σ_k W_k p_k of the next label, or of rows x."""
+        return _mixed(self.log_weights, (one.log_predictive(*x) for one in self.parts))
+
+    def log_alone(self, x: Array | Sparse, columns: np.ndarray, theta: Theta) -> Array:
+        """log p(x_ij | θ_c) of some features, each on its own."""
+        return self.parts[0].log_alone(x, columns, theta)
+
+    def log_contributions(self, x: Array | Sparse, columns: np.ndarray, theta: Theta | None = None) -> Array:
+        """Contributions of some features at given parameters, or Σ_k W_k times those of each component."""
+        if theta is not None:
+            return self.parts[0].log_contributions(x, columns, theta)
+        return sum(w * one.log_contributions(x, columns) for w, one in zip(self.weights, self.parts, strict=True))
+
+    def mean(self) -> Theta:
+        """Σ_k W_k E_k θ."""
+        found = [to_sites(one.mean()) for one in self.parts]
+        averages = {key: sum(w * one[key] for w, one in zip(self.weights, found, strict=True)) for key in found[0]}
+        return from_sites(self.parameters, averages)
+
+    def mle(self, stats: Any) -> Theta:
+        """Maximum likelihood estimate; the means of the heaviest component where there are no data."""
+        return self.parts[int(np.argmax(self.log_weights))].mle(stats)
+
+    def marginals(self) -> "dict[str, Mixture]":
+        """Marginal distributions of the parameters: mixtures of those of the components."""
+        found = [one.marginals() for one in self.parts]
+        return {name: Mixture([one[name] for one in found], np.asarray(self.weights)) for name in found[0]}
+
+    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
+        """New rows of this block alone, one for each label in y, each of a component of its own."""
+        which = np.sort(rng.choice(len(self.parts), len(y), p=self.weights / self.weights.sum()))
+        order = rng.permutation(len(y))
+        drawn = [self.parts[k].sample_predictive(rng, y[order[which == k]], **given) for k in np.unique(which)]
+        return np.concatenate(drawn)[np.argsort(order)]
 
 
 @dataclass(frozen=True)
@@ -292,9 +365,23 @@ class Mixture:
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return (low + high) / 2
 
+    def support(self) -> tuple[Value, Value]:
+        """Ends of the values that some component may have."""
+        low, high = zip(*(one.support() for one in self.parts), strict=True)
+        return np.min(low, 0), np.max(high, 0)
+
     def interval(self, level: float) -> tuple[Value, Value]:
         """Equal-tailed interval."""
         return self.ppf((1 - level) / 2), self.ppf((1 + level) / 2)
+
+
+def _mixed(log_weights: Float[Array, " k"], tables: Iterable[Array]) -> Array:
+    """log Σ_k W_k exp table_k, one table at a time."""
+    total: Any = None
+    for weight, table in zip(log_weights, tables, strict=True):
+        found = weight + table
+        total = found if total is None else np.logaddexp(total, found)
+    return total
 
 
 def _log_sum(table: Array, axis: int) -> Value:
@@ -303,4 +390,4 @@ def _log_sum(table: Array, axis: int) -> Value:
     return xp.log(xp.exp(table - top).sum(axis=axis)) + xp.squeeze(top, axis)
 
 
-__all__ = ["CLASS", "WeightedClasses", "WeightedNaiveBayes"]
+__all__ = ["CLASS", "WeightedNaiveBayes", "WeightedPart"]

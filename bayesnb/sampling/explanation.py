@@ -256,7 +256,8 @@ def _nodes(blocks: list[Block], rng: np.random.Generator) -> tuple[np.ndarray, n
     """Cells (g, d) at which the features of a block are looked up, and logarithms of their weights."""
     block = blocks[0].inner
     cells, d = block.cells_, block.shape[1]
-    level = next((getattr(block, n).shape[-1] for n, f in block.fields_.items() if f.axes[-1] == "level"), None)
+    by_level = any(field.axes[-1] == "level" for field in block.fields_.values())
+    level = next(iter(block.mean().values())).shape[-1] if by_level else None
     if cells.kind == "yes/no" or cells.measure in (GIVEN_TOTALS, COMPOSITE):
         level = 2
     if level is not None:
