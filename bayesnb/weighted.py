@@ -19,8 +19,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from .base import as_jax, from_sites, to_sites
-from .core.arrays import Array, Float, Scalar, Sparse, Theta, Value
+from .base import Block, as_jax, from_sites, to_sites
+from .core.arrays import Array, Float, Sparse, Theta, Value
+from .core.mixtures import Mixture
 from .core.pytrees import map_leaves, pytree
 from .core.random import Key
 from .core.special import log_normalize, namespace
@@ -102,6 +103,10 @@ class WeightedNaiveBayes:
         kept = np.flatnonzero(joint > joint.max() - _NEGLIGIBLE)
         updated = tuple(self.components[k].update(stats) for k in kept)
         return replace(self, components=updated, log_weights=log_normalize(joint[kept]), nodes=self.nodes[kept])
+
+    def with_blocks(self, blocks: dict[str, Block]) -> Self:
+        """The models with other blocks, the same in all components."""
+        return replace(self, components=tuple(one.with_blocks(blocks) for one in self.components))
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
@@ -194,8 +199,8 @@ class WeightedNaiveBayes:
         The families are exponential and their fields linear in the natural parameters. Expectation–maximisation
         therefore takes the mode of the component with averaged fields, weighted by p(k | θ), and starts again there.
         """
-        if self.on_boundary():
-            return self.heaviest.mode()
+        if any(map_leaves(lambda leaf: np.nextafter(leaf, np.inf), one).on_boundary() for one in self.components):
+            return self.heaviest.mode()  # some density has no maximum: a concentration is below 1, not at it
         share = np.asarray(self.weights)
         theta = self._of_average(share).mode()
         for _ in range(_STEPS):
@@ -321,58 +326,6 @@ class WeightedPart:
         order = rng.permutation(len(y))
         drawn = [self.parts[k].sample_predictive(rng, y[order[which == k]], **given) for k in np.unique(which)]
         return np.concatenate(drawn)[np.argsort(order)]
-
-
-@dataclass(frozen=True)
-class Mixture:
-    """A mixture of frozen `scipy.stats` distributions."""
-
-    parts: list[Any]
-    weights: np.ndarray
-
-    def _sum(self, method: str, *args: Array | Scalar) -> Value:
-        return sum(w * getattr(one, method)(*args) for w, one in zip(self.weights, self.parts, strict=True))
-
-    def mean(self) -> Value:
-        """Mean."""
-        return self._sum("mean")
-
-    def var(self) -> Value:
-        """Variance."""
-        means = [one.mean() for one in self.parts]
-        square = sum(w * (one.var() + m**2) for w, one, m in zip(self.weights, self.parts, means, strict=True))
-        return square - self.mean() ** 2
-
-    def std(self) -> Value:
-        """Standard deviation."""
-        return np.sqrt(self.var())
-
-    def pdf(self, x: Array | Scalar) -> Value:
-        """Density."""
-        return self._sum("pdf", x)
-
-    def cdf(self, x: Array | Scalar) -> Value:
-        """Distribution function."""
-        return self._sum("cdf", x)
-
-    def ppf(self, q: Array | Scalar) -> Value:
-        """Quantiles, by bisection between those of the components."""
-        ends = np.array([one.ppf(q) for one in self.parts])
-        low, high = ends.min(0), ends.max(0)
-        for _ in range(100):
-            middle = (low + high) / 2
-            below = self.cdf(middle) < q
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return (low + high) / 2
-
-    def support(self) -> tuple[Value, Value]:
-        """Ends of the values that some component may have."""
-        low, high = zip(*(one.support() for one in self.parts), strict=True)
-        return np.min(low, 0), np.max(high, 0)
-
-    def interval(self, level: float) -> tuple[Value, Value]:
-        """Equal-tailed interval."""
-        return self.ppf((1 - level) / 2), self.ppf((1 + level) / 2)
 
 
 def _mixed(log_weights: Float[Array, " k"], tables: Iterable[Array]) -> Array:

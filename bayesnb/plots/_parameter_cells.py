@@ -7,9 +7,9 @@ import jax
 import numpy as np
 from scipy import stats
 
+from ..core.mixtures import Mixture
 from ..core.wishart import InverseWishartMarginal
 from ..sums.quadrature import GridMarginal
-from ..weighted import Mixture
 from ._common import column, feature_name
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..base import Block
 from ..core.arrays import Float, Int, Scalar, is_sparse
 from ..core.pytrees import leaves
 from ..core.random import generator
@@ -252,7 +251,7 @@ def mutual_information(table: Float[np.ndarray, "s g k c"], pi: Float[np.ndarray
     return np.maximum((pi * np.where(p > 0, gain, 0)).sum((1, 3)), 0)
 
 
-def _nodes(blocks: list[Block], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _nodes(blocks: list[Any], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Cells (g, d) at which the features of a block are looked up, and logarithms of their weights."""
     block = blocks[0].inner
     cells, d = block.cells_, block.shape[1]

@@ -1,5 +1,6 @@
 """Posterior draws as ArviZ data: exact from the closed form, or by NUTS on the NumPyro twin."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -93,14 +94,14 @@ def labels(estimator: Any, joint: np.ndarray, rng: np.random.Generator) -> xr.Da
     return dataset({"y": categorical(rng, log_normalize(joint))}, {"y": ["row"]}, coords, also=("class",))
 
 
-def log_prior(prior: NaiveBayes, theta: Parameters) -> xr.Dataset:
+def log_prior(prior: NaiveBayes | WeightedNaiveBayes, theta: Parameters) -> xr.Dataset:
     """Log prior density of each draw: of the class probabilities, `pi`, and of the parameters of each block.
 
-    Where a hyperparameter has a distribution, each is that given the parameters before it: the sum is the joint density.
+    Where a hyperparameter has a distribution, each is given the parameters before it: the sum is the joint density.
     """
-    weighted = isinstance(prior, WeightedNaiveBayes)
-    components = prior.components if weighted else (prior,)
-    log_w = [*prior.log_weights] if weighted else [np.zeros(())]  # of the components, given the parameters so far
+    components: Sequence[NaiveBayes] = prior.components if isinstance(prior, WeightedNaiveBayes) else (prior,)
+    # of the components, given the parameters so far
+    log_w: list[Any] = [*prior.log_weights] if isinstance(prior, WeightedNaiveBayes) else [0.0]
     found = {}
     for name in (*([CLASS] if prior.classes.marginals() else []), *prior.blocks):
         log_w = [w + _log_prob(one, name, theta) for w, one in zip(log_w, components, strict=True)]
