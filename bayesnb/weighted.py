@@ -22,9 +22,10 @@ import numpy as np
 from .base import Block, as_jax, from_sites, to_sites
 from .core.arrays import Array, Float, Sparse, Theta, Value
 from .core.mixtures import Mixture
-from .core.pytrees import map_leaves, pytree
+from .core.pytrees import leaves, map_leaves, pytree
 from .core.random import Key
 from .core.special import log_normalize, namespace
+from .families.classes import AbstractClasses
 from .naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
 
 _NEGLIGIBLE = 46.0  # nats: a weight below 1e-20 is left out
@@ -59,22 +60,25 @@ class WeightedNaiveBayes:
         """The component of the largest weight."""
         return self.components[int(np.argmax(self.log_weights))]
 
-    def heaviest_after(self, posterior: Self) -> NaiveBayes:
+    def heaviest_after(self, posterior: "WeightedNaiveBayes") -> NaiveBayes:
         """The component whose hyperparameter is that of the heaviest component of a posterior."""
         return self.components[int(np.argmin(abs(self.nodes - posterior.nodes[np.argmax(posterior.log_weights)])))]
 
     @property
-    def blocks(self) -> "dict[str, WeightedPart]":
-        """Each block of all components."""
+    def blocks(self) -> "dict[str, Block | WeightedPart]":
+        """Each block of all components; one block, where it is the same in all."""
         return {name: self._part([one.blocks[name] for one in self.components]) for name in self.heaviest.blocks}
 
     @property
-    def classes(self) -> "WeightedPart":
-        """The prior of the labels of all components."""
+    def classes(self) -> "AbstractClasses | WeightedPart":
+        """The prior of the labels of all components; one, where it is the same in all."""
         return self._part([one.classes for one in self.components])
 
-    def _part(self, parts: Sequence[Any]) -> "WeightedPart":
-        return WeightedPart(tuple(parts), self.log_weights)
+    def _part(self, parts: Sequence[Any]) -> Any:
+        first, *others = parts
+        fields = list(leaves(first))
+        same = all(np.array_equal(*pair) for one in others for pair in zip(fields, leaves(one), strict=True))
+        return first if same else WeightedPart(tuple(parts), self.log_weights)
 
     def __getattr__(self, name: str) -> Any:
         if name in ("site", "to_sites", "from_sites", "is_improper", "refuse_improper", "coupled", "suffstats"):
@@ -263,9 +267,8 @@ class WeightedPart:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        first, *others = (getattr(one, name) for one in self.parts)
-        if name in _SHARED or (name in self.parts[0].fields_ and all(np.array_equal(first, one) for one in others)):
-            return first
+        if name in _SHARED:
+            return getattr(self.parts[0], name)
         raise AttributeError(
             f"`{name}` of {type(self.parts[0]).__name__} differs between the {len(self.parts)} values of a "
             "hyperparameter that is a distribution; read it from one of the `components`, or give a number for the "
@@ -286,7 +289,7 @@ class WeightedPart:
         """The blocks of some columns."""
         return replace(self, parts=tuple(one.select(columns) for one in self.parts))
 
-    def merged(self, columns: np.ndarray) -> Self | None:
+    def merged(self, columns: np.ndarray) -> "WeightedPart | None":
         """The blocks of some columns and of one column that merges all others, if the family has such."""
         found = tuple(one.merged(columns) for one in self.parts)
         return None if found[0] is None else replace(self, parts=found)

@@ -319,7 +319,7 @@ def _refuse_priors_of_a_class(nb: AbstractNB) -> None:
             )
 
 
-def _refuse_unbounded(posterior: NaiveBayes) -> None:
+def _refuse_unbounded(posterior: NaiveBayes | WeightedNaiveBayes) -> None:
     """ValueError where the density of the parameters has no maximum, given the rows with a label."""
     # `on_boundary` asks for a concentration of at most 1; at 1 itself the density is finite
     above = jax.tree.map(lambda leaf: np.nextafter(leaf, np.inf), posterior)

@@ -9,7 +9,7 @@ import numpy as np
 from ..base import Block, to_sites
 from ..core.arrays import Scalar, Theta
 from ..core.supports import DENSITIES, LEAST_AMOUNT
-from ..weighted import WeightedNaiveBayes
+from ..weighted import WeightedNaiveBayes, WeightedPart
 from .closed_estimates import kind_of
 from .points import Model
 
@@ -136,7 +136,7 @@ def tables(estimator: Any, features: list[int], level: Scalar) -> "list[pd.DataF
 
 
 def _of_feature(
-    estimator: Any, block: Block, theta: Theta, i: int, j: int, only: int | None, level: Scalar
+    estimator: Any, block: Block | WeightedPart, theta: Theta, i: int, j: int, only: int | None, level: Scalar
 ) -> list[tuple[Any, ...]]:
     """Lines of the table of a feature, the i-th of a block."""
     columns = np.array([i])
