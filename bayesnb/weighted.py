@@ -13,17 +13,19 @@ Dalal & Hall (1983), Approximating priors by mixtures of natural conjugate prior
 Bernardo & Smith (1994), Bayesian Theory, §5.2.3.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
-from .base import Block, as_jax
-from .core.arrays import Array, Float, Scalar, Theta, Value
-from .core.pytrees import map_leaves, pytree
+from .base import Block, as_jax, from_sites, to_sites
+from .core.arrays import Array, Float, Sparse, Theta, Value
+from .core.mixtures import Mixture
+from .core.pytrees import leaves, map_leaves, pytree
 from .core.random import Key
 from .core.special import log_normalize, namespace
+from .families.classes import AbstractClasses
 from .naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
 
 _NEGLIGIBLE = 46.0  # nats: a weight below 1e-20 is left out
@@ -58,15 +60,25 @@ class WeightedNaiveBayes:
         """The component of the largest weight."""
         return self.components[int(np.argmax(self.log_weights))]
 
-    @property
-    def blocks(self) -> dict[str, Block]:
-        """Blocks of the heaviest component; names, families and shapes are those of all."""
-        return self.heaviest.blocks
+    def heaviest_after(self, posterior: "WeightedNaiveBayes") -> NaiveBayes:
+        """The component whose hyperparameter is that of the heaviest component of a posterior."""
+        return self.components[int(np.argmin(abs(self.nodes - posterior.nodes[np.argmax(posterior.log_weights)])))]
 
     @property
-    def classes(self) -> "WeightedClasses":
-        """The prior of the labels."""
-        return WeightedClasses(self)
+    def blocks(self) -> "dict[str, Block | WeightedPart]":
+        """Each block of all components; one block, where it is the same in all."""
+        return {name: self._part([one.blocks[name] for one in self.components]) for name in self.heaviest.blocks}
+
+    @property
+    def classes(self) -> "AbstractClasses | WeightedPart":
+        """The prior of the labels of all components; one, where it is the same in all."""
+        return self._part([one.classes for one in self.components])
+
+    def _part(self, parts: Sequence[Any]) -> Any:
+        first, *others = parts
+        fields = list(leaves(first))
+        same = all(np.array_equal(*pair) for one in others for pair in zip(fields, leaves(one), strict=True))
+        return first if same else WeightedPart(tuple(parts), self.log_weights)
 
     def __getattr__(self, name: str) -> Any:
         if name in ("site", "to_sites", "from_sites", "is_improper", "refuse_improper", "coupled", "suffstats"):
@@ -95,6 +107,10 @@ class WeightedNaiveBayes:
         kept = np.flatnonzero(joint > joint.max() - _NEGLIGIBLE)
         updated = tuple(self.components[k].update(stats) for k in kept)
         return replace(self, components=updated, log_weights=log_normalize(joint[kept]), nodes=self.nodes[kept])
+
+    def with_blocks(self, blocks: dict[str, Block]) -> Self:
+        """The models with other blocks, the same in all components."""
+        return replace(self, components=tuple(one.with_blocks(blocks) for one in self.components))
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
@@ -135,11 +151,7 @@ class WeightedNaiveBayes:
 
     def _mixed(self, table: Callable[[NaiveBayes], Array]) -> Array:
         """log Σ_k W_k exp table_k, adding one component at a time."""
-        total: Any = None
-        for weight, one in zip(self.log_weights, self.components, strict=True):
-            found = weight + table(one)
-            total = found if total is None else np.logaddexp(total, found)
-        return total
+        return _mixed(self.log_weights, map(table, self.components))
 
     # --- parameters -------------------------------------------------------------------------------------------------
 
@@ -191,8 +203,8 @@ class WeightedNaiveBayes:
         The families are exponential and their fields linear in the natural parameters. Expectation–maximisation
         therefore takes the mode of the component with averaged fields, weighted by p(k | θ), and starts again there.
         """
-        if self.on_boundary():
-            return self.heaviest.mode()
+        if any(map_leaves(lambda leaf: np.nextafter(leaf, np.inf), one).on_boundary() for one in self.components):
+            return self.heaviest.mode()  # some density has no maximum: a concentration is below 1, not at it
         share = np.asarray(self.weights)
         theta = self._of_average(share).mode()
         for _ in range(_STEPS):
@@ -234,67 +246,98 @@ class WeightedNaiveBayes:
         numpyro.factor("hyperparameter", whole.log_prob(theta) - first.log_prob(theta))
 
 
+_SHARED = frozenset(  # what families, shapes and given parameters decide, whatever the hyperparameter
+    "parameters kept_types missing_value fields_ constants_ cells_ separable marks_strangers couples_classes "
+    "several_modes names_ gaps is_composite only_class hyperparameters sites no_evidence is_improper shape suffstats "
+    "log_likelihood linear_form take".split()
+)
+
+
 @dataclass(frozen=True)
-class WeightedClasses:
-    """The prior of the labels of a weighted set of models."""
+class WeightedPart:
+    """A block, or the prior of the labels, of a weighted set of models: one of every component.
 
-    whole: WeightedNaiveBayes
+    It has what all components share, and what is averaged over them. Anything else would be that of one component, so
+    it raises an AttributeError.
+    """
 
-    def log_predictive(self) -> Float[Array, " c"]:
-        """log p(y = c | data) of the next label."""
-        return self.whole._mixed(lambda one: one.classes.log_predictive())
+    parts: tuple[Any, ...]
+    log_weights: Float[Array, " k"]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self.whole.heaviest.classes, name)
+        if name in _SHARED:
+            return getattr(self.parts[0], name)
+        raise AttributeError(
+            f"`{name}` of {type(self.parts[0]).__name__} differs between the {len(self.parts)} values of a "
+            "hyperparameter that is a distribution; read it from one of the `components`, or give a number for the "
+            "hyperparameter"
+        )
+
+    @property
+    def weights(self) -> Float[Array, " k"]:
+        """W_k, (k,)."""
+        return namespace(self.log_weights).exp(self.log_weights)
+
+    @property
+    def inner(self) -> Self:
+        """The blocks that have the fields."""
+        return replace(self, parts=tuple(one.inner for one in self.parts))
+
+    def select(self, columns: np.ndarray) -> Self:
+        """The blocks of some columns."""
+        return replace(self, parts=tuple(one.select(columns) for one in self.parts))
+
+    def merged(self, columns: np.ndarray) -> "WeightedPart | None":
+        """The blocks of some columns and of one column that merges all others, if the family has such."""
+        found = tuple(one.merged(columns) for one in self.parts)
+        return None if found[0] is None else replace(self, parts=found)
+
+    def log_predictive(self, *x: Array | Sparse) -> Array:
+        """log Σ_k W_k p_k of the next label, or of rows x."""
+        return _mixed(self.log_weights, (one.log_predictive(*x) for one in self.parts))
+
+    def log_alone(self, x: Array | Sparse, columns: np.ndarray, theta: Theta) -> Array:
+        """log p(x_ij | θ_c) of some features, each on its own."""
+        return self.parts[0].log_alone(x, columns, theta)
+
+    def log_contributions(self, x: Array | Sparse, columns: np.ndarray, theta: Theta | None = None) -> Array:
+        """Contributions of some features at given parameters, or Σ_k W_k times those of each component."""
+        if theta is not None:
+            return self.parts[0].log_contributions(x, columns, theta)
+        return sum(w * one.log_contributions(x, columns) for w, one in zip(self.weights, self.parts, strict=True))
+
+    def mean(self) -> Theta:
+        """Σ_k W_k E_k θ."""
+        found = [to_sites(one.mean()) for one in self.parts]
+        averages = {key: sum(w * one[key] for w, one in zip(self.weights, found, strict=True)) for key in found[0]}
+        return from_sites(self.parameters, averages)
+
+    def mle(self, stats: Any) -> Theta:
+        """Maximum likelihood estimate; the means of the heaviest component where there are no data."""
+        return self.parts[int(np.argmax(self.log_weights))].mle(stats)
+
+    def marginals(self) -> "dict[str, Mixture]":
+        """Marginal distributions of the parameters: mixtures of those of the components."""
+        found = [one.marginals() for one in self.parts]
+        return {name: Mixture([one[name] for one in found], np.asarray(self.weights)) for name in found[0]}
+
+    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
+        """New rows of this block alone, one for each label in y, each of a component of its own."""
+        which = np.sort(rng.choice(len(self.parts), len(y), p=self.weights / self.weights.sum()))
+        order = rng.permutation(len(y))
+        drawn = [self.parts[k].sample_predictive(rng, y[order[which == k]], **given) for k in np.unique(which)]
+        return np.concatenate(drawn)[np.argsort(order)]
 
 
-@dataclass(frozen=True)
-class Mixture:
-    """A mixture of frozen `scipy.stats` distributions."""
-
-    parts: list[Any]
-    weights: np.ndarray
-
-    def _sum(self, method: str, *args: Array | Scalar) -> Value:
-        return sum(w * getattr(one, method)(*args) for w, one in zip(self.weights, self.parts, strict=True))
-
-    def mean(self) -> Value:
-        """Mean."""
-        return self._sum("mean")
-
-    def var(self) -> Value:
-        """Variance."""
-        means = [one.mean() for one in self.parts]
-        square = sum(w * (one.var() + m**2) for w, one, m in zip(self.weights, self.parts, means, strict=True))
-        return square - self.mean() ** 2
-
-    def std(self) -> Value:
-        """Standard deviation."""
-        return np.sqrt(self.var())
-
-    def pdf(self, x: Array | Scalar) -> Value:
-        """Density."""
-        return self._sum("pdf", x)
-
-    def cdf(self, x: Array | Scalar) -> Value:
-        """Distribution function."""
-        return self._sum("cdf", x)
-
-    def ppf(self, q: Array | Scalar) -> Value:
-        """Quantiles, by bisection between those of the components."""
-        ends = np.array([one.ppf(q) for one in self.parts])
-        low, high = ends.min(0), ends.max(0)
-        for _ in range(100):
-            middle = (low + high) / 2
-            below = self.cdf(middle) < q
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return (low + high) / 2
-
-    def interval(self, level: float) -> tuple[Value, Value]:
-        """Equal-tailed interval."""
-        return self.ppf((1 - level) / 2), self.ppf((1 + level) / 2)
+def _mixed(log_weights: Float[Array, " k"], tables: Iterable[Array]) -> Array:
+    """log Σ_k W_k exp table_k, one table at a time."""
+    total: Any = None
+    for weight, table in zip(log_weights, tables, strict=True):
+        found = weight + table
+        total = found if total is None else np.logaddexp(total, found)
+    return total
 
 
 def _log_sum(table: Array, axis: int) -> Value:
@@ -303,4 +346,4 @@ def _log_sum(table: Array, axis: int) -> Value:
     return xp.log(xp.exp(table - top).sum(axis=axis)) + xp.squeeze(top, axis)
 
 
-__all__ = ["CLASS", "WeightedClasses", "WeightedNaiveBayes"]
+__all__ = ["CLASS", "WeightedNaiveBayes", "WeightedPart"]

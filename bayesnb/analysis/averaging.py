@@ -31,6 +31,7 @@ from ..base import as_jax
 from ..class_statistics import pooled
 from ..core.deprecated import warn_deprecated
 from ..estimators._state import JointClassifier, all_or_nothing
+from ..weighted import WeightedNaiveBayes
 from ._wrapper import OfEstimator
 
 
@@ -90,13 +91,18 @@ class FeatureAverage(OfEstimator, JointClassifier):
         ------
         ValueError
             if the features of the estimator depend on each other given the class, or if its prior differs between
-            classes. Also if its `estimate` is a point, or if `inclusion` is not a probability. Errors of the
-            estimator's `fit` are passed on
+            classes. Also if its `estimate` is a point, if one of its hyperparameters is a distribution, or if
+            `inclusion` is not a probability. Errors of the estimator's `fit` are passed on
         """
         nb = clone(self.estimator).fit(X, y, sample_weight)
         if nb.estimate != "predictive":
             raise ValueError(
                 f"`estimator` has estimate={nb.estimate!r}; averaging over features needs estimate='predictive'"
+            )
+        if isinstance(nb.prior_, WeightedNaiveBayes):  # features that share it are not independent
+            raise ValueError(
+                "`estimator` has a hyperparameter that is a distribution; averaging over features needs numbers. Give "
+                "a number, for example one that `fit_prior` finds"
             )
         nb.prior_.refuse_improper("Bayes factors of features")
         d = nb.n_features_in_

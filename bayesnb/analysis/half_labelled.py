@@ -30,6 +30,8 @@ Beal (2003), Variational algorithms for approximate Bayesian inference, PhD thes
 Neal & Hinton (1998), A view of the EM algorithm that justifies incremental, sparse, and other variants.
 """
 
+import functools
+import operator
 import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
@@ -52,6 +54,7 @@ from ..estimators._base import AbstractNB
 from ..estimators._state import all_or_nothing
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
 from ..statistics import one_hot
+from ..weighted import WeightedNaiveBayes
 from ._wrapper import AbstractWrapper
 
 
@@ -158,7 +161,7 @@ class HalfLabelledClassifier(AbstractWrapper):
 
         # Σ_c r_ic does not depend on q, nor then does the scale of the data: any q gives the prior of all iterations
         prior = nb.prior_for(soft(np.full((missing.sum(), c), 1 / c)))
-        _refuse_priors_of_a_class(gatherer, prior)
+        _refuse_priors_of_a_class(nb)
         posterior, bounds = prior.update(labelled), [-np.inf]
         if self.method == "em":
             _refuse_unbounded(posterior)
@@ -191,10 +194,14 @@ class HalfLabelledClassifier(AbstractWrapper):
         self.transduction_ = self.classes_[self.label_distributions_.argmax(1)]
         return self
 
-    def _table(self, posterior: NaiveBayes, rows: Rows) -> Float[np.ndarray, "m c"]:
+    def _table(self, posterior: NaiveBayes | WeightedNaiveBayes, rows: Rows) -> Float[np.ndarray, "m c"]:
         """log p(x_i, c | θ) at the mode, or its mean over the posterior: log q_i(c) but for a constant of the row."""
         if self.method == "em":
             return np.asarray(posterior.log_joint(rows, posterior.mode()))
+
+        if isinstance(posterior, WeightedNaiveBayes):  # q(θ) is a mixture, over a hyperparameter
+            means = (w * self._table(one, rows) for w, one in zip(posterior.weights, posterior.components, strict=True))
+            return functools.reduce(operator.add, means)
 
         def table(part: slice) -> np.ndarray:
             total = posterior.classes.log_cumulants()[0]
@@ -301,18 +308,18 @@ def _refuse_composites(estimator: Any, model: NaiveBayes) -> None:
             )
 
 
-def _refuse_priors_of_a_class(plain: NaiveBayes, prior: NaiveBayes) -> None:
+def _refuse_priors_of_a_class(nb: AbstractNB) -> None:
     """ValueError where a likelihood of one class has a prior scaled by the rows of that class, which are not known."""
-    for name, block in prior.blocks.items():
-        same = zip(jax.tree.leaves(block), jax.tree.leaves(plain.blocks[name]), strict=True)
-        if block.only_class is not None and not all(np.array_equal(*pair) for pair in same):
+    for _, own, names, k in nb.part_estimators():
+        if k is not None and own.prior_follows_rows:
+            part = next(iter(names.values()))
             raise ValueError(
-                f"`estimator` has a part {name!r} of one class, whose prior is scaled by the rows of that class; with "
+                f"`estimator` has a part {part!r} of one class, whose prior is scaled by the rows of that class; with "
                 "missing labels these rows are unknown. Give the part its own prior, such as `prior` or `beta`"
             )
 
 
-def _refuse_unbounded(posterior: NaiveBayes) -> None:
+def _refuse_unbounded(posterior: NaiveBayes | WeightedNaiveBayes) -> None:
     """ValueError where the density of the parameters has no maximum, given the rows with a label."""
     # `on_boundary` asks for a concentration of at most 1; at 1 itself the density is finite
     above = jax.tree.map(lambda leaf: np.nextafter(leaf, np.inf), posterior)

@@ -28,6 +28,7 @@ from sklearn.base import clone
 
 from ..base import as_jax
 from ..core.arrays import Scalar
+from ..core.distributions import is_distribution
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
 from ..estimators._base import AbstractNB
@@ -138,8 +139,7 @@ class PriorDraws:
         chosen = np.unique(np.linspace(0, total - 1, min(n_draws, total)).astype(int))
         for s in chosen:
             z = {name: value[s] for name, value in self._coordinates.items()}
-            model = replace(nb.prior_, blocks=prior_on_host(self._problem, z)).update(nb.statistics_)
-            one = model.log_joint(rows)
+            one = nb.prior_.with_blocks(prior_on_host(self._problem, z)).update(nb.statistics_).log_joint(rows)
             table = one if table is None else np.logaddexp(table, one)
         return table - np.log(len(chosen))
 
@@ -267,6 +267,13 @@ def fit_prior(
     except AttributeError as error:
         raise ValueError(f"`estimator` has no evidence to maximise: {error}") from None
     names = _names(nb, over, parameters)
+    kept = {*declared_fields(nb.prior_.blocks)} - {*names}
+    for name, value in nb.get_params(deep=False).items():
+        if name in kept and is_distribution(value):
+            raise ValueError(
+                f"`{name}` of `estimator` is a distribution, and `parameters` does not name it; name it, or give a "
+                "number"
+            )
     problem = evidence_of_prior(nb)
     if collapsed:
         check_least(1, draws=draws, chains=chains, warmup=warmup)

@@ -36,7 +36,7 @@ def prior_summary(nb: Any, columns: int = 20) -> PriorSummary:
             f"{name} ~ {describe(hyperparameters(nb)[name])}, integrated at {len(prior.nodes)} points; after the rows "
             f"its mean is {mean:.3g}, 90 % in {low:.3g} to {high:.3g}. At {held.nodes[np.argmax(held.weights)]:.3g}:"
         ]
-        prior = prior.components[int(np.argmin(abs(prior.nodes - held.nodes[np.argmax(held.weights)])))]
+        prior = prior.heaviest_after(held)
     if not isinstance(prior, NaiveBayes):
         raise ValueError(
             f"`prior_` of {type(nb).__name__} is not a class prior times blocks of columns, so it has no summary"

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..base import Block
 from ..core.arrays import Float, Int, Scalar, is_sparse
 from ..core.pytrees import leaves
 from ..core.random import generator
@@ -252,11 +251,12 @@ def mutual_information(table: Float[np.ndarray, "s g k c"], pi: Float[np.ndarray
     return np.maximum((pi * np.where(p > 0, gain, 0)).sum((1, 3)), 0)
 
 
-def _nodes(blocks: list[Block], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _nodes(blocks: list[Any], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Cells (g, d) at which the features of a block are looked up, and logarithms of their weights."""
     block = blocks[0].inner
     cells, d = block.cells_, block.shape[1]
-    level = next((getattr(block, n).shape[-1] for n, f in block.fields_.items() if f.axes[-1] == "level"), None)
+    by_level = any(field.axes[-1] == "level" for field in block.fields_.values())
+    level = next(iter(block.mean().values())).shape[-1] if by_level else None
     if cells.kind == "yes/no" or cells.measure in (GIVEN_TOTALS, COMPOSITE):
         level = 2
     if level is not None:

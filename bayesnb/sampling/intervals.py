@@ -197,10 +197,10 @@ def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, in
                 "`method` is 'analytic', but a hyperparameter has a distribution; choose 'draws' or 'auto'"
             )
         method = "draws"
+    elif method == "auto":
+        method = "analytic" if all(_moments_suffice(block) for block in nb.blocks.values()) else "draws"
     if n_draws is not None and n_draws < 2:
         raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 2; 1,000 is better")
-    if method == "auto":
-        method = "analytic" if all(_moments_suffice(block) for block in nb.blocks.values()) else "draws"
     return method, n_draws or (_DRAWS if method == "draws" else _POINTS)
 
 

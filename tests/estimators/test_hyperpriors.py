@@ -7,7 +7,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
-from scipy import integrate
+from scipy import integrate, stats
 from sklearn.base import clone
 
 import bayesnb
@@ -21,7 +21,10 @@ from bayesnb import (
     MultinomialNB,
     PoissonNB,
 )
+from bayesnb.core.mixtures import Mixture
 from bayesnb.core.special import log_normalize
+from bayesnb.plots._parameter_cells import cells_of
+from bayesnb.sampling.posterior import log_prior
 
 from ..estimators_table import WHOLE, mostly_slow
 
@@ -234,6 +237,80 @@ def test_new_rows_of_mixed_nb_are_drawn_from_every_component() -> None:
     error = found.std() / np.sqrt(len(found))
     assert abs(found.mean() - held.weights @ means) < 5 * error
     assert abs(held.weights @ means - means[int(np.argmax(held.weights))]) > 10 * error
+
+
+def test_the_likelihood_at_its_maximum_is_that_of_any_prior() -> None:
+    for name, nb, _ in CASES:
+        if not isinstance(nb, ComplementNB):  # whose likelihood is composite
+            held, plain = clone(nb).fit(X, Y), clone(nb).set_params(**{name: 1.0}).fit(X, Y)
+            assert held.log_likelihood_ == pytest.approx(plain.log_likelihood_, rel=1e-10), nb
+            assert held.n_parameters_ == plain.n_parameters_
+
+
+def test_intervals_of_parameters_are_those_of_draws() -> None:
+    rows, labels = (np.random.default_rng(0).random((14, 2)) < 0.05) * 1.0, np.arange(14) % 2
+    rows[0] = 1
+    nb = BernoulliNB(alpha=dist.Gamma(0.5, 0.1)).fit(rows, labels)
+    theta = nb.posterior_.sample(np.random.default_rng(0), (40000,))["x"]["logit_theta"]
+    ends = np.quantile(1 / (1 + np.exp(-theta[..., 0])), [0.05, 0.95], axis=0)
+    np.testing.assert_allclose(nb.tables([0])[0][["low", "high"]], ends.T, atol=0.008)
+    nb = BernoulliNB(class_alpha=dist.Gamma(0.5, 0.1)).fit(rows, np.arange(14) < 3)
+    log_pi = nb.posterior_.sample(np.random.default_rng(0), (40000,))["class"]["log_pi"]
+    found = [line[3:] for line in nb.summary().classes]
+    np.testing.assert_allclose(found, np.quantile(np.exp(log_pi), [0.05, 0.95], axis=0).T, atol=0.008)
+
+
+def test_quantiles_of_a_mixture() -> None:
+    laws = [stats.beta([[0.5, 2.0]], [[0.8, 900.0]]), stats.beta([[30.0, 1.0]], [[2.0, 1.0]])]
+    held, q = Mixture(laws, np.array([0.7, 0.3])), np.array([1e-4, 0.05, 0.5, 0.95, 1 - 1e-4])[:, None, None]
+    x = held.ppf(q)
+    assert x.shape == (5, 1, 2)
+    np.testing.assert_allclose(sum(w * law.cdf(x) for w, law in zip((0.7, 0.3), laws, strict=True)), q + 0 * x)
+    draws = np.where(np.random.default_rng(0).random((40000, 1, 1)) < 0.7, *(law.rvs((40000, 1, 2), 1) for law in laws))
+    np.testing.assert_allclose(held.mean(), draws.mean(0), atol=0.01)
+    np.testing.assert_allclose(held.std(), draws.std(0), atol=0.01)
+
+
+@pytest.mark.parametrize("nb", [mixed, lambda law: GaussianNB(class_alpha=law).fit(X, Y)], ids=["part", "classes"])
+def test_the_log_prior_of_draws_adds_up(nb: Any) -> None:
+    nb = nb(dist.Gamma(2, 1))
+    theta = nb.posterior_.sample(np.random.default_rng(0), (2, 3))
+    groups = log_prior(nb.prior_, theta)
+    assert set(groups) == {"pi", *nb.prior_.blocks}
+    np.testing.assert_allclose(sum(groups[name] for name in groups), nb.prior_.log_prob(theta), rtol=1e-10)
+
+
+def test_one_component_does_not_answer_for_all() -> None:
+    held = PoissonNB(beta=dist.Gamma(2, 1)).fit(X, Y).posterior_
+    for name in ("a", "log_prob", "log_marginal", "log_moments", "update"):
+        with pytest.raises(AttributeError, match=f"`{name}` of GammaPoisson differs between the .* values"):
+            getattr(held.blocks["x"], name)
+    assert held.blocks["x"].shape == (3, 4)
+    np.testing.assert_array_equal(held.classes.alpha, held.heaviest.classes.alpha)  # the same in all
+
+
+def test_a_plot_has_the_marginals_of_the_mixture() -> None:
+    nb = CategoricalNB(alpha=dist.Gamma(0.5, 0.1)).fit(X, Y)
+    cell = cells_of(nb, 1, None, 2.0)[1]
+    draws = np.exp(nb.posterior_.sample(np.random.default_rng(0), (40000,))[cell_block(nb, 1)]["log_theta"])
+    own = draws[:, 1, [*nb.block_columns()[cell_block(nb, 1)]].index(1), cell.at[-1]]
+    np.testing.assert_allclose(cell.posterior.ppf(np.array([0.05, 0.95])), np.quantile(own, [0.05, 0.95]), atol=0.01)
+    assert cell.support == (0.0, 1.0)
+
+
+def cell_block(nb: Any, j: int) -> str:
+    return next(name for name, at in nb.block_columns().items() if j in at)
+
+
+def test_what_needs_one_model_says_so() -> None:
+    nb = PoissonNB(beta=dist.Gamma(2, 1))
+    with pytest.raises(ValueError, match="averaging over features needs numbers"):
+        bayesnb.FeatureAverage(nb).fit(X, Y)
+    with pytest.raises(ValueError, match="hyperparameter that is a distribution, but the check is that of"):
+        nb.check(X, Y)
+    with pytest.raises(ValueError, match="`beta` of `estimator` is a distribution"):
+        bayesnb.fit_prior(nb, X, Y, parameters=["alpha"])
+    assert bayesnb.fit_prior(nb, X, Y).log_evidence > clone(nb).fit(X, Y).log_evidence_
 
 
 @pytest.mark.parametrize(
