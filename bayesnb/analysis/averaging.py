@@ -31,6 +31,7 @@ from ..base import as_jax
 from ..class_statistics import pooled
 from ..core.deprecated import warn_deprecated
 from ..estimators._state import JointClassifier, all_or_nothing
+from ._suited import check_independent, refuse_points
 from ._wrapper import OfEstimator
 
 
@@ -88,16 +89,16 @@ class FeatureAverage(OfEstimator, JointClassifier):
 
         Raises
         ------
+        TypeError
+            if the estimator is none of bayesnb, such as a pipeline
         ValueError
             if the features of the estimator depend on each other given the class, or if its prior differs between
             classes. Also if its `estimate` is a point, or if `inclusion` is not a probability. Errors of the
             estimator's `fit` are passed on
         """
+        check_independent(self.estimator, "averaging over features")
         nb = clone(self.estimator).fit(X, y, sample_weight)
-        if nb.estimate != "predictive":
-            raise ValueError(
-                f"`estimator` has estimate={nb.estimate!r}; averaging over features needs estimate='predictive'"
-            )
+        refuse_points(nb, "averaging over features")
         nb.prior_.refuse_improper("Bayes factors of features")
         d = nb.n_features_in_
         prior = np.asarray(self.inclusion, float)

@@ -44,6 +44,7 @@ from ._left_out_tables import leave_out_rows
 from ._map_fitting import fit_family, heaviest_kind
 from ._maps import Tables
 from ._part_tables import blocks_of_parts, class_log_prior, encoded, log_lengths, part_tables, tables_of_draws
+from ._suited import refuse_points
 from ._wrapper import AbstractWrapper
 
 if TYPE_CHECKING:
@@ -125,11 +126,7 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         self.check_parameters()
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         nb = clone(self.estimator).fit(X, y, **weights)
-        if getattr(nb, "estimate", "predictive") != "predictive":
-            raise ValueError(
-                f"`estimator` has estimate={nb.estimate!r}; leave-one-out uses the predictive, so set "
-                "estimate='predictive'"
-            )
+        refuse_points(nb, "leave-one-out")
         return self.calibrate(nb, X, y, sample_weight, groups)
 
     def calibrate(self, nb: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
