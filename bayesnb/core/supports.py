@@ -11,7 +11,6 @@ infinite one. A hyperparameter with a unit may be as small or large as a varianc
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
@@ -271,7 +270,7 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
 def check_least(least: int, **numbers: Any) -> None:
     """Raise a ValueError that names the first one that is not whole, or below the least."""
     for name, value in numbers.items():
-        if not isinstance(value, Integral):
+        if not isinstance(value, int | np.integer):
             raise ValueError(f"`{name}` is {value!r}; it needs to be a whole number, at least {least}")
         if not value >= least:
             raise ValueError(f"`{name}` is {value}; it needs to be at least {least}")

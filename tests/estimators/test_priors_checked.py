@@ -605,10 +605,10 @@ def test_other_settings_out_of_range(nb, words):
 
 def test_what_is_no_number_is_named() -> None:
     for level in ("0.9", None, [0.5, 0.9], True):
-        with pytest.raises(ValueError, match="`level` is .*; it needs to lie between 0 and 1"):
+        with pytest.raises(ValueError, match=r"`level` is .*; it needs to lie between 0 and 1"):
             supports.check_level(level)
     for count in ("a", None, 100.0, [2]):
-        with pytest.raises(ValueError, match="`n_draws` is .*; it needs to be a whole number, at least 2"):
+        with pytest.raises(ValueError, match=r"`n_draws` is .*; it needs to be a whole number, at least 2"):
             supports.check_least(2, n_draws=count)
     supports.check_level(np.float32(0.5))
     supports.check_least(2, n_draws=np.int64(2))
