@@ -25,7 +25,7 @@ These classes differ where scikit-learn 1.9 is wrong:
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import sklearn.naive_bayes as peers
@@ -98,6 +98,11 @@ class GaussianNB(AbstractDropIn, ours.GaussianNB):
         rows = self.statistics_.blocks[_ROWS]
         super()._widen(classes)
         self.statistics_ = replace(self.statistics_, blocks={**self.statistics_.blocks, _ROWS: rows})
+
+    def _set_statistics(self, stats: Statistics) -> Self:
+        if _ROWS not in stats.blocks:  # soft labels, whose weights of a row add up over the classes
+            stats = replace(stats, blocks={**stats.blocks, _ROWS: stats.blocks[BLOCK].pooled()})
+        return super()._set_statistics(stats)
 
     def _learn(self, stats: Statistics) -> None:
         settled = stats.settled(always=True)  # the odds of a row far away show the last bit of ε

@@ -32,6 +32,7 @@ from ..class_statistics import pooled
 from ..core.deprecated import warn_deprecated
 from ..estimators._state import JointClassifier, all_or_nothing
 from ..weighted import WeightedNaiveBayes
+from ._suited import check_independent, refuse_points
 from ._wrapper import OfEstimator
 
 
@@ -89,16 +90,16 @@ class FeatureAverage(OfEstimator, JointClassifier):
 
         Raises
         ------
+        TypeError
+            if the estimator is none of bayesnb, such as a pipeline
         ValueError
             if the features of the estimator depend on each other given the class, or if its prior differs between
             classes. Also if its `estimate` is a point, if one of its hyperparameters is a distribution, or if
             `inclusion` is not a probability. Errors of the estimator's `fit` are passed on
         """
+        check_independent(self.estimator, "averaging over features")
         nb = clone(self.estimator).fit(X, y, sample_weight)
-        if nb.estimate != "predictive":
-            raise ValueError(
-                f"`estimator` has estimate={nb.estimate!r}; averaging over features needs estimate='predictive'"
-            )
+        refuse_points(nb, "averaging over features")
         if isinstance(nb.prior_, WeightedNaiveBayes):  # features that share it are not independent
             raise ValueError(
                 "`estimator` has a hyperparameter that is a distribution; averaging over features needs numbers. Give "

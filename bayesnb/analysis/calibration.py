@@ -44,6 +44,7 @@ from ._left_out_tables import leave_out_rows
 from ._map_fitting import fit_family, heaviest_kind
 from ._maps import Tables
 from ._part_tables import blocks_of_parts, class_log_prior, encoded, log_lengths, part_tables, tables_of_draws
+from ._suited import refuse_points
 from ._wrapper import AbstractWrapper
 
 if TYPE_CHECKING:
@@ -130,11 +131,11 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
 
     def calibrate(self, nb: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn the map of a fitted estimator from rows among those that it was fitted to. Provisional."""
+        refuse_points(nb, "leave-one-out")
         if ignored := getattr(nb, "ignored_by_loo", ""):
             raise ValueError(
                 f"`estimator` has {ignored}, which leave-one-out ignores, so the map would be learnt from other "
-                "probabilities than those of `predict_proba`. Give an estimator that predicts with the posterior "
-                "predictive: estimate='predictive', and norm=False for ComplementNB"
+                "probabilities than those of `predict_proba`; set norm=False"
             )
         self._take_over(nb)
         training = leave_out_rows(self, nb, X, np.asarray(y).ravel(), sample_weight, groups)

@@ -22,9 +22,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import confusion_matrix, make_scorer
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..core.arrays import Bool, Float, Int, Real, Scalar
+from ..estimators._base import AbstractNB
 from ..estimators._state import all_or_nothing, reads_one_state
 from ._wrapper import AbstractWrapper
 from .active import split_uncertainty
@@ -59,7 +60,7 @@ def cost_threshold(false_positive: Scalar, false_negative: Scalar) -> float:
 
 
 def cost_scorer(false_positive: Scalar, false_negative: Scalar) -> Any:
-    """A scikit-learn scorer for two classes: minus the average cost of a row.
+    """A scikit-learn scorer for two classes: minus the average cost of a row, weighted if it gets a `sample_weight`.
 
     Use it in `sklearn.model_selection.TunedThresholdClassifierCV(nb, scoring=cost_scorer(1, 5))`, which searches for
     the threshold on held-out rows. With calibrated probabilities it finds `cost_threshold`.
@@ -86,13 +87,14 @@ def cost_scorer(false_positive: Scalar, false_negative: Scalar) -> Any:
     """
     cost_threshold(false_positive, false_negative)
 
-    def gain(y: Any, predicted: Any) -> float:
-        table = confusion_matrix(y, predicted, labels=(labels := np.union1d(y, predicted)))
+    def gain(y: Any, predicted: Any, sample_weight: Any = None) -> float:
+        labels, weight = np.union1d(y, predicted), np.ones(len(y)) if sample_weight is None else sample_weight
+        table = confusion_matrix(y, predicted, labels=labels, sample_weight=weight)
         if len(labels) > 2:
             raise ValueError(f"`y` has the labels {labels}; false positives and negatives need exactly two classes")
         if len(labels) == 1:
             return 0.0
-        return -float(false_positive * table[0, 1] + false_negative * table[1, 0]) / len(y)
+        return -float(false_positive * table[0, 1] + false_negative * table[1, 0]) / np.sum(weight)
 
     return make_scorer(gain)
 
@@ -140,8 +142,11 @@ def with_class_prior(estimator: Any, class_prior: Any) -> Any:
 
     Raises
     ------
+    TypeError
+        if `estimator` is not an estimator of bayesnb, such as a pipeline
     ValueError
-        if `class_prior` does not have one probability for each class, or does not sum to one
+        if `class_prior` does not have one probability for each class, or does not sum to one. Also if the estimator
+        has no class prior that prediction uses (`OneDependenceNB`, `drop_in.ComplementNB`)
 
     Examples
     --------
@@ -152,12 +157,24 @@ def with_class_prior(estimator: Any, class_prior: Any) -> Any:
     >>> with_class_prior(nb, [0.1, 0.1, 0.8]).predict_proba(X[70:71]).round(2)
     array([[0.  , 0.05, 0.95]])
     """
+    if not isinstance(estimator, AbstractNB):
+        raise TypeError(
+            f"`estimator` is a {type(estimator).__name__}; only an estimator of bayesnb has a class prior to replace. "
+            "Of a pipeline, replace the last step. Give a wrapper an estimator with `class_prior`, and fit it again"
+        )
     check_is_fitted(estimator)
     moved = copy.copy(estimator)
     names = [name for name in ("class_prior", "priors") if name in moved.get_params(deep=False)]
     given = [name for name in names if getattr(moved, name) is not None] or [moved.class_prior_parameter]
     moved.set_params(**dict.fromkeys(given, np.asarray(class_prior, float)))
-    return moved.with_statistics(moved.statistics_)
+    moved = moved.with_statistics(moved.statistics_)
+    if not np.allclose(np.exp(moved.prior_.classes.log_predictive()), class_prior, atol=1e-6):
+        name = type(estimator).__name__
+        raise ValueError(
+            f"`estimator` is a {name} that does not use `{given[0]}` in prediction, as in scikit-learn; use "
+            f"bayesnb.{name}, which does"
+        )
+    return moved
 
 
 # --- any number of classes ------------------------------------------------------------------------------------------
@@ -321,7 +338,7 @@ class CostClassifier(AbstractWrapper):
         A row is left out of the average if the classifier abstains because of `max_epistemic` and abstaining has no
         cost. If all rows are left out, the score is 0.
         """
-        found, labels = self.decide(X), np.asarray(y)
+        found, labels = self.decide(X), column_or_1d(y)
         truth = np.searchsorted(self.classes_, labels).clip(0, len(self.classes_) - 1)
         if (unknown := self.classes_[truth] != labels).any():
             raise ValueError(

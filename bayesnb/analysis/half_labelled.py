@@ -55,6 +55,7 @@ from ..estimators._state import all_or_nothing
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
 from ..statistics import one_hot
 from ..weighted import WeightedNaiveBayes
+from ._suited import check_independent
 from ._wrapper import AbstractWrapper
 
 
@@ -64,8 +65,8 @@ class HalfLabelledClassifier(AbstractWrapper):
 
     Parameters
     ----------
-    estimator : any estimator of bayesnb except KernelNB and ComplementNB. Their likelihoods are not densities of a row,
-        so labels cannot be summed out. A clone of the estimator is fitted
+    estimator : any estimator of bayesnb except KernelNB, ComplementNB and OneDependenceNB. The likelihoods of the first
+        two are not densities of a row, so labels cannot be summed out. A clone of the estimator is fitted
     method : "variational" (default) estimates the labels with a posterior of the parameters. "em" uses the joint mode
         of the parameters. With a concentration α of 1 the mode is maximum likelihood and may have probabilities of
         zero. The add-one smoothing of Nigam et al. is the mode at α = 2
@@ -217,6 +218,7 @@ class HalfLabelledClassifier(AbstractWrapper):
                 f"`estimator` is {self.estimator!r}; soft labels need an estimator of bayesnb. Put steps that "
                 "transform X before this classifier in a pipeline"
             )
+        check_independent(self.estimator, "the probability of a missing label")
         check_choice("method", self.method, ("variational", "em"))
         if not 0 <= self.unlabelled_weight <= 1:
             raise ValueError(f"`unlabelled_weight` is {self.unlabelled_weight}; it needs to be from 0 to 1")

@@ -42,6 +42,7 @@ from ._prior_evidence import (
 )
 from ._prior_found import as_draws, whole_prior, with_prior
 from ._prior_search import HYPERPRIOR_SD, draw_coordinates, minimise
+from ._suited import check_independent
 
 _Problem = EvidenceOfPrior  # its name in pickles of version 0.1
 
@@ -229,6 +230,8 @@ def fit_prior(
 
     Raises
     ------
+    TypeError
+        if the estimator is none of bayesnb, such as a pipeline
     ValueError
         if the estimator has no evidence or none of the priors above, or if no column varies. Also if `over`,
         `parameters`, `bounds` or a setting of NUTS is out of range. Errors of the estimator's `fit` are passed on
@@ -260,6 +263,7 @@ def fit_prior(
     >>> round(float(found.estimator.alpha), 2)  # of the largest evidence
     0.1
     """
+    check_independent(estimator, "fit_prior")
     nb = clone(estimator).fit(X, y, sample_weight)
     low, high = _checked_bounds(bounds)
     try:

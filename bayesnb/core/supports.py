@@ -256,8 +256,8 @@ def as_numbers(name: str, value: Any, needed: str) -> np.ndarray:
 
 def check_level(level: Any) -> None:
     """Raise a ValueError unless the mass inside an interval is between 0 and 1."""
-    if not 0 < level < 1:
-        raise ValueError(f"`level` is {level}; it needs to lie between 0 and 1, such as 0.9")
+    if np.ndim(level) or np.asarray(level).dtype.kind not in "fiu" or not 0 < level < 1:
+        raise ValueError(f"`level` is {level!r}; it needs to lie between 0 and 1, such as 0.9")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
@@ -268,8 +268,10 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
 
 
 def check_least(least: int, **numbers: Any) -> None:
-    """Raise a ValueError that names the first number below the least one."""
+    """Raise a ValueError that names the first one that is not whole, or below the least."""
     for name, value in numbers.items():
+        if not isinstance(value, int | np.integer):
+            raise ValueError(f"`{name}` is {value!r}; it needs to be a whole number, at least {least}")
         if not value >= least:
             raise ValueError(f"`{name}` is {value}; it needs to be at least {least}")
 

@@ -208,7 +208,7 @@ class AbstractNB(AbstractSaved):
                 )
             self = clone(self).fit(X, y)
         self.prior_.refuse_improper("draws from its generative model")
-        index = None if y is None else self._class_index(np.asarray(y))
+        index = None if y is None else self.class_index(y)
         if X is None and length is None:
             length = self._average_length(self.prior_)
         self.prior_.model(None if X is None else self._encode(X), index, n, length)

@@ -12,7 +12,7 @@ from ..core.arrays import Scalar
 from ..core.pytrees import defer_jax_import
 from ..core.random import generator
 from ..core.special import log_floor, log_normalize
-from ..core.supports import check_level
+from ..core.supports import check_least, check_level
 from ..one_dependence import BLOCK
 from ..sums.rows import batches
 from .categorical import AbstractLevels, CategoricalNB
@@ -92,7 +92,7 @@ class AbstractOneParent(AbstractLevels):
             raise ValueError(
                 f"`X` has missing cells or unknown levels in column {self._label(j)}, the parent; leave out these rows"
             )
-        return self._class_index(np.asarray(y)) * int(self.n_categories_[j]) + u.astype(int)
+        return self.class_index(y) * int(self.n_categories_[j]) + u.astype(int)
 
     def _position(self, feature: Any) -> int:
         """The number of a column that has at least one other beside it."""
@@ -120,7 +120,7 @@ class AbstractOneParent(AbstractLevels):
         check_is_fitted(self)
         j, x = self._position(parent), self._encode(X)[BLOCK]
         there = ~np.isnan(x[:, j])
-        index = None if y is None else self._class_index(np.asarray(y))[there]
+        index = None if y is None else self.class_index(y)[there]
         self.prior_.model({BLOCK: x[there]}, index, j)
 
     def sample_posterior(
@@ -248,6 +248,6 @@ class AbstractOneParent(AbstractLevels):
 def _checked_draws(method: str, n_draws: int | None) -> int:
     if method not in ("auto", "draws"):
         raise ValueError(f"`method` is {method!r}; choose 'draws' or 'auto', which are the same for OneDependenceNB")
-    if n_draws is not None and n_draws < 2:
-        raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 2; 1,000 is better")
+    if n_draws is not None:
+        check_least(2, n_draws=n_draws)
     return n_draws or 1000

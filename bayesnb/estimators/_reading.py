@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..core.pytrees import defer_jax_import
 from ..core.supports import COMPOSITE, Cells
@@ -48,7 +48,7 @@ class AbstractReadable(AbstractExplaining):
 
     def class_index(self, y: Any) -> np.ndarray:
         """Places 0 … c−1 of labels among `classes_`, (n,); ValueError on a label that was not fitted. Provisional."""
-        return self._class_index(np.asarray(y))
+        return self._class_index(column_or_1d(y))
 
     def validate_labelled(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         """Rows as validated input, for `encode_validated`, and the class index of each. Provisional."""

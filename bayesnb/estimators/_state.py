@@ -56,6 +56,25 @@ def reads_one_state(method: Method) -> Method:
     return _guarded(wrapped)
 
 
+class Unavailable(AttributeError, ValueError):
+    """An attribute that the estimator does not have with these settings and rows; the message gives the reason."""
+
+
+def _of_attribute(getter: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The getter of a property for which `hasattr`, and so `dir` and notebooks, see that there is no value."""
+
+    @functools.wraps(getter)
+    def wrapped(self: Any) -> Any:
+        try:
+            return getter(self)
+        except AttributeError:
+            raise
+        except ValueError as error:
+            raise Unavailable(*error.args) from error
+
+    return wrapped
+
+
 def _guarded(method: Any) -> Any:
     """The method, marked as one that mixes no states."""
     method.mixes_no_states = True
@@ -72,7 +91,8 @@ def _with_state(estimator: Any, state: dict[str, Any]) -> Any:
 class JointClassifier(ClassifierMixin, BaseEstimator):
     """A classifier that normalises a table log p(x_i, y = c).
 
-    Public methods and properties of our classes read one state, unless they are `all_or_nothing`.
+    Public methods and properties of our classes read one state, unless they are `all_or_nothing`. A property that has
+    no value raises an AttributeError, which is a ValueError too if the getter raises that.
     """
 
     classes_: np.ndarray
@@ -85,11 +105,12 @@ class JointClassifier(ClassifierMixin, BaseEstimator):
             return
         for name, member in [*vars(cls).items()]:
             method = member.fget if isinstance(member, property) else member
-            if name.startswith("_") or not inspect.isfunction(method) or hasattr(method, "mixes_no_states"):
+            if not inspect.isfunction(method):
                 continue
-            method = reads_one_state(method)
+            if not (name.startswith("_") or hasattr(method, "mixes_no_states")):
+                method = reads_one_state(method)
             if isinstance(member, property):
-                method = property(method, member.fset, doc=member.__doc__)
+                method = property(_of_attribute(method), member.fset, doc=member.__doc__)
             setattr(cls, name, method)
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:

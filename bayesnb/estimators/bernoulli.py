@@ -107,7 +107,10 @@ class BernoulliNB(AbstractNB):
         return {BLOCK: binarized(self, X, self.binarize)}
 
     def _cell_advice(self) -> str:
-        return "with binarize=None all cells must be 0 or 1. Set `binarize` to a threshold."
+        return (
+            "with binarize=None all cells must be 0 or 1. Set `binarize` to a threshold. With parts='auto' of MixedNB, "
+            "list the parts, with another estimator for this column."
+        )
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_

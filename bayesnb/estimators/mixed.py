@@ -15,7 +15,7 @@ from ..columns.contract import ColumnContract
 from ..core.registry import require
 from ..families.one_class import OneClass
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
-from ._automatic import automatic_parts, positions
+from ._automatic import automatic_parts, positions, warn_of_late_values
 from ._base import AbstractNB, AbstractOfTotals
 from ._input import of_any_type
 from ._part import _Part
@@ -37,7 +37,8 @@ class MixedNB(AbstractOfTotals):
         list of either, a slice, a mask, or a function of X such as `sklearn.compose.make_column_selector` with a type.
         Every column is in exactly one part. "auto" chooses `BernoulliNB` for columns of booleans or of zeros and ones,
         `GaussianNB` for other numbers, and `CategoricalNB` for all other columns. It leaves out columns of a data frame
-        that identify the row (identifiers, names, dates). `contract_` lists them with the reason
+        that identify the row (identifiers, names, dates), that have the same value in every row, or no value at all.
+        `contract_` lists them with the reason. With `partial_fit` the first batch decides
     fit_prior : bool, default True
         whether the class probabilities are learnt; with False they are equal
     class_prior, priors : (c,), optional
@@ -117,6 +118,8 @@ class MixedNB(AbstractOfTotals):
         if reset:
             self._parts = list(self._resolve(X))
         else:
+            if isinstance(self.parts, str):
+                warn_of_late_values(X, getattr(self, "contract_", None))
             self._parts = [replace(part, estimator=part.fitted(self.statistics_)) for part in self._parts]
         for part in self._parts:
             table = part.estimator._validate(_safe_indexing(X, part.columns, axis=1), reset=reset)

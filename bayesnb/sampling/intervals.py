@@ -33,7 +33,7 @@ from ..base import Block
 from ..core.arrays import Bool, Float, Int, Scalar
 from ..core.random import generator
 from ..core.special import log_floor
-from ..core.supports import check_choice, check_level
+from ..core.supports import check_choice, check_least, check_level
 from ..naive_bayes import NaiveBayes, Rows
 from ..sums.rows import slices
 from .log_joint_moments import pearson_iii, sixth_of_skewness
@@ -199,8 +199,8 @@ def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, in
         method = "draws"
     elif method == "auto":
         method = "analytic" if all(_moments_suffice(block) for block in nb.blocks.values()) else "draws"
-    if n_draws is not None and n_draws < 2:
-        raise ValueError(f"`n_draws` is {n_draws}; it needs to be at least 2; 1,000 is better")
+    if n_draws is not None:
+        check_least(2, n_draws=n_draws)
     return method, n_draws or (_DRAWS if method == "draws" else _POINTS)
 
 

@@ -9,8 +9,10 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from bayesnb import OneDependenceNB, drop_in
 from bayesnb.analysis.averaging import FeatureAverage, average_over_features
 from bayesnb.estimators import (
     BernoulliNB,
@@ -195,8 +197,14 @@ def test_coupled_features_are_refused(nb, table):
 
 def test_other_settings_that_make_no_sense_are_refused(table):
     X, y, _ = table
-    with pytest.raises(ValueError, match="estimate='mle'"):
+    with pytest.raises(ValueError, match=r"estimate='mle'.* set estimate='predictive'"):
         FeatureAverage(GaussianNB(estimate="mle")).fit(X, y)
+    with pytest.raises(ValueError, match=r"use bayesnb\.GaussianNB instead of bayesnb\.drop_in"):
+        FeatureAverage(drop_in.GaussianNB()).fit(X, y)
+    with pytest.raises(ValueError, match=r"`estimator` is OneDependenceNB.* a single model"):
+        FeatureAverage(OneDependenceNB()).fit(X, y)
+    with pytest.raises(TypeError, match=r"`estimator` is Pipeline; .* needs an estimator of bayesnb"):
+        FeatureAverage(make_pipeline(GaussianNB())).fit(X, y)
     for bad in (1.5, [0.5, 0.5], [0.1, 0.1, 0.1, np.nan]):
         with pytest.raises(ValueError, match="`inclusion` is"):
             FeatureAverage(GaussianNB(), inclusion=bad).fit(X, y)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.stats as st
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.dummy import DummyClassifier
@@ -12,13 +13,24 @@ from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
     TunedThresholdClassifierCV,
+    cross_validate,
     train_test_split,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bayesnb import BernoulliNB, GaussianNB, cost_scorer, cost_threshold, moved_prior, with_class_prior
+from bayesnb import (
+    BernoulliNB,
+    ComplementNB,
+    GaussianNB,
+    OneDependenceNB,
+    cost_scorer,
+    cost_threshold,
+    drop_in,
+    moved_prior,
+    with_class_prior,
+)
 from bayesnb.analysis.decisions import CostClassifier, decide, expected_costs
 
 
@@ -231,6 +243,51 @@ def test_what_cannot_say_how_sure_it_is_is_named(flowers):
         CostClassifier(DummyClassifier(), max_epistemic=0.1).fit(X, y).predict(X)
     with pytest.raises(ValueError, match=r"`y` has the labels \['rose'\]"):
         CostClassifier(GaussianNB()).fit(X, y).score(X, np.full(len(y), "rose"))
+
+
+def test_labels_may_be_a_column(halves):
+    X, _, y, _ = halves
+    fitted = CostClassifier(GaussianNB(), abstain_cost=0.1).fit(X, y)
+    assert fitted.score(X, y[:, None]) == fitted.score(X, y)
+
+
+def test_the_scorer_takes_weights(halves):
+    X, _, y, _ = halves
+    nb, w = GaussianNB().fit(X, y), np.arange(len(y)) % 3
+    copies = np.repeat(np.arange(len(y)), w)
+    scorer = cost_scorer(1, 5)
+    assert scorer(nb, X, y, sample_weight=w) == pytest.approx(scorer(nb, X[copies], y[copies]), rel=1e-12)
+    assert scorer(nb, X, y, sample_weight=w) != scorer(nb, X, y)
+    with config_context(enable_metadata_routing=True):
+        found = cross_validate(
+            GaussianNB().set_fit_request(sample_weight=True),
+            X,
+            y,
+            scoring=scorer.set_score_request(sample_weight=True),
+            params={"sample_weight": w},
+        )
+    assert np.isfinite(found["test_score"]).all()
+
+
+@pytest.mark.parametrize("nb", [drop_in.GaussianNB(), drop_in.MultinomialNB(), ComplementNB()], ids=repr)
+def test_a_moved_class_prior_changes_predictions(nb):
+    X, y = load_iris(return_X_y=True)
+    X = X[:, :2]
+    nb = clone(nb).fit(X, y)
+    assert abs(with_class_prior(nb, [0.98, 0.01, 0.01]).predict_proba(X) - nb.predict_proba(X)).max() > 0.1
+
+
+def test_a_class_prior_that_nothing_uses_is_refused():
+    X, y = load_iris(return_X_y=True)
+    wrapped = CostClassifier(GaussianNB()).fit(X, y)
+    for fitted, error, message in [
+        (drop_in.ComplementNB().fit(X, y), ValueError, r"does not use `class_prior`.*use bayesnb\.ComplementNB"),
+        (OneDependenceNB().fit(X.astype(int), y), ValueError, "no class prior to set"),
+        (make_pipeline(GaussianNB()).fit(X, y), TypeError, "`estimator` is a Pipeline.*replace the last step"),
+        (wrapped, TypeError, "`estimator` is a CostClassifier"),
+    ]:
+        with pytest.raises(error, match=message):
+            with_class_prior(fitted, [0.98, 0.01, 0.01])
 
 
 @pytest.mark.parametrize("estimate", ["predictive", "mean"])

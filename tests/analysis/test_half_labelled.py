@@ -30,7 +30,9 @@ from bayesnb import (
     KernelNB,
     MixedNB,
     MultinomialNB,
+    OneDependenceNB,
     PoissonNB,
+    drop_in,
 )
 from bayesnb.families import NormalInverseGamma
 from tests.estimators_table import WHOLE, called, mostly_slow, these
@@ -463,6 +465,7 @@ COUNTS = table("counts")[0]
         ),
         (lambda: HalfLabelledClassifier(KernelNB()), HALF, "`estimator` is KernelNB, which cannot use rows without"),
         (lambda: HalfLabelledClassifier(MixedNB([("k", KernelNB(), [0, 1, 2, 3])])), HALF, "`estimator` is MixedNB"),
+        (lambda: HalfLabelledClassifier(OneDependenceNB()), HALF, "`estimator` is OneDependenceNB.* a single model"),
         (lambda: HalfLabelledClassifier(ComplementNB()), HALF, "ComplementNB.* not a density of the row"),
         (lambda: HalfLabelledClassifier(GaussianNB(), method="vb"), HALF, "`method` is 'vb'"),
         (lambda: HalfLabelledClassifier(GaussianNB(), unlabelled_weight=-0.1), HALF, "`unlabelled_weight` is -0.1"),
@@ -481,6 +484,20 @@ COUNTS = table("counts")[0]
 def test_bad_input_is_named(make, y, message):
     with pytest.raises(ValueError, match=message):
         make().fit(abs(COUNTS), y)
+
+
+def test_scikit_learns_gaussian_takes_soft_labels():
+    """Soft labels of a row add up to its weight, so ε uses all rows as in a fit to labelled rows."""
+    _, X, half = fit("gaussian")
+    found = HalfLabelledClassifier(drop_in.GaussianNB()).fit(X, half)
+    same = HalfLabelledClassifier(GaussianNB()).fit(X, half)
+    np.testing.assert_allclose(found.label_distributions_, same.label_distributions_, rtol=1e-9)
+    assert found.estimator_.epsilon_ == pytest.approx(1e-9 * X.var(0).max(), rel=1e-9)
+    weight = found.estimator_.class_count_
+    mean = found.label_distributions_.T @ X / weight[:, None]
+    np.testing.assert_allclose(found.estimator_.theta_, mean, rtol=1e-6)
+    found.estimator_.partial_fit(X, np.arange(len(X)) % C)
+    assert found.estimator_.class_count_.sum() == pytest.approx(2 * weight.sum())
 
 
 def test_a_fit_that_fails_leaves_what_was():

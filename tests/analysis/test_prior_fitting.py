@@ -21,6 +21,7 @@ from bayesnb.estimators import (
     KernelNB,
     MixedNB,
     MultinomialNB,
+    OneDependenceNB,
     PoissonNB,
 )
 from bayesnb.families import NormalInverseGamma
@@ -298,6 +299,8 @@ def test_what_cannot_be_fitted_is_refused(table):
     X, y = table
     with pytest.raises(ValueError, match=r"no evidence.*leave-one-out"):
         fit_prior(KernelNB(), X, y)
+    with pytest.raises(ValueError, match=r"`estimator` is OneDependenceNB.* a single model"):
+        fit_prior(OneDependenceNB(), X, y)
     for nb in (GaussianDA(), MixedNB([("g", GaussianNB(), [0, 1]), ("c", CategoricalNB(), [2, 3])])):
         with pytest.raises(ValueError, match="whose prior cannot be fitted"):
             fit_prior(nb, X, y)

@@ -107,10 +107,10 @@ def evidence(nb):
     """The log evidence; None where there is none, or where it would be rounding of large factorials."""
     try:
         return nb.log_evidence_
-    except AttributeError:
-        return None
     except ValueError as error:
         assert "log factorials" in str(error)
+        return None
+    except AttributeError:
         return None
 
 

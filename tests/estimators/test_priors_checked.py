@@ -30,6 +30,7 @@ from bayesnb import (
     count_parameters,
 )
 from bayesnb import families as fam
+from bayesnb.core import supports
 from bayesnb.core.supports import checked_prior
 from bayesnb.families.classes import DirichletClasses, FixedClasses
 
@@ -600,3 +601,14 @@ def test_counting_parameters(sizes):
 def test_other_settings_out_of_range(nb, words):
     with pytest.raises(ValueError, match=words):
         nb.fit(COUNTS.astype(int), LABELS)
+
+
+def test_what_is_no_number_is_named() -> None:
+    for level in ("0.9", None, [0.5, 0.9], True):
+        with pytest.raises(ValueError, match=r"`level` is .*; it needs to lie between 0 and 1"):
+            supports.check_level(level)
+    for count in ("a", None, 100.0, [2]):
+        with pytest.raises(ValueError, match=r"`n_draws` is .*; it needs to be a whole number, at least 2"):
+            supports.check_least(2, n_draws=count)
+    supports.check_level(np.float32(0.5))
+    supports.check_least(2, n_draws=np.int64(2))

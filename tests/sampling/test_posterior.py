@@ -47,6 +47,13 @@ def test_groups_dims_and_coords(nb, iris):
     np.testing.assert_allclose(variable(data, "log_likelihood", "y").values[0, 0], expected, rtol=1e-12)
 
 
+def test_labels_may_be_a_column(nb, iris):
+    X, y = iris
+    flat = variable(nb.sample_posterior(3, X=X, y=y), "log_likelihood", "y")
+    column = variable(nb.sample_posterior(3, X=X, y=y[:, None]), "log_likelihood", "y")
+    np.testing.assert_array_equal(column, flat)
+
+
 def test_arviz_reads_it(nb):
     arviz = import_arviz()
     data = nb.sample_posterior(draws=200, seed=0)
