@@ -114,8 +114,8 @@ def read_table(
 ) -> Dataset:
     """Read features and target from your file: Parquet, or text with comma, semicolon, tab or bar between the cells.
 
-    Labels keep the form that they have in the file. They become integers or booleans if Python writes these in the same
-    way (7, True). Otherwise they stay text (007, 1e30, 2.0, 9999999999999999999).
+    Labels keep the form that they have in the file, without blanks around them. They become integers or booleans if
+    Python writes these in the same way (7, True). Otherwise they stay text (007, 1e30, 2.0, 9999999999999999999).
 
     `contract` states what each column is, see `bayesnb.describe`. Some rows and columns are left out, and `notes` lists
     them: rows without a target, columns without a value, and constants. A first column without a name is left out too,
@@ -207,21 +207,20 @@ class LargeTable:
 def read_large(path: str | Path, target: str, **wishes: Any) -> LargeTable:
     """Read a file that does not fit into memory, in batches; parameters and errors as in `read_table`.
 
-    The file is read twice: once for its labels, and once for its rows.
+    The file is read twice, for its labels and for its rows. Text is also searched for codes such as 007 beforehand.
     """
     path, of_file = Path(path), ("decimal", "thousands", "encoding", "sep")
     pieces, clear, late = pieces_of(path, [target], {key: wishes.get(key) for key in of_file})
     described = {key: value for key, value in wishes.items() if key not in ("encoding", "sep")}
     rows = next(pieces())
+    n = len(rows)
     first = labelled_table(rows, target, path, clear=clear, **described)
-    spelled = dict.fromkeys(cell for piece in pieces([target]) for cell in piece[target].dropna().unique().tolist())
-    cells = pd.Series(list(spelled), dtype=None if path.suffix in PARQUET else object)
-    labels = pd.Series(_labels(path, {**wishes, "clear": clear})(cells, f"{path}: column {target!r}"), list(spelled))
+    del rows  # the memory of a batch
     contract = first.contract
     assert contract is not None
     for column in contract.used:
         cell, row = late.get(column.name, ("", 0))
-        if row < len(rows) or column.role == "levels":
+        if row < n or column.role == "levels":
             continue
         where = f"{path}: column {column.name!r} holds {cell} in row {row + 1}"
         if not cell.isdigit() and not (wishes.get("decimal") or wishes.get("thousands")):
@@ -231,6 +230,9 @@ def read_large(path: str | Path, target: str, **wishes: Any) -> LargeTable:
                 f"{where}, below the first batch, a code or a number; give --columns {column.name}=levels "
                 f"or --columns {column.name}=numbers."
             )
+    spelled = dict.fromkeys(cell for piece in pieces([target]) for cell in piece[target].dropna().unique().tolist())
+    cells = pd.Series(list(spelled), dtype=None if path.suffix in PARQUET else object)
+    labels = pd.Series(_labels(path, {**wishes, "clear": clear})(cells, f"{path}: column {target!r}"), list(spelled))
 
     def batch(piece: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
         known = piece[target].notna()

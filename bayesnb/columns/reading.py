@@ -35,7 +35,7 @@ _CODE = re.compile(r"0\d+", re.ASCII)
 _OPEN = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}", re.ASCII)  # fifteen or fifteen thousand
 _POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?", re.ASCII)
 _PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|true|false", re.ASCII | re.IGNORECASE)
-_HIDDEN = re.compile(r"0\d+|[1-9]\d{0,2}\.000", re.ASCII)  # a number does not show that its cell was written so
+_HIDDEN = re.compile(r"0\d+|[+-]?[1-9]\d{0,2}\.000", re.ASCII)  # a number does not show that its cell was written so
 
 
 class TableError(ValueError):

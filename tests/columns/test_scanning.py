@@ -89,6 +89,8 @@ def test_whole_thousands_are_not_read_as_small_numbers(tmp_path: Path) -> None:
         read_table(path, "y")
     assert read_table(path, "y", thousands=".").X["code"].tolist()[-2:] == [15000, 7000]
     assert read_table(path, "y", decimal=".").X["code"].tolist()[-2:] == [15, 7]
+    path = long(tmp_path / "t.csv", ["-15.000", "-7.000"], columns=["code", "n", "y"])
+    assert read_table(path, "y", thousands=".").X["code"].tolist()[-2:] == [-15000, -7000]
 
 
 def test_a_decimal_point_below_the_first_rows_is_seen(tmp_path: Path) -> None:
