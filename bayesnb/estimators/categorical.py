@@ -60,8 +60,7 @@ class AbstractLevels(AbstractNB):
             if seen is not None and seen.min(initial=0) < 0:
                 raise ValueError(
                     f"Negative values in data passed to {type(self).__name__}: `X` has {seen.min():g} in column "
-                    f"{self._label(j)}; whole numbers must be codes 0 … K−1. Pass the column as strings "
-                    "(on the command line: --columns NAME=levels)."
+                    f"{self._label(j)}; whole numbers must be codes 0 … K−1. {self._advice}"
                 )
         least = self._least(len(columns))
         found = [self._levels(j, *column, codes[j], least[j]) for j, column in enumerate(columns)]
@@ -367,7 +366,6 @@ def codes_of(values: np.ndarray, levels: np.ndarray, label: str) -> np.ndarray:
     Warns where all are unknown because one side is text and the other is not.
     """
     if levels.dtype.kind == "i" and (codes := _as_numbers(np.where(pd.isna(values), np.nan, values))) is not None:
-        # levels are 0 … K−1
         return np.where((codes >= 0) & (codes < len(levels)) & (codes == np.floor(codes)), codes, np.nan)
     with _hashable(values, label):
         code = pd.Index(levels).get_indexer(pd.Index(values, dtype=object)).astype(float)
