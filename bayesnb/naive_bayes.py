@@ -167,10 +167,6 @@ class NaiveBayes(NumPyroTwin):
         prior = as_jax(self)
         return prior.update(prior.suffstats(cells, r if weights is None else r * as_jax(weights)[:, None]))
 
-    def with_blocks(self, blocks: dict[str, Block]) -> Self:
-        """The model with other blocks."""
-        return type(self)(self.classes, blocks)
-
     def log_marginal(self, stats: Statistics) -> Float[Value, ""]:
         """Log evidence log p(X, y) of the rows behind the statistics in nats, with all constants."""
         parts = [block.log_marginal(stats.blocks[name]).sum() for name, block in self.blocks.items()]

@@ -110,7 +110,7 @@ class WeightedNaiveBayes:
 
     def with_blocks(self, blocks: dict[str, Block]) -> Self:
         """The models with other blocks, the same in all components."""
-        return replace(self, components=tuple(one.with_blocks(blocks) for one in self.components))
+        return replace(self, components=tuple(replace(one, blocks=blocks) for one in self.components))
 
     # --- prediction -------------------------------------------------------------------------------------------------
 

@@ -53,7 +53,8 @@ class FeatureAverage(OfEstimator, JointClassifier):
     Parameters
     ----------
     estimator : an estimator with separable features, such as GaussianNB, PoissonNB or CategoricalNB, or a MixedNB of
-        these. A clone of it is fitted. Features must be independent given the class, with the same prior in all classes
+        these. A clone of it is fitted. Features must be independent given the class, with the same prior in all
+        classes, whose hyperparameters are numbers and not distributions
     inclusion : float or (d,), default 0.5
         prior probability ρ_j that feature j depends on the class, 0 to 1
 

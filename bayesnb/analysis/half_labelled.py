@@ -162,7 +162,7 @@ class HalfLabelledClassifier(AbstractWrapper):
 
         # Σ_c r_ic does not depend on q, nor then does the scale of the data: any q gives the prior of all iterations
         prior = nb.prior_for(soft(np.full((missing.sum(), c), 1 / c)))
-        _refuse_priors_of_a_class(nb)
+        _refuse_priors_of_a_class(nb.with_statistics(labelled))
         posterior, bounds = prior.update(labelled), [-np.inf]
         if self.method == "em":
             _refuse_unbounded(posterior)

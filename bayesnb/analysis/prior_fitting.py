@@ -32,6 +32,7 @@ from ..core.distributions import is_distribution
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
 from ..estimators._base import AbstractNB
+from ..weighted import WeightedNaiveBayes
 from ._prior_evidence import (
     EvidenceOfPrior,
     declared_fields,
@@ -140,7 +141,10 @@ class PriorDraws:
         chosen = np.unique(np.linspace(0, total - 1, min(n_draws, total)).astype(int))
         for s in chosen:
             z = {name: value[s] for name, value in self._coordinates.items()}
-            one = nb.prior_.with_blocks(prior_on_host(self._problem, z)).update(nb.statistics_).log_joint(rows)
+            prior, blocks = nb.prior_, prior_on_host(self._problem, z)
+            weighted = isinstance(prior, WeightedNaiveBayes)  # over `class_alpha`
+            model = prior.with_blocks(blocks) if weighted else replace(prior, blocks=blocks)
+            one = model.update(nb.statistics_).log_joint(rows)
             table = one if table is None else np.logaddexp(table, one)
         return table - np.log(len(chosen))
 
@@ -234,7 +238,8 @@ def fit_prior(
         if the estimator is none of bayesnb, such as a pipeline
     ValueError
         if the estimator has no evidence or none of the priors above, or if no column varies. Also if `over`,
-        `parameters`, `bounds` or a setting of NUTS is out of range. Errors of the estimator's `fit` are passed on
+        `parameters`, `bounds` or a setting of NUTS is out of range, or if a hyperparameter that is a distribution is
+        not fitted. Errors of the estimator's `fit` are passed on
 
     Notes
     -----
