@@ -79,7 +79,7 @@ def _text_or_numbers(values: list[Any]) -> str | None:
 
 def _columns(X: Any) -> Iterator[tuple[int, str, Any]]:
     """Place, label and type of the columns of a table, as far as these may not be numbers."""
-    schema: Any = getattr(X, "schema", None)
+    schema: Any = getattr(X, "schema", None) if hasattr(X, "shape") else None  # a lazy frame warns of its schema
     names: Any = ()
     types: Any = ()
     if isinstance(X, np.ndarray):

@@ -1,5 +1,6 @@
 """Averaging over all subsets of the features: the sum over 2^d models, and the same in NumPyro."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -75,7 +76,7 @@ def by_hand(nb, X, y, w):
         whole = np.asarray(r.sum(1)).reshape(-1, 1)
         fields = {
             key: value[:1] if np.ndim(value) > 1 else value
-            for key, value in ((f, getattr(block, f)) for f in block.__dataclass_fields__)
+            for key, value in ((f.name, getattr(block, f.name)) for f in dataclasses.fields(block))
         }
         single = type(block)(**fields)
         stats = single.suffstats(x, whole)
