@@ -11,7 +11,6 @@ import io
 import re
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -74,9 +73,8 @@ class TextFile:
         self.content: bytes | None = None
         """What came through a pipe, which can be read only once."""
         try:
-            with path.open("rb") as pipe:
-                if not pipe.seekable():
-                    self.content = pipe.read()
+            if not path.is_file():
+                self.content = path.read_bytes()
             with self._open() as file:
                 head = file.read(_HEAD)
         except OSError as error:
@@ -150,7 +148,7 @@ class TextFile:
             found = columns_that_hide(lines, self.sep, len(self.names))
         if not (suspects := [self.names[j] for j in sorted(found) if self.names[j] in numbers]):
             return
-        with self._pieces(_SEARCHED, usecols=suspects, dtype=str) as pieces:
+        with self._parsed(chunksize=_SEARCHED, usecols=suspects, dtype=str) as pieces:
             for piece in pieces:
                 for name in {*suspects} - {*self.types}:
                     cells = piece[name].dropna().astype(str).str.strip()
@@ -166,26 +164,13 @@ class TextFile:
 
     def _open(self) -> io.BytesIO | io.BufferedReader:
         """The bytes of the file, from the first on."""
-        if self.content is not None:
-            return io.BytesIO(self.content)
-        file = self.path.open("rb")
-        file.seek(0)  # some systems open /dev/stdin where the last reader left it
-        return file
+        return self.path.open("rb") if self.content is None else io.BytesIO(self.content)
 
-    def _parsed(self, **given: Any) -> pd.DataFrame:
-        with self._open() as file:
-            return self._read(file, **given)
-
-    @contextmanager
-    def _pieces(self, rows: int, **given: Any) -> Iterator[Iterator[pd.DataFrame]]:
-        with self._open() as file, self._read(file, chunksize=rows, **given) as found:
-            yield found
-
-    def _read(self, file: io.BytesIO | io.BufferedReader, **given: Any) -> Any:
+    def _parsed(self, **given: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # `frame` looks for it itself
             return pd.read_csv(
-                file,
+                self.path if self.content is None else io.BytesIO(self.content),  # pandas reads a path in threads
                 sep=self.sep,
                 encoding=self.encoding,
                 skipinitialspace=True,
@@ -206,7 +191,7 @@ class TextFile:
         """The rows, or some columns of them, so many at a time."""
         wanted = None if columns is None else [name for name in self.names if name.strip() in columns]
         types = {name: kind for name, kind in self.types.items() if wanted is None or name in wanted}
-        with self._pieces(rows, dtype=types, usecols=wanted) as found:
+        with self._parsed(chunksize=rows, dtype=types, usecols=wanted) as found:
             try:
                 yield from map(lambda piece: _trimmed(piece).rename(columns=str.strip), found)
             except (csv.Error, ValueError) as error:
