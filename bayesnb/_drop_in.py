@@ -68,7 +68,7 @@ class AbstractDropIn(AbstractNB):
 
     def _class_frequencies(self) -> np.ndarray:
         """π: as given, equal, or N_c / N; without any rows equal."""
-        given, c = getattr(self, self._prior_name), len(self.classes_)
+        given, c = getattr(self, self._prior_name()), len(self.classes_)
         if given is not None:
             return np.array(given, float)
         total = self.class_count_.sum()

@@ -53,7 +53,6 @@ class AbstractNB(AbstractSaved):
         """
         return digits_lost(self.statistics_)
 
-    @property
     @defer_jax_import()
     def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, c) and intercepts (c,) of the discriminant under the current estimate."""
@@ -87,7 +86,7 @@ class AbstractNB(AbstractSaved):
         With "predictive" the discriminant is linear only if it equals plugging in the posterior mean. Otherwise these
         are the weights of the posterior mean.
         """
-        weights = self._linear_form[0].T
+        weights = self._linear_form()[0].T
         if weights.shape[1] != self.n_features_in_:
             raise AttributeError(f"{type(self).__name__} is linear in levels, not in `X`; use rank_features")
         return weights[1:] - weights[:1] if len(weights) == 2 else weights
@@ -95,7 +94,7 @@ class AbstractNB(AbstractSaved):
     @property
     def intercept_(self) -> np.ndarray:
         """Intercept of the linear discriminant, which includes the log class prior; (c,), or (1,) for two classes."""
-        intercept = self._linear_form[1]
+        intercept = self._linear_form()[1]
         return intercept[1:] - intercept[:1] if len(intercept) == 2 else intercept
 
     def sample(

@@ -33,7 +33,6 @@ class AbstractWithPrior(AbstractDeclared):
 
     _prior = prior_of
 
-    @property
     def _prior_name(self) -> str:
         """The parameter that holds fixed class probabilities: of scikit-learn's two names the one that is used."""
         one, other = getattr(self, "class_prior", None), getattr(self, "priors", None)
@@ -46,7 +45,7 @@ class AbstractWithPrior(AbstractDeclared):
 
     def _class_prior(self) -> AbstractClasses:
         """Fixed where probabilities are given, uniform where `fit_prior` is False, else Dirichlet(class_alpha)."""
-        name, c = self._prior_name, len(self.classes_)
+        name, c = self._prior_name(), len(self.classes_)
         given = getattr(self, name)
         if given is not None:
             pi = as_numbers(name, given, f"{c} probabilities that sum to 1")

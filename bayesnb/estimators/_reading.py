@@ -96,7 +96,7 @@ class AbstractReadable(AbstractExplaining):
     @property
     def class_prior_parameter(self) -> str:
         """Name of the parameter that holds fixed class probabilities. Provisional."""
-        return self._prior_name
+        return self._prior_name()
 
     @property
     def prior_follows_rows(self) -> bool:

@@ -105,9 +105,9 @@ class JointClassifier(ClassifierMixin, BaseEstimator):
             return
         for name, member in [*vars(cls).items()]:
             method = member.fget if isinstance(member, property) else member
-            if not inspect.isfunction(method):
+            if name.startswith("_") or not inspect.isfunction(method):
                 continue
-            if not (name.startswith("_") or hasattr(method, "mixes_no_states")):
+            if not hasattr(method, "mixes_no_states"):
                 method = reads_one_state(method)
             if isinstance(member, property):
                 method = property(_of_attribute(method), member.fset, doc=member.__doc__)

@@ -103,7 +103,7 @@ class ComplementNB(AbstractNB):
         self.statistics_ = replace(self.statistics_, blocks={**wide, BLOCK: Counts(n, log_h)})
 
     def _class_prior(self) -> AbstractClasses:
-        if getattr(self, self._prior_name) is not None:
+        if getattr(self, self._prior_name()) is not None:
             return super()._class_prior()
         return FixedClasses(np.full(len(self.classes_), 1 / len(self.classes_)))
 
@@ -112,7 +112,7 @@ class ComplementNB(AbstractNB):
         if not self.norm:
             return super()._table(X, method)
         x = self._encode(X)[BLOCK]
-        weights, intercept = self._linear_form
+        weights, intercept = self._linear_form()
         return x @ weights + intercept
 
     def linear_form(self, theta: Parameters) -> tuple[np.ndarray, np.ndarray]:
@@ -143,4 +143,4 @@ class ComplementNB(AbstractNB):
     @property
     def feature_log_prob_(self) -> np.ndarray:
         """Weights −log θ (c, d) under the current estimate; `norm` divides them by their sum, as in scikit-learn."""
-        return self._linear_form[0].T
+        return self._linear_form()[0].T

@@ -334,7 +334,6 @@ class OneDependenceNB(AbstractOneParent):
         """An average of models has no number of parameters; reading it raises an AttributeError."""
         raise AttributeError("OneDependenceNB averages models, so it has no number of parameters; use `parent(…)`")
 
-    @property
     def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:
         raise AttributeError("OneDependenceNB uses pairs of features, so it has no linear form; use decision_function")
 
@@ -344,7 +343,6 @@ class OneDependenceNB(AbstractOneParent):
     def _tie_prior(self) -> np.ndarray:
         return self.class_count_  # p(y) rises with it
 
-    @property
     def _prior_name(self) -> str:
         raise ValueError(
             "OneDependenceNB learns each class together with a parent, so it has no class prior to set; give a "

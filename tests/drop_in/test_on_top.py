@@ -77,8 +77,8 @@ def test_a_fit_that_fails_changes_nothing(name, table):
     nb = getattr(drop_in, name)().fit(X, y)
     before = pickle.dumps(nb)
     with pytest.raises(ValueError, match="Number of priors"):
-        nb.set_params(**{nb._prior_name: [0.5, 0.5]}).fit(X, y)
-    nb.set_params(**{nb._prior_name: None})
+        nb.set_params(**{nb._prior_name(): [0.5, 0.5]}).fit(X, y)
+    nb.set_params(**{nb._prior_name(): None})
     with pytest.raises(ValueError, match="do not exist in the initial classes"):
         nb.partial_fit(X, y + 1)
     assert pickle.dumps(nb) == before

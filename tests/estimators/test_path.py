@@ -9,7 +9,7 @@ import pytest
 
 @pytest.mark.slow
 def test_a_small_fit_and_prediction_stay_short():
-    """A tenth more than the 107 and 95 calls of today; 215 and 217 before the families described themselves.
+    """At most 118 and 105; 215 and 217 before the families described themselves.
 
     Types are not checked on the way.
     """
