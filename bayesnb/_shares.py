@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .base import n_rows, observed
 from .core.arrays import Array, Float, Real, Sparse, is_sparse
 from .core.pytrees import pytree
 from .core.special import log_rising, namespace, tetragamma, trigamma
@@ -23,8 +24,6 @@ from .sums.rows import contract, downdate, leave_one_out_table, map_cells, sum_o
 @dataclass(frozen=True)
 class BetaShares(BetaBernoulli):
     """Beta density of each θ_cj, given cells from 0 to 1; the fields are those of `BetaBernoulli`."""
-
-    _checked_by_numpyro = False  # it knows no cell between 0 and 1
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """log B(a+x, b+1−x) / B(a, b), summed over j: the ratio of evidences."""
@@ -66,6 +65,19 @@ class BetaShares(BetaBernoulli):
         p, q = tetragamma(self.a), tetragamma(self.b)  # x³ = x − x(1−x)(1+x), and (1−x)³ = 1−x − x(1−x)(2−x)
         constant = contract(map_cells(x, lambda x: x * (1 - x)), p + 2 * q, 0 * q)
         return third - constant - contract(map_cells(x, lambda x: x * x * (1 - x)), p - q, 0 * q)
+
+    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
+        """The model of `BetaBernoulli`, whose cells NumPyro does not check: its Bernoulli knows only 0 and 1."""
+        import numpyro
+        import numpyro.distributions as dist
+
+        c, d = self.a.shape
+        with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
+            theta = numpyro.sample("theta", dist.Beta(self.a, self.b))
+        seen, x = observed(x)
+        cells = dist.Bernoulli(theta[y], validate_args=False)
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            numpyro.sample("x", cells.mask(seen).to_event(1), obs=x)
 
 
 def _is_yes_no(x: Array | Sparse) -> bool:

@@ -8,7 +8,7 @@ This is the conjugate pair of Gelman et al. (2013), Bayesian Data Analysis, 3rd 
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -45,7 +45,6 @@ class BetaBernoulli(AbstractBeta[Counts]):
     cells_ = Cells("yes/no", sparse=True)
     separable = True
     kept_types = frozenset({"uint8"})
-    _checked_by_numpyro: ClassVar[bool | None] = None  # whether cells must be 0 or 1; None is as NumPyro is set
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj1 = Σ_i r_ic x_ij and n_cj0 = Σ_i r_ic (1 − x_ij) over the observed cells, last axis (0, 1)."""
@@ -160,6 +159,5 @@ class BetaBernoulli(AbstractBeta[Counts]):
         with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
             theta = numpyro.sample("theta", dist.Beta(self.a, self.b))
         seen, x = observed(x)
-        cells = dist.Bernoulli(theta[y], validate_args=self._checked_by_numpyro)
         with numpyro.plate("row", n_rows(x, y), dim=-1):
-            numpyro.sample("x", cells.mask(seen).to_event(1), obs=x)
+            numpyro.sample("x", dist.Bernoulli(theta[y]).mask(seen).to_event(1), obs=x)

@@ -217,7 +217,8 @@ def predictive_cells(this: Case) -> tuple[np.ndarray, float, np.ndarray]:
     def density(z: np.ndarray) -> np.ndarray:
         inside = abs(z) < 700 if logs else np.isfinite(z)  # beyond, no float is left
         x = np.where(inside, z, 0)
-        log_p = block.log_predictive((np.exp(x) if logs else x)[:, None]) + (x[:, None] if logs else 0)
+        with np.errstate(over="ignore"):  # of x² far out, where the density is 0
+            log_p = block.log_predictive((np.exp(x) if logs else x)[:, None]) + (x[:, None] if logs else 0)
         return np.where(inside[:, None], np.exp(log_p), 0)
 
     edges = np.array(this.family.edges)
