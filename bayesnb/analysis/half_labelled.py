@@ -30,8 +30,6 @@ Beal (2003), Variational algorithms for approximate Bayesian inference, PhD thes
 Neal & Hinton (1998), A view of the EM algorithm that justifies incremental, sparse, and other variants.
 """
 
-import functools
-import operator
 import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
@@ -201,8 +199,9 @@ class HalfLabelledClassifier(AbstractWrapper):
             return np.asarray(posterior.log_joint(rows, posterior.mode()))
 
         if isinstance(posterior, WeightedNaiveBayes):  # q(θ) is a mixture, over a hyperparameter
-            means = (w * self._table(one, rows) for w, one in zip(posterior.weights, posterior.components, strict=True))
-            return functools.reduce(operator.add, means)
+            return sum(
+                w * self._table(one, rows) for w, one in zip(posterior.weights, posterior.components, strict=True)
+            )
 
         def table(part: slice) -> np.ndarray:
             total = posterior.classes.log_cumulants()[0]

@@ -28,10 +28,10 @@ from sklearn.base import clone
 
 from ..base import as_jax
 from ..core.arrays import Scalar
-from ..core.distributions import is_distribution
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
 from ..estimators._base import AbstractNB
+from ..estimators._hyperpriors import hyperprior_of
 from ..weighted import WeightedNaiveBayes
 from ._prior_evidence import (
     EvidenceOfPrior,
@@ -276,13 +276,10 @@ def fit_prior(
     except AttributeError as error:
         raise ValueError(f"`estimator` has no evidence to maximise: {error}") from None
     names = _names(nb, over, parameters)
-    kept = {*declared_fields(nb.prior_.blocks)} - {*names}
-    for name, value in nb.get_params(deep=False).items():
-        if name in kept and is_distribution(value):
-            raise ValueError(
-                f"`{name}` of `estimator` is a distribution, and `parameters` does not name it; name it, or give a "
-                "number"
-            )
+    if (name := hyperprior_of(nb)) in {*declared_fields(nb.prior_.blocks)} - {*names}:
+        raise ValueError(
+            f"`{name}` of `estimator` is a distribution, and `parameters` does not name it; name it, or give a number"
+        )
     problem = evidence_of_prior(nb)
     if collapsed:
         check_least(1, draws=draws, chains=chains, warmup=warmup)
