@@ -3,10 +3,11 @@
     git worktree add /tmp/old 766bf7f
     python -m tests.benchmarks.unchanged /tmp/old
 
-This file runs once with each copy. The tables have weights, missing cells, groups and sparse rows, all inside the promise of
-docs/robustness.md. Compared are log evidence, predictive, leave-one-out (also weighted, and by groups), the cumulants of the log
-likelihood, the joint density of the NumPyro model at fixed parameters, and draws. A number differs by |new − old| / max(1, |old|).
-Draws agree in distribution: the least p-value of two-sample Kolmogorov–Smirnov tests, times their number.
+This file runs once with each copy. The tables have weights, missing cells, groups and sparse rows, all inside the
+promise of docs/robustness.md. Compared are log evidence, predictive, leave-one-out (also weighted, and by groups), the
+cumulants of the log likelihood, the joint density of the NumPyro model at fixed parameters, and draws. A number differs
+by |new − old| / max(1, |old|). Draws agree in distribution: the least p-value of two-sample Kolmogorov–Smirnov tests,
+times their number.
 """
 
 import argparse
