@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from .analysis.active import expected_information as expected_information
     from .analysis.active import most_informative as most_informative
     from .analysis.averaging import FeatureAverage as FeatureAverage
-    from .analysis.averaging import average_over_features as average_over_features
     from .analysis.binning import EqualWidthBinner as EqualWidthBinner
     from .analysis.binning import EvidenceBinner as EvidenceBinner
     from .analysis.calibration import CalibratedClassifierLOO as CalibratedClassifierLOO
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from .analysis.ranking import rank_features as rank_features
     from .analysis.selection import ForwardSelection as ForwardSelection
     from .analysis.selection import SelectionReport as SelectionReport
-    from .analysis.selection import select_features as select_features
     from .analysis.spss import SPSSNaiveBayes as SPSSNaiveBayes
     from .analysis.spss import SPSSReport as SPSSReport
     from .columns import ColumnContract as ColumnContract
@@ -109,7 +107,6 @@ _HOME = {
     "Summary": "sampling.summary",
     "Uncertainty": "sampling.intervals",
     "as_arviz": "sampling.to_arviz",
-    "average_over_features": "analysis.averaging",
     "compare": "analysis.comparison",
     "cost_scorer": "analysis.decisions",
     "cost_threshold": "analysis.decisions",
@@ -131,7 +128,6 @@ _HOME = {
     "predict_batches": "streaming",
     "rank_features": "analysis.ranking",
     "report": "reporting.report",
-    "select_features": "analysis.selection",
     "with_class_prior": "analysis.decisions",
 }
 _PROVISIONAL = ("FamilyNB",)  # names that may change in a minor version; all others change by deprecation alone

@@ -34,7 +34,6 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from . import estimators as ours
 from ._drop_in import TINY, AbstractDiscrete, AbstractDropIn, Assignable, hold_finite, log_share, log_shares, safe_log
-from ._shares import BetaShares
 from .class_statistics import with_sums
 from .core.exact import moment_sums, sums_of_cells
 from .estimators._column_types import refuse_times
@@ -264,25 +263,20 @@ class BernoulliNB(AbstractDiscrete, ours.BernoulliNB):
     Notes
     -----
     NaN is a missing cell and is left out; scikit-learn refuses NaN. With binarize=None a cell x between 0 and 1 counts
-    as x of a one and 1 − x of a zero. Its likelihood is θˣ (1−θ)¹⁻ˣ.
+    as x of a one and 1 − x of a zero, in the attributes, in `predict_proba` and in `posterior_`. Intervals and
+    `loo` refuse such cells.
     """
 
     binarize: Any = 0.0  # checked by scikit-learn's constraints
 
     _parameter_constraints = peers.BernoulliNB._parameter_constraints
 
-    def _rows(self, X: Any) -> Rows:
+    def _rows_to_learn(self, X: Any) -> Rows:
         if self.binarize is not None:
-            return super()._rows(X)
+            return self._rows(X)
         advice = "with binarize=None all cells must be from 0 to 1. Set `binarize` to a threshold."
         refuse(self, X, lambda cell: (cell < 0) | (cell > 1), "Values outside 0 to 1", advice)
         return {BLOCK: X}
-
-    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
-        blocks = super()._default_blocks(stats)
-        if self.binarize is None:  # cells may lie between 0 and 1
-            blocks = {BLOCK: BetaShares(blocks[BLOCK].a, blocks[BLOCK].b)}
-        return blocks
 
     def _learn(self, stats: Statistics) -> None:
         super()._learn(stats)
@@ -303,7 +297,8 @@ class BernoulliNB(AbstractDiscrete, ours.BernoulliNB):
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log π_c + Σ_j x_ij log p_cj + (1 − x_ij) log(1 − p_cj) in nats, (n, c)."""
-        x = self._encode(X)[BLOCK]
+        check_is_fitted(self)
+        x = self._rows_to_learn(self._validate(X, reset=False))[BLOCK].astype(float, copy=False)
         log_p, log_q = self._log_probabilities()
         return contract(x, log_p - log_q, log_q) + self.class_log_prior_
 

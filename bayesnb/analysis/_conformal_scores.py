@@ -18,7 +18,6 @@ from ..estimators._base import AbstractNB
 from ..naive_bayes import Rows
 from ..statistics import one_hot
 from ..sums.slicing import rows_at
-from ..weighted import WeightedNaiveBayes
 
 _TIE = 1e-9  # scores this close, relative to their size, count as equal: sets can only grow by it
 _NUMBERS = 1 << 21  # worked on at a time: 16 MiB
@@ -134,8 +133,6 @@ def is_separable(nb: Any) -> bool:
     made from the posterior itself.
     """
     if not isinstance(nb, AbstractNB) or not nb.predicts_from_posterior:
-        return False
-    if isinstance(nb.prior_, WeightedNaiveBayes):  # classes share its hyperparameter
         return False
     c, prior = len(nb.classes_), nb.prior_
     plain = nb.prior_for().blocks

@@ -14,7 +14,6 @@ from ..base import as_jax
 from ..core.supports import AMOUNT, Field
 from ..estimators.gaussian import column_scale
 from ..statistics import Moments, Totals
-from ..weighted import WeightedNaiveBayes
 
 Coordinates = dict[str, Any]  # by hyperparameter: (), (d,) or (c, 1)
 
@@ -91,8 +90,7 @@ def _with_values(block: Any, values: dict[str, Any], columns: Any) -> Any:
 
 def evidence_of_prior(nb: Any) -> EvidenceOfPrior:
     """The estimator's own prior, its statistics, and the units of its hyperparameters, on the host."""
-    weighted = isinstance(nb.prior_, WeightedNaiveBayes)  # the search starts where the rows put most weight
-    blocks = (nb.prior_.heaviest_after(nb.posterior_) if weighted else nb.prior_).blocks
+    blocks = nb.prior_.blocks
     shape = len(nb.classes_), nb.n_features_in_
     columns = nb.block_columns()
     start: dict[str, np.ndarray] = {}

@@ -29,9 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..base import as_jax
 from ..class_statistics import pooled
-from ..core.deprecated import warn_deprecated
 from ..estimators._state import JointClassifier, all_or_nothing
-from ..weighted import WeightedNaiveBayes
 from ._suited import check_independent, refuse_points
 from ._wrapper import OfEstimator
 
@@ -54,7 +52,7 @@ class FeatureAverage(OfEstimator, JointClassifier):
     ----------
     estimator : an estimator with separable features, such as GaussianNB, PoissonNB or CategoricalNB, or a MixedNB of
         these. A clone of it is fitted. Features must be independent given the class, with the same prior in all
-        classes, whose hyperparameters are numbers and not distributions
+        classes
     inclusion : float or (d,), default 0.5
         prior probability ρ_j that feature j depends on the class, 0 to 1
 
@@ -95,17 +93,12 @@ class FeatureAverage(OfEstimator, JointClassifier):
             if the estimator is none of bayesnb, such as a pipeline
         ValueError
             if the features of the estimator depend on each other given the class, or if its prior differs between
-            classes. Also if its `estimate` is a point, if one of its hyperparameters is a distribution, or if
-            `inclusion` is not a probability. Errors of the estimator's `fit` are passed on
+            classes. Also if its `estimate` is a point, or if `inclusion` is not a probability. Errors of the
+            estimator's `fit` are passed on
         """
         check_independent(self.estimator, "averaging over features")
         nb = clone(self.estimator).fit(X, y, sample_weight)
         refuse_points(nb, "averaging over features")
-        if isinstance(nb.prior_, WeightedNaiveBayes):  # features that share it are not independent
-            raise ValueError(
-                "`estimator` has a hyperparameter that is a distribution; averaging over features needs numbers. Give "
-                "a number, for example one that `fit_prior` finds"
-            )
         nb.prior_.refuse_improper("Bayes factors of features")
         d = nb.n_features_in_
         prior = np.asarray(self.inclusion, float)
@@ -243,22 +236,3 @@ def _first_class(prior: Any) -> Any:
 def _by_column(evidence: np.ndarray) -> np.ndarray:
     """Log evidence by column, summed over the classes where they are apart."""
     return evidence.sum(0) if evidence.ndim == 2 else evidence
-
-
-def average_over_features(
-    estimator: Any, X: Any, y: Any, *, inclusion: Any = 0.5, sample_weight: Any = None
-) -> FeatureAverage:
-    """Deprecated: use `FeatureAverage(estimator, inclusion=…).fit(X, y)`; bayesnb 0.4 removes this function.
-
-    Parameters
-    ----------
-    estimator, inclusion : as in `FeatureAverage`
-    X, y, sample_weight : rows, labels and weights
-
-    Raises
-    ------
-    ValueError
-        as `FeatureAverage.fit`
-    """
-    warn_deprecated("average_over_features", "`FeatureAverage(estimator, inclusion=…).fit(X, y)`", "0.4")
-    return FeatureAverage(estimator, inclusion=inclusion).fit(X, y, sample_weight)

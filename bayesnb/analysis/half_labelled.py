@@ -52,7 +52,6 @@ from ..estimators._base import AbstractNB
 from ..estimators._state import all_or_nothing
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
 from ..statistics import one_hot
-from ..weighted import WeightedNaiveBayes
 from ._suited import check_independent
 from ._wrapper import AbstractWrapper
 
@@ -193,15 +192,10 @@ class HalfLabelledClassifier(AbstractWrapper):
         self.transduction_ = self.classes_[self.label_distributions_.argmax(1)]
         return self
 
-    def _table(self, posterior: NaiveBayes | WeightedNaiveBayes, rows: Rows) -> Float[np.ndarray, "m c"]:
+    def _table(self, posterior: NaiveBayes, rows: Rows) -> Float[np.ndarray, "m c"]:
         """log p(x_i, c | θ) at the mode, or its mean over the posterior: log q_i(c) but for a constant of the row."""
         if self.method == "em":
             return np.asarray(posterior.log_joint(rows, posterior.mode()))
-
-        if isinstance(posterior, WeightedNaiveBayes):  # q(θ) is a mixture, over a hyperparameter
-            return sum(
-                w * self._table(one, rows) for w, one in zip(posterior.weights, posterior.components, strict=True)
-            )
 
         def table(part: slice) -> np.ndarray:
             total = posterior.classes.log_cumulants()[0]
@@ -320,7 +314,7 @@ def _refuse_priors_of_a_class(nb: AbstractNB) -> None:
             )
 
 
-def _refuse_unbounded(posterior: NaiveBayes | WeightedNaiveBayes) -> None:
+def _refuse_unbounded(posterior: NaiveBayes) -> None:
     """ValueError where the density of the parameters has no maximum, given the rows with a label."""
     # `on_boundary` asks for a concentration of at most 1; at 1 itself the density is finite
     above = jax.tree.map(lambda leaf: np.nextafter(leaf, np.inf), posterior)

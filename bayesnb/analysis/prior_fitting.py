@@ -31,8 +31,6 @@ from ..core.arrays import Scalar
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
 from ..estimators._base import AbstractNB
-from ..estimators._hyperpriors import hyperprior_of
-from ..weighted import WeightedNaiveBayes
 from ._prior_evidence import (
     EvidenceOfPrior,
     declared_fields,
@@ -141,9 +139,7 @@ class PriorDraws:
         chosen = np.unique(np.linspace(0, total - 1, min(n_draws, total)).astype(int))
         for s in chosen:
             z = {name: value[s] for name, value in self._coordinates.items()}
-            prior, blocks = nb.prior_, prior_on_host(self._problem, z)
-            weighted = isinstance(prior, WeightedNaiveBayes)  # over `class_alpha`
-            model = prior.with_blocks(blocks) if weighted else replace(prior, blocks=blocks)
+            model = replace(nb.prior_, blocks=prior_on_host(self._problem, z))
             one = model.update(nb.statistics_).log_joint(rows)
             table = one if table is None else np.logaddexp(table, one)
         return table - np.log(len(chosen))
@@ -238,8 +234,7 @@ def fit_prior(
         if the estimator is none of bayesnb, such as a pipeline
     ValueError
         if the estimator has no evidence or none of the priors above, or if no column varies. Also if `over`,
-        `parameters`, `bounds` or a setting of NUTS is out of range, or if a hyperparameter that is a distribution is
-        not fitted. Errors of the estimator's `fit` are passed on
+        `parameters`, `bounds` or a setting of NUTS is out of range. Errors of the estimator's `fit` are passed on
 
     Notes
     -----
@@ -276,10 +271,6 @@ def fit_prior(
     except AttributeError as error:
         raise ValueError(f"`estimator` has no evidence to maximise: {error}") from None
     names = _names(nb, over, parameters)
-    if (name := hyperprior_of(nb)) in {*declared_fields(nb.prior_.blocks)} - {*names}:
-        raise ValueError(
-            f"`{name}` of `estimator` is a distribution, and `parameters` does not name it; name it, or give a number"
-        )
     problem = evidence_of_prior(nb)
     if collapsed:
         check_least(1, draws=draws, chains=chains, warmup=warmup)

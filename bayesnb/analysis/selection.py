@@ -30,7 +30,6 @@ from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..core.arrays import Bool, Float
-from ..core.deprecated import warn_deprecated
 from ..core.random import generator
 from ..core.special import log_normalize, most_probable
 from ..estimators import CategoricalNB
@@ -357,25 +356,3 @@ class ForwardSelection(SelectionSettings, SelectorMixin, ClassifierMixin, BaseEs
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         return tags
-
-
-def select_features(estimator: Any, X: Any, y: Any, **settings: Any) -> SelectionReport:
-    """Deprecated: use `ForwardSelection(...).fit(X, y).report_` instead; bayesnb 0.4 removes this function.
-
-    Parameters
-    ----------
-    estimator : a `CategoricalNB` whose `alpha` and `class_alpha` smooth the counts; None takes 1/N for both
-    X, y : rows and labels, as in `ForwardSelection.fit`
-    settings : the parameters of `ForwardSelection`
-
-    Raises
-    ------
-    ValueError
-        if the estimator does not learn its class probabilities. Errors of `ForwardSelection.fit` are passed on
-    """
-    warn_deprecated("select_features", "`ForwardSelection(alpha=…, class_alpha=…).fit(X, y).report_`", "0.4")
-    learns = isinstance(estimator, CategoricalNB) and estimator.fit_prior and estimator.class_prior is None
-    if estimator is not None and not learns:
-        raise ValueError(f"`estimator` is {estimator!r}; give a CategoricalNB that learns its class prior, or None")
-    smoothing = {} if estimator is None else {name: getattr(estimator, name) for name in ("alpha", "class_alpha")}
-    return ForwardSelection(**smoothing, **settings).fit(X, y).report_

@@ -237,8 +237,8 @@ def as_numbers(name: str, value: Any, needed: str) -> np.ndarray:
     module = type(value).__module__ or ""
     if module.startswith(("numpyro.", "scipy.stats")):
         raise ValueError(
-            f"`{name}` is a distribution, {type(value).__name__}; it needs {needed}. Give the numbers themselves, or "
-            "let `bayesnb.fit_prior` choose them from the data"
+            f"`{name}` is a distribution, {type(value).__name__}; it needs {needed}. Give the numbers themselves, "
+            "let `bayesnb.fit_prior` choose them from the data, or write a hierarchical model in NumPyro"
         )
     try:
         array = np.asarray(value)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.pytrees import defer_jax_import
 from ..core.random import categorical, generator
 from ..core.supports import GIVEN_TOTALS, check_choice
-from ..naive_bayes import NaiveBayes, Parameters
+from ..naive_bayes import Parameters
 from ._forgetting import digits_lost, with_digits
 from ._saving import AbstractSaved
 from ._state import LazyPosterior
@@ -130,13 +130,6 @@ class AbstractNB(AbstractSaved):
 
     def _draw(self, model: Any, rng: np.random.Generator, y: np.ndarray, length: Any = None) -> dict[str, np.ndarray]:
         """New rows by block for class indices y; `length` is the number of events of a row whose total is given."""
-        if not isinstance(model, NaiveBayes):  # a hyperparameter has a distribution
-            drawn = []
-            for at, own in model.by_component(rng, y):
-                some = length if np.ndim(length) == 0 else np.asarray(length)[at]
-                drawn.append((at, self._draw(own, rng, y[at], some)))
-            places = np.argsort(np.concatenate([at for at, _ in drawn])) if drawn else slice(0)
-            return {name: np.concatenate([rows[name] for _, rows in drawn])[places] for name in model.blocks}
         length = self._average_length(model) if length is None else length
         given = {} if length is None else {"length": length}
         return {name: block.sample_predictive(rng, y, **given) for name, block in model.blocks.items()}

@@ -16,7 +16,6 @@ from ..sums.rows import csr_slice
 from ..sums.slicing import stays
 from ._declared import EXTREME
 from ._forgetting import without
-from ._hyperpriors import hyperprior_of
 from ._input import (
     FEW,
     MOST_WEIGHT,
@@ -150,15 +149,13 @@ class AbstractFitted(AbstractWithPrior):
         """
         loose, floats = is_sparse(X), None
         few = batch and X.nnz < len(self.classes_) * X.shape[1] if loose else type(X) is np.ndarray and X.size <= FEW
-        depends = hyperprior_of(self) or (loose and self._prior_follows_rows)
+        depends = loose and self._prior_follows_rows
         if few and ("sparse" if loose else "dense") in self._waits and not depends:
             self._check_estimate()
             r, classes = self._weights(X, index, sample_weight), self._class_prior()
             rows = self._rows(X.copy() if loose else X.astype(float))
             if not loose:
-                prior = (
-                    before.prior if isinstance(before.prior, NaiveBayes) else NaiveBayes(classes, self._blocks(None))
-                )
+                prior = NaiveBayes(classes, self._blocks(None)) if before.prior is None else before.prior
                 floats = self._in_floats(before.latest, prior, rows, r)
                 plain = floats is not None
             else:  # no sum of such cells overflows

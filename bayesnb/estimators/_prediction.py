@@ -169,8 +169,7 @@ class AbstractPredicting(AbstractFitted):
         most 0.004 off on average, and a single one at most 0.08. With 1,000 draws these numbers are 0.01 and 0.21. The
         table is in the guide "How sure is it?", section "Intervals of coupled classes".
 
-        "auto" uses draws for KernelNB, whose analytic endpoints are 0.14 off, and if a hyperparameter has a
-        distribution.
+        "auto" uses draws for KernelNB, whose analytic endpoints are 0.14 off.
         """
         from ..sampling.intervals import fix_seed, intervals
 

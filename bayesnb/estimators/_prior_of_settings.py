@@ -6,9 +6,8 @@ import numpy as np
 
 from ..core.supports import SIMPLEX, as_numbers, checked_numbers, shortened
 from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
-from ..naive_bayes import Statistics
+from ..naive_bayes import NaiveBayes, Statistics
 from ._declared import AbstractDeclared
-from ._hyperpriors import prior_of
 from ._input import alike, boolean, concentration
 from ._priors import leaves_default, with_own_prior
 
@@ -31,7 +30,8 @@ class AbstractWithPrior(AbstractDeclared):
         default = self._default_blocks(stats)
         return default if self.prior is None else with_own_prior(self, default)
 
-    _prior = prior_of
+    def _prior(self, stats: Statistics | None) -> Any:
+        return NaiveBayes(self._class_prior(), self._blocks(stats))
 
     def _prior_name(self) -> str:
         """The parameter that holds fixed class probabilities: of scikit-learn's two names the one that is used."""

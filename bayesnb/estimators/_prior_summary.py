@@ -6,12 +6,9 @@ from typing import Any
 import numpy as np
 
 from ..base import to_sites
-from ..core.distributions import describe
 from ..core.wishart import InverseWishartMarginal
 from ..families.classes import DirichletClasses
 from ..naive_bayes import CLASS, NaiveBayes
-from ..weighted import WeightedNaiveBayes
-from ._hyperpriors import hyperparameters, hyperprior_of
 
 _TINY = 1e-300
 _LISTED = 8  # columns with one prior, levels of a column, and numbers of a field
@@ -27,22 +24,12 @@ class PriorSummary(str):
 def prior_summary(nb: Any, columns: int = 20) -> PriorSummary:
     """The prior of a fitted estimator in words: see `AbstractNB.prior_summary`."""
     prior, stats = nb.prior_, nb.statistics_
-    about = []
-    if isinstance(prior, WeightedNaiveBayes):
-        name, held = str(hyperprior_of(nb)), nb.posterior_
-        low, high = held.nodes[np.minimum(np.searchsorted(np.cumsum(held.weights), [0.05, 0.95]), len(held.nodes) - 1)]
-        mean = held.weights @ held.nodes
-        about = [
-            f"{name} ~ {describe(hyperparameters(nb)[name])}, integrated at {len(prior.nodes)} points; after the rows "
-            f"its mean is {mean:.3g}, 90 % in {low:.3g} to {high:.3g}. At {held.nodes[np.argmax(held.weights)]:.3g}:"
-        ]
-        prior = prior.heaviest_after(held)
     if not isinstance(prior, NaiveBayes):
         raise ValueError(
             f"`prior_` of {type(nb).__name__} is not a class prior times blocks of columns, so it has no summary"
         )
     rows = prior.mle(stats)
-    lines = [f"Prior of {type(nb).__name__}, beside {stats.n.sum():g} rows of {len(stats.n)} classes", *about]
+    lines = [f"Prior of {type(nb).__name__}, beside {stats.n.sum():g} rows of {len(stats.n)} classes"]
     if isinstance(prior.classes, DirichletClasses):
         lines += [f"classes ~ Dirichlet({_numbers(prior.classes.alpha)}): {prior.classes.alpha.sum():g} pseudo-rows"]
     else:

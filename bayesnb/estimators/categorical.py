@@ -140,8 +140,7 @@ class CategoricalNB(AbstractLevels):
         your own prior. It may be a NumPyro distribution such as `dist.Dirichlet([5, 1, 1])`, with one pseudo-count a
         level, a mapping of fields such as `{"alpha": [5, 1, 1]}`, or a family. A mapping from column (name or
         position), or from (column, level), to one of these sets the prior of single columns. The other columns keep the
-        default. See the guide "Which prior?". One of `alpha` and `class_alpha` may be a distribution, such as
-        `dist.Gamma(2, 1)`. It is then integrated out by quadrature
+        default. See the guide "Which prior?"
     fit_prior : bool, default True
         whether the class probabilities are learnt; with False they are equal
     class_prior, priors : (c,), optional

@@ -31,8 +31,7 @@ class ComplementNB(AbstractNB):
     prior : optional
         your own prior. It may be a NumPyro distribution `dist.Dirichlet(…)` with one pseudo-count a feature, a mapping
         of fields such as `{"alpha": 0.5}`, or a family. A mapping from column (name or position) to one of these sets
-        the prior of single columns. The other columns keep the default. See the guide "Which prior?". `alpha` may be a
-        distribution, such as `dist.Gamma(2, 1)`. It is then integrated out by quadrature
+        the prior of single columns. The other columns keep the default. See the guide "Which prior?"
     fit_prior : bool, default True
         accepted as in scikit-learn. It has no effect in either library: see class_prior
     class_prior, priors : (c,), optional

@@ -31,10 +31,9 @@ class MixedNB(AbstractOfTotals):
     Parameters
     ----------
     parts : "auto" (default), or a list of (name, estimator, columns)
-        the estimator is any estimator of bayesnb, with its own prior. One `alpha` or `beta` of all parts may be a
-        distribution, such as `dist.Gamma(2, 1)`, which is integrated by quadrature. A mapping from class label to
-        estimator gives each class its own likelihood. "drop" leaves the columns out. Columns are a name, a position, a
-        list of either, a slice, a mask, or a function of X such as `sklearn.compose.make_column_selector` with a type.
+        the estimator is any estimator of bayesnb, with its own prior. A mapping from class label to estimator gives
+        each class its own likelihood. "drop" leaves the columns out. Columns are a name, a position, a list of either,
+        a slice, a mask, or a function of X such as `sklearn.compose.make_column_selector` with a type.
         Every column is in exactly one part. "auto" chooses `BernoulliNB` for columns of booleans or of zeros and ones,
         `GaussianNB` for other numbers, and `CategoricalNB` for all other columns. It leaves out columns of a data frame
         that identify the row (identifiers, names, dates), that have the same value in every row, or no value at all.
@@ -276,9 +275,6 @@ class MixedNB(AbstractOfTotals):
     # --- draws and labels -------------------------------------------------------------------------------------------
 
     def _draw(self, model: Any, rng: np.random.Generator, y: np.ndarray, length: Any = None) -> dict[str, np.ndarray]:
-        if not isinstance(model, NaiveBayes):  # a hyperparameter has a distribution
-            return super()._draw(model, rng, y, length)
-
         def rows(part: _Part) -> dict[str, np.ndarray]:
             own = NaiveBayes(model.classes, {inner: model.blocks[name] for inner, name in part.names.items()})
             return part.fitted(self.statistics_)._draw(own, rng, y, length)

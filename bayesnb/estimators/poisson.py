@@ -22,9 +22,7 @@ class PoissonNB(AbstractRates):
     prior : optional
         your own prior. It may be a NumPyro distribution such as `dist.Gamma(2, 1)` (shape and rate), a mapping of
         fields such as `{"a": 2, "b": 1}`, or a family. A mapping from column (name or position) to one of these sets
-        the prior of single columns. The other columns keep the default. See the guide "Which prior?". One of `alpha`,
-        `beta` and `class_alpha` may be a distribution, such as `dist.Gamma(2, 1)`. It is then integrated out by
-        quadrature
+        the prior of single columns. The other columns keep the default. See the guide "Which prior?"
     fit_prior : bool, default True
         whether the class probabilities are learnt; with False they are equal
     class_prior, priors : (c,), optional

@@ -7,7 +7,6 @@ import jax
 import numpy as np
 from scipy import stats
 
-from ..core.mixtures import Mixture
 from ..core.wishart import InverseWishartMarginal
 from ..sums.quadrature import GridMarginal
 from ._common import column, feature_name
@@ -65,8 +64,6 @@ def _entry_of(law: Any, at: tuple[int, ...]) -> Any:
     if isinstance(law, InverseWishartMarginal):  # Σ_jj ~ InverseGamma((ν − d + 1)/2, S_jj/2)
         nu = np.broadcast_to(law.nu, law.scale.shape[:-2])[at[:-2]]
         return stats.invgamma((nu - law.scale.shape[-1] + 1) / 2, scale=law.scale[at] / 2)
-    if isinstance(law, Mixture):
-        return Mixture([_entry_of(one, at) for one in law.parts], law.weights)
     if isinstance(law, GridMarginal):
         return _Entry(law, at)
     shape = np.shape(law.mean())

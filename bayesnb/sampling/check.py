@@ -21,7 +21,6 @@ from sklearn.base import clone
 
 from ..core.random import generator
 from ..sums.slicing import rows_at
-from ..weighted import WeightedNaiveBayes
 from .closed_rows import closed_rows
 from .drawn_rows import drawn_rows
 from .exact_rows import identity_row, mode_row
@@ -62,8 +61,7 @@ def check(
     Raises
     ------
     ValueError
-        if there are fewer than two rows, if a setting is out of range, if the model has no free parameter, or if a
-        hyperparameter is a distribution
+        if there are fewer than two rows, if a setting is out of range, or if the model has no free parameter
     """
     for name, value in (("false_alarm", false_alarm), ("level", level)):
         if not 0 < value < 1:
@@ -78,11 +76,6 @@ def check(
     rows, index = fitted.encode(take_rows(X, train)), fitted.class_index(y[train])
     held_out, truth = fitted.encode(take_rows(X, test)), fitted.class_index(y[test])
     prior, c = fitted.prior_, len(fitted.classes_)
-    if isinstance(prior, WeightedNaiveBayes):
-        raise ValueError(
-            "`estimator` has a hyperparameter that is a distribution, but the check is that of a single model. Give a "
-            "number for the hyperparameter"
-        )
     prior.refuse_improper("draws from its generative model")
     if not prior.marginals():
         raise ValueError(f"{estimator!r} has no free parameter with these settings, so there is no posterior to check")

@@ -37,7 +37,7 @@ from ..core.supports import check_choice, check_least, check_level
 from ..naive_bayes import NaiveBayes, Rows
 from ..sums.rows import slices
 from .log_joint_moments import pearson_iii, sixth_of_skewness
-from .points import Model, log_joint_points, log_probability_draws, row_groups, table_shape
+from .points import log_joint_points, log_probability_draws, row_groups, table_shape
 
 NODES = 128  # quantiles that stand for one dimension
 _FREEDOM = 30  # degrees of freedom of a shared variance from which on it is taken as normal
@@ -71,7 +71,7 @@ class Uncertainty(NamedTuple):
 
 
 def intervals(
-    nb: Model,
+    nb: NaiveBayes,
     rows: Rows,
     level: Scalar = 0.9,
     method: str = "auto",
@@ -83,8 +83,7 @@ def intervals(
     Parameters
     ----------
     level : posterior mass inside, between 0 and 1
-    method : "analytic" (this page), "draws" of all parameters, or "auto": draws for kernel densities and under a
-        distribution over a hyperparameter, else analytic
+    method : "analytic" (this page), "draws" of all parameters, or "auto": draws for kernel densities, else analytic
     n_draws : draws, by default 1,000; or points, rounded up to a power of two, by default 1,024
     seed : of either; all rows share one set of points
 
@@ -98,7 +97,7 @@ def intervals(
     tails = np.array([tail, 1 - tail])
     n, c = table_shape(nb, rows)
     found = np.zeros((n, c, 2))
-    if method == "draws" or not isinstance(nb, NaiveBayes):
+    if method == "draws":
         for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
             found[part] = _quantiles(log_p, tails)
         return found
@@ -125,7 +124,7 @@ def intervals(
 
 
 def uncertainty(
-    nb: Model,
+    nb: NaiveBayes,
     rows: Rows,
     method: str = "auto",
     n_draws: int | None = None,
@@ -154,7 +153,7 @@ def uncertainty(
     return Uncertainty(total, total - epistemic, epistemic)
 
 
-def mean_probabilities(nb: Model, rows: Rows) -> Float[np.ndarray, "n c"]:
+def mean_probabilities(nb: NaiveBayes, rows: Rows) -> Float[np.ndarray, "n c"]:
     """Posterior mean of p(y = c | x_i, θ), ∫ p(y | x, θ) p(θ | D) dθ: what a credible interval belongs to.
 
     The Bayes predictive averages the joint p(x, y | θ) over θ and then normalises; it may lie outside of the interval.
@@ -167,11 +166,11 @@ def mean_probabilities(nb: Model, rows: Rows) -> Float[np.ndarray, "n c"]:
 
 
 def _log_probabilities(
-    nb: Model, rows: Rows, method: str, n_draws: int, seed: int
+    nb: NaiveBayes, rows: Rows, method: str, n_draws: int, seed: int
 ) -> Iterator[tuple[Int[np.ndarray, " m"], Int[np.ndarray, "m k"], Float[np.ndarray, "m k s"]]]:
     """Rows, the classes that matter to them, and log p(y = c | x_i, θ) at equally likely θ."""
     n, c = table_shape(nb, rows)
-    if method == "draws" or not isinstance(nb, NaiveBayes):
+    if method == "draws":
         for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
             at = np.arange(n)[part]
             yield at, np.broadcast_to(np.arange(c), (len(at), c)), log_p
@@ -188,16 +187,10 @@ def _log_probabilities(
                 yield at[part], classes[part], to_log_probabilities(table)
 
 
-def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, int]:
+def resolve_method(nb: NaiveBayes, method: str, n_draws: int | None) -> tuple[str, int]:
     """Method and number of draws or points that will be used; raises ValueError where they are none."""
     check_choice("method", method, METHODS)
-    if not isinstance(nb, NaiveBayes):
-        if method == "analytic":
-            raise ValueError(
-                "`method` is 'analytic', but a hyperparameter has a distribution; choose 'draws' or 'auto'"
-            )
-        method = "draws"
-    elif method == "auto":
+    if method == "auto":
         method = "analytic" if all(_moments_suffice(block) for block in nb.blocks.values()) else "draws"
     if n_draws is not None:
         check_least(2, n_draws=n_draws)

@@ -42,7 +42,6 @@ from ..statistics import one_hot
 from ..sums.marking import marked
 from ..sums.rows import csr_slice
 from ..sums.slicing import rows_at, some_rows
-from ..weighted import WeightedNaiveBayes
 from .copies import copies as copies
 from .known_rows import check_known, check_weights
 from .loo_groups import left_out_tables, needs_refits
@@ -131,8 +130,7 @@ def leave_out(
 def _leave_alone(estimator: Any, place: np.ndarray | None, prior: str) -> bool:
     """Whether each row leaves by itself a posterior whose prior stays and is not lost beside the rows."""
     before, after = estimator.prior_, estimator.posterior_
-    alone = place is None and prior == "kept" and not isinstance(after, WeightedNaiveBayes)
-    return alone and not (before.is_improper or needs_refits(before, after))
+    return place is None and prior == "kept" and not (before.is_improper or needs_refits(before, after))
 
 
 def _result(

@@ -15,7 +15,6 @@ from ..naive_bayes import NaiveBayes, Rows, Statistics
 from ..statistics import Scatter, one_hot
 from ..sums.rows import slices
 from ..sums.slicing import rows_at
-from ..weighted import WeightedNaiveBayes
 from .complements import complements, remaining, stack, take
 
 _CELLS = 1 << 17  # numbers of a table of statistics of many groups: 1 MiB
@@ -39,7 +38,7 @@ def needs_refits(prior: Any, posterior: Any) -> bool:
 
 
 def _tables_by_updates(
-    estimator: Any, rows: Rows, r: Sparse, place: np.ndarray, refit: bool
+    estimator: Any, rows: Rows, r: Sparse, place: np.ndarray
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """`left_out_tables` by an update with the statistics of all other rows, one group at a time.
 
@@ -48,13 +47,12 @@ def _tables_by_updates(
     ValueError
         where an improper prior and all rows but one do not make the posterior a density
     """
-    parts, held, kept = estimator.part_blocks(), estimator.statistics_, estimator.prior_
+    parts, held, prior = estimator.part_blocks(), estimator.statistics_, estimator.prior_
     log_prior, found = np.empty(r.shape), {name: np.empty(r.shape) for name in parts}
     for at in _members(place, np.arange(len(place))):
         own = {name: x[at].astype(float) for name, x in rows.items()}
         with np.errstate(divide="ignore", invalid="ignore"):
-            left = remaining(held, kept.suffstats(own, r[at]))
-            prior = estimator.prior_for(left) if refit else kept
+            left = remaining(held, prior.suffstats(own, r[at]))
             posterior = prior.update(left)
         for name, block in prior.blocks.items():
             if block.is_improper and (why := undefined(posterior.blocks[name])):
@@ -77,13 +75,9 @@ def left_out_tables(
     ----------
     place : (n,) group of each row, 0 … g−1; None where each row leaves alone
     """
-    posterior, parts, each = estimator.posterior_, estimator.part_blocks(), np.arange(r.shape[0])
-    weighted, anew = isinstance(posterior, WeightedNaiveBayes), refit and estimator.prior_follows_rows
-    if weighted and place is None and not anew and np.isin(r.data, (0, 1)).all():
-        log_prior, tables = posterior.log_leave_one_out(rows, r.toarray(), list(parts.values()))
-        return log_prior, dict(zip(parts, tables, strict=True))
-    if weighted or (place is None and not refit):
-        return _tables_by_updates(estimator, rows, r, each if place is None else place, anew)
+    posterior, each = estimator.posterior_, np.arange(r.shape[0])
+    if place is None and not refit:
+        return _tables_by_updates(estimator, rows, r, each)
     if place is None:
         place, leaving, copied = each, r, np.ones(len(each), bool)
     else:
@@ -101,12 +95,10 @@ def left_out_tables(
             estimator.statistics_.n if k is None else estimator.statistics_.n[[k]],
             {inner: estimator.statistics_.blocks[outer] for inner, outer in names.items()},
         )
-        models = estimator.prior_, posterior
-        if isinstance(posterior, NaiveBayes):  # a part of it
-            models = NaiveBayes(posterior.classes, prior), NaiveBayes(posterior.classes, known)
         part = _Part(
             own,
-            *models,
+            NaiveBayes(posterior.classes, prior),
+            NaiveBayes(posterior.classes, known),
             held,
             {inner: rows[outer] for inner, outer in names.items()},
             r if k is None else r[:, [k]],
@@ -176,9 +168,6 @@ class _Part:
         for at in _members(place, np.flatnonzero(~alone)):
             own, w = rows_at(self.rows, at), self.r[at]
             left = remaining(self.held, self.prior.suffstats(own, w))
-            if not isinstance(self.prior, NaiveBayes):
-                table[at] = self.prior.update(left).log_parts(own, [list(own)])[0]
-                continue
             prior = replace(self.prior, blocks=self.estimator.prior_for(left).blocks) if self.refit else self.prior
             blocks = {name: block.update(left.blocks[name]) for name, block in prior.blocks.items()}
             table[at] = replace(self.posterior, blocks=blocks).log_parts(own, [list(blocks)])[0]

@@ -16,10 +16,9 @@ from ..naive_bayes import NaiveBayes, Rows
 from ..one_dependence import OneDependence
 from ..sums.rows import batches, slices
 from ..sums.slicing import rows_at
-from ..weighted import WeightedNaiveBayes
 from .log_joint_moments import LogJointMoments
 
-Model: TypeAlias = NaiveBayes | OneDependence | WeightedNaiveBayes  # what an estimator learns
+Model: TypeAlias = NaiveBayes | OneDependence  # what an estimator learns
 
 _DRAWN = 1 << 22  # parameters drawn at a time
 _TABLE = 1 << 17  # numbers of a table of points worked on at a time: 1 MiB, inside a core's cache

@@ -1,18 +1,15 @@
 """Posterior draws as ArviZ data: exact from the closed form, or by NUTS on the NumPyro twin."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.special import logsumexp
 
 from ..core.random import categorical, generator
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, sum_of_pieces
-from ..weighted import WeightedNaiveBayes
 from .nuts import pilot_draws, run_chains, start_points
 from .to_arviz import as_arviz, dataset
 
@@ -98,18 +95,10 @@ def labels(estimator: Any, joint: np.ndarray, rng: np.random.Generator) -> xr.Da
     return dataset({"y": categorical(rng, log_normalize(joint))}, {"y": ["row"]}, coords, also=("class",))
 
 
-def log_prior(prior: NaiveBayes | WeightedNaiveBayes, theta: Parameters) -> xr.Dataset:
-    """Log prior density of each draw: of the class probabilities, `pi`, and of the parameters of each block.
-
-    Where a hyperparameter has a distribution, each is given the parameters before it: the sum is the joint density.
-    """
-    components: Sequence[NaiveBayes] = prior.components if isinstance(prior, WeightedNaiveBayes) else (prior,)
-    log_w: list[Any] = [*prior.log_weights] if isinstance(prior, WeightedNaiveBayes) else [0.0]
-    found = {}
-    for name in (*([CLASS] if prior.classes.marginals() else []), *(name for name in prior.blocks if theta[name])):
-        log_w = [w + _log_prob(one, name, theta) for w, one in zip(log_w, components, strict=True)]
-        total = found["pi" if name == CLASS else name] = logsumexp(log_w, axis=0)
-        log_w = [w - total for w in log_w]
+def log_prior(prior: NaiveBayes, theta: Parameters) -> xr.Dataset:
+    """Log prior density of each draw: of the class probabilities, `pi`, and of the parameters of each block."""
+    names = (*([CLASS] if prior.classes.marginals() else []), *(name for name in prior.blocks if theta[name]))
+    found = {"pi" if name == CLASS else name: _log_prob(prior, name, theta) for name in names}
     return dataset(found, {name: [] for name in found}, {})
 
 

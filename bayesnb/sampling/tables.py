@@ -9,7 +9,6 @@ import numpy as np
 from ..base import Block, to_sites
 from ..core.arrays import Scalar, Theta
 from ..core.supports import DENSITIES, LEAST_AMOUNT
-from ..weighted import WeightedNaiveBayes, WeightedPart
 from .closed_estimates import kind_of
 from .points import Model
 
@@ -61,7 +60,7 @@ def fit_of(estimator: Any) -> Fit:
     """Log likelihood of the rows behind the statistics at its maximum: log p(X, y | θ̂).
 
     By Bayes' identity it is log p(X, y) + log p(θ̂ | X, y) − log p(θ̂), which needs the statistics alone. The identity
-    holds for every prior, so one value of a hyperparameter that has a distribution is enough.
+    holds for every prior.
 
     Raises
     ------
@@ -74,8 +73,6 @@ def fit_of(estimator: Any) -> Fit:
         if block.no_evidence or block.is_composite:
             why = block.no_evidence or "its likelihood is composite, which is no density of the rows"
             raise AttributeError(f"{name} has no likelihood to maximise: {why}")
-    if isinstance(prior, WeightedNaiveBayes):
-        prior, posterior = prior.heaviest_after(posterior), posterior.heaviest
     with np.errstate(all="ignore"):
         theta = prior.mle(stats)
         total = prior.classes.log_marginal(stats.n)
@@ -136,7 +133,7 @@ def tables(estimator: Any, features: list[int], level: Scalar) -> "list[pd.DataF
 
 
 def _of_feature(
-    estimator: Any, block: Block | WeightedPart, theta: Theta, i: int, j: int, only: int | None, level: Scalar
+    estimator: Any, block: Block, theta: Theta, i: int, j: int, only: int | None, level: Scalar
 ) -> list[tuple[Any, ...]]:
     """Lines of the table of a feature, the i-th of a block."""
     columns = np.array([i])

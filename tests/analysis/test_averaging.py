@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bayesnb import OneDependenceNB, drop_in
-from bayesnb.analysis.averaging import FeatureAverage, average_over_features
+from bayesnb.analysis.averaging import FeatureAverage
 from bayesnb.estimators import (
     BernoulliNB,
     CategoricalNB,
@@ -225,10 +225,3 @@ def test_scikit_learns_checks(estimator, check):
 @parametrize_with_checks([FeatureAverage(BernoulliNB())])
 def test_scikit_learns_checks_of_another(estimator, check):
     check(estimator)
-
-
-def test_the_function_is_deprecated():
-    X, y, w = np.array([[0.0], [1.0], [0.5], [2.0]]), np.array([0, 1, 0, 1]), np.array([1.0, 2.0, 1.0, 1.0])
-    with pytest.warns(FutureWarning, match=r"`average_over_features` is deprecated and bayesnb 0\.4 removes it"):
-        found = average_over_features(GaussianNB(), X, y, inclusion=0.3, sample_weight=w)
-    assert found.log_evidence_ == FeatureAverage(GaussianNB(), inclusion=0.3).fit(X, y, w).log_evidence_

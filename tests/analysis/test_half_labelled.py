@@ -1,12 +1,10 @@
 """Rows without a label: bounds that rise, fixed points that are optima, and the same model in NumPyro."""
 
 import itertools
-import warnings
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
 import pandas as pd
 import pytest
 from numpyro.infer.util import log_density
@@ -120,26 +118,6 @@ def test_the_bound_never_falls(weight, name, method):
     if weight:
         assert fitted.n_iter_ > 2
         assert fitted.lower_bounds_[-1] > fitted.lower_bounds_[0] + 1e-3
-
-
-@pytest.mark.parametrize(
-    ("nb", "kind", "method"),
-    [
-        (BernoulliNB(alpha=dist.Gamma(2.0, 1.0)), "yes or no", "variational"),
-        (BernoulliNB(class_alpha=dist.Gamma(0.5, 0.1)), "yes or no", "variational"),
-        (BernoulliNB(class_alpha=dist.Gamma(0.5, 0.1)), "yes or no", "em"),
-    ],
-)
-def test_the_bound_never_falls_under_a_hyperprior(nb, kind, method):
-    X, _, half = table(kind)
-    some = np.append(np.arange(KNOWN), [20, 30, 31, 41, 42, 50])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        fitted = HalfLabelledClassifier(nb, method=method, tol=0, max_iter=8).fit(X[some], half[some])
-    assert (np.diff(fitted.lower_bounds_) >= -1e-12 * abs(fitted.lower_bound_)).all()
-    model, q = fitted.estimator_, fitted.label_distributions_[KNOWN:]
-    if method == "variational":
-        assert fitted.lower_bound_ == pytest.approx(model.log_evidence_ + entr(q).sum(), abs=1e-6)
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from bayesnb import CategoricalNB, datasets
 from bayesnb.analysis import _selection_rows, _selection_sets
 from bayesnb.analysis.binning import EqualWidthBinner
-from bayesnb.analysis.selection import ForwardSelection, select_features
+from bayesnb.analysis.selection import ForwardSelection
 from bayesnb.core.special import most_probable
 
 from ..estimators_table import mostly_slow
@@ -552,17 +552,6 @@ def test_polars_frames():
         model.predict_proba(pl.from_pandas(frame)),
         ForwardSelection(exact_features=3).fit(frame, y).predict_proba(frame),
     )
-
-
-def test_the_function_is_deprecated():
-    X, y = draw(np.random.default_rng(15))
-    with pytest.warns(FutureWarning, match=r"`select_features` is deprecated and bayesnb 0\.4 removes it"):
-        ours = select_features(CategoricalNB(alpha=0.3, class_alpha=2.0), X, y)
-    theirs = ForwardSelection(alpha=0.3, class_alpha=2.0).fit(X, y).report_
-    pd.testing.assert_frame_equal(ours.steps, theirs.steps)
-    for wrong in (EqualWidthBinner(), CategoricalNB(fit_prior=False)):
-        with pytest.warns(FutureWarning), pytest.raises(ValueError, match="learns its class prior"):
-            select_features(wrong, X, y)
 
 
 def test_smoothing_by_predictor_and_class():

@@ -12,6 +12,7 @@ from typing import Any
 
 import mpmath as mp
 import numpy as np
+import numpyro.distributions as dist
 import pytest
 from sklearn.base import clone
 
@@ -23,6 +24,7 @@ from bayesnb import (
     FamilyNB,
     GaussianDA,
     GaussianNB,
+    GeometricNB,
     KernelNB,
     MixedNB,
     MultinomialNB,
@@ -612,3 +614,18 @@ def test_what_is_no_number_is_named() -> None:
             supports.check_least(2, n_draws=count)
     supports.check_level(np.float32(0.5))
     supports.check_least(2, n_draws=np.int64(2))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (kind, name)
+        for kind in (BernoulliNB, CategoricalNB, MultinomialNB, ComplementNB, PoissonNB, GeometricNB, ExponentialNB)
+        for name in ("alpha", "beta", "class_alpha")
+        if name in kind().get_params()
+    ],
+)
+def test_a_distribution_is_no_hyperparameter(kind, name):
+    X, y = np.array([[0, 1], [1, 0], [1, 1], [0, 0]]), [0, 1, 0, 1]
+    with pytest.raises(ValueError, match=rf"`{name}` is a distribution, Gamma; .*`bayesnb.fit_prior`.*NumPyro"):
+        kind(**{name: dist.Gamma(2.0, 1.0)}).fit(X, y)

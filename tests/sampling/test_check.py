@@ -11,7 +11,6 @@ import scipy.stats as st
 from sklearn.datasets import load_iris
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MixedNB
-from bayesnb._shares import BetaShares
 from bayesnb.core.pytrees import pytree
 from bayesnb.families import (
     BetaBernoulli,
@@ -55,14 +54,6 @@ def real():
     return problem(prior, x, y)
 
 
-@pytest.fixture
-def shares():
-    """Cells between 0 and 1, to which NumPyro's own Bernoulli gives no probability."""
-    rng = np.random.default_rng(2)
-    prior = BetaShares(np.full((2, 2), 1.3), np.full((2, 2), 1.7))
-    return problem(prior, rng.random((30, 2)), rng.integers(0, 2, 30))
-
-
 @pytest.fixture(params=["yes_no", "real"])
 def sound(request):
     return request.getfixturevalue(request.param)
@@ -72,7 +63,7 @@ def exact_chains(this, rng, chains=4, draws=1000):
     return this.posterior.to_sites(this.posterior.sample(rng, (chains, draws)))
 
 
-@pytest.mark.parametrize("sound", ["yes_no", "shares", pytest.param("real", marks=pytest.mark.slow)], indirect=True)
+@pytest.mark.parametrize("sound", ["yes_no", pytest.param("real", marks=pytest.mark.slow)], indirect=True)
 def test_a_sound_model_passes_the_exact_rows(sound, rng):
     assert exact_rows.identity_row(sound, rng).figure < 1e-12
     assert exact_rows.mode_row(sound, rng).passed

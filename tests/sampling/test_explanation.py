@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpyro.distributions as dist
 import pandas as pd
 import pytest
 from scipy import integrate, sparse, stats
@@ -38,7 +37,6 @@ MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
     "categorical": (bayesnb.CategoricalNB, LEVELS),
     "multinomial": (bayesnb.MultinomialNB, COUNTS),
     "multinomial, sparse": (bayesnb.MultinomialNB, sparse.csr_array(COUNTS)),
-    "multinomial, hyperprior": (lambda: bayesnb.MultinomialNB(alpha=dist.Gamma(2.0, 1.0)), COUNTS),
     "complement": (bayesnb.ComplementNB, COUNTS),
     "complement, norm": (lambda: bayesnb.ComplementNB(norm=True), COUNTS),
     "poisson, sparse": (bayesnb.PoissonNB, sparse.csr_array(COUNTS)),
