@@ -18,7 +18,6 @@ from ..core.pytrees import defer_jax_import
 from ..core.random import categorical, generator
 from ..core.supports import GIVEN_TOTALS, check_choice
 from ..naive_bayes import Parameters
-from ._forgetting import digits_lost, with_digits
 from ._saving import AbstractSaved
 from ._state import LazyPosterior
 
@@ -40,18 +39,7 @@ class AbstractNB(AbstractSaved):
         for block in self.prior_.blocks.values():
             if block.no_evidence:
                 raise AttributeError(f"{type(self).__name__} has no log_evidence_: {block.no_evidence}")
-        stats = self.statistics_
-        return with_digits(float(self.prior_.log_marginal(stats)), stats)
-
-    @property
-    @defer_jax_import()
-    def digits_lost_(self) -> float:
-        """Number of decimal digits, of sixteen, that the least precise sum of `statistics_` may have lost by rounding.
-
-        `forget` loses no digits of rows that came in small batches. It raises an error from about 6 lost digits on;
-        this number shows how close that is.
-        """
-        return digits_lost(self.statistics_)
+        return float(self.prior_.log_marginal(self.statistics_))
 
     @defer_jax_import()
     def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:

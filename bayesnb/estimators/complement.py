@@ -76,8 +76,6 @@ class ComplementNB(AbstractNB):
     norm: bool = False
     estimate: str = "predictive"
 
-    _waits = frozenset({"sparse"})
-
     _family = DirichletComplement
     variants: ClassVar = {"complement": {}}
 

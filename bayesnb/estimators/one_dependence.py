@@ -8,10 +8,9 @@ import pandas as pd
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..class_statistics import with_sums
+from ..class_statistics import with_error
 from ..core.arrays import Scalar
-from ..core.exact import ExactSum, holds_exactly, sums_of_weights
-from ..core.pytrees import defer_jax_import, map_leaves
+from ..core.pytrees import defer_jax_import
 from ..core.random import generator
 from ..core.registry import require
 from ..core.special import log_normalize
@@ -20,7 +19,7 @@ from ..families.categorical import DirichletCategorical
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows, fold_rows, row_slices
 from ..one_dependence import BLOCK, OneDependence
 from ..sampling.explanation import mutual_information
-from ..statistics import Counts, class_totals
+from ..statistics import Counts
 from ..sums.pair_table import diagonal
 from ..sums.rows import csr_slice
 from ._input import concentration, cut_rows
@@ -177,8 +176,8 @@ class OneDependenceNB(AbstractOneParent):
             found[:, target[:, None], target] = table[:, source[:, None], source]
             return found
 
-        sums = map_leaves(moved, self.statistics_.blocks[BLOCK].sums)
-        self.statistics_ = replace(self.statistics_, blocks={BLOCK: Counts(moved(table), np.zeros(len(table)), sums)})
+        error = {k: moved(v) for k, v in (self.statistics_.blocks[BLOCK].error or {}).items() if k == "n"}
+        self.statistics_ = replace(self.statistics_, blocks={BLOCK: Counts(moved(table), np.zeros(len(table)), error)})
 
     def _rows(self, X: Any) -> Rows:
         return {BLOCK: self._codes(X).astype(float, copy=False)}
@@ -232,16 +231,7 @@ class OneDependenceNB(AbstractOneParent):
 
         def gather(part: slice) -> Statistics:
             rows, w = self._rows(cut_rows(X, part)), csr_slice(r, part)
-            stats = prior.suffstats(rows, w)
-
-            def exact(counts: Counts) -> dict[str, ExactSum]:
-                if holds_exactly(counts.n, w):
-                    return {"n": ExactSum.exactly(counts.n)}
-                parts = sums_of_weights(lambda v: prior.suffstats(rows, v).blocks[BLOCK].n, w, counts.n.shape)
-                return {"n": parts}
-
-            counts = with_sums(stats.blocks[BLOCK], rows[BLOCK], w, exact)
-            return replace(stats, blocks={BLOCK: counts}, weight=sums_of_weights(class_totals, w, stats.n.shape))
+            return with_error(prior.suffstats(rows, w), rows, w)
 
         return fold_rows(gather, row_slices({BLOCK: X}, prior.min_chunk_cells))
 
