@@ -22,7 +22,7 @@ def without(held: Statistics, gone: Statistics) -> tuple[Statistics, Statistics]
     ValueError
         if rows to be forgotten were never fitted
     """
-    left = with_error(held) - with_error(gone)
+    left: Any = with_error(held) - with_error(gone)
     pairs = {name: _left(block) for name, block in left.blocks.items()}
     n, more = _emptied(left.n, _BOUND * np.sqrt(left.error))
     found = Statistics(n, {name: block for name, (block, _) in pairs.items()}, np.where(n > 0, left.error, 0))
@@ -70,7 +70,7 @@ def _emptied(n: np.ndarray, bound: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _left(block: Any) -> tuple[Any, Any]:
     """What is left of one block, and the same moved by the bounds of its rounding."""
-    if not isinstance(block, Summed):  # of distinct cells, or of a family of one's own
+    if not isinstance(block, Summed):  # distinct cells, or of a family of one's own
         _emptied(np.asarray(getattr(block, "weight", getattr(block, "n", 0))), _NO_EVENT)
         return block, block
     zero, centred = 0 * block.mean if isinstance(block, Moments | Scatter) else 0 * block.n, hasattr(block, "ss")
