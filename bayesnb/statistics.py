@@ -44,8 +44,8 @@ Stats = TypeVar("Stats", bound=Monoid)
 
 
 def rounded(*values: Array) -> Array:
-    """Variance of the rounding of an operation, from its operands and its result: ε times the largest, squared."""
-    return (EPS * np.maximum.reduce([abs(value) for value in values])) ** 2
+    """Variance of the rounding of an operation, from its operands and its result: ½ ε times the largest, squared."""
+    return (EPS / 2 * np.maximum.reduce([abs(value) for value in values])) ** 2
 
 
 class _Additive:
@@ -169,7 +169,8 @@ class _Centred:
         xp = namespace(self.n, factor)
         n = factor * self.n
         held = n > xp.finfo(n.dtype).tiny / xp.finfo(n.dtype).eps
-        found = type(self)(*(xp.where(_along(held, one), one, 0) for one in (n, self.mean, factor * self.ss)))
+        n, mean, ss = (xp.where(_along(held, one), one, 0) for one in (n, self.mean, factor * self.ss))
+        found = type(self)(n, mean, ss)
         if self.error is None:
             return found
         error = {name: factor**2 * one for name, one in self.error.items()}
