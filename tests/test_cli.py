@@ -314,7 +314,9 @@ def test_a_model_is_fitted_and_predicts(table, tmp_path, capsys):
 def test_a_cell_far_outside_of_the_training_rows_has_no_interval(tmp_path, capsys):
     rng = np.random.default_rng(0)
     kind, salary = ["a", "b"] * 20, rng.normal(3e4, 5e3, 40) + np.tile([0.0, 1e4], 20)
-    frame = pd.DataFrame({"kind": kind, "salary": salary, "age": rng.normal(40, 9, 40), "level": rng.choice([3, 7], 40)})
+    frame = pd.DataFrame(
+        {"kind": kind, "salary": salary, "age": rng.normal(40, 9, 40), "level": rng.choice([3, 7], 40)}
+    )
     path, model, rows = (tmp_path / name for name in ("t.csv", "model", "rows.csv"))
     frame.to_csv(path, index=False)
     assert cli.main(["fit", str(path), "--target", "kind", "--columns", "level=levels", "-o", str(model)]) == 0
@@ -342,6 +344,25 @@ def test_a_cell_far_outside_of_the_training_rows_has_no_interval(tmp_path, capsy
     for name, code in (("note", 2), ("salary", 0)):
         new.assign(note="x").to_csv(rows, index=False)
         assert cli.main(["predict", str(model), str(rows), "--interval", "0.9", "--id", name]) == code
+
+
+def test_a_third_value_in_a_column_of_zeros_and_ones_is_a_note(table, tmp_path, capsys):
+    frame = pd.read_csv(table).assign(ill=[0, 0, 1, 1] * 10)
+    frame.to_csv(table, index=False)
+    model, rows = str(tmp_path / "model"), str(tmp_path / "rows.csv")
+    assert cli.main(["fit", str(table), "--target", "kind", "-o", model]) == 0
+    frame.iloc[:4].assign(ill=[2, 0, 2, 1]).to_csv(rows, index=False)
+    capsys.readouterr()
+    assert cli.main(["predict", model, rows, "--interval", "0.9"]) == 0
+    out, err = capsys.readouterr()
+    found = predictions(out)
+    assert err.count("numbers other than 0 and 1") == err.count("(column 'ill': 2 cells)") == 1
+    assert err.startswith("note: ")
+    frame.iloc[:4].assign(ill=[None, 0, None, 1]).to_csv(rows, index=False)
+    assert cli.main(["predict", model, rows, "--interval", "0.9"]) == 0
+    out, err = capsys.readouterr()
+    pd.testing.assert_frame_equal(predictions(out), found)
+    assert "other than" not in err
 
 
 def test_help_says_which_average_each_column_is(capsys):

@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -238,29 +239,11 @@ def predict(options: argparse.Namespace) -> int:
     table, X, notes = new_rows(options, model)
     for text in notes:
         echo(f"note: {text}", sys.stderr)
-    p = model.predict_proba(X)
-    label = model.predict(X)
-    top = np.arange(len(p)), np.searchsorted(model.classes_, label)
-    columns: dict[str, Any] = {"predicted": label, "probability": p[top]}
-    tables = {"p": p}
-    if options.interval is not None:
-        from ..sampling.intervals import mean_probabilities
-
-        if isinstance(model, AbstractNB):
-            mean = mean_probabilities(model.posterior_, model.encode(X))
-        else:  # a calibrated classifier; the draws are those of its interval
-            mean = model.sample_proba(X, seed=0).mean(0)
-        ends = model.predict_interval(X, options.interval)
-        contract = contract_of(model)
-        remarks = contract.far_columns(X) if contract else [""] * len(p)
-        told = np.array(remarks) == ""
-        for name, values in (("mean", mean), ("low", ends[..., 0]), ("high", ends[..., 1])):
-            tables[name] = np.where(told[:, None], values, np.nan)
-        columns |= {name: tables[name][top] for name in ("mean", "low", "high")}
-    for k, one in enumerate(model.classes_):
-        columns |= {f"{name}({one})": values[:, k] for name, values in tables.items()}
-    if options.interval is not None:
-        columns["note"] = np.array(remarks, object)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", UserWarning)
+        columns = _predictions(model, X, options.interval)
+    for text in dict.fromkeys(str(one.message) for one in warned):
+        echo(f"note: {text.rstrip('.')}.", sys.stderr)
     if options.id in columns:
         raise TableError(
             f"--id {options.id} has the name of a column that predict prints; rename column {options.id!r} in "
@@ -279,6 +262,32 @@ def predict(options: argparse.Namespace) -> int:
     else:
         replace_file(options.output, text.encode())
     return 0
+
+
+def _predictions(model: Any, X: pd.DataFrame, level: float | None) -> dict[str, Any]:
+    """The columns that `predict` prints of rows as the model takes them; with a level those of the intervals too."""
+    p = model.predict_proba(X)
+    label = model.predict(X)
+    top = np.arange(len(p)), np.searchsorted(model.classes_, label)
+    columns: dict[str, Any] = {"predicted": label, "probability": p[top]}
+    tables, remarks = {"p": p}, {}
+    if level is not None:
+        from ..sampling.intervals import mean_probabilities
+
+        if isinstance(model, AbstractNB):
+            mean = mean_probabilities(model.posterior_, model.encode(X))
+        else:  # a calibrated classifier; the draws are those of its interval
+            mean = model.sample_proba(X, seed=0).mean(0)
+        ends = model.predict_interval(X, level)
+        contract = contract_of(model)
+        note = np.array(contract.far_columns(X) if contract else [""] * len(p), object)
+        for name, values in (("mean", mean), ("low", ends[..., 0]), ("high", ends[..., 1])):
+            tables[name] = np.where((note == "")[:, None], values, np.nan)
+            columns[name] = tables[name][top]
+        remarks["note"] = note
+    for k, one in enumerate(model.classes_):
+        columns |= {f"{name}({one})": values[:, k] for name, values in tables.items()}
+    return columns | remarks
 
 
 def _rounded(p: np.ndarray, digits: int) -> np.ndarray:
