@@ -121,8 +121,9 @@ def compare(options: argparse.Namespace) -> int:
     """Compare models by evidence and exact leave-one-out.
 
     Fit several models to the same rows and compare them. The table has the log evidence, the Bayes factor against
-    the best model, and the probability of the model. It also has exact leave-one-out, with the standard error of
-    the paired difference to the best model. Models that cannot use the columns are listed with the reason.
+    the best model, and the probability of the model. It also has `elpd`, the sum of log p(y | x) by exact leave-
+    one-out (`arviz.loo` is of log p(x, y)), with the standard error of the paired difference to the best model.
+    Models that cannot use the columns are listed with the reason.
     """
     from ..analysis.comparison import compare as compare_models
 
