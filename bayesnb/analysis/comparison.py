@@ -52,7 +52,7 @@ class Comparison:
     >>> X, y = load_iris(return_X_y=True)
     >>> from bayesnb import GaussianDA, GaussianNB, compare
     >>> found = compare({"independent": GaussianNB(), "covariance": GaussianDA()}, X, y)
-    >>> found.table.index[0]  # the model with the largest evidence
+    >>> found.table.index[0]  # the model with the largest elpd
     'covariance'
     """
 
