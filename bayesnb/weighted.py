@@ -298,10 +298,6 @@ class WeightedPart:
         """log Σ_k W_k p_k of the next label, or of rows x."""
         return _mixed(self.log_weights, (one.log_predictive(*x) for one in self.parts))
 
-    def log_alone(self, x: Array | Sparse, columns: np.ndarray, theta: Theta) -> Array:
-        """log p(x_ij | θ_c) of some features, each on its own."""
-        return self.parts[0].log_alone(x, columns, theta)
-
     def log_contributions(self, x: Array | Sparse, columns: np.ndarray, theta: Theta | None = None) -> Array:
         """Contributions of some features at given parameters, or Σ_k W_k times those of each component."""
         if theta is not None:
