@@ -173,8 +173,8 @@ class AbstractPredicting(AbstractFitted):
         skewness of some log p(x, y = c | θ) is above 1.3, as with few rows or concentrations below 1.
 
         We also compared intervals of 50, 90 and 99 % with 8,000 draws, for ten models of 5, 12 and 40 simulated rows.
-        On average 50 to 51, 90 and 99 % of the posterior is inside. For a single class of a single row it is 44 to 55,
-        87 to 93 and 97.5 to 99.6 %. With "analytic" the last interval may hold as little as 95 %.
+        On average 49 to 51, 90 and 98.6 to 99 % of the posterior is inside. For a single class of a single row it is 44
+        to 55, 87 to 93 and 97.5 to 99.6 %. With "analytic" the last interval may hold as little as 95 %.
         """
         from ..sampling.intervals import fix_seed, intervals
 
