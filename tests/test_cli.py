@@ -222,6 +222,18 @@ def test_models_are_compared(capsys):
     assert err == ""
 
 
+def test_a_comparison_says_which_verdict_to_follow(capsys):
+    arguments = ["compare", "breast_cancer", "--models", "gaussian-da,shared-da"]
+    assert cli.main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "evidence and elpd disagree: gaussian-da has the largest evidence" in out
+    assert "To predict labels, follow elpd: shared-da. To say which model wrote the table" in out
+    assert out.split("log_evidence")[1].splitlines()[0].split()[-1] == "stacking"
+    assert cli.main([*arguments, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert sum(model["stacking"] for model in report["models"].values()) == pytest.approx(1)
+
+
 def test_a_comparison_as_json_tells_what_is_missing(capsys):
     arguments = ["compare", "penguins", "--models", "gaussian,mixed", "--json"]
     assert cli.main(arguments) == 0
