@@ -84,7 +84,7 @@ def dependence(fitted: Any, rows: Rows, y: np.ndarray, rng: np.random.Generator)
 
     missing = np.stack([np.isnan(own[name][:, i]) for name, i, _, _ in features], 1)
     x, column = table(own), np.array([j for _, _, j, _ in features])
-    part = {k: np.flatnonzero(y == k) for k in np.unique(y)}
+    part = {k: np.flatnonzero(y == k) for k in np.unique(y).tolist()}
     usable = {}  # (f, f) pairs of features that a class can say something of
     for k, at in part.items():
         only = np.array([model[name].only_class in (None, k) for name, *_ in features])
