@@ -50,6 +50,25 @@ def test_a_file_is_checked(table, quick, capfd):
 
 
 @pytest.mark.slow
+def test_the_check_shows_map_beside_the_predictive_and_columns_that_depend(tmp_path, quick, capfd):
+    rng = np.random.default_rng(0)
+    kind = np.repeat(["a", "b"], 60)
+    X = rng.normal(size=(120, 3)) + (kind == "b")[:, None]
+    X[:, 1] = X[:, 0] + 0.2 * rng.normal(size=120)
+    path = tmp_path / "table.csv"
+    pd.DataFrame({"kind": kind, "height": X[:, 0], "weight": X[:, 1], "noise": X[:, 2]}).to_csv(path, index=False)
+    code = cli.main(["check", str(path), "--target", "kind", "--model", "gaussian"])
+    out, _ = capfd.readouterr()
+    assert code == ("FAIL" in out)
+    lines = [line.strip() for line in out.splitlines()]
+    at = next(i for i, line in enumerate(lines) if line.startswith("on the held-out rows"))
+    assert [line.split("  ")[0] for line in lines[at + 1 : at + 4]] == ["MAP", "predictive", "predictive, 400 draws"]
+    assert lines[at + 4].endswith("of 60 labels change")
+    assert lines[at + 7].startswith("height and weight, class ") and "rank correlation 0.9" in lines[at + 7]
+    assert "A finding about the data, not an error: 1 of 3 pairs of columns" in out
+
+
+@pytest.mark.slow
 def test_json_and_exit_code(quick, capsys, monkeypatch):
     code = cli.main(["check", "votes", "--json", "--seed", "3"])
     report = json.loads(capsys.readouterr().out)
@@ -220,6 +239,18 @@ def test_models_are_compared(capsys):
     assert [line.split()[0] for line in lines[-3:]] == ["shared-da", "gaussian", "pooled"]  # by elpd
     assert "log_bayes_factor" in out
     assert err == ""
+
+
+def test_a_comparison_says_which_verdict_to_follow(capsys):
+    arguments = ["compare", "breast_cancer", "--models", "gaussian-da,shared-da"]
+    assert cli.main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "evidence and elpd disagree: gaussian-da has the largest evidence" in out
+    assert "To predict labels, follow elpd: shared-da. To say which model wrote the table" in out
+    assert out.split("log_evidence")[1].splitlines()[0].split()[-1] == "stacking"
+    assert cli.main([*arguments, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert sum(model["stacking"] for model in report["models"].values()) == pytest.approx(1)
 
 
 def test_a_comparison_as_json_tells_what_is_missing(capsys):
