@@ -21,7 +21,7 @@ from .core.arrays import Array, Float, Theta
 from .core.random import Key
 from .core.special import LOG_2PI, namespace
 from .statistics import Sample, one_hot
-from .sums.kernels import products, traced_product
+from .sums.kernels import products
 from .sums.quadrature import MESH, NODES, GridMarginal, climb, gregory, log_sum, peak, search, spline
 
 
@@ -45,12 +45,6 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
     cells: Sample
     low: Float[Array, "c d"] | None
     high: Float[Array, "c d"] | None
-    least: Float[Array, " d"] | None
-    most: Float[Array, " d"] | None
-
-    def _bounds(self, j: Any = ...) -> Any:
-        """Least and largest value of some features, None where no feature has any."""
-        return None if self.least is None or self.most is None else (self.least[j], self.most[j])
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log ∫ exp(−½ (t − log h⁰)²) Π_i f_−i(v_i; eᵗ)^{w_i} dt; the log product if the bandwidth is known."""
@@ -79,26 +73,19 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
 
     def _leave_one_out(self, t: Float[Array, "g c d"]) -> Float[Array, "g c d"]:
         """Σ_i w_i log f_−i(v_i; eᵗ); 0 in a feature that never varies, and for a cell that is alone."""
-        pieces, bounds = self._pieces()
-        flat = t.reshape(len(t), self.log_h.size)
-        on_host = namespace(flat, *pieces) is np
-        total = products(*pieces, flat, bounds)[0] if on_host else traced_product(*pieces, flat, bounds)
-        return total.reshape(t.shape)
+        return self._products(t)[0]
 
     def _slopes(self, t: Float[Array, "c d"]) -> tuple[Float[Array, "c d"], Float[Array, "c d"]]:
         """First and second derivative of the log product with respect to t."""
-        pieces, bounds = self._pieces()
-        _, first, second = products(*pieces, t.reshape(1, -1), bounds, order=2)
-        return first.reshape(t.shape), second.reshape(t.shape)
+        _, first, second = self._products(t[None], order=2)
+        return first[0], second[0]
 
-    def _pieces(self) -> tuple[tuple[Array, Array, Array], Any]:
-        """Values and weights (p, m), log h⁰ and bounds (p,) of p classes and features; weight 0 if nothing varies."""
-        (c, d), m, bounds = self.shape, self.cells.value.shape[-1], self._bounds()
-        xp = namespace(self.cells.weight)
+    def _products(self, t: Float[Array, "g c d"], order: int = 0) -> Float[Array, "o g c d"]:
+        """The log product and its derivatives; without the cells of a feature that never varies."""
+        xp, pieces = namespace(self.cells.weight), (self.log_h.size, self.cells.value.shape[-1])
         weight = xp.where(self._varies[:, None], self.cells.weight, 0)
-        if bounds is not None:
-            bounds = tuple(namespace(bound).tile(bound, c) for bound in bounds)
-        return (self.cells.value.reshape(c * d, m), weight.reshape(c * d, m), self.log_h.reshape(c * d)), bounds
+        found = products(self.cells.value.reshape(pieces), weight.reshape(pieces), t.reshape(len(t), -1), order)
+        return found.reshape(1 + order, *t.shape)
 
     @property
     def _varies(self) -> Array:
