@@ -33,8 +33,9 @@ from ..core.special import namespace
 from ..core.supports import COMPOSITE, COUNT, Cells, Field, declare
 from ..dirichlet import AbstractEvents
 from ..statistics import Counts
-from ..sums.polya import chosen_cells
-from .multinomial import DirichletMultinomial
+from ..sums.by_class import by_class
+from ..sums.polya import chosen_cells, event_shares, log_coefficient, log_polya, log_polya_without
+from ..sums.rows import matmul
 
 
 @pytree
@@ -53,35 +54,34 @@ class DirichletComplement(AbstractEvents):
     cells_ = Cells("counts", sparse=True, measure=COMPOSITE)
     couples_classes = True
 
-    @property
-    def of_complements(self) -> DirichletMultinomial:
-        """The multinomial model in which the complements are the classes."""
-        return DirichletMultinomial(self.alpha)
-
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_{k≠c} Σ_i r_ik x_ij: events outside class c; the log multinomial coefficients likewise."""
-        own = self.of_complements.suffstats(x, r)
-        return Counts(_others(own.n), _others(own.log_h))
+        return Counts(_others(by_class(r, x)), _others(by_class(r, log_coefficient(x))))
+
+    def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
+        """`log_predictive` or `log_likelihood` without the coefficients: the row's gains in the other complements."""
+        return _others(log_polya(x, self.alpha) if theta is None else matmul(x, theta["log_theta"]), -1)
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_{k≠c} log L!/Πx! + Σ_j log α_kj^(x_j) − log A_k^(L), A = Σα: Dirichlet–multinomials of the others."""
-        return _others(self.of_complements.log_predictive(x), -1)
+        return self._coefficients(x) + self.log_score(x)
 
-    def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
-        """`log_predictive` or `log_likelihood` without the coefficients."""
-        return _others(self.of_complements.log_score(x, theta), -1)
+    def _coefficients(self, x: Array | Sparse) -> Float[Array, "n 1"]:
+        """(C − 1) log L!/Πx!, of all others together."""
+        return (len(self.alpha) - 1) * log_coefficient(x)[:, None]
 
     def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Float[Array, "n c"]:
         """`log_score` without row i, which leaves every complement that it has weight in: those of other classes."""
-        return _others(self.of_complements.log_loo_score(x, _others(r.toarray() if is_sparse(r) else r, -1)), -1)
+        r = r.toarray() if is_sparse(r) else r
+        return _others(log_polya_without(x, self.alpha, _others(r, -1)), -1)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i, which is removed from each complement in which it has weight."""
-        return _others(self.of_complements.log_loo(x, _others(r.toarray() if is_sparse(r) else r, -1)), -1)
+        return self._coefficients(x) + self.log_loo_score(x, r)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_{k≠c} log L!/Πx! + Σ_j x_j log θ_kj."""
-        return _others(self.of_complements.log_likelihood(theta, x), -1)
+        return self._coefficients(x) + self.log_score(x, theta)
 
     def log_alone(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
@@ -100,7 +100,7 @@ class DirichletComplement(AbstractEvents):
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
     ) -> Float[Array, "*s n k c"]:
         """−[log α_j^(x_j) − (x_j/L) log A^(L)] or −x_j log θ_j, of the complement: as in the multinomial model."""
-        return -self.of_complements.log_contributions(x, columns, theta)
+        return -event_shares(x, columns, self.alpha, None if theta is None else theta["log_theta"])
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Rennie's weights −log θ and intercept 0 of log p(x | θ), up to terms that are equal in all classes."""
@@ -113,8 +113,7 @@ class DirichletComplement(AbstractEvents):
         Two classes share all complements except their own, so these logarithms are correlated between classes; see
         `log_covariance`.
         """
-        mean, variance = self.of_complements.log_moments(x)
-        return _others(mean, -1), _others(variance, -1)
+        return self._coefficients(x) + _others(self.cumulant(x, 1), -1), _others(self.cumulant(x, 2), -1)
 
     def log_covariance(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c c"]:
         """Covariance over θ between classes of −log Multinomial(x; θ_c), which is diagonal.

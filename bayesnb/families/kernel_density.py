@@ -47,6 +47,7 @@ from ..core.supports import CELLS, REAL, Field, declare
 from ..statistics import Sample
 from ..sums.by_class import rounding
 from ..sums.kernels import in_pieces, log_density
+from ..sums.polya import distinct
 from ..sums.quadrature import log_sum
 
 _CELLS = 1 << 18  # numbers of a table of levels and bandwidths: 2 MiB
@@ -175,17 +176,19 @@ class KernelDensity(AbstractBandwidth):
         if namespace(x, t, self.log_h, self.cells.value, r) is not np:
             return self._traced_table(x, t, log_w, reduce, r)
         n, levels = len(x), [np.unique(column, return_inverse=True) for column in x.T]  # NaN last, and once
-        r = r.tocsc() if is_sparse(r) else r  # type: ignore[union-attr]
+        r = r.tocsc() if is_sparse(r) else r
         leaving = np.zeros(n, x.dtype) if r is None else np.asarray(r.sum(1)).ravel()
 
         def terms(rows: np.ndarray, w: np.ndarray, cells: Any, k: int, j: int) -> Array:
             """Terms of some rows, of which weights w leave the cells; 0 of the others, and where there is no cell."""
             value, place = levels[j]
-            pairs, at_row = np.unique(place[rows] + 1j * w[rows], return_inverse=True)
-            u, left = value[pairs.real.astype(np.intp)], pairs.imag.astype(w.dtype)
+            some_w, of_w = np.unique(w[rows], return_inverse=True)
+            pairs, at_row = distinct(place[rows] * len(some_w) + of_w, len(value) * len(some_w))
+            u, left = value[pairs // max(1, len(some_w))], some_w[pairs % max(1, len(some_w))]
             step = max(1, _CELLS // len(t))
             parts = [slice(i, i + step) for i in range(0, max(1, len(u)), step)]
-            tables = [reduce(log_density(u[p], *cells, t[:, k, j], left[p])[0], log_w[:, k, j]) for p in parts]
+            args = cells[0], cells[1], t[:, k, j]
+            tables = [reduce(log_density(u[p], *args, left[p])[0], log_w[:, k, j]) for p in parts]
             found = np.zeros((len(tables[0]), n), tables[0].dtype)
             if len(cells[0]):
                 found[:, rows] = np.concatenate(tables, -1)[:, at_row]
@@ -193,8 +196,7 @@ class KernelDensity(AbstractBandwidth):
 
         def of_class_and_feature(at: tuple[int, int]) -> Array:
             j, k = at
-            own, seen = self.cells.of_piece(k, j), ~np.isnan(x[:, j])
-            w = 0 * leaving if r is None else r[:, [k]].toarray()[:, 0] if is_sparse(r) else r[:, k]
+            own, seen, w = self.cells.of_piece(k, j), ~np.isnan(x[:, j]), weights(k)
             gone = own[1].sum() - w <= rounding(w) * own[1].sum()  # in these rows the class has no other cell
             found = terms(seen & ~gone, w, own, k, j)
             if (seen & gone).any():
@@ -202,11 +204,16 @@ class KernelDensity(AbstractBandwidth):
             return found
 
         @functools.cache
+        def weights(k: int) -> np.ndarray:
+            return 0 * leaving if r is None else r[:, [k]].toarray()[:, 0] if is_sparse(r) else r[:, k]
+
+        @functools.cache
         def everyone(j: int) -> Any:
             return self.cells.select(np.array([j])).pooled().of_piece(0, 0)
 
         size = n * len(t) * self.cells.value.shape[-1]
-        pieces, total = [(j, k) for j in range(x.shape[1]) for k in range(len(self.log_h))], None
+        pieces = [(j, k) for j in range(x.shape[1]) for k in range(len(self.log_h))]
+        total: Any = None
         for (_, k), found in zip(pieces, in_pieces(of_class_and_feature, pieces, size), strict=True):
             if total is None:
                 total = np.zeros((len(found), n, len(self.log_h)), found.dtype)
@@ -251,6 +258,7 @@ class KernelDensity(AbstractBandwidth):
         if not self.cells.weight.any():
             raise ValueError("a kernel density without data cannot draw rows; fit it first, or draw from the posterior")
         new = np.full((len(y), self.shape[1]), np.nan)
+        mesh, cdf = (None, None) if self.low is None else self._distribution()
         for k, j in np.ndindex(self.shape):
             rows = np.flatnonzero(y == k)
             value, weight = self.cells.of_piece(k, j)
@@ -258,8 +266,8 @@ class KernelDensity(AbstractBandwidth):
                 value, weight = self.cells.select(np.array([j])).pooled().of_piece(0, 0)
             if len(value) and len(rows):
                 t: Any = self.log_h[k, j]
-                if self.low is not None:
-                    t = np.interp(rng.random(len(rows)), self._grid.cdf[:, k, j], self._grid.mesh[:, k, j])
+                if mesh is not None and cdf is not None:
+                    t = np.interp(rng.random(len(rows)), cdf[:, k, j], mesh[:, k, j])
                 centre = value[rng.choice(len(value), len(rows), p=weight / weight.sum())]
                 new[rows, j] = centre + np.exp(t) * rng.standard_normal(len(rows))
         return new

@@ -7,6 +7,7 @@ to a Bayes classifier in which each class has its own likelihood. All formulas a
 one class.
 """
 
+import functools
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -27,10 +28,11 @@ def _of_inner(name: str) -> Any:
 def _placed(name: str) -> Any:
     """A method of the inner block, whose table gets zeros in the other columns."""
 
+    @functools.wraps(getattr(AbstractConjugate, name))
     def method(self: Any, *args: Any, **given: Any) -> Array:
         return self._place(getattr(self.block, name)(*args, **given))
 
-    method.__name__, method.__doc__ = name, "The value of the inner block in column k, zero in all other columns."
+    method.__doc__ = "The value of the inner block in column k, zero in all other columns."
     return method
 
 

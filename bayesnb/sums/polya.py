@@ -50,6 +50,14 @@ def _levels(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.unique(v, return_inverse=True)
 
 
+def distinct(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct keys below `size`, in order, and the place of each key among them."""
+    if size > 16 * key.size:  # sorting them takes less than a pass over all that there could be
+        return np.unique(key, return_inverse=True)
+    here = np.bincount(key, minlength=size) > 0
+    return np.flatnonzero(here), (np.cumsum(here) - 1)[key]
+
+
 def log_polya(
     x: Real[Array, "n d"] | Sparse, alpha: Float[Array, "c d"], w: Float[np.ndarray, " n"] | None = None
 ) -> Float[Array, "n c"]:
@@ -81,12 +89,7 @@ def _rising_by_pairs(x: Sparse, alpha: np.ndarray, w: np.ndarray, table: np.ndar
     weights, of_weight = np.unique(w, return_inverse=True)
     cells = of_count + len(counts) * x.indices.astype(np.intp)
     cells = np.repeat(of_weight, np.diff(x.indptr)) + len(weights) * cells
-    size = d * len(counts) * len(weights)
-    if size <= 16 * cells.size:
-        here = np.bincount(cells, minlength=size) > 0
-        pairs, place = np.flatnonzero(here), (np.cumsum(here) - 1)[cells]
-    else:
-        pairs, place = np.unique(cells, return_inverse=True)
+    pairs, place = distinct(cells, d * len(counts) * len(weights))
     if n > 1 and len(pairs) * len(alpha) > _CELLS:
         for part in (slice(0, n // 2), slice(n // 2, n)):
             _rising_by_pairs(csr_slice(x, part), alpha, w[part], table[part])
