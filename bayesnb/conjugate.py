@@ -32,10 +32,11 @@ from .core.densities import PRIORS, drawn_cells
 from .core.jet import Jet
 from .core.random import Key, split
 from .core.special import namespace
+from .core.threads import one_of
 from .statistics import Moments, Stats, Totals
 from .sums.by_class import by_class, class_totals
 from .sums.levels import look_up, n_levels
-from .sums.rows import contract, is_missing_free, map_cells, row_totals, sum_over_cells_of
+from .sums.rows import as_csr, contract, is_missing_free, map_cells, row_totals, sum_over_cells_of
 
 _FEW = 16  # different weights of rows, each with a table of its own
 _FACTORS = {1: 1.0, 2: 2.0, 3: 6.0}  # of a Taylor coefficient, to make it a cumulant
@@ -220,20 +221,30 @@ class Conjugate(AbstractConjugate[Stats]):
         """The predictive of the observed cells: Σ_j power(1)."""
         return self.rows(self.predictive, x)
 
+    def log_left_out(self, x: Real[Array, "n d"] | Sparse, w: Any) -> Float[Array, "n c"]:
+        """log_predictive of rows that every class had with weight w, (n, c) or one number, and has no more."""
+        return self.rows(self.left_out, x, w)
+
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: Σ_j power(1 − w) − power(−w) in the classes in which the row has weight w."""
         if namespace(x, r, *self._arrays()) is not np:
-            return self.rows(self.left_out, x, r)
+            return self.log_left_out(x, r)
         table, r = self.log_predictive(x), sparse.csc_array(r)
-        for k, (start, end) in enumerate(zip(r.indptr[:-1], r.indptr[1:], strict=True)):
-            rows, w = r.indices[start:end], r.data[start:end]
-            one, weights = self.of(*(v[k : k + 1] for v in self._arrays())), np.unique(w)
-            for weight in weights if len(weights) <= _FEW else [None]:
-                some = rows if weight is None else rows[w == weight]
-                of_row = w[:, None] if weight is None else float(weight)
-                if len(some):
-                    table[some, k] = one.rows(one.left_out, x[some], of_row)[:, 0]
+        x = as_csr(x) if is_sparse(x) else x
+        with one_of(len(self._arrays()[0])):
+            for k, (start, end) in enumerate(zip(r.indptr[:-1], r.indptr[1:], strict=True)):
+                self._leave_out(k, x, r.indices[start:end], r.data[start:end], table)
         return table
+
+    def _leave_out(self, k: int, x: Array | Sparse, rows: np.ndarray, w: np.ndarray, table: np.ndarray) -> None:
+        """Put what is left without them into the column of class k, of rows that have weight w in it."""
+        one, weights = self.of(*(v[k : k + 1] for v in self._arrays())), np.unique(w)
+        if len(weights) > _FEW:
+            table[rows, k] = one.log_left_out(x[rows], w[:, None])[:, 0]
+            return
+        for weight in weights:
+            some = rows if len(weights) == 1 else rows[w == weight]
+            table[some, k] = one.log_left_out(x[some], float(weight))[:, 0]
 
     def _cumulant(self, order: int, x: Any) -> Any:
         """The cumulant of an order over θ of log p(x_i | θ_c)."""

@@ -64,6 +64,10 @@ class LogNormal(NormalInverseGamma):
         """−½ log 2π − log x."""
         return super().log_h(x) - self.statistic(x)
 
+    def _sum(self, x: Any, n: float) -> Array:
+        """The same of z, and −Σ_j z."""
+        return super()._sum(namespace(x).log(x), n) - self._observed(self.statistic, x).sum(1)[:, None]
+
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """Σ_j log Normal(z; μ, σ²) − z."""
         z = namespace(x).log(x)

@@ -28,6 +28,8 @@ def n_levels(x: Array | Sparse, parameters: int) -> int:
 
 def highest(cells: np.ndarray) -> float:
     """The largest of the cells that are not missing; −1 where one of them is not a whole number from 0 on."""
+    if cells.dtype.kind in "ub":
+        return float(cells.max(initial=0))
     if worth(8 * cells.size):
         from ..loops import levels as loops
 
@@ -43,7 +45,7 @@ def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Float[Array,
     """
     *lead, d, k = tables.shape
     flat = tables.reshape(-1, d, k)
-    empty = np.where(np.isfinite(flat[..., :1]), flat[..., :1], 0) if is_sparse(x) else 0 * flat[..., :1]
+    empty = np.where(np.isfinite(flat[..., :1]), flat[..., :1], 0) if is_sparse(x) else np.zeros((len(flat), d, 1))
     table = np.tile(empty.sum((1, 2)), (x.shape[0], 1))
     beyond = np.concatenate([flat - empty, -empty], -1)  # a cell that is no level adds nothing
     weights = contiguous(beyond.reshape(len(flat), -1).T)

@@ -138,7 +138,8 @@ def sum_over_cells_of(
         gaps = bool(missing.any())
         cells = np.where(missing, 1, cells) if gaps else cells
         for k, values in enumerate(zip(*fields, strict=True)):
-            found = f(cells, w[part, k : k + 1] if np.ndim(w) else w, *values)
+            with np.errstate(invalid="ignore", divide="ignore"):  # of a missing cell
+                found = f(cells, w[part, k : k + 1] if np.ndim(w) else w, *values)
             table[part, k] = np.where(missing, 0, found).sum(1) if gaps else found.sum(1)
     return table
 
@@ -154,9 +155,11 @@ def _sum_over_stored(f: Callable[..., Any], x: Sparse, w: Any, fields: tuple[Arr
         for i, weight in enumerate(weights):
             table[place == i] = _sum_over_stored(f, x[place == i], float(weight), fields)
         return table
-    pairs, place = np.unique(x.indices + 1j * x.data, return_inverse=True)  # complex numbers are sorted as pairs
-    column, cell = pairs.real.astype(np.intp), pairs.imag
-    chosen = sparse.csr_array((np.ones(x.nnz), place, x.indptr), shape=(x.shape[0], len(pairs)))
+    column, cell, place = x.indices, x.data, np.arange(x.nnz)
+    if (x.data % 1 == 0).all():
+        pairs, place = np.unique(x.indices + 1j * x.data, return_inverse=True)  # complex numbers are sorted as pairs
+        column, cell = pairs.real.astype(np.intp), pairs.imag
+    chosen = sparse.csr_array((np.ones(x.nnz), place, x.indptr), shape=(x.shape[0], len(cell)))
     table = np.empty((x.shape[0], len(fields[0])))
     for k, values in enumerate(zip(*fields, strict=True)):
         with np.errstate(all="ignore"):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bayesnb.gamma import AbstractGamma
 from scipy import sparse
 
 import bayesnb
@@ -27,7 +28,6 @@ from bayesnb.families import (
     pytree,
     trigamma,
 )
-from bayesnb.gamma import AbstractGamma
 from bayesnb.testing import BrokenLaw, check_family, laws
 from bayesnb.testing.checking import described
 
