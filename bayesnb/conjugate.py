@@ -277,7 +277,7 @@ class Conjugate(AbstractConjugate[Stats]):
         level, slope = self.eta(**theta)
         return slope.T, level.sum(-1)
 
-    # --- the prior, read as draws, mean, mode, density and NumPyro model -----------------------------------------------
+    # --- the prior, read as draws, mean, mode, density and NumPyro model ----------------------------------------------
 
     def _of_prior(self, value: Callable[..., Any]) -> dict[str, Any]:
         """What value(site, kind, *arguments) gives for each parameter, by its site in the basis of the closed form."""

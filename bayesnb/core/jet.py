@@ -1,7 +1,7 @@
 """Truncated Taylor series in one variable t, so that cumulants are read from a formula that is written once.
 
-log E p(x | θ)^t is the cumulant generating function of log p(x | θ) over θ. Its Taylor coefficients at t = 0, times 1, 2
-and 6, are the mean, the variance and the third cumulant.
+log E p(x | θ)^t is the cumulant generating function of log p(x | θ) over θ. Its Taylor coefficients at t = 0, times 1,
+2 and 6, are the mean, the variance and the third cumulant.
 """
 
 from typing import Any

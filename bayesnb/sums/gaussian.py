@@ -54,7 +54,7 @@ def sum_of_logs(
     level: Float[np.ndarray, "c d"],
     sign: float = 1.0,
 ) -> Float[np.ndarray, "n c"]:
-    """Σ_j level_cj + weight_cj log(1 + v) over the observed cells of rows on the host, v = ± ((x_ij − loc_cj) slope_cj)².
+    """Σ_j level_cj + weight_cj log(1 ± v) over the observed cells of rows on the host, v = ((x_ij − loc_cj) slope_cj)².
 
     Student densities have the sign 1; those of the cells of a class without these cells have the sign −1.
     """
