@@ -3,8 +3,8 @@
     λ_cj ~ Gamma(a_cj, rate b_cj)
     p(x_ij | y_i = c) = λ_cj k x^(k−1) exp(−λ_cj x^k)     k known; x^k is exponential with rate λ
 
-The author writes one cell. Everything after the class is bayesnb's: the laws, an estimator, leave-one-out, intervals,
-evidence, comparison, prior fitting, parts of MixedNB, ArviZ, files and the check against NumPyro.
+The author writes the prior, the likelihood and the gain. Everything else is derived: evidence, prediction,
+leave-one-out, intervals, draws, the NumPyro model, an estimator, comparison, prior fitting, files and the check.
 """
 
 import tempfile
@@ -12,15 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 import bayesnb
-
-# isort: off
-from bayesnb.families import AMOUNT, COUNT, AbstractIndependent, Cells, Field, declare, n_rows, observed, pytree
-from bayesnb.families import digamma, gammaln, log_floor, log_gamma, log_rising, namespace, trigamma
-
-# isort: on
+from bayesnb.families import AMOUNT, COUNT, Cells, Conjugate, Field, declare, log1p, log_rising, namespace, pytree
 from bayesnb.testing import check_family
 
 Array = Any
@@ -28,7 +22,7 @@ Array = Any
 
 @pytree
 @dataclass(frozen=True)
-class GammaWeibull(AbstractIndependent):
+class GammaWeibull(Conjugate):
     """Gamma density of each λ_cj, prior or posterior: a (c, d) shape, b (c, d) rate in the unit of x^k; k the shape."""
 
     a: Array
@@ -40,89 +34,33 @@ class GammaWeibull(AbstractIndependent):
     cells_ = Cells("positive")
     parameters = ("log_rate",)
 
+    def prior(self, sample: Any, dist: Any) -> None:
+        """λ ~ Gamma(a, rate b)."""
+        sample("rate", dist.Gamma(self.a, self.b))
+
+    def likelihood(self, dist: Any, log_rate: Array) -> Any:
+        """NumPyro's Weibull has the scale λ^(−1/k)."""
+        return dist.Weibull(namespace(log_rate).exp(-log_rate / self.k), self.k)
+
     def statistic(self, x: Array) -> Array:
         """x^k."""
         return x**self.k
 
-    def log_base(self, x: Array) -> Array:
+    def log_h(self, x: Array) -> Array:
         """log k + (k − 1) log x."""
         return np.log(self.k) + (self.k - 1) * namespace(x).log(x)
 
-    def updated(self, data: Any, a: Array, b: Array) -> tuple[Array, Array]:
+    def eta(self, log_rate: Array) -> tuple[Array, Array]:
+        """Level log λ and slope −λ of log p(x | λ) = level + slope x^k + log h(x)."""
+        return log_rate, -namespace(log_rate).exp(log_rate)
+
+    def added(self, s: Any, a: Array, b: Array) -> tuple[Any, Any]:
         """a + n, b + Σ x^k."""
-        return a + data.n, b + data.total
+        return a + s.n, b + s.total
 
-    def log_normalizer(self) -> Array:
-        """log Γ(a) − a log b."""
-        return gammaln(self.a) - self.a * namespace(self.b).log(self.b)
-
-    def log_marginal(self, data: Any) -> Array:
-        """log Γ(a+n)/Γ(a) − a log(1 + s/b) − n log(b+s) + log base measure, s = Σ x^k."""
-        xp, s = namespace(self.a, data.n), data.total
-        ratio = log_rising(self.a, data.n) - self.a * xp.log1p(s / self.b)
-        return ratio - data.n * xp.log(self.b + s) + data.log_h
-
-    def log_prob(self, theta: dict[str, Array]) -> Array:
-        """(a − 1) log λ − bλ − log Γ(a) + a log b."""
-        log_rate = theta["log_rate"]
-        return (self.a - 1) * log_rate - self.b * namespace(log_rate).exp(log_rate) - self.log_normalizer()
-
-    def cell_predictive(self, x: Array, a: Array, b: Array) -> Array:
-        """log a/b − (a+1) log(1 + x^k/b) + log base measure."""
-        xp = namespace(x, a)
-        return xp.log(a) - xp.log(b) - (a + 1) * xp.log1p(self.statistic(x) / b) + self.log_base(x)
-
-    def cell_likelihood(self, x: Array, log_rate: Array) -> Array:
-        """log λ − λ x^k + log base measure."""
-        return log_rate - namespace(log_rate).exp(log_rate) * self.statistic(x) + self.log_base(x)
-
-    def cell_moments(self, x: Array, a: Array, b: Array) -> tuple[Array, Array]:
-        """ψ(a) − log b − ta/b + log base measure and ψ₁(a) + t²a/b² − 2t/b, t = x^k."""
-        t = self.statistic(x)
-        mean = digamma(a) - namespace(b).log(b) - t * a / b + self.log_base(x)
-        return mean, trigamma(a) + t * t * a / b / b - 2 * t / b
-
-    def sample(self, key: Any, shape: tuple[int, ...] = ()) -> dict[str, Array]:
-        """log λ = log G(a) − log b."""
-        return {"log_rate": log_gamma(key, self.a, shape) - namespace(self.b).log(self.b)}
-
-    def mean(self) -> dict[str, Array]:
-        """a / b."""
-        return {"log_rate": log_floor(self.a / self.b)}
-
-    def mode(self) -> dict[str, Array]:
-        """(a − 1) / b; 0 where a ≤ 1."""
-        return {"log_rate": log_floor(namespace(self.a).maximum(self.a - 1, 0) / self.b)}
-
-    def mle(self, data: Any) -> dict[str, Array]:
-        """n / Σ x^k; the prior's mean where a class has no cell."""
-        found = log_floor(data.n) - log_floor(data.total)
-        return {"log_rate": namespace(data.n).where(data.n > 0, found, self.mean()["log_rate"])}
-
-    def on_boundary(self) -> bool:
-        """Whether some a is at most 1."""
-        return bool((self.a <= 1).any())
-
-    def marginals(self) -> dict[str, Any]:
-        """Gamma(a, rate b) for `rate`."""
-        return {"rate": stats.gamma(self.a, scale=1 / self.b)}
-
-    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
-        """(E / λ)^(1/k), E a standard exponential, with λ drawn afresh for every cell."""
-        log_rate = log_gamma(rng, self.a[y]) - np.log(self.b[y])
-        return (rng.standard_exponential(log_rate.shape) * np.exp(-log_rate)) ** (1 / self.k)
-
-    def model(self, x: Array, y: Array) -> None:
-        """The same model in NumPyro, whose Weibull has the scale λ^(−1/k)."""
-        import numpyro
-        import numpyro.distributions as dist
-
-        c, d = self.a.shape
-        with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
-            rate = numpyro.sample("rate", dist.Gamma(self.a, self.b))
-        seen, x = observed(x, fill=1.0)
-        with numpyro.plate("row", n_rows(x, y), dim=-1):
-            numpyro.sample("x", dist.Weibull(rate[y] ** (-1 / self.k), self.k).mask(seen).to_event(1), obs=x)
+    def gain(self, s: Any, a: Array, b: Array) -> Any:
+        """log Γ(a+n)/Γ(a) − (a+n) log(1 + s/b) − n log b, s = Σ x^k."""
+        return log_rising(a, s.n) - (a + s.n) * log1p(s.total / b) - s.n * namespace(b).log(b)
 
 
 def main() -> None:

@@ -63,6 +63,16 @@ def n_sibling_tasks() -> int:
     return _pieces.get() or 1
 
 
+@contextmanager
+def one_of(pieces: int) -> Iterator[None]:
+    """Work that is done here in so many pieces, one after the other."""
+    token = _pieces.set(pieces * n_sibling_tasks())
+    try:
+        yield
+    finally:
+        _pieces.reset(token)
+
+
 _lock = threading.Lock()
 _users = 0
 _limits: Any = None

@@ -1,20 +1,18 @@
 """The likelihoods, one file and one page each, and what a family of your own must define.
 
 A family is a frozen dataclass whose fields are hyperparameters with the classes along the first axis. If features are
-independent given the class, it is a subclass of `AbstractIndependent`, and the author writes the formulas of one cell.
-Otherwise it is a subclass of `AbstractConjugate`, and the author writes tables. A family defines these names, some of
-which have a default:
+independent given the class, it is a subclass of `Conjugate`, and the author writes these names:
 
 ==========================  ===========================================================================================
 `fields_`                   support and axes of every field: `declare(a=Field(COUNT, ("class", "feature")))`
 `cells_`                    what a cell is, whether rows may be sparse, what the likelihood is a density of: `Cells(…)`
 `parameters`                names of θ; `log_` or `logit_` in front says in which basis the closed form holds it
-`model`                     the same model in NumPyro
-`log_normalizer`            of the current density, and `log_prob`, the density itself
-`log_marginal`              evidence of the data behind statistics
-`sample`, `mean`, `mode`    of θ; `mle` of data, `on_boundary`, `marginals` as frozen `scipy.stats` objects
-`sample_predictive`         new rows
+`prior`, `likelihood`       the model of a cell in NumPyro's terms
+`added`, `gain`             the update, and by how much data raise the log normaliser of the density
+`eta`                       level and slope of the log likelihood; `statistic` and `log_h`, where they are not x and 0
 ==========================  ===========================================================================================
+
+Otherwise it is a subclass of `AbstractConjugate`, and the author writes tables and the NumPyro model.
 
 Put `pytree` above `@dataclass(frozen=True)`; then JAX can compile the class and `save` can write it. Import the module
 that defines the family before you load a file of such a model. `bayesnb.testing.check_family(family)` checks every law
@@ -35,6 +33,9 @@ if TYPE_CHECKING:
     from ..base import AbstractConjugate as AbstractConjugate
     from ..base import n_rows as n_rows
     from ..base import observed as observed
+    from ..conjugate import Conjugate as Conjugate
+    from ..core.jet import log1p as log1p
+    from ..core.jet import log_rising as log_rising
     from ..core.pytrees import pytree as pytree
     from ..core.random import inverse_gamma as inverse_gamma
     from ..core.random import log_dirichlet as log_dirichlet
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from ..core.special import gammaln as gammaln
     from ..core.special import log_beta as log_beta
     from ..core.special import log_floor as log_floor
-    from ..core.special import log_rising as log_rising
     from ..core.special import namespace as namespace
     from ..core.special import tetragamma as tetragamma
     from ..core.special import trigamma as trigamma
@@ -56,11 +56,8 @@ if TYPE_CHECKING:
     from ..core.supports import Cells as Cells
     from ..core.supports import Field as Field
     from ..core.supports import declare as declare
-    from ..independent import AbstractIndependent as AbstractIndependent
-    from ..independent import downdate as downdate
     from ..statistics import Moments as Moments
     from ..statistics import Totals as Totals
-    from ..sums.events import log_rising_cells as log_rising_cells
     from ..sums.rows import contract as contract
     from ..sums.rows import sum_over_features as sum_over_features
     from .bernoulli import BetaBernoulli as BetaBernoulli
@@ -86,14 +83,14 @@ if TYPE_CHECKING:
 _CONTRACT = {
     name: home
     for home, names in {
+        ".core.jet": "log1p log_rising",
         ".core.pytrees": "pytree",
         ".core.random": "inverse_gamma log_dirichlet log_gamma normal split",
-        ".sums.events": "log_rising_cells",
         ".sums.rows": "contract sum_over_features",
-        ".core.special": "digamma gammaln log_beta log_floor log_rising namespace tetragamma trigamma",
+        ".core.special": "digamma gammaln log_beta log_floor namespace tetragamma trigamma",
         ".core.supports": "AMOUNT COUNT POSITIVE_DEFINITE REAL Cells Field declare",
         ".base": "AbstractConjugate n_rows observed",
-        ".independent": "AbstractIndependent downdate",
+        ".conjugate": "Conjugate",
         ".statistics": "Moments Totals",
     }.items()
     for name in names.split()

@@ -12,24 +12,24 @@ from typing import Any
 
 import numpy as np
 
-from ..base import n_rows, observed
+from ..conjugate import Conjugate, Sums
 from ..core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
+from ..core.jet import log_rising
 from ..core.pytrees import pytree
-from ..core.random import categorical
-from ..core.special import digamma, namespace, tetragamma, trigamma
+from ..core.special import namespace
 from ..core.supports import COUNT, Cells, Field, declare
-from ..dirichlet import AbstractDirichlet
-from ..loops import contiguous, worth
 from ..statistics import Counts
 from ..sums.by_class import by_class, class_totals, levels_by_class, subtract_weight
-from ..sums.own_class import look_up_of_own
-from ..sums.rows import downdate, indicators, leave_one_out_table, made_dense, matmul
+from ..sums.levels import look_up
+from ..sums.rows import indicators, matmul
 
 
 @pytree
 @dataclass(frozen=True)
-class DirichletCategorical(AbstractDirichlet):
+class DirichletCategorical(Conjugate[Counts]):
     """Dirichlet density of each θ_cj, as a prior or a posterior.
+
+    Its mean is α/Σα. Its mode is (α − 1)/Σ(α − 1); 0 where α_k ≤ 1, and the mean where all are.
 
     Fields
     ------
@@ -40,8 +40,16 @@ class DirichletCategorical(AbstractDirichlet):
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature", "level")))
     cells_ = Cells("levels", sparse=True)
-    separable = True
     kept_types = frozenset({"int64"})
+    parameters = ("log_theta",)
+
+    def prior(self, sample: Any, dist: Any) -> None:
+        """θ ~ Dirichlet(α)."""
+        sample("theta", dist.Dirichlet(self.alpha))
+
+    def likelihood(self, dist: Any, log_theta: Array) -> Any:
+        """x ~ Categorical(θ)."""
+        return dist.CategoricalLogits(log_theta)
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cjk = Σ_i r_ic [x_ij = k]."""
@@ -52,74 +60,46 @@ class DirichletCategorical(AbstractDirichlet):
             n[..., 0] = subtract_weight(class_totals(r)[:, None], -n[..., 0])
         return Counts(n, 0 * n[..., 0])
 
-    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """Σ_j log α_jx / Σ_k α_jk: the posterior mean plugged in."""
-        return self.log_likelihood(self.mean(), x)
+    def sums(self, stats: Counts) -> Sums:
+        """n = Σ_k n_k and the counts of the levels."""
+        return Sums(stats.n.sum(-1), stats.n)
 
-    @made_dense
-    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log_predictive without row i: α_jx − w for α_jx and Σα − w for Σα in the classes where it has weight w."""
+    def added(self, s: Any, alpha: Array) -> tuple[Any]:
+        """α + n."""
+        return (alpha + s.total,)
 
-        def own(x: Array, w: Array, alpha: Array) -> Array:
-            seen = (x >= 0) & (x < alpha.shape[-1])
-            level = alpha[np.arange(x.shape[1]), xp.where(seen, x, 0).astype(int)]
-            return xp.where(seen, xp.log(downdate(level, w)) - xp.log(downdate(alpha.sum(-1), w)), 0).sum(1)
+    def gain(self, s: Any, alpha: Array) -> Any:
+        """log B(α + n) / B(α), written with rising factorials."""
+        return log_rising(alpha, s.total).sum(-1) - log_rising(alpha.sum(-1), s.n)
 
-        def units(x: Array, y: Array) -> Array:
-            whole = downdate(self.alpha.sum(-1, keepdims=True), 1.0)
-            return look_up_of_own(x, y, np.log(downdate(self.alpha, 1.0)) - np.log(whole), 0.0)
+    def power(self, x: Array, w: Any, alpha: Array) -> Any:
+        """The gain of a cell of level x: log α_x^(w) / (Σα)^(w), rising factorials; for w = 1 the posterior mean."""
+        xp, level = namespace(x, alpha), x.astype(int)[..., None]
+        axes = max(level.ndim, alpha.ndim)
+        level, levels = (v.reshape((1,) * (axes - v.ndim) + v.shape) for v in (level, alpha))
+        return log_rising(xp.take_along_axis(levels, level, -1)[..., 0], w) - log_rising(alpha.sum(-1), w)
 
-        xp = namespace(x, r, self.alpha)
-        return leave_one_out_table(self.log_predictive, own, x, r, self.alpha, units=units)
+    def cells(self, x: Any) -> Any:
+        """Codes outside the levels are missing cells."""
+        return namespace(x).where((x >= 0) & (x < self.alpha.shape[-1]), x, np.nan)
+
+    def levels(self, x: Any) -> int:
+        """K, whatever the cells."""
+        return self.alpha.shape[-1]
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j log θ_jx over the observed cells."""
-        return _look_up(x, theta["log_theta"])
+        log_theta = theta["log_theta"]
+        if namespace(x, log_theta) is np:
+            return look_up(x, log_theta)
+        return matmul(indicators(x, self.alpha.shape[-1]), log_theta.reshape(*log_theta.shape[:-2], -1))
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]]:
         """Weights log θ and intercept 0 on the indicators [x_j = k], feature by feature."""
-        c = self.alpha.shape[0]
-        weights = theta["log_theta"].reshape(c, -1).T
+        weights = theta["log_theta"].reshape(len(self.alpha), -1).T
         return weights, 0 * weights.sum(0)
 
-    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
-        """Σ_j ψ(α_jx) − ψ(Σ_k α_jk) and Σ_j ψ₁(α_jx) − ψ₁(Σ_k α_jk)."""
-        whole = self.alpha.sum(-1, keepdims=True)
-        mean = digamma(self.alpha) - digamma(whole)
-        return _look_up(x, mean), _look_up(x, trigamma(self.alpha) - trigamma(whole))
-
-    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """Σ_j ψ₂(α_jx) − ψ₂(Σ_k α_jk)."""
-        third = tetragamma(self.alpha) - tetragamma(self.alpha.sum(-1, keepdims=True))
-        return _look_up(x, third)
-
-    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
-        """x_ij = k with probability α_k / Σα."""
-        return categorical(rng, self.mean()["log_theta"][y]).astype(float)
-
-    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
-        """The same model in NumPyro, with all plates."""
-        import numpyro
-        import numpyro.distributions as dist
-
-        c, d, k = self.alpha.shape
-        with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
-            theta = numpyro.sample("theta", dist.Dirichlet(self.alpha))
-        seen, x = observed(x)
-        if x is not None:
-            seen, x = seen & (x >= 0) & (x < k), x.clip(0, k - 1).astype(int)
-        with numpyro.plate("row", n_rows(x, y), dim=-1):
-            numpyro.sample("x", dist.Categorical(theta[y]).mask(seen).to_event(1), obs=x)
-
-
-def _look_up(x: Real[Array, "n d"] | Sparse, table: Float[Array, "*s c d k"]) -> Float[Array, "*s n c"]:
-    """Σ_j table_cjx over the observed cells; an empty cell of sparse rows has level 0."""
-    if namespace(x, table) is np and not is_sparse(x) and table.ndim == 3 and worth(x.size * len(table)):
-        from ..loops.counts import look_up
-
-        sums = np.empty((len(x), len(table)))
-        levels = table.shape[-1]
-        look_up(contiguous(x), contiguous(table.reshape(len(table), -1).T), levels, sums)
-        return sums
-    found = matmul(indicators(x, table.shape[-1]), table.reshape(*table.shape[:-2], -1))
-    return found + table[..., 0].sum(-1)[..., None, :] if is_sparse(x) else found
+    def observed(self, x: Any) -> tuple[Any, Any]:
+        """(mask, x) for a NumPyro site, whose levels are whole numbers."""
+        seen, x = super().observed(x)
+        return seen, None if x is None else x.astype(int)

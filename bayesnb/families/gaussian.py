@@ -9,25 +9,24 @@ Gaussian distribution, §6 (with α, β for a, b); Gelman et al. (2013), Bayesia
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from ..base import n_rows, observed
+from ..conjugate import Conjugate, Sums
 from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..core.jet import log1p, log_rising
 from ..core.pytrees import pytree
-from ..core.special import LOG_2PI, log_rising_half, log_student_t, namespace, square, tetragamma
+from ..core.special import LOG_2PI, digamma, gammaln, namespace, tetragamma, trigamma
 from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
-from ..normal_inverse_gamma import AbstractNormal
 from ..statistics import Moments
-from ..sums.gaussian import log_normal_sum
-from ..sums.own_class import log_ratios_of_own
-from ..sums.rows import downdate, leave_one_out_table, made_dense, sum_over_cells, sum_over_features
+from ..sums.gaussian import log_normal_sum, sum_of_logs
+from ..sums.rows import sum_over_cells_of
 
 
 @pytree
 @dataclass(frozen=True)
-class NormalInverseGamma(AbstractNormal):
+class NormalInverseGamma(Conjugate[Moments]):
     """Normal–inverse-gamma density of each (μ_cj, σ²_cj), as a prior or a posterior.
 
     Fields
@@ -51,75 +50,99 @@ class NormalInverseGamma(AbstractNormal):
     )
     cells_ = Cells("real", sparse=True)
     flat_ = declare(kappa=0.0, a=-1.5, b=0.0)
+    kept_types = frozenset({"float32", "int64"})
+    monoid = Moments
+    parameters = ("mu", "variance")
 
-    def update(self, stats: Moments) -> Self:
-        """κ + n, m + n(x̄ − m)/(κ + n), a + n/2, b + ½ ss + ½ κ n (x̄ − m)²/(κ + n). Murphy (2007), (85)–(89)."""
-        delta = stats.mean - self.m
-        share = stats.n / (self.kappa + stats.n)
-        b = self.b + self._growth(stats)
-        return type(self)(self.m + share * delta, self.kappa + stats.n, self.a + stats.n / 2, b)
+    def prior(self, sample: Any, dist: Any) -> None:
+        """σ² ~ InverseGamma(a, scale b), μ ~ Normal(m, σ²/κ)."""
+        variance = sample("variance", dist.InverseGamma(self.a, self.b))
+        sample("mu", dist.Normal(self.m, variance**0.5 / self.kappa**0.5))
 
-    def rounding_of(self, field: str) -> Array | float:
-        """For b under b = 0: the error from rounding the mean of equal cells, κ (1e-15 m)²."""
-        return self.kappa * (1e-15 * self.m) ** 2 if field == "b" else 0.0
+    def likelihood(self, dist: Any, mu: Array, variance: Array) -> Any:
+        """x ~ Normal(μ, σ²)."""
+        return dist.Normal(mu, variance**0.5)
 
-    @made_dense
-    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log_predictive without row i, which is removed from the classes in which it has weight w; δ = x − m.
+    def log_h(self, x: Array) -> Array:
+        """−½ log 2π."""
+        return 0 * x - 0.5 * LOG_2PI
 
-        `update` solved for the prior: κ' = κ − w, m' = m − wδ/κ', a' = a − w/2, b' = b − ½ wκδ²/κ'.
+    def added(self, s: Any, m: Array, kappa: Array, a: Array, b: Array) -> tuple[Any, ...]:
+        """m + n(x̄ − m)/(κ + n), κ + n, a + n/2, b + ½ ss + ½ κ n (x̄ − m)²/(κ + n). Murphy (2007), (85)–(89)."""
+        return m + s.n / (kappa + s.n) * (s.mean - m), kappa + s.n, a + s.n / 2, b + _growth(s, m, kappa)
+
+    def gain(self, s: Any, m: Array, kappa: Array, a: Array, b: Array) -> Any:
+        """log Γ(a+n/2)/Γ(a) − (a+n/2) log(bₙ/b) − ½ n log b − ½ log(1 + n/κ). Murphy (2007), (95).
+
+        Of one cell, with −½ log 2π, it is log t(x; 2a, m, b(κ+1)/(aκ)), (100).
         """
+        spread = log1p(_growth(s, m, kappa) / b) * (a + s.n * 0.5) + s.n * (0.5 * namespace(b).log(b))
+        return log_rising(a, s.n * 0.5) - spread - 0.5 * log1p(s.n / kappa)
 
-        def cell(x: Array, w: Array, m: Array, kappa: Array, a: Array, b: Array) -> Array:
-            left, delta = downdate(kappa, w), x - m
-            a, b = downdate(a, w / 2), downdate(b, 0.5 * w * kappa / left * square(delta))
-            return log_student_t(kappa / left * delta, 2 * a, 0 * a, xp.sqrt(b / a * (1 + 1 / left)))
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)). Murphy (2007), (100)."""
+        return self._sum(x, 1.0) if namespace(x, self.m) is np else super().log_predictive(x)
 
-        def units(x: Array, y: Array) -> Array:  # the evidence of all rows over that of the others
-            left, fewer = downdate(self.kappa, 1.0), downdate(self.a, 0.5)
-            level = log_rising_half(fewer) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / left))
-            return log_ratios_of_own(x, y, self.m, np.sqrt(0.5 * self.kappa / left / self.b), fewer, level)
+    def log_left_out(self, x: Real[Array, "n d"] | Sparse, w: Any) -> Float[Array, "n c"]:
+        """The same without cells of weight w."""
+        host = namespace(x, self.m) is np and np.ndim(w) == 0 and w == 1
+        return self._sum(x, -1.0) if host else super().log_left_out(x, w)
 
-        xp, fields = namespace(x, r, self.a), (self.m, self.kappa, self.a, self.b)
-        return leave_one_out_table(self.log_predictive, sum_over_cells(cell), x, r, *fields, units=units)
+    def _sum(self, x: Any, n: float) -> Array:
+        """Σ_j n power(n), n = 1 or −1: what it is at x = m, and −n(a + n/2) log(1 + ½ n κ (x − m)²/((κ + n) b))."""
+        m, kappa, a, b = self._arrays()
+        with np.errstate(invalid="ignore", divide="ignore"):  # of columns in which the rows have no cell
+            level = n * self.gain(Sums(n, 0.0, m), m, kappa, a, b) - 0.5 * LOG_2PI
+            slope = np.sqrt(0.5 * kappa / (kappa + n)) / np.sqrt(b)
+        return sum_of_logs(x, m, slope, -n * (a + 0.5 * n), level, n)
+
+    def _cumulant(self, order: int, x: Any) -> Array:
+        """The Taylor coefficients of `power`, written out: polynomials in u = (x − m)²/b.
+
+        ½(ψ(a) − log b − 1/κ − au), ¼(ψ₁(a) + 2/κ² − 2u + 4au/κ + au²) and
+        ⅛ψ₂(a) − 1/κ³ + 3u/(2κ) − 3au/κ² + ⅜u² − 3au²/(2κ) − ¼au³, of which the first has log h(x) besides.
+        """
+        m, k, a, b = self._arrays()
+        zero = 0 * a
+        factors = {
+            1: (digamma(a) / 2 - namespace(b).log(b) / 2 - 0.5 / k, -a / 2, zero, zero),
+            2: (trigamma(a) / 4 + 0.5 / k**2, a / k - 0.5, a / 4, zero),
+            3: (tetragamma(a) / 8 - 1 / k**3, 1.5 / k - 3 * a / k**2, 0.375 - 1.5 * a / k, -a / 4),
+        }[order]
+
+        def cell(x: Array, _: Any, m: Array, b: Array, *f: Array) -> Array:
+            u = (self.statistic(x) - m) ** 2 / b
+            found = f[0] + u * (f[1] + u * (f[2] + u * f[3]))
+            return found + self.log_h(x) if order == 1 else found
+
+        return sum_over_cells_of(cell, x, 1.0, (m, b, *factors))
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
-        return log_normal_sum(x, theta["mu"], namespace(theta["variance"]).sqrt(theta["variance"]))
+        return log_normal_sum(x, theta["mu"], theta["variance"] ** 0.5)
 
-    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """Third cumulant over θ of log p(x_i | θ_c), summed over j, with δ = x − m and u = δ²/b.
+    def mean(self) -> Theta:
+        """m and b/(a − 1); the variance has a mean only for a > 1, otherwise this is its mode b/(a + 1)."""
+        return {"mu": self.m, "variance": self.b / namespace(self.a).where(self.a > 1, self.a - 1, self.a + 1)}
 
-        ⅛ψ₂(a) − 1/κ³ + 3u/(2κ) + ⅜u² − 3au/κ² − 3au²/(2κ) − ¼au³
+    def peak(self, mean: Theta, m: Array, kappa: Array, a: Array, b: Array) -> Theta:
+        """m and b/(a + 3/2), the joint mode; the flat density has a = −3/2."""
+        xp = namespace(b)
+        return {"mu": m, "variance": xp.maximum(b / a, xp.finfo(b.dtype).tiny)}
 
-        It is the coefficient of t³/3! in log E p(x | θ)^t = log Γ(a+t/2)/Γ(a) − ½ log(1+t/κ) − (a+t/2) log(1+v) and
-        terms linear in t, where v = ½ut/(1+t/κ).
-        """
+    def log_normalizer(self) -> Float[Array, "c d"]:
+        """log Γ(a) − a log b + ½ log(2π/κ)."""
+        xp = namespace(self.a)
+        return gammaln(self.a) - self.a * xp.log(self.b) + 0.5 * (LOG_2PI - xp.log(self.kappa))
 
-        def third(x: Array, m: Array, kappa: Array, a: Array, b: Array) -> Array:
-            xp = namespace(b)
-            u = xp.minimum(square((x - m) / xp.sqrt(b)), 1e90 if b.dtype == np.float64 else 1e9)
-            gain = u * (1.5 / kappa + 0.375 * u)
-            loss = a * u * (3 / kappa**2 + u * (1.5 / kappa + 0.25 * u))
-            return tetragamma(a) / 8 - 1 / kappa**3 + gain - loss
+    def marginals(self) -> dict[str, Any]:
+        """Student t(2a, m, b/(aκ)) for `mu`, InverseGamma(a, b) for `variance`."""
+        from scipy import stats
 
-        return sum_over_features(third, x, self.m, self.kappa, self.a, self.b)
+        scale = np.sqrt(self.b / (self.a * self.kappa))
+        return {"mu": stats.t(2 * self.a, self.m, scale), "variance": stats.invgamma(self.a, scale=self.b)}
 
-    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
-        """x_ij = m + t √(b(κ+1)/(aκ)), t with 2a degrees of freedom."""
-        scale = self._scale()
-        return self.m[y] + scale[y] * rng.standard_t(2 * self.a[y])
 
-    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
-        """The same model in NumPyro, with all plates."""
-        import jax.numpy as jnp
-        import numpyro
-        import numpyro.distributions as dist
-
-        c, d = self.m.shape
-        with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
-            variance = numpyro.sample("variance", dist.InverseGamma(self.a, self.b))
-            mu = numpyro.sample("mu", dist.Normal(self.m, jnp.sqrt(variance / self.kappa)))
-        seen, x = observed(x)
-        with numpyro.plate("row", n_rows(x, y), dim=-1):
-            numpyro.sample("x", dist.Normal(mu[y], jnp.sqrt(variance[y])).mask(seen).to_event(1), obs=x)
+def _growth(s: Any, m: Array, kappa: Array) -> Any:
+    """½ ss + ½ κ n (x̄ − m)²/(κ + n), what data add to b."""
+    return (s.n / (kappa + s.n) * (kappa * (s.mean - m) ** 2) + s.ss) * 0.5

@@ -12,16 +12,12 @@ for z.
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from ..base import n_rows, observed
-from ..core.arrays import Array, Float, Real
+from ..core.arrays import Array, Float, Real, Theta
 from ..core.pytrees import pytree
-from ..core.special import log_normal, log_student_t, namespace
+from ..core.special import namespace
 from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
-from ..independent import AbstractIndependent, Cell, downdate
-from ..normal_inverse_gamma import AbstractNormalInverseGamma, log_normal_mean, log_normal_variance
 from ..statistics import Moments
+from .gaussian import NormalInverseGamma
 
 
 @pytree
@@ -37,7 +33,7 @@ class LogMoments(Moments):
 
 @pytree
 @dataclass(frozen=True)
-class LogNormal(AbstractNormalInverseGamma, AbstractIndependent[Moments]):
+class LogNormal(NormalInverseGamma):
     """Normal–inverse-gamma density of each (μ_cj, σ²_cj) of log x, as a prior or a posterior.
 
     Fields
@@ -46,11 +42,6 @@ class LogNormal(AbstractNormalInverseGamma, AbstractIndependent[Moments]):
     a, b : (c, d)       shape (half the pseudo-rows) and scale of the variance of log x, positive
     """
 
-    m: Float[Array, "c d"]
-    kappa: Float[Array, "c d"]
-    a: Float[Array, "c d"]
-    b: Float[Array, "c d"]
-
     fields_ = declare(
         m=Field(REAL, ("class", "feature")),
         kappa=Field(COUNT, ("class", "feature")),
@@ -58,46 +49,26 @@ class LogNormal(AbstractNormalInverseGamma, AbstractIndependent[Moments]):
         b=Field(AMOUNT, ("class", "feature"), per="a"),
     )
     cells_ = Cells("positive")
-    flat_ = declare(kappa=0.0, a=-1.5, b=0.0)
+    kept_types = frozenset()
     monoid = LogMoments
 
+    def likelihood(self, dist: Any, mu: Array, variance: Array) -> Any:
+        """log x ~ Normal(μ, σ²)."""
+        return dist.LogNormal(mu, variance**0.5)
+
     def statistic(self, x: Array) -> Array:
-        """log x."""
+        """z = log x."""
         return namespace(x).log(x)
 
-    def updated(self, stats: Moments | Cell, m: Array, kappa: Array, a: Array, b: Array) -> tuple[Array, ...]:
-        """κ + n, m + n(z̄ − m)/(κ + n), a + n/2, b + ½ ss + ½ κ n (z̄ − m)²/(κ + n). Murphy (2007), (85)–(89)."""
-        share = stats.n / downdate(kappa, -stats.n)
-        growth = 0.5 * (stats.ss + kappa * share * (stats.mean - m) ** 2)
-        return m + share * (stats.mean - m), kappa + stats.n, a + stats.n / 2, b + growth
+    def log_h(self, x: Array) -> Array:
+        """−½ log 2π − log x."""
+        return super().log_h(x) - self.statistic(x)
 
-    def cell_predictive(self, x: Array, m: Array, kappa: Array, a: Array, b: Array) -> Array:
-        """log t(z; 2a, m, b(κ+1)/(aκ)) − z, z = log x. Murphy (2007), (100)."""
-        z = self.statistic(x)
-        return log_student_t(z, 2 * a, m, namespace(a).sqrt(b / a * (1 + 1 / kappa))) - z
+    def _sum(self, x: Any, n: float) -> Array:
+        """The same of z, and −Σ_j z."""
+        return super()._sum(namespace(x).log(x), n) - self._observed(self.statistic, x).sum(1)[:, None]
 
-    def cell_likelihood(self, x: Array, mu: Array, variance: Array) -> Array:
-        """log Normal(z; μ, σ²) − z."""
-        return log_normal(self.statistic(x), mu, namespace(variance).sqrt(variance)) - self.statistic(x)
-
-    def cell_moments(self, x: Array, m: Array, kappa: Array, a: Array, b: Array) -> tuple[Array, Array]:
-        """½(ψ(a) − log b − log 2π − au − 1/κ) − z and ¼(ψ₁(a) + au² − 2u + 2/κ² + 4au/κ), u = (z − m)²/b."""
-        cell = self.statistic(x), m, kappa, a, b
-        return log_normal_mean(*cell) - cell[0], log_normal_variance(*cell)
-
-    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
-        """log x_ij = m + t √(b(κ+1)/(aκ)), t with 2a degrees of freedom."""
-        return np.exp(self.m[y] + np.sqrt(self.b / self.a * (1 + 1 / self.kappa))[y] * rng.standard_t(2 * self.a[y]))
-
-    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
-        """The same model in NumPyro, with all plates."""
-        import numpyro
-        import numpyro.distributions as dist
-
-        c, d = self.m.shape
-        with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
-            variance = numpyro.sample("variance", dist.InverseGamma(self.a, self.b))
-            mu = numpyro.sample("mu", dist.Normal(self.m, (variance / self.kappa) ** 0.5))
-        seen, x = observed(x, fill=1.0)
-        with numpyro.plate("row", n_rows(x, y), dim=-1):
-            numpyro.sample("x", dist.LogNormal(mu[y], variance[y] ** 0.5).mask(seen).to_event(1), obs=x)
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
+        """Σ_j log Normal(z; μ, σ²) − z."""
+        z = namespace(x).log(x)
+        return super().log_likelihood(theta, z) - self._observed(self.statistic, x).sum(1)[:, None]

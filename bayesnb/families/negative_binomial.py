@@ -13,23 +13,20 @@ Distributions, 3rd ed., ch. 6.
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from ..base import n_rows, observed
-from ..beta import AbstractBeta, log_probabilities
-from ..core.arrays import Array, Float, Real, Theta
+from ..conjugate import Conjugate
+from ..core.arrays import Array, Float
+from ..core.densities import log_probabilities
+from ..core.jet import log_rising
 from ..core.pytrees import pytree
-from ..core.special import digamma, gammaln, log_rising, tetragamma, trigamma
+from ..core.special import gammaln
 from ..core.supports import COUNT, Cells, Field, declare
-from ..independent import AbstractIndependent, Cell
 from ..statistics import Totals
-from ..sums.events import log_rising_cells
 
 
 @pytree
 @dataclass(frozen=True)
-class BetaNegativeBinomial(AbstractBeta[Totals], AbstractIndependent[Totals]):
-    """Beta density of each θ_cj, as a prior or a posterior.
+class BetaNegativeBinomial(Conjugate[Totals]):
+    """Beta density of each θ_cj, as a prior or a posterior; its mean is a/(a + b), its mode (a − 1)/(a + b − 2).
 
     Fields
     ------
@@ -44,65 +41,30 @@ class BetaNegativeBinomial(AbstractBeta[Totals], AbstractIndependent[Totals]):
     fields_ = declare(a=Field(COUNT, ("class", "feature")), b=Field(COUNT, ("class", "feature")))
     constants_ = declare(r=COUNT)
     cells_ = Cells("counts", whole=True, sparse=True)
+    parameters = ("logit_theta",)
 
-    def log_base(self, x: Array) -> Array:
+    def prior(self, sample: Any, dist: Any) -> None:
+        """θ ~ Beta(a, b)."""
+        sample("theta", dist.Beta(self.a, self.b))
+
+    def likelihood(self, dist: Any, logit_theta: Array) -> Any:
+        """x ~ NegativeBinomial(r, θ); with logits, because `NegativeBinomialProbs` is 1e-6 off in its log Γ ratio."""
+        return dist.NegativeBinomialLogits(self.r, logit_theta)
+
+    def eta(self, logit_theta: Array) -> tuple[Array, Array]:
+        """Level r log(1 − θ) and slope log θ."""
+        log_p, log_q = log_probabilities(logit_theta)
+        return self.r * log_q, log_p
+
+    def log_h(self, x: Array) -> Array:
         """log Γ(r+x)/(Γ(r) x!)."""
         return log_rising(self.r, x) - gammaln(x + 1.0)
 
-    def updated(self, stats: Totals | Cell, a: Array, b: Array) -> tuple[Array, Array]:
+    def added(self, s: Any, a: Array, b: Array) -> tuple[Any, Any]:
         """a + Σ_i x_i, b + n r."""
-        return a + stats.total, b + stats.n * self.r
+        return a + s.total, b + s.n * self.r
 
-    def log_marginal(self, stats: Totals) -> Float[Array, "c d"]:
-        """log B(a+s, b+nr) / B(a, b) + Σ_i log Γ(r+x_i)/(Γ(r) x_i!), s = Σ_i x_i, with rising factorials."""
-        total, stops = stats.total, stats.n * self.r
-        ratio = log_rising(self.a, total) + log_rising(self.b, stops) - log_rising(self.a + self.b, total + stops)
-        return ratio + stats.log_h
-
-    def cell_predictive(self, x: Array, a: Array, b: Array) -> Array:
-        """log B(a+x, b+r) / B(a, b) + log Γ(r+x)/(Γ(r) x!)."""
-        level = log_rising(b, self.r) - log_rising(a + b, self.r)
-        return level + log_rising_cells(a, x) - log_rising_cells(a + b + self.r, x) + self.log_base(x)
-
-    def cell_likelihood(self, x: Array, logit_theta: Array) -> Array:
-        """x log θ + r log(1−θ) + log Γ(r+x)/(Γ(r) x!)."""
-        log_p, log_q = log_probabilities(logit_theta)
-        return x * log_p + self.r * log_q + self.log_base(x)
-
-    def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
-        """Weights log θ and intercept r Σ_j log(1−θ) of log p(x | θ), up to terms that are equal in all classes."""
-        log_p, log_q = log_probabilities(theta["logit_theta"])
-        return log_p.T, self.r * log_q.sum(-1)
-
-    def cell_moments(self, x: Array, a: Array, b: Array) -> tuple[Array, Array]:
-        """xψ(a) + rψ(b) − (x+r)ψ(a+b) and x²ψ₁(a) + r²ψ₁(b) − (x+r)²ψ₁(a+b), and the base measure."""
-        mean = x * digamma(a) + self.r * digamma(b) - (x + self.r) * digamma(a + b) + self.log_base(x)
-        return mean, x * x * trigamma(a) + self.r**2 * trigamma(b) - (x + self.r) ** 2 * trigamma(a + b)
-
-    def cell_third(self, x: Array, a: Array, b: Array) -> Array:
-        """x³ψ₂(a) + r³ψ₂(b) − (x+r)³ψ₂(a+b)."""
-        return x**3 * tetragamma(a) + self.r**3 * tetragamma(b) - (x + self.r) ** 3 * tetragamma(a + b)
-
-    def mle(self, stats: Totals) -> Theta:
-        """Σ_i x_i / (Σ_i x_i + n r)."""
-        return self._share(stats.total, stats.n * self.r)
-
-    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
-        """x_ij ~ Poisson(G(r) θ/(1−θ)) with θ ~ Beta(a, b) drawn for each cell."""
-        logit = self._drawn(rng, np.stack([self.a, self.b], -1)[y])
-        odds = np.exp(np.minimum(logit, 40.0))  # a count of 1e17, near the most that is drawn
-        return rng.poisson(rng.standard_gamma(self.r, odds.shape) * odds).astype(float)
-
-    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
-        """The same model in NumPyro, with logits, because `NegativeBinomialProbs` is 1e-6 off in its log Γ ratio."""
-        import jax.numpy as jnp
-        import numpyro
-        import numpyro.distributions as dist
-
-        c, d = self.a.shape
-        with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
-            theta = numpyro.sample("theta", dist.Beta(self.a, self.b))
-        logits = jnp.log(theta) - jnp.log1p(-theta)
-        seen, x = observed(x)
-        with numpyro.plate("row", n_rows(x, y), dim=-1):
-            numpyro.sample("x", dist.NegativeBinomialLogits(self.r, logits[y]).mask(seen).to_event(1), obs=x)
+    def gain(self, s: Any, a: Array, b: Array) -> Any:
+        """log B(a+s, b+nr) / B(a, b), s = Σ_i x_i, written with rising factorials."""
+        stops = s.n * self.r
+        return log_rising(a, s.total) + log_rising(b, stops) - log_rising(a + b, s.total + stops)

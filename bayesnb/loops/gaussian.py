@@ -93,8 +93,8 @@ def begin(level: Any, missing: bool, total: Any) -> None:
 
 
 @loop(FAST)
-def _multiply(column: Any, j: Any, mu: Any, slope: Any, product: Any) -> None:
-    """Multiply product + 1 by 1 + ((x − μ) slope)² of four columns."""
+def _multiply(column: Any, j: Any, mu: Any, slope: Any, sign: float, product: Any) -> None:
+    """Multiply product + 1 by 1 + sign ((x − μ) slope)² of four columns."""
     x0, x1, x2, x3 = column[0], column[1], column[2], column[3]
     for k in range(len(product)):
         m0, m1, m2, m3 = mu[k, j], mu[k, j + 1], mu[k, j + 2], mu[k, j + 3]
@@ -102,14 +102,15 @@ def _multiply(column: Any, j: Any, mu: Any, slope: Any, product: Any) -> None:
         p = product[k]
         for i in range(TILE):
             z0, z1, z2, z3 = (x0[i] - m0) * g0, (x1[i] - m1) * g1, (x2[i] - m2) * g2, (x3[i] - m3) * g3
-            q = p[i] * (1.0 + z0 * z0) + z0 * z0
-            q = q * (1.0 + z1 * z1) + z1 * z1
-            q = q * (1.0 + z2 * z2) + z2 * z2
-            p[i] = q * (1.0 + z3 * z3) + z3 * z3
+            v0, v1, v2, v3 = sign * z0 * z0, sign * z1 * z1, sign * z2 * z2, sign * z3 * z3
+            q = p[i] * (1.0 + v0) + v0
+            q = q * (1.0 + v1) + v1
+            q = q * (1.0 + v2) + v2
+            p[i] = q * (1.0 + v3) + v3
 
 
 @loop(FAST)
-def multiply_seen(column: Any, seen: Any, gone: Any, j: Any, mu: Any, slope: Any, product: Any) -> None:
+def multiply_seen(column: Any, seen: Any, gone: Any, j: Any, mu: Any, slope: Any, sign: float, product: Any) -> None:
     """The same of the cells that are seen (1, otherwise 0), each factor being less by what is gone of it."""
     x0, x1, x2, x3, o0, o1, o2, o3 = column[0], column[1], column[2], column[3], seen[0], seen[1], seen[2], seen[3]
     u0, u1, u2, u3 = gone[0], gone[1], gone[2], gone[3]
@@ -120,10 +121,10 @@ def multiply_seen(column: Any, seen: Any, gone: Any, j: Any, mu: Any, slope: Any
         for i in range(TILE):
             z0, z1, z2, z3 = (x0[i] - m0) * g0, (x1[i] - m1) * g1, (x2[i] - m2) * g2, (x3[i] - m3) * g3
             v0, v1, v2, v3 = (
-                o0[i] * z0 * z0 - u0[i],
-                o1[i] * z1 * z1 - u1[i],
-                o2[i] * z2 * z2 - u2[i],
-                o3[i] * z3 * z3 - u3[i],
+                sign * o0[i] * z0 * z0 - u0[i],
+                sign * o1[i] * z1 * z1 - u1[i],
+                sign * o2[i] * z2 * z2 - u2[i],
+                sign * o3[i] * z3 * z3 - u3[i],
             )
             q = p[i] * (1.0 + v0) + v0
             q = q * (1.0 + v1) + v1
@@ -142,15 +143,17 @@ def add_logs(product: Any, weight: Any, total: Any) -> None:
 
 
 @loop(FAST)
-def add_log_cells(column: Any, seen: Any, gone: Any, j: Any, mu: Any, slope: Any, weight: Any, total: Any) -> None:
-    """Add weight log(1 + v − gone), v = ((x − μ) slope)², of the cells of four columns that are seen to total."""
+def add_log_cells(
+    column: Any, seen: Any, gone: Any, j: Any, mu: Any, slope: Any, weight: Any, sign: float, total: Any
+) -> None:
+    """Add weight log(1 + v − gone), v = sign ((x − μ) slope)², of the cells of four columns that are seen to total."""
     for k in range(len(total)):
         sums = total[k]
         for b in range(4):
             x, o, u, m, g, w = column[b], seen[b], gone[b], mu[k, j + b], slope[k, j + b], weight[k, j + b]
             for i in range(TILE):
                 z = (x[i] - m) * g
-                sums[i] += w * log1p(o[i] * z * z - u[i])
+                sums[i] += w * log1p(sign * o[i] * z * z - u[i])
 
 
 @loop(FAST)
@@ -213,8 +216,8 @@ def normal(X: Any, mu: Any, slope: Any, level: Any, out: Any) -> None:
 
 
 @loop(FAST)
-def student(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, out: Any) -> None:
-    """out_ik = Σ_j level_kj + weight_kj log(1 + v), v = ((x_ij − μ_kj) slope_kj)², over the observed cells.
+def student(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, sign: float, out: Any) -> None:
+    """out_ik = Σ_j level_kj + weight_kj log(1 + v), v = ± ((x_ij − μ_kj) slope_kj)², over the observed cells.
 
     Where the columns of each class have one weight (`alike`), 32 factors are multiplied before a logarithm is taken.
     They are held less one, (1 + v)(1 + v') − 1 = v + v' + vv', so that small v keep all their digits.
@@ -234,12 +237,12 @@ def student(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, o
             else:
                 seen[:] = 1.0
             if not alike:
-                add_log_cells(column, seen, nothing, j, mu, slope, weight, total)
+                add_log_cells(column, seen, nothing, j, mu, slope, weight, sign, total)
                 continue
             if missing:
-                multiply_seen(column, seen, nothing, j, mu, slope, product)
+                multiply_seen(column, seen, nothing, j, mu, slope, sign, product)
             else:
-                _multiply(column, j, mu, slope, product)
+                _multiply(column, j, mu, slope, sign, product)
             if j % PRODUCT == PRODUCT - 4 or j + 4 >= d:
                 add_logs(product, weight, total)
         put(total, shared, at, out)

@@ -180,9 +180,9 @@ def student_left(
                 seen[:] = 1.0
             _leave(column, seen, mine, j, mu_of, own_of, weight, most, alike, gone, kept[0], shared[0])
             if not alike:
-                add_log_cells(column, seen, gone, j, mu, slope, weight, total)
+                add_log_cells(column, seen, gone, j, mu, slope, weight, 1.0, total)
                 continue
-            multiply_seen(column, seen, gone, j, mu, slope, product)
+            multiply_seen(column, seen, gone, j, mu, slope, 1.0, product)
             if j % PRODUCT == PRODUCT - 4 or j + 4 >= d:
                 add_logs(product, weight, total)
                 add_logs(kept, rest, shared)

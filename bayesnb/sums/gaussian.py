@@ -12,7 +12,7 @@ import numpy as np
 from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
 from ..core.special import EPS, LOG_2PI, log_normal, log_rising_half, log_student_t, namespace
 from ..loops import contiguous, worth
-from .rows import slices, sum_over_features, with_odd_rows
+from .rows import slices, sum_over_cells_of, sum_over_features, with_odd_rows
 
 _CELLS = 1 << 15  # at a time: 256 KiB of float64, which stay in a core's cache
 _OWN = 4  # cells of other sums that NumPy takes as long for as for one of a row that has left all classes
@@ -40,21 +40,39 @@ def log_student_sum(
     x: Real[Array, "n d"] | Sparse, df: Float[Array, "*#c d"], loc: Float[Array, "c d"], scale: Float[Array, "c d"]
 ) -> Float[Array, "n c"]:
     """Σ_j log t(x_ij; ν_cj, m_cj, s_cj) over the observed cells in nats."""
+    if namespace(x, df, loc, scale) is not np:
+        return sum_over_features(lambda x, loc, scale, df: log_student_t(x, df, loc, scale), x, loc, scale, df)
+    return sum_of_logs(x, *_student_fields(df, loc, scale))
 
-    def cell(x: Array, loc: Array, scale: Array, df: Array) -> Array:
-        return log_student_t(x, df, loc, scale)
 
-    if namespace(x, df, loc, scale) is not np or is_sparse(x):
-        return sum_over_features(cell, x, loc, scale, df)
+def sum_of_logs(
+    x: Real[np.ndarray, "n d"] | Sparse,
+    loc: Float[np.ndarray, "c d"],
+    slope: Float[np.ndarray, "c d"],
+    weight: Float[np.ndarray, "c d"],
+    level: Float[np.ndarray, "c d"],
+    sign: float = 1.0,
+) -> Float[np.ndarray, "n c"]:
+    """Σ_j level_cj + weight_cj log(1 ± v) over the observed cells of rows on the host, v = ((x_ij − loc_cj) slope_cj)².
+
+    Student densities have the sign 1; those of the cells of a class without these cells have the sign −1.
+    """
+
+    def cell(x: Array, _: float, loc: Array, slope: Array, weight: Array, level: Array) -> Array:
+        return level + weight * np.log1p(sign * np.square((x - loc) * slope))
+
+    fields = loc, slope, weight, level
     with np.errstate(all="ignore"):
-        fields = _student_fields(df, loc, scale)
-        if worth(2 * x.size * len(loc)):
+        if is_sparse(x):
+            return sum_over_cells_of(cell, x, 1.0, fields)
+        if worth(6 * x.size * len(loc)):
             from ..loops.gaussian import student
 
-            table = _summed(student, x, *fields, _alike(df))
+            table = _summed(student, x, *fields, _alike(weight), sign)
         else:
-            table = _by_class(np.log1p, x, *fields)
-    return with_odd_rows(table, lambda far: sum_over_features(cell, x[far], loc, scale, df))
+            table = _by_class(lambda v: np.log1p(sign * v), x, *fields)
+        # a product was infinite, or the level of a missing cell
+        return with_odd_rows(table, lambda odd: sum_over_cells_of(cell, x[odd], 1.0, fields))
 
 
 def log_student_left(

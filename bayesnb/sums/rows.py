@@ -15,6 +15,7 @@ from .by_class import is_one_hot
 from .marking import floored, marked
 
 _CELLS = 1 << 21  # cells of a temporary table
+_FEW = 1 << 15  # cells that stay in a core's cache
 _STEEP = 100.0  # nats: where an empty cell is as improbable as that, its term would not cancel to the last digit
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -111,6 +112,61 @@ def _over_stored(f: Callable[..., Array], x: Sparse, *fields: Array) -> Float[Ar
         for part in slices(n, thick.shape[1]):
             table[part] += sum_over_features(f, thick[part].toarray(), *own)
     return np.moveaxis(table.reshape(n, *lead), 0, -2)
+
+
+def sum_over_cells_of(
+    f: Callable[..., Any], x: Real[Array, "n d"] | Sparse, w: Any, fields: tuple[Array, ...]
+) -> Float[Array, "n c"]:
+    """Σ_j f(x_ij, w_ic, *fields_cj) over the observed cells, where f may have any value in a missing cell.
+
+    Parameters
+    ----------
+    f : cells, their weights and fields, which broadcast → terms
+    w : one weight, or weights (n, c) of dense rows; a missing cell has weight 0
+    fields : (c, d, …) of each class
+    """
+    if is_sparse(x):
+        return _sum_over_stored(f, x.tocsr(), w, fields)
+    xp = namespace(x, *fields)
+    if xp is not np:  # all at once: under `jit` no such array is made
+        seen = ~xp.isnan(x)[:, None]
+        weight = seen * (xp.asarray(w)[..., None] if np.ndim(w) else w)
+        return xp.where(seen, f(xp.where(seen, x[:, None], 1), weight, *(v[None] for v in fields)), 0).sum(-1)
+    table = np.empty((len(x), len(fields[0])))
+    for part in slices(len(x), x.shape[1], _FEW):
+        cells, missing = x[part], np.isnan(x[part])
+        gaps = bool(missing.any())
+        cells = np.where(missing, 1, cells) if gaps else cells
+        for k, values in enumerate(zip(*fields, strict=True)):
+            with np.errstate(invalid="ignore", divide="ignore"):  # of a missing cell
+                found = f(cells, w[part, k : k + 1] if np.ndim(w) else w, *values)
+            table[part, k] = np.where(missing, 0, found).sum(1) if gaps else found.sum(1)
+    return table
+
+
+def _sum_over_stored(f: Callable[..., Any], x: Sparse, w: Any, fields: tuple[Array, ...]) -> Float[Array, "n c"]:
+    """`sum_over_cells_of` of sparse rows: that of an empty row, and what the stored cells have beyond it.
+
+    The formula is computed once for each pair of a column and a cell, of which text has few.
+    """
+    if np.ndim(w):
+        weights, place = np.unique(w[:, 0], return_inverse=True)
+        table = np.empty((x.shape[0], len(fields[0])))
+        for i, weight in enumerate(weights):
+            table[place == i] = _sum_over_stored(f, x[place == i], float(weight), fields)
+        return table
+    column, cell, place = x.indices, x.data, np.arange(x.nnz)
+    if (x.data % 1 == 0).all():
+        pairs, place = np.unique(x.indices + 1j * x.data, return_inverse=True)  # complex numbers are sorted as pairs
+        column, cell = pairs.real.astype(np.intp), pairs.imag
+    chosen = sparse.csr_array((np.ones(x.nnz), place, x.indptr), shape=(x.shape[0], len(cell)))
+    table = np.empty((x.shape[0], len(fields[0])))
+    for k, values in enumerate(zip(*fields, strict=True)):
+        with np.errstate(all="ignore"):
+            empty = f(np.zeros(1), w, *values)
+        empty = np.where(np.isfinite(empty), empty, 0)  # else no row of the class has an empty cell there
+        table[:, k] = chosen @ (f(cell, w, *(v[column] for v in values)) - empty[column]) + empty.sum()
+    return table
 
 
 def slices(n: int, d: int, cells: int = _CELLS, least: int = 1) -> list[slice]:

@@ -11,23 +11,7 @@ from scipy import sparse
 
 import bayesnb
 from bayesnb import FamilyNB, MixedNB, PoissonNB, families
-from bayesnb.families import (
-    REAL,
-    AbstractIndependent,
-    Cells,
-    GammaPoisson,
-    declare,
-    digamma,
-    log_floor,
-    log_gamma,
-    log_rising,
-    n_rows,
-    namespace,
-    observed,
-    pytree,
-    trigamma,
-)
-from bayesnb.gamma import AbstractGamma
+from bayesnb.families import REAL, Cells, Conjugate, GammaPoisson, declare, log1p, log_rising, namespace, pytree
 from bayesnb.testing import BrokenLaw, check_family, laws
 from bayesnb.testing.checking import described
 
@@ -47,13 +31,13 @@ class Outside(GammaPoisson):
 class Spoilt(GammaPoisson):
     """One whose update is off by a thousandth."""
 
-    def updated(self, stats, a, b):
-        return a + stats.total, b + 1.001 * stats.n
+    def added(self, s, a, b):
+        return a + s.total, b + 1.001 * s.n
 
 
 @pytree
 @dataclass(frozen=True)
-class GammaLaplace(AbstractGamma, AbstractIndependent):
+class GammaLaplace(Conjugate):
     """Laplace cells about a known place m, at which their predictive has a kink."""
 
     a: np.ndarray
@@ -63,50 +47,28 @@ class GammaLaplace(AbstractGamma, AbstractIndependent):
     fields_ = families.GammaExponential.fields_
     constants_ = declare(m=REAL)
     cells_ = Cells("real")
+    parameters = ("log_rate",)
+
+    def prior(self, sample, dist):
+        sample("rate", dist.Gamma(self.a, self.b))
+
+    def likelihood(self, dist, log_rate):
+        return dist.Laplace(self.m, namespace(log_rate).exp(-log_rate))
 
     def statistic(self, x):
         return abs(x - self.m)
 
-    def log_base(self, x):
+    def log_h(self, x):
         return 0 * x - np.log(2)
 
-    def updated(self, stats, a, b):
-        return a + stats.n, b + stats.total
+    def eta(self, log_rate):
+        return log_rate, -namespace(log_rate).exp(log_rate)
 
-    def log_marginal(self, stats):
-        xp = namespace(self.a, stats.n)
-        ratio = log_rising(self.a, stats.n) - self.a * xp.log1p(stats.total / self.b)
-        return ratio - stats.n * xp.log(self.b + stats.total) + stats.log_h
+    def added(self, s, a, b):
+        return a + s.n, b + s.total
 
-    def cell_predictive(self, x, a, b):
-        xp = namespace(x, a)
-        return xp.log(a) - xp.log(b) - (a + 1) * xp.log1p(self.statistic(x) / b) - np.log(2)
-
-    def cell_likelihood(self, x, log_rate):
-        return log_rate - namespace(x, log_rate).exp(log_rate) * self.statistic(x) - np.log(2)
-
-    def cell_moments(self, x, a, b):
-        t, xp = self.statistic(x), namespace(x, a)
-        return digamma(a) - xp.log(b) - t * a / b - np.log(2), trigamma(a) + t * t * a / b**2 - 2 * t / b
-
-    def mle(self, stats):
-        found = log_floor(stats.n) - log_floor(stats.total)
-        return {"log_rate": namespace(stats.n).where(stats.n > 0, found, self.mean()["log_rate"])}
-
-    def sample_predictive(self, rng, y, **given):
-        log_rate = log_gamma(rng, self.a[y]) - np.log(self.b[y])
-        return self.m + rng.laplace(size=log_rate.shape) * np.exp(-log_rate)
-
-    def model(self, x, y):
-        import numpyro
-        import numpyro.distributions as dist
-
-        c, d = self.a.shape
-        with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
-            rate = numpyro.sample("rate", dist.Gamma(self.a, self.b))
-        seen, x = observed(x)
-        with numpyro.plate("row", n_rows(x, y), dim=-1):
-            numpyro.sample("x", dist.Laplace(self.m, 1 / rate[y]).mask(seen).to_event(1), obs=x)
+    def gain(self, s, a, b):
+        return log_rising(a, s.n) - (a + s.n) * log1p(s.total / b) - s.n * namespace(b).log(b)
 
 
 @pytree
@@ -114,8 +76,8 @@ class GammaLaplace(AbstractGamma, AbstractIndependent):
 class LeakyLaplace(GammaLaplace):
     """One whose predictive density is too large by a part in a million, beyond its kink."""
 
-    def cell_predictive(self, x, a, b):
-        return super().cell_predictive(x, a, b) + 1e-6 * (x > self.m)
+    def predictive(self, x, w, a, b):
+        return super().predictive(x, w, a, b) + 1e-6 * (x > self.m)
 
 
 @pytree
@@ -123,7 +85,7 @@ class LeakyLaplace(GammaLaplace):
 class EndlessLaplace(GammaLaplace):
     """One whose predictive density has no integral."""
 
-    def cell_predictive(self, x, a, b):
+    def predictive(self, x, w, a, b):
         return -namespace(x).log(abs(x - self.m)) + 0 * a
 
 

@@ -3,18 +3,14 @@
 from typing import Any
 
 import jax
-import mpmath as mp
 import numpy as np
 import pytest
 
 from bayesnb.base import to_sites
 from bayesnb.families import BetaGeometric
 from bayesnb.statistics import Totals, one_hot
-from bayesnb.sums.events import log_rising_sum
 
 from ..laws import FAMILIES, case, jitted, log_joint
-from ..test_long_counts import SCALES, check_cumulants, off, rows_and_block, table
-from ..test_long_counts import check_predictive as check_long_predictive
 from .twin import EXTREMES, check_evidence, check_fields, check_predictive, log_beta
 
 FAMILY = next(f for f in FAMILIES if f.name == "geometric")
@@ -89,28 +85,3 @@ def test_certain_success_is_possible_in_the_twin() -> None:
 
 
 # --- long counts ----------------------------------------------------------------------------------------------------
-
-
-def cumulant(k: int, x: Any, a: Any, b: Any) -> Any:
-    return mp.psi(k, a) + x ** (k + 1) * mp.psi(k, b) - (1 + x) ** (k + 1) * mp.psi(k, a + b)
-
-
-@pytest.mark.parametrize("scale", SCALES)
-def test_long_counts_keep_their_digits(scale: float) -> None:
-    check_long_predictive(BetaGeometric, predictive, scale)
-    check_cumulants(BetaGeometric, cumulant, scale)
-    x, block = rows_and_block(BetaGeometric, scale)
-    found = block.log_marginal(block.suffstats(x, np.eye(2)[[0, 0, 0, 1, 1]]))
-    with mp.workdps(60):
-        for k, rows in enumerate((x[:3], x[3:])):
-            for j in range(4):
-                cells = [mp.mpf(value) for value in rows[:, j].tolist()]
-                exact = evidence(cells, mp.mpf(float(block.a[k, j])), mp.mpf(float(block.b[k, j])))
-                assert off(found[k, j], np.array(exact)) < 1e-12
-
-
-def test_the_plain_sum_keeps_few() -> None:
-    """What the test above is for: it would fail with it."""
-    x, block = rows_and_block(BetaGeometric, 1e15)
-    plain = -np.log1p(block.b / block.a).sum(1) + log_rising_sum(x, block.b) - log_rising_sum(x, block.a + block.b + 1)
-    assert off(plain, table(predictive, x, block)) > 1e-3

@@ -1,0 +1,397 @@
+"""One base of the families whose features are independent given the class: a family is its gain.
+
+A family says what it is (fields, prior, likelihood) and one number. Let A(λ) be the normaliser of its prior density and
+s the statistics of some rows. The gain log A(λ + s) − log A(λ) is by how much s raises its logarithm. With it, for a
+cell x with statistic T(x) and base measure h(x), and for any real weight w,
+
+    power(w) = gain(w T(x)) + w log h(x) = log E p(x | θ)^w,
+
+and everything else is read from these two:
+
+    evidence              gain(s) + Σ w log h
+    predictive            power(1)
+    leave-one-out         power(1 − w) − power(−w)     w the weight of the row in the class
+    cumulants             Taylor coefficients of t ↦ power(t) at t = 0, times 1, 2 and 6
+    maximum likelihood    the mode under the flat prior
+    a missing cell        a cell of weight 0
+
+Diaconis & Ylvisaker (1979), Conjugate priors for exponential families, Annals of Statistics 7, 269–281.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+
+from .base import AbstractConjugate, as_jax, from_sites, n_rows, observed
+from .core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
+from .core.densities import PRIORS, drawn_cells
+from .core.jet import Jet
+from .core.random import Key, split
+from .core.special import namespace
+from .core.threads import one_of
+from .statistics import Moments, Stats, Totals
+from .sums.by_class import by_class, class_totals
+from .sums.levels import look_up, n_levels
+from .sums.rows import as_csr, contract, is_missing_free, map_cells, row_totals, sum_over_cells_of
+
+_FEW = 16  # different weights of rows, each with a table of its own
+_FACTORS = {1: 1.0, 2: 2.0, 3: 6.0}  # of a Taylor coefficient, to make it a cumulant
+
+
+class Sums(NamedTuple):
+    """Statistics of some cells, with the names of the fields of `Totals` and of `Moments`.
+
+    Fields
+    ------
+    n : weight
+    total : Σ w t(x)
+    mean, ss : mean and centred squares of t(x)
+    """
+
+    n: Any
+    total: Any
+    mean: Any = 0.0
+    ss: Any = 0.0
+
+
+class _Names:
+    """The names of NumPyro's distributions, without NumPyro: `Gamma(a, b)` is ("Gamma", a, b)."""
+
+    def __getattr__(self, kind: str) -> Callable[..., tuple[Any, ...]]:
+        return lambda *arguments: (kind, *arguments)
+
+
+class _Unchecked:
+    """NumPyro's distributions, which do not check cells: those of rows are checked where they enter."""
+
+    def __getattr__(self, kind: str) -> Callable[..., Any]:
+        import numpyro.distributions as dist
+
+        return partial(getattr(dist, kind), validate_args=False)
+
+
+class Conjugate(AbstractConjugate[Stats]):
+    """Features that are independent given the class; each has its own parameters in each class.
+
+    A family states its fields, `prior`, `likelihood`, `added`, `gain` and `eta`, and `statistic` and `log_h` where they
+    are not x and 0. Fields have the axes (class, feature, …). Constants of all cells are static fields; read them from
+    `self`. The functions of a cell take arrays that broadcast against each other: cells, and the fields in their order.
+    """
+
+    separable: ClassVar[bool] = True
+
+    monoid: ClassVar[type[Totals] | type[Moments]] = Totals
+    """The statistics: `Totals`, sums of t(x) and log h(x), or `Moments`, weight, mean and squares of t(x)."""
+
+    def prior(self, sample: Any, dist: Any) -> Any:
+        """The prior in NumPyro's terms: `sample("rate", dist.Gamma(self.a, self.b))`, a line for each parameter."""
+        raise NotImplementedError
+
+    def likelihood(self, dist: Any, *args: Any, **theta: Any) -> Any:
+        """The likelihood of a cell in NumPyro's terms: `dist.Poisson(rate)`, parameters by name as in `parameters`."""
+        raise NotImplementedError
+
+    def added(self, s: Any, *fields: Any) -> tuple[Any, ...]:
+        """The fields after statistics s."""
+        raise NotImplementedError
+
+    def gain(self, s: Any, *fields: Any) -> Any:
+        """log A(λ + s) − log A(λ), also of negative statistics and of those of a cell of weight t, a `Jet`."""
+        raise NotImplementedError
+
+    def eta(self, *args: Any, **theta: Any) -> tuple[Any, Any]:
+        """Level and slope of log p(x | θ) = level + slope t(x) + log h(x)."""
+        raise NotImplementedError
+
+    def statistic(self, x: Any) -> Any:
+        """t(x), by default the cell itself; t(0) = 0 if rows may be sparse."""
+        return x
+
+    def log_h(self, x: Any) -> Any:
+        """log h(x) of a cell, by default 0; it is 0 at x = 0 if rows may be sparse."""
+        return 0 * x
+
+    # --- learning -----------------------------------------------------------------------------------------------------
+
+    def _arrays(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in self.fields_)
+
+    def of(self, *fields: Any) -> Self:
+        """The family with other fields."""
+        return replace(self, **dict(zip(self.fields_, fields, strict=True)))
+
+    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Stats:
+        """n_cj = Σ_i r_ic, Σ_i r_ic t(x_ij) and Σ_i r_ic log h(x_ij) over the observed cells; or moments of t(x)."""
+        monoid: Any = self.monoid
+        if issubclass(monoid, Moments):
+            return monoid.of(map_cells(x, self.statistic), r)
+        complete = is_missing_free(x)
+        total = by_class(r, self._observed(self.statistic, x, complete))
+        log_h = by_class(r, self._observed(self.log_h, x, complete)) if self._has_base else 0 * total
+        if complete:
+            return monoid(np.repeat(class_totals(r)[:, None], x.shape[1], axis=1), total, log_h)
+        xp = namespace(x, r)
+        return monoid(by_class(r, (~xp.isnan(x)).astype(x.dtype)), total, log_h)
+
+    @property
+    def _has_base(self) -> bool:
+        return type(self).log_h is not Conjugate.log_h
+
+    def _observed(self, f: Callable[[Any], Any], x: Any, complete: bool = False) -> Any:
+        """f of every cell, 0 in a missing one; `complete` says that there is none."""
+        if is_sparse(x):
+            return map_cells(x, f)
+        if complete:
+            return f(x)
+        xp = namespace(x)
+        seen = ~xp.isnan(x)
+        return xp.where(seen, f(xp.where(seen, x, 1)), 0)
+
+    def sums(self, stats: Any) -> Any:
+        """Statistics as `gain` reads them."""
+        return stats
+
+    def update(self, stats: Stats) -> Self:
+        """The fields after the data: `added`."""
+        return self.of(*self.added(self.sums(stats), *self._arrays()))
+
+    def log_marginal(self, stats: Any) -> Float[Array, "c d"]:
+        """The evidence: `gain` of the statistics, and the base measure of the rows."""
+        return self.gain(self.sums(stats), *self._arrays()) + stats.log_h
+
+    # --- cells --------------------------------------------------------------------------------------------------------
+
+    def power(self, x: Any, w: Any, *fields: Any) -> Any:
+        """log E p(x | θ)^w = gain(w T(x)) + w log h(x)."""
+        t = self.statistic(x)
+        power = self.gain(Sums(w, w * t, t), *fields)
+        return power + w * self.log_h(x) if self._has_base else power
+
+    def predictive(self, x: Any, w: Any, *fields: Any) -> Any:
+        """log p(x | data): power(1)."""
+        return self.power(x, 1.0, *fields)
+
+    def left_out(self, x: Any, w: Any, *fields: Any) -> Any:
+        """log p(x | data without the cell), of weight w among the data: power(1 − w) − power(−w)."""
+        if isinstance(w, float) and w == 1:
+            return -self.power(x, -1.0, *fields)
+        return self.power(x, 1 - w, *fields) - self.power(x, -w, *fields)
+
+    def cells(self, x: Any) -> Any:
+        """Dense rows with NaN in every missing cell."""
+        return x
+
+    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
+        """The predictive of each cell of one row, 0 if it is missing: the terms of `log_predictive`."""
+        xp = namespace(x, *self._arrays())
+        x = self.cells(x)
+        seen = ~xp.isnan(x)
+        return xp.where(seen, self.predictive(xp.where(seen, x, 1), 1.0, *self._arrays()), 0)
+
+    # --- rows ---------------------------------------------------------------------------------------------------------
+
+    def rows(self, f: Callable[..., Any], x: Any, w: Any = 1.0) -> Any:
+        """Σ_j f(x_ij, w_i, *fields_cj) over the observed cells, (n, c); cells of few levels are looked up."""
+        levels = 0 if np.ndim(w) or namespace(x, *self._arrays()) is not np else self.levels(x)
+        if not levels:
+            return sum_over_cells_of(f, x if is_sparse(x) else self.cells(x), w, self._arrays())
+        key = f.__name__, levels, w
+        if key not in self._known_tables:
+            with np.errstate(all="ignore"):  # of levels that a class does not have
+                self._known_tables[key] = f(np.arange(float(levels)), w, *(v[:, :, None] for v in self._arrays()))
+        tables = self._known_tables[key]
+        if self.cells_.kind == "yes/no" and np.isfinite(tables.sum()):
+            return contract(x, tables[..., 1] - tables[..., 0], tables[..., 0])
+        return look_up(x, tables)
+
+    def levels(self, x: Array | Sparse) -> int:
+        """How many levels 0, 1 … the cells of rows on the host have, if a table of them is worth while; otherwise 0."""
+        return n_levels(x, self._arrays()[0].size) if self.cells_.kind in ("yes/no", "counts") else 0
+
+    @cached_property
+    def _known_tables(self) -> dict[tuple[str, int, float], Any]:
+        """Tables (c, d, levels) by formula and weight, made once for all blocks of rows."""
+        return {}
+
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """The predictive of the observed cells: Σ_j power(1)."""
+        return self.rows(self.predictive, x)
+
+    def log_left_out(self, x: Real[Array, "n d"] | Sparse, w: Any) -> Float[Array, "n c"]:
+        """log_predictive of rows that every class had with weight w, (n, c) or one number, and has no more."""
+        return self.rows(self.left_out, x, w)
+
+    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """log_predictive without row i: Σ_j power(1 − w) − power(−w) in the classes in which the row has weight w."""
+        if namespace(x, r, *self._arrays()) is not np:
+            return self.log_left_out(x, r)
+        table, r = self.log_predictive(x), sparse.csc_array(r)
+        x = as_csr(x) if is_sparse(x) else x
+        with one_of(len(self._arrays()[0])):
+            for k, (start, end) in enumerate(zip(r.indptr[:-1], r.indptr[1:], strict=True)):
+                self._leave_out(k, x, r.indices[start:end], r.data[start:end], table)
+        return table
+
+    def _leave_out(self, k: int, x: Array | Sparse, rows: np.ndarray, w: np.ndarray, table: np.ndarray) -> None:
+        """Put what is left without them into the column of class k, of rows that have weight w in it."""
+        one, weights = self.of(*(v[k : k + 1] for v in self._arrays())), np.unique(w)
+        if len(weights) > _FEW:
+            table[rows, k] = one.log_left_out(x[rows], w[:, None])[:, 0]
+            return
+        for weight in weights:
+            some = rows if len(weights) == 1 else rows[w == weight]
+            table[some, k] = one.log_left_out(x[some], float(weight))[:, 0]
+
+    def _cumulant(self, order: int, x: Any) -> Any:
+        """The cumulant of an order over θ of log p(x_i | θ_c)."""
+
+        def cumulant(x: Any, w: Any, *fields: Any) -> Any:
+            return _FACTORS[order] * self.power(x, Jet(0.0, 1.0), *fields).a[order]
+
+        cumulant.__name__ = f"cumulant {order}"
+        return self.rows(cumulant, x)
+
+    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+        """Mean and variance over θ of log p(x_i | θ_c)."""
+        return self._cumulant(1, x), self._cumulant(2, x)
+
+    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """Third cumulant over θ of log p(x_i | θ_c)."""
+        return self._cumulant(3, x)
+
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
+        """Σ_j level + slope t(x) + log h(x)."""
+        level, slope = self.eta(**theta)
+        t = x if type(self).statistic is Conjugate.statistic else map_cells(x, self.statistic)
+        table = contract(t, slope, level)
+        return table + row_totals(self._observed(self.log_h, x))[:, None] if self._has_base else table
+
+    def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]] | None:
+        """Weights and intercept of log p(x | θ) = x·w + b, up to terms that all classes share; None if not linear."""
+        if type(self).eta is Conjugate.eta or type(self).statistic is not Conjugate.statistic:
+            return None
+        level, slope = self.eta(**theta)
+        return slope.T, level.sum(-1)
+
+    # --- the prior, read as draws, mean, mode, density and NumPyro model ----------------------------------------------
+
+    def _of_prior(self, value: Callable[..., Any]) -> dict[str, Any]:
+        """What value(site, kind, *arguments) gives for each parameter, by its site in the basis of the closed form."""
+        found: dict[str, Any] = {}
+
+        def sample(name: str, stated: tuple[Any, ...]) -> Any:
+            kind, *arguments = stated
+            if kind not in PRIORS:
+                raise ValueError(f"`prior` of {type(self).__name__} says {kind}; write it with {', '.join(PRIORS)}")
+            site = PRIORS[kind].basis + name
+            found[site] = value(site, kind, *arguments)
+            return found[site]
+
+        self.prior(sample, _Names())
+        return found
+
+    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
+        """Independent draws of θ, in logarithms so that none underflows, with `shape` in front."""
+        keys = iter(split(key, len(self.parameters)))
+        return self._of_prior(lambda _, kind, *args: PRIORS[kind].draw(next(keys), shape, *args))
+
+    def mean(self) -> Theta:
+        """Mean of θ, in the basis of the NumPyro sites."""
+        return self._of_prior(lambda _, kind, *args: PRIORS[kind].mean(*args))
+
+    @property
+    def flat_(self) -> Mapping[str, float]:  # type: ignore[override]
+        """The fields at which the density is flat."""
+        found = self._of_prior(lambda _, kind, *args: PRIORS[kind].flat)
+        return dict(zip(self.fields_, *found.values(), strict=True))
+
+    def peak(self, mean: Theta, *above: Any) -> Theta:
+        """The mode from the fields less those of the flat density; `mean` where no mode is inside."""
+        return {site: PRIORS[kind].peak(mean[site], *above) for site, kind in self._kinds().items()}
+
+    def _kinds(self) -> dict[str, str]:
+        return self._of_prior(lambda _, kind, *args: kind)
+
+    def mode(self) -> Theta:
+        """Joint mode of θ; on the boundary if the density increases towards it, the mean if it does on all sides."""
+        return self.peak(self.mean(), *(value - self.flat_.get(name, 0.0) for name, value in self._named().items()))
+
+    def _named(self) -> dict[str, Any]:
+        return dict(zip(self.fields_, self._arrays(), strict=True))
+
+    def mle(self, stats: Stats) -> Theta:
+        """The mode under the flat prior; the mean of this one where there are no data."""
+        sums, mean = self.sums(stats), self.mean()
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = self.peak(mean, *self.added(sums, *(0 * value for value in self._arrays())))
+        xp = namespace(sums.n)
+        seen = {site: (sums.n > 0).reshape(sums.n.shape + (1,) * (v.ndim - sums.n.ndim)) for site, v in mean.items()}
+        return {site: xp.where(seen[site], found[site], mean[site]) for site in mean}
+
+    def on_boundary(self) -> bool:
+        """Whether the joint mode lies on the boundary of the parameter space: a field is at most its flat one."""
+        fields, flat = self._named(), self.flat_
+        return any(bool((fields[name] <= flat[name]).any()) for name in flat if flat[name] > 0)
+
+    def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
+        """Log density of the parameters with respect to dθ, in the basis of the NumPyro sites."""
+        terms: list[Any] = []
+
+        def add(site: str, kind: str, *arguments: Any) -> Any:
+            terms.append(PRIORS[kind].log_prob(theta[site], *arguments))
+            return theta[site]
+
+        self._of_prior(add)
+        return sum(terms)
+
+    def log_normalizer(self) -> Float[Array, "c d"]:
+        """Logarithm of the normaliser of the current density."""
+        (found,) = self._of_prior(lambda _, kind, *args: PRIORS[kind].log_normalizer(*args)).values()
+        return found
+
+    @property
+    def distribution_(self) -> tuple[str, Mapping[str, str]] | None:  # type: ignore[override]
+        """NumPyro's distribution that a prior of this family is, and its argument that each field is; None if joint."""
+        if len(kinds := [*self._kinds().values()]) != 1:
+            return None
+        return kinds[0], dict(zip(self.fields_, PRIORS[kinds[0]].arguments, strict=True))
+
+    def marginals(self) -> dict[str, Any]:
+        """Marginal distribution of each parameter, as frozen `scipy.stats` objects by NumPyro site."""
+        found = self._of_prior(lambda _, kind, *args: PRIORS[kind].marginal(*args))
+        return {site.removeprefix("log_").removeprefix("logit_"): value for site, value in found.items()}
+
+    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
+        """New cells, each with parameters of its own: `likelihood` at a draw of θ."""
+        theta = self.of(*(value[y] for value in self._arrays())).sample(rng)
+        kind, *arguments = self.likelihood(_Names(), **theta)
+        return drawn_cells(rng, kind, *arguments)
+
+    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
+        """`prior` and `likelihood` as NumPyro statements, with the plates of classes, features and rows."""
+        import numpyro
+
+        theta: dict[str, Any] = {}
+        sites = {site.removeprefix("log_").removeprefix("logit_"): site for site in self.parameters}
+
+        def sample(name: str, stated: Any) -> Any:
+            theta.update(from_sites((sites[name],), {name: numpyro.sample(name, stated)}))
+            return theta[sites[name]]
+
+        c, d = self.shape
+        with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
+            self.prior(sample, numpyro.distributions)
+        cell = self.likelihood(_Unchecked(), **{site: value[y] for site, value in theta.items()})
+        seen, x = self.observed(x)
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            numpyro.sample("x", cell.mask(seen).to_event(1), obs=x)
+
+    def observed(self, x: Any) -> tuple[Any, Any]:
+        """(mask, x) for a NumPyro site: missing cells are masked, and filled with 1."""
+        if x is None:
+            return True, None
+        return observed(self.cells(as_jax(x.toarray() if is_sparse(x) else x)), fill=1.0)

@@ -1,0 +1,183 @@
+"""What the pages of the families say by a name of NumPyro: the priors of parameters, and draws of cells.
+
+A parameter is held in the basis in which it keeps its digits: a probability as its logit, a rate and a share as its
+logarithm. `log_` or `logit_` in front of a site's name says which. At a concentration of 1e-8 a draw itself would be 0.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .arrays import Array
+from .random import inverse_gamma, log_dirichlet, log_gamma, normal
+from .special import LOG_2PI, gammaln, log_beta, log_floor, log_shares, namespace
+
+
+class Prior(NamedTuple):
+    """The density of one parameter, with NumPyro's parametrisation.
+
+    Fields
+    ------
+    basis : the prefix of its site
+    arguments : NumPyro's names of its arguments
+    flat : the arguments at which the density is flat
+    draw : key, shape and arguments → draws in the basis
+    log_prob : value in the basis and arguments → log density with respect to the parameter itself
+    log_normalizer, mean, marginal : arguments → number, value in the basis, frozen `scipy.stats` object
+    peak : the arguments less the flat ones, and the value where there is no peak inside → mode in the basis
+    """
+
+    basis: str
+    arguments: tuple[str, ...]
+    flat: tuple[float, ...]
+    draw: Callable[..., Array]
+    log_prob: Callable[..., Array]
+    log_normalizer: Callable[..., Array]
+    mean: Callable[..., Array]
+    marginal: Callable[..., Any]
+    peak: Callable[..., Array]
+
+
+def _log(x: Array) -> Array:
+    return namespace(x).log(x)
+
+
+def log_probabilities(logit: Array) -> tuple[Array, Array]:
+    """log θ and log(1 − θ) from the logit, each with all its digits."""
+    return log_failure(-logit), log_failure(logit)
+
+
+def log_failure(logit: Array) -> Array:
+    """log(1 − θ) from the logit of θ, with all its digits."""
+    return -namespace(logit).logaddexp(0, logit)
+
+
+def _scipy(name: str) -> Any:
+    from scipy import stats
+
+    return getattr(stats, name)
+
+
+# --- Beta(a, b), as a logit -----------------------------------------------------------------------------------------
+
+
+def _draw_beta(key: Any, shape: tuple[int, ...], a: Array, b: Array) -> Array:
+    draws = log_dirichlet(key, namespace(a).stack([a, b], -1), shape)
+    return draws[..., 0] - draws[..., 1]
+
+
+def _log_prob_beta(logit: Array, a: Array, b: Array) -> Array:
+    log_p, log_q = log_probabilities(logit)
+    return (a - 1) * log_p + (b - 1) * log_q - log_beta(a, b)
+
+
+def _peak_beta(mean: Array, p: Array, q: Array) -> Array:
+    """p / (p + q); 0 or 1 where p or q is at most 0, the mean where both are."""
+    return namespace(p).where((p > 0) | (q > 0), log_floor(p) - log_floor(q), mean)
+
+
+# --- Gamma(a, rate b), as a logarithm -------------------------------------------------------------------------------
+
+
+def _log_normalizer_gamma(a: Array, b: Array) -> Array:
+    return gammaln(a) - a * _log(b)
+
+
+def _log_prob_gamma(log_rate: Array, a: Array, b: Array) -> Array:
+    return (a - 1) * log_rate - b * namespace(log_rate).exp(log_rate) - _log_normalizer_gamma(a, b)
+
+
+def _peak_gamma(mean: Array, p: Array, q: Array) -> Array:
+    """p / q; 0 where p is at most 0, at most √max of the type; the mean where both are 0."""
+    xp = namespace(p)
+    found = xp.where(p > 0, log_floor(p) - log_floor(q), log_floor(0 * p))
+    return xp.where((p > 0) | (q > 0), xp.minimum(found, -0.5 * log_floor(0 * p)), mean)
+
+
+# --- Dirichlet(α), as logarithms ------------------------------------------------------------------------------------
+
+
+def _log_normalizer_dirichlet(alpha: Array) -> Array:
+    return gammaln(alpha).sum(-1) - gammaln(alpha.sum(-1))
+
+
+def _log_prob_dirichlet(log_share: Array, alpha: Array) -> Array:
+    return ((alpha - 1) * log_share).sum(-1) - _log_normalizer_dirichlet(alpha)
+
+
+def _peak_dirichlet(mean: Array, weight: Array) -> Array:
+    """Weights over their sum; 0 where a weight is at most 0, the mean where all are."""
+    return log_shares(namespace(weight).maximum(weight, 0), mean)
+
+
+# --- InverseGamma(a, scale b) and Normal(m, s), as they are ---------------------------------------------------------
+
+
+def _log_prob_inverse_gamma(variance: Array, a: Array, b: Array) -> Array:
+    return -(a + 1) * _log(variance) - b / variance - _log_normalizer_gamma(a, b)
+
+
+def _mean_inverse_gamma(a: Array, b: Array) -> Array:
+    """b/(a − 1); where there is no mean the mode b/(a + 1)."""
+    return b / namespace(a).where(a > 1, a - 1, a + 1)
+
+
+def _log_prob_normal(value: Array, m: Array, s: Array) -> Array:
+    return -0.5 * (LOG_2PI + ((value - m) / s) ** 2) - _log(s)
+
+
+PRIORS = {
+    "Beta": Prior(
+        "logit_", ("concentration1", "concentration0"), (1.0, 1.0), _draw_beta, _log_prob_beta, log_beta,
+        lambda a, b: _log(a) - _log(b), lambda a, b: _scipy("beta")(a, b), _peak_beta,
+    ),
+    "Gamma": Prior(
+        "log_", ("concentration", "rate"), (1.0, 0.0),
+        lambda key, shape, a, b: log_gamma(key, a, shape) - _log(b), _log_prob_gamma, _log_normalizer_gamma,
+        lambda a, b: _log(a) - _log(b), lambda a, b: _scipy("gamma")(a, scale=1 / b), _peak_gamma,
+    ),
+    "Dirichlet": Prior(
+        "log_", ("concentration",), (1.0,),
+        lambda key, shape, alpha: log_dirichlet(key, alpha, shape), _log_prob_dirichlet, _log_normalizer_dirichlet,
+        lambda alpha: _log(alpha) - _log(alpha.sum(-1, keepdims=True)),
+        lambda alpha: _scipy("beta")(alpha, alpha.sum(-1, keepdims=True) - alpha), _peak_dirichlet,
+    ),
+    "InverseGamma": Prior(
+        "", ("concentration", "rate"), (-1.0, 0.0),
+        lambda key, shape, a, b: inverse_gamma(key, a, b, shape), _log_prob_inverse_gamma, _log_normalizer_gamma,
+        _mean_inverse_gamma, lambda a, b: _scipy("invgamma")(a, scale=b), lambda mean, p, q: q / p,
+    ),
+    "Normal": Prior(
+        "", ("loc", "scale"), (0.0, np.inf),
+        lambda key, shape, m, s: m + s * normal(key, (*shape, *m.shape)), _log_prob_normal,
+        lambda m, s: 0.5 * LOG_2PI + _log(s),
+        lambda m, s: m, lambda m, s: _scipy("norm")(m, s), lambda mean, m, s: m,
+    ),
+}  # fmt: skip
+
+CELLS: dict[str, Callable[..., np.ndarray]] = {  # draws of one cell for each set of arguments, by NumPy's generator
+    "BernoulliLogits": lambda rng, logits: (rng.logistic(size=logits.shape) < logits) * 1.0,
+    "CategoricalLogits": lambda rng, logits: np.argmax(logits + rng.gumbel(size=logits.shape), -1) * 1.0,
+    "Poisson": lambda rng, rate: rng.poisson(rate) * 1.0,
+    "Exponential": lambda rng, rate: rng.standard_exponential(rate.shape) / np.maximum(rate, 1e-300),
+    "GeometricLogits": lambda rng, logits: np.floor(
+        rng.standard_exponential(logits.shape) / np.maximum(np.logaddexp(0, logits), 1e-300)
+    ),
+    "NegativeBinomialLogits": lambda rng, r, logits: (
+        rng.poisson(rng.standard_gamma(r, logits.shape) * np.exp(np.minimum(logits, 40.0))) * 1.0
+    ),  # e^40 is a count of 1e17, near the most that NumPy draws
+    "Normal": lambda rng, mu, sd: mu + sd * rng.standard_normal(mu.shape),
+    "LogNormal": lambda rng, mu, sd: np.exp(mu + sd * rng.standard_normal(mu.shape)),
+}
+
+
+def drawn_cells(rng: np.random.Generator, kind: str, *arguments: Any) -> np.ndarray:
+    """One cell for each set of arguments of a distribution of NumPyro; those not listed are drawn by NumPyro."""
+    if kind in CELLS:
+        return CELLS[kind](rng, *arguments)
+    import jax
+    import numpyro.distributions as dist
+
+    key = jax.random.key(int(rng.integers(1 << 31)))
+    return np.asarray(getattr(dist, kind)(*arguments).sample(key), float)
