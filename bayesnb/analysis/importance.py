@@ -8,11 +8,9 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
-from ..core.pytrees import defer_jax_import
 from ..core.supports import check_least, check_level
 
 
-@defer_jax_import()
 def importance(
     estimator: Any,
     level: Scalar = 0.9,

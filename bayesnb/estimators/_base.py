@@ -14,7 +14,6 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.pytrees import defer_jax_import
 from ..core.random import categorical, generator
 from ..core.supports import GIVEN_TOTALS, check_choice
 from ..naive_bayes import Parameters
@@ -34,7 +33,6 @@ class AbstractNB(AbstractSaved):
     """What all naive Bayes estimators share."""
 
     @property
-    @defer_jax_import()
     def log_evidence_(self) -> float:
         """log p(X, y) of all training rows in nats, with all constants."""
         for block in self.prior_.blocks.values():
@@ -44,7 +42,6 @@ class AbstractNB(AbstractSaved):
         return with_digits(float(self.prior_.log_marginal(stats)), stats)
 
     @property
-    @defer_jax_import()
     def digits_lost_(self) -> float:
         """Number of decimal digits, of sixteen, that the least precise sum of `statistics_` may have lost by rounding.
 
@@ -53,12 +50,10 @@ class AbstractNB(AbstractSaved):
         """
         return digits_lost(self.statistics_)
 
-    @defer_jax_import()
     def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, c) and intercepts (c,) of the discriminant under the current estimate."""
         return self.linear_form(self._theta() or self.posterior_.mean())
 
-    @defer_jax_import()
     def linear_form(self, theta: Parameters) -> tuple[np.ndarray, np.ndarray]:
         """Weights (k, c) and intercepts (c,) of the discriminant at given parameters. Provisional.
 
@@ -134,7 +129,6 @@ class AbstractNB(AbstractSaved):
         given = {} if length is None else {"length": length}
         return {name: block.sample_predictive(rng, y, **given) for name, block in model.blocks.items()}
 
-    @defer_jax_import()
     def prior_summary(self, columns: int = 20) -> "PriorSummary":
         """The prior in words: each density, the range of its parameters, and their estimates from the rows alone.
 
@@ -253,7 +247,6 @@ class AbstractNB(AbstractSaved):
             self, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup, progress_bar=progress_bar
         )
 
-    @defer_jax_import()
     def prior_sensitivity(self) -> pd.DataFrame:
         """How much each posterior marginal changes if prior or likelihood gets stronger or weaker; exact, no draws.
 

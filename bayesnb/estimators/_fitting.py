@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from .. import loops
 from ..core.arrays import Sparse, is_sparse
 from ..core.exact import COUNTED, is_whole
-from ..core.pytrees import defer_jax_import, map_leaves, register_pytrees
+from ..core.pytrees import map_leaves, register_pytrees
 from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
 from ..statistics import one_hot
 from ..sums.rows import csr_slice
@@ -182,23 +182,26 @@ class AbstractFitted(AbstractWithPrior):
                 same = not block.lies_far_out and block.ss.max() < EXTREME
             return stats if same and is_whole(stats.n) else None
 
-    def _fitted_state(self, name: str) -> LazyPosterior:
-        """What the rows have taught, of which JAX has to know the classes before an attribute shows it."""
+    def _fitted_state(self, name: str = "posterior_") -> LazyPosterior:
+        """What the rows have taught, an attribute of which is asked for. It needs no JAX, which the attributes do."""
         if "_conditioned" not in vars(self):
             check_is_fitted(self)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r} yet: call `fit` first")
-        register_pytrees()
         return self._conditioned
 
     @property
     def prior_(self) -> Any:
         """The prior, before the training rows; it cannot be changed."""
-        return self._fitted_state("prior_").prior
+        held = self._fitted_state("prior_")
+        register_pytrees()
+        return held.prior
 
     @property
     def statistics_(self) -> Statistics:
         """Sufficient statistics of all rows so far; everything else that is learnt follows from them."""
-        return self._fitted_state("statistics_").statistics
+        held = self._fitted_state("statistics_")
+        register_pytrees()
+        return held.statistics
 
     @statistics_.setter
     def statistics_(self, stats: Statistics) -> None:
@@ -355,10 +358,11 @@ class AbstractFitted(AbstractWithPrior):
     @property
     def posterior_(self) -> Any:
         """The posterior, given all training rows. It is computed on first use and cannot be changed."""
-        return self._fitted_state("posterior_").posterior
+        held = self._fitted_state()
+        register_pytrees()
+        return held.posterior
 
     @property
-    @defer_jax_import()
     def class_count_(self) -> np.ndarray:
         """Weight of each class, (c,)."""
-        return self.statistics_.n
+        return self._fitted_state("class_count_").statistics.n

@@ -9,7 +9,6 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
-from ..core.pytrees import defer_jax_import
 from ..core.random import generator
 from ..core.special import log_floor, log_normalize
 from ..core.supports import check_least, check_level
@@ -74,8 +73,7 @@ class AbstractOneParent(AbstractLevels):
         nb.n_categories_ = self.n_categories_[others]
         if hasattr(self, "feature_names_in_"):
             nb.feature_names_in_ = self.feature_names_in_[others]
-        with defer_jax_import():
-            return nb._set_statistics(self.posterior_.parent_statistics(j, self.statistics_))
+        return nb._set_statistics(self.posterior_.parent_statistics(j, self.statistics_))
 
     def pairs(self, X: Any, y: Any, feature: Any = 0) -> np.ndarray:
         """The compound class y·k_j + u of each row, (n,), as numbered in the model of one parent.

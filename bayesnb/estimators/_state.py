@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ..core.arrays import Sparse
-from ..core.pytrees import defer_jax_import, leaves, map_leaves
+from ..core.pytrees import leaves, map_leaves
 from ..core.special import most_probable
 from ..core.supports import undefined
 from ..naive_bayes import NaiveBayes, Statistics
@@ -38,8 +38,7 @@ def all_or_nothing(method: Method) -> Method:
     @functools.wraps(method)
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
         learner = _with_state(self, dict(vars(self)))
-        with defer_jax_import():
-            method(learner, *args, **kwargs)
+        method(learner, *args, **kwargs)
         self.__dict__ = vars(learner)
         return self
 
@@ -186,7 +185,6 @@ class LazyPosterior:
         return self.statistics if self.floats is None else self.floats
 
     @functools.cached_property
-    @defer_jax_import()
     def _counted(self) -> Statistics:
         parts, weights = zip(*self.waiting, strict=True)
         r = sparse.vstack(weights, "csr")
@@ -199,7 +197,6 @@ class LazyPosterior:
         return laid_out(total)
 
     @functools.cached_property
-    @defer_jax_import()
     def posterior(self) -> Any:
         with np.errstate(divide="ignore", invalid="ignore"):  # of an improper prior, where `refuse_undefined` looks
             posterior = self.prior.update(self.latest)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..class_statistics import with_sums
 from ..core.arrays import Scalar
 from ..core.exact import ExactSum, holds_exactly, sums_of_weights
-from ..core.pytrees import defer_jax_import, map_leaves
+from ..core.pytrees import map_leaves
 from ..core.random import generator
 from ..core.registry import require
 from ..core.special import log_normalize
@@ -251,7 +251,6 @@ class OneDependenceNB(AbstractOneParent):
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
-    @defer_jax_import()
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c) in nats, (n, c): log Σ_j v_j p_j(x_i, y = c | data)."""
         posterior = self.posterior_
@@ -260,7 +259,6 @@ class OneDependenceNB(AbstractOneParent):
             lambda part: posterior.log_joint(self._rows(cut_rows(X, part))), {BLOCK: X}, posterior.min_chunk_cells
         )
 
-    @defer_jax_import()
     def predict_parents_log_proba(self, X: Any) -> np.ndarray:
         """log p_j(y = c | x_i) of the model of each parent in nats, (n, d, c); NaN where x_ij is missing."""
         rows, posterior = self._encode(X), self.posterior_
@@ -282,13 +280,11 @@ class OneDependenceNB(AbstractOneParent):
     # --- what the posterior tells -----------------------------------------------------------------------------------
 
     @property
-    @defer_jax_import()
     def parent_log_evidence_(self) -> np.ndarray:
         """log p(X, y | parent j) of the rows whose x_j is not missing, (d,), in nats."""
         return self.prior_.log_marginal(self.statistics_)
 
     @property
-    @defer_jax_import()
     def log_evidence_(self) -> float:
         """log (1/d) Σ_j p(X, y | parent j), in nats: one unknown parent for all rows, all parents equally probable."""
         evidence, n = self.parent_log_evidence_, self.statistics_.n.sum()
