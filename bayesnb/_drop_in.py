@@ -35,7 +35,6 @@ class AbstractDropIn(AbstractNB):
     class_alpha = 1.0
     fit_prior: Any = True
     class_count_ = Assignable()
-    _waits: frozenset[str] = frozenset()  # attributes are there at once
 
     @property
     def decision_function(self) -> Any:
@@ -79,7 +78,7 @@ class AbstractDropIn(AbstractNB):
     def _tie_prior(self) -> np.ndarray:
         return np.zeros(len(self.classes_))  # the first label, as in scikit-learn
 
-    def _without(self, stats: Statistics) -> Statistics:
+    def _without(self, stats: Statistics) -> tuple[Statistics, Statistics]:
         aside = {name: held.zero() for name, held in self.statistics_.blocks.items() if name not in stats.blocks}
         return super()._without(replace(stats, blocks={**stats.blocks, **aside}))
 

@@ -16,7 +16,6 @@ import numpy as np
 
 from .core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
 from .core.distributions import argument, describe, is_a
-from .core.exact import ExactSum
 from .core.orders import MANY_PAIRS, PAIRS, shapley, shapley_of_cells
 from .core.pytrees import leaves
 from .core.random import Key
@@ -239,15 +238,6 @@ class AbstractConjugate(AbstractBlock[Stats]):
     def log_loo_score(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """`log_loo`, up to terms that are equal in all classes of a row."""
         return self.log_loo(x, r)
-
-    def exact_sums(
-        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Stats
-    ) -> dict[str, ExactSum]:
-        """Exact sums behind the statistics `stats` of rows x, by name, so that subtracting them loses no digits.
-
-        All other sums are added and subtracted as floats, with a bound on their rounding.
-        """
-        return {}
 
     @abc.abstractmethod
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:

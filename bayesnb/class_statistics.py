@@ -1,19 +1,18 @@
-"""Class weights and the statistics of every block, as one commutative monoid, and what it takes to subtract rows."""
+"""Class weights and the statistics of every block, as one commutative monoid."""
 
 import operator
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from .core.arrays import Array, Float, Sparse, is_sparse
-from .core.exact import ExactSum, Sums, is_whole
-from .core.pytrees import leaves, map_leaves, pytree
-from .statistics import Counts, Moments, Summed, Totals, in_floats
-from .sums.by_class import whole_cells
+import numpy as np
+
+from .core.arrays import Array, Float
+from .core.pytrees import map_leaves, pytree
+from .core.special import EPS, is_whole
+from .statistics import Moments, Summed, rounded
 from .sums.sample import Sample
 
-_EXACT = 1 << 16  # cells that are summed exactly, which takes twenty times as long
 NEVER_FITTED = (
     "`X`, `y` hold rows that were never fitted: leaving them out would give negative {}. Give rows, labels and "
     "weights as they were fitted"
@@ -27,35 +26,22 @@ class Statistics:
 
     Fields
     ------
-    n : (c,)   weight of each class
-    blocks     statistics by block name
-    weight     the exact sum behind n, where rows may have to be subtracted again
+    n : (c,)       weight of each class
+    blocks         statistics by block name
+    error : (c,)   variance of the rounding of n, 0 where weights are whole; None where nobody needs it
     """
 
     n: Float[Array, " c"]
     blocks: dict[str, Any]
-    weight: ExactSum | None = None
+    error: Float[Array, " c"] | None = None
 
     def zero(self) -> Self:
         """Statistics of no rows at all, of the same shapes."""
-        return type(self)(0 * self.n, {name: stats.zero() for name, stats in self.blocks.items()})
-
-    def settled(self, always: bool = False) -> Self:
-        """The same with means and squares taken from their exact sums: where floats would show their rounding, or all.
-
-        What is taken from exact sums depends on the rows alone, to the last bit, and not on the order of batches.
-        """
-        blocks = {
-            name: stats.from_sums()[0]
-            if isinstance(stats, Summed) and (stats.sums is not None if always else stats.is_far)
-            else stats
-            for name, stats in self.blocks.items()
-        }
-        n = self.n if self.weight is None or is_whole(self.n) else self.weight.value()
-        return type(self)(n, blocks, self.weight)
+        blocks = {name: stats.zero() for name, stats in self.blocks.items()}
+        return type(self)(0 * self.n, blocks, None if self.error is None else 0 * self.error)
 
     def in_floats(self) -> Self:
-        """The same without exact sums."""
+        """The same without what is known of their rounding."""
         return type(self)(self.n, {name: in_floats(stats) for name, stats in self.blocks.items()})
 
     def scaled(self, factor: float) -> Self:
@@ -74,12 +60,16 @@ class Statistics:
                     "define it, so that it returns the statistics with all weights multiplied by the factor"
                 )
             blocks[name] = stats.scaled(factor)
-        return type(self)(factor * self.n, blocks, None if self.weight is None else self.weight.scaled(factor))
+        n = factor * self.n
+        return type(self)(n, blocks, None if self.error is None else factor**2 * self.error + rounded(n))
 
     def _joined(self, op: Callable[[Any, Any], Any], other: Self) -> Self:
         blocks = {name: op(stats, other.blocks[name]) for name, stats in self.blocks.items()}
-        known = self.weight is not None and other.weight is not None
-        return type(self)(op(self.n, other.n), blocks, op(self.weight, other.weight) if known else None)
+        n, error = op(self.n, other.n), None
+        if self.error is not None and other.error is not None:
+            error = self.error + other.error
+            error = np.where(error > 0, error + rounded(self.n, other.n, n), 0)
+        return type(self)(n, blocks, error)
 
     def __add__(self, other: Self) -> Self:
         return self._joined(operator.add, other)
@@ -88,33 +78,26 @@ class Statistics:
         return self._joined(operator.sub, other)
 
 
-def with_sums(stats: Any, x: Any, r: Array | Sparse, exact: Callable[[Any], dict[str, ExactSum]]) -> Any:
-    """Statistics of rows, with what it takes to subtract them again without a loss of digits.
+def with_error(stats: Statistics, rows: Mapping[str, Any] | None = None, r: Any = None) -> Statistics:
+    """Statistics on the host with the rounding of their sums; weights and cells that are whole are summed exactly.
 
-    Few rows are summed exactly. Of many, which would take long, the rounding is bounded. What is no sum of rows, as a
-    family of one's own may have it, stays as it is.
+    Parameters
+    ----------
+    rows, r : rows behind the statistics and their weights; by default there are as many as all weights together
     """
-    if not isinstance(stats, Summed):
-        return stats
-    size = max(x.nnz if is_sparse(x) else x.size, max(leaf.size for leaf in leaves(stats)))
-    with suppress(OverflowError):
-        if size <= _EXACT and (found := exact(stats)):
-            return replace(stats, sums=Sums(found))
-    return with_bounds(stats, x.shape[0], is_whole(r) and sums_whole_cells(stats, x))
+    many = r.shape[0] if rows is not None else int(min(stats.n.sum(), 1 << 20)) + 1
+    whole, blocks = is_whole(stats.n if rows is None else r), dict(stats.blocks)
+    for name, block in blocks.items():
+        if isinstance(block, Summed) and block.error is None:
+            cells = block.n if rows is None or hasattr(block, "ss") else rows[name]
+            blocks[name] = block.bounded(many, whole and (hasattr(block, "ss") or is_whole(cells)))
+    error = 0 * stats.n if whole else (many * EPS / 2 * stats.n) ** 2
+    return Statistics(stats.n, blocks, error if stats.error is None else stats.error)
 
 
-def with_bounds(stats: Any, rows: int, whole: bool) -> Any:
-    """Statistics of so many rows, with bounds on their rounding unless they have some; `whole`: of integers alone."""
-    if not isinstance(stats, Summed) or stats.sums is not None:
-        return stats
-    return replace(stats, sums=stats.rounded_sums(rows, whole))
-
-
-def sums_whole_cells(stats: Any, x: Any) -> bool:
-    """Whether the fields that are sums of cells are sums of integers; moments have none but their weights."""
-    if not isinstance(stats, Counts | Totals) or stats.sums is not None or x.dtype.kind in "biu":
-        return True
-    return whole_cells(x.data if is_sparse(x) else x)
+def in_floats(stats: Any) -> Any:
+    """Statistics of a block without what is known of their rounding."""
+    return replace(stats, error=None) if isinstance(stats, Summed) else stats
 
 
 def pooled(stats: Any) -> Any:

@@ -34,8 +34,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from . import estimators as ours
 from ._drop_in import TINY, AbstractDiscrete, AbstractDropIn, Assignable, hold_finite, log_share, log_shares, safe_log
-from .class_statistics import with_sums
-from .core.exact import moment_sums, sums_of_cells
+from .core.special import is_whole
 from .estimators._column_types import refuse_times
 from .estimators._input import refuse
 from .estimators._state import BLOCK
@@ -87,11 +86,10 @@ class GaussianNB(AbstractDropIn, ours.GaussianNB):
         stats = super()._gather(X, index, sample_weight)
         if sample_weight is None:
             held = stats.blocks[BLOCK]
-            rows = replace(held.pooled(), sums=held.sums.pooled())
+            rows = held.pooled()
         else:
-            x, r = X.astype(float, copy=False), np.ones((X.shape[0], 1))
-            rows = with_sums(Moments.of(x, r), x, r, lambda _: moment_sums(x, r))
-        return replace(stats, blocks={**stats.blocks, _ROWS: rows})
+            rows = Moments.of(X.astype(float, copy=False), np.ones((X.shape[0], 1)))
+        return replace(stats, blocks={**stats.blocks, _ROWS: rows.bounded(X.shape[0], True)})
 
     def _widen(self, classes: np.ndarray) -> None:
         rows = self.statistics_.blocks[_ROWS]
@@ -104,8 +102,7 @@ class GaussianNB(AbstractDropIn, ours.GaussianNB):
         return super()._set_statistics(stats)
 
     def _learn(self, stats: Statistics) -> None:
-        settled = stats.settled(always=True)  # the odds of a row far away show the last bit of ε
-        rows, moments = settled.blocks[_ROWS], settled.blocks[BLOCK]
+        rows, moments = stats.blocks[_ROWS], stats.blocks[BLOCK]
         self.epsilon_ = float(self.var_smoothing * (rows.ss / np.maximum(rows.n, 1)).max())
         self.class_prior_ = self._class_frequencies()
         found = self.prior_.blocks[BLOCK].mle(moments)
@@ -209,8 +206,7 @@ class ComplementNB(AbstractDiscrete, ours.ComplementNB):
     def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
         stats = super()._gather(X, index, sample_weight)
         x, r = X.astype(float, copy=False), self._weights(X, index, sample_weight)
-        events = by_class(r, x)
-        counts = with_sums(Counts(events, 0 * events), x, r, lambda _: {"n": sums_of_cells(x, r)})
+        counts = Counts(by_class(r, x), np.zeros(r.shape[1])).bounded(x.shape[0], is_whole(x) and is_whole(r))
         return replace(stats, blocks={**stats.blocks, _EVENTS: counts})
 
     def _learn(self, stats: Statistics) -> None:

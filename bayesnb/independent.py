@@ -14,7 +14,6 @@ import numpy as np
 
 from .base import AbstractConjugate
 from .core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
-from .core.exact import ExactSum, moment_sums, sums_of_cells, total_sums
 from .core.special import namespace
 from .statistics import Moments, Stats, Totals
 from .sums.by_class import by_class, class_totals
@@ -191,19 +190,6 @@ class AbstractIndependent(AbstractConjugate[Stats]):
     def _log_base(self, x: Array) -> Array:
         found = self.log_base(x)
         return 0 * x if found is None else found
-
-    def exact_sums(
-        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Stats
-    ) -> dict[str, ExactSum]:
-        """The sums of `suffstats`, exactly."""
-        if issubclass(self.monoid, Moments):
-            return moment_sums(map_cells(x, self.statistic), r)
-        missing = None if is_sparse(x) else np.isnan(x)
-        cells = self._known(self.statistic, x)
-        found = total_sums(cells if missing is None else np.where(missing, np.nan, cells), r)
-        if self._has_base:
-            found["log_h"] = sums_of_cells(self._known(self._log_base, x), r)
-        return found
 
     def update(self, stats: Stats) -> Self:
         """`updated`, for all classes and features."""

@@ -16,9 +16,7 @@ import numpy as np
 
 from .base import AbstractConjugate, Block, as_jax
 from .class_statistics import Statistics as Statistics
-from .class_statistics import sums_whole_cells, with_bounds, with_sums
 from .core.arrays import Array, Float, Sparse, Theta, Value, is_sparse
-from .core.exact import ExactSum, holds_exactly, sums_of_weights
 from .core.pytrees import leaves, pytree
 from .core.random import Key, split
 from .core.special import namespace
@@ -83,33 +81,6 @@ class NaiveBayes(NumPyroTwin):
             for name, block in self.blocks.items()
         }
         return Statistics(class_totals(r), blocks)
-
-    def with_sums(self, stats: Statistics, rows: Rows, r: Float[Array, "n c"] | Sparse) -> Statistics:
-        """Statistics of rows on the host, with exact sums or error bounds, so that rows can be subtracted again.
-
-        A few rows are summed exactly. For many rows this would take long, so the rounding is bounded.
-        """
-        blocks = dict(stats.blocks)
-        for name, block in self.blocks.items():
-            x = some_cells(rows[name], slice(None), r)
-            blocks[name] = with_sums(blocks[name], x, r, functools.partial(block.exact_sums, x, r))
-        return Statistics(stats.n, blocks, sums_of_weights(class_totals, r, stats.n.shape))
-
-    def fractional(self, stats: Statistics, rows: Rows) -> set[str]:
-        """Names of the blocks whose sums may be rounded, because their cells are not all whole numbers."""
-        return {name for name, one in stats.blocks.items() if not sums_whole_cells(one, rows[name])}
-
-    def with_bounds(self, stats: Statistics, r: Sparse, rows: int, fractional: set[str]) -> Statistics:
-        """Statistics of many rows, with bounds on their rounding.
-
-        Parameters
-        ----------
-        rows : how many numbers were added up one after the other: the rows of a slice, and the slices
-        """
-        whole = holds_exactly(stats.n, r)
-        blocks = {name: with_bounds(one, rows, whole and name not in fractional) for name, one in stats.blocks.items()}
-        weight = ExactSum.exactly(stats.n) if whole else sums_of_weights(class_totals, r, stats.n.shape)
-        return Statistics(stats.n, blocks, weight)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"classes": self.classes, "blocks": self.blocks}  # not what another thread may be about to keep here

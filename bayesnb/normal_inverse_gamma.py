@@ -13,7 +13,6 @@ import numpy as np
 
 from .base import AbstractConjugate
 from .core.arrays import Array, Float, Real, Sparse, Theta
-from .core.exact import ExactSum, moment_sums
 from .core.random import Key, inverse_gamma, normal, split
 from .core.special import LOG_2PI, digamma, gammaln, log_rising, log_student_t, namespace, square, trigamma
 from .statistics import Moments
@@ -113,12 +112,6 @@ class AbstractNormal(AbstractNormalInverseGamma):
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
         """The weight, mean and centred sum of squares of the observed cells."""
         return Moments.of(x, r)
-
-    def exact_sums(
-        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Moments
-    ) -> dict[str, ExactSum]:
-        """Σ_i r_ic, Σ_i r_ic x_ij and Σ_i r_ic x_ij² over the observed cells."""
-        return moment_sums(x, r)
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)). Murphy (2007), (100)."""

@@ -13,7 +13,6 @@ import numpy as np
 
 from .base import AbstractConjugate
 from .core.arrays import Array, Float, Int, Real, Sparse, Theta, Value
-from .core.exact import ExactSum, product_sums
 from .core.special import LOG_2PI, digamma, namespace, square, trigamma
 from .core.wishart import (
     LOG_PI,
@@ -58,10 +57,6 @@ class AbstractNormalInverseWishart(AbstractConjugate[Scatter]):
     def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Scatter:
         """The weight, mean and centred cross products of the rows."""
         return Scatter.of(x, r)
-
-    def exact_sums(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse, stats: Scatter) -> dict[str, ExactSum]:
-        """Σ_i r_ic, Σ_i r_ic x_i and Σ_i r_ic x_i x_iᵀ."""
-        return product_sums(x, r)
 
     def select(self, columns: Int[np.ndarray, " k"]) -> Self:
         """Σ_JJ ~ InverseWishart(ν − (d − k), S_JJ): the marginal of k of the features."""

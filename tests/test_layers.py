@@ -303,10 +303,9 @@ assert not (loaded := sys.modules.keys() & {"jax", "jaxlib", "numpyro"}), loaded
 def test_jax_knows_what_leaves_an_estimator_whichever_is_imported_first() -> None:
     """Every road by which a pytree is had before JAX is there, each in a process of its own."""
     fresh("""
-import os, pickle, sys, traceback
+import os, sys, traceback
 import numpy as np
 import bayesnb
-from bayesnb.core.pytrees import defer_jax_import
 
 def jit():
     global jax
@@ -316,19 +315,16 @@ def jit():
     return nb.prior_
 
 def make():
-    from bayesnb.families.gaussian import NormalInverseGamma
+    from bayesnb.families import NormalInverseGamma
     return NormalInverseGamma(*np.ones((4, 2, 3)))
 
 X, y = np.random.default_rng(0).normal(size=(8, 3)), np.repeat([0, 1], 4)
 nb = bayesnb.GaussianNB().fit(X, y)
-with defer_jax_import():
-    held = pickle.dumps(nb.posterior_)
 roads = {
     "posterior": lambda: nb.posterior_,
     "prior": lambda: nb.prior_,
     "statistics": lambda: nb.statistics_,
     "compiled": jit,
-    "unpickled": lambda: pickle.loads(held),
     "made by hand": make,
 }
 assert "jax" not in sys.modules

@@ -12,10 +12,11 @@ from typing import Any, cast
 import numpy as np
 import scipy.special as sp
 
-from .arrays import Array, Namespace, Scalar, Value
+from .arrays import Array, Namespace, Scalar, Value, is_sparse
 
 _NUMPY = cast(Namespace, np)
 LOG_2PI = float(np.log(2 * np.pi))
+EPS = float(np.finfo(float).eps)
 _TIE = 1e-10  # of the size of a log-probability: what rounding may leave between two that are equal
 _CELLS = 1 << 15  # of a table at a time, which a core's cache holds
 _SHIFT = 8  # recurrence steps before Stirling's series; from there on its first seven terms reach 1e-15
@@ -32,6 +33,16 @@ def namespace(*arrays: object) -> Namespace:
 
             return jax.numpy
     return _NUMPY
+
+
+def is_whole(table: Any) -> bool:
+    """Whether all cells that are there are whole numbers."""
+    cells = np.ravel(table.data if is_sparse(table) else table)
+    for at in range(0, len(cells), 1 << 17):  # whose temporaries stay in a core's cache
+        piece = cells[at : at + (1 << 17)]
+        if piece.dtype.kind == "f" and not ((piece == np.floor(piece)) | (piece != piece)).all():
+            return False
+    return True
 
 
 def _special(*arrays: object) -> Namespace:

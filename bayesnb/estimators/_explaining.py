@@ -125,7 +125,7 @@ class AbstractExplaining(AbstractPredicting):
         check_least(1, **{name: settings[name] for name in ("n", "n_draws") if settings.get(name) is not None})
         theta = self._theta()
         return contributions(
-            self.posterior_,
+            self._fitted_state().posterior,
             self._encode(X),
             self._columns(),
             theta if self._refine is None else self._refine(theta),
@@ -173,7 +173,7 @@ class AbstractExplaining(AbstractPredicting):
         """Draws of the mutual information of the label and each column, (s, d), in nats. Provisional."""
         from ..sampling.explanation import information
 
-        return information(self.posterior_, self._columns(), self.n_features_in_, n_draws, seed)
+        return information(self._fitted_state().posterior, self._columns(), self.n_features_in_, n_draws, seed)
 
     # --- the parameters ---------------------------------------------------------------------------------------------
 
@@ -268,7 +268,7 @@ class AbstractExplaining(AbstractPredicting):
         """Number k of free parameters of all classes and features together, including the class probabilities."""
         from ..sampling.tables import count_free
 
-        return count_free(self.posterior_)
+        return count_free(self._fitted_state().posterior)
 
     @property
     def _fit(self) -> "Fit":

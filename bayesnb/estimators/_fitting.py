@@ -7,17 +7,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .. import loops
+from ..class_statistics import with_error
 from ..core.arrays import Sparse, is_sparse
-from ..core.exact import COUNTED, is_whole
 from ..core.pytrees import map_leaves, register_pytrees
-from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
+from ..naive_bayes import Statistics, fold_rows, row_slices
 from ..statistics import one_hot
 from ..sums.rows import csr_slice
 from ..sums.slicing import stays
-from ._declared import EXTREME
-from ._forgetting import without
+from ._forgetting import check_digits, without
 from ._input import (
-    FEW,
     MOST_WEIGHT,
     alike,
     check_decay,
@@ -52,7 +50,6 @@ class AbstractFitted(AbstractWithPrior):
 
     _conditioned: LazyPosterior
     _wide_slices = False  # whether loops gather the statistics of rows without a table beside them
-    _waits: frozenset[str] = frozenset()  # rows of which a few may wait: "dense", and "sparse" that scale no prior
 
     # --- fitting ----------------------------------------------------------------------------------------------------
 
@@ -77,8 +74,8 @@ class AbstractFitted(AbstractWithPrior):
         y = checked_labels(y)
         self.classes_, index = classes_of(y)
         self._learn_encoding(X, reset=True)
-        self._add(LazyPosterior(None, None), X, index, sample_weight, batch=False)
-        refuse_no_weight(self._conditioned.latest.n)
+        self._add(None, X, index, sample_weight)
+        refuse_no_weight(self._conditioned.statistics.n)
         if self._conditioned.prior.is_improper:
             _ = self._conditioned.posterior  # which says so where these rows do not make it a density
         return self
@@ -136,51 +133,15 @@ class AbstractFitted(AbstractWithPrior):
         if first:
             self.classes_ = labels
         self._learn_encoding(X, reset=first)
-        before = LazyPosterior(None, None) if first else self._conditioned
-        if decay != 1 and not first:
-            before = LazyPosterior(before.prior, self.statistics_.scaled(decay))
-        return self._add(before, X, self._class_index(y), sample_weight, batch=True)
+        held = None if first else self._conditioned.statistics
+        if held is not None and decay != 1:
+            held = held.scaled(decay)
+        return self._add(held, X, self._class_index(y), sample_weight)
 
-    def _add(self, before: LazyPosterior, X: Any, index: np.ndarray, sample_weight: Any, *, batch: bool) -> Self:
-        """Add validated rows to those learnt before. What takes long to make of a few rows waits until somebody asks.
-
-        Of a sparse batch that is all statistics, where the prior does not depend on the rows: it costs O(rows), however
-        many parameters there are. Of dense rows it is the exact sums, which take ten times as long as the rest.
-        """
-        loose, floats = is_sparse(X), None
-        few = batch and X.nnz < len(self.classes_) * X.shape[1] if loose else type(X) is np.ndarray and X.size <= FEW
-        depends = loose and self._prior_follows_rows
-        if few and ("sparse" if loose else "dense") in self._waits and not depends:
-            self._check_estimate()
-            r, classes = self._weights(X, index, sample_weight), self._class_prior()
-            rows = self._rows(X.copy() if loose else X.astype(float))
-            if not loose:
-                prior = NaiveBayes(classes, self._blocks(None)) if before.prior is None else before.prior
-                floats = self._in_floats(before.latest, prior, rows, r)
-                plain = floats is not None
-            else:  # no sum of such cells overflows
-                plain = max(abs(X.data).max(initial=0), r.data.max()) <= MOST_WEIGHT**0.5
-            if plain:
-                prior = NaiveBayes(classes, self._blocks(floats))
-                self._conditioned = before.later(prior, rows[BLOCK], r, floats)
-                return self
-        stats, held = self._gather(X, index, sample_weight), before.statistics
+    def _add(self, held: Statistics | None, X: Any, index: np.ndarray, sample_weight: Any) -> Self:
+        """Add validated rows to the statistics of those learnt before."""
+        stats = self._gather(X, index, sample_weight)
         return self._set_statistics(stats if held is None else held + stats)
-
-    def _in_floats(self, held: Statistics | None, prior: NaiveBayes, rows: Rows, r: Sparse) -> Statistics | None:
-        """Statistics of earlier rows and of a few more; None where those of their exact sums may be others."""
-        counts = self._cells.kind != "real"
-        if counts and not (is_whole(rows[BLOCK]) and is_whole(r)):
-            return None
-        with np.errstate(over="ignore", invalid="ignore"):
-            stats = prior.statistics(rows, r)
-            stats = stats if held is None else held + stats
-            block = stats.blocks[BLOCK]
-            if counts:
-                same = is_whole(block.n) and block.n.max() < COUNTED
-            else:
-                same = not block.lies_far_out and block.ss.max() < EXTREME
-            return stats if same and is_whole(stats.n) else None
 
     def _fitted_state(self, name: str = "posterior_") -> LazyPosterior:
         """What the rows have taught, an attribute of which is asked for. It needs no JAX, which the attributes do."""
@@ -219,7 +180,10 @@ class AbstractFitted(AbstractWithPrior):
         check_is_fitted(self)
         X, y = self._validate_for_slices(X, y=y, reset=False)
         self._learn_encoding(X, reset=False)
-        return self._set_statistics(self._without(self._gather(X, self._class_index(y), sample_weight)))
+        left, moved = self._without(self._gather(X, self._class_index(y), sample_weight))
+        self._set_statistics(left)
+        check_digits(self, moved)
+        return self
 
     @all_or_nothing
     def merge(self, other: Any) -> Self:
@@ -271,7 +235,7 @@ class AbstractFitted(AbstractWithPrior):
 
     def _unite(self, other: Any) -> Statistics:
         """Statistics of the rows of both, in an encoding that knows what either knew."""
-        return self.statistics_ + other.statistics_
+        return self._conditioned.statistics + other.statistics_
 
     def _widen(self, classes: np.ndarray) -> None:
         """Know more classes, sorted, of which no row was there so far."""
@@ -282,12 +246,12 @@ class AbstractFitted(AbstractWithPrior):
             wide[at] = leaf
             return wide
 
-        self.statistics_ = map_leaves(spread, self.statistics_)
+        self.statistics_ = map_leaves(spread, self._conditioned.statistics)
         self.classes_ = classes
 
-    def _without(self, stats: Statistics) -> Statistics:
-        """What is left of the statistics without those of some rows; ValueError where these were never fitted."""
-        return without(self, self.statistics_, stats)
+    def _without(self, stats: Statistics) -> tuple[Statistics, Statistics]:
+        """What is left without some rows, and the same moved by its rounding; ValueError if they were never fitted."""
+        return without(self._conditioned.statistics, stats)
 
     def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
         """Statistics of validated rows with class indices."""
@@ -298,22 +262,16 @@ class AbstractFitted(AbstractWithPrior):
         if self._wide_slices and loops.worth(8 * cells):
             size = _WIDE if stays(X, np.float64, self._family.kept_types) else _CONVERTED
         parts = row_slices({BLOCK: X}, prior.min_chunk_cells, size)
-        fractional: set[str] = set()  # blocks with cells that are no whole numbers
 
         def gather(part: slice) -> Statistics:
             piece, w = cut_rows(X, part), csr_slice(r, part)
             rows = self._rows_to_learn(piece)
             stats = prior.statistics(rows, w)
             self._refuse_learnt(piece, stats)
-            if len(parts) == 1:
-                return prior.with_sums(stats, rows, w)
-            fractional.update(prior.fractional(stats, rows))
-            return stats
+            return with_error(stats, rows, w)
 
         with np.errstate(over="ignore", invalid="ignore"):
             stats = fold_rows(gather, parts)
-            if len(parts) > 1:
-                stats = prior.with_bounds(stats, r, parts[0].stop + len(parts), fractional)
         for block, name in itertools.product(stats.blocks.values(), ("n", "total")):
             one = getattr(block, name, 0)
             if not -_MOST_TOTAL <= np.min(one, initial=0) <= np.max(one, initial=0) <= _MOST_TOTAL:
@@ -335,7 +293,7 @@ class AbstractFitted(AbstractWithPrior):
 
     def _set_statistics(self, stats: Statistics) -> Self:
         self._check_estimate()
-        stats = laid_out(stats.settled())
+        stats = laid_out(stats)
         self._conditioned = LazyPosterior(self._prior(stats), stats)
         return self
 

@@ -1,154 +1,105 @@
-"""Forgetting rows: what is left of the statistics, or a refusal where too few of its digits would be known."""
+"""Forgetting rows: what is left of the statistics, to nine digits, or a refusal."""
 
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
-from ..class_statistics import NEVER_FITTED
-from ..core.exact import EPS, is_whole, least_variance
+from ..class_statistics import NEVER_FITTED, with_error
 from ..naive_bayes import Statistics
-from ..statistics import Counts, Moments, Scatter, Summed
+from ..statistics import Moments, Scatter, Summed
 
-_SURE = 4e-10  # relative rounding of a sum up to which its statistics agree with those of a refit to 1e-9
-_DOUBT = 1e-6  # relative rounding of an evidence that is refused
-_RESIDUE = 4 * EPS  # of the weight forgotten: what is left of a weight written in another way, such as 0.1 + 0.2
-_ROUNDED = 1e-13  # the same where the weights were summed in floats
-_NO_EVENT = 1e-12  # events, of rows whose amounts may be far apart
+_BOUND = 4.0  # standard deviations of the rounding that count as its bound
+_SURE = 1e-9  # relative bound on the rounding of a field of the posterior
+_NO_EVENT = 1e-9  # a weight within its bound is 0 for certain where the bound is below this
 
 
-def is_negative(after: Any, before: Any) -> bool:
-    """Whether counts have fallen below zero by more than the rounding of what they were."""
-    for name in ("n", "total"):
-        if hasattr(after, name):
-            left, held = getattr(after, name), getattr(before, name)
-            scale = held if held.shape == left.shape else held.max(initial=0)  # distinct cells, of which fewer are left
-            if (left < -1e-9 * np.maximum(scale, 1)).any():
-                return True
-    return False
-
-
-def without(estimator: Any, held: Statistics, gone: Statistics) -> Statistics:
-    """The statistics of the rows that are left: those of a fit to these rows alone, to 1e-9.
+def without(held: Statistics, gone: Statistics) -> tuple[Statistics, Statistics]:
+    """The statistics of the rows that are left, and the same moved by the bounds of their rounding.
 
     Raises
     ------
     ValueError
-        if rows to be forgotten were never fitted, or if rounding leaves too few digits of what would remain
+        if rows to be forgotten were never fitted
     """
-    left = held - gone
-    pairs = [(left, held), *((block, held.blocks[name]) for name, block in left.blocks.items())]
-    if any(is_negative(after, before) for after, before in pairs):
+    left = with_error(held) - with_error(gone)
+    pairs = {name: _left(block) for name, block in left.blocks.items()}
+    n, more = _emptied(left.n, _BOUND * np.sqrt(left.error))
+    found = Statistics(n, {name: block for name, (block, _) in pairs.items()}, np.where(n > 0, left.error, 0))
+    return found, Statistics(n + more, {name: moved for name, (_, moved) in pairs.items()})
+
+
+def check_digits(estimator: Any, moved: Statistics) -> None:
+    """Raise a ValueError if rounding may move a field of the posterior by more than 1e-9 of it."""
+    with np.errstate(all="ignore"):  # an improper prior without rows: `posterior_` refuses it
+        known, other = (
+            one._conditioned.prior.update(one._conditioned.statistics)
+            for one in (estimator, estimator.with_statistics(moved))
+        )
+    pairs = {"": (known.classes, other.classes)}
+    pairs |= {name: (block.inner, other.blocks[name].inner) for name, block in known.blocks.items()}
+    for name, (block, changed) in pairs.items():
+        for field in fields(block):
+            value, after = getattr(block, field.name), getattr(changed, field.name)
+            if isinstance(value, np.ndarray) and (doubtful := _doubtful(field.name, value, after, block)).any():
+                column = np.argwhere(doubtful)[0][-1 if doubtful.ndim == 1 else 1]
+                where = f" in column {estimator._label(int(column))}" if name == "x" else ""
+                raise ValueError(
+                    f"Forgetting `X`, `y` would leave fewer than nine digits of the statistics{where}: what remains is "
+                    "small compared with what was added and removed. Fit the remaining rows again"
+                )
+
+
+def _doubtful(name: str, value: np.ndarray, after: np.ndarray, block: Any) -> np.ndarray:
+    """Where a field of a posterior is known to less than nine digits: of a mean, in units of the spread."""
+    with np.errstate(all="ignore"):
+        change, scale = abs(after - value), abs(value)
+        if name in ("m", "S") and hasattr(block, "S"):  # the spread of each column given the others
+            alone = 1 / np.linalg.inv(block.S).diagonal(axis1=-2, axis2=-1)
+            change = change if name == "m" else change.diagonal(axis1=-2, axis2=-1)
+            scale = alone if name == "S" else np.sqrt(alone / block.nu[:, None])
+        elif name == "m":
+            scale = np.sqrt(block.variance if hasattr(block, "variance") else block.b / block.a)
+        return np.asarray(change > _SURE * scale)
+
+
+def _emptied(n: np.ndarray, bound: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Weights, 0 where they are within their bound, and the bounds of those that may be something else."""
+    if (n < -bound).any():
         raise ValueError(NEVER_FITTED.format("counts"))
-    held = Statistics(held.n, {name: _with_sums(block) for name, block in held.blocks.items()}, held.weight)
-    left = held - gone
-    weight = None if left.weight is None else left.weight.where(~_emptied(left.weight.value(), gone.n))
-    n = np.where(_emptied(left.n, gone.n, _ROUNDED), 0, left.n) if weight is None else weight.value()
-    blocks = {
-        name: _left(estimator, name, block, held, gone) if isinstance(block, Summed) and block.sums else block
-        for name, block in left.blocks.items()
-    }
-    return Statistics(np.maximum(n, 0), blocks, weight)
+    empty = n <= bound
+    return np.where(empty, 0, n), np.where(empty & (bound <= _NO_EVENT), 0, bound)
 
 
-def digits_lost(stats: Statistics) -> float:
-    """Decimal digits that rounding may have taken from the least certain sum, of the sixteen of a float."""
-    worst = EPS
-    for block in stats.blocks.values():
-        block = _with_sums(block)
-        if isinstance(block, Summed) and block.sums and block.sums.error:
-            found, bounds = block.from_sums()
-            for name, bound in bounds.items():
-                value = np.broadcast_to(_size(found, name), np.shape(bound))
-                doubtful = (bound > 0) & ~_is_constant(found, name, bound)
-                if doubtful.any():
-                    worst = max(worst, float((bound[doubtful] / np.maximum(value[doubtful], bound[doubtful])).max()))
-    return float(np.log10(worst / EPS))
+def _left(block: Any) -> tuple[Any, Any]:
+    """What is left of one block, and the same moved by the bounds of its rounding."""
+    if not isinstance(block, Summed):  # of distinct cells, or of a family of one's own
+        _emptied(np.asarray(getattr(block, "weight", getattr(block, "n", 0))), _NO_EVENT)
+        return block, block
+    zero, centred = 0 * block.mean if isinstance(block, Moments | Scatter) else 0 * block.n, hasattr(block, "ss")
+    bound = {name: _BOUND * np.sqrt(np.maximum(one, 0)) for name, one in (block.error or {}).items()}
+    n, more = _emptied(block.n, (zero + bound.get("n", 0)).reshape(*block.n.shape, -1).max(-1))
+    gone = (n <= 0) if centred or hasattr(block, "total") else np.zeros(n.shape[:1], bool)
 
+    def kept(leaf: Any) -> Any:  # nothing of rows of which none is left
+        return np.where(gone.reshape(gone.shape + (1,) * (np.ndim(leaf) - gone.ndim)), 0, leaf)
 
-def with_digits(evidence: float, stats: Statistics) -> float:
-    """A log evidence that is not mostly rounding.
-
-    It holds −Σ log x! of the counts, or the logarithms of multinomial coefficients, as floats. For large counts these
-    are far larger than the evidence.
-
-    Raises
-    ------
-    ValueError
-        if rounding them may change the evidence by more than a millionth of it
-    """
-    size = sum(float(abs(block.log_h).sum()) for block in stats.blocks.values() if hasattr(block, "log_h"))
-    if 4 * EPS * size > _DOUBT * max(abs(evidence), 1):
-        raise ValueError(
-            f"`X` holds counts so large that their log factorials add up to {size:.2g} nats: rounding them may change "
-            f"log_evidence_, {evidence:.4g} nats, by {4 * EPS * size:.1g}. Predictions and `loo` are accurate; for an "
-            "evidence, model counts beyond about 1e9 as amounts, with ExponentialNB or GaussianNB"
-        )
-    return evidence
-
-
-def _with_sums(block: Any) -> Any:
-    """Statistics of which only floats are known, as those of older files, with what their rounding can have been."""
-    if not isinstance(block, Summed) or block.sums is not None:
-        return block
-    return replace(block, sums=block.rounded_sums(int(min(block.n.sum(), 1 << 20)) + 1, is_whole(block.n)))
-
-
-def _emptied(left: np.ndarray, gone: np.ndarray, residue: float = _RESIDUE) -> np.ndarray:
-    """Where nothing is left of a weight."""
-    return (left <= residue * gone) & (gone > 0)
-
-
-def _size(stats: Any, name: str) -> np.ndarray:
-    """What the rounding of a field is held against."""
-    if name == "log_h":
-        return np.maximum(abs(stats.log_h), 1)
-    value = getattr(stats, name)
-    return np.diagonal(value, axis1=1, axis2=2) if isinstance(stats, Scatter) and name == "ss" else value
-
-
-def _is_constant(stats: Any, name: str, bound: np.ndarray) -> np.ndarray:
-    """Where the bound is small enough to see that nothing is left, or a column that never varies."""
-    if name == "log_h":
-        return np.zeros(np.shape(bound), bool)
-    if name != "ss":
-        return _size(stats, name) <= bound
-    n = stats.n if stats.n.ndim == stats.mean.ndim else stats.n[:, None]
-    return _size(stats, name) + bound <= n * least_variance(stats.mean)
-
-
-def _left(estimator: Any, name: str, block: Any, held: Statistics, gone: Statistics) -> Any:
-    """What is left of one block."""
-    before, taken = held.blocks[name], gone.blocks[name]
-    exact = "n" in block.sums.exact
-    n = block.sums.exact["n"].value() if exact else block.n
-    emptied = _emptied(n, taken.n, _RESIDUE if exact else _ROUNDED)
-    if isinstance(block, Counts) and exact:  # a small amount that is left beside a large one that is gone is an amount
-        emptied &= n <= _NO_EVENT
-    found, bounds = replace(block, sums=block.sums.where(~emptied)).from_sums()
-    if isinstance(found, Counts):  # a count that is no more than rounding is none
-        nothing = emptied | (found.n <= bounds.get("n", 0))
-        found = replace(found, n=np.where(nothing, 0, found.n))
-    if isinstance(found, Moments | Scatter):
-        far = _size(found, "ss")
-        allowed = (
-            1e-3 * _size(before, "ss")
-            + (before.n if before.n.ndim == far.ndim else before.n[:, None]) * (1e-6 * before.mean) ** 2
-        )
-        if (far < -allowed - bounds.get("ss", 0)).any():
+    error = {name: one if name == "n" else kept(one) for name, one in (block.error or {}).items()}
+    found, change = replace(block, n=n, error=error), {"n": n + more}
+    if centred:
+        if (block.own < -bound.get("ss", 0.0)).any():
             raise ValueError(NEVER_FITTED.format("squares"))
-        if isinstance(found, Moments):
-            found = replace(found, ss=np.maximum(found.ss, 0))
+        safe = np.where(n > 0, n, 1).reshape(*n.shape, *(1,) * (zero.ndim - n.ndim))
+        squares = block.ss if isinstance(block, Scatter) else np.maximum(block.ss, 0)
+        found = replace(found, mean=kept(block.mean), ss=kept(squares))
+        far = kept(zero + bound.get("ss", 0.0))
+        change["mean"] = found.mean + kept(bound.get("mean", 0.0) + zero) / safe
+        change["ss"] = found.ss + (far[..., None] * np.eye(far.shape[-1]) if isinstance(block, Scatter) else far)
     else:
-        values = {one.name: getattr(found, one.name) for one in fields(found) if one.name not in ("sums", "log_h")}
-        found = replace(found, **{field: np.maximum(value, 0) for field, value in values.items()})
-    for field, bound in bounds.items():
-        doubtful = (bound > _SURE * _size(found, field)) & ~_is_constant(found, field, bound)
-        if doubtful.any():
-            column = np.argwhere(doubtful)[0][1:2]
-            where = f" in column {estimator._label(int(column[0]))}" if name == "x" and column.size else ""
-            raise ValueError(
-                f"Forgetting `X`, `y` would leave too few digits of the statistics{where}: the remaining rows are "
-                "small compared with a large batch, or there were numbers beyond 1e130. Fit the remaining rows again."
-            )
-    return found
+        for name in bound.keys() - {"n"}:
+            value = getattr(block, name)
+            if name == "total" and (value < -bound[name]).any():
+                raise ValueError(NEVER_FITTED.format("counts"))
+            found = replace(found, **{name: kept(np.maximum(value, 0) if name == "total" else value)})
+            change[name] = getattr(found, name) + kept(bound[name])
+    return found, replace(found, **change)

@@ -115,7 +115,7 @@ class AbstractReadable(AbstractExplaining):
 
     def statistics_without(self, stats: Statistics) -> Statistics:
         """`statistics_` without those of some rows; ValueError where such rows were never fitted. Provisional."""
-        return self._without(stats)
+        return self._without(stats)[0]
 
     @property
     def leave_groups_out(self) -> Callable[..., Any] | None:

@@ -10,26 +10,21 @@ many others ask it: without a lock, each of them reads one state from beginning 
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from ..core.arrays import Sparse
 from ..core.pytrees import leaves, map_leaves
 from ..core.special import most_probable
 from ..core.supports import undefined
-from ..naive_bayes import NaiveBayes, Statistics
-from ..statistics import Moments
+from ..naive_bayes import Statistics
 from ..sums.normalizing import log_normalized
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 BLOCK = "x"  # the block of an estimator that has only one
-_MOST_WAITING = 1000  # batches
-_MOST_CELLS = 1 << 14  # of dense rows, which are then summed exactly
 
 
 def all_or_nothing(method: Method) -> Method:
@@ -153,67 +148,25 @@ class JointClassifier(ClassifierMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class LazyPosterior:
-    """A prior and rows; their statistics and the posterior when they are wanted: a batch costs no pass over either.
+    """A prior and statistics, and the posterior when it is wanted.
 
     Fields
     ------
     prior : None where there are only statistics
-    held : statistics of earlier rows, None where there are none
-    waiting : encoded rows, and weights (n, c), whose statistics nobody has asked for yet
-    cells : number of stored cells of the sparse ones
-    floats : where it is only the exact sums of the rows waiting that are not made yet, the statistics of all rows
-        without them
+    statistics : of all rows, None where there are none
     """
 
     prior: Any
-    held: Any
-    waiting: tuple[tuple[Any, Sparse], ...] = ()
-    cells: int = 0
-    floats: Any = None
+    statistics: Any
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = self if self.floats is None else LazyPosterior(self.prior, self.statistics)  # sums leave, and no rows
-        return dict(vars(kept))  # at once: another thread may be about to keep a posterior here
-
-    @property
-    def statistics(self) -> Any:
-        return self._counted if self.waiting else self.held
-
-    @property
-    def latest(self) -> Any:
-        """The statistics, without exact sums that are not made yet."""
-        return self.statistics if self.floats is None else self.floats
-
-    @functools.cached_property
-    def _counted(self) -> Statistics:
-        parts, weights = zip(*self.waiting, strict=True)
-        r = sparse.vstack(weights, "csr")
-        rows = {BLOCK: np.concatenate(parts) if self.floats is not None else sparse.vstack(parts, "csr")}
-        late = self.prior.with_sums(self.prior.suffstats(rows, r), rows, r)
-        total = (late if self.held is None else self.held + late).settled()
-        for name, one in ({} if self.floats is None else self.floats.blocks).items():
-            if isinstance(one, Moments):  # those that the posterior has been made of, to the last bit
-                total.blocks[name] = replace(one, sums=total.blocks[name].sums)
-        return laid_out(total)
+        return dict(vars(self))  # at once: another thread may be about to keep a posterior here
 
     @functools.cached_property
     def posterior(self) -> Any:
         with np.errstate(divide="ignore", invalid="ignore"):  # of an improper prior, where `refuse_undefined` looks
-            posterior = self.prior.update(self.latest)
+            posterior = self.prior.update(self.statistics)
         return refuse_undefined(self.prior, posterior)
-
-    def later(self, prior: NaiveBayes, X: Any, r: Sparse, floats: Statistics | None = None) -> "LazyPosterior":
-        """The same with more rows, which wait while there are few; of dense ones come the statistics of all in floats.
-
-        Sparse rows that wait have fewer cells than the statistics. Exact sums are made of many rows at once, because
-        those of one row take ten times as long as its statistics.
-        """
-        most = r.shape[1] * X.shape[1] if floats is None else _MOST_CELLS
-        cells = self.cells + X.size
-        alike = "_counted" not in vars(self) and (floats is None) == (self.floats is None)
-        if alike and len(self.waiting) < _MOST_WAITING and cells < most:
-            return LazyPosterior(prior, self.held, (*self.waiting, (X, r)), cells, floats)
-        return LazyPosterior(prior, self.statistics, ((X, r),), X.size, floats)
 
 
 def laid_out(stats: Statistics) -> Statistics:

@@ -79,8 +79,6 @@ class BernoulliNB(AbstractNB):
     class_alpha: Any = 1.0
     estimate: str = "predictive"
 
-    _waits = frozenset({"sparse", "dense"})
-
     _family = BetaBernoulli
     variants: ClassVar = {"bernoulli": {"binarize": None}}
 

@@ -14,7 +14,6 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils import Tags
 
-from ..core.exact import EPS, ExactSum, Sums
 from ..core.pytrees import map_leaves
 from ..core.threads import in_order
 from ..families.categorical import DirichletCategorical
@@ -111,7 +110,7 @@ class AbstractLevels(AbstractNB):
         levels = [_union(*pair) for pair in zip(self._known(), other._known(), strict=True)]
         for one in (self, other):
             one._recode(levels)
-        return self.statistics_ + other.statistics_
+        return self._conditioned.statistics + other.statistics_
 
     def _least(self, d: int) -> list[int]:
         """`min_categories` for each feature."""
@@ -207,7 +206,7 @@ class CategoricalNB(AbstractLevels):
         blocks = {}
         for name, group in self._columns().items():
             blocks[name] = _joined([map_leaves(functools.partial(moved, j=j), held[j]) for j in group])
-        self.statistics_ = replace(self.statistics_, blocks=blocks)
+        self.statistics_ = replace(self._conditioned.statistics, blocks=blocks)
 
     def _columns(self) -> dict[str, np.ndarray]:
         """Features of each block: those with the same number of levels."""
@@ -220,16 +219,10 @@ class CategoricalNB(AbstractLevels):
         """Counts (c, k_j) of every feature, out of the blocks, and what is known of their sums."""
         found: dict[int, Any] = {}
         for name, group in self._columns().items():
-            stats = self.statistics_.blocks[name]
+            stats = self._conditioned.statistics.blocks[name]
             for i, j in enumerate(group):
-                own = None
-                if stats.sums is not None:
-                    exact, error = stats.sums.exact.get("n"), stats.sums.error.get("n")
-                    own = Sums(
-                        {} if exact is None else {"n": ExactSum(exact.parts[:, i])},
-                        {} if error is None else {"n": error[:, i]},
-                    )
-                found[j] = Counts(stats.n[:, i], stats.n[:, i], own)
+                error = stats.error and {k: v[:, i] for k, v in stats.error.items() if k == "n"}
+                found[j] = Counts(stats.n[:, i], stats.n[:, i], error)
         return [found[j] for j in range(len(found))]
 
     def _rows(self, X: Any) -> Rows:
@@ -385,15 +378,8 @@ def _union(old: np.ndarray, new: np.ndarray) -> np.ndarray:
 def _joined(features: list[Counts]) -> Counts:
     """The counts of features with equally many levels as those of one block."""
     n = np.stack([one.n for one in features], 1)
-    sums = [one.sums for one in features if one.sums is not None]
-    known = None
-    if len(sums) == len(features):
-        exact = [one.exact["n"].parts for one in sums if "n" in one.exact]
-        error = {}
-        if len(exact) < len(sums) and any(one.exact or one.error for one in sums):  # some were added up in floats
-            bounds = [one.error.get("n", EPS * part) for one, part in zip(sums, np.moveaxis(n, 1, 0), strict=True)]
-            error, exact = {"n": np.stack(bounds, 1)}, []
-        most = max((parts.shape[-1] for parts in exact), default=0)
-        wide = [np.pad(parts, ((0, 0), (0, 0), (0, most - parts.shape[-1]))) for parts in exact]
-        known = Sums({"n": ExactSum(np.stack(wide, 1))} if len(exact) == len(sums) else {}, error)
-    return Counts(n, np.zeros(n.shape[:2]), known)
+    error: Any = None
+    if all(one.error is not None for one in features):
+        rounded = any(one.error for one in features)
+        error = {"n": np.stack([one.error.get("n", 0 * one.n) for one in features], 1)} if rounded else {}
+    return Counts(n, np.zeros(n.shape[:2]), error)

@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..core.exact import least_variance
 from ..core.pytrees import map_leaves
 from ..core.supports import AMOUNT, as_numbers, checked_numbers
 from ..families.gaussian import NormalInverseGamma
@@ -103,7 +102,6 @@ class GaussianNB(AbstractNB):
     _family = NormalInverseGamma
     variants: ClassVar = {"gaussian": {}, "pooled": {"variance": "pooled"}}
 
-    _waits = frozenset({"dense"})
     _checks_slices = _wide_slices = _default_follows_rows = True
 
     @classmethod
@@ -226,7 +224,8 @@ def column_scale(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of every feature over all classes, (d,); the variance is 0 where a feature never varies."""
     whole = moments.pooled()
     spread = whole.ss[0] / np.where(whole.n[0] > 0, whole.n[0], 1)
-    return whole.mean[0], np.where(spread > least_variance(whole.mean[0]), spread, 0)
+    least = np.maximum((1e-15 * whole.mean[0]) ** 2, 1e-280)  # what rounding makes of a constant column
+    return whole.mean[0], np.where(spread > least, spread, 0)
 
 
 def refuse_overflow(estimator: Any, moments: Moments) -> None:

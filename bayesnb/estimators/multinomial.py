@@ -67,7 +67,6 @@ class MultinomialNB(AbstractOfTotals):
     class_alpha: Any = 1.0
     estimate: str = "predictive"
 
-    _waits = frozenset({"sparse", "dense"})
     _wide_slices = True
 
     _family = DirichletMultinomial
@@ -77,7 +76,7 @@ class MultinomialNB(AbstractOfTotals):
         return {BLOCK: X}
 
     def _refuse_learnt(self, X: Any, stats: Statistics) -> None:
-        if stats.blocks[BLOCK].sums is None:  # nobody has seen that all cells are whole numbers from 0 on
+        if stats.blocks[BLOCK].error is None:  # nobody has seen that all cells are whole numbers from 0 on
             self._rows(X)
 
     def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:

@@ -15,9 +15,8 @@ import numpy as np
 from ..base import n_rows, observed, to_sites
 from ..beta import AbstractBeta, log_failure
 from ..core.arrays import Array, Float, Real, Sparse, Theta
-from ..core.exact import EPS, ExactSum, holds_exactly, total_sums
 from ..core.pytrees import pytree
-from ..core.special import digamma, log_rising, namespace, tetragamma, trigamma
+from ..core.special import EPS, digamma, log_rising, namespace, tetragamma, trigamma
 from ..core.supports import COUNT, Cells, Field, declare
 from ..statistics import Counts
 from ..sums.by_class import by_class, class_totals, subtract_weight
@@ -58,17 +57,6 @@ class BetaBernoulli(AbstractBeta[Counts]):
             ones = by_class(r, xp.where(seen, x, 0))
             zeros = by_class(r, xp.where(seen, 1 - x, 0))
         return Counts(xp.stack([zeros, ones], -1), 0 * ones)
-
-    def exact_sums(
-        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
-    ) -> dict[str, ExactSum]:
-        """The counts, exactly: they are sums of weights."""
-        if holds_exactly(stats.n, r):
-            return {"n": ExactSum.exactly(stats.n)}
-        found = total_sums(x, r)
-        ones, zeros = found["total"], found["n"] - found["total"]
-        pair = zeros.mapped(lambda part: part[..., None] * [1, 0]) + ones.mapped(lambda part: part[..., None] * [0, 1])
-        return {"n": pair}
 
     def update(self, stats: Counts) -> Self:
         """a + n₁, b + n₀."""

@@ -14,7 +14,6 @@ import numpy as np
 
 from ..base import n_rows, observed
 from ..core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
-from ..core.exact import ExactSum, holds_exactly, sums_of_weights
 from ..core.pytrees import pytree
 from ..core.random import categorical
 from ..core.special import digamma, namespace, tetragamma, trigamma
@@ -52,22 +51,6 @@ class DirichletCategorical(AbstractDirichlet):
         if is_sparse(x):
             n[..., 0] = subtract_weight(class_totals(r)[:, None], -n[..., 0])
         return Counts(n, 0 * n[..., 0])
-
-    def exact_sums(
-        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
-    ) -> dict[str, ExactSum]:
-        """The counts, exactly: they are sums of weights."""
-        if holds_exactly(stats.n, r):
-            return {"n": ExactSum.exactly(stats.n)}
-        table = indicators(x, self.alpha.shape[-1])
-
-        def counts(w: Array | Sparse) -> Array:
-            n = by_class(w, table).reshape(self.alpha.shape)
-            if is_sparse(x):  # whose empty cells are of level 0
-                n[..., 0] += class_totals(w)[:, None]
-            return n
-
-        return {"n": sums_of_weights(counts, r, stats.n.shape)}
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j log α_jx / Σ_k α_jk: the posterior mean plugged in."""

@@ -28,7 +28,6 @@ import numpy as np
 
 from ..base import as_jax
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
-from ..core.exact import ExactSum, sums_of_cells
 from ..core.pytrees import pytree
 from ..core.special import namespace
 from ..core.supports import COMPOSITE, COUNT, Cells, Field, declare
@@ -61,13 +60,6 @@ class DirichletComplement(AbstractEvents):
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_{k≠c} Σ_i r_ik x_ij: events outside class c; the log multinomial coefficients likewise."""
         return Counts(_others(by_class(r, x)), _others(by_class(r, log_coefficient(x))))
-
-    def exact_sums(
-        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
-    ) -> dict[str, ExactSum]:
-        """Events outside each class, and the log multinomial coefficients."""
-        log_h = sums_of_cells(log_coefficient(x)[:, None], r)
-        return {"n": sums_of_cells(x, r).mapped(_others), "log_h": log_h.mapped(lambda part: _others(part[:, 0]))}
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_{k≠c} log L!/Πx! + Σ_j log α_kj^(x_j) − log A_k^(L), A = Σα: Dirichlet–multinomials of the others."""

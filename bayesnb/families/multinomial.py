@@ -8,7 +8,7 @@ out a row is Dirichlet–multinomial (Pólya): an event that has occurred is mor
 mean of θ misses this as soon as a row has two events. See Madsen, Kauchak & Elkan (2005), ICML, eq. (3)–(5).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,9 +16,9 @@ import numpy as np
 
 from ..base import as_jax, n_rows
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
-from ..core.exact import EPS, ExactSum, sums_of_cells
 from ..core.pytrees import pytree
 from ..core.random import log_dirichlet
+from ..core.special import EPS
 from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
 from ..dirichlet import AbstractEvents
 from ..statistics import Counts
@@ -48,14 +48,7 @@ class DirichletMultinomial(AbstractEvents):
         coefficient, whole = log_coefficient_and_proof(x)
         stats = Counts(by_class(r, x), by_class(r, coefficient))
         known = whole and unit_labels(r) is not None
-        return replace(stats, sums=stats.rounded_sums(x.shape[0], whole=True)) if known else stats
-
-    def exact_sums(
-        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Counts
-    ) -> dict[str, ExactSum]:
-        """Σ_i r_ic x_ij, and the log multinomial coefficients."""
-        log_h = sums_of_cells(log_coefficient(x)[:, None], r)
-        return {"n": sums_of_cells(x, r), "log_h": log_h.mapped(lambda part: part[:, 0])}
+        return stats.bounded(x.shape[0], whole=True) if known else stats
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """log L!/Πx! + Σ_j log α_j^(x_j) − log A^(L), A = Σα, with rising factorials a^(x) = Γ(a+x)/Γ(a)."""

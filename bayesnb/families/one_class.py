@@ -14,7 +14,6 @@ import numpy as np
 
 from ..base import AbstractConjugate, as_jax
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
-from ..core.exact import ExactSum
 from ..core.pytrees import pytree
 from ..core.special import namespace
 from ..statistics import Stats
@@ -69,12 +68,6 @@ class OneClass(AbstractConjugate[Stats]):
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Stats:
         """Those of the inner block, from the rows of class k."""
         return self.block.suffstats(x, r[:, [self.k]])
-
-    def exact_sums(
-        self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse, stats: Stats
-    ) -> dict[str, ExactSum]:
-        """Those of the inner block, from the rows of class k."""
-        return self.block.exact_sums(x, r[:, [self.k]], stats)
 
     def update(self, stats: Stats) -> Self:
         """The result of the inner block."""

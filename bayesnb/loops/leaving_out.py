@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.exact import EPS
+from ..core.special import EPS
 from ._compile import FAST, loop
 from .counts import add_rows
 from .gaussian import (

@@ -6,8 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import Array, Float, Shaped, Sparse, Value, is_sparse
-from ..core.exact import add_up, is_whole
-from ..core.special import namespace
+from ..core.special import is_whole, namespace
 from ..loops import contiguous, worth
 
 
@@ -22,6 +21,12 @@ def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndar
     r = sparse.csr_array((n, n_classes))  # what is known to be in order need not be looked through
     r.data, r.indices, r.indptr = data, y.astype(index), np.arange(n + 1, dtype=index)
     return r
+
+
+def add_up(r: Any, table: Any) -> Array:
+    """rᵀ · table, dense."""
+    total = r.T @ table
+    return total.toarray() if is_sparse(total) else total
 
 
 def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:

@@ -6,8 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
-from ..core.exact import is_whole
-from ..core.special import gammaln, log_rising, namespace
+from ..core.special import gammaln, is_whole, log_rising, namespace
 from ..loops import contiguous, worth
 from .rows import as_csr, csr_slice, distinct, only, row_totals, slices
 

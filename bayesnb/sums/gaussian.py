@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
-from ..core.exact import EPS
-from ..core.special import LOG_2PI, log_normal, log_rising_half, log_student_t, namespace
+from ..core.special import EPS, LOG_2PI, log_normal, log_rising_half, log_student_t, namespace
 from ..loops import contiguous, worth
 from .rows import slices, sum_over_features, with_odd_rows
 

@@ -22,8 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
-from ..core.exact import EPS
-from ..core.special import gammaln, log_rising, namespace
+from ..core.special import EPS, gammaln, log_rising, namespace
 from ..loops import contiguous, worth
 from .events import MODEST, MULTIPLIED, log_coefficient, log_rising_cells, log_rising_lengths, log_rising_sum
 from .marking import floored

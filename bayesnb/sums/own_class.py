@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
-from ..core.exact import EPS
+from ..core.special import EPS
 from ..loops import contiguous, worth
 from .rows import as_csr, slices
 

@@ -11,10 +11,11 @@ import numpy as np
 from numpyro.infer.util import log_density
 
 from ..base import Block
+from ..class_statistics import in_floats
 from ..core.arrays import Scalar, Sparse
 from ..families import DirichletClasses
 from ..naive_bayes import NaiveBayes, Statistics
-from ..statistics import in_floats, one_hot
+from ..statistics import one_hot
 
 C, D, K, N = 3, 4, 3, 24  # classes, features, levels of a categorical feature, rows: few shapes, few compilations
 

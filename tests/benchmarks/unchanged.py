@@ -1,0 +1,178 @@
+"""Whether this code gives the numbers of an older copy of bayesnb: on random tables, through public names alone.
+
+    git worktree add /tmp/old 766bf7f
+    python -m tests.benchmarks.unchanged /tmp/old
+
+This file runs once with each copy. The tables have weights, missing cells, groups and sparse rows, all inside the
+promise of docs/robustness.md. Compared are log evidence, predictive, leave-one-out (also weighted, and by groups), the
+cumulants of the log likelihood, the joint density of the NumPyro model at fixed parameters, and draws. A number differs
+by |new − old| / max(1, |old|). Draws agree in distribution: the least p-value of two-sample Kolmogorov–Smirnov tests,
+times their number.
+"""
+
+import argparse
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.stats as st
+from scipy import sparse
+
+HERE = Path(__file__)
+SEEDS = range(12)
+N, D, C = 60, 5, 3
+DRAWS = 2000
+
+
+def tables(kind: str, rng: np.random.Generator) -> Iterator[tuple[str, Any, np.ndarray]]:
+    """Random rows of one kind of cells: dense, with missing cells, and sparse."""
+    y = rng.permutation(np.arange(N) % C)
+    level = rng.gamma(2.0, 1.0, (C, D))[y]
+    scale = 10.0 ** rng.integers(-3, 4, D)
+    dense = {
+        "yes/no": lambda: (rng.random((N, D)) < level / (1 + level)) * 1.0,
+        "levels": lambda: np.minimum(rng.poisson(level), 4) * 1.0,
+        "counts": lambda: rng.poisson(level * rng.choice([1, 30], D)) * 1.0,
+        "positive": lambda: rng.gamma(level, 1.0) * scale + 1e-6 * scale,
+        "real": lambda: (rng.normal(level, 1.0) + rng.choice([0, 1e3], D)) * scale,
+    }[kind]()
+    yield "dense", dense, y
+    holes = np.where(rng.random(dense.shape) < 0.15, np.nan, dense)
+    yield "missing", holes, y
+    if kind in ("yes/no", "counts"):
+        yield "sparse", sparse.csr_array(dense), y
+
+
+def models() -> dict[str, tuple[str, Callable[[], Any]]]:
+    """An estimator of each family, and the kind of its cells."""
+    import bayesnb as nb
+    from bayesnb import families
+
+    def family(cls: type, **fields: float) -> Any:
+        shape = {name: np.full((C, D), value) for name, value in fields.items()}
+        return nb.FamilyNB(cls(**shape))
+
+    return {
+        "Bernoulli": ("yes/no", lambda: nb.BernoulliNB(alpha=0.7)),
+        "categorical": ("levels", lambda: nb.CategoricalNB(alpha=0.3, min_categories=5)),
+        "multinomial": ("counts", lambda: nb.MultinomialNB(alpha=0.4)),
+        "complement": ("counts", lambda: nb.ComplementNB(alpha=0.8)),
+        "Poisson": ("counts", lambda: nb.PoissonNB()),
+        "geometric": ("counts", lambda: nb.GeometricNB()),
+        "negative binomial": ("counts", lambda: family(families.BetaNegativeBinomial, a=1.2, b=0.8)),
+        "exponential": ("positive", lambda: nb.ExponentialNB()),
+        "log-normal": ("positive", lambda: family(families.LogNormal, m=0.1, kappa=0.5, a=1.5, b=2.0)),
+        "Gaussian": ("real", lambda: nb.GaussianNB()),
+        "Gaussian, pooled": ("real", lambda: nb.GaussianNB(variance="pooled")),
+        "Gaussian, known": ("real", lambda: nb.GaussianNB(known_variance=1.7)),
+        "Gaussian, full": ("real", lambda: nb.GaussianDA()),
+        "Gaussian, tied": ("real", lambda: nb.GaussianDA(covariance="shared")),
+        "Gaussian, identity": ("real", lambda: nb.GaussianDA(covariance="identity")),
+        "kernel, nrd0": ("real", lambda: nb.KernelNB(bandwidth="nrd0")),
+    }
+
+
+def quantities(nb: Any, X: Any, y: np.ndarray, rng: np.random.Generator) -> Iterator[tuple[str, Any]]:
+    """What is compared, by name, of an estimator on one table."""
+    weights, groups = rng.choice([0.5, 1.0, 2.0], N), rng.integers(N // 3, size=N)
+    for case, w in (("", None), (", weighted", weights)):
+        nb.fit(X, y, sample_weight=w)
+        if hasattr(nb, "log_evidence_"):
+            yield "evidence" + case, nb.log_evidence_
+        yield "predictive" + case, nb.predict_joint_log_proba(X)
+        left_out = nb.loo(X, y, sample_weight=w)
+        yield "leave-one-out" + case, np.stack([left_out.pointwise, left_out.pointwise_joint])
+    nb.fit(X, y)
+    yield "leave-one-out, groups", nb.loo(X, y, groups=groups).pointwise
+    ((name, block),) = nb.posterior_.blocks.items()
+    if hasattr(block, "log_cumulants") and "Kernel" not in type(block).__name__:
+        mean, variance, third = block.log_cumulants(nb.encode(X)[name])
+        yield "mean of log p", mean - mean.mean(1, keepdims=True)  # up to terms that all classes share
+        yield "variance of log p", variance
+        if "LogNormal" not in type(block).__name__:  # the older copy had no third cumulant there
+            yield "third cumulant", third
+
+
+def twin(nb: Any, X: Any, y: np.ndarray, at: dict[str, Any] | None) -> tuple[dict[str, Any], float]:
+    """The log joint density of the NumPyro model in float64, at parameters given or drawn from its prior."""
+    import jax
+    from numpyro import handlers
+    from numpyro.infer.util import log_density
+
+    with jax.enable_x64(True):
+        if at is None:
+            trace = handlers.trace(handlers.seed(nb.numpyro_model, 0)).get_trace(X, y)
+            at = {k: np.asarray(s["value"]) for k, s in trace.items() if s["type"] == "sample" and not s["is_observed"]}
+        return at, float(log_density(nb.numpyro_model, (X, y), {}, at)[0])
+
+
+def record(given: dict[Any, Any]) -> dict[Any, Any]:
+    """All numbers of the copy that is imported; parameters of the twins and draws by key, too."""
+    found: dict[Any, Any] = {}
+    for model, (kind, make) in models().items():
+        for seed in SEEDS:
+            for form, X, y in tables(kind, np.random.default_rng(seed)):
+                nb, rng = make(), np.random.default_rng(1000 + seed)
+                try:
+                    nb.fit(X, y)
+                except (TypeError, ValueError):  # a family without missing cells or sparse rows
+                    continue
+                for what, value in quantities(nb, X, y, rng):
+                    found[model, what, form, seed] = np.asarray(value)
+                if seed >= 3 or form == "sparse" or "kernel" in model or "complement" in model:
+                    continue
+                key = model, "density of the twin", form, seed
+                parameters, found[key] = twin(nb, X, y, given.get(("at", *key)))
+                found["at", *key] = parameters
+                if seed == 0 and form == "dense":
+                    found["draws", model] = nb.sample_proba(X[:4], DRAWS, seed=1)[:, :, :-1].reshape(DRAWS, -1)
+    return found
+
+
+def report(old: dict[Any, Any], new: dict[Any, Any]) -> Iterator[str]:
+    """A line for each family and quantity: how many numbers, and the largest difference."""
+    rows: dict[tuple[str, str], list[np.ndarray]] = {}
+    for key, before in old.items():
+        if key[0] not in ("at", "draws"):
+            gap = np.abs(new[key] - before) / np.maximum(1, np.abs(before))
+            rows.setdefault(key[:2], []).append(np.ravel(gap))
+    yield f"{'family':20} {'quantity':24} {'numbers':>8} {'largest difference':>18}"
+    for (model, what), gaps in rows.items():
+        gap = np.concatenate(gaps)
+        yield f"{model:20} {what:24} {gap.size:8} {np.max(gap):18.1e}"
+    for key, before in old.items():
+        if key[0] == "draws":
+            p = [st.ks_2samp(a, b).pvalue for a, b in zip(before.T, new[key].T, strict=True)]
+            yield f"{key[1]:20} {'draws, least p':24} {before.size:8} {min(1.0, min(p) * len(p)):18.2g}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("old", nargs="?", help="the folder that holds the older copy")
+    parser.add_argument("--record", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--given", type=Path, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.record:
+        warnings.simplefilter("ignore")
+        given = pickle.loads(args.given.read_bytes()) if args.given.exists() else {}
+        args.record.write_bytes(pickle.dumps(record(given)))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder, name) for name in ("old", "new")]
+        for path, file in zip((args.old, HERE.parents[2]), files, strict=True):
+            command = [sys.executable, str(HERE), "--record", str(file), "--given", str(files[0])]
+            subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": str(path)}, cwd=folder)
+        old, new = (pickle.loads(file.read_bytes()) for file in files)
+    for line in report(old, new):
+        print(line)
+
+
+if __name__ == "__main__":
+    main()
