@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from .estimators import MultinomialNB as MultinomialNB
     from .estimators import OneDependenceNB as OneDependenceNB
     from .estimators import PoissonNB as PoissonNB
+    from .io import load as load
     from .naive_bayes import NaiveBayes as NaiveBayes
-    from .persistence import load as load
     from .reporting.report import Report as Report
     from .reporting.report import report as report
     from .sampling.intervals import Uncertainty as Uncertainty
@@ -121,7 +121,7 @@ _HOME = {
     "fit_batches": "streaming",
     "fit_prior": "analysis.prior_fitting",
     "importance": "analysis.importance",
-    "load": "persistence",
+    "load": "io",
     "most_informative": "analysis.active",
     "moved_prior": "analysis.decisions",
     "plots": "plots",

@@ -233,7 +233,7 @@ def predict(options: argparse.Namespace) -> int:
     Differences from the training table are printed on standard error.
     """
     from ..core.files import check_target, replace_file
-    from ..persistence import load as load_model
+    from ..io import load as load_model
 
     if options.output is not None:
         check_target(options.output)

@@ -49,7 +49,7 @@ def register_pytrees() -> None:
 
 def leaves(tree: Any) -> Iterator[Any]:
     """`jax.tree.leaves` of our dataclasses, mappings, tuples and None."""
-    if (inside := _inside(tree)) is None:
+    if (inside := branches(tree)) is None:
         yield tree
     else:
         for one in inside.values():
@@ -58,16 +58,16 @@ def leaves(tree: Any) -> Iterator[Any]:
 
 def map_leaves(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
     """`jax.tree.map` of trees of one structure."""
-    if tree is None or (inside := _inside(tree)) is None:
+    if tree is None or (inside := branches(tree)) is None:
         return tree if tree is None else f(tree, *others)
-    branches = [_inside(other) or {} for other in others]
-    changed: dict[Any, Any] = {key: map_leaves(f, one, *(b[key] for b in branches)) for key, one in inside.items()}
+    same = [branches(other) or {} for other in others]
+    changed: dict[Any, Any] = {key: map_leaves(f, one, *(b[key] for b in same)) for key, one in inside.items()}
     if type(tree) is tuple:
         return tuple(changed.values())
     return changed if type(tree) is dict else replace(tree, **changed)
 
 
-def _inside(tree: Any) -> dict[Any, Any] | None:
+def branches(tree: Any) -> dict[Any, Any] | None:
     """What a tree holds, by name; None for a leaf."""
     if tree is None or type(tree) is dict:
         return tree or {}

@@ -12,8 +12,8 @@ from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import _get_feature_names
 
 from ..columns.contract import ColumnContract
-from ..core.registry import require
 from ..families.one_class import OneClass
+from ..io import require
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
 from ._automatic import automatic_parts, positions, warn_of_late_values
 from ._base import AbstractNB, AbstractOfTotals

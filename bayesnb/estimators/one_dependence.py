@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from ..class_statistics import with_error
 from ..core.arrays import Scalar
 from ..core.random import generator
-from ..core.registry import require
 from ..core.special import log_normalize
 from ..core.supports import check_choice, checked_numbers
 from ..families.categorical import DirichletCategorical
+from ..io import require
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows, fold_rows, row_slices
 from ..one_dependence import BLOCK, OneDependence
 from ..sampling.explanation import mutual_information
