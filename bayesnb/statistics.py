@@ -43,9 +43,10 @@ class Monoid(Protocol):
 Stats = TypeVar("Stats", bound=Monoid)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def rounded(*values: Array) -> Array:
-    """Variance of the rounding of an operation, from its operands and its result: ε times the largest, squared."""
-    return (EPS * np.maximum.reduce([abs(value) for value in values])) ** 2
+    """Variance of the rounding of an operation, from its operands and its result: ½ ε times the largest, squared."""
+    return (EPS / 2 * np.maximum.reduce([abs(value) for value in values])) ** 2
 
 
 class _Additive:
@@ -87,6 +88,7 @@ class _Additive:
     def __sub__(self, other: Self) -> Self:
         return self._joined(operator.sub, other)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def bounded(self, rows: int, whole: bool) -> Self:
         """The same with the rounding of sums of so many rows; whole numbers are summed exactly."""
         error = {}
@@ -169,7 +171,8 @@ class _Centred:
         xp = namespace(self.n, factor)
         n = factor * self.n
         held = n > xp.finfo(n.dtype).tiny / xp.finfo(n.dtype).eps
-        found = type(self)(*(xp.where(_along(held, one), one, 0) for one in (n, self.mean, factor * self.ss)))
+        n, mean, ss = (xp.where(_along(held, one), one, 0) for one in (n, self.mean, factor * self.ss))
+        found = type(self)(n, mean, ss)
         if self.error is None:
             return found
         error = {name: factor**2 * one for name, one in self.error.items()}
@@ -203,6 +206,7 @@ class _Centred:
         )
         return self._with_error(other, found, between)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def _with_error(self, other: Self, found: Self, between: Array) -> Self:
         """The result of + or −, with what is known of its rounding."""
         if self.error is None or other.error is None:
@@ -228,6 +232,7 @@ class _Centred:
         held = n > 0
         return replace(found, error={k: np.where(held, v, 0) if k != "n" else v for k, v in error.items()})
 
+    @np.errstate(over="ignore", invalid="ignore")
     def bounded(self, rows: int, whole: bool) -> Self:
         """The same with the rounding of sums of so many rows; whole weights are summed exactly."""
         n, size = _along(self.n, self.mean), self.own

@@ -50,6 +50,25 @@ def test_a_file_is_checked(table, quick, capfd):
 
 
 @pytest.mark.slow
+def test_the_check_shows_map_beside_the_predictive_and_columns_that_depend(tmp_path, quick, capfd):
+    rng = np.random.default_rng(0)
+    kind = np.repeat(["a", "b"], 60)
+    X = rng.normal(size=(120, 3)) + (kind == "b")[:, None]
+    X[:, 1] = X[:, 0] + 0.2 * rng.normal(size=120)
+    path = tmp_path / "table.csv"
+    pd.DataFrame({"kind": kind, "height": X[:, 0], "weight": X[:, 1], "noise": X[:, 2]}).to_csv(path, index=False)
+    code = cli.main(["check", str(path), "--target", "kind", "--model", "gaussian"])
+    out, _ = capfd.readouterr()
+    assert code == ("FAIL" in out)
+    lines = [line.strip() for line in out.splitlines()]
+    at = next(i for i, line in enumerate(lines) if line.startswith("on the held-out rows"))
+    assert [line.split("  ")[0] for line in lines[at + 1 : at + 4]] == ["MAP", "predictive", "predictive, 400 draws"]
+    assert lines[at + 4].endswith("of 60 labels change")
+    assert lines[at + 7].startswith("height and weight, class ") and "rank correlation 0.9" in lines[at + 7]
+    assert "A finding about the data, not an error: 1 of 3 pairs of columns" in out
+
+
+@pytest.mark.slow
 def test_json_and_exit_code(quick, capsys, monkeypatch):
     code = cli.main(["check", "votes", "--json", "--seed", "3"])
     report = json.loads(capsys.readouterr().out)
@@ -222,6 +241,18 @@ def test_models_are_compared(capsys):
     assert err == ""
 
 
+def test_a_comparison_says_which_verdict_to_follow(capsys):
+    arguments = ["compare", "breast_cancer", "--models", "gaussian-da,shared-da"]
+    assert cli.main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "evidence and elpd disagree: gaussian-da has the largest evidence" in out
+    assert "To predict labels, follow elpd: shared-da. To say which model wrote the table" in out
+    assert out.split("log_evidence")[1].splitlines()[0].split()[-1] == "stacking"
+    assert cli.main([*arguments, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert sum(model["stacking"] for model in report["models"].values()) == pytest.approx(1)
+
+
 def test_a_comparison_as_json_tells_what_is_missing(capsys):
     arguments = ["compare", "penguins", "--models", "gaussian,mixed", "--json"]
     assert cli.main(arguments) == 0
@@ -296,7 +327,9 @@ def test_a_model_is_fitted_and_predicts(table, tmp_path, capsys):
     assert cli.main(["predict", path, str(table), "--interval", "0.8", "--digits", "17"]) == 0
     found = predictions(capsys.readouterr().out)
     names = ["mean", "low", "high"]
-    assert list(found) == ["predicted", "probability", *names, *(f"{n}({c})" for c in "ab" for n in ("p", *names))]
+    tables = [f"{n}({c})" for c in "ab" for n in ("p", *names)]
+    assert list(found) == ["predicted", "probability", *names, *tables, "note"]
+    assert found["note"].isna().all()
     top = found["predicted"]
     for name, of_top in {"p": "probability", **dict(zip(names, names, strict=True))}.items():
         assert (found[of_top] == np.where(top == "a", found[f"{name}(a)"], found[f"{name}(b)"])).all()
@@ -307,6 +340,103 @@ def test_a_model_is_fitted_and_predicts(table, tmp_path, capsys):
     ends = nb.predict_interval(frame[["size", "colour"]], 0.8)
     assert (found[["low(a)", "high(a)"]] == ends[:, 0]).all(axis=None)
     assert (found[["low(b)", "high(b)"]] == ends[:, 1]).all(axis=None)
+
+
+def test_a_cell_far_outside_of_the_training_rows_has_no_interval(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    kind, salary = ["a", "b"] * 20, rng.normal(3e4, 5e3, 40) + np.tile([0.0, 1e4], 20)
+    frame = pd.DataFrame(
+        {"kind": kind, "salary": salary, "age": rng.normal(40, 9, 40), "level": rng.choice([3, 7], 40)}
+    )
+    path, model, rows = (tmp_path / name for name in ("t.csv", "model", "rows.csv"))
+    frame.to_csv(path, index=False)
+    assert cli.main(["fit", str(path), "--target", "kind", "--columns", "level=levels", "-o", str(model)]) == 0
+    span = np.ptp(salary)
+    new = frame.iloc[:5].copy()
+    new["salary"] = [1e9, salary.max() + 0.99 * span, salary.min() - 1.01 * span, np.nan, salary[4]]
+    new["age"] = [40, 40, -500, 40, 40]
+    new["level"] = [3, 3, 3, 10_000, 7]  # an unseen level is missing, and far from nothing
+    new.to_csv(rows, index=False)
+    capsys.readouterr()
+    assert cli.main(["predict", str(model), str(rows), "--interval", "0.9"]) == 0
+    found = predictions(capsys.readouterr().out)
+    assert found.columns[-1] == "note"
+    assert found[["probability", "p(a)", "p(b)"]].notna().all(axis=None)
+    of_mean = [name for name in found if name.startswith(("mean", "low", "high"))]
+    assert len(of_mean) == 9
+    assert found.loc[[0, 2], of_mean].isna().all(axis=None)
+    assert found.loc[[1, 3, 4], of_mean].notna().all(axis=None)
+    assert found["note"].isna().tolist() == [False, True, False, True, True]
+    reach = f"column 'salary' lies far outside of {salary.min():g} to {salary.max():g}"
+    assert found["note"][0] == reach
+    assert found["note"][2].startswith(f"{reach}; column 'age' lies far outside of ")
+    assert cli.main(["predict", str(model), str(rows)]) == 0
+    assert "note" not in predictions(capsys.readouterr().out)
+    for name, code in (("note", 2), ("salary", 0)):
+        new.assign(note="x").to_csv(rows, index=False)
+        assert cli.main(["predict", str(model), str(rows), "--interval", "0.9", "--id", name]) == code
+
+
+def test_a_third_value_in_a_column_of_zeros_and_ones_is_a_note(table, tmp_path, capsys):
+    frame = pd.read_csv(table).assign(ill=[0, 0, 1, 1] * 10)
+    frame.to_csv(table, index=False)
+    model, rows = str(tmp_path / "model"), str(tmp_path / "rows.csv")
+    assert cli.main(["fit", str(table), "--target", "kind", "-o", model]) == 0
+    frame.iloc[:4].assign(ill=[2, 0, 2, 1]).to_csv(rows, index=False)
+    capsys.readouterr()
+    assert cli.main(["predict", model, rows, "--interval", "0.9"]) == 0
+    out, err = capsys.readouterr()
+    found = predictions(out)
+    assert err.count("numbers other than 0 and 1") == err.count("(column 'ill': 2 cells)") == 1
+    assert err.startswith("note: ")
+    frame.iloc[:4].assign(ill=[None, 0, None, 1]).to_csv(rows, index=False)
+    assert cli.main(["predict", model, rows, "--interval", "0.9"]) == 0
+    out, err = capsys.readouterr()
+    pd.testing.assert_frame_equal(predictions(out), found)
+    assert "other than" not in err
+
+
+def test_help_says_which_average_each_column_is(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["predict", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "`probability` and p(CLASS) are the Bayes predictive: it first averages the joint" in said
+    assert "`mean` averages the normalised probabilities" in said
+    assert "`mean`, `low` and `high` are empty, and `note` names the column" in said
+
+
+@pytest.mark.parametrize("spelling", ["same", "dotted", "parent", "symbolic", "hard"])
+@pytest.mark.parametrize("command", ["fit", "report", "predict", "predict over the model"])
+def test_no_output_replaces_an_input(command, spelling, table, saved, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    kept = saved if command.endswith("model") else table
+    output = {
+        "same": str(kept),
+        "dotted": f"./{kept.name}",
+        "parent": f"../{tmp_path.name}/{kept.name}",
+        "symbolic": "link",
+        "hard": "link",
+    }[spelling]
+    if spelling == "symbolic":
+        (tmp_path / "link").symlink_to(kept)
+    elif spelling == "hard":
+        os.link(kept, tmp_path / "link")
+    given = [str(table), "--target", "kind"] if command in ("fit", "report") else [str(saved), str(table)]
+    before = {path: (path.read_bytes(), path.lstat().st_ino) for path in tmp_path.iterdir()}
+    assert cli.main([command.split()[0], *given, "-o", output]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert f"the output {output} is the input {kept}, which it would replace; name another file" in err
+    assert {path: (path.read_bytes(), path.lstat().st_ino) for path in tmp_path.iterdir()} == before
+
+
+def test_an_output_may_have_the_name_of_a_data_set(table, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "iris").write_text("an older model")
+    assert cli.main(["fit", "iris", "-o", "iris"]) == 0  # the data set, and a file of its name
+    assert cli.main(["fit", str(table), "--target", "kind", "-o", "iris"]) == 0  # a file that is no input
+    assert bayesnb.load("iris").feature_names_in_.tolist() == ["size", "colour"]
 
 
 def test_settings_and_json(tmp_path, capsys):

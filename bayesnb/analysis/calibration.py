@@ -17,6 +17,7 @@ Vehtari, Gelman & Gabry (2017), Practical Bayesian model evaluation using leave-
 Platt (1999); Zadrozny & Elkan (2002); Guo et al. (2017), for calibration on held-out rows.
 """
 
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -176,6 +177,13 @@ class CalibratedClassifierLOO(Saved, AbstractWrapper):
         """Calibrated class probabilities, (n, c), averaged over the maps and over the posterior of each map."""
         check_is_fitted(self, "maps_")
         return np.ascontiguousarray(_maps.average(self.maps_, self._tables(X)).T)
+
+    def calibrated(self, parts: Iterable[np.ndarray], log_prior: np.ndarray, X: Any) -> np.ndarray:
+        """Logarithms of the calibrated probabilities of rows with other tables of their parts, (n, c). Provisional."""
+        check_is_fitted(self, "maps_")
+        lengths = self._lengths(X, list(blocks_of_parts(self.estimator_, ["x"])))
+        p = _maps.average(self.maps_, Tables.of(parts, log_prior, lengths)).T
+        return np.log(np.maximum(p, np.finfo(float).tiny))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of the calibrated class probabilities, (n, c), in nats."""

@@ -2,16 +2,17 @@
 
 The evidence p(X, y | model) asks which model predicted rows and labels; leave-one-out Σ_i log p(y_i | x_i, D₋ᵢ) asks
 which model predicts the labels of given rows. They may disagree: a better model of the rows can separate the classes
-worse. The constants of all likelihoods are kept, so that evidence compares likelihoods of different kinds as long as
-they are densities of the same cells with respect to the same measure: counts with counts, real numbers with real
-numbers. Where they are not (a density with a probability; the multinomial, whose row totals are given, with Poisson), a
-note says so. What it cannot see: an estimator that thresholds its cells (`binarize`) has the evidence of thresholded
-cells.
+worse. A note then says which of the two to follow for what. The constants of all likelihoods are kept, so that evidence
+compares likelihoods of different kinds as long as they are densities of the same cells with respect to the same
+measure: counts with counts, real numbers with real numbers. Where they are not (a density with a probability; the
+multinomial, whose row totals are given, with Poisson), a note says so. What it cannot see: an estimator that thresholds
+its cells (`binarize`) has the evidence of thresholded cells.
 
 References
 ----------
 Kass & Raftery (1995), Bayes factors, JASA 90. Vehtari, Gelman & Gabry (2017), Statistics and Computing 27, eq. (24):
-the standard error of a paired difference.
+the standard error of a paired difference. Yao, Vehtari, Simpson & Gelman (2018), Bayesian Analysis 13, eq. (4):
+stacking weights.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
 from ..core.special import log_normalize
+from ..core.stacking import stacked_weights
 from ..core.supports import COMPOSITE, MEASURES
 from ..sampling.loo import LooResult
 
@@ -42,6 +44,8 @@ class Comparison:
         elpd, se            Σ_i w_i log p(y_i | x_i, D₋ᵢ) and its standard error, nats
         elpd_diff, se_diff  elpd minus the largest one, and the standard error of that paired difference
         accuracy            share of the rows that are classified correctly from all other rows
+        stacking            weights v ≥ 0, Σ_k v_k = 1, that maximise Σ_i w_i log Σ_k v_k p_k(y_i | x_i, D₋ᵢ): the
+                            average of the models that predicts the labels best. NaN if a p_k is 0 or NaN
     loo : the exact leave-one-out result of each model, by name
     estimators : the fitted estimator of each model, by name
     notes : what is missing in the table, with the reason
@@ -52,7 +56,7 @@ class Comparison:
     >>> X, y = load_iris(return_X_y=True)
     >>> from bayesnb import GaussianDA, GaussianNB, compare
     >>> found = compare({"independent": GaussianNB(), "covariance": GaussianDA()}, X, y)
-    >>> found.table.index[0]  # the model with the largest evidence
+    >>> found.table.index[0]  # the model with the largest elpd
     'covariance'
     """
 
@@ -62,7 +66,10 @@ class Comparison:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        shown = self.table.to_string(float_format=lambda value: f"{value:.4g}" if abs(value) < 10 else f"{value:.2f}")
+        shown = self.table.to_string(
+            formatters={"stacking": "{:.3f}".format},
+            float_format=lambda value: f"{value:.4g}" if abs(value) < 10 else f"{value:.2f}",
+        )
         return "\n".join([shown, *(f"note: {text}" for text in self.notes)])
 
     def to_dict(self, notes: Sequence[str] = ()) -> dict[str, Any]:
@@ -79,6 +86,7 @@ def compare(
     *,
     prior: Mapping[str, Scalar] | None = None,
     fitted: bool = False,
+    groups: Any = None,
 ) -> Comparison:
     """Compare models of the same rows by their evidence and by exact leave-one-out.
 
@@ -89,6 +97,7 @@ def compare(
     X, y, sample_weight : rows, labels and weights
     prior : prior probabilities of the models by name, positive, equal by default; they need not sum to one
     fitted : whether the estimators are already fitted to these rows; they are then used without a new fit
+    groups : (n,) labels of groups of rows that are left out together, as in `loo`; for copies, one label a set of them
 
     Raises
     ------
@@ -131,7 +140,7 @@ def compare(
             check_is_fitted(estimator)
         else:
             estimator = clone(estimator).fit(rows, y, sample_weight)
-        models[name], results[name] = estimator, estimator.loo(rows, y, sample_weight)
+        models[name], results[name] = estimator, estimator.loo(rows, y, sample_weight, groups=groups)
         measures[name] = _measures(estimator)
         try:
             evidence[name] = float(estimator.log_evidence_)
@@ -146,7 +155,8 @@ def compare(
     kinds = {name: " and ".join(measures[name]) for name in names if np.isfinite(evidence[name])}
     if len(set(kinds.values())) > 1:
         listed = "; ".join(f"{name}: {kind}" for name, kind in kinds.items())
-        notes.append(f"evidence cannot be compared between likelihoods of different kinds ({listed})")
+        notes.append(f"evidence cannot be compared between likelihoods of different kinds ({listed}); compare by elpd")
+    notes += _disagreements(results, evidence, kinds)
 
     ignored = {name: models[name].ignored_by_loo for name in names}
     notes += [
@@ -164,21 +174,57 @@ def compare(
     if known.any():
         probability[known] = np.exp(log_normalize(log_posterior))
     best = max(names, key=lambda name: results[name].elpd)
-    differences = [results[name].weight * (results[name].pointwise - results[best].pointwise) for name in names]
+    differences = [_paired(results[name], results[best]) for name in names]
     columns = {
         "log_evidence": log_evidence,
         "log_bayes_factor": log_evidence - (log_evidence[known].max() if known.any() else np.nan),
         "probability": probability,
         "elpd": [results[name].elpd for name in names],
         "se": [results[name].se for name in names],
-        "elpd_diff": [float(d.sum()) for d in differences],
-        "se_diff": [float(np.sqrt(len(d) * d.var())) for d in differences],
+        "elpd_diff": [d for d, _ in differences],
+        "se_diff": [se for _, se in differences],
         "accuracy": [results[name].accuracy for name in names],
+        "stacking": _stacking([results[name].pointwise for name in names], results[best].weight),
     }
     table = pd.DataFrame(columns, index=pd.Index(names, name="model")).sort_values(
         "elpd", ascending=False, kind="stable"
     )
     return Comparison(table, results, models, tuple(notes))
+
+
+def _paired(one: LooResult, other: LooResult) -> tuple[float, float]:
+    """elpd of one model minus that of another, and the standard error of this paired difference."""
+    d = one.weight * (one.pointwise - other.pointwise)
+    return float(d.sum()), float(np.sqrt(len(d) * d.var()))
+
+
+def _stacking(pointwise: list[np.ndarray], weight: np.ndarray) -> np.ndarray:
+    """Stacking weights of models by their log p(y_i | x_i, D₋ᵢ); NaN for a model where one of them is not finite."""
+    table = np.stack(pointwise, 1)
+    stacked, usable = np.full(table.shape[1], np.nan), np.isfinite(table).all(0)
+    if usable.any():
+        stacked[usable] = stacked_weights(table[:, usable], weight)
+    return stacked
+
+
+def _disagreements(
+    results: Mapping[str, LooResult], evidence: Mapping[str, float], kinds: Mapping[str, str]
+) -> list[str]:
+    """A sentence for each kind of likelihood whose largest evidence has an elpd more than two standard errors lower."""
+    notes = []
+    for kind in dict.fromkeys(kinds.values()):
+        names = [name for name in kinds if kinds[name] == kind]
+        writer = max(names, key=lambda name: evidence[name])
+        reader = max(names, key=lambda name: results[name].elpd)
+        gain, se = _paired(results[reader], results[writer])
+        if gain > max(2 * se, 1e-6):  # nats; rounding is below
+            notes.append(
+                f"evidence and elpd disagree: {writer} has the largest evidence (by "
+                f"{evidence[writer] - evidence[reader]:.1f} nats), but {reader} predicts the labels better (by "
+                f"{gain:.1f} nats, standard error {se:.1f}). To predict labels, follow elpd: {reader}. To say "
+                f"which model wrote the table, rows and labels, follow the evidence: {writer}"
+            )
+    return notes
 
 
 def _identical(

@@ -239,8 +239,10 @@ def fit_prior(
     Notes
     -----
     Everything uses the sufficient statistics of one `fit`. L-BFGS-B finds a local maximum; it starts at the best of
-    five multiples of the estimator's own prior. The maximum is never below the evidence of that prior, if `over` can
-    express the prior. "scalar", for example, cannot express one alpha a feature. The class prior is not fitted.
+    five multiples of the estimator's own prior. The maximum is never below the evidence of that prior if the prior lies
+    within `bounds` and `over` can express it. "scalar", for example, cannot express one alpha a feature, and the
+    evidence of `BernoulliNB(alpha=1e6)` may be above the maximum within the default bounds. The class prior is not
+    fitted.
 
     The unit of a Gaussian `b` is the variance of the feature over all rows. If the estimator has `beta=None`, the unit
     of `beta` is the value of the default prior. "scalar" then means one multiple of these units. The fitted estimator

@@ -8,7 +8,7 @@ import pandas as pd
 from ..core.arrays import Scalar
 from ..core.random import generator
 from ..core.supports import check_level
-from .importance import importance, named
+from .importance import named
 
 
 def rank_features(
@@ -31,8 +31,8 @@ def rank_features(
     ----------
     estimator : a fitted estimator. Variants with a linear form have weights: Bernoulli, categorical, multinomial,
         complement, Poisson, geometric, exponential, and Gaussian with pooled or shared variance. The weight follows the
-        current `estimate`. "predictive" plugs nothing in, so its weight is the median of the draws. All other variants
-        are ranked by `importance`
+        current `estimate`. "predictive" plugs nothing in, so its weight is the median of the draws. For all other
+        variants there is `importance`
     level : level of the interval, the central interval of the draws
     n_draws : number of exact draws of the parameters, which give the interval
     seed : seed of NumPy's generator
@@ -42,12 +42,13 @@ def rank_features(
     -------
     pandas.DataFrame
         columns feature, class_ (with more than two classes), weight, low and high, in log odds (nats) for a unit of the
-        feature. Without a linear form the columns are those of `importance`: feature, information, low, high
+        feature
 
     Raises
     ------
     ValueError
-        if `level` is not between 0 and 1, or if the numbers of names and of features differ
+        if `level` is not between 0 and 1, if the numbers of names and of features differ, or if the estimator has no
+        linear form
 
     References
     ----------
@@ -66,8 +67,11 @@ def rank_features(
         labels = estimator.weight_labels(getattr(estimator, "feature_names_in_", None))
         theta = estimator.point_estimate()
         estimator.linear_form(theta or estimator.posterior_.mean())
-    except AttributeError:  # no linear form
-        return importance(estimator, level, n_draws=n_draws, seed=seed, feature_names=feature_names)
+    except AttributeError:
+        raise ValueError(
+            f"`estimator` is {type(estimator).__name__}, and these log odds are not linear in the features, so "
+            "there are no weights; rank the features by their information: importance(estimator, X, y)"
+        ) from None
     weights = _contrasts(estimator, theta or estimator.posterior_.mean())
     draws = np.empty((n_draws, *weights.shape), np.float32 if weights.size * n_draws > 1 << 24 else float)
     rng = generator(seed)

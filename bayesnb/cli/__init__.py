@@ -11,7 +11,7 @@ import sys
 
 from .._interrupted import INTERRUPTED
 from ._interrupt import InterruptsEnd
-from ._output import complain, discard_output, flush_output
+from ._output import check_output, complain, discard_output, flush_output
 
 TYPE_CHECKING = False  # as in `typing`, which takes time to import
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             raise ValueError(
                 "standard output is closed, so the result would be lost; redirect standard output to a file."
             )
+        check_output(options)
         code: int = options.run(options)
         sys.stdout.flush()
         return code

@@ -24,7 +24,7 @@ def make_parser() -> argparse.ArgumentParser:
         head, _, text = inspect.cleandoc(run.__doc__ or "").partition("\n\n")
         description = f"{' '.join(text.split())} The exit code is 2 if the input cannot be used."
         one = commands.add_parser(name, help=head[:1].lower() + head[1:-1], description=description)
-        one.set_defaults(run=run)
+        one.set_defaults(run=run, inputs=("data",))
         return one
 
     def several(one: Any, name: str, metavar: str, text: str, **more: Any) -> None:
@@ -114,6 +114,7 @@ def make_parser() -> argparse.ArgumentParser:
     report.add_argument("-o", "--output", required=True, metavar="PAGE", help="the HTML file to write")
 
     predict = command("predict", _commands.predict)
+    predict.set_defaults(inputs=("data", "model"))
     predict.add_argument("model", metavar="MODEL", help="file that `bayesnb fit` or `save` of an estimator wrote")
     data(predict, labelled=False)
     predict.add_argument("--id", metavar="COLUMN", help="column to print first, unchanged")

@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from ._tables import (
     MODELS,
     as_floats,
     choose_model,
+    contract_of,
     describe_table,
     load_large,
     load_table,
@@ -119,8 +121,9 @@ def compare(options: argparse.Namespace) -> int:
     """Compare models by evidence and exact leave-one-out.
 
     Fit several models to the same rows and compare them. The table has the log evidence, the Bayes factor against
-    the best model, and the probability of the model. It also has exact leave-one-out, with the standard error of
-    the paired difference to the best model. Models that cannot use the columns are listed with the reason.
+    the best model, and the probability of the model. It also has `elpd`, the sum of log p(y | x) by exact leave-
+    one-out (`arviz.loo` is of log p(x, y)), with the standard error of the paired difference to the best model.
+    Models that cannot use the columns are listed with the reason.
     """
     from ..analysis.comparison import compare as compare_models
 
@@ -162,10 +165,8 @@ def fit(options: argparse.Namespace) -> int:
 
     Fit a model to all rows and save it as a safetensors file. `bayesnb predict` and bayesnb.load read this file.
     """
-    from ..core.files import check_target
     from ..streaming import fit_batches
 
-    check_target(options.output)
     large = load_large(options)
     data = large.first if large else load_table(options)
     estimator, X = choose_model(data.X, options.model, data.contract)
@@ -203,11 +204,9 @@ def report(options: argparse.Namespace) -> int:
     Fit a model to all rows and write one page of HTML. It shows columns, classes, exact leave-one-out, calibration,
     importance, explained rows, priors and other models. The page needs no network.
     """
-    from ..core.files import check_target
     from ..reporting.report import python_code
     from ..reporting.report import report as make_report
 
-    check_target(options.output)
     data = load_table(options)
     estimator, X = choose_model(data.X, options.model, data.contract)
     announce(options, data, X, data.notes)
@@ -226,38 +225,26 @@ def predict(options: argparse.Namespace) -> int:
     """Predict the classes of new rows with a saved model.
 
     Print a CSV table with one line for each row: the class `predicted`, its `probability`, and the probability
-    p(CLASS) of every class. --interval adds the posterior mean of each class probability, and the ends `low` and
-    `high` of its credible interval. `probability` first averages the joint probability over the parameters and then
-    normalises; `mean` averages the normalised probabilities. The interval belongs to `mean`, so `probability` may
-    lie outside. Columns are found by name, in any order; further columns, such as the target, are ignored.
+    p(CLASS) of every class. --interval adds the posterior `mean` of each class probability, and the ends `low` and
+    `high` of its credible interval. `probability` and p(CLASS) are the Bayes predictive: it first averages the joint
+    probability over the parameters and then normalises. `mean` averages the normalised probabilities. The interval
+    belongs to `mean`, so `probability` may lie outside. If a number of a row is beyond the training range by more than
+    the length of that range, `mean`, `low` and `high` are empty, and `note` names the column; this needs a model that
+    `bayesnb fit` wrote. Columns are found by name, in any order; further columns, such as the target, are ignored.
     Differences from the training table are printed on standard error.
     """
-    from ..core.files import check_target, replace_file
+    from ..core.files import replace_file
     from ..io import load as load_model
 
-    if options.output is not None:
-        check_target(options.output)
     model = load_model(options.model)
     table, X, notes = new_rows(options, model)
     for text in notes:
         echo(f"note: {text}", sys.stderr)
-    p = model.predict_proba(X)
-    label = model.predict(X)
-    top = np.arange(len(p)), np.searchsorted(model.classes_, label)
-    columns: dict[str, Any] = {"predicted": label, "probability": p[top]}
-    tables = {"p": p}
-    if options.interval is not None:
-        from ..sampling.intervals import mean_probabilities
-
-        if isinstance(model, AbstractNB):
-            mean = mean_probabilities(model.posterior_, model.encode(X))
-        else:  # a calibrated classifier; the draws are those of its interval
-            mean = model.sample_proba(X, seed=0).mean(0)
-        ends = model.predict_interval(X, options.interval)
-        tables |= {"mean": mean, "low": ends[..., 0], "high": ends[..., 1]}
-        columns |= {name: tables[name][top] for name in ("mean", "low", "high")}
-    for k, one in enumerate(model.classes_):
-        columns |= {f"{name}({one})": values[:, k] for name, values in tables.items()}
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", UserWarning)
+        columns = _predictions(model, X, options.interval)
+    for text in dict.fromkeys(str(one.message) for one in warned):
+        echo(f"note: {text.rstrip('.')}.", sys.stderr)
     if options.id in columns:
         raise TableError(
             f"--id {options.id} has the name of a column that predict prints; rename column {options.id!r} in "
@@ -276,6 +263,32 @@ def predict(options: argparse.Namespace) -> int:
     else:
         replace_file(options.output, text.encode())
     return 0
+
+
+def _predictions(model: Any, X: pd.DataFrame, level: float | None) -> dict[str, Any]:
+    """The columns that `predict` prints of rows as the model takes them; with a level those of the intervals too."""
+    p = model.predict_proba(X)
+    label = model.predict(X)
+    top = np.arange(len(p)), np.searchsorted(model.classes_, label)
+    columns: dict[str, Any] = {"predicted": label, "probability": p[top]}
+    tables, remarks = {"p": p}, {}
+    if level is not None:
+        from ..sampling.intervals import mean_probabilities
+
+        if isinstance(model, AbstractNB):
+            mean = mean_probabilities(model.posterior_, model.encode(X))
+        else:  # a calibrated classifier; the draws are those of its interval
+            mean = model.sample_proba(X, seed=0).mean(0)
+        ends = model.predict_interval(X, level)
+        contract = contract_of(model)
+        note = np.array(contract.far_columns(X) if contract else [""] * len(p), object)
+        for name, values in (("mean", mean), ("low", ends[..., 0]), ("high", ends[..., 1])):
+            tables[name] = np.where((note == "")[:, None], values, np.nan)
+            columns[name] = tables[name][top]
+        remarks["note"] = note
+    for k, one in enumerate(model.classes_):
+        columns |= {f"{name}({one})": values[:, k] for name, values in tables.items()}
+    return columns | remarks
 
 
 def _rounded(p: np.ndarray, digits: int) -> np.ndarray:

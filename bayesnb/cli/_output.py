@@ -85,6 +85,23 @@ def echo(text: str, to: TextIO | None = None, end: str = "\n") -> None:
         raise OSError(f"standard output cannot be written to ({error.strerror}).") from error
 
 
+def check_output(options: argparse.Namespace) -> None:
+    """Raise the error that writing the output of a command would raise, also where it would replace an input.
+
+    Links and other spellings name the same file. A pipe, a terminal or /dev/null may be both.
+    """
+    output = getattr(options, "output", None)
+    if output is None:
+        return
+    from ..core.files import check_target
+    from ..datasets import NAMES
+
+    check_target(output)
+    for one in (getattr(options, name) for name in options.inputs):
+        if one not in NAMES and os.path.isfile(output) and os.path.exists(one) and os.path.samefile(output, one):
+            raise ValueError(f"the output {output} is the input {one}, which it would replace; name another file")
+
+
 def is_standard_output(path: str) -> bool:
     """Whether a file to write, such as /dev/stdout, is where the report goes."""
     try:

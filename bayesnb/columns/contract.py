@@ -159,15 +159,21 @@ class ColumnContract:
                         f"column {column.name!r}: levels that are not in the training rows ({what}), in "
                         f"{int(cells.isin(new_levels).sum())} rows."
                     )
-            elif column.low is not None and column.high is not None:
-                numbers = pd.to_numeric(cells, errors="coerce").astype(float)
-                margin = column.high - column.low
-                if far := int(((numbers < column.low - margin) | (numbers > column.high + margin)).sum()):
-                    span = f"{column.low:g} to {column.high:g}"
-                    found.append(
-                        f"column {column.name!r}: {far} rows lie far outside of {span}, the range of the training rows."
-                    )
+            elif far := int(_far(column, cells).sum()):
+                found.append(
+                    f"column {column.name!r}: {far} rows lie far outside of {column.low:g} to {column.high:g}, the "
+                    "range of the training rows."
+                )
         return found
+
+    def far_columns(self, applied: pd.DataFrame) -> list[str]:
+        """A note for each row of `apply`: its numbers beyond the training range by more than that range; "" if none."""
+        notes = np.full(len(applied), "", object)
+        for column in self.used:
+            if column.role != "levels" and (far := _far(column, applied[column.name])).any():
+                what = f"column {column.name!r} lies far outside of {column.low:g} to {column.high:g}"
+                notes[far] = [f"{note}; {what}" if note else what for note in notes[far]]
+        return list(notes)
 
     def summary(self, most: int | None = None) -> str:
         """The contract as a readable table; after `most` columns, those without a warning are only counted."""
@@ -200,6 +206,15 @@ class ColumnContract:
 def needs_numbers(column: Column, cells: pd.Series) -> bool:
     """Whether the cells of a column have to be made numbers."""
     return column.role != "levels" and not pd.api.types.is_numeric_dtype(cells)
+
+
+def _far(column: Column, cells: pd.Series) -> np.ndarray:
+    """Whether each cell is a number beyond the training range by more than the length of that range, (n,)."""
+    if column.low is None or column.high is None:
+        return np.zeros(len(cells), bool)
+    numbers = pd.to_numeric(cells, errors="coerce").to_numpy(float, na_value=np.nan)
+    margin = column.high - column.low
+    return (numbers < column.low - margin) | (numbers > column.high + margin)
 
 
 def level(cell: Any) -> Any:

@@ -283,7 +283,9 @@ class AbstractNB(AbstractSaved):
     def loo(self, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None) -> "LooResult":
         """Exact leave-one-out: each training row is predicted from all other rows, without a refit. See `LooResult`.
 
-        The result always uses the posterior predictive. It ignores `estimate`, and `norm` of `ComplementNB`.
+        The result always uses the posterior predictive. It ignores `estimate`, and `norm` of `ComplementNB`. Its `elpd`
+        sums log p(y | x) over the rows, and its `elpd_joint` log p(x, y); `arviz.loo` estimates the second. On iris
+        GaussianNB has −20.3 and −388 nats.
 
         Parameters
         ----------

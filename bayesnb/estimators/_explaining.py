@@ -169,12 +169,6 @@ class AbstractExplaining(AbstractPredicting):
         """Names of the columns of X, or their numbers. Provisional."""
         return list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
 
-    def sample_information(self, n_draws: int, seed: Any) -> np.ndarray:
-        """Draws of the mutual information of the label and each column, (s, d), in nats. Provisional."""
-        from ..sampling.explanation import information
-
-        return information(self._fitted_state().posterior, self._columns(), self.n_features_in_, n_draws, seed)
-
     # --- the parameters ---------------------------------------------------------------------------------------------
 
     def tables(self, features: Any = None, *, level: Scalar = 0.9) -> "dict[Any, pd.DataFrame]":

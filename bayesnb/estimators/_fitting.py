@@ -172,6 +172,10 @@ class AbstractFitted(AbstractWithPrior):
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Remove rows: the inverse of `partial_fit`.
 
+        The encoding stays as it is. `CategoricalNB` keeps a level that only forgotten rows had, with its share of the
+        prior, as if the level had been declared. If the cells a, b, a, b, a of two alternating classes are left,
+        `log_evidence_` is −8.19 nats while the level c is known, and −6.58 nats after a fit to these rows alone.
+
         Raises
         ------
         ValueError

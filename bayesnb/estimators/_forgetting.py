@@ -22,7 +22,7 @@ def without(held: Statistics, gone: Statistics) -> tuple[Statistics, Statistics]
     ValueError
         if rows to be forgotten were never fitted
     """
-    left = with_error(held) - with_error(gone)
+    left: Any = with_error(held) - with_error(gone)
     pairs = {name: _left(block) for name, block in left.blocks.items()}
     n, more = _emptied(left.n, _BOUND * np.sqrt(left.error))
     found = Statistics(n, {name: block for name, (block, _) in pairs.items()}, np.where(n > 0, left.error, 0))
@@ -71,12 +71,14 @@ def _emptied(n: np.ndarray, bound: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.where(empty, 0, n), np.where(empty & (bound <= _NO_EVENT), 0, bound)
 
 
-def _left(block: Any) -> tuple[Any, Any]:
+def _left(given: Any) -> tuple[Any, Any]:
     """What is left of one block, and the same moved by the bounds of its rounding."""
-    if not isinstance(block, Summed):  # of distinct cells, or of a family of one's own
+    block: Any = given
+    if not isinstance(given, Summed):  # distinct cells, or of a family of one's own
         _emptied(np.asarray(getattr(block, "weight", getattr(block, "n", 0))), _NO_EVENT)
         return block, block
-    zero, centred = 0 * block.mean if isinstance(block, Moments | Scatter) else 0 * block.n, hasattr(block, "ss")
+    centred = isinstance(block, Moments | Scatter)
+    zero: Any = 0 * block.mean if centred else 0 * block.n
     bound = {name: _BOUND * np.sqrt(np.maximum(one, 0)) for name, one in (block.error or {}).items()}
     n, more = _emptied(block.n, (zero + bound.get("n", 0)).reshape(*block.n.shape, -1).max(-1))
     gone = (n <= 0) if centred or hasattr(block, "total") else np.zeros(n.shape[:1], bool)
@@ -96,10 +98,10 @@ def _left(block: Any) -> tuple[Any, Any]:
         change["mean"] = found.mean + kept(bound.get("mean", 0.0) + zero) / safe
         change["ss"] = found.ss + (far[..., None] * np.eye(far.shape[-1]) if isinstance(block, Scatter) else far)
     else:
-        for name in bound.keys() - {"n"}:
-            value = getattr(block, name)
-            if name == "total" and (value < -bound[name]).any():
+        for name in {"total", "log_h"} & vars(block).keys():
+            value, most = getattr(block, name), bound.get(name, 0.0)
+            if name == "total" and (value < -most).any():
                 raise ValueError(NEVER_FITTED.format("counts"))
             found = replace(found, **{name: kept(np.maximum(value, 0) if name == "total" else value)})
-            change[name] = getattr(found, name) + kept(bound[name])
+            change[name] = getattr(found, name) + kept(most + 0 * value)
     return found, replace(found, **change)

@@ -378,8 +378,8 @@ def _union(old: np.ndarray, new: np.ndarray) -> np.ndarray:
 def _joined(features: list[Counts]) -> Counts:
     """The counts of features with equally many levels as those of one block."""
     n = np.stack([one.n for one in features], 1)
-    error: Any = None
-    if all(one.error is not None for one in features):
-        rounded = any(one.error for one in features)
-        error = {"n": np.stack([one.error.get("n", 0 * one.n) for one in features], 1)} if rounded else {}
+    known: Any = [one.error for one in features]
+    error: Any = None if None in known else {}
+    if error is not None and any(known):
+        error = {"n": np.stack([e.get("n", 0 * one.n) for e, one in zip(known, features, strict=True)], 1)}
     return Counts(n, np.zeros(n.shape[:2]), error)

@@ -1,6 +1,7 @@
 """Naive Bayes with a likelihood of its own for every group of columns, and if need be for every class."""
 
 import itertools
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
@@ -12,6 +13,7 @@ from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import _get_feature_names
 
 from ..columns.contract import ColumnContract
+from ..core.arrays import is_sparse
 from ..families.one_class import OneClass
 from ..io import require
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
@@ -37,7 +39,8 @@ class MixedNB(AbstractOfTotals):
         Every column is in exactly one part. "auto" chooses `BernoulliNB` for columns of booleans or of zeros and ones,
         `GaussianNB` for other numbers, and `CategoricalNB` for all other columns. It leaves out columns of a data frame
         that identify the row (identifiers, names, dates), that have the same value in every row, or no value at all.
-        `contract_` lists them with the reason. With `partial_fit` the first batch decides
+        `contract_` lists them with the reason. With `partial_fit` the first batch decides. Where a part is a
+        `BernoulliNB` with binarize=None, numbers other than 0 and 1 in rows to predict count as missing, with a warning
     fit_prior : bool, default True
         whether the class probabilities are learnt; with False they are equal
     class_prior, priors : (c,), optional
@@ -111,7 +114,41 @@ class MixedNB(AbstractOfTotals):
 
     def _validate(self, X: Any, **checks: Any) -> Any:
         sparse_ok = "csr" if self.__sklearn_tags__().input_tags.sparse else False
-        return of_any_type(self, X, accept_sparse=sparse_ok, **checks)
+        found = of_any_type(self, X, accept_sparse=sparse_ok, **checks)
+        return found if checks["reset"] or "y" in checks or is_sparse(found) else self._leave_out_unseen(found)
+
+    def _leave_out_unseen(self, X: Any) -> Any:
+        """Rows to predict, whose numbers other than 0 and 1 count as missing in columns that held only these."""
+        unseen: dict[int, np.ndarray] = {}
+        for part in self._parts:
+            if part.estimator.cells.kind == "yes/no" and getattr(part.estimator, "binarize", None) is None:
+                cells = np.asarray(_safe_indexing(X, part.columns, axis=1))
+                if cells.dtype.kind not in "biuf":
+                    cells = pd.DataFrame(cells).apply(pd.to_numeric, errors="coerce").to_numpy(float)
+                wrong = np.isfinite(cells) & (cells != 0) & (cells != 1)
+                unseen |= {int(part.columns[k]): wrong[:, k] for k in np.flatnonzero(wrong.any(0))}
+        if not unseen:
+            return X
+        counted = ", ".join(f"column {self._label(j)}: {int(found.sum())} cells" for j, found in unseen.items())
+        warnings.warn(
+            f"`X` has numbers other than 0 and 1 where the training rows had only these ({counted}); they count as "
+            "missing. To use such numbers, fit the model to rows that have them",
+            UserWarning,
+            stacklevel=1,  # one place, whatever predicts: Python shows it once
+        )
+        if not hasattr(X, "columns"):
+            X = X.astype(float if X.dtype.kind in "biuf" else object)
+            for j, found in unseen.items():
+                X[found, j] = np.nan
+            return X
+        X = (
+            X.copy(deep=False)
+            if isinstance(X, pd.DataFrame)
+            else pd.DataFrame({c: np.asarray(X[c]) for c in X.columns})
+        )
+        for j, found in unseen.items():
+            X.isetitem(j, X.iloc[:, j].mask(found))
+        return X
 
     def _learn_encoding(self, X: Any, reset: bool) -> None:
         if reset:

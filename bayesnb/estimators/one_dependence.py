@@ -17,7 +17,6 @@ from ..families.categorical import DirichletCategorical
 from ..io import require
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows, fold_rows, row_slices
 from ..one_dependence import BLOCK, OneDependence
-from ..sampling.explanation import mutual_information
 from ..statistics import Counts
 from ..sums.pair_table import diagonal
 from ..sums.rows import csr_slice
@@ -287,16 +286,6 @@ class OneDependenceNB(AbstractOneParent):
                 "describe different rows. Compare by `loo`, or code missing cells as a level"
             )
         return float(np.logaddexp.reduce(evidence) - np.log(len(evidence)))
-
-    def sample_information(self, n_draws: int, seed: Any) -> np.ndarray:
-        """Draws of the mutual information of the label and each column, (s, d), in nats. Provisional."""
-        rng, posterior = generator(seed), self._fitted_state().posterior
-        found = np.empty((n_draws, self.n_features_in_))
-        for j in range(self.n_features_in_):
-            table = posterior.sample_tables(rng, j, n_draws)
-            pi = np.logaddexp.reduce(table, 2)
-            found[:, j] = mutual_information((table - pi[..., None]).swapaxes(1, 2)[:, :, None], np.exp(pi))[:, 0]
-        return found
 
     def tables(self, features: Any = None, *, level: Scalar = 0.9) -> Any:
         """P(level | class) of each feature in the model where it is the parent; see `AbstractNB.tables`."""

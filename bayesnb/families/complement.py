@@ -35,7 +35,7 @@ from ..dirichlet import AbstractEvents
 from ..loops import worth
 from ..statistics import Counts
 from ..sums.by_class import by_class
-from ..sums.events import chosen_cells, event_shares, log_coefficient
+from ..sums.events import event_shares, log_coefficient
 from ..sums.long_rows import log_coefficient_of_short, log_polya, log_polya_left, log_polya_without
 from ..sums.own_class import OWN
 from ..sums.rows import as_counts, leave_one_out_table, matmul, row_totals, unit_labels, with_odd_rows
@@ -96,19 +96,6 @@ class DirichletComplement(AbstractEvents):
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_{k≠c} log L!/Πx! + Σ_j x_j log θ_kj."""
         return _others(log_coefficient(x)[:, None] + matmul(x, theta["log_theta"]), -1)
-
-    def log_alone(
-        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
-    ) -> Float[Array, "*s n k c"]:
-        """log p that one event of a class is of kind j (x = 1) or of another kind (x = 0), from the complements.
-
-        With classes of equal size the share of kind j in class c is Σ_k θ_kj − (C − 1) θ_cj, at least 0.
-        """
-        theta_j = np.exp((self.mean() if theta is None else theta)["log_theta"][..., columns].swapaxes(-1, -2))
-        c = theta_j.shape[-1]
-        p = np.clip(theta_j.sum(-1, keepdims=True) - (c - 1) * theta_j, np.finfo(float).tiny, 1 - 1e-16)
-        x = chosen_cells(x, columns)[..., None]
-        return x * np.log(p)[..., None, :, :] + (1 - x) * np.log1p(-p)[..., None, :, :]
 
     def log_contributions(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None

@@ -23,7 +23,7 @@ from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
 from ..dirichlet import AbstractEvents
 from ..statistics import Counts
 from ..sums.by_class import by_class
-from ..sums.events import chosen_cells, event_shares, log_coefficient, log_coefficient_and_proof
+from ..sums.events import event_shares, log_coefficient, log_coefficient_and_proof
 from ..sums.long_rows import log_coefficient_of_short, log_polya, log_polya_of_own, log_polya_without
 from ..sums.rows import as_counts, leave_one_out_table, matmul, row_totals, unit_labels
 
@@ -94,14 +94,6 @@ class DirichletMultinomial(AbstractEvents):
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """log L!/Πx! + Σ_j x_j log θ_j."""
         return log_coefficient(x)[:, None] + self.log_score(x, theta)
-
-    def log_alone(
-        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
-    ) -> Float[Array, "*s n k c"]:
-        """log p that one event is of kind j (x = 1) or not (x = 0): x log θ_j + (1 − x) log(1 − θ_j)."""
-        log_theta = (self.mean() if theta is None else theta)["log_theta"][..., columns].swapaxes(-1, -2)
-        x = chosen_cells(x, columns)[..., None]
-        return x * log_theta[..., None, :, :] + (1 - x) * np.log(-np.expm1(log_theta))[..., None, :, :]
 
     def log_contributions(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None

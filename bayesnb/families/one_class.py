@@ -93,12 +93,6 @@ class OneClass(AbstractConjugate[Stats]):
         """The value of the inner block in column k, zero in all other columns."""
         return self._place(self.block.log_likelihood(theta, x))
 
-    def log_alone(
-        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
-    ) -> Float[Array, "*s n k c"]:
-        """The value of the inner block in column k, zero in all other columns."""
-        return self._place(self.block.log_alone(x, columns, theta))
-
     def log_contributions(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
     ) -> Float[Array, "*s n k c"]:

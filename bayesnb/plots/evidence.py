@@ -23,6 +23,8 @@ from ._common import (
     plain_text,
 )
 
+_GREY = "#8a8a8a"  # on white and on black
+
 
 def nomogram(
     estimator: Any,
@@ -102,7 +104,10 @@ def nomogram(
 
 
 def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn | None = None) -> Drawn:
-    """Weights of a linear discriminant, or mutual information, with intervals, the largest on top.
+    """Weights of a linear discriminant, or information by leave-one-out, with intervals, the largest on top.
+
+    A feature whose information is not shown to be above 0 is grey. A bar is its `elpd_gain`, what the model loses
+    without it.
 
     Parameters
     ----------
@@ -132,7 +137,7 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     by_class = "class_" in table.columns
     if classes is not None and (by_class or size_of == "information" or len(classes) != 2):
         raise ValueError(f"`classes` is {classes!r}; give the two labels of a table for two classes")
-    size = table[size_of].abs().groupby(table["feature"]).max()
+    size = (table[size_of] if size_of == "information" else table[size_of].abs()).groupby(table["feature"]).max()
     features = size.sort_values(ascending=False, kind="stable").index[:n].tolist()
     at = table["feature"].map({feature: i for i, feature in enumerate(features)})
     ax = given_or_new(ax)
@@ -142,14 +147,25 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
         own = table[at.notna() & (True if label is None else table["class_"] == label)]
         y = at[own.index] + 0.6 * ((k + 0.5) / len(labels) - 0.5)
         style = marker(k) if by_class else {"color": ink(ax), "marker": "o"}
-        intervals(
-            ax, y, own["low"], own[size_of], own["high"], label=None if label is None else plain_text(label), **style
-        )
+        grey = (own["low"] <= 0) & (size_of == "information")
+        for some, name, looks in ((~grey, label, style), (grey, None, {**style, "color": _GREY})):
+            if some.any():
+                shown = own[some]
+                intervals(
+                    ax,
+                    y[some],
+                    shown["low"],
+                    shown[size_of],
+                    shown["high"],
+                    label=None if name is None else plain_text(name),
+                    **looks,
+                )
+        if "elpd_gain" in own:
+            ax.plot(own["elpd_gain"], y, linestyle="", marker="|", markersize=9, color=colour(4))
     list_down(ax, features)
     sides = "" if classes is None else f"\n← {plain_text(classes[0])}    {plain_text(classes[1])} →"
     if size_of == "information":
-        ax.set_xlabel("mutual information with the label, nats")
-        ax.set_xlim(left=0)
+        ax.set_xlabel("information (dots) and elpd_gain (bars), nats a row\n(grey: not shown to help)")
     else:
         ax.set_xlabel(f"weight, log odds (nats) a unit of the feature{sides}")
     if by_class:

@@ -46,7 +46,7 @@ class Material:
     ) -> "Material":
         """All that the sections show."""
         loo = estimator.loo(X, y)
-        ranked = importance(estimator, level, n_draws=200, seed=seed)
+        ranked = importance(estimator, X, y, level=level)
         contract = getattr(estimator, "contract_", None) if contract is None else contract
         columns = column_table(estimator, X) if contract is None else contract.to_frame()
         compared = None if others is None else _compared(estimator, X, y, loo.log_proba, others)
@@ -175,11 +175,11 @@ def cautions(known: Material) -> list[str]:
             f"The column {top.feature[0]} alone determines the label almost completely. Check that you know it before "
             "you predict."
         )
-    noise = top[top.low < 1e-3]
+    noise = top[top.low <= 0]
     if len(top) > 3 and len(noise) > len(top) / 2:
         said.append(
-            f"{len(noise)} of {len(top)} features have almost no information about the label. FeatureAverage weights "
-            "them by their evidence."
+            f"{len(noise)} of {len(top)} features are not shown to help: the interval of their information reaches 0. "
+            "FeatureAverage weights features by their evidence."
         )
     if known.comparison is not None:
         best = known.comparison.table.index[0]

@@ -133,6 +133,6 @@ def python_code(estimator: Any, rows: str = "# X, y: your rows and labels") -> s
     return (
         f"import bayesnb\nfrom bayesnb import {type(estimator).__name__}\n\n{rows}\n"
         f"nb = {' '.join(repr(estimator).split())}.fit(X, y)\n"
-        "print(nb.loo(X, y))\nprint(bayesnb.importance(nb))\nprint(nb.explain(X[:1]))\n"
+        "print(nb.loo(X, y))\nprint(bayesnb.importance(nb, X, y))\nprint(nb.explain(X[:1]))\n"
         'bayesnb.report(nb, X, y).save("report.html")'
     )

@@ -153,7 +153,7 @@ def confusion(known: Material) -> str:
 
 
 def importance(known: Material) -> str:
-    """Mutual information of the label and each feature."""
+    """What each feature alone tells of the label, and what the model loses without it."""
     shown = known.importance.iloc[:_FEATURES].copy()
     shown["feature"] = [_short(name, 26) for name in shown["feature"]]
     if shown["feature"].duplicated().any():
@@ -161,10 +161,13 @@ def importance(known: Material) -> str:
     svg = inline_svg(
         lambda ax: plots.feature_weights(shown, n=_FEATURES, ax=ax), "Importance", height=0.8 + 0.24 * len(shown)
     )
-    most = known.baseline[1]
+    grey, many = int((known.importance["low"] <= 0).sum()), len(known.importance)
     caption = (
-        f"The information that each feature alone has about the label, in nats. The label itself has {number(most)} "
-        f"nats. Bars are {known.level:.0%} credible intervals."
+        "Dots: how much better each feature alone predicts the labels than the class frequencies do, by leave-one-out, "
+        f"in nats a row, with {known.level:.0%} intervals over the rows. The log loss of the class frequencies is "
+        f"{number(known.baseline[1])} nats. {grey} of {many} features are not shown to help: their interval reaches 0, "
+        "and they are grey. Bars: what this model loses without the feature (<code>elpd_gain</code>). It is negative "
+        "where the model counts dependent features twice, so it is no ranking."
     )
     return figure(svg, caption)
 

@@ -12,6 +12,9 @@ agree with those of exact draws.
 
 Rows 1, 2 and 5 to 10 are exact. Rows 3, 4, 11 and 12 are tests at a stated rate of false alarms, shared out evenly
 between them and, inside each, over all quantities compared (Bonferroni).
+
+Two parts are no rows of the check and cannot fail it: MAP beside the full posterior predictive on the held-out rows, by
+the closed form and by draws; and dependence within a class, which is a finding about the data (`dependence`).
 """
 
 from typing import Any
@@ -20,11 +23,22 @@ import numpy as np
 from sklearn.base import clone
 
 from ..core.random import generator
+from ..core.special import log_normalize
 from ..sums.slicing import rows_at
 from .closed_rows import closed_rows
+from .dependence import dependence
 from .drawn_rows import drawn_rows
 from .exact_rows import identity_row, mode_row
-from .held_out import intervals_row, quality, split_halves, take_rows, widest_intervals
+from .held_out import (
+    N_DRAWN,
+    differences,
+    drawn_predictive,
+    intervals_row,
+    quality,
+    split_halves,
+    take_rows,
+    widest_of_draws,
+)
 from .problem import Problem, choose, count_features, sub_problem
 from .report import CheckReport, explained
 from .sampled_rows import nuts_row, prediction_row, run_nuts, short_chains_row, thin
@@ -100,12 +114,15 @@ def check(
     drawn = [*drawn_rows(small, rng, rate), intervals_row(fitted.posterior_, near, level, rng)]
 
     posterior = fitted.posterior_
-    tables = {"MAP": posterior.log_joint(held_out, posterior.mode()), "predictive": posterior.log_joint(held_out)}
+    plug_in, predictive = posterior.log_joint(held_out, posterior.mode()), posterior.log_joint(held_out)
+    by_draws, draws = drawn_predictive(posterior, held_out, predictive.argmax(1), rng)
+    tables = {"MAP": plug_in, "predictive": predictive, f"predictive, {N_DRAWN} draws": by_draws}
+    p = np.exp(log_normalize(predictive))
     return CheckReport(
         model=repr(estimator),
         rows=tuple(explained(row) for row in (*exact, *sampled, *closed, *drawn)),
         quality=tuple(quality(name, d, table, truth) for name, table in tables.items()),
-        widest=widest_intervals(fitted, held_out, truth, test, rng, level),
+        widest=widest_of_draws(fitted.classes_, truth, test, p, draws, level),
         level=level,
         settings={
             "seed": seed,
@@ -120,4 +137,6 @@ def check(
             "closed_form_rows": len(small.y),
             "closed_form_features": small.width,
         },
+        plug_in=differences(plug_in, predictive),
+        dependence=dependence(fitted, rows, index, rng),
     )

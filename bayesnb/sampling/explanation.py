@@ -8,7 +8,6 @@ are quantiles over the posterior of θ.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +15,6 @@ from scipy import sparse
 from ..core.arrays import Float, Int, Scalar, is_sparse
 from ..core.pytrees import leaves
 from ..core.random import generator
-from ..core.supports import COMPOSITE, GIVEN_TOTALS
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows
 from ..sums.rows import batches
 from ..sums.slicing import rows_at
@@ -24,7 +22,6 @@ from .points import Model
 
 _CELLS = 1 << 22  # numbers of a table worked on at a time
 _KEPT = 1 << 24  # numbers kept for the quantiles of some rows
-_NODES = 512  # of the distribution of one feature, all classes together
 
 PRIOR, OTHERS = -1, -2  # what stands for the class prior and for all other features among the numbers of the features
 
@@ -200,86 +197,3 @@ def sample_some(
     step = max(1, _CELLS // (more + sum(leaf.size for leaf in leaves(posterior))))
     for some in batches(n, step):
         yield posterior.sample(rng, (some.stop - some.start,))
-
-
-# --- what a feature tells of the label ------------------------------------------------------------------------------
-
-
-def information(
-    posterior: Model, columns: dict[str, np.ndarray], d: int, n_draws: int, seed: int | np.random.Generator | None
-) -> Float[np.ndarray, "s d"]:
-    """Mutual information I(y; x_j | θ) of the label and each feature in nats, for draws of θ.
-
-        I = Σ_c π_c Σ_x p(x | c) log p(x | c) / Σ_k π_k p(x | k)
-
-    The sum is exact for levels, for yes and no, and for one event of a multinomial; real numbers and counts are summed
-    over up to 512 nodes where the posterior predictive has its mass.
-    """
-    rng = generator(seed)
-    found = np.zeros((n_draws, d))
-    groups: dict[tuple[int, ...], list[str]] = {}  # blocks of the same columns: one for each class
-    for name, at in columns.items():
-        groups.setdefault(tuple(at.tolist()), []).append(name)
-    nodes = {at: _nodes([posterior.blocks[name] for name in names], rng) for at, names in groups.items()}
-    done, c = 0, len(posterior.classes.log_predictive())
-    most = max(x.size for x, _ in nodes.values())
-    for theta in sample_some(posterior, n_draws, rng, c * min(most, _CELLS // c)):
-        pi = np.exp(theta[CLASS]["log_pi"])
-        s = len(pi)
-        for key, names in groups.items():
-            (x, log_w), at = nodes[key], np.array(key)
-            step = max(1, _CELLS // max(1, s * len(x) * c))
-            for some in np.split(np.arange(len(at)), np.arange(step, len(at), step)):
-                table: Any = log_w[:, some, None]
-                for name in names:
-                    table = table + posterior.blocks[name].log_alone(x, some, theta[name])
-                table = np.broadcast_to(table, (s, *table.shape[-3:]))  # the same where nothing is drawn
-                found[done : done + s, at[some]] = mutual_information(table, pi)
-        done += s
-    return found
-
-
-def mutual_information(table: Float[np.ndarray, "s g k c"], pi: Float[np.ndarray, "s c"]) -> Float[np.ndarray, "s k"]:
-    """Mutual information of class and outcome from log probabilities of g outcomes, normalised first."""
-    table = table - table.max(1, keepdims=True)
-    p = np.exp(table)
-    total = p.sum(1, keepdims=True)
-    p /= total
-    pi = pi[:, None, None, :]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gain = p * (table - np.log(total) - np.log((pi * p).sum(-1, keepdims=True)))
-    return np.maximum((pi * np.where(p > 0, gain, 0)).sum((1, 3)), 0)
-
-
-def _nodes(blocks: list[Any], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Cells (g, d) at which the features of a block are looked up, and logarithms of their weights."""
-    block = blocks[0].inner
-    cells, d = block.cells_, block.shape[1]
-    by_level = any(field.axes[-1] == "level" for field in block.fields_.values())
-    level = next(iter(block.mean().values())).shape[-1] if by_level else None
-    if cells.kind == "yes/no" or cells.measure in (GIVEN_TOTALS, COMPOSITE):
-        level = 2
-    if level is not None:
-        x = np.repeat(np.arange(float(level))[:, None], d, 1)
-        return x, np.zeros(x.shape)
-    c = sum(one.shape[0] for one in (each.inner for each in blocks))
-    per_class = max(16, _NODES // (4 * c))
-    drawn = [
-        inner.sample_predictive(rng, np.full(2000, k))
-        for inner in (one.inner for one in blocks)
-        for k in range(inner.shape[0])
-    ]
-    draws = np.nan_to_num(np.stack(drawn), nan=0.0)
-    if cells.kind == "counts" and draws.max() < _NODES:
-        x = np.repeat(np.arange(2 * draws.max() + 8)[:, None], d, 1)
-        return x, np.zeros(x.shape)
-    z = np.linspace(-1, 1, per_class)
-    ends = np.quantile(draws, 0.5 * (1 + np.sin(np.pi / 2 * z)), axis=1).reshape(-1, d)
-    ends = np.sort(ends, axis=0)
-    x = np.concatenate([ends[:-1] + (ends[1:] - ends[:-1]) * share for share in (0, 0.25, 0.5, 0.75)])
-    x = np.sort(np.concatenate([x, ends[-1:]]), axis=0)
-    if cells.kind == "counts":
-        x = np.round(x)
-    step = np.diff(x, axis=0, prepend=x[:1], append=x[-1:])
-    with np.errstate(divide="ignore"):
-        return x, np.log((step[1:] + step[:-1]) / 2)

@@ -11,9 +11,10 @@ from ..core.special import log_normalize
 from ..naive_bayes import NaiveBayes, Rows
 from .intervals import intervals
 from .points import log_probability_draws
-from .report import CheckRow, Interval, Quality
+from .report import CheckRow, Differences, Interval, Quality
 
 INTERVALS = 0.02  # what the ends may be off on average: see `predict_interval`
+N_DRAWN = 400  # of the predictive by draws
 _DRAWS = 2_000
 
 
@@ -56,17 +57,24 @@ def intervals_row(posterior: NaiveBayes, rows: Rows, level: float, rng: np.rando
     return CheckRow.within("13 Intervals", figure, INTERVALS, "probability", reason, remark)
 
 
-def widest_intervals(
-    fitted: Any, rows: Rows, truth: np.ndarray, positions: np.ndarray, rng: np.random.Generator, level: float
-) -> tuple[Interval, ...]:
-    """The five held-out rows whose most probable class has the widest credible interval."""
-    p = np.exp(log_normalize(fitted.posterior_.log_joint(rows)))
-    top = p.argmax(1)
+def drawn_predictive(
+    posterior: NaiveBayes, rows: Rows, top: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """log E p(x, y | θ) by exact draws of θ, (n, c), and the probability of the class `top` of each row, (s, n)."""
+    total: Any = -np.inf
     draws = []
-    for _ in range(400):
-        table = fitted.posterior_.log_joint(rows, fitted.posterior_.sample(rng))
+    for _ in range(N_DRAWN):
+        table = posterior.log_joint(rows, posterior.sample(rng))
+        total = np.logaddexp(total, table)
         draws.append(np.exp(log_normalize(table))[np.arange(len(top)), top])
-    return widest_of_draws(fitted.classes_, truth, positions, p, np.array(draws), level)
+    return total - np.log(N_DRAWN), np.array(draws)
+
+
+def differences(joint: np.ndarray, other: np.ndarray) -> Differences:
+    """How two joint tables of the same rows, (n, c), differ in what they predict."""
+    apart = abs(np.exp(log_normalize(joint)) - np.exp(log_normalize(other)))
+    changed = int((joint.argmax(1) != other.argmax(1)).sum())
+    return Differences(float(apart.mean()), float(apart.max()), changed, len(joint))
 
 
 def widest_of_draws(

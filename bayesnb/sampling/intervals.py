@@ -36,6 +36,7 @@ from ..core.special import log_floor
 from ..core.supports import check_choice, check_least, check_level
 from ..naive_bayes import NaiveBayes, Rows
 from ..sums.rows import slices
+from ..sums.slicing import rows_at
 from .log_joint_moments import pearson_iii, sixth_of_skewness
 from .points import log_joint_points, log_probability_draws, row_groups, table_shape
 
@@ -83,7 +84,8 @@ def intervals(
     Parameters
     ----------
     level : posterior mass inside, between 0 and 1
-    method : "analytic" (this page), "draws" of all parameters, or "auto": draws for kernel densities, else analytic
+    method : "analytic" (this page), "draws" of all parameters, or "auto": draws for kernel densities, and for rows
+        whose log joint is too skewed for a Pearson III variable, else analytic
     n_draws : draws, by default 1,000; or points, rounded up to a power of two, by default 1,024
     seed : of either; all rows share one set of points
 
@@ -91,6 +93,7 @@ def intervals(
     ------
     ValueError   for a level, method or number of draws out of range
     """
+    asked, given = method, n_draws
     method, n_draws = resolve_method(nb, method, n_draws)
     check_level(level)
     seed, tail = fix_seed(seed), (1 - level) / 2
@@ -101,8 +104,11 @@ def intervals(
         for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
             found[part] = _quantiles(log_p, tails)
         return found
+    skewed = []
     for at, classes, shapes in row_groups(nb, rows):
         where = at[:, None], classes
+        if asked == "auto" and classes.shape[1] > 1:
+            skewed.append(at[shapes.skewed])
         if classes.shape[1] == 1:
             found[where] = 1
         elif shapes.simple:
@@ -120,6 +126,8 @@ def intervals(
             everything = np.broadcast_to(np.arange(classes.shape[1]), (len(rest), classes.shape[1]))
             for part, table in log_joint_points(shapes.take(rest, everything), n_draws, seed, np.float32):
                 found[at[rest[part], None], classes[rest[part]]] = _quantiles(to_log_probabilities(table), tails)
+    if len(late := np.sort(np.concatenate([*skewed, np.zeros(0, int)]))):
+        found[late] = intervals(nb, rows_at(rows, late), level, "draws", given, seed)
     return found
 
 

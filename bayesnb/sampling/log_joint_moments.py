@@ -12,6 +12,7 @@ from ..core.quadratics import SharedQuadratic
 from ..naive_bayes import NaiveBayes, Rows
 
 _TAILS = 0.2  # excess kurtosis of ℓ_1 − ℓ_0 beyond that of its Pearson III variable: two dimensions from there on
+_SKEWED, _SHARE = 1.3, 0.1  # skewness of a class from which on draws are better, if it has this share of the variance
 MANY = 1000  # degrees of freedom of a shared parameter from which on what it adds is taken as normal
 _FAR = 6.0  # standard deviations beyond which no point lies
 
@@ -88,6 +89,18 @@ class LogJointMoments:
         centre = np.eye(c) - 1 / c
         values, vectors = np.linalg.eigh(centre @ self.shared @ centre)
         return vectors * np.sqrt(np.maximum(values, 0))[:, None, :]
+
+    @property
+    def skewed(self) -> Bool[np.ndarray, " n"]:
+        """Whether a class with a share in the variance is so skewed that three moments do not tell the tails.
+
+        Log θ of a kind that did not occur, under a concentration α < 1, is about exponential with scale 1/α. It ends at
+        0, and what is added to it goes beyond that end, unlike a Pearson III variable.
+        """
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            skewness = abs(self.third / self.variance**1.5)
+        counts = self.variance > _SHARE * self.variance.max(1, keepdims=True)
+        return ((skewness > _SKEWED) & counts).any(1)
 
     # two classes: ℓ_1 − ℓ_0
 

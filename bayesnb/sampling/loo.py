@@ -99,7 +99,7 @@ def loo(
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     place = None if groups is None else group_places(groups, len(index))
     r = one_hot(index, len(estimator.classes_), weights)
-    if _leave_alone(estimator, place, prior) and all(b.marks_strangers for b in estimator.posterior_.blocks.values()):
+    if leaves_alone(estimator, place, prior) and all(b.marks_strangers for b in estimator.posterior_.blocks.values()):
         check_weights(estimator, r)
         return _one_by_one(estimator, {"x": X}, partial(_encoded, estimator, X), r, prior, strangers=True)
     rows = estimator.encode_validated(X)
@@ -127,7 +127,7 @@ def leave_out(
     return _result(estimator, rows, one_hot(index, len(estimator.classes_), weights), place, prior, scores)
 
 
-def _leave_alone(estimator: Any, place: np.ndarray | None, prior: str) -> bool:
+def leaves_alone(estimator: Any, place: np.ndarray | None, prior: str) -> bool:
     """Whether each row leaves by itself a posterior whose prior stays and is not lost beside the rows."""
     before, after = estimator.prior_, estimator.posterior_
     return place is None and prior == "kept" and not (before.is_improper or needs_refits(before, after))
@@ -137,7 +137,7 @@ def _result(
     estimator: Any, rows: Rows, r: Sparse, place: np.ndarray | None, prior: str, scores: bool = False
 ) -> LooResult:
     rows_of = partial(rows_at, rows)
-    if _leave_alone(estimator, place, prior):
+    if leaves_alone(estimator, place, prior):
         return _one_by_one(estimator, rows, rows_of, r, prior, scores)
     log_prior, parts = left_out_tables(estimator, rows, r, place, prior == "refit")
     by_part = None if list(parts) == ["x"] else parts

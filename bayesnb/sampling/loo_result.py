@@ -170,13 +170,14 @@ class LooResult:
 
     def __str__(self) -> str:
         rows = [
-            ("log p(y | x)", self.elpd, self.se, self.p_loo),
-            ("log p(x, y)", self.elpd_joint, self.se_joint, self.p_loo_joint),
+            ("elpd        log p(y | x)", self.elpd, self.se, self.p_loo),
+            ("elpd_joint  log p(x, y)", self.elpd_joint, self.se_joint, self.p_loo_joint),
         ]
         lines = [
             f"exact leave-one-out of {len(self.index)} rows, {len(self.classes)} classes; nats",
-            f"{'':14}{'elpd':>12}{'se':>10}{'p_loo':>10}",
-            *(f"{name:14}{elpd:12.2f}{se:10.2f}{p:10.2f}" for name, elpd, se, p in rows),
+            f"{'':24}{'sum':>12}{'se':>10}{'p_loo':>10}",
+            *(f"{name:24}{elpd:12.2f}{se:10.2f}{p:10.2f}" for name, elpd, se, p in rows),
+            "`elpd` scores the labels given the rows; `elpd_joint` also scores the rows, as `arviz.loo` does",
             f"accuracy {self.accuracy:.4f}, log loss {self.log_loss:.4f}",
         ]
         return "\n".join(lines)

@@ -55,6 +55,39 @@ class Interval:
 
 
 @dataclass(frozen=True)
+class Differences:
+    """How class probabilities by MAP differ from those of the posterior predictive, over held-out rows and classes."""
+
+    mean: float
+    largest: float
+    labels: int  # rows whose most probable class is another
+    rows: int
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The rank correlation of two columns among the rows of a class, and the range of those in drawn tables."""
+
+    first: str
+    second: str
+    label: str
+    correlation: float
+    low: float  # ends of a range that holds all pairs of all drawn tables at once
+    high: float
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """The pairs of columns that depend on each other most within a class; `beyond` of `compared` pairs are findings."""
+
+    pairs: tuple[Pair, ...] = ()
+    beyond: int = 0
+    compared: int = 0
+    tables: int = 0
+    remark: str = ""
+
+
+@dataclass(frozen=True)
 class CheckReport:
     """The result of the check. `passed` is True if every row kept its threshold, and `print` shows a table.
 
@@ -74,6 +107,8 @@ class CheckReport:
     widest: tuple[Interval, ...]
     level: float
     settings: dict[str, Any]
+    plug_in: Differences | None = None
+    dependence: Dependence | None = None
 
     @property
     def passed(self) -> bool:
@@ -143,15 +178,18 @@ def _as_text(report: CheckReport, verbose: bool) -> str:
             lines += textwrap.wrap(text, 112, initial_indent="       ", subsequent_indent="       ")
         if full and not verbose:
             lines.append(f"       {row.figure:.2g}, where the threshold is {row.threshold:.2g} ({row.unit})")
-    if verbose:
-        lines += [
-            "",
-            f"  {'on the held-out rows':<28}{'features':>10}{'accuracy':>11}{'log loss':>11}{'calibration':>13}",
-        ]
-        for q in report.quality:
-            lines.append(
-                f"  {q.name:<28}{q.features:>10}{q.accuracy:>11.4f}{q.log_loss:>11.4f}{q.calibration_error:>13.4f}"
-            )
+    lines += ["", f"  {'on the held-out rows':<28}{'features':>10}{'accuracy':>11}{'log loss':>11}{'calibration':>13}"]
+    for q in report.quality:
+        lines.append(
+            f"  {q.name:<28}{q.features:>10}{q.accuracy:>11.4f}{q.log_loss:>11.4f}{q.calibration_error:>13.4f}"
+        )
+    if (gap := report.plug_in) is not None:
+        lines.append(
+            f"    MAP and predictive: probabilities differ by {gap.mean:.4f} on average, by {gap.largest:.4f} at most; "
+            f"{gap.labels} of {gap.rows} labels change"
+        )
+    if report.dependence is not None:
+        lines += ["", *_dependence_text(report.dependence)]
     lines += [
         "",
         f"  held-out rows whose class is least certain, with {report.level:.0%} intervals of the class probability",
@@ -168,6 +206,30 @@ def _as_text(report: CheckReport, verbose: bool) -> str:
     lines += ["", f"  {count} of {len(report.rows)} rows pass: the check {'passes' if report.passed else 'FAILS'}"]
     lines += textwrap.wrap(_conclusion(report), 114, initial_indent="  ", subsequent_indent="  ")
     return "\n".join(lines)
+
+
+def _dependence_text(found: Dependence) -> list[str]:
+    """The largest rank correlations within classes, and in plain words whether the model has them."""
+    if not found.pairs:
+        return [f"  dependence of columns within a class: not shown, because {found.remark}"]
+    lines = [f"  dependence of columns within a class, against {found.tables} tables of rows drawn from the model"]
+    lines += [f"    of {found.remark}"] if found.remark else []
+    for pair in found.pairs:
+        lines += textwrap.wrap(
+            f"{pair.first} and {pair.second}, class {pair.label}: rank correlation {pair.correlation:.2f}; "
+            f"drawn {pair.low:.2f} … {pair.high:.2f}",
+            114,
+            initial_indent="    ",
+            subsequent_indent="      ",
+        )
+    text = (
+        f"A finding about the data, not an error: {found.beyond} of {found.compared} pairs of columns are correlated "
+        "more or less than in any drawn table. The model does not have this dependence, so its probabilities may be "
+        "too extreme."
+        if found.beyond
+        else f"None of {found.compared} pairs of columns is correlated otherwise than in the drawn tables."
+    )
+    return lines + textwrap.wrap(text, 114, initial_indent="    ", subsequent_indent="    ")
 
 
 def _conclusion(report: CheckReport) -> str:

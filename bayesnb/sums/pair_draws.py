@@ -22,12 +22,6 @@ class DrawnPairs(PairTable):
     alpha: Float[np.ndarray, "c k k"]
     weights: Float[np.ndarray, " d"]
 
-    def sample_tables(self, rng: np.random.Generator, j: int, n: int) -> Float[np.ndarray, "s c kj"]:
-        """Draws of log p(y, x_j) of the pairs of class and level of a feature, its model as the parent."""
-        own = self.levels(j)
-        pairs = diagonal(self.alpha[:, own, own])
-        return log_dirichlet(rng, pairs.reshape(-1), (n,)).reshape(n, *pairs.shape)
-
     def _draw(self, at: Int[np.ndarray, "n d"], key: int) -> Float[np.ndarray, "n c"]:
         """log p_j(y, x | θ_j) of rows of places; without x_j they take the parent that the key gives among the others.
 

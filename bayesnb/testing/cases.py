@@ -139,7 +139,7 @@ def cast(tree: Any, xp: ModuleType, dtype: Any) -> Any:
 
 
 def floats_alone(tree: Any) -> Any:
-    """Statistics without the exact sums behind them, of which the same rows may leave different pieces."""
+    """Statistics without what is known of their rounding, which depends on the batches."""
     return tree.in_floats() if isinstance(tree, Statistics) else in_floats(tree)
 
 

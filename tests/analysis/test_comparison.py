@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.special as sp
 from sklearn.base import clone
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
+from bayesnb.analysis import comparison
 from bayesnb.analysis.comparison import compare
 from bayesnb.estimators import (
     BernoulliNB,
@@ -104,6 +105,53 @@ def test_evidence_that_does_not_compare_is_told():
     assert compare({repr(nb): nb for nb in (PoissonNB(), PoissonNB(beta=2), *WHOLE)}, X, y).notes == ()
     parts = MixedNB([("p", PoissonNB(), [0, 1]), ("g", GaussianNB(), [2, 3])])
     assert "probabilities and densities" in compare({"g": GaussianNB(), "m": parts}, X, y).notes[0]
+
+
+def test_stacking_weights_beat_every_other_average_of_the_models(wine):
+    X, y, w = wine[0][:, :4], *wine[1:]
+    found = compare(MODELS, X, y, w)
+    weights = found.table["stacking"]
+    assert 0.3 < weights.max() < 0.6
+    p = np.exp([found.loo[name].pointwise for name in weights.index]).T
+    assert weights.sum() == pytest.approx(1)
+    gradient = (w[:, None] * p / (p @ weights.to_numpy())[:, None]).sum(0) / w.sum()  # at most 1 (Kuhn and Tucker)
+    np.testing.assert_allclose(gradient[weights > 1e-3], 1, atol=1e-6)
+    assert gradient.max() < 1 + 1e-6
+
+
+def test_a_model_that_cannot_be_stacked_has_an_empty_weight(wine):
+    X, y, _ = wine
+    found = compare(MODELS, X, y)
+    pointwise = [found.loo[name].pointwise for name in MODELS]
+    pointwise[0][3] = -np.inf
+    weights = comparison._stacking(pointwise, np.ones(len(y)))
+    assert np.isnan(weights[0]) and weights[1:].sum() == pytest.approx(1)
+
+
+def test_a_model_with_the_largest_evidence_that_predicts_worse_is_told():
+    X, y = load_breast_cancer(return_X_y=True)
+    found = compare({"shared": GaussianDA(covariance="shared"), "each": GaussianDA()}, X, y)
+    assert found.table["log_evidence"].idxmax() == "each"
+    diff, se = found.table.loc["each", ["elpd_diff", "se_diff"]]
+    assert diff < -2 * se
+    assert found.notes == (
+        "evidence and elpd disagree: each has the largest evidence (by 999.2 nats), but shared predicts the labels "
+        f"better (by {-diff:.1f} nats, standard error {se:.1f}). To predict labels, follow elpd: shared. To say which "
+        "model wrote the table, rows and labels, follow the evidence: each",
+    )
+    # of one mind, or in doubt, or not of the same kind: nothing is said of the two verdicts
+    assert compare({"gaussian": GaussianNB(), "each": GaussianDA()}, X, y).notes == ()
+    for models in ({"a": GaussianDA(), "b": GaussianDA(covariance="shared")}, {"a": GaussianNB(), "b": PoissonNB()}):
+        few = compare(models, np.round(X[::20, :5]), y[::20])
+        assert not [note for note in few.notes if "disagree" in note], few
+
+
+def test_groups_of_rows_are_left_out_together(wine):
+    X, y, _ = wine
+    X, y, groups = X.repeat(2, 0), y.repeat(2), np.arange(len(y)).repeat(2)
+    found = compare(MODELS, X, y, groups=groups)
+    for name, nb in found.estimators.items():
+        assert found.table.loc[name, "elpd"] == nb.loo(X, y, groups=groups).elpd != nb.loo(X, y).elpd
 
 
 def test_settings_that_leave_one_out_ignores_are_told(wine):

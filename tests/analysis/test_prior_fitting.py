@@ -330,3 +330,12 @@ def test_an_unfinished_search_warns(table, monkeypatch):
     )
     with pytest.warns(ConvergenceWarning, match="still increasing"):
         fit_prior(GaussianNB(), X, y)
+
+
+def test_a_prior_outside_of_the_bounds_may_have_more_evidence():
+    """Fair coins: the larger α the better, so that 1e6 is better than the upper bound, and the docstring says so."""
+    X, y = np.tile([[0.0, 1.0], [1.0, 0.0]], (10, 1)), np.repeat([0, 1], 10)
+    found = fit_prior(BernoulliNB(alpha=1e6, binarize=None), X, y, bounds=(1e-4, 1e2))
+    assert found.log_evidence < found.log_evidence_before
+    said = " ".join(fit_prior.__doc__.split())
+    assert "never below the evidence of that prior if the prior lies within `bounds`" in said

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -10,7 +11,6 @@ from sklearn.datasets import load_iris
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB
 from bayesnb.estimators import ComplementNB, ExponentialNB
-from bayesnb.estimators._state import LazyPosterior
 
 from ..estimators_table import (
     ALL,
@@ -237,7 +237,6 @@ def test_a_failure_leaves_the_model_as_it_was(nb, method, table, monkeypatch):
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(type(fitted), "_set_statistics", interrupted)
-        patch.setattr(LazyPosterior, "later", interrupted)
         getattr(fitted, method)(X[:10], y[:10])
     assert vars(fitted).keys() == before.keys()
     assert all(vars(fitted)[key] is before[key] for key in before)
@@ -365,6 +364,33 @@ def test_the_mode_on_the_boundary_is_told_and_finite():
     with pytest.warns(UserWarning, match="boundary"):
         p = nb.predict_proba([[0.0, 0.0]])
     np.testing.assert_allclose(p.sum(), 1)
+
+
+def test_a_mode_that_is_not_unique_is_told_without_zeros():
+    """A class without rows keeps Beta(½, ½), of which the mean stands in; zeros are told where there are some."""
+    X, y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]]), [0, 0, 0, 0]
+    empty = BernoulliNB(alpha=0.5, binarize=None, estimate="map", class_alpha=2).partial_fit(X, y, classes=[0, 1])
+    with pytest.warns(UserWarning, match="posterior mean of this parameter replaces it") as warned:
+        assert np.exp(empty.predict_joint_log_proba(X)).min() > 0.01
+    assert not any("zero" in str(one.message) for one in warned)
+    for nb in (
+        BernoulliNB(alpha=0.5, binarize=None, estimate="map", class_alpha=2).fit(X[:1], [1]),  # only ones, only zeros
+        BernoulliNB(alpha=2, binarize=None, estimate="map").partial_fit(X, y, classes=[0, 1]),  # an empty class
+    ):
+        with pytest.warns(UserWarning, match="some probabilities are zero"):
+            nb.predict_proba(X)
+
+
+def test_a_forgotten_level_stays_as_the_docstring_says():
+    X, y = np.array([["a"], ["b"], ["a"], ["b"], ["a"], ["c"], ["c"]], object), np.array([0, 1, 0, 1, 0, 1, 0])
+    left = CategoricalNB().fit(X, y).forget(X[5:], y[5:])
+    refit = CategoricalNB().fit(X[:5], y[:5])
+    declared = CategoricalNB().fit(pd.DataFrame({"x": pd.Categorical(X[:5, 0], ["a", "b", "c"])}), y[:5])
+    assert left.categories_[0].tolist() == ["a", "b", "c"]
+    assert left.log_evidence_ == pytest.approx(declared.log_evidence_, rel=1e-12)
+    said = " ".join(CategoricalNB.forget.__doc__.split())
+    for one in (left, refit):
+        assert f"{one.log_evidence_:.2f} nats".replace("-", "−") in said
 
 
 def test_prior_of_ones_own():

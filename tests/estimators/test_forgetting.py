@@ -1,16 +1,14 @@
-"""Forgetting equals refitting: the rows that are left, fitted alone, give the same posterior, evidence and prediction.
+"""Forgetting equals refitting to nine digits, or is refused: it is never wrong.
 
 Refitting means: the same classes, and the levels of a feature that are known.
 """
 
-import math
+import re
 import sys
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 
 from bayesnb import (
@@ -23,14 +21,14 @@ from bayesnb import (
     MultinomialNB,
     OneDependenceNB,
     drop_in,
+    load,
 )
-from bayesnb.core.exact import ExactSum, moment_sums, product_sums
 from bayesnb.core.pytrees import leaves
-from bayesnb.naive_bayes import Statistics
-from bayesnb.statistics import one_hot
+from bayesnb.statistics import Counts, Moments, one_hot
 
 from ..estimators_table import DEFAULTS, called, mostly_slow
 
+REFUSED = "fewer than nine digits"
 GAUSSIAN = {
     "class": GaussianNB(),
     "pooled": GaussianNB(variance="pooled"),
@@ -41,16 +39,8 @@ GAUSSIAN = {
     "identity": GaussianDA(covariance="identity"),
     "mixed": MixedNB([("one", GaussianNB(), [0]), ("other", KernelNB(bandwidth=1.0), [1])]),
 }
-AMOUNTS = {
-    **{called(nb): nb for nb in DEFAULTS if nb.cells.kind in ("amounts", "counts")},
-    "drop-in": drop_in.MultinomialNB(),
-    "drop-in complement": drop_in.ComplementNB(),
-}
-LEVELS = {
-    "bernoulli": BernoulliNB(),
-    "categorical": CategoricalNB(min_categories=4),
-    "one-dependence": OneDependenceNB(min_categories=4),
-}
+AMOUNTS = {called(nb): nb for nb in DEFAULTS if nb.cells.kind in ("amounts", "counts")}
+LEVELS = [BernoulliNB(), CategoricalNB(min_categories=4), OneDependenceNB(min_categories=4)]
 WHOLE = [name for name, nb in AMOUNTS.items() if nb.cells.kind == "counts" and nb.cells.measure == "probabilities"]
 
 
@@ -63,10 +53,10 @@ def column(rng, n, amounts):
         at = int(rng.integers(0, n))
         x[at:] = x[at] if rng.random() < 0.5 else rng.choice([0.0, 0.1, 1 / 3])
     if rng.random() < 0.3:
-        x += 10.0 ** rng.integers(0, 10)
+        x += 10.0 ** rng.integers(0, 7)
     if rng.random() < 0.3:
-        x[rng.integers(0, n)] += 10.0 ** rng.integers(1, 13)
-    return x
+        x[rng.integers(0, n)] += 10.0 ** rng.integers(1, 7)
+    return x if amounts else x * 10.0 ** rng.integers(-8, 9)
 
 
 def window(rng, kind):
@@ -85,137 +75,131 @@ def window(rng, kind):
     kept[int(rng.integers(1, n)) :] = True
     if rng.random() < 0.3:
         kept = rng.random(n) < 0.5
-    if rng.random() < 0.1:
-        kept[:] = False
+    if not kept.any():
         kept[rng.integers(0, n)] = True
     return X, y, w, kept
 
 
 def forgotten(nb, rng, X, y, w, kept):
-    """Fitted on all rows in a few batches, of which those not kept are forgotten in a few more."""
+    """Fitted on all rows in a few batches, of which those not kept are forgotten in a few more; None if refused."""
     nb = clone(nb)
     for part in np.array_split(np.arange(len(y)), int(rng.integers(1, 4))):
         if len(part):
             nb.partial_fit(X[part], y[part], [0, 1], None if w is None else w[part])
     for part in np.array_split(rng.permutation(np.flatnonzero(~kept)), int(rng.integers(1, 3))):
         if len(part):
-            nb.forget(X[part], y[part], None if w is None else w[part])
+            before = vars(nb)
+            try:
+                nb.forget(X[part], y[part], None if w is None else w[part])
+            except ValueError as error:
+                assert re.search(REFUSED, str(error))
+                assert vars(nb) is before
+                return None
     return nb
 
 
-def evidence(nb):
-    """The log evidence; None where there is none, or where it would be rounding of large factorials."""
-    try:
-        return nb.log_evidence_
-    except ValueError as error:
-        assert "log factorials" in str(error)
-        return None
-    except AttributeError:
-        return None
-
-
 def assert_same(nb, other, X):
-    def same(a, b, what):
+    def same(a, b, what, scale=1.0):
         a, b = (np.nan_to_num(np.asarray(one, float)) for one in (a, b))  # the least number for log 0
-        np.testing.assert_allclose(
-            np.asarray(a, float) / np.maximum(1, abs(np.asarray(b, float))),
-            np.asarray(b, float) / np.maximum(1, abs(np.asarray(b, float))),
-            rtol=0,
-            atol=1e-9,
-            err_msg=what,
-        )
+        with np.errstate(over="ignore"):
+            gap = abs(a - b) / np.maximum(scale, abs(b))
+        assert (gap <= 1e-9).all(), (what, gap.max())
 
-    for one, two in zip(leaves(nb.posterior_), leaves(other.posterior_), strict=True):
-        same(one, two, "posterior")
-    if hasattr(type(nb), "log_evidence_"):
-        found, wanted = evidence(nb), evidence(other)
-        assert (found is None) == (wanted is None)
-        if wanted is not None:
-            same(found, wanted, "evidence")
+    for block, wanted in zip(nb.posterior_.blocks.values(), other.posterior_.blocks.values(), strict=True):
+        for one, two in zip(leaves(block), leaves(wanted), strict=True):
+            same(one, two, "posterior")
+    if hasattr(nb, "log_evidence_"):
+        same(nb.log_evidence_, other.log_evidence_, "evidence")
     same(nb.predict_proba(X), other.predict_proba(X), "probabilities")
-    same(nb.predict_log_proba(X), other.predict_log_proba(X), "log probabilities")
 
 
 def check_windows(nb, kind, windows, seed):
-    rng = np.random.default_rng(seed)
+    """The share of windows that are refused; the others agree with a refit."""
+    rng, refused = np.random.default_rng(seed), 0
     for _ in range(windows):
         X, y, w, kept = window(rng, kind)
-        if not kept.any():
-            continue
         after = forgotten(nb, rng, X, y, w, kept)
-        refit = clone(nb).partial_fit(X[kept], y[kept], [0, 1], None if w is None else w[kept])
-        assert_same(after, refit, X)
-        assert after.digits_lost_ == 0
+        refused += after is None
+        if after is not None:
+            refit = clone(nb).partial_fit(X[kept], y[kept], [0, 1], None if w is None else w[kept])
+            assert_same(after, refit, X[kept])
+    return refused / windows
 
 
 CASES = [
     *((nb, "gaussian") for nb in GAUSSIAN.values()),
     *((nb, "whole" if name in WHOLE else "amounts") for name, nb in AMOUNTS.items()),
-    *((nb, "levels") for nb in LEVELS.values()),
+    *((nb, "levels") for nb in LEVELS),
 ]
-
-
-FEW = [GAUSSIAN["class"], AMOUNTS["poisson"]]
+FEW = [GAUSSIAN["class"], AMOUNTS["poisson"], LEVELS[1]]
 
 
 @pytest.mark.parametrize(
     ("nb", "kind"),
-    mostly_slow(CASES, lambda case: case[0] in [*FEW, LEVELS["categorical"]]),
+    mostly_slow(CASES, lambda case: case[0] in FEW),
     ids=lambda one: repr(one) if not isinstance(one, str) else one,
 )
-def test_forgetting_is_refitting(nb, kind):
-    check_windows(nb, kind, 8, seed=0)
+def test_forgetting_is_refitting_or_refused(nb, kind):
+    assert check_windows(nb, kind, 12, seed=0) <= (0.0 if kind in ("levels", "whole") else 0.8)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("nb", "kind"), CASES, ids=lambda one: repr(one) if not isinstance(one, str) else one)
-def test_forgetting_is_refitting_at_length(nb, kind):
-    check_windows(nb, kind, 100, seed=1)
-
-
-# --- the cases that were wrong --------------------------------------------------------------------------------------
-
-
-def test_a_sensor_that_got_stuck():
-    rng = np.random.default_rng(0)
-    y = np.arange(200) % 2
-    stuck = np.r_[np.round(rng.normal(size=100), 1), np.full(100, 0.1)]
-    X = np.c_[rng.normal(size=200) + y, stuck]
-    window, refit = GaussianNB().fit(X, y).forget(X[:100], y[:100]), GaussianNB().fit(X[100:], y[100:])
-    assert window.log_evidence_ == refit.log_evidence_
-    np.testing.assert_array_equal(window.predict_proba(X), refit.predict_proba(X))
-
-
-@pytest.mark.parametrize("value", mostly_slow([0.0, 0.1, -7.25, 1e9], lambda value: value == 0.1))
-def test_a_sensor_stuck_at_any_value(value):
-    rng = np.random.default_rng(1)
-    y = np.arange(60) % 2
-    X = np.c_[rng.normal(size=60) + y, np.r_[value + rng.normal(size=30) * 10, np.full(30, value)]]
-    for nb in GAUSSIAN.values():
-        assert_same(clone(nb).fit(X, y).forget(X[:30], y[:30]), clone(nb).fit(X[30:], y[30:]), X)
-
-
-def test_rows_added_and_forgotten_leave_nothing():
-    nb = GaussianNB().partial_fit([[-2.5]], [0], classes=[0, 1])
-    before = nb.predict_proba([[-1.5]])
-    rows, y = [[-0.8], [-0.3], [-1.3]], [0, 1, 1]
-    nb.partial_fit(rows, y).forget(rows, y)
-    np.testing.assert_array_equal(nb.predict_proba([[-1.5]]), before)
-
-
-@pytest.mark.parametrize("far", mostly_slow([1e5, 1e8, 1e9, 1e12], lambda far: far in (1e5, 1e12)))
 @pytest.mark.parametrize("nb", GAUSSIAN.values(), ids=repr)
-def test_an_outlier_that_was_there(nb, far):
+def test_a_window_of_a_thousand_rows_far_from_zero(nb):
+    """Rows 1e4 spreads from 0 come and go one by one, while their mean drifts."""
+    rng = np.random.default_rng(0)
+    y = np.arange(1200) % 2
+    X = rng.normal(size=(1200, 2)) + y[:, None] + 1e4 + np.linspace(0, 0.3, 1200)[:, None]
+    nb = clone(nb).fit(X[:200], y[:200])
+    for i in range(1000):
+        nb.partial_fit(X[200 + i : 201 + i], y[200 + i : 201 + i]).forget(X[i : i + 1], y[i : i + 1])
+    assert_same(nb, clone(nb).fit(X[1000:], y[1000:]), X[1000:])
+
+
+@pytest.mark.parametrize("far", [1e2, 1e4, 1e6, 1e9])
+def test_an_outlier_that_comes_and_goes_is_refused_or_leaves_no_trace(far):
     rng = np.random.default_rng(2)
     y = np.arange(100) % 2
     X = rng.normal(size=(100, 2)) + y[:, None]
-    after = clone(nb).fit(X, y).partial_fit([[far, -far]], [0]).forget([[far, -far]], [0])
-    assert_same(after, clone(nb).fit(X, y), X)
+    nb, refit = GaussianNB().fit(X, y), GaussianNB().fit(X, y)
+    for _ in range(20):
+        nb.partial_fit([[far, -far]], [0])
+        try:
+            nb.forget([[far, -far]], [0])
+        except ValueError as error:
+            assert REFUSED in str(error) and far >= 1e4
+            return
+        assert_same(nb, refit, X)
+    assert far < 1e6
 
 
-def test_a_covariance_of_which_no_row_is_left():
-    nb = GaussianDA().partial_fit([[1e9, 1e9]], [0], classes=[0, 1]).forget([[1e9, 1e9]], [0])
-    np.testing.assert_array_equal(nb.predict_proba([[0.0, 1.0]]), [[0.5, 0.5]])
+def test_a_mean_that_moves_far_carries_the_rounding_of_its_sum():
+    """Few rows follow a drift over 1e4 spreads: the rounding of Σx then moves the squares, more than any step says."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(800, 1)) + np.linspace(0, 3e6, 800)[:, None]
+    stats = Moments.of(X[:50], one_hot(np.zeros(50, int), 1)).bounded(50, True)
+    for i in range(750):
+        new, old = (Moments.of(X[[k]], np.ones((1, 1))).bounded(1, True) for k in (50 + i, i))
+        stats = (stats + new) - old
+    wanted = Moments.of(X[750:], np.ones((50, 1)))
+    gap = abs(stats.ss - wanted.ss)
+    assert gap <= 4 * np.sqrt(stats.error["ss"])
+    assert gap > 1e-12 * wanted.ss
+
+
+def test_a_constant_column_in_one_class_is_forgotten():
+    rng = np.random.default_rng(1)
+    y = np.arange(60) % 2
+    X = np.c_[rng.normal(size=60) + y, np.where(y == 0, 0.1, rng.normal(size=60))]
+    assert_same(GaussianNB().fit(X, y).forget(X[:30], y[:30]), GaussianNB().fit(X[30:], y[30:]), X)
+
+
+def test_a_column_that_got_stuck_is_refused():
+    """What is left of its squares is rounding, and no fit of the remaining rows would know it."""
+    y = np.arange(200) % 2
+    X = np.r_[np.random.default_rng(0).normal(size=100), np.full(100, 0.1)][:, None]
+    with pytest.raises(ValueError, match="fewer than nine digits of the statistics in column 0"):
+        GaussianNB().fit(X, y).forget(X[:100], y[:100])
 
 
 def test_a_weight_written_in_two_ways_is_forgotten():
@@ -224,107 +208,51 @@ def test_a_weight_written_in_two_ways_is_forgotten():
     assert nb.class_count_[0] == 0 and (nb.statistics_.blocks["x"].ss[0] == 0).all()
 
 
-def test_little_beside_much_is_not_nothing():
-    """What is left is small beside what is gone, and no rounding: a small amount, or a small weight."""
-    X, y, w = [[0.0, 0.8], [1.0, 1e12], [4.0, 0.8]], [1, 1, 0], [0.1, 1.0, 0.3]
-    nb = MultinomialNB().partial_fit(X, y, [0, 1], w).forget(X[1:2], y[1:2], w[1:2])
-    assert_same(nb, MultinomialNB().partial_fit([X[0], X[2]], [1, 0], [0, 1], [0.1, 0.3]), np.array(X))
-    assert nb.forget(X[:1], y[:1], w[:1]).class_count_[1] == 0
-    nb = GaussianNB().fit([[1.0], [2.0], [3.0]], [0, 0, 1], [1e13, 0.5, 1.0]).forget([[1.0]], [0], [1e13])
-    np.testing.assert_array_equal(nb.class_count_, [0.5, 1.0])
+def test_a_weight_within_the_rounding_of_another_is_refused():
+    X, y, w = [[1.0], [2.0], [3.0]], [0, 0, 1], np.array([1e8 / 3, 1e-8, 1.0])
+    with pytest.raises(ValueError, match=REFUSED):
+        BernoulliNB(binarize=2).fit(X, y, w).forget(X[:1], y[:1], w[:1])
 
 
-# --- batches that are too large to be summed exactly ----------------------------------------------------------------
+def test_a_small_amount_beside_a_large_one_is_refused():
+    X, y = np.array([[0.1, 0.8], [0.1, 1e9 / 3], [4.0, 0.8]]), np.array([1, 1, 0])
+    with pytest.raises(ValueError, match=REFUSED):
+        MultinomialNB(alpha=1e-8).fit(X, y).forget(X[1:2], y[1:2])
 
 
-def large(n=40_000):
+def test_a_file_keeps_the_rounding(tmp_path):
     rng = np.random.default_rng(3)
-    return rng.normal(size=(n, 2)) + np.array([0.0, 100.0]), np.arange(n) % 2
+    X, y = rng.normal(size=(50, 2)) + 1e3, np.arange(50) % 2
+    nb = GaussianNB().fit(X, y).partial_fit([[1e7, 1e7]], [0], sample_weight=[0.3])
+    nb.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    for one, two in zip(leaves(nb.statistics_), leaves(again.statistics_), strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert again.statistics_.blocks["x"].error.keys() == {"n", "mean", "cross", "ss"}
+    with pytest.raises(ValueError, match=REFUSED):
+        again.forget([[1e7, 1e7]], [0], [0.3])
 
 
-@pytest.mark.parametrize("nb", [GaussianNB(), GaussianNB(variance="pooled"), GaussianDA()], ids=repr)
-def test_a_large_batch_forgets_to_nine_digits_or_refuses(nb):
-    """What is left of it by the thousand agrees with a refit; what is left by the row has lost too many digits."""
-    X, y = large()
-    nb = clone(nb).fit(X, y)
-    assert 0 < nb.digits_lost_ < 6
-    assert_same(clone(nb).fit(X, y).forget(X[:30_000], y[:30_000]), clone(nb).fit(X[30_000:], y[30_000:]), X[:50])
-    before = nb.posterior_, nb.predict_proba(X[:50])
-    with pytest.raises(ValueError, match="too few digits of the statistics in column"):
-        nb.forget(X[4:], y[4:])
-    assert nb.posterior_ is before[0]
-    np.testing.assert_array_equal(nb.predict_proba(X[:50]), before[1])
-
-
-def test_a_constant_column_of_a_large_batch_stays_constant():
-    X, y = large()
-    X[:, 1] = 0.1
-    assert_same(GaussianNB().fit(X, y).forget(X[:30_000], y[:30_000]), GaussianNB().fit(X[30_000:], y[30_000:]), X[:50])
-
-
-def test_lost_digits_are_seen_to_come():
-    """Each forgotten half of what was summed in floats costs digits; the refusal comes where they run out."""
-    X, y = large()
-    nb, lost, end = GaussianNB().fit(X, y), [], len(X)
-    with pytest.raises(ValueError, match="too few digits"):
-        while end > 2:
-            lost.append(nb.digits_lost_)
-            nb.forget(X[end // 2 : end], y[end // 2 : end])
-            end //= 2
-    assert np.all(np.diff(lost) > 0) and 4 < lost[-1] < 6.5
-
-
-def test_a_model_without_exact_sums_is_taken_as_rounded():
-    """As one from an older file: its sums may have been rounded."""
-    X, y = large(4_000)
+def test_statistics_of_which_no_rounding_is_known_are_taken_as_rounded():
+    rng = np.random.default_rng(3)
+    X, y = rng.normal([0.0, 100.0], 1.0, (4000, 2)), np.arange(4000) % 2
     nb = GaussianNB().fit(X, y)
-    nb.statistics_ = Statistics(nb.statistics_.n, {"x": replace(nb.statistics_.blocks["x"], sums=None)})
-    nb._set_statistics(nb.statistics_)
-    assert nb.digits_lost_ > 0
-    assert_same(clone(nb).fit(X, y).forget(X[:500], y[:500]), nb.forget(X[:500], y[:500]), X[:50])
+    bare = nb.with_statistics(nb.statistics_.in_floats()).forget(X[:500], y[:500])
+    assert_same(nb.forget(X[:500], y[:500]), bare, X[:50])
 
 
-# --- exact sums -----------------------------------------------------------------------------------------------------
-
-
-def fractions_of(sums):
-    return [sum(map(Fraction, parts.tolist())) for parts in sums.parts.reshape(-1, sums.parts.shape[-1])]
-
-
-@pytest.mark.parametrize("weights", [None, "fractions"])
-def test_sums_are_exact(weights):
-    rng = np.random.default_rng(4)
-    x, y = rng.normal(size=(50, 2)) * 10.0 ** rng.integers(-12, 12, (50, 2)), rng.integers(0, 2, 50)
-    w = np.ones(50) if weights is None else rng.random(50) * 10.0 ** rng.integers(-9, 9, 50)
-    r = one_hot(y, 2, w)
-    moments, products = moment_sums(x, r), product_sums(x, r)
-    dense = [(Fraction(w[i]), [Fraction(v) for v in x[i].tolist()], y[i]) for i in range(50)]
-    for name, power in (("n", 0), ("total", 1), ("square", 2)):
-        want = [sum(v * row[j] ** power for v, row, k in dense if k == c) for c in range(2) for j in range(2)]
-        assert fractions_of(moments[name]) == want
-    pairs = [(c, i, j) for c in range(2) for i in range(2) for j in range(2)]
-    assert fractions_of(products["square"]) == [
-        sum(v * row[i] * row[j] for v, row, k in dense if k == c) for c, i, j in pairs
-    ]
-    for sparse_rows in (sparse.csr_array(x), sparse.csc_array(x).tocsr()):
-        assert fractions_of(moment_sums(sparse_rows, r)["square"]) == fractions_of(moments["square"])
-    both = moments["square"] + moments["total"] - moments["square"]
-    assert fractions_of(both) == fractions_of(moments["total"])
-    factor = rng.normal(size=(2, 2))
-    scaled = [one * Fraction(f) for one, f in zip(fractions_of(moments["total"]), factor.ravel().tolist(), strict=True)]
-    assert fractions_of(moments["total"].times(factor)) == scaled
-
-
-def test_values_depend_on_the_exact_sum_alone():
-    rng = np.random.default_rng(5)
-    terms = rng.normal(size=(40, 3)) * 10.0 ** rng.integers(-9, 9, (40, 3))
-    one = ExactSum.of(terms, (3,))
-    other = ExactSum.of(terms[:7], (3,)) + ExactSum.of(rng.permutation(terms[7:]), (3,))
-    np.testing.assert_array_equal(one.value(), other.value())
-    np.testing.assert_array_equal(one.value(), [math.fsum(column) for column in terms.T.tolist()])
+def test_whole_counts_are_exact_and_others_are_not():
+    counts = Counts(np.array([[1.0, 2.0]]), np.zeros((1, 2)))
+    whole, fractions = counts.bounded(3, True), counts.bounded(3, False)
+    assert whole.error == {} and (whole + whole).error == {}
+    assert (fractions.error["n"] > 0).all()
+    assert ((fractions + fractions).error["n"] > 2 * fractions.error["n"]).all()
+    assert (whole.scaled(0.1).error["n"] > 0).all()
+    assert (whole + counts).error is None
+    assert replace(whole, error=None).zero().error is None
 
 
 if __name__ == "__main__":  # python -m tests.estimators.test_forgetting 5000
     for case in CASES:
-        check_windows(*case, int(sys.argv[1]), seed=2)
-        print(f"{case[1]:9} {sys.argv[1]} windows agree with a refit to 1e-9: {case[0]!r}", flush=True)
+        share = check_windows(*case, int(sys.argv[1]), seed=2)
+        print(f"{case[1]:9} {sys.argv[1]} windows agree to 1e-9, or are refused ({share:.0%}): {case[0]!r}", flush=True)

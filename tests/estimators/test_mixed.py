@@ -127,10 +127,10 @@ def test_auto_leaves_out_what_its_contract_leaves_out(penguins):
     batches.partial_fit(X[early], y[early])
 
 
-def test_a_count_among_yes_and_no_asks_for_parts():
+def test_a_count_among_yes_and_no_in_a_later_batch_asks_for_parts():
     nb = MixedNB().fit(pd.DataFrame({"claims": [0, 1, 0, 1]}), [0, 1, 0, 1])
     with pytest.raises(ValueError, match=r"has 1887 in column 'claims'.*With parts='auto' of MixedNB, list the parts"):
-        nb.predict(pd.DataFrame({"claims": [1887]}))
+        nb.partial_fit(pd.DataFrame({"claims": [1887]}), [0])
 
 
 def test_batches_forgetting_and_new_levels(penguins):
@@ -304,3 +304,86 @@ def test_new_rows_of_a_part_of_counts_are_as_long_as_its_training_rows_on_averag
     assert set(new[:, :3].sum(1)) == {round(X[:, :3].sum(1).mean())}
     assert set(new[:, 3:].sum(1)) == {round(X[:, 3:].sum(1).mean())}
     np.testing.assert_array_equal(nb.sample(20, seed=1, length=np.arange(20))[0][:, 3:].sum(1), np.arange(20))
+
+
+@pytest.fixture(scope="module")
+def two_values():
+    """Two columns of zeros and ones, one of them with a missing cell, a column of numbers and one of text."""
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    smoker, ill = (rng.random((2, 40)) < 0.3 + 0.4 * y).astype(float)
+    ill[0] = np.nan
+    X = {"smoker": smoker.astype(int), "ill": ill, "size": rng.normal(y), "sex": rng.choice(["f", "m"], 40)}
+    return pd.DataFrame(X), y
+
+
+def _as_pandas(X):
+    return X
+
+
+def _as_polars(X):
+    return pl.DataFrame(X.to_dict("list"), strict=False)
+
+
+def _as_nullable(X):
+    return X.astype({"smoker": "Float64", "ill": "Float64"})
+
+
+def _as_numbers(X):
+    return X.drop(columns="sex").to_numpy(float)
+
+
+def _as_objects(X):
+    return X.to_numpy(object)
+
+
+@pytest.mark.parametrize("given", [_as_pandas, _as_polars, _as_nullable, _as_numbers, _as_objects])
+def test_a_third_value_in_a_column_of_zeros_and_ones_counts_as_missing(two_values, given):
+    """`nan` and infinity stay what they are: a missing cell without a warning, and an error."""
+    X, y = two_values
+    nb = MixedNB().fit(given(X), y)
+    new, left_out = X.iloc[:6].astype({"smoker": float}), X.iloc[:6].astype({"smoker": float})
+    new.loc[[1, 4], "smoker"], new.loc[2, "ill"] = [2.0, 0.5], -1.0
+    left_out.loc[[1, 4], "smoker"], left_out.loc[2, "ill"] = np.nan, np.nan
+    before = new.copy()
+    for predict in (nb.predict_proba, nb.predict_interval, nb.novelty_score, nb.encode):
+        with pytest.warns(UserWarning, match="numbers other than 0 and 1") as warned:
+            found = predict(given(new))
+        smoker, ill = ("0", "1") if given in (_as_numbers, _as_objects) else ("'smoker'", "'ill'")
+        assert len(warned) == 1
+        assert f"(column {smoker}: 2 cells, column {ill}: 1 cells); they count as missing" in str(warned[0].message)
+        expected = predict(given(left_out))
+        if predict == nb.encode:
+            found, expected = found["yes_no"], expected["yes_no"]
+        np.testing.assert_array_equal(found, expected)
+    pd.testing.assert_frame_equal(new, before)  # the table of the user stays
+    with pytest.raises(ValueError, match="infinity"):
+        nb.predict(given(left_out.fillna({"smoker": np.inf})))
+
+
+def test_a_third_value_among_training_rows_is_refused(two_values):
+    X, y = two_values
+    wrong = X.assign(smoker=2)
+    nb = MixedNB([("yes", BernoulliNB(binarize=None), ["smoker"]), ("rest", "drop", ["ill", "size", "sex"])])
+    message = "Values other than 0 and 1"
+    with pytest.raises(ValueError, match=message):
+        nb.fit(wrong, y)
+    nb.fit(X, y)
+    for learn in (nb.partial_fit, nb.forget, nb.loo):
+        with pytest.raises(ValueError, match=message):
+            learn(wrong, y)
+    with pytest.raises(ValueError, match=message):
+        BernoulliNB(binarize=None).fit(X[["smoker"]], y).predict(wrong[["smoker"]])
+    part = MixedNB([("yes", BernoulliNB(binarize=0.5), ["smoker"]), ("rest", "drop", ["ill", "size", "sex"])])
+    ones = part.fit(X, y).predict_proba(X.assign(smoker=1))
+    np.testing.assert_array_equal(part.predict_proba(wrong), ones)  # a threshold takes every number
+
+
+def test_by_class_a_third_value_is_counted_once(two_values):
+    X, y = two_values
+    by_class = {0: BernoulliNB(binarize=None), 1: BernoulliNB(binarize=None, alpha=2)}
+    nb = MixedNB([("yes", by_class, ["smoker"]), ("rest", "drop", ["ill", "size", "sex"])]).fit(X, y)
+    with pytest.warns(UserWarning, match=r"\(column 'smoker': 40 cells\)") as warned:
+        found = nb.predict_proba(X.assign(smoker=2))
+    assert len(warned) == 1
+    np.testing.assert_allclose(found, np.exp(nb.class_log_prior_)[None] + np.zeros((40, 1)), rtol=1e-12)

@@ -123,6 +123,7 @@ def test_a_fault_in_any_step_leaves_the_model_as_it_was(nb, method):
 @two
 def test_a_first_fit_that_fails_leaves_nothing_behind(nb):
     X, y = table()
+    clone(nb).fit(X, y)  # what is computed once a process is there
     for first in ("fit", "partial_fit"):
         more = {"classes": np.unique(y)} if first == "partial_fit" else {}
         names = steps(partial(getattr(clone(nb), first), X, y, **more))
@@ -225,5 +226,5 @@ def test_squares_that_would_turn_negative(nb):
     far = np.where(np.arange(4) < 2, X[:2], 1e4) if isinstance(nb, MixedNB) else X[:2] + 1e4
     with pytest.raises(ValueError, match="never fitted"):
         fitted.forget(far, y[:2])
-    fitted.forget(X[:20], y[:20])  # what was there can go, though rounding is all that is left of the squares
+    fitted.forget(X[:12], y[:12])  # what was there can go
     assert np.isfinite(fitted.predict_log_proba(X)).all()

@@ -22,10 +22,9 @@ from bayesnb import (
     MixedNB,
     MultinomialNB,
     OneDependenceNB,
-    compare,
     families,
 )
-from bayesnb.estimators import ComplementNB, KernelNB, PoissonNB
+from bayesnb.estimators import ComplementNB, KernelNB
 
 from ..estimators_table import DEFAULTS, mostly_slow, these
 
@@ -93,7 +92,7 @@ def test_every_attribute_is_there_or_raises_an_attribute_error(nb):
     """Tab completion, and the page of a notebook that scikit-learn makes, ask `hasattr` of every name."""
     X, y = np.array([[0, 1], [0, 2], [1, 0], [1, 3]] * 5), np.repeat([0, 1], 10)
     constant = np.array([[1, 1]] * 20)  # no covariance to invert
-    many = 10**12 + X  # too many for the log factorials of an evidence
+    many = 10**12 + X
     assert "fit" in dir(nb)
     for rows in (X, constant, many):
         try:
@@ -102,20 +101,6 @@ def test_every_attribute_is_there_or_raises_an_attribute_error(nb):
             continue
         assert "classes_" in dir(fitted)
     assert fitted._repr_html_()
-
-
-@pytest.mark.parametrize("nb", [PoissonNB(), MultinomialNB()], ids=repr)
-def test_what_holds_no_evidence_still_has_a_summary_and_a_comparison(nb):
-    X, y = 10**12 + np.arange(40).reshape(20, 2) % 7, np.arange(20) % 2
-    fitted = clone(nb).fit(X, y)
-    assert not hasattr(fitted, "log_evidence_")
-    with pytest.raises(ValueError, match="log factorials"):  # it is both kinds of error
-        _ = fitted.log_evidence_
-    assert "log evidence" not in str(fitted.summary())
-    found = compare({"it": nb}, X, y)
-    assert np.isnan(found.table.loc["it", "log_evidence"])
-    assert np.isfinite(found.table.loc["it", "elpd"])
-    assert "log factorials" in found.notes[0]
 
 
 def test_two_class_priors_that_differ_are_refused_by_fit_and_not_by_dir():

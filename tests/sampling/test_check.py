@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import scipy.stats as st
 from sklearn.datasets import load_iris
+from sklearn.metrics import log_loss
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MixedNB
 from bayesnb.core.pytrees import pytree
@@ -24,9 +25,10 @@ from bayesnb.naive_bayes import NaiveBayes
 from bayesnb.sampling import exact_rows, sampled_rows
 from bayesnb.sampling.closed_rows import closed_rows
 from bayesnb.sampling.drawn_rows import drawn_rows
+from bayesnb.sampling.held_out import split_halves
 from bayesnb.sampling.nuts import last_states, run_chains, start_points
 from bayesnb.sampling.problem import Problem, sub_problem
-from bayesnb.sampling.report import CheckReport, CheckRow
+from bayesnb.sampling.report import CheckReport, CheckRow, Dependence, Differences, Pair
 
 RATE = 0.01
 
@@ -165,7 +167,19 @@ def test_report():
     assert max(map(len, [*text.splitlines(), *detail.splitlines()])) <= 120
     again = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert again["passed"] is True
-    assert {q["name"] for q in again["quality"]} == {"MAP", "predictive"}
+    assert [q["name"] for q in again["quality"]] == ["MAP", "predictive", "predictive, 400 draws"]
+    plug_in, closed, drawn = report.quality
+    assert closed.log_loss != plug_in.log_loss and abs(drawn.log_loss - closed.log_loss) < 0.02
+    train, test = split_halves(names, 0)
+    nb = GaussianNB().fit(X.iloc[train], names[train])
+    p = nb.predict_proba(X.iloc[test])
+    apart = abs(nb.set_params(estimate="map").predict_proba(X.iloc[test]) - p)
+    assert again["plug_in"] == pytest.approx({"mean": apart.mean(), "largest": apart.max(), "labels": 0, "rows": 75})
+    assert closed.log_loss == pytest.approx(log_loss(names[test], p))
+    assert f"MAP                                  4     0.9333{plug_in.log_loss:>11.4f}" in text
+    assert again["dependence"]["beyond"] > 0 and again["dependence"]["compared"] == 6
+    pair = report.dependence.pairs[0]
+    assert f"{pair.first} and {pair.second}, class {pair.label}: rank correlation {pair.correlation:.2f}; drawn" in text
     widest = report.widest[0]
     assert widest.low < widest.mean < widest.high
     assert f"mean {widest.mean:.3f}, interval {widest.low:.3f}" in str(report)
@@ -228,6 +242,29 @@ def test_a_failing_report_says_so_in_plain_words():
     )
     assert "does not compute what it claims to compute: Leave-one-out. Do not rely" in " ".join(str(report).split())
     assert "log_loo is off" in str(report)  # the detail of what fails, without --verbose
+
+
+def test_a_report_says_what_it_found_of_the_data():
+    """In plain words, and never as a failure."""
+    row = CheckRow("1  Bayes' identity", 0.0, 1e-9, "relative", True, "exact", meaning="M.")
+    numbers = {n: 1 for n in ("rows_fitted", "rows_held_out", "features", "classes", "seed")}
+    report = CheckReport("GaussianNB()", (row,), (), (), 0.9, numbers, Differences(0.0123, 0.5, 3, 75))
+    assert (
+        "MAP and predictive: probabilities differ by 0.0123 on average, by 0.5000 at most; 3 of 75 labels change"
+    ) in str(report)
+    pair = Pair("height", "weight " * 20, "tall", 0.9, -0.2, 0.3)
+    for found, sentence in (
+        (Dependence((pair,), 1, 3, 99), "1 of 3 pairs of columns are correlated more or less than in any drawn table."),
+        (Dependence((pair,), 0, 3, 99), "None of 3 pairs of columns is correlated otherwise than in the drawn tables."),
+        (
+            Dependence(remark="no class varies"),
+            "dependence of columns within a class: not shown, because no class varies",
+        ),
+        (Dependence((pair,), 0, 3, 99, "the 100 of 300 columns"), "of the 100 of 300 columns"),
+    ):
+        text = str(replace(report, dependence=found))
+        assert sentence in " ".join(text.split()) and "the check passes" in text
+        assert max(map(len, text.splitlines())) <= 120
 
 
 @pytest.mark.slow

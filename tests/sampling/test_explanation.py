@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import integrate, sparse, stats
+from scipy import sparse, stats
 
 import bayesnb
 from bayesnb import families
@@ -213,66 +213,3 @@ def test_settings_out_of_range_are_named() -> None:
             nb.explain(REAL[:1], **settings)
     with pytest.raises(ValueError, match="a single class"):
         bayesnb.GaussianNB().fit(REAL, ["a"] * N).explain(REAL[:1])
-
-
-# --- importance -----------------------------------------------------------------------------------------------------
-
-
-def test_information_of_normal_classes_is_the_integral() -> None:
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal([0, 0, 0], [1, 1, 0.01], (4000, 3)), rng.normal([2, 0, 0], [1, 4, 1], (4000, 3))])
-    y = np.repeat([0, 1], 4000)
-    nb = bayesnb.GaussianNB().fit(X, y)
-    table = bayesnb.importance(nb, n_draws=50).set_index("feature").information
-    block = nb.posterior_.mean()["x"]
-    for j in range(3):
-        laws = [stats.norm(block["mu"][c, j], np.sqrt(block["variance"][c, j])) for c in range(2)]
-
-        def gain(x: float, laws: Any = laws) -> float:
-            p = [law.pdf(x) for law in laws]
-            mixed = sum(p) / 2
-            return sum(0.5 * q * np.log(q / mixed) for q in p if q > 0)
-
-        sharp = block["mu"][0, j] + np.array([-1, 0, 1]) * 4 * laws[0].std()
-        wanted = integrate.quad(gain, -15, 15, points=sharp, limit=500)[0]
-        assert table[j] == pytest.approx(wanted, abs=5e-3)
-
-
-def test_information_of_levels_is_the_sum() -> None:
-    n = np.array([[800, 200], [300, 700]])
-    X = np.repeat([0, 1, 0, 1], n.ravel())[:, None]
-    y = np.repeat([0, 0, 1, 1], n.ravel())
-    p = n / n.sum()
-    wanted = (p * np.log(p / (p.sum(1, keepdims=True) * p.sum(0)))).sum()
-    for nb in (bayesnb.BernoulliNB(), bayesnb.CategoricalNB(), bayesnb.OneDependenceNB(), bayesnb.KernelNB):
-        if isinstance(nb, type):
-            continue
-        table = bayesnb.importance(nb.fit(np.c_[X, X], y))
-        assert table.low[0] < wanted < table.high[0]
-        assert table.information[0] == pytest.approx(wanted, abs=0.002)
-    words = bayesnb.MultinomialNB().fit(np.c_[X, 1 - X], y)  # one event a row
-    assert bayesnb.importance(words).information[0] == pytest.approx(wanted, abs=0.002)
-
-
-@pytest.mark.parametrize("name", mostly_slow(MODELS, these(*SOME)))
-def test_every_variant_has_an_importance_between_zero_and_the_entropy(name: str) -> None:
-    make, X = MODELS[name]
-    table = bayesnb.importance(make().fit(X, LABELS), n_draws=20)
-    assert (table.low >= 0).all() and (table.high < np.log(3)).all() and (table.information > 0).all()
-    assert table.information.is_monotonic_decreasing
-
-
-def test_features_without_a_weight_are_ranked_by_their_information() -> None:
-    nb = bayesnb.GaussianNB().fit(REAL, LABELS)
-    pd.testing.assert_frame_equal(bayesnb.rank_features(nb, n_draws=30), bayesnb.importance(nb, n_draws=30))
-
-
-def test_importance_names_what_is_out_of_range() -> None:
-    nb = bayesnb.GaussianNB().fit(REAL, LABELS)
-    for settings, said in [
-        ({"level": 0}, "`level`"),
-        ({"n_draws": 0}, "`n_draws`"),
-        ({"feature_names": ["x"]}, "names"),
-    ]:
-        with pytest.raises(ValueError, match=said):
-            bayesnb.importance(nb, **settings)

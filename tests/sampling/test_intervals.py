@@ -317,6 +317,37 @@ def test_auto_draws_where_moments_are_no_guide(table: Any) -> None:
     assert method(MixedNB([("all", per_class, slice(None))]), 150) == "draws"
 
 
+@pytest.mark.parametrize("alpha", [0.1, 1.0])
+@pytest.mark.parametrize("c", [2, 3])
+def test_the_mass_inside_where_few_rows_skew_the_log_joint(alpha: float, c: int) -> None:
+    """Five to forty rows; three moments alone leave 0.953 inside the interval of 99 % where α is 0.1."""
+    rng, least = np.random.default_rng(1), []
+    new = np.array(np.meshgrid(*[[0.0, 1.0]] * 3)).reshape(3, -1).T
+    for n in (5, 12, 40):
+        y = np.arange(n) % c
+        X = (rng.random((n, 3)) < 0.25 + 0.5 * (y[:, None] % 2)).astype(float)
+        nb = BernoulliNB(binarize=None, alpha=alpha).fit(X, y)
+        p = nb.sample_proba(new, 20_000, seed=2)
+        for level, error in ((0.5, 0.06), (0.9, 0.03), (0.99, 0.0175)):
+            ends = nb.predict_interval(new, level)
+            inside = ((p >= ends[..., 0]) & (p <= ends[..., 1])).mean(0)
+            told = (ends[..., 0] > 1e-12) & (ends[..., 1] < 1 - 1e-12)  # elsewhere rounding makes ties
+            assert abs(inside[told] - level).max(initial=0) < error
+            least.append(told.sum())
+        assert (nb.predict_interval(new, 0.5)[..., 0] >= nb.predict_interval(new, 0.99)[..., 0]).all()
+    assert min(least) > 0
+
+
+def test_draws_take_over_for_skewed_rows_only() -> None:
+    X, y = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), [0, 0, 1, 1]
+    nb = BernoulliNB(binarize=None, alpha=0.1).fit(X, y)
+    rows = np.array([[1.0, np.nan], [np.nan, np.nan]])  # the class prior alone is not skewed
+    auto, analytic, draws = (nb.predict_interval(rows, method=m) for m in ("auto", "analytic", "draws"))
+    np.testing.assert_array_equal(auto[0], draws[0])
+    np.testing.assert_array_equal(auto[1], analytic[1])
+    assert abs(auto[0] - analytic[0]).max() > 1e-4
+
+
 def test_rows_far_away_and_single_classes(table: Any) -> None:
     X, y = table
     for settings in ({}, {"variance": "pooled"}, {"known_variance": 1.0}):

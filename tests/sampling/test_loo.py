@@ -1,6 +1,8 @@
 """Exact leave-one-out: n refits, ArviZ's estimate of it, and its tables."""
 
 import itertools
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -32,6 +34,7 @@ from bayesnb.sums import kernels as _kernel_sums
 
 from ..estimators_table import FORETELLS, WHOLE, mostly_slow, these
 
+ROOT = Path(__file__).parents[2]
 ALL = [
     *FORETELLS,
     BernoulliNB(binarize=3, alpha="clop"),
@@ -533,3 +536,15 @@ def test_the_module_function_is_the_method(table):
     X, y, _ = table
     fitted = GaussianNB().fit(X, y)
     np.testing.assert_array_equal(loo(fitted, X, y).proba, fitted.loo(X, y).proba)
+
+
+def test_the_result_says_which_of_two_sums_arviz_has():
+    X, y = load_iris(return_X_y=True)
+    nb = GaussianNB().fit(X, y)
+    found = nb.loo(X, y)
+    assert re.search(rf"^elpd +log p\(y \| x\) +{found.elpd:.2f} ", str(found), re.MULTILINE)
+    assert re.search(rf"^elpd_joint +log p\(x, y\) +{found.elpd_joint:.2f} ", str(found), re.MULTILINE)
+    assert "`elpd_joint` also scores the rows, as `arviz.loo` does" in str(found)
+    assert (round(found.elpd, 1), round(found.elpd_joint)) == (-20.3, -388)
+    for said in (nb.loo.__doc__, (ROOT / "docs" / "guide" / "from_numpyro.md").read_text("utf-8")):
+        assert "elpd_joint" in said and "−20.3" in said and "−388" in said
