@@ -21,17 +21,15 @@ from .core.arrays import Array, Float, Theta
 from .core.random import Key
 from .core.special import LOG_2PI, namespace
 from .statistics import Sample, one_hot
-from .sums.kernels import products, traced_product
-from .sums.quadrature import MESH, NODES, GridMarginal, climb, gregory, log_sum, peak, search, spline
+from .sums.kernels import products
+from .sums.quadrature import NODES, GridMarginal, climb, gregory, log_sum, peak, search, spline
 
 
 class _Grid(NamedTuple):
-    """The posterior of t = log h as quadrature, its mesh for distribution functions, and its normaliser."""
+    """The posterior of t = log h as quadrature, and its normaliser."""
 
     t: Any  # (g, c, d) nodes in ascending order
     log_weight: Any  # (g, c, d) logarithms of weights that sum to one
-    mesh: Any  # (f, c, d) finer nodes
-    cdf: Any  # (f, c, d) distribution function there, from 0 to 1
     log_z: Any  # (c, d)
 
 
@@ -45,12 +43,6 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
     cells: Sample
     low: Float[Array, "c d"] | None
     high: Float[Array, "c d"] | None
-    least: Float[Array, " d"] | None
-    most: Float[Array, " d"] | None
-
-    def _bounds(self, j: Any = ...) -> Any:
-        """Least and largest value of some features, None where no feature has any."""
-        return None if self.least is None or self.most is None else (self.least[j], self.most[j])
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log ∫ exp(−½ (t − log h⁰)²) Π_i f_−i(v_i; eᵗ)^{w_i} dt; the log product if the bandwidth is known."""
@@ -79,26 +71,19 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
 
     def _leave_one_out(self, t: Float[Array, "g c d"]) -> Float[Array, "g c d"]:
         """Σ_i w_i log f_−i(v_i; eᵗ); 0 in a feature that never varies, and for a cell that is alone."""
-        pieces, bounds = self._pieces()
-        flat = t.reshape(len(t), self.log_h.size)
-        on_host = namespace(flat, *pieces) is np
-        total = products(*pieces, flat, bounds)[0] if on_host else traced_product(*pieces, flat, bounds)
-        return total.reshape(t.shape)
+        return self._products(t)[0]
 
     def _slopes(self, t: Float[Array, "c d"]) -> tuple[Float[Array, "c d"], Float[Array, "c d"]]:
         """First and second derivative of the log product with respect to t."""
-        pieces, bounds = self._pieces()
-        _, first, second = products(*pieces, t.reshape(1, -1), bounds, order=2)
-        return first.reshape(t.shape), second.reshape(t.shape)
+        _, first, second = self._products(t[None], order=2)
+        return first[0], second[0]
 
-    def _pieces(self) -> tuple[tuple[Array, Array, Array], Any]:
-        """Values and weights (p, m), log h⁰ and bounds (p,) of p classes and features; weight 0 if nothing varies."""
-        (c, d), m, bounds = self.shape, self.cells.value.shape[-1], self._bounds()
-        xp = namespace(self.cells.weight)
+    def _products(self, t: Float[Array, "g c d"], order: int = 0) -> Float[Array, "o g c d"]:
+        """The log product and its derivatives; without the cells of a feature that never varies."""
+        xp, pieces = namespace(self.cells.weight), (self.log_h.size, self.cells.value.shape[-1])
         weight = xp.where(self._varies[:, None], self.cells.weight, 0)
-        if bounds is not None:
-            bounds = tuple(namespace(bound).tile(bound, c) for bound in bounds)
-        return (self.cells.value.reshape(c * d, m), weight.reshape(c * d, m), self.log_h.reshape(c * d)), bounds
+        found = products(self.cells.value.reshape(pieces), weight.reshape(pieces), t.reshape(len(t), -1), order)
+        return found.reshape(1 + order, *t.shape)
 
     @property
     def _varies(self) -> Array:
@@ -129,18 +114,20 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
         xp = namespace(self.log_h, self.cells.value)
         t, density = search(self._log_density, self.low, self.high)
         spacing = (t[-1] - t[0]) / (NODES - 1)
-        log_w = density + np.log(gregory()).astype(density.dtype)[:, None, None] + xp.log(spacing)
+        log_w = density + _log_gregory(t) + xp.log(spacing)
         log_z = log_sum(log_w)
-
-        steps = (NODES - 1) * MESH
-        refined = xp.tensordot(xp.asarray(spline(), density.dtype), density - peak(density), 1)
-        p = xp.exp(refined - peak(refined))
-        area = xp.concatenate([0 * p[:1], xp.cumsum((p[1:] + p[:-1]) / 2, axis=0)])
-        mesh = t[0] + (t[-1] - t[0]) * np.linspace(0, 1, steps + 1, dtype=density.dtype)[:, None, None]
-
         ndtr = sp.ndtr if xp is np else jsp.ndtr
         prior = 0.5 * LOG_2PI + xp.log(ndtr(self.high - self.log_h) - ndtr(self.low - self.log_h))
-        return _Grid(t, log_w - log_z, mesh, area / area[-1], xp.where(self._informed, log_z, prior))
+        return _Grid(t, log_w - log_z, xp.where(self._informed, log_z, prior))
+
+    def _distribution(self) -> tuple[Float[Array, "f c d"], Float[Array, "f c d"]]:
+        """Finer nodes of t, and the distribution function there, from 0 to 1."""
+        t, log_w, _ = self._grid
+        xp, density = namespace(t), log_w - _log_gregory(t)
+        refined = xp.tensordot(xp.asarray(spline(), t.dtype), density - peak(density), 1)
+        p = xp.exp(refined - peak(refined))
+        area = xp.concatenate([0 * p[:1], xp.cumsum((p[1:] + p[:-1]) / 2, axis=0)])
+        return t[0] + (t[-1] - t[0]) * np.linspace(0, 1, len(p), dtype=t.dtype)[:, None, None], area / area[-1]
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Draws of log h, by inverting its distribution function."""
@@ -150,7 +137,7 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
         full = (*shape, c, d)
         u = key.random(full) if isinstance(key, np.random.Generator) else jax.random.uniform(key, full)
         flat = u.reshape(-1, c * d).T
-        cdf, mesh = (leaf.reshape(-1, c * d).T for leaf in (self._grid.cdf, self._grid.mesh))
+        mesh, cdf = (leaf.reshape(-1, c * d).T for leaf in self._distribution())
         t: Array
         if namespace(u, cdf) is np:
             t = np.stack([np.interp(*piece) for piece in zip(flat, cdf, mesh, strict=True)]).astype(mesh.dtype)
@@ -175,8 +162,7 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
             first, second = self._slopes(t)
             return first - (t - self.log_h) - 1, second - 1
 
-        log_prior_and_product = grid.log_weight - np.log(gregory()).astype(grid.t.dtype)[:, None, None]
-        return {"log_bandwidth": climb(slopes, grid.t, log_prior_and_product - grid.t)}
+        return {"log_bandwidth": climb(slopes, grid.t, grid.log_weight - _log_gregory(grid.t) - grid.t)}
 
     def mle(self, stats: Sample) -> Theta:
         """The bandwidth with the largest leave-one-out product within the limits; the mean if the product is flat."""
@@ -193,7 +179,15 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
 
     def marginals(self) -> dict[str, Any]:
         """The grid posterior of each `bandwidth`."""
-        return {} if self.low is None else {"bandwidth": GridMarginal(*(np.asarray(leaf) for leaf in self._grid[:4]))}
+        if self.low is None:
+            return {}
+        leaves = *self._grid[:2], *self._distribution()
+        return {"bandwidth": GridMarginal(*(np.asarray(leaf) for leaf in leaves))}
+
+
+def _log_gregory(t: Array) -> Array:
+    """Logarithms of the weights of nodes t (g, c, d)."""
+    return np.log(gregory()).astype(t.dtype)[:, None, None]
 
 
 def cells_of(x: Any, y: Any, c: int) -> Sample:

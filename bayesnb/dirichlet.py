@@ -19,8 +19,8 @@ from .core.random import Key, log_dirichlet
 from .core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from .core.supports import declare
 from .statistics import Counts
-from .sums.events import merge_others
-from .sums.rows import map_cells, matmul
+from .sums.polya import merge_others
+from .sums.rows import map_cells, matmul, row_totals
 
 
 class DirichletDensity:
@@ -38,8 +38,8 @@ class DirichletDensity:
         """log B(α) = Σ_k log Γ(α_k) − log Γ(Σ_k α_k)."""
         return gammaln(self.alpha).sum(-1) - gammaln(self.alpha.sum(-1))
 
-    def _log_ratio(self, n: Float[Array, "..."]) -> Float[Value, "..."]:
-        """log B(α + n) / B(α), written with rising factorials."""
+    def gain(self, n: Float[Array, "..."]) -> Float[Value, "..."]:
+        """log B(α + n) / B(α) = Σ_k log α_k^(n_k) − log A^(Σn), A = Σα, with rising factorials a^(n) = Γ(a+n)/Γ(a)."""
         return log_rising(self.alpha, n).sum(-1) - log_rising(self.alpha.sum(-1), n.sum(-1))
 
     def log_prob(self, theta: Theta) -> Float[Value, "..."]:
@@ -79,7 +79,6 @@ class AbstractDirichlet(DirichletDensity, AbstractConjugate[Counts]):
     """A block whose parameters are shares with a Dirichlet density; its statistics are counts of each kind."""
 
     parameters = ("log_theta",)
-    marks_strangers = True
     flat_ = declare(alpha=1.0)
     distribution_ = "Dirichlet", MappingProxyType({"alpha": "concentration"})
 
@@ -89,7 +88,7 @@ class AbstractDirichlet(DirichletDensity, AbstractConjugate[Counts]):
 
     def log_marginal(self, stats: Counts) -> Float[Array, "..."]:
         """log B(α + n) / B(α) + Σ_i log h(x_i), written with rising factorials; h counts orders, 1 for levels."""
-        return self._log_ratio(stats.n) + stats.log_h
+        return self.gain(stats.n) + stats.log_h
 
     def mle(self, stats: Counts) -> Theta:
         """n_k / Σ_k n_k; the mean of the prior where nothing was counted."""
@@ -106,27 +105,15 @@ class AbstractEvents(AbstractDirichlet):
         return type(self)(merge_others(self.alpha, columns))  # type: ignore[call-arg]
 
     @cached_property
-    def _alpha(self) -> Float[Array, "c d"]:
-        """α, on the host laid out as the sparse sums want it."""
-        return np.asfortranarray(self.alpha) if namespace(self.alpha) is np else self.alpha
-
-    @cached_property
-    def _total(self) -> Float[Array, " c"]:
-        """A = Σα, taken once for all blocks of rows."""
-        return self.alpha.sum(-1)
-
-    @cached_property
-    def _log_alpha(self) -> Float[Array, "c d"]:
-        """log α, taken once for all blocks of rows."""
-        return namespace(self.alpha).log(self._alpha)
+    def _mean(self) -> Theta:
+        return super().mean()
 
     def mean(self) -> Theta:
-        """α / Σ_k α_k: add-α smoothing."""
-        return {self.parameters[0]: self._log_alpha - namespace(self.alpha).log(self._total)[..., None]}
+        """α / Σ_k α_k: add-α smoothing; its logarithms are taken once for all rows."""
+        return dict(self._mean)
 
-    def _cumulant(self, x: Any, length: Array, order: int) -> Float[Array, "n c"]:
-        """Σ_j x_j^k ψ_{k−1}(α_j) − L^k ψ_{k−1}(A)."""
-        polygamma = (digamma, trigamma, tetragamma)[order - 1]
-        power = (lambda count: count, lambda count: count * count, lambda count: count * count * count)[order - 1]
-        powers = x if order == 1 else map_cells(x, power)
-        return matmul(powers, polygamma(self.alpha)) - power(length) * polygamma(self.alpha.sum(-1))
+    def cumulant(self, x: Any, order: int) -> Float[Array, "n c"]:
+        """Σ_j x_j^k ψ_{k−1}(α_j) − L^k ψ_{k−1}(A), k = 1, 2 or 3: that of Σ_j x_j log θ_cj over θ."""
+        polygamma, length = (digamma, trigamma, tetragamma)[order - 1], row_totals(x)[:, None]
+        powers = x if order == 1 else map_cells(x, lambda count: count**order)
+        return matmul(powers, polygamma(self.alpha)) - length**order * polygamma(self.alpha.sum(-1))

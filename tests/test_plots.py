@@ -856,3 +856,14 @@ def test_the_gallery_shows_every_plot(gallery: dict[str, Any], tmp_path: Path) -
     assert all(path.stat().st_size <= 200_000 or path.suffix == ".png" for path in drawn)
     used = {name for name in dir(plots) if not name.startswith("_") and callable(getattr(plots, name))}
     assert used <= {draw.__name__ for draw in gallery["FIGURES"]}
+
+
+def test_information_that_is_not_shown_to_help_is_grey_and_the_gain_is_a_bar(ax: Any) -> None:
+    ends = {"low": [0.2, -0.3, -0.9], "high": [0.4, 0.1, 0.1], "elpd_gain": [-0.1, 0.0, 0.0]}
+    table = pd.DataFrame({"feature": ["a", "b", "c"], "information": [0.3, -0.1, -0.4], **ends})
+    plots.feature_weights(table, ax=ax)
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["a", "b", "c"]
+    black, grey, gain = (one for one in ax.get_lines() if one.get_marker() not in ("None", None))
+    assert list(black.get_xdata()) == [0.3] and list(grey.get_xdata()) == [-0.1, -0.4]
+    assert black.get_color() != grey.get_color() and list(gain.get_xdata()) == ends["elpd_gain"]
+    assert "grey: not shown to help" in ax.get_xlabel()

@@ -115,7 +115,7 @@ def importance(
         )
         some = {name: table[at] for name, table in tables.items()}
         total += sums(
-            model, rows_at(rows, at), nb.block_columns(), parts, some, prior, index[at], weight[at], leaving, score
+            d, model, rows_at(rows, at), nb.block_columns(), parts, some, prior, index[at], weight[at], leaving, score
         )
     mean = total[0] / weight.sum()
     # √(n · variance) of w (t − mean), over Σw

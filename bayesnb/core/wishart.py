@@ -45,13 +45,8 @@ def log_det_of_factor(factor: Float[Array, "*s d d"]) -> Float[Value, "*s"]:
 
 
 def log_det_gain(scale: Float[Array, "*s d d"], growth: Float[Array, "*s d d"]) -> Float[Value, "*s"]:
-    """log |S + G| − log |S| = Σ log(1 + eigenvalues of L⁻¹GL⁻ᵀ), S = LLᵀ: keeps its digits where G is small."""
-    xp = namespace(scale, growth)
-    factor = xp.linalg.cholesky(scale)
-    half = xp.linalg.solve(factor, growth)
-    whitened = xp.linalg.solve(factor, half.swapaxes(-1, -2))
-    eigenvalues = xp.linalg.eigvalsh((whitened + whitened.swapaxes(-1, -2)) / 2)
-    return xp.log1p(xp.maximum(eigenvalues, 0)).sum(-1)
+    """log |S + G| − log |S|, by two Cholesky factors: eigenvalues take a hundred times as long at d = 2,000."""
+    return log_det(scale + growth) - log_det(scale)
 
 
 def distances(

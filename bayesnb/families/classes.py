@@ -71,13 +71,13 @@ class AbstractClasses(abc.ABC):
     def mle(self, n: Float[Array, " c"]) -> Theta:
         """Maximum likelihood estimate of π."""
 
-    @abc.abstractmethod
     def on_boundary(self) -> bool:
-        """Whether the mode lies on the boundary of the simplex."""
+        """Whether the mode lies on the boundary of the simplex; never where π is not estimated."""
+        return False
 
-    @abc.abstractmethod
     def marginals(self) -> dict[str, Any]:
-        """Marginal distribution of each component of the site `pi`, if there is one."""
+        """Marginal distribution of each component of the site `pi`; none where π is not random."""
+        return {}
 
     @abc.abstractmethod
     def model(self) -> Float[Array, " c"]:
@@ -108,7 +108,7 @@ class DirichletClasses(DirichletDensity, AbstractClasses):
 
     def log_marginal(self, n: Float[Array, " c"]) -> Float[Value, ""]:
         """log B(α + N) / B(α)."""
-        return self._log_ratio(n)
+        return self.gain(n)
 
     def log_loo(self, r: Float[Array, "n c"]) -> Float[Array, "n c"]:
         """log (α_c − r_ic) / (Σα − Σ_c r_ic)."""
@@ -173,8 +173,7 @@ class FixedClasses(AbstractClasses):
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """log π, repeated."""
-        xp = namespace(self.pi)
-        return {"log_pi": xp.broadcast_to(log_floor(self.pi), (*shape, *self.pi.shape))}
+        return {"log_pi": namespace(self.pi).broadcast_to(log_floor(self.pi), (*shape, *self.pi.shape))}
 
     def log_cumulants(self) -> tuple[Float[Array, " c"], Float[Array, " c"], Float[Array, " c"]]:
         """log π, 0 and 0."""
@@ -184,21 +183,11 @@ class FixedClasses(AbstractClasses):
         """π."""
         return {"log_pi": log_floor(self.pi)}
 
-    def mode(self) -> Theta:
-        """π."""
-        return {"log_pi": log_floor(self.pi)}
+    mode = mean
 
     def mle(self, n: Float[Array, " c"]) -> Theta:
         """π."""
-        return {"log_pi": log_floor(self.pi)}
-
-    def on_boundary(self) -> bool:
-        """Never: π is not estimated."""
-        return False
-
-    def marginals(self) -> dict[str, Any]:
-        """None: π is not random."""
-        return {}
+        return self.mean()
 
     def model(self) -> Float[Array, " c"]:
         """π, no statement."""

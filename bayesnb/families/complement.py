@@ -32,13 +32,10 @@ from ..core.pytrees import pytree
 from ..core.special import namespace
 from ..core.supports import COMPOSITE, COUNT, Cells, Field, declare
 from ..dirichlet import AbstractEvents
-from ..loops import worth
 from ..statistics import Counts
 from ..sums.by_class import by_class
-from ..sums.events import event_shares, log_coefficient
-from ..sums.long_rows import log_coefficient_of_short, log_polya, log_polya_left, log_polya_without
-from ..sums.own_class import OWN
-from ..sums.rows import as_counts, leave_one_out_table, matmul, row_totals, unit_labels, with_odd_rows
+from ..sums.polya import event_shares, log_coefficient, log_polya, log_polya_without
+from ..sums.rows import matmul
 
 
 @pytree
@@ -61,41 +58,30 @@ class DirichletComplement(AbstractEvents):
         """n_cj = Σ_{k≠c} Σ_i r_ik x_ij: events outside class c; the log multinomial coefficients likewise."""
         return Counts(_others(by_class(r, x)), _others(by_class(r, log_coefficient(x))))
 
+    def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
+        """`log_predictive` or `log_likelihood` without the coefficients: the row's gains in the other complements."""
+        return _others(log_polya(x, self.alpha) if theta is None else matmul(x, theta["log_theta"]), -1)
+
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_{k≠c} log L!/Πx! + Σ_j log α_kj^(x_j) − log A_k^(L), A = Σα: Dirichlet–multinomials of the others."""
-        return _others(log_coefficient_of_short(x)[:, None] + self._log_polya(x), -1)
+        return self._coefficients(x) + self.log_score(x)
 
-    def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
-        """`log_predictive` or `log_likelihood` without the coefficients."""
-        return _others(self._log_polya(x) if theta is None else matmul(x, theta["log_theta"]), -1)
-
-    def _log_polya(self, x: Array | Sparse) -> Float[Array, "n c"]:
-        """Σ_j log α_j^(x_j) − log A^(L), A = Σα, rising factorials: a row's log probability but for its coefficient."""
-        return log_polya(x, self._alpha, self._log_alpha, self._total)
-
-    def _log_polya_without(self, x: Array | Sparse, r: Array | Sparse) -> Float[Array, "n c"]:
-        """The same with α − wx for α in the complements that the row has weight w in: those of other classes."""
-
-        def formula(x: Array | Sparse, r: Array | Sparse) -> Float[Array, "n c"]:
-            outside = _others(r.toarray() if is_sparse(r) else r, -1)
-            return leave_one_out_table(self._log_polya, log_polya_without, x, outside, self.alpha)
-
-        y = unit_labels(r) if is_sparse(x) and worth(OWN * x.nnz) else None
-        table = None if y is None else log_polya_left(x, y, self.alpha)
-        return formula(x, r) if table is None else with_odd_rows(table, lambda odd: formula(x[odd], r[odd]))
+    def _coefficients(self, x: Array | Sparse) -> Float[Array, "n 1"]:
+        """(C − 1) log L!/Πx!, of all others together."""
+        return (len(self.alpha) - 1) * log_coefficient(x)[:, None]
 
     def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Float[Array, "n c"]:
         """`log_score` without row i, which leaves every complement that it has weight in: those of other classes."""
-        return _others(self._log_polya_without(as_counts(x), r), -1)
+        r = r.toarray() if is_sparse(r) else r
+        return _others(log_polya_without(x, self.alpha, _others(r, -1)), -1)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i, which is removed from each complement in which it has weight."""
-        x = as_counts(x)
-        return _others(log_coefficient_of_short(x)[:, None] + self._log_polya_without(x, r), -1)
+        return self._coefficients(x) + self.log_loo_score(x, r)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_{k≠c} log L!/Πx! + Σ_j x_j log θ_kj."""
-        return _others(log_coefficient(x)[:, None] + matmul(x, theta["log_theta"]), -1)
+        return self._coefficients(x) + self.log_score(x, theta)
 
     def log_contributions(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
@@ -114,8 +100,7 @@ class DirichletComplement(AbstractEvents):
         Two classes share all complements except their own, so these logarithms are correlated between classes; see
         `log_covariance`.
         """
-        mean, variance = (self._cumulant(x, row_totals(x)[:, None], order) for order in (1, 2))
-        return _others(log_coefficient(x)[:, None] + mean, -1), _others(variance, -1)
+        return self._coefficients(x) + _others(self.cumulant(x, 1), -1), _others(self.cumulant(x, 2), -1)
 
     def log_covariance(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c c"]:
         """Covariance over θ between classes of −log Multinomial(x; θ_c), which is diagonal.
@@ -123,12 +108,12 @@ class DirichletComplement(AbstractEvents):
         That is log p(x | y = c, θ) minus the sum over all complements. The sum is equal in all classes and cancels in
         class probabilities.
         """
-        own = self._cumulant(x, row_totals(x)[:, None], 2)
+        own = self.cumulant(x, 2)
         return own[..., None] * np.eye(own.shape[-1], dtype=own.dtype)
 
     def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """−Σ_j x_j³ ψ₂(α_j) + L³ ψ₂(A), that of −log Multinomial(x; θ_c), up to terms that all classes share."""
-        return -self._cumulant(x, row_totals(x)[:, None], 3)
+        return -self.cumulant(x, 3)
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """Always raises an error: this model cannot draw rows.

@@ -30,6 +30,7 @@ rounded data affect a cross-validated bandwidth). Habbema, Hermans & van den Bro
 discriminant analysis). Zhang, King & Hyndman (2006), Comput. Stat. Data Anal. 50 (as the likelihood of a bandwidth).
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -37,20 +38,19 @@ from typing import Any, Self
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import sparse
 
 from ..bandwidth import AbstractBandwidth, cells_of
-from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
+from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
 from ..core.pytrees import pytree
 from ..core.special import namespace, square
-from ..core.supports import CELLS, REAL, Field, Support, declare
-from ..core.threads import in_order
-from ..statistics import Sample, one_hot
-from ..sums.kernels import cells_left, log_density, log_density_without, products_without, reflected
-from ..sums.quadrature import average_without, log_sum
+from ..core.supports import CELLS, REAL, Field, declare
+from ..statistics import Sample
+from ..sums.by_class import rounding
+from ..sums.kernels import in_pieces, log_density
+from ..sums.polya import distinct
+from ..sums.quadrature import log_sum
 
 _CELLS = 1 << 18  # numbers of a table of levels and bandwidths: 2 MiB
-_BOUND = Support("real", -np.inf, np.inf)
 
 
 @pytree
@@ -63,8 +63,6 @@ class KernelDensity(AbstractBandwidth):
     log_h : (c, d)      log h⁰, the centre of the bandwidth's prior, or the bandwidth itself where it is given
     cells : Sample      distinct training cells and their weights, (c, d, m); none in a prior
     low, high : (c, d)  logarithms of the limits of the bandwidth; None where the bandwidth is given
-    least, most : (d,)  bounds of the features, −∞ and ∞ where one is open; None where none has a bound. Between two of
-        them the bandwidth is at most `WIDEST` = 2.7 times their distance
 
     `log_h`, `low` and `high` are logarithms of lengths in the unit of the feature.
 
@@ -79,16 +77,12 @@ class KernelDensity(AbstractBandwidth):
     cells: Sample
     low: Float[Array, "c d"] | None = None
     high: Float[Array, "c d"] | None = None
-    least: Float[Array, " d"] | None = None
-    most: Float[Array, " d"] | None = None
 
     fields_ = declare(
         log_h=Field(REAL, ("class", "feature")),
         cells=Field(CELLS, ("class", "feature", "cell")),
         low=Field(REAL, ("class", "feature"), optional=True),
         high=Field(REAL, ("class", "feature"), optional=True),
-        least=Field(_BOUND, ("feature",), optional=True),
-        most=Field(_BOUND, ("feature",), optional=True),
     )
 
     no_evidence = (
@@ -113,132 +107,45 @@ class KernelDensity(AbstractBandwidth):
 
     def select(self, columns: Int[np.ndarray, " k"]) -> Self:
         """The block of some columns; features are independent given the class."""
-        fields = {name: getattr(self, name) for name in ("log_h", "low", "high", "least", "most")}
+        fields = {name: getattr(self, name) for name in ("log_h", "low", "high")}
         chosen = {name: leaf[..., columns] for name, leaf in fields.items() if leaf is not None}
         return replace(self, cells=self.cells.select(columns), **chosen)
 
     def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
         """Σ_j log ∫ f_cj(x_j; h) p(h | data) dh: the average over the bandwidth is of densities, not of logarithms."""
-        return self._within(self._predictive(x), x)
-
-    def _predictive(self, x: Array, without: Any = None) -> Array:
-        if self.low is None:
-            t = self.log_h[None]
-            return self._table(x, t, t, lambda table, _: table, without)[0]
-        return self._table(x, *self._grid[:2], lambda table, log_w: log_sum(table + log_w[:, None])[None], without)[0]
-
-    def _within(self, table: Array, x: Array) -> Array:
-        """A table (…, n, c) of log densities, −∞ for rows with a cell beyond the bounds."""
-        if self.least is None or self.most is None:
-            return table
-        xp = namespace(table, x)
-        beyond = ((x < self.least) | (x > self.most)).any(-1, keepdims=True)
-        return xp.where(beyond, -xp.inf, table)
+        return self._averaged(x, None)
 
     def log_loo(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log_predictive without row i: its kernels are left out, also in the posterior of the bandwidth.
+        """log_predictive without the kernels of row i. The posterior of the bandwidth stays, as a prior would.
 
-        In each feature a row of weight w is removed in three places. Its cell does not count in the leave-one-out
-        product. It predicts no other cell there. Its kernel is not in the density at which it is evaluated. Let T_l be
-        the sum of kernels around cell l. The product without cell a is then that of all T_l − w K_la, so one table of
-        kernels for each bandwidth gives the posteriors of all rows. The prior of the bandwidth does not change.
-
-        Notes
-        -----
-        The nodes of the quadrature are those of the posterior without the row. The result therefore equals that of an
-        `update`, to rounding.
+        In a class in which the row has weight w, the density at its cell is [Σ_k w_k K_h(x − v_k) − w K_h(0)] over
+        [Σ_k w_k − w]. A class that the row leaves without a cell gets the cells of all classes, without the row.
         """
-        if namespace(x, r, *jax.tree.leaves(self)) is not np:
-            return self._log_loo_by_updates(x, r)
-        r = sparse.csc_array(r)
-        r.eliminate_zeros()
-        table = np.array(self._predictive(x, r), float)
+        return self._averaged(x, r)
 
-        def piece(at: tuple[int, int]) -> list[tuple[np.ndarray, int, np.ndarray]]:
-            k, j = at
-            rows, w = r.indices[r.indptr[k] : r.indptr[k + 1]], r.data[r.indptr[k] : r.indptr[k + 1]]
-            seen = ~np.isnan(x[rows, j])
-            return self._left_out(x[rows[seen], j], rows[seen], w[seen], k, j) if seen.any() else []
+    @property
+    def with_known_bandwidth(self) -> Self:
+        """The block of these cells under the mean of each bandwidth: leaving a row out of it undoes an update."""
+        return replace(self, log_h=self.mean().get("log_bandwidth", self.log_h), low=None, high=None)
 
-        for found in in_order(piece, list(np.ndindex(*self.shape))):
-            for rows, c, values in found:
-                table[rows, c] += values
-        return table
+    def with_cells(self, cells: Sample) -> Self:
+        """Other cells under this posterior of the bandwidth, on the host: what is left where rows leave in groups."""
+        found = replace(self, cells=cells)
+        if self.low is not None:
+            vars(found)["_known"] = self._grid
+        return found
 
-    def _left_out(
-        self, x: np.ndarray, rows: np.ndarray, w: np.ndarray, k: int, j: int
-    ) -> list[tuple[np.ndarray, int, np.ndarray]]:
-        """What feature j says of rows of class k that are left out: rows, class and terms of the table.
-
-        Columns of other classes change where these look at the cells of class k: where they have none of their own.
-        """
-        everyone = self.cells.select(np.array([j])).pooled()
-        there = np.asarray(everyone.weight[0, 0]) > 0
-        pooled = np.asarray(everyone.value[0, 0])[there], np.asarray(everyone.weight[0, 0])[there]
-        value, weight = self._kernels(k, j)
-        alike, place = np.unique(x + 1j * w, return_inverse=True)
-        of, w = alike.real, alike.imag
-        at, common = np.searchsorted(value, of), np.searchsorted(pooled[0], of)
-        gone = cells_left(pooled[1], common, w) == 0
-        odd = (cells_left(weight, at, w) == 0) & (len(value) == 1) | gone & (len(pooled[0]) <= 2)
-        found, terms = np.empty(len(of)), []
-        if (~odd).any():
-            found[~odd] = self._density_without(value, weight, at[~odd], w[~odd], k, j)
-            usual = ~odd[place]
-            at_row = (np.cumsum(~odd) - 1)[place[usual]]
-            for c in np.flatnonzero(~np.asarray(self.cells.weight[:, j]).any(-1)).tolist():
-                same = self._table_of(c, j, pooled, common[~odd], 0 * w[~odd])
-                moved = self._table_of(c, j, pooled, common[~odd], w[~odd]) - same
-                terms.append((rows[usual], c, moved[at_row]))
-        if odd.any():  # the class has no other cell, or without this one the feature does not vary
-            alone = self.select(np.array([j]))
-            for q in np.flatnonzero(odd):
-                one, mine = of[[q], None], rows[place == q]
-                stats = self.suffstats(one, one_hot(np.array([k]), len(self.log_h), w[[q]])).select(np.array([0]))
-                left = alone.update(stats.zero() - stats).log_predictive(one)[0]
-                moved = left - alone.log_predictive(one)[0]
-                terms += [(mine, c, np.full(len(mine), moved[c])) for c in range(len(left)) if c != k]
-                found[q] = left[k]
-        return [*terms, (rows, k, found[place])]
-
-    def _table_of(
-        self, c: int, j: int, cells: tuple[np.ndarray, np.ndarray], at: np.ndarray, w: np.ndarray
-    ) -> np.ndarray:
-        """log density of feature j in class c on given cells, weights w having left, under the bandwidth as it is."""
-        log_h, bounds = self.log_h[c, j], self._bounds(j)
+    def _averaged(self, x: Array, r: Array | Sparse | None) -> Float[Array, "n c"]:
         if self.low is None:
-            return log_density_without(*cells, log_h, self.log_h[[c], j], at, w, bounds)[0]
-        t, log_w = self._grid.t[:, c, j], self._grid.log_weight[:, c, j]
-        return log_sum(log_density_without(*cells, log_h, t, at, w, bounds) + log_w[:, None])
-
-    def _density_without(
-        self, value: np.ndarray, weight: np.ndarray, at: np.ndarray, w: np.ndarray, k: int, j: int
-    ) -> np.ndarray:
-        """log ∫ f(v_a; h) p(h) dh where weight w has left cell a, in density as in the posterior of h, (q,)."""
-        log_h = self.log_h[k, j]
-        if self.low is None or self.high is None or not self._varies[j]:
-            return self._table_of(k, j, (value, weight), at, w)
-
-        def product(t: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            return products_without(value, weight, log_h, t, at[which], w[which], self._bounds(j))
-
-        limits = self.low[k, j], self.high[k, j]
-        return average_without(product, *limits, log_h, self._grid.t[:, k, j], len(at))
-
-    def _log_loo_by_updates(self, x: Array, r: Array | Sparse) -> Array:
-        """One update and one posterior of the bandwidth a row."""
-        tables = []
-        for i in range(x.shape[0]):
-            stats = self.suffstats(x[[i]], r[[i]])
-            tables.append(self.update(stats.zero() - stats).log_predictive(x[[i]]))
-        return namespace(*tables).concatenate(tables)
+            return self._table(x, self.log_h[None], self.log_h[None], lambda table, _: table, r)[0]
+        return self._table(x, *self._grid[:2], lambda table, log_w: log_sum(table + log_w[:, None])[None], r)[0]
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """Σ_j log f_cj(x_j; h_cj)."""
         t = theta["log_bandwidth"] if theta else self.log_h
         flat = t.reshape(-1, *self.log_h.shape)
         table = self._table(x, flat, flat, lambda table, _: table)
-        return self._within(table.reshape(*t.shape[:-2], *table.shape[1:]), x)
+        return table.reshape(*t.shape[:-2], *table.shape[1:])
 
     def log_moments(self, x: Real[Array, "n d"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """Mean and variance of log f_cj(x_j; h) over the grid, summed over j."""
@@ -256,7 +163,7 @@ class KernelDensity(AbstractBandwidth):
         return mean, variance
 
     def _table(
-        self, x: Array, t: Array, log_w: Array, reduce: Callable[[Array, Array], Array], without: Any = None
+        self, x: Array, t: Array, log_w: Array, reduce: Callable[[Array, Array], Array], r: Array | Sparse | None = None
     ) -> Array:
         """Σ_j over the observed cells of reduce(log f_cj(x_ij; eᵗ), log_w), (rows of reduce, n, c).
 
@@ -264,78 +171,81 @@ class KernelDensity(AbstractBandwidth):
         ----------
         t, log_w : (g, c, d) logarithms of bandwidths, and weights that go with them
         reduce : (g, q) and (g,) → (rows, q)
-        without : on the host weights (n, c), sparse; 0 in the place of rows that have some in a class
+        r : (n, c) weights with which the rows leave the cells; None: they stay
         """
-        if namespace(x, t, self.log_h, self.cells.value) is not np:
-            return self._traced_table(x, t, log_w, reduce)
-        columns = [np.unique(column, return_inverse=True) for column in x.T]  # NaN last, and once
+        if namespace(x, t, self.log_h, self.cells.value, r) is not np:
+            return self._traced_table(x, t, log_w, reduce, r)
+        n, levels = len(x), [np.unique(column, return_inverse=True) for column in x.T]  # NaN last, and once
+        r = r.tocsc() if is_sparse(r) else r
+        leaving = np.zeros(n, x.dtype) if r is None else np.asarray(r.sum(1)).ravel()
 
-        def piece(at: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+        def terms(rows: np.ndarray, w: np.ndarray, cells: Any, k: int, j: int) -> Array:
+            """Terms of some rows, of which weights w leave the cells; 0 of the others, and where there is no cell."""
+            value, place = levels[j]
+            some_w, of_w = np.unique(w[rows], return_inverse=True)
+            pairs, at_row = distinct(place[rows] * len(some_w) + of_w, len(value) * len(some_w))
+            u, left = value[pairs // max(1, len(some_w))], some_w[pairs % max(1, len(some_w))]
+            step = max(1, _CELLS // len(t))
+            parts = [slice(i, i + step) for i in range(0, max(1, len(u)), step)]
+            args = cells[0], cells[1], t[:, k, j]
+            tables = [reduce(log_density(u[p], *args, left[p])[0], log_w[:, k, j]) for p in parts]
+            found = np.zeros((len(tables[0]), n), tables[0].dtype)
+            if len(cells[0]):
+                found[:, rows] = np.concatenate(tables, -1)[:, at_row]
+            return found
+
+        def of_class_and_feature(at: tuple[int, int]) -> Array:
             j, k = at
-            levels, place = columns[j]
-            rows = place < len(levels) - np.isnan(levels[-1:]).sum()
-            if without is not None:
-                rows[without.indices[without.indptr[k] : without.indptr[k + 1]]] = False
-            used = np.zeros(len(levels), bool)
-            used[place[rows]] = True
-            (value, weight), q = self._kernels(k, j), int(used.sum())
-            step = max(1, _CELLS // len(t))  # levels at a time
-            args = value, weight, self.log_h[k, j], t[:, k, j], self._bounds(j)
-            log_f = (log_density(levels[used][i : i + step], *args) for i in range(0, max(q, 1), step))
-            found = np.concatenate([reduce(table, log_w[:, k, j]) for table in log_f], -1)
-            return rows, found[:, (np.cumsum(used) - 1)[place[rows]]] * (len(value) > 0)  # no cell says nothing
+            own, seen, w = self.cells.of_piece(k, j), ~np.isnan(x[:, j]), weights(k)
+            gone = own[1].sum() - w <= rounding(w) * own[1].sum()  # in these rows the class has no other cell
+            found = terms(seen & ~gone, w, own, k, j)
+            if (seen & gone).any():
+                found += terms(seen & gone, leaving, everyone(j), k, j)
+            return found
 
-        total: Any = None
+        @functools.cache
+        def weights(k: int) -> np.ndarray:
+            return 0 * leaving if r is None else r[:, [k]].toarray()[:, 0] if is_sparse(r) else r[:, k]
+
+        @functools.cache
+        def everyone(j: int) -> Any:
+            return self.cells.select(np.array([j])).pooled().of_piece(0, 0)
+
+        size = n * len(t) * self.cells.value.shape[-1]
         pieces = [(j, k) for j in range(x.shape[1]) for k in range(len(self.log_h))]
-        for (_, k), (rows, found) in zip(pieces, in_order(piece, pieces), strict=True):
+        total: Any = None
+        for (_, k), found in zip(pieces, in_pieces(of_class_and_feature, pieces, size), strict=True):
             if total is None:
-                total = np.zeros((len(found), len(x), len(self.log_h)), found.dtype)
-            total[:, rows, k] += found
+                total = np.zeros((len(found), n, len(self.log_h)), found.dtype)
+            total[:, :, k] += found
         return total
 
-    def _kernels(self, k: int, j: int) -> tuple[np.ndarray, np.ndarray]:
-        """Cells under the kernels of a class and feature: its own, or those of all classes where it has none."""
-        value, weight = self.cells.value[k, j], self.cells.weight[k, j]
-        if not weight.any():
-            everyone = self.cells.select(np.array([j])).pooled()
-            value, weight = everyone.value[0, 0], everyone.weight[0, 0]
-        return np.asarray(value[weight != 0]), np.asarray(weight[weight != 0])
-
-    def _traced_table(self, x: Array, t: Array, log_w: Array, reduce: Callable[[Array, Array], Array]) -> Array:
+    def _traced_table(self, x: Array, t: Array, log_w: Array, reduce: Callable[[Array, Array], Array], r: Any) -> Array:
         """`_table` in JAX, one class and feature at a time."""
-        x, t, log_w, log_h, cells = jax.tree.map(jnp.asarray, (x, t, log_w, self.log_h, self.cells))
-        empty = (cells.weight == 0).all(-1)
+        r = np.zeros((x.shape[0], len(self.log_h))) if r is None else r.toarray() if is_sparse(r) else r
+        x, t, log_w, r, cells = jax.tree.map(jnp.asarray, (x, t, log_w, r, self.cells))
+        everyone, leaving = cells.pooled(), r.sum(1)
 
-        def table(cells: Sample) -> Array:
-            def feature(total: Array, at: tuple[Any, ...]) -> tuple[Array, None]:
-                (column, bounds), rest = at
-                seen = ~jnp.isnan(column)
-                u = jnp.where(seen, column, 0)
+        def of_class_and_feature(piece: tuple[Array, ...]) -> Array:
+            column, value, weight, t, log_w, w, all_values, all_weights = piece
+            seen = ~jnp.isnan(column)
+            u = jnp.where(seen, column, 0)
 
-                def of_class(piece: tuple[Array, ...]) -> Array:
-                    v, w, scale, t, log_w = piece
-                    return reduce(log_density(u, v, w, scale, t, bounds), log_w)
+            def terms(value: Array, weight: Array, w: Array) -> Array:
+                found = reduce(log_density(u, value, weight, t, w)[0], log_w)
+                return jnp.where(seen & (weight != 0).any(), found, 0)
 
-                found = jnp.moveaxis(jax.lax.map(of_class, tuple(rest)), 0, -1)  # (rows, n, c)
-                return total + jnp.where(seen[:, None], found, 0), None
+            gone = weight.sum() - w <= rounding(w) * weight.sum()
+            own = terms(value, weight, w)
+            of_all = jax.lax.cond(gone.any(), lambda: terms(all_values, all_weights, leaving), lambda: 0 * own)
+            return jnp.where(gone, of_all, own)
 
-            by_feature = (cells.value.swapaxes(0, 1), cells.weight.swapaxes(0, 1), log_h.T)
-            arrays = (*by_feature, jnp.moveaxis(t, 0, -1).swapaxes(0, 1), jnp.moveaxis(log_w, 0, -1).swapaxes(0, 1))
-            rows = jax.eval_shape(reduce, jnp.zeros((len(t), len(x)), t.dtype), log_w[:, 0, 0]).shape[0]
-            dtype = jnp.result_type(x, t, cells.value)
-            over = (x.T, self._bounds()), arrays
-            return jax.lax.scan(feature, jnp.zeros((rows, len(x), len(log_h)), dtype), over)[0]
+        def of_class(k: Any) -> Array:
+            over = x.T, cells.value[k], cells.weight[k], t[:, k].T, log_w[:, k].T
+            alike = jnp.broadcast_to(r[:, k], x.T.shape), everyone.value[0], everyone.weight[0]
+            return jax.lax.map(of_class_and_feature, (*over, *alike)).sum(0)
 
-        def with_stand_in() -> Array:
-            everyone = cells.pooled()
-            wider = ((0, 0), (0, 0), (0, everyone.value.shape[-1] - cells.value.shape[-1]))
-            alone = empty[..., None]
-            value = jnp.where(alone, everyone.value, jnp.pad(cells.value, wider, constant_values=jnp.nan))
-            return table(Sample(value, jnp.where(alone, everyone.weight, jnp.pad(cells.weight, wider))))
-
-        if not cells.value.shape[-1]:
-            return table(Sample(jnp.full((*log_h.shape, 1), jnp.nan), jnp.zeros((*log_h.shape, 1))))
-        return jax.lax.cond(empty.any(), with_stand_in, lambda: table(cells))
+        return jnp.moveaxis(jax.lax.map(of_class, jnp.arange(len(self.log_h))), 0, -1)
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """A stored cell, drawn by its weight, plus h z with h from its posterior; NaN in a feature without cells.
@@ -348,15 +258,18 @@ class KernelDensity(AbstractBandwidth):
         if not self.cells.weight.any():
             raise ValueError("a kernel density without data cannot draw rows; fit it first, or draw from the posterior")
         new = np.full((len(y), self.shape[1]), np.nan)
+        mesh, cdf = (None, None) if self.low is None else self._distribution()
         for k, j in np.ndindex(self.shape):
             rows = np.flatnonzero(y == k)
-            value, weight = self._kernels(k, j)
+            value, weight = self.cells.of_piece(k, j)
+            if not len(value):
+                value, weight = self.cells.select(np.array([j])).pooled().of_piece(0, 0)
             if len(value) and len(rows):
                 t: Any = self.log_h[k, j]
-                if self.low is not None:
-                    t = np.interp(rng.random(len(rows)), self._grid.cdf[:, k, j], self._grid.mesh[:, k, j])
+                if mesh is not None and cdf is not None:
+                    t = np.interp(rng.random(len(rows)), cdf[:, k, j], mesh[:, k, j])
                 centre = value[rng.choice(len(value), len(rows), p=weight / weight.sum())]
-                new[rows, j] = reflected(centre + np.exp(t) * rng.standard_normal(len(rows)), self._bounds(j))
+                new[rows, j] = centre + np.exp(t) * rng.standard_normal(len(rows))
         return new
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array | None) -> None:

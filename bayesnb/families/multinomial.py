@@ -9,7 +9,6 @@ mean of θ misses this as soon as a row has two events. See Madsen, Kauchak & El
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,14 +17,12 @@ from ..base import as_jax, n_rows
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
 from ..core.pytrees import pytree
 from ..core.random import log_dirichlet
-from ..core.special import EPS
 from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
 from ..dirichlet import AbstractEvents
 from ..statistics import Counts
 from ..sums.by_class import by_class
-from ..sums.events import event_shares, log_coefficient, log_coefficient_and_proof
-from ..sums.long_rows import log_coefficient_of_short, log_polya, log_polya_of_own, log_polya_without
-from ..sums.rows import as_counts, leave_one_out_table, matmul, row_totals, unit_labels
+from ..sums.polya import event_shares, log_coefficient, log_polya, log_polya_without
+from ..sums.rows import matmul
 
 
 @pytree
@@ -45,51 +42,23 @@ class DirichletMultinomial(AbstractEvents):
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
-        coefficient, whole = log_coefficient_and_proof(x)
-        stats = Counts(by_class(r, x), by_class(r, coefficient))
-        known = whole and unit_labels(r) is not None
-        return stats.bounded(x.shape[0], whole=True) if known else stats
-
-    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """log L!/Πx! + Σ_j log α_j^(x_j) − log A^(L), A = Σα, with rising factorials a^(x) = Γ(a+x)/Γ(a)."""
-        return log_coefficient_of_short(x)[:, None] + self.log_score(x)
-
-    @cached_property
-    def _log_less(self) -> Float[Array, "c d"]:
-        """log(α − 1), what one event leaves; NaN where that is rounding."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.log(np.where(self.alpha - 1 > EPS * self.alpha, self.alpha - 1, np.nan))
+        return Counts(by_class(r, x), by_class(r, log_coefficient(x)))
 
     def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
-        """Σ_j log α_j^(x_j) − log A^(L), A = Σα, or Σ_j x_j log θ_j: the log probability without the coefficient.
+        """log p without the coefficient: the gain of the row, Σ_j log α_j^(x_j) − log A^(L), or Σ_j x_j log θ_j."""
+        return log_polya(x, self.alpha) if theta is None else matmul(x, theta["log_theta"])
 
-        The score includes the coefficient if a row has so many events that the sum would lose digits: see `log_polya`.
-        """
-        if theta is not None:
-            return matmul(x, theta["log_theta"])
-        return log_polya(x, self._alpha, self._log_alpha, self._total)
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """log L!/Πx! + Σ_j log α_j^(x_j) − log A^(L), with rising factorials a^(x) = Γ(a+x)/Γ(a)."""
+        return log_coefficient(x)[:, None] + self.log_score(x)
 
     def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Float[Array, "n c"]:
-        """`log_score` with α − wx for α in the classes in which the row has weight w."""
-        x = as_counts(x)
-        return self._loo_score(x, r, row_totals(x))
-
-    def _loo_score(self, x: Array | Sparse, r: Array | Sparse, length: Array) -> Float[Array, "n c"]:
-        def score(x: Array | Sparse) -> Array:
-            return log_polya(x, self._alpha, self._log_alpha, self._total, length)
-
-        def units(x: Sparse, y: Array) -> Array:
-            return log_polya_of_own(x, y, self.alpha, self._log_less, length)
-
-        return leave_one_out_table(score, log_polya_without, x, r, self.alpha, units=units)
+        """gain((1 − w) x) − gain(−w x): `log_score` with α − wx for α in the classes in which the row has weight w."""
+        return log_polya_without(x, self.alpha, r)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: α − wx for α in the classes in which the row has weight w."""
-        x = as_counts(x)
-        length = row_totals(x)
-        table = self._loo_score(x, r, length)
-        table += log_coefficient_of_short(x, length)[:, None]
-        return table
+        return log_coefficient(x)[:, None] + self.log_loo_score(x, r)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """log L!/Πx! + Σ_j x_j log θ_j."""
@@ -112,17 +81,15 @@ class DirichletMultinomial(AbstractEvents):
 
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """Σ_j x_j ψ(α_j) − L ψ(A) (and the coefficient), Σ_j x_j² ψ₁(α_j) − L² ψ₁(A)."""
-        mean, variance = (self._cumulant(x, row_totals(x)[:, None], order) for order in (1, 2))
-        return log_coefficient(x)[:, None] + mean, variance
+        return log_coefficient(x)[:, None] + self.cumulant(x, 1), self.cumulant(x, 2)
 
     def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j x_j³ ψ₂(α_j) − L³ ψ₂(A)."""
-        return self._cumulant(x, row_totals(x)[:, None], 3)
+        return self.cumulant(x, 3)
 
     def log_cumulants(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], ...]:
         """Mean, variance and third cumulant of log p(x_i | θ_c) without the coefficient, which all classes share."""
-        length = row_totals(x)[:, None]
-        return tuple(self._cumulant(x, length, order) for order in (1, 2, 3))
+        return tuple(self.cumulant(x, order) for order in (1, 2, 3))
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """Counts of `length` events (a number, or one a row); each row has its own draw of θ."""

@@ -7,13 +7,14 @@ to a Bayes classifier in which each class has its own likelihood. All formulas a
 one class.
 """
 
+import functools
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 
 from ..base import AbstractConjugate, as_jax
-from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
+from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
 from ..core.pytrees import pytree
 from ..core.special import namespace
 from ..statistics import Stats
@@ -22,6 +23,17 @@ from ..statistics import Stats
 def _of_inner(name: str) -> Any:
     """An attribute or method that is the inner block's own."""
     return property(lambda self: getattr(self.block, name), doc="The inner block's.")
+
+
+def _placed(name: str) -> Any:
+    """A method of the inner block, whose table gets zeros in the other columns."""
+
+    @functools.wraps(getattr(AbstractConjugate, name))
+    def method(self: Any, *args: Any, **given: Any) -> Array:
+        return self._place(getattr(self.block, name)(*args, **given))
+
+    method.__doc__ = "The value of the inner block in column k, zero in all other columns."
+    return method
 
 
 @pytree
@@ -46,7 +58,6 @@ class OneClass(AbstractConjugate[Stats]):
     missing_value = _of_inner("missing_value")
     fields_ = _of_inner("fields_")
     cells_ = _of_inner("cells_")
-    marks_strangers = _of_inner("marks_strangers")
     names_ = _of_inner("names_")
     several_modes = _of_inner("several_modes")
     is_improper = _of_inner("is_improper")
@@ -81,23 +92,13 @@ class OneClass(AbstractConjugate[Stats]):
         """The result of the inner block."""
         return replace(self, block=self.block.select(columns))
 
-    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """The value of the inner block in column k, zero in all other columns."""
-        return self._place(self.block.log_predictive(x))
+    log_predictive = _placed("log_predictive")
+    log_likelihood = _placed("log_likelihood")
+    log_contributions = _placed("log_contributions")
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """The value of the inner block in column k, zero in all other columns."""
         return self._place(self.block.log_loo(x, r[:, [self.k]]))
-
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
-        """The value of the inner block in column k, zero in all other columns."""
-        return self._place(self.block.log_likelihood(theta, x))
-
-    def log_contributions(
-        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
-    ) -> Float[Array, "*s n k c"]:
-        """The value of the inner block in column k, zero in all other columns."""
-        return self._place(self.block.log_contributions(x, columns, theta))
 
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """The value of the inner block in column k, zero in all other columns."""

@@ -203,28 +203,16 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, log_alpha: Any, larg
     return sound
 
 
-@loop(FAST)
-def _log_coefficient(row: Any, known: Any) -> tuple[float, bool]:
-    """log L!/Πx! of one row, and whether all x are whole and their log x! known; without a branch, so in vectors."""
-    length = spent = 0.0
-    odd = False
-    for p in range(len(row)):
-        x = np.float64(row[p])
-        least = x if x > 0 else 0.0  # 0 of NaN
-        at = np.int32(least if least < len(known) else 0.0)
-        odd |= x != np.float64(at)
-        length += x
-        spent += known[np.uint32(at)]
-    if not odd and length < len(known):
-        return known[np.uint32(length)] - spent, True
-    return math.lgamma(length + 1.0) - spent, not odd
-
-
 @loop()
-def log_coefficients(ends: Any, cells: Any, known: Any, out: Any) -> bool:
-    """out_i = log L_i!/Πx_ij!, L_i = Σ_j x_ij, looked up; returns whether all x are whole and known."""
-    sound = True
+def log_coefficients(ends: Any, cells: Any, known: Any, out: Any) -> None:
+    """out_i = log L_i!/Πx_ij!, L_i = Σ_j x_ij; log x! of small whole numbers is looked up."""
     for i in range(len(ends) - 1):
-        out[i], whole = _log_coefficient(cells[ends[i] : ends[i + 1]], known)
-        sound &= whole
-    return sound
+        length = spent = 0.0
+        for p in range(ends[i], ends[i + 1]):
+            x = np.float64(cells[p])
+            length += x
+            if 0 <= x < len(known) and x == np.floor(x):
+                spent += known[int(x)]
+            else:
+                spent += math.lgamma(x + 1.0)
+        out[i] = math.lgamma(length + 1.0) - spent

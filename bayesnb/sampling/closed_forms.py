@@ -9,7 +9,7 @@ the host, so nothing is compiled. The evidence is their measure, and row 1 of th
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -121,6 +121,9 @@ def evidence(prior: Block, x: np.ndarray, r: Any) -> list[Gap]:
 def leave_one_out(prior: Block, x: np.ndarray, r: Any, few: np.ndarray) -> list[Gap]:
     """Some rows left out against the evidence of each, or its predictive, under a posterior of all the others."""
     posterior = prior.update(prior.suffstats(x, r))
+    if hasattr(posterior, "with_known_bandwidth"):  # leave-one-out keeps what is learnt about a bandwidth
+        posterior = posterior.with_known_bandwidth
+        prior = replace(posterior, cells=posterior.cells.zero())
     table = posterior.log_loo(x[few], r[few])
     want = []
     for i in few:

@@ -18,7 +18,8 @@ for 5.1). The log loss is 0.404 (kept) and 0.408 (refit). On all 150 irises sing
 nats, the log losses by 0.0001.
 
 The price, in tables of predictions: "kept" a few; "refit" some tens for GaussianNB, where every row has a prior of its
-own, and one Cholesky factor a row and class for GaussianDA; for KernelNB one posterior of the bandwidths a row.
+own, and one Cholesky factor a row and class for GaussianDA; for KernelNB one posterior of the bandwidths a row. "kept"
+keeps KernelNB's posterior of the bandwidths as well.
 
 References
 ----------

@@ -170,6 +170,9 @@ class _Part:
             left = remaining(self.held, self.prior.suffstats(own, w))
             prior = replace(self.prior, blocks=self.estimator.prior_for(left).blocks) if self.refit else self.prior
             blocks = {name: block.update(left.blocks[name]) for name, block in prior.blocks.items()}
+            for name, known in self.posterior.blocks.items():
+                if not self.refit and hasattr(known, "with_cells"):  # its bandwidth is kept, as a prior is
+                    blocks[name] = known.with_cells(left.blocks[name])
             table[at] = replace(self.posterior, blocks=blocks).log_parts(own, [list(blocks)])[0]
         return table
 

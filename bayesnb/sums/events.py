@@ -1,14 +1,12 @@
 """Counts of events: log factorials and rising factorials, summed over the cells of rows, dense or sparse."""
 
-import functools
-
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
+from ..core.arrays import Array, Float, Sparse
 from ..core.special import gammaln, is_whole, log_rising, namespace
 from ..loops import contiguous, worth
-from .rows import as_csr, csr_slice, distinct, only, row_totals, slices
+from .rows import as_csr, csr_slice, distinct, only, slices
 
 _CELLS = 1 << 21  # cells of a temporary table
 MULTIPLIED = 1 << 10  # counts above do not go through loops, which multiply all factors
@@ -17,42 +15,6 @@ MODEST = 1e9  # so many numbers up to here have a product that is a number
 _LEVELS = 8  # factors of a rising factorial that are multiplied before the logarithm
 _FACTORIALS = 1 << 10  # whole counts below have their log factorial looked up
 _STORED_SHARE = 2  # stored cells of sparse rows are worked on in temporaries of half of that
-
-
-def log_coefficient(x: Array | Sparse) -> Array:
-    """log L! / Π_j x_j!, the number of orders of the events of a row, (n,)."""
-    return log_coefficient_and_proof(x)[0]
-
-
-def log_coefficient_and_proof(x: Array | Sparse) -> tuple[Array, bool]:
-    """The same, and whether a loop has seen on its way that all cells are whole numbers from 0 to 1,023."""
-    if namespace(x) is np and worth(8 * x.size):
-        from ..loops.counts import log_coefficients
-
-        n, d = x.shape
-        ends, cells = (x.indptr, x.data) if is_sparse(x) else (np.arange(0, n * d + 1, d), x.ravel())
-        found = np.empty(n)
-        if log_coefficients(ends, contiguous(cells), _log_factorials(), found):
-            return found, True
-    if is_sparse(x):
-        x = x.tocsr()
-        many = np.flatnonzero(x.data != 1)  # 0! = 1! = 1
-        spent = _sums_between(log_factorial(x.data.take(many)), np.searchsorted(many, x.indptr))
-    else:
-        spent = row_totals(log_factorial(x))
-    return log_factorial(row_totals(x)) - spent, False
-
-
-@functools.cache
-def _log_factorials() -> np.ndarray:
-    """log x! of the whole numbers from 0 on."""
-    return gammaln(np.arange(1.0, _FACTORIALS + 1))
-
-
-def _sums_between(v: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Sums of consecutive stretches of v, from each end to the next."""
-    sums = np.add.reduceat(np.append(v, 0.0), ends[:-1])  # of an empty stretch it gives v at its end
-    return np.where(ends[1:] > ends[:-1], sums, 0.0)
 
 
 def log_factorial(count: Array) -> Array:
@@ -178,30 +140,3 @@ def log_rising_cells(a: Array, x: Array) -> Array:
     total += np.log(product)
     total[more] += log_rising(a[more] + 4 * _LEVELS, x[more] - 4 * _LEVELS)
     return total.reshape(shape)
-
-
-def chosen_cells(x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"]) -> Float[Array, "n k"]:
-    """Some columns, dense."""
-    return x[:, columns].toarray() if is_sparse(x) else x[:, columns]
-
-
-def event_shares(
-    x: Real[Array, "n d"] | Sparse,
-    columns: Int[np.ndarray, " k"],
-    alpha: Float[Array, "c d"],
-    log_theta: Float[Array, "*s c d"] | None = None,
-) -> Float[Array, "*s n k c"]:
-    """log α_j^(x_j) − (x_j/L) log A^(L), A = Σα and L = Σx, or x_j log θ_j: shares of log p of a row of events."""
-    cells = chosen_cells(x, columns)
-    if log_theta is not None:
-        return cells[..., None] * log_theta[..., columns].swapaxes(-1, -2)[..., None, :, :]
-    length = row_totals(x)[:, None]
-    share = cells / np.where(length > 0, length, 1)
-    whole = log_rising(alpha.sum(-1), length)
-    return log_rising(alpha.T[columns], cells[..., None]) - share[..., None] * whole[:, None, :]
-
-
-def merge_others(alpha: Float[Array, "c d"], columns: Int[np.ndarray, " k"]) -> Float[Array, "c k1"]:
-    """Concentrations of some kinds of events, and of all others put together."""
-    rest = np.delete(alpha, columns, axis=1).sum(1, keepdims=True)
-    return np.concatenate([alpha[:, columns], np.maximum(rest, 1e-50)], 1)

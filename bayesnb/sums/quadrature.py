@@ -7,15 +7,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..core.arrays import Array, Float, Value
+from ..core.arrays import Array
 from ..core.special import namespace
 
 SEARCH = 17  # nodes of each of the two searches for the range of a posterior
 NODES = 41  # nodes of the grid itself
 MESH = 32  # steps from one node to the next, for distribution functions
 DEPTH = 24.0  # nats below its peak where a posterior ends: a mass of 4e-11
-_GONE = 21.0  # nats below its peak where a smooth posterior has ended: a mass of some 1e-11
-_COARSE = 1e-9  # most by which every other node may differ from all of them
 NEWTON = 10  # steps from the best node to the mode; five or six reach rounding
 
 
@@ -36,17 +34,12 @@ def climb(slopes: Callable[[Array], tuple[Array, Array]], t: Array, value: Array
     """Where a function with values at nodes t (g, c, d) is largest: Newton's steps from the best node."""
     xp = namespace(t, value)
     best = value.argmax(0)
-
-    def node(place: Array) -> Array:
-        return xp.take_along_axis(t, xp.clip(place, 0, len(t) - 1)[None], 0)[0]
-
-    low, at, high = node(best - 1), node(best), node(best + 1)
+    low, at, high = (xp.take_along_axis(t, xp.clip(best + k, 0, len(t) - 1)[None], 0)[0] for k in (-1, 0, 1))
     for _ in range(NEWTON):
         first, second = slopes(at)
         low, high = xp.where(first > 0, at, low), xp.where(first < 0, at, high)
-        concave = second < 0
-        step = xp.clip(at - first / xp.where(concave, second, -1), low, high)
-        at = xp.where(concave, step, (low + high) / 2)
+        step = xp.clip(at - first / xp.where(second < 0, second, -1), low, high)
+        at = xp.where(second < 0, step, (low + high) / 2)
     return at
 
 
@@ -82,50 +75,6 @@ def spline() -> np.ndarray:
     return CubicSpline(nodes, np.eye(NODES))(np.linspace(0, NODES - 1, (NODES - 1) * MESH + 1))
 
 
-def average_without(
-    product: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
-    low: Value,
-    high: Value,
-    centre: Value,
-    known: np.ndarray,
-    q: int,
-) -> Float[np.ndarray, " q"]:
-    """log ∫ f p(h) dh under q posteriors at once, each of them nearly the one with the nodes `known`.
-
-    Where a posterior ends within these nodes, and every other node gives nearly the same, they serve: the integrand is
-    smooth and gone at both ends, so that an even grid is exact to rounding wherever its nodes lie. The others search as
-    they would alone, those whose ranges agree together.
-
-    Parameters
-    ----------
-    product : nodes (g,) and which of the posteriors (p,) → log products and log f, (g, p) both
-    low, high, centre : limits and centre of the prior of log h
-    """
-    found, sizes = np.empty(q), (SEARCH, SEARCH, NODES)
-    waiting: list[tuple[int, np.ndarray, np.ndarray]] = [(3, known, np.arange(q))]
-    while waiting:
-        level, t, which = waiting.pop()
-        log_p, log_f = product(t, which)
-        log_p = log_p - 0.5 * (t[:, None] - centre) ** 2
-        near = log_p > log_p.max(0) - DEPTH
-        if level >= len(sizes) - 1:
-            log_w = log_p + np.log(gregory())[:, None]
-            found[which] = log_sum(log_f + log_w) - log_sum(log_w)
-            coarse = log_sum((log_f + log_p)[::2]) - log_sum(log_p[::2])  # whose error is the root of that of all nodes
-            ends = np.maximum(log_p[0], log_p[-1]) > log_p.max(0) - _GONE
-            again = which[ends | (abs(coarse - found[which]) > _COARSE)]
-            if level == len(sizes) and len(again):
-                waiting.append((0, low + (high - low) * np.linspace(0, 1, SEARCH), again))
-            continue
-        first = np.maximum(near.argmax(0) - 1, 0)
-        last = np.minimum(len(t) - near[::-1].argmax(0), len(t) - 1)
-        for pair in np.unique(first * len(t) + last):
-            f, g = divmod(int(pair), len(t))
-            some = which[(first == f) & (last == g)]
-            waiting.append((level + 1, t[f] + (t[g] - t[f]) * np.linspace(0, 1, sizes[level + 1]), some))
-    return found
-
-
 class GridMarginal:
     """Distributions of bandwidths, one a class and feature, from the grid: continuous, piecewise uniform in log h.
 
@@ -145,8 +94,7 @@ class GridMarginal:
 
     def cdf(self, h: Any) -> np.ndarray:
         """Probability of a bandwidth of at most h."""
-        h = np.asarray(h, float)
-        return self._interpolate(np.log(np.maximum(h, np.finfo(float).tiny)), self._mesh, self._cdf)
+        return self._interpolate(_log(h), self._mesh, self._cdf)
 
     def sf(self, h: Any) -> np.ndarray:
         """Probability of a bandwidth above h."""
@@ -158,12 +106,9 @@ class GridMarginal:
 
     def pdf(self, h: Any) -> np.ndarray:
         """Density with respect to h."""
-        h = np.asarray(h, float)
-        middle = (self._mesh[1:] + self._mesh[:-1]) / 2
-        slope = np.diff(self._cdf, axis=0) / np.diff(self._mesh, axis=0)
-        t = np.log(np.maximum(h, np.finfo(float).tiny))
+        t, slope = _log(h), np.diff(self._cdf, axis=0) / np.diff(self._mesh, axis=0)
         inside = (t >= self._mesh[0]) & (t <= self._mesh[-1])
-        return np.where(inside, self._interpolate(t, middle, slope) / h, 0)
+        return np.where(inside, self._interpolate(t, (self._mesh[1:] + self._mesh[:-1]) / 2, slope) / h, 0)
 
     def mean(self) -> np.ndarray:
         """Mean of h, (c, d)."""
@@ -184,3 +129,7 @@ class GridMarginal:
     def interval(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
         """Interval with equal tails."""
         return self.ppf((1 - confidence) / 2), self.ppf((1 + confidence) / 2)
+
+
+def _log(h: Any) -> Any:
+    return np.log(np.maximum(np.asarray(h, float), np.finfo(float).tiny))

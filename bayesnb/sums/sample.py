@@ -22,8 +22,8 @@ class Sample:
     value : (c, d, m)   distinct values in ascending order, unit of the feature; NaN behind the last one
     weight : (c, d, m)  Σ_i r_ic [x_ij = value]; 0 behind the last value
 
-    Features are independent given the class, so the cells of a class and feature are all that matters of the rows, and
-    a value that comes twice is stored once, with twice the weight. The order makes the form canonical: + commutes
+    Features are independent given the class, so the cells of a class and feature are all that matters of the rows. A
+    value that occurs twice is stored once, with twice the weight. The order makes the form canonical: + commutes
     exactly. On the host m is the largest number of distinct values of any class and feature; under a JAX trace, where
     shapes may not depend on values, it is the number of rows.
     """
@@ -38,27 +38,25 @@ class Sample:
             import jax.numpy as jnp
 
             (n, d), c = x.shape, r.shape[1]
-            wide = (jnp.broadcast_to(leaf, (c, d, n)) for leaf in (x.T.astype(r.dtype), r.T[:, None, :]))
-            return cls(*_canonical(*wide))
-        dtype = np.result_type(x.dtype, r.dtype)
+            value, weight = (jnp.broadcast_to(leaf, (c, d, n)) for leaf in (x.T.astype(r.dtype), r.T[:, None]))
+            return cls(*_canonical(value, weight))
         entries = sparse.coo_array(r)
-        rows, classes = entries.coords
+        (rows, classes), dtype = entries.coords, np.result_type(x.dtype, r.dtype)
         found = []
         for column in x.T:
-            seen = ~np.isnan(column)
-            levels, place = np.unique(column[seen] + 0.0, return_inverse=True)  # −0 becomes 0
-            index = np.zeros(len(column), int)
-            index[seen] = place
-            here = seen[rows]
-            at = classes[here] * len(levels) + index[rows[here]]
-            total = np.bincount(at, entries.data[here], r.shape[1] * len(levels)).reshape(r.shape[1], len(levels))
-            found.append([(levels[w != 0], w[w != 0]) for w in total])
-        m = max((len(w) for pairs in found for _, w in pairs), default=0)
+            v = column[rows] + 0.0  # −0 becomes 0
+            order = np.lexsort((v, classes))
+            order = order[~np.isnan(v[order]) & (entries.data[order] != 0)]
+            v, k, w = v[order], classes[order], entries.data[order]
+            first = np.flatnonzero((np.diff(v, prepend=np.nan) != 0) | (np.diff(k, prepend=-1) != 0))
+            w = np.add.reduceat(w, first) if len(w) else w
+            k = k[first]
+            found.append((k, np.arange(len(k)) - np.searchsorted(k, k), v[first], w))
+        m = max((int(place.max(initial=-1)) + 1 for _, place, _, _ in found), default=0)
         shape = r.shape[1], x.shape[1], m
         cells = cls(np.full(shape, np.nan, dtype), np.zeros(shape, dtype))
-        for j, pairs in enumerate(found):
-            for k, (v, w) in enumerate(pairs):
-                cells.value[k, j, : len(v)], cells.weight[k, j, : len(v)] = v, w
+        for j, (k, place, v, w) in enumerate(found):
+            cells.value[k, j, place], cells.weight[k, j, place] = v, w
         return cells
 
     @property
@@ -91,6 +89,11 @@ class Sample:
     def select(self, columns: Int[np.ndarray, " k"]) -> Self:
         """The cells of some of the features."""
         return type(self)(self.value[:, columns], self.weight[:, columns])
+
+    def of_piece(self, k: int, j: int) -> tuple[np.ndarray, np.ndarray]:
+        """Values and weights of one class and feature, on the host."""
+        there = np.asarray(self.weight[k, j]) != 0
+        return np.asarray(self.value[k, j])[there], np.asarray(self.weight[k, j])[there]
 
     def pooled(self) -> Self:
         """The cells of all classes together, (1, d, m)."""

@@ -1,15 +1,19 @@
 """Columns by exact leave-one-out, against refits without each row."""
 
+from importlib import import_module as module
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse, stats
 
 import bayesnb
 from bayesnb.core.special import log_normalize
+from bayesnb.sampling.loo import copies
 
-from ..sampling.test_explanation import BITS, COUNTS, GAPS, LABELS, LEVELS, REAL
+from ..estimators_table import mostly_slow, these
+from ..sampling.test_explanation import BITS, COUNTS, GAPS, LABELS, LEVELS, MODELS, REAL, RNG, SOME
 
 N = len(LABELS)
 
@@ -90,12 +94,142 @@ REFITS: dict[str, tuple[Any, Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", REFITS)
+@pytest.mark.parametrize("name", mostly_slow(REFITS, these("bernoulli, sparse", "gaussian", "poisson", "multinomial")))
 def test_it_is_what_refits_without_each_row_give(name: str) -> None:
     make, X, tables_of = REFITS[name]
-    table = bayesnb.importance(make().fit(X, LABELS), X, LABELS, level=0.8).set_index("feature").sort_index()
-    terms = by_refits(make, X, tables_of)
-    wanted, error = terms.mean(0), terms.std(0) * stats.norm.isf(0.1) / np.sqrt(N)
+    table = by_feature(bayesnb.importance(make().fit(X, LABELS), X, LABELS, level=0.8))
+    check(table, by_refits(make, X, tables_of), 0.8)
+
+
+def by_feature(table: pd.DataFrame) -> pd.DataFrame:
+    assert table["information"].is_monotonic_decreasing
+    return table.set_index("feature").sort_index()
+
+
+def check(table: pd.DataFrame, terms: np.ndarray, level: float) -> None:
+    wanted, error = terms.mean(0), terms.std(0) * stats.norm.isf((1 - level) / 2) / np.sqrt(len(terms))
     for k, names in enumerate((("information", "low", "high"), ("elpd_gain", "gain_low", "gain_high"))):
         ends = wanted[k], wanted[k] - error[k], wanted[k] + error[k]
         np.testing.assert_allclose(table[list(names)].T, ends, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", mostly_slow(MODELS, these(*SOME)))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_row_that_leaves_gives_what_an_update_without_it_gives(
+    name: str, weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For every variant, with weights: the posterior forgets a row, or is made of all other rows."""
+    make, X = MODELS[name]
+    weights = RNG.choice([0.5, 1.0, 2.0], N) if weighted else None
+    nb = make().fit(X, LABELS, sample_weight=weights)
+    table = by_feature(bayesnb.importance(nb, X, LABELS, weights))
+    monkeypatch.setattr(module("bayesnb.analysis.importance"), "leaves_alone", lambda *_: False)
+    pd.testing.assert_frame_equal(
+        table, by_feature(bayesnb.importance(nb, X, LABELS, weights)), rtol=1e-9, atol=1e-9, check_exact=False
+    )
+    assert table["information"].notna().all()
+    assert table["elpd_gain"].isna().all() == (name in ("one dependence", "multinomial, hyperprior"))
+
+
+@pytest.mark.parametrize("name", ["gaussian", "poisson, sparse"])
+def test_groups_leave_together(name: str) -> None:
+    make, X, tables_of = REFITS[name]
+    groups = np.where(np.arange(N) < 20, np.arange(N) // 4, np.arange(N))
+    table = by_feature(bayesnb.importance(make().fit(X, LABELS), X, LABELS, groups=groups, level=0.8))
+    check(table, by_refits(make, X, tables_of, groups), 0.8)
+
+
+def test_copies_that_leave_together_do_not_predict_each_other() -> None:
+    X, y = np.tile(RNG.integers(0, 40, (60, 1)), (5, 1)), np.tile(np.arange(60) % 2, 5)
+    nb = bayesnb.CategoricalNB().fit(X, y)
+    assert bayesnb.importance(nb, X, y).low[0] > 0
+    assert bayesnb.importance(nb, X, y, groups=copies(X, y)).information[0] < 0
+
+
+@pytest.mark.parametrize("name", ["gaussian", "poisson, sparse", "multinomial"])
+def test_rows_that_were_not_fitted_have_plain_predictives(name: str) -> None:
+    make, X, tables_of = REFITS[name]
+    nb, y = make().fit(X[:30], LABELS[:30]), np.unique(LABELS, return_inverse=True)[1]
+    log_prior, terms = nb.class_log_prior_, []
+    for i in range(30, N):
+        row = {block: x[[i]] for block, x in nb.encode(X).items()}
+        alone, without = (log_normalize(log_prior + t)[:, y[i]] for t in tables_of(nb.posterior_, row))
+        terms.append([alone - log_prior[y[i]], nb.predict_log_proba(X[[i]])[0, y[i]] - without])
+    table = by_feature(bayesnb.importance(nb, X[30:], LABELS[30:], held_out=True))
+    check(table, np.array(terms), 0.9)
+    with pytest.raises(ValueError, match="never fitted"):
+        bayesnb.importance(nb, X * 1000, LABELS)
+
+
+def test_a_calibrated_model_keeps_its_map() -> None:
+    X = np.c_[REAL, REAL]
+    nb = bayesnb.CalibratedClassifierLOO(bayesnb.GaussianNB()).fit(X, LABELS)
+    table = by_feature(bayesnb.importance(nb, X, LABELS))
+    plain = by_feature(bayesnb.importance(nb.estimator_, X, LABELS))
+    np.testing.assert_array_equal(table["information"], plain["information"])
+    assert abs(table["elpd_gain"] - plain["elpd_gain"]).max() > 0.01
+    loo, y = nb.estimator_.loo(X, LABELS), np.unique(LABELS, return_inverse=True)[1]
+    one = loo.log_joint - bayesnb.GaussianNB().fit(X[:, 1:], LABELS).loo(X[:, 1:], LABELS).log_joint
+    with_all, without = (nb.calibrated([loo.by_block["x"] - t], loo.log_prior, X)[np.arange(N), y] for t in (0, one))
+    assert table["elpd_gain"][0] == pytest.approx((with_all - without).mean(), abs=1e-9)
+
+
+def noise_and_true(copied: int, n: int, seed: int) -> pd.DataFrame:
+    """Importance of three true columns, of copies of the first, and of noise: normal, and of 2, 17 and 263 levels."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    X = pd.DataFrame(rng.normal(size=(n, 4)) + y[:, None] * [1.2, 0.8, 0.5, 0], columns=["1.2", "0.8", "0.5", "noise"])
+    for k in range(copied):
+        X[f"copy {k}"] = X["1.2"] + 0.1 * rng.normal(size=n)
+    levels = [2, 17, 263]
+    for k in levels:
+        X[f"noise of {k}"] = np.array([f"level {i}" for i in range(k)])[rng.integers(0, k, n)]
+    parts = [("real", bayesnb.GaussianNB(), list(range(4 + copied)))]
+    nb = bayesnb.MixedNB([*parts, ("levels", bayesnb.CategoricalNB(), [f"noise of {k}" for k in levels])])
+    return bayesnb.importance(nb.fit(X, y), X, y)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [200, 800])
+def test_noise_has_no_information_whatever_its_levels(n: int) -> None:
+    tables = [noise_and_true(0, n, seed).set_index("feature") for seed in range(20)]
+    mean = pd.concat(tables).groupby(level=0)["information"].mean()
+    assert mean[mean.index.str.startswith("noise")].max() <= 0.005
+    ordered = [table.loc[["1.2", "0.8", "0.5"], "information"].is_monotonic_decreasing for table in tables]
+    assert n == 200 or all(ordered)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [200, 800])
+def test_noise_ranks_below_twelve_copies_of_a_true_column(n: int) -> None:
+    below = 0
+    for seed in range(20):
+        table = noise_and_true(12, n, seed)
+        noise = table["feature"].str.startswith("noise")
+        copied = table["feature"].str.startswith("copy") | (table["feature"] == "1.2")
+        below += table.index[noise].min() > table.index[copied].max()
+    assert below >= 18
+
+
+def test_what_is_out_of_range_is_named() -> None:
+    nb = bayesnb.GaussianNB().fit(REAL, LABELS)
+    for settings, said in [({"level": 0}, "`level`"), ({"feature_names": ["x"]}, "names")]:
+        with pytest.raises(ValueError, match=said):
+            bayesnb.importance(nb, REAL, LABELS, **settings)
+    with pytest.raises(TypeError, match="`estimator` is FeatureAverage"):
+        bayesnb.importance(bayesnb.FeatureAverage(bayesnb.GaussianNB()).fit(REAL, LABELS), REAL, LABELS)
+    with pytest.raises(ValueError, match=r"importance\(estimator, X, y\)"):
+        bayesnb.rank_features(nb)
+
+
+def test_a_column_that_no_block_has_is_not_shown_to_help() -> None:
+    X = pd.DataFrame({"a": REAL[:, 0], "b": REAL[:, 1]})
+    nb = bayesnb.MixedNB([("real", bayesnb.GaussianNB(), ["a"]), ("none", "drop", ["b"])]).fit(X, LABELS)
+    table = bayesnb.importance(nb, X, LABELS).set_index("feature")
+    assert (table.loc["b"] == 0).all()
+    X = pd.DataFrame({"unused": REAL[:, 0], **{f"{k}": BITS[:, k] for k in range(5)}})
+    parts = [("bits", bayesnb.BernoulliNB(), list("01234")), ("none", "drop", ["unused"])]
+    table = bayesnb.importance(bayesnb.MixedNB(parts).fit(X, LABELS), X, LABELS).set_index("feature")
+    alone = bayesnb.importance(bayesnb.BernoulliNB().fit(BITS, LABELS), BITS, LABELS).set_index("feature")
+    np.testing.assert_allclose(table.loc[list("01234")], alone.loc[range(5)], rtol=1e-9, atol=1e-12)
+    assert (table.loc["unused"] == 0).all()

@@ -14,8 +14,6 @@ from sklearn.metrics import log_loss
 from bayesnb.estimators import GaussianNB, KernelNB
 from bayesnb.estimators.kernel import nrd0
 
-from ..estimators_table import mostly_slow, these
-
 
 @pytest.fixture(scope="module")
 def iris() -> Any:
@@ -178,12 +176,11 @@ def test_a_class_with_one_cell_or_none_in_a_feature(bandwidth, iris):
         np.testing.assert_allclose(table[:, 0] - nb.posterior_.classes.log_predictive()[0], pooled[:, 0], rtol=1e-10)
 
 
-@pytest.mark.parametrize("far", mostly_slow([1e30, 1e150, 1e300], lambda far: far == 1e300))
 @pytest.mark.parametrize("estimate", ["predictive", "mean", "map", "mle"])
-def test_a_row_far_away_has_finite_probabilities(far, estimate, iris):
+def test_a_row_far_away_has_finite_probabilities(estimate, iris):
     for bandwidth in ("posterior", "nrd0", 1e-3):
         nb = KernelNB(bandwidth=bandwidth, estimate=estimate).fit(*iris)
-        table = nb.predict_joint_log_proba([[far, -far, far, -far]])
+        table = nb.predict_joint_log_proba([[1e6, -1e6, 1e6, -1e6]])
         assert np.isfinite(table).all()
 
 
@@ -198,96 +195,6 @@ def test_the_average_over_bandwidths_beats_one(iris):
         for estimate in ("predictive", "map")
     )
     assert predictive > mode
-
-
-# --- bounds ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def bounded() -> Any:
-    """An amount, a share and a column without bounds; some cells missing."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(2, size=60)
-    X = np.column_stack([rng.exponential(1 + y), rng.beta(0.6, 0.8, 60), rng.normal(size=60)])
-    X[rng.random(X.shape) < 0.1] = np.nan
-    return X, y, rng.choice([0.5, 1.0, 2.0], 60)
-
-
-BOUNDS = {0: (0, None), 1: (0, 1)}
-
-
-@pytest.mark.parametrize("bandwidth", mostly_slow(["posterior", "nrd0", 0.4], these("nrd0")))
-def test_density_between_bounds(bandwidth, bounded):
-    """It integrates to one, there is nothing beyond, leaving one out is an update, and new rows stay inside."""
-    X, y, w = bounded
-    nb = KernelNB(bandwidth=bandwidth, bounds=BOUNDS).fit(X, y, w)
-    block = nb.posterior_.blocks["x"]
-    for j, (low, high) in enumerate([(0, 60), (0, 1), (-60, 60)]):
-        table = np.full((40_001, 3), np.nan)
-        table[:, j] = np.linspace(low, high, len(table))
-        density = np.exp(block.log_predictive(table))
-        np.testing.assert_allclose(np.trapezoid(density, table[:, j], axis=0), 1, atol=1e-5)
-    beyond = block.log_predictive(np.array([[-1e-9, np.nan, 0], [np.nan, 1 + 1e-9, 0]]))
-    np.testing.assert_array_equal(beyond, -np.inf)
-    found = nb.loo(X, y, w).log_joint
-    for i in range(0, 60, 7):
-        others = np.arange(60) != i
-        stats = nb.prior_.suffstats({"x": X[others]}, (w[:, None] * np.eye(2)[y])[others])
-        want = nb.prior_.update(stats).log_joint({"x": X[[i]]})[0]
-        np.testing.assert_allclose(found[i], want, rtol=1e-10, atol=1e-10)
-    rows = nb.sample(500, seed=0)[0]
-    assert (rows[:, :2] >= 0).all() and (rows[:, 1] <= 1).all() and rows[:, 2].min() < 0
-
-
-def test_without_bounds_some_of_an_exponential_class_lies_below_zero():
-    x = np.random.default_rng(0).exponential(size=(300, 1))
-    below = [np.mean(KernelNB(bounds=b).fit(x, np.zeros(300)).sample(4000, seed=0)[0] < 0) for b in (None, (0, None))]
-    assert below[0] > 0.05 and below[1] == 0
-
-
-@pytest.mark.parametrize(
-    ("bounds", "message"),
-    [
-        ((1, 0), r"`bounds` is \(1, 0\); it needs a pair"),
-        ("ab", "`bounds` is 'ab'; it needs a pair"),
-        ((np.nan, 1), "it needs a pair"),
-        ({9: (0, 1)}, "`bounds` names column 9, which is not in `X`"),
-        ({0: (5, None)}, "`X` has .* in column 0, below the bound 5 of `bounds`"),
-        ({1: (None, 0.5)}, "`X` has .* in column 1, above the bound 0.5 of `bounds`"),
-    ],
-    ids=repr,
-)
-def test_bad_bounds_and_rows_beyond_them_are_named(bounds, message, bounded):
-    with pytest.raises(ValueError, match=message):
-        KernelNB(bounds=bounds).fit(*bounded)
-
-
-@pytest.mark.parametrize("dtype", ["int64", "uint8", "float32"])
-def test_bounds_of_whole_numbers(dtype):
-    x, y = np.array([[1], [2], [3], [5]], dtype), [0, 0, 1, 1]
-    nb = KernelNB(bounds=(1, None)).fit(x, y)
-    want = KernelNB(bounds=(1, None)).fit(x.astype(float), y).predict_proba(x.astype(float))
-    np.testing.assert_allclose(nb.predict_proba(x), want, rtol=1e-12)
-    with pytest.raises(ValueError, match="`X` has 0 in column 0, below the bound 1 of `bounds`"):
-        nb.predict(x - x)
-
-
-def test_bounds_are_saved_and_rows_can_be_forgotten(bounded, tmp_path):
-    import bayesnb
-
-    X, y, w = bounded
-    nb = KernelNB(bounds=BOUNDS).fit(X, y, w)
-    nb.save(tmp_path / "model")
-    np.testing.assert_array_equal(bayesnb.load(tmp_path / "model").predict_proba(X), nb.predict_proba(X))
-    less = KernelNB(bounds=BOUNDS).fit(X[:50], y[:50], w[:50])
-    np.testing.assert_allclose(nb.forget(X[50:], y[50:], w[50:]).predict_proba(X), less.predict_proba(X), atol=1e-9)
-
-
-@pytest.mark.slow
-def test_check_passes_with_bounds(bounded):
-    X, y, _ = bounded
-    report = KernelNB(bounds={0: (0, None)}).check(X[:, :2], y, seed=0)
-    assert report.passed, str(report)
 
 
 # --- the rest of an estimator ---------------------------------------------------------------------------------------
