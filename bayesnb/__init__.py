@@ -3,7 +3,7 @@
 Names are imported on first use, so importing the package loads neither JAX nor scikit-learn nor ArviZ.
 """
 
-from .core.lazy import by_name
+from importlib import import_module
 
 TYPE_CHECKING = False  # as in `typing`, which takes time to import
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from .estimators import MultinomialNB as MultinomialNB
     from .estimators import OneDependenceNB as OneDependenceNB
     from .estimators import PoissonNB as PoissonNB
+    from .io import load as load
     from .naive_bayes import NaiveBayes as NaiveBayes
-    from .persistence import load as load
     from .reporting.report import Report as Report
     from .reporting.report import report as report
     from .sampling.intervals import Uncertainty as Uncertainty
@@ -121,7 +121,7 @@ _HOME = {
     "fit_batches": "streaming",
     "fit_prior": "analysis.prior_fitting",
     "importance": "analysis.importance",
-    "load": "persistence",
+    "load": "io",
     "most_informative": "analysis.active",
     "moved_prior": "analysis.decisions",
     "plots": "plots",
@@ -132,4 +132,15 @@ _HOME = {
 }
 _PROVISIONAL = ("FamilyNB",)  # names that may change in a minor version; all others change by deprecation alone
 __all__ = [*_HOME]
-__getattr__, __dir__ = by_name(__name__, _HOME)
+
+
+def __getattr__(name: str) -> object:
+    """A public name, imported when it is first asked for."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f".{_HOME[name]}", __name__)
+    return module if _HOME[name] == name else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

@@ -17,9 +17,8 @@ import numpy as np
 from .core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
 from .core.distributions import argument, describe, is_a
 from .core.orders import MANY_PAIRS, PAIRS, shapley, shapley_of_cells
-from .core.pytrees import leaves
+from .core.pytrees import leaves, record
 from .core.random import Key
-from .core.registry import record
 from .core.sites import Site, as_jax, from_sites, n_rows, observed, sites_of, to_sites
 from .core.supports import COMPOSITE, Cells, Field, Support, declare, improper
 from .statistics import Stats

@@ -35,7 +35,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from ..core.arrays import Float, Int
-from ..core.registry import record
+from ..core.pytrees import record
 
 PRIOR_LOG_POWER = (0.0, 1.0)  # mean, standard deviation
 PRIOR_LOG_BEND = (math.log(3), 1.0)

@@ -10,7 +10,6 @@ from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
-from ..core.pytrees import defer_jax_import
 from ..core.supports import check_level
 from ..estimators._base import AbstractNB
 from ..naive_bayes import Rows
@@ -21,7 +20,6 @@ from ..sums.slicing import rows_at
 from ._left_out_columns import sums
 
 
-@defer_jax_import()
 def importance(
     estimator: Any,
     X: Any,

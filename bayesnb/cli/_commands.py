@@ -234,7 +234,7 @@ def predict(options: argparse.Namespace) -> int:
     Differences from the training table are printed on standard error.
     """
     from ..core.files import replace_file
-    from ..persistence import load as load_model
+    from ..io import load as load_model
 
     model = load_model(options.model)
     table, X, notes = new_rows(options, model)

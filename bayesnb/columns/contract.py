@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..core.registry import record
+from ..core.pytrees import record
 from .number_text import NumberFormat, looks_like_number
 
 FEW_ROWS = 20  # below, no column is taken for an identifier, and no share for a difference

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..core.registry import record
+from ..core.pytrees import record
 
 _CURRENCY = r"[$€£¥₹]|CHF|EUR|USD|GBP"
 _CELL = re.compile(

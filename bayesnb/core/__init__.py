@@ -1,1 +1,1 @@
-"""What everything else stands on: the registry of classes, the format of model files, and the writing of files."""
+"""What everything else stands on: supports, pytrees, special functions, draws, threads, and the writing of files."""

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from .registry import require
-
 _WRAPPERS = "ExpandedDistribution", "Independent"  # `expand` and `to_event`: the same density in other shapes
 
 
@@ -66,8 +64,10 @@ def decode(name: Any, arguments: Any) -> Any:
     import numpyro.distributions as dist
 
     kind: Any = getattr(dist, name, None) if name in dist.__all__ else None
-    require(isinstance(kind, type) and issubclass(kind, dist.Distribution), f"a distribution {name!r}")
-    require(set(arguments) <= set(kind.arg_constraints), f"arguments of {name} that it has not")
+    if kind is None or not (isinstance(kind, type) and issubclass(kind, dist.Distribution)):
+        raise ValueError(f"a distribution {name!r}")
+    if not set(arguments) <= set(getattr(kind, "arg_constraints", {})):
+        raise ValueError(f"arguments of {name} that it has not")
     return kind(**arguments)
 
 

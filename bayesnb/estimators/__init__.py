@@ -1,8 +1,7 @@
 """The scikit-learn shell of every variant."""
 
-from typing import TYPE_CHECKING
-
-from ..core.lazy import by_name
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .bernoulli import BernoulliNB as BernoulliNB
@@ -35,4 +34,13 @@ _HOME = {
     "PoissonNB": "poisson",
 }
 __all__ = [*_HOME]
-__getattr__, __dir__ = by_name(__name__, _HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOME[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

@@ -14,7 +14,6 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.pytrees import defer_jax_import
 from ..core.random import categorical, generator
 from ..core.supports import GIVEN_TOTALS, check_choice
 from ..naive_bayes import Parameters
@@ -33,20 +32,17 @@ class AbstractNB(AbstractSaved):
     """What all naive Bayes estimators share."""
 
     @property
-    @defer_jax_import()
     def log_evidence_(self) -> float:
         """log p(X, y) of all training rows in nats, with all constants."""
-        for block in self.prior_.blocks.values():
+        for block in self._fitted_state().prior.blocks.values():
             if block.no_evidence:
                 raise AttributeError(f"{type(self).__name__} has no log_evidence_: {block.no_evidence}")
-        return float(self.prior_.log_marginal(self.statistics_))
+        return float(self._fitted_state().prior.log_marginal(self._conditioned.statistics))
 
-    @defer_jax_import()
     def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, c) and intercepts (c,) of the discriminant under the current estimate."""
-        return self.linear_form(self._theta() or self.posterior_.mean())
+        return self.linear_form(self._theta() or self._fitted_state().posterior.mean())
 
-    @defer_jax_import()
     def linear_form(self, theta: Parameters) -> tuple[np.ndarray, np.ndarray]:
         """Weights (k, c) and intercepts (c,) of the discriminant at given parameters. Provisional.
 
@@ -56,7 +52,7 @@ class AbstractNB(AbstractSaved):
             if it is not linear
         """
         forms = []
-        for name, block in self.posterior_.blocks.items():
+        for name, block in self._fitted_state().posterior.blocks.items():
             if (form := block.linear_form(theta[name])) is None:
                 raise AttributeError(f"{type(self).__name__} has no linear form with these settings")
             forms.append(form)
@@ -108,7 +104,7 @@ class AbstractNB(AbstractSaved):
         if not isinstance(n_samples, Integral) or n_samples < 0:
             raise ValueError(f"`n_samples` is {n_samples!r}; it needs to be a whole number, at least 0")
         check_choice("source", source, ("posterior", "prior"))
-        model = self.posterior_ if source == "posterior" else self.prior_
+        model = self._fitted_state().posterior if source == "posterior" else self._fitted_state().prior
         if source == "prior":
             model.refuse_improper("draws from the prior")
         rng = generator(seed)
@@ -122,7 +118,6 @@ class AbstractNB(AbstractSaved):
         given = {} if length is None else {"length": length}
         return {name: block.sample_predictive(rng, y, **given) for name, block in model.blocks.items()}
 
-    @defer_jax_import()
     def prior_summary(self, columns: int = 20) -> "PriorSummary":
         """The prior in words: each density, the range of its parameters, and their estimates from the rows alone.
 
@@ -187,15 +182,15 @@ class AbstractNB(AbstractSaved):
                     "prior are unknown. Call `fit` first, or give both `X` and `y`"
                 )
             self = clone(self).fit(X, y)
-        self.prior_.refuse_improper("draws from its generative model")
+        self._fitted_state().prior.refuse_improper("draws from its generative model")
         index = None if y is None else self.class_index(y)
         if X is None and length is None:
-            length = self._average_length(self.prior_)
-        self.prior_.model(None if X is None else self._encode(X), index, n, length)
+            length = self._average_length(self._fitted_state().prior)
+        self._fitted_state().prior.model(None if X is None else self._encode(X), index, n, length)
 
     def _average_length(self, model: Any) -> int | None:
         """Rounded average of the events of a row of counts whose totals are given; None where there are no such."""
-        stats = self.statistics_
+        stats = self._conditioned.statistics
         for name, block in model.blocks.items():
             if block.cells_.measure == GIVEN_TOTALS:
                 return round(stats.blocks[name].n.sum() / max(stats.n.sum(), 1))
@@ -241,7 +236,6 @@ class AbstractNB(AbstractSaved):
             self, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup, progress_bar=progress_bar
         )
 
-    @defer_jax_import()
     def prior_sensitivity(self) -> pd.DataFrame:
         """How much each posterior marginal changes if prior or likelihood gets stronger or weaker; exact, no draws.
 

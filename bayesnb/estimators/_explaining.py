@@ -7,7 +7,6 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
-from ..core.pytrees import defer_jax_import
 from ..core.supports import check_choice, check_least, check_level
 from ._prediction import AbstractPredicting
 
@@ -124,18 +123,17 @@ class AbstractExplaining(AbstractPredicting):
             b = int(found[0])
         check_level(level)
         check_least(1, **{name: settings[name] for name in ("n", "n_draws") if settings.get(name) is not None})
-        with defer_jax_import():
-            theta = self._theta()
-            return contributions(
-                self.posterior_,
-                self._encode(X),
-                self._columns(),
-                theta if self._refine is None else self._refine(theta),
-                self.n_features_in_,
-                odds_against(c, b),
-                refined=self._refine,
-                **settings,
-            ), b
+        theta = self._theta()
+        return contributions(
+            self._fitted_state().posterior,
+            self._encode(X),
+            self._columns(),
+            theta if self._refine is None else self._refine(theta),
+            self.n_features_in_,
+            odds_against(c, b),
+            refined=self._refine,
+            **settings,
+        ), b
 
     _refine: Any = None  # from parameters, or None, to those that the table of scores is made of: see ComplementNB
 
@@ -212,8 +210,7 @@ class AbstractExplaining(AbstractPredicting):
             if (place := self._place(name)) is None:
                 raise ValueError(f"`features` has {name!r}; the features are {known[:8]}{' …' if known[8:] else ''}")
             places.append(place)
-        with defer_jax_import():
-            found = tables(self, places, level)
+        found = tables(self, places, level)
         return dict(zip(names, found, strict=True))
 
     def levels_of(self, feature: int) -> Any:
@@ -234,13 +231,11 @@ class AbstractExplaining(AbstractPredicting):
 
         check_is_fitted(self)
         check_level(level)
-        with defer_jax_import():
-            return summarise(self, level)
+        return summarise(self, level)
 
     # --- how well they fit ------------------------------------------------------------------------------------------
 
     @property
-    @defer_jax_import()
     def log_likelihood_(self) -> float:
         """log p(X, y | θ̂) of all training rows in nats, at the maximum likelihood estimate θ̂.
 
@@ -250,13 +245,11 @@ class AbstractExplaining(AbstractPredicting):
         return self._fit.log_likelihood
 
     @property
-    @defer_jax_import()
     def aic_(self) -> float:
         """Akaike's criterion −2 `log_likelihood_` + 2 k, with k the number of free parameters; smaller is better."""
         return self._fit.aic
 
     @property
-    @defer_jax_import()
     def bic_(self) -> float:
         """Schwarz's criterion −2 `log_likelihood_` + k log N, with k free parameters and N the weight of all rows.
 
@@ -265,12 +258,11 @@ class AbstractExplaining(AbstractPredicting):
         return self._fit.bic
 
     @property
-    @defer_jax_import()
     def n_parameters_(self) -> int:
         """Number k of free parameters of all classes and features together, including the class probabilities."""
         from ..sampling.tables import count_free
 
-        return count_free(self.posterior_)
+        return count_free(self._fitted_state().posterior)
 
     @property
     def _fit(self) -> "Fit":

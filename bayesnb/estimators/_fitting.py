@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from .. import loops
 from ..class_statistics import with_error
 from ..core.arrays import Sparse, is_sparse
-from ..core.pytrees import defer_jax_import, map_leaves, register_pytrees
+from ..core.pytrees import map_leaves, register_pytrees
 from ..naive_bayes import Statistics, fold_rows, row_slices
 from ..statistics import one_hot
 from ..sums.rows import csr_slice
@@ -75,7 +75,7 @@ class AbstractFitted(AbstractWithPrior):
         self.classes_, index = classes_of(y)
         self._learn_encoding(X, reset=True)
         self._add(None, X, index, sample_weight)
-        refuse_no_weight(self.statistics_.n)
+        refuse_no_weight(self._conditioned.statistics.n)
         if self._conditioned.prior.is_improper:
             _ = self._conditioned.posterior  # which says so where these rows do not make it a density
         return self
@@ -133,7 +133,7 @@ class AbstractFitted(AbstractWithPrior):
         if first:
             self.classes_ = labels
         self._learn_encoding(X, reset=first)
-        held = None if first else self.statistics_
+        held = None if first else self._conditioned.statistics
         if held is not None and decay != 1:
             held = held.scaled(decay)
         return self._add(held, X, self._class_index(y), sample_weight)
@@ -143,23 +143,26 @@ class AbstractFitted(AbstractWithPrior):
         stats = self._gather(X, index, sample_weight)
         return self._set_statistics(stats if held is None else held + stats)
 
-    def _fitted_state(self, name: str) -> LazyPosterior:
-        """What the rows have taught, of which JAX has to know the classes before an attribute shows it."""
+    def _fitted_state(self, name: str = "posterior_") -> LazyPosterior:
+        """What the rows have taught, an attribute of which is asked for. It needs no JAX, which the attributes do."""
         if "_conditioned" not in vars(self):
             check_is_fitted(self)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r} yet: call `fit` first")
-        register_pytrees()
         return self._conditioned
 
     @property
     def prior_(self) -> Any:
         """The prior, before the training rows; it cannot be changed."""
-        return self._fitted_state("prior_").prior
+        held = self._fitted_state("prior_")
+        register_pytrees()
+        return held.prior
 
     @property
     def statistics_(self) -> Statistics:
         """Sufficient statistics of all rows so far; everything else that is learnt follows from them."""
-        return self._fitted_state("statistics_").statistics
+        held = self._fitted_state("statistics_")
+        register_pytrees()
+        return held.statistics
 
     @statistics_.setter
     def statistics_(self, stats: Statistics) -> None:
@@ -236,7 +239,7 @@ class AbstractFitted(AbstractWithPrior):
 
     def _unite(self, other: Any) -> Statistics:
         """Statistics of the rows of both, in an encoding that knows what either knew."""
-        return self.statistics_ + other.statistics_
+        return self._conditioned.statistics + other.statistics_
 
     def _widen(self, classes: np.ndarray) -> None:
         """Know more classes, sorted, of which no row was there so far."""
@@ -247,12 +250,12 @@ class AbstractFitted(AbstractWithPrior):
             wide[at] = leaf
             return wide
 
-        self.statistics_ = map_leaves(spread, self.statistics_)
+        self.statistics_ = map_leaves(spread, self._conditioned.statistics)
         self.classes_ = classes
 
     def _without(self, stats: Statistics) -> tuple[Statistics, Statistics]:
         """What is left without some rows, and the same moved by its rounding; ValueError if they were never fitted."""
-        return without(self.statistics_, stats)
+        return without(self._conditioned.statistics, stats)
 
     def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
         """Statistics of validated rows with class indices."""
@@ -317,10 +320,11 @@ class AbstractFitted(AbstractWithPrior):
     @property
     def posterior_(self) -> Any:
         """The posterior, given all training rows. It is computed on first use and cannot be changed."""
-        return self._fitted_state("posterior_").posterior
+        held = self._fitted_state()
+        register_pytrees()
+        return held.posterior
 
     @property
-    @defer_jax_import()
     def class_count_(self) -> np.ndarray:
         """Weight of each class, (c,)."""
-        return self.statistics_.n
+        return self._fitted_state("class_count_").statistics.n

@@ -32,7 +32,10 @@ def without(held: Statistics, gone: Statistics) -> tuple[Statistics, Statistics]
 def check_digits(estimator: Any, moved: Statistics) -> None:
     """Raise a ValueError if rounding may move a field of the posterior by more than 1e-9 of it."""
     with np.errstate(all="ignore"):  # an improper prior without rows: `posterior_` refuses it
-        known, other = (one.prior_.update(one.statistics_) for one in (estimator, estimator.with_statistics(moved)))
+        known, other = (
+            one._conditioned.prior.update(one._conditioned.statistics)
+            for one in (estimator, estimator.with_statistics(moved))
+        )
     pairs = {"": (known.classes, other.classes)}
     pairs |= {name: (block.inner, other.blocks[name].inner) for name, block in known.blocks.items()}
     for name, (block, changed) in pairs.items():

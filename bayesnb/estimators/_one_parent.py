@@ -9,7 +9,6 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
-from ..core.pytrees import defer_jax_import
 from ..core.random import generator
 from ..core.special import log_floor, log_normalize
 from ..core.supports import check_least, check_level
@@ -74,8 +73,7 @@ class AbstractOneParent(AbstractLevels):
         nb.n_categories_ = self.n_categories_[others]
         if hasattr(self, "feature_names_in_"):
             nb.feature_names_in_ = self.feature_names_in_[others]
-        with defer_jax_import():
-            return nb._set_statistics(self.posterior_.parent_statistics(j, self.statistics_))
+        return nb._set_statistics(self._fitted_state().posterior.parent_statistics(j, self._conditioned.statistics))
 
     def pairs(self, X: Any, y: Any, feature: Any = 0) -> np.ndarray:
         """The compound class y·k_j + u of each row, (n,), as numbered in the model of one parent.
@@ -186,7 +184,7 @@ class AbstractOneParent(AbstractLevels):
         self, X: Any, n_draws: int, seed: int | np.random.Generator | None
     ) -> Iterator[tuple[slice, np.ndarray]]:
         """Log class probabilities (n, c, s) of some rows at a time, the same draws for all."""
-        rows, posterior = self._encode(X), self.posterior_
+        rows, posterior = self._encode(X), self._fitted_state().posterior
         theta = posterior.sample(generator(seed), (n_draws,))
         for part in batches(len(rows[BLOCK]), max(1, _DRAWN // (n_draws * len(self.classes_)))):
             table = posterior.log_joint({BLOCK: rows[BLOCK][part]}, theta)

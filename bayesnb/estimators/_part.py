@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.registry import RECORDS, require
+from ..core.pytrees import CLASSES
+from ..io import require
 from ..naive_bayes import Statistics
 from ._base import AbstractNB
 
@@ -57,4 +58,4 @@ class _Part:
         nb._check_encoding()
 
 
-RECORDS["_Part"] = _Part
+CLASSES["_Part"] = _Part

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar, is_sparse
-from ..core.pytrees import defer_jax_import, leaves, map_leaves
+from ..core.pytrees import leaves, map_leaves
 from ..core.random import generator
 from ..core.special import log_floor, log_normalize
 from ..core.threads import in_order
@@ -60,25 +60,23 @@ class AbstractPredicting(AbstractFitted):
             found.setdefault(name, []).extend(blocks.values())
         return found
 
-    @defer_jax_import()
     def _tie_prior(self) -> np.ndarray:
-        classes = self.posterior_.classes
+        classes = self._fitted_state().posterior.classes
         return classes.mle(self.class_count_)["log_pi"] if self.estimate == "mle" else classes.log_predictive()
 
     @property
     def class_log_prior_(self) -> np.ndarray:
         """log p(y = c) in nats, (c,), as used for prediction under the current `estimate`."""
         theta = self._theta()
-        return self.posterior_.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"]
+        return self._fitted_state().posterior.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"]
 
     def _scores(self, X: Any) -> np.ndarray:
         if type(self).predict_joint_log_proba is not AbstractPredicting.predict_joint_log_proba:
             return self.predict_joint_log_proba(X)  # another table
         return self._table(X, lambda nb, rows, theta: nb.log_scores(rows, theta))
 
-    @defer_jax_import()
     def _table(self, X: Any, method: Callable[..., np.ndarray]) -> np.ndarray:
-        posterior, theta = self.posterior_, self._theta()
+        posterior, theta = self._fitted_state().posterior, self._theta()
         X = self._validate_for_slices(X, reset=False)
         if theta is not None and is_sparse(X):  # whose product reads what a column has in all classes
             theta = map_leaves(np.asfortranarray, theta)
@@ -108,7 +106,7 @@ class AbstractPredicting(AbstractFitted):
         """
         if not isinstance(n_draws, Integral) or n_draws < 1:
             raise ValueError(f"`n_draws` is {n_draws!r}; it needs to be a whole number, at least 1")
-        posterior, rng = self.posterior_, generator(seed)
+        posterior, rng = self._fitted_state().posterior, generator(seed)
         X = self._validate(X, reset=False)
         size = sum(leaf.size for leaf in leaves(posterior))
         step = max(1, _DRAWN // size)
@@ -178,7 +176,7 @@ class AbstractPredicting(AbstractFitted):
         """
         from ..sampling.intervals import fix_seed, intervals
 
-        posterior, seed = self.posterior_, fix_seed(seed)
+        posterior, seed = self._fitted_state().posterior, fix_seed(seed)
 
         def ends(rows: Rows) -> np.ndarray:
             return np.moveaxis(intervals(posterior, rows, level, method, n_draws, seed), 2, 0)
@@ -201,7 +199,7 @@ class AbstractPredicting(AbstractFitted):
         """
         from ..sampling.intervals import Uncertainty, fix_seed, uncertainty
 
-        posterior, seed = self.posterior_, fix_seed(seed)
+        posterior, seed = self._fitted_state().posterior, fix_seed(seed)
 
         def entropies(rows: Rows) -> np.ndarray:
             return np.stack(uncertainty(posterior, rows, method, n_draws, seed))[..., None]
@@ -227,7 +225,7 @@ class AbstractPredicting(AbstractFitted):
 
     def _by_encoded_rows(self, X: Any, table: Callable[[Rows], np.ndarray]) -> np.ndarray:
         """A table (…, n, c) of encoded rows, made a slice of rows at a time: memory does not grow with the rows."""
-        least = self.posterior_.min_chunk_cells
+        least = self._fitted_state().posterior.min_chunk_cells
         X = self._validate(X, reset=False)
         return by_rows(lambda part: table(self._encoded(cut_rows(X, part))), {BLOCK: X}, least)
 
@@ -237,11 +235,11 @@ class AbstractPredicting(AbstractFitted):
         if self.estimate == "predictive":
             return None
         if self.estimate == "mean":
-            return self._refined(self.posterior_.mean())
+            return self._refined(self._fitted_state().posterior.mean())
         if self.estimate == "mle":
-            return self._refined(self.prior_.mle(self.statistics_))
-        mode = self.posterior_.mode()
-        if self.posterior_.on_boundary():
+            return self._refined(self._conditioned.prior.mle(self._conditioned.statistics))
+        mode = self._fitted_state().posterior.mode()
+        if self._fitted_state().posterior.on_boundary():
             logs = [leaf for block in mode.values() for name, leaf in block.items() if name.startswith("log")]
             what = (
                 "has parameters on the boundary (a concentration of at most 1): some probabilities are zero, and the "
@@ -257,7 +255,7 @@ class AbstractPredicting(AbstractFitted):
 
     def _parameter(self, name: str) -> np.ndarray:
         """A parameter of the only block under the current estimate; the posterior mean for "predictive"."""
-        return (self._theta() or self.posterior_.mean())[BLOCK][name]
+        return (self._theta() or self._fitted_state().posterior.mean())[BLOCK][name]
 
     def _refined(self, theta: Parameters) -> Parameters:
         """A point estimate as prediction uses it; raises ValueError where it cannot be plugged in."""

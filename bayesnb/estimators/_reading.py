@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ..core.pytrees import defer_jax_import
 from ..core.supports import COMPOSITE, Cells
 from ..naive_bayes import Parameters, Rows, Statistics
 from ._explaining import AbstractExplaining
@@ -103,7 +102,6 @@ class AbstractReadable(AbstractExplaining):
         """Whether the rows scale the prior, so that leaving a row out changes it. Provisional."""
         return bool(self._prior_follows_rows)
 
-    @defer_jax_import()
     def with_statistics(self, stats: Statistics) -> Self:
         """A copy that has learnt the rows behind these statistics, and no others. Provisional."""
         return copy.copy(self)._set_statistics(stats)
@@ -142,7 +140,6 @@ class AbstractReadable(AbstractExplaining):
         )
         return own and self.estimate == "predictive"
 
-    @defer_jax_import()
     def tie_prior(self) -> np.ndarray:
         """log p(y = c), (c,): of equally probable labels that with the larger one is predicted. Provisional."""
         return self._tie_prior()

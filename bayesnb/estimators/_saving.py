@@ -8,8 +8,11 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.registry import ESTIMATORS, register, require
+from ..columns.contract import ColumnContract
+from ..core.pytrees import branches, leaves, map_leaves, record
+from ..io import require, save
 from ..naive_bayes import Statistics
+from ..statistics import Moments, Sample, Scatter, Summed
 from ._reading import AbstractReadable
 from ._state import reads_one_state
 
@@ -24,7 +27,7 @@ class Saved:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        register(ESTIMATORS, cls)
+        record(cls)
 
     @classmethod
     def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
@@ -39,6 +42,16 @@ class Saved:
     def _to_save(self) -> dict[str, Any]:
         """What was learnt, by the name of the attribute."""
         return {name: getattr(self, name) for name in sorted(self._learnt_names) if hasattr(self, name)}
+
+    def _set_later(self, again: Any) -> list[str]:
+        """What it shows and its copy, made anew from what was learnt, does not; the estimator inside first."""
+        found: list[str] = []
+        for name in sorted(self._learnt_names):
+            if isinstance(inner := getattr(self, name, None), Saved):
+                found += inner._set_later(getattr(again, name))
+        shown = {"prior_", *(name for name in vars(self) if not name.startswith("_"))}
+        derived = sorted(shown - self.get_params().keys() - self._learnt_names)  # type: ignore[attr-defined]
+        return found + [name for name in derived if not _same(*(getattr(nb, name, None) for nb in (self, again)))]
 
     def _check_loaded(self, take: Take) -> None:
         """Check what was read, and compute from it what follows; a ValueError says why it is no model."""
@@ -59,11 +72,16 @@ class Saved:
         OSError
             if the file cannot be written
         """
-        from ..core.model_file import save
-        from . import _codecs  # noqa: F401  (types of data frames enter themselves)
-
         check_is_fitted(self)
         save(self, path)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two trees are equal; NaN equals NaN."""
+    one, other = (dict(enumerate(tree)) if type(tree) is list else branches(tree) for tree in (a, b))
+    if one is None or other is None:
+        return one is other and np.array_equal(a, b, equal_nan=True)
+    return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
 
 
 def check_loaded(nb: Saved, take: Take) -> None:
@@ -87,18 +105,14 @@ class AbstractSaved(Saved, AbstractReadable):
     )
 
     def _check_loaded(self, take: Take) -> None:
-        from ._loaded_statistics import check_statistics  # which needs JAX
-
         self._check_encoding()
         self._check_size(take)
-        check_statistics(self.statistics_, Statistics(np.zeros(len(self.classes_)), self._no_rows()))
+        _check_statistics(self.statistics_, Statistics(np.zeros(len(self.classes_)), self._no_rows()))
         self._set_statistics(self.statistics_)
         _ = self.posterior_  # what cannot be updated shows here, and not in the first prediction
 
     def _check_encoding(self) -> None:
         """Labels, names and levels that belong together."""
-        from ..columns.contract import ColumnContract
-
         labels, d, learnt = self.classes_, self.n_features_in_, vars(self)
         require(isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) > 0, "classes_ are no labels")
         require(np.array_equal(np.unique(labels), labels), "classes_ are not in order")
@@ -125,3 +139,45 @@ class AbstractSaved(Saved, AbstractReadable):
         cell = {"levels": np.nan, "positive": 1.0}.get(self._cells.kind, 0.0)  # which the family knows
         row = np.full((1, self.n_features_in_), cell)
         return self._gather(row, np.zeros(1, int), None).zero().blocks
+
+
+def _check_statistics(found: Statistics, none: Statistics) -> None:
+    """Statistics as rows could have left them: types and shapes of the model, finite, no negative weights or squares.
+
+    Parameters
+    ----------
+    found : as a file has it
+    none : statistics of no rows, of the model's types and shapes
+    """
+    stats, template = found.in_floats(), none.in_floats()
+    require(_form(stats) == _form(template), "statistics of another model")
+    for leaf, like in zip(leaves(stats), leaves(template), strict=True):
+        require(isinstance(leaf, np.ndarray) and leaf.dtype == like.dtype, "statistics are not of float64")
+        shape = (*leaf.shape[:-1], 0) if like.shape[-1] == 0 else leaf.shape  # as many distinct cells as there were
+        require(shape == like.shape, f"statistics of shape {leaf.shape} in the place of {like.shape}")
+    require(np.isfinite(stats.n).all() and (stats.n >= 0).all(), "negative classes")
+    for held in stats.blocks.values():
+        for counts in (getattr(held, name) for name in ("n", "total", "weight") if hasattr(held, name)):
+            require((counts >= 0).all(), "negative counts")
+        if isinstance(held, Sample):
+            require(held.value.shape == held.weight.shape, "cells without weights")
+            require(np.array_equal(np.isnan(held.value), held.weight == 0), "cells without weights")
+            require(not (np.diff(held.value) <= 0).any(), "cells that are not in order")
+            require(not np.isinf([held.value, held.weight]).any(), "cells that are infinite")
+            continue
+        require(all(np.isfinite(leaf).all() for leaf in leaves(held)), "statistics that are no numbers")
+        if isinstance(held, Moments):
+            require((held.ss >= 0).all(), "negative squares")
+        if isinstance(held, Scatter):
+            squares = np.diagonal(held.ss, axis1=1, axis2=2)
+            require((squares >= -1e-9 * abs(squares).max(0)).all(), "negative squares")
+            require(np.array_equal(held.ss, held.ss.swapaxes(1, 2)), "cross products that differ")
+    errors = [found.error, *(one.error for one in found.blocks.values() if isinstance(one, Summed))]
+    for variance in leaves(tuple(errors)):
+        require(isinstance(variance, np.ndarray) and variance.dtype == float, "bounds of another type")
+        require(not np.isnan(variance).any(), "bounds that are no numbers")
+
+
+def _form(tree: Any) -> Any:
+    """A tree with the same value in the place of each leaf."""
+    return map_leaves(lambda _: 0, tree)

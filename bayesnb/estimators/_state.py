@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from ..core.pytrees import defer_jax_import, leaves, map_leaves
+from ..core.pytrees import leaves, map_leaves
 from ..core.special import most_probable
 from ..core.supports import undefined
 from ..naive_bayes import Statistics
@@ -33,8 +33,7 @@ def all_or_nothing(method: Method) -> Method:
     @functools.wraps(method)
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
         learner = _with_state(self, dict(vars(self)))
-        with defer_jax_import():
-            method(learner, *args, **kwargs)
+        method(learner, *args, **kwargs)
         self.__dict__ = vars(learner)
         return self
 
@@ -164,7 +163,6 @@ class LazyPosterior:
         return dict(vars(self))  # at once: another thread may be about to keep a posterior here
 
     @functools.cached_property
-    @defer_jax_import()
     def posterior(self) -> Any:
         with np.errstate(divide="ignore", invalid="ignore"):  # of an improper prior, where `refuse_undefined` looks
             posterior = self.prior.update(self.statistics)

@@ -110,7 +110,7 @@ class AbstractLevels(AbstractNB):
         levels = [_union(*pair) for pair in zip(self._known(), other._known(), strict=True)]
         for one in (self, other):
             one._recode(levels)
-        return self.statistics_ + other.statistics_
+        return self._conditioned.statistics + other.statistics_
 
     def _least(self, d: int) -> list[int]:
         """`min_categories` for each feature."""
@@ -206,7 +206,7 @@ class CategoricalNB(AbstractLevels):
         blocks = {}
         for name, group in self._columns().items():
             blocks[name] = _joined([map_leaves(functools.partial(moved, j=j), held[j]) for j in group])
-        self.statistics_ = replace(self.statistics_, blocks=blocks)
+        self.statistics_ = replace(self._conditioned.statistics, blocks=blocks)
 
     def _columns(self) -> dict[str, np.ndarray]:
         """Features of each block: those with the same number of levels."""
@@ -219,7 +219,7 @@ class CategoricalNB(AbstractLevels):
         """Counts (c, k_j) of every feature, out of the blocks, and what is known of their sums."""
         found: dict[int, Any] = {}
         for name, group in self._columns().items():
-            stats = self.statistics_.blocks[name]
+            stats = self._conditioned.statistics.blocks[name]
             for i, j in enumerate(group):
                 error = stats.error and {k: v[:, i] for k, v in stats.error.items() if k == "n"}
                 found[j] = Counts(stats.n[:, i], stats.n[:, i], error)

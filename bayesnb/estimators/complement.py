@@ -91,13 +91,13 @@ class ComplementNB(AbstractNB):
                 f"`classes` is not given, and so far there is only the class {old.tolist()[0]!r}, which is not enough "
                 "for ComplementNB. Pass all labels as `classes`."
             )
-        held = self.statistics_.blocks[BLOCK]
+        held = self._conditioned.statistics.blocks[BLOCK]
         super()._widen(classes)
         new = ~np.isin(classes, old)  # every row so far is outside them: each was outside all old classes but its own
-        wide = self.statistics_.blocks
+        wide = self._conditioned.statistics.blocks
         n = np.where(new[:, None], held.n.sum(0) / (len(old) - 1), wide[BLOCK].n)
         log_h = np.where(new, held.log_h.sum(0) / (len(old) - 1), wide[BLOCK].log_h)
-        self.statistics_ = replace(self.statistics_, blocks={**wide, BLOCK: Counts(n, log_h)})
+        self.statistics_ = replace(self._conditioned.statistics, blocks={**wide, BLOCK: Counts(n, log_h)})
 
     def _class_prior(self) -> AbstractClasses:
         if getattr(self, self._prior_name()) is not None:
@@ -132,7 +132,7 @@ class ComplementNB(AbstractNB):
 
     def _normed(self, theta: Any) -> Any:
         """Parameters whose weights −log θ are divided by their sum."""
-        theta = theta or self.posterior_.mean()
+        theta = theta or self._fitted_state().posterior.mean()
         weights = theta[BLOCK]["log_theta"]
         total = -weights.sum(-1, keepdims=True)
         return {**theta, BLOCK: {"log_theta": weights / np.where(total > 0, total, 1)}}

@@ -203,7 +203,8 @@ class GaussianNB(AbstractNB):
 
     def _refined(self, theta: Parameters) -> Parameters:
         if "variance" in theta[BLOCK]:
-            variance = theta[BLOCK]["variance"] + self.var_smoothing * self._scale(self.statistics_)[1].max()
+            scale = self._scale(self._conditioned.statistics)[1].max()
+            variance = theta[BLOCK]["variance"] + self.var_smoothing * scale
             theta = {**theta, BLOCK: {**theta[BLOCK], "variance": variance}}
         return theta
 
@@ -215,7 +216,7 @@ class GaussianNB(AbstractNB):
     @property
     def variances_(self) -> np.ndarray:
         """σ² under the current estimate, (c, d), or (d,) if the classes share it; or the known variances."""
-        block: Any = self.posterior_.blocks[BLOCK]
+        block: Any = self._fitted_state().posterior.blocks[BLOCK]
         return block.variance if self.known_variance is not None else self._parameter("variance")
 
 

@@ -185,8 +185,8 @@ class GaussianDA(AbstractNB):
                 of = f" of class {self.classes_[k]}" if len(covariance) > 1 else ""
                 raise ValueError(
                     f"the covariance{of} is singular under estimate={self.estimate!r}: rank {rank[k]} for "
-                    f"{self.n_features_in_} features, {self.statistics_.n[k]:g} rows. Use estimate='predictive', or "
-                    "covariance='shared'."
+                    f"{self.n_features_in_} features, {self._conditioned.statistics.n[k]:g} rows. Use "
+                    "estimate='predictive', or covariance='shared'."
                 )
         return theta
 
@@ -202,7 +202,7 @@ class GaussianDA(AbstractNB):
             return super().decision_function(X)
         x = self._encode(X)[BLOCK]
         if self.covariance == "class":
-            block: Any = self.posterior_.blocks[BLOCK]
+            block: Any = self._fitted_state().posterior.blocks[BLOCK]
             a, weights, intercept = block.quadratic_form(theta[BLOCK])
             bend = np.stack([((x @ square) * x).sum(1) for square in a], 1)
             return bend + x @ weights + intercept + theta["class"]["log_pi"]
@@ -222,10 +222,10 @@ class GaussianDA(AbstractNB):
     @property
     def quadratic_(self) -> np.ndarray:
         """A = −½Σ⁻¹ of the discriminant xᵀAx + w·x + b, (c, d, d)."""
-        block: Any = self.posterior_.blocks[BLOCK]
+        block: Any = self._fitted_state().posterior.blocks[BLOCK]
         if self.covariance != "class":
             raise AttributeError(f"covariance={self.covariance!r} has no quadratic term; use coef_")
-        return block.quadratic_form((self._theta() or self.posterior_.mean())[BLOCK])[0]
+        return block.quadratic_form((self._theta() or self._fitted_state().posterior.mean())[BLOCK])[0]
 
     def _feature_labels(self, block: str) -> dict[str, np.ndarray]:
         names = super()._feature_labels(block)["feature"]

@@ -14,8 +14,8 @@ from sklearn.utils.validation import _get_feature_names
 
 from ..columns.contract import ColumnContract
 from ..core.arrays import is_sparse
-from ..core.registry import require
 from ..families.one_class import OneClass
+from ..io import require
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
 from ._automatic import automatic_parts, positions, warn_of_late_values
 from ._base import AbstractNB, AbstractOfTotals
@@ -156,13 +156,13 @@ class MixedNB(AbstractOfTotals):
         else:
             if isinstance(self.parts, str):
                 warn_of_late_values(X, getattr(self, "contract_", None))
-            self._parts = [replace(part, estimator=part.fitted(self.statistics_)) for part in self._parts]
+            self._parts = [replace(part, estimator=part.fitted(self._conditioned.statistics)) for part in self._parts]
         for part in self._parts:
             table = part.estimator._validate(_safe_indexing(X, part.columns, axis=1), reset=reset)
             part.estimator._learn_encoding(table, reset)
         if not reset:
-            blocks = self._by_block(lambda part: part.estimator.statistics_.blocks)
-            self.statistics_ = replace(self.statistics_, blocks=blocks)
+            blocks = self._by_block(lambda part: part.estimator._conditioned.statistics.blocks)
+            self.statistics_ = replace(self._conditioned.statistics, blocks=blocks)
 
     def _unite(self, other: Any) -> Statistics:
         parts: list[_Part] = []
@@ -173,19 +173,19 @@ class MixedNB(AbstractOfTotals):
                 raise ValueError(
                     f"`other` has the parts {there}, but this estimator has {here}; list the same parts in both"
                 )
-            own = part.fitted(self.statistics_)
+            own = part.fitted(self._conditioned.statistics)
             stats = own._unite(twin.fitted(other.statistics_))
             parts.append(part := replace(part, estimator=own))
             blocks |= {name: stats.blocks[inner] for inner, name in part.names.items()}
         self._parts = parts
-        mine, theirs = (replace(one.statistics_, blocks={}) for one in (self, other))
+        mine, theirs = (replace(one._conditioned.statistics, blocks={}) for one in (self, other))
         return replace(mine + theirs, blocks=blocks)
 
     def _widen(self, classes: np.ndarray) -> None:
         if any(part.k is not None for part in self._parts):
             raise ValueError("`parts` has an estimator for each class; pass all labels as `classes`")
         super()._widen(classes)
-        self._parts = [replace(part, estimator=part.fitted(self.statistics_)) for part in self._parts]
+        self._parts = [replace(part, estimator=part.fitted(self._conditioned.statistics)) for part in self._parts]
         for part in self._parts:
             part.estimator.classes_ = classes
 
@@ -255,7 +255,10 @@ class MixedNB(AbstractOfTotals):
     def part_estimators(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
         """Those of each entry of `parts`; several of one name where the entry has an estimator for each class."""
         parts = self._parts
-        return [(part.name.split(".", 1)[0], part.fitted(self.statistics_), part.names, part.k) for part in parts]
+        return [
+            (part.name.split(".", 1)[0], part.fitted(self._conditioned.statistics), part.names, part.k)
+            for part in parts
+        ]
 
     @property
     def _prior_follows_rows(self) -> bool:
@@ -283,7 +286,7 @@ class MixedNB(AbstractOfTotals):
 
     def _refined(self, theta: Parameters) -> Parameters:
         for part in self._parts:
-            estimator = part.fitted(self.statistics_)
+            estimator = part.fitted(self._conditioned.statistics)
             estimator.estimate = self.estimate
             own = estimator._refined({CLASS: theta[CLASS], **{inner: theta[n] for inner, n in part.names.items()}})
             theta = theta | {name: own[inner] for inner, name in part.names.items()}
@@ -314,7 +317,7 @@ class MixedNB(AbstractOfTotals):
     def _draw(self, model: Any, rng: np.random.Generator, y: np.ndarray, length: Any = None) -> dict[str, np.ndarray]:
         def rows(part: _Part) -> dict[str, np.ndarray]:
             own = NaiveBayes(model.classes, {inner: model.blocks[name] for inner, name in part.names.items()})
-            return part.fitted(self.statistics_)._draw(own, rng, y, length)
+            return part.fitted(self._conditioned.statistics)._draw(own, rng, y, length)
 
         return self._by_block(rows)
 

@@ -10,12 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..class_statistics import with_error
 from ..core.arrays import Scalar
-from ..core.pytrees import defer_jax_import
 from ..core.random import generator
-from ..core.registry import require
 from ..core.special import log_normalize
 from ..core.supports import check_choice, checked_numbers
 from ..families.categorical import DirichletCategorical
+from ..io import require
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows, fold_rows, row_slices
 from ..one_dependence import BLOCK, OneDependence
 from ..statistics import Counts
@@ -158,11 +157,11 @@ class OneDependenceNB(AbstractOneParent):
             )
 
     def _counts(self) -> list[np.ndarray]:
-        n = np.diagonal(self.statistics_.blocks[BLOCK].n, axis1=1, axis2=2)
+        n = np.diagonal(self._conditioned.statistics.blocks[BLOCK].n, axis1=1, axis2=2)
         return np.split(n, np.cumsum(self.n_categories_)[:-1], axis=1)
 
     def _recode(self, levels: list[np.ndarray]) -> None:
-        before, table = self._known(), self.statistics_.blocks[BLOCK].n
+        before, table = self._known(), self._conditioned.statistics.blocks[BLOCK].n
         old = np.concatenate([[0], np.cumsum(self.n_categories_)])
         self._set_levels(levels)
         new = np.concatenate([[0], np.cumsum(self.n_categories_)])
@@ -175,8 +174,10 @@ class OneDependenceNB(AbstractOneParent):
             found[:, target[:, None], target] = table[:, source[:, None], source]
             return found
 
-        error = {k: moved(v) for k, v in (self.statistics_.blocks[BLOCK].error or {}).items() if k == "n"}
-        self.statistics_ = replace(self.statistics_, blocks={BLOCK: Counts(moved(table), np.zeros(len(table)), error)})
+        error = {k: moved(v) for k, v in (self._conditioned.statistics.blocks[BLOCK].error or {}).items() if k == "n"}
+        self.statistics_ = replace(
+            self._conditioned.statistics, blocks={BLOCK: Counts(moved(table), np.zeros(len(table)), error)}
+        )
 
     def _rows(self, X: Any) -> Rows:
         return {BLOCK: self._codes(X).astype(float, copy=False)}
@@ -200,8 +201,8 @@ class OneDependenceNB(AbstractOneParent):
         if self.weights == "loo":
             X, y = self._validate(X, y=y, reset=False)
             r = self._weights(X, self._class_index(y), sample_weight)
-            self.weights_ = self.posterior_.stacked(self._rows(X), r)
-            self._set_statistics(self.statistics_)
+            self.weights_ = self._fitted_state().posterior.stacked(self._rows(X), r)
+            self._set_statistics(self._conditioned.statistics)
         return self
 
     def _check_encoding(self) -> None:
@@ -240,19 +241,17 @@ class OneDependenceNB(AbstractOneParent):
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
-    @defer_jax_import()
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c) in nats, (n, c): log Σ_j v_j p_j(x_i, y = c | data)."""
-        posterior = self.posterior_
+        posterior = self._fitted_state().posterior
         X = self._validate(X, reset=False)
         return by_rows(
             lambda part: posterior.log_joint(self._rows(cut_rows(X, part))), {BLOCK: X}, posterior.min_chunk_cells
         )
 
-    @defer_jax_import()
     def predict_parents_log_proba(self, X: Any) -> np.ndarray:
         """log p_j(y = c | x_i) of the model of each parent in nats, (n, d, c); NaN where x_ij is missing."""
-        rows, posterior = self._encode(X), self.posterior_
+        rows, posterior = self._encode(X), self._fitted_state().posterior
         found = np.empty((len(rows[BLOCK]), self.n_features_in_, len(self.classes_)))
         with np.errstate(invalid="ignore"):  # −∞ − −∞
             for part, table in posterior.log_parents(rows):
@@ -264,23 +263,21 @@ class OneDependenceNB(AbstractOneParent):
     ) -> tuple[Any, np.ndarray]:
         check_is_fitted(self)
         check_choice("source", source, ("posterior", "prior"))
-        model = self.posterior_ if source == "posterior" else self.prior_
+        model = self._fitted_state().posterior if source == "posterior" else self._fitted_state().prior
         x, y = model.sample_predictive(generator(seed), n_samples)
         return self._as_input({BLOCK: x}), self.classes_[y]
 
     # --- what the posterior tells -----------------------------------------------------------------------------------
 
     @property
-    @defer_jax_import()
     def parent_log_evidence_(self) -> np.ndarray:
         """log p(X, y | parent j) of the rows whose x_j is not missing, (d,), in nats."""
-        return self.prior_.log_marginal(self.statistics_)
+        return self._fitted_state().prior.log_marginal(self._conditioned.statistics)
 
     @property
-    @defer_jax_import()
     def log_evidence_(self) -> float:
         """log (1/d) Σ_j p(X, y | parent j), in nats: one unknown parent for all rows, all parents equally probable."""
-        evidence, n = self.parent_log_evidence_, self.statistics_.n.sum()
+        evidence, n = self.parent_log_evidence_, self._conditioned.statistics.n.sum()
         seen = np.array([counts.sum() for counts in self._counts()])
         if (lost := seen < n * (1 - 1e-12)).any():
             column = self._label(int(lost.argmax()))
@@ -292,7 +289,7 @@ class OneDependenceNB(AbstractOneParent):
 
     def tables(self, features: Any = None, *, level: Scalar = 0.9) -> Any:
         """P(level | class) of each feature in the model where it is the parent; see `AbstractNB.tables`."""
-        posterior = self.posterior_
+        posterior = self._fitted_state().posterior
         blocks: dict[str, Any] = {}
         nb = self._as_categorical()
         for name, at in nb._columns().items():

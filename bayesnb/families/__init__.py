@@ -24,10 +24,11 @@ The classes of this package are imported on first use.
 
 import functools
 import re
+from importlib import import_module
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from ..core.lazy import by_name
+from ..core.pytrees import register_pytrees
 
 if TYPE_CHECKING:
     from ..base import AbstractConjugate as AbstractConjugate
@@ -112,7 +113,11 @@ def _home() -> dict[str, str]:
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return [*_home()]
-    return by_name(__name__, _home())[0](name)
+    if name not in _home():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    register_pytrees()
+    module = import_module(f".{_home()[name]}", __name__)
+    return module if _home()[name] == name else getattr(module, name)
 
 
 def __dir__() -> list[str]:

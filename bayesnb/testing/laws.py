@@ -9,7 +9,7 @@ import scipy.stats as st
 from scipy import sparse
 
 from ..core.arrays import Theta
-from ..core.registry import RECORDS
+from ..core.pytrees import CLASSES
 from ..naive_bayes import NaiveBayes
 from ..sampling import closed_estimates, closed_forms, drawn_rows
 from ..sampling.closed_forms import EXACT, Gap
@@ -301,7 +301,7 @@ def what_a_family_says_of_itself_is_true(family: Family) -> None:
     block, columns = this.posterior.blocks["x"], np.arange(D)
     data = {field.name for field in fields(block) if not field.metadata.get("static")}
     require({*block.fields_} == data, f"`fields_` declares {sorted(block.fields_)}, the fields are {sorted(data)}")
-    require(type(block) in RECORDS.values(), "no file can name the class: define it at the top level of a module")
+    require(type(block) in CLASSES.values(), "no file can name the class: define it at the top level of a module")
     sites = {name.removeprefix("log_").removeprefix("logit_") for name in block.parameters}
     require(
         block.sites().keys() == sites, f"`model` has the sites {sorted(block.sites())}, `parameters` {sorted(sites)}"
