@@ -10,7 +10,7 @@ import numpy as np
 from .core.arrays import Array, Float
 from .core.pytrees import map_leaves, pytree
 from .core.special import EPS, is_whole
-from .statistics import Moments, Summed, rounded
+from .statistics import Counts, Moments, Scatter, Summed, Totals, rounded
 from .sums.sample import Sample
 
 NEVER_FITTED = (
@@ -83,7 +83,7 @@ def with_error(stats: Statistics, rows: Mapping[str, Any] | None = None, r: Any 
     many = r.shape[0] if rows is not None else int(min(stats.n.sum(), 1 << 20)) + 1
     whole, blocks = is_whole(stats.n if rows is None else r), dict(stats.blocks)
     for name, block in stats.blocks.items():
-        if isinstance(block, Summed) and block.error is None:
+        if isinstance(block, Counts | Totals | Moments | Scatter) and block.error is None:
             cells = 0.0 if hasattr(block, "ss") else block.n if rows is None else rows[name]
             blocks[name] = block.bounded(many, whole and is_whole(cells))
     return Statistics(stats.n, blocks, 0 * stats.n if whole else (many * EPS / 2 * stats.n) ** 2)
@@ -91,7 +91,7 @@ def with_error(stats: Statistics, rows: Mapping[str, Any] | None = None, r: Any 
 
 def in_floats(stats: Any) -> Any:
     """Statistics of a block without what is known of their rounding."""
-    return replace(stats, error=None) if isinstance(stats, Summed) else stats
+    return replace(stats, error=None) if isinstance(stats, Counts | Totals | Moments | Scatter) else stats
 
 
 def pooled(stats: Any) -> Any:
