@@ -1,7 +1,7 @@
 """Class weights and the statistics of every block, as one commutative monoid."""
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -10,7 +10,7 @@ import numpy as np
 from .core.arrays import Array, Float
 from .core.pytrees import map_leaves, pytree
 from .core.special import EPS, is_whole
-from .statistics import Moments, Summed, rounded
+from .statistics import Counts, Moments, Scatter, Summed, Totals, rounded
 from .sums.sample import Sample
 
 NEVER_FITTED = (
@@ -21,7 +21,7 @@ NEVER_FITTED = (
 
 @pytree
 @dataclass(frozen=True)
-class Statistics:
+class Statistics(Summed):
     """Class weights and the statistics of every block: again a commutative monoid.
 
     Fields
@@ -52,30 +52,23 @@ class Statistics:
         TypeError
             if the statistics of a family of one's own have no `scaled(factor)`
         """
-        blocks = {}
         for name, stats in self.blocks.items():
             if not hasattr(stats, "scaled"):
                 raise TypeError(
                     f"the statistics of {name!r} are {type(stats).__name__}, which has no method `scaled(factor)`; "
                     "define it, so that it returns the statistics with all weights multiplied by the factor"
                 )
-            blocks[name] = stats.scaled(factor)
-        n = factor * self.n
+        n, blocks = factor * self.n, {name: stats.scaled(factor) for name, stats in self.blocks.items()}
         return type(self)(n, blocks, None if self.error is None else factor**2 * self.error + rounded(n))
 
-    def _joined(self, op: Callable[[Any, Any], Any], other: Self) -> Self:
+    def _joined(self, other: Self, sign: int) -> Self:
+        op: Any = operator.add if sign > 0 else operator.sub
         blocks = {name: op(stats, other.blocks[name]) for name, stats in self.blocks.items()}
-        n, error = op(self.n, other.n), None
-        if self.error is not None and other.error is not None:
-            error = self.error + other.error
-            error = np.where(error > 0, error + rounded(self.n, other.n, n), 0)
-        return type(self)(n, blocks, error)
-
-    def __add__(self, other: Self) -> Self:
-        return self._joined(operator.add, other)
-
-    def __sub__(self, other: Self) -> Self:
-        return self._joined(operator.sub, other)
+        n = op(self.n, other.n)
+        if self.error is None or other.error is None:
+            return type(self)(n, blocks)
+        error = self.error + other.error
+        return type(self)(n, blocks, np.where(error > 0, error + rounded(n), 0))
 
 
 def with_error(stats: Statistics, rows: Mapping[str, Any] | None = None, r: Any = None) -> Statistics:
@@ -85,19 +78,20 @@ def with_error(stats: Statistics, rows: Mapping[str, Any] | None = None, r: Any 
     ----------
     rows, r : rows behind the statistics and their weights; by default there are as many as all weights together
     """
+    if stats.error is not None:
+        return stats
     many = r.shape[0] if rows is not None else int(min(stats.n.sum(), 1 << 20)) + 1
     whole, blocks = is_whole(stats.n if rows is None else r), dict(stats.blocks)
-    for name, block in blocks.items():
-        if isinstance(block, Summed) and block.error is None:
-            cells = block.n if rows is None or hasattr(block, "ss") else rows[name]
-            blocks[name] = block.bounded(many, whole and (hasattr(block, "ss") or is_whole(cells)))
-    error = 0 * stats.n if whole else (many * EPS / 2 * stats.n) ** 2
-    return Statistics(stats.n, blocks, error if stats.error is None else stats.error)
+    for name, block in stats.blocks.items():
+        if isinstance(block, Counts | Totals | Moments | Scatter) and block.error is None:
+            cells = 0.0 if hasattr(block, "ss") else block.n if rows is None else rows[name]
+            blocks[name] = block.bounded(many, whole and is_whole(cells))
+    return Statistics(stats.n, blocks, 0 * stats.n if whole else (many * EPS / 2 * stats.n) ** 2)
 
 
 def in_floats(stats: Any) -> Any:
     """Statistics of a block without what is known of their rounding."""
-    return replace(stats, error=None) if isinstance(stats, Summed) else stats
+    return replace(stats, error=None) if isinstance(stats, Counts | Totals | Moments | Scatter) else stats
 
 
 def pooled(stats: Any) -> Any:

@@ -9,8 +9,7 @@ so that `forget` can say whether enough digits are left. Statistics without `err
 """
 
 import operator
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
@@ -24,8 +23,7 @@ from .sums.by_class import rounding
 from .sums.moments import moments_by_class, scatter_by_class
 from .sums.sample import Sample as Sample
 
-Error: TypeAlias = dict[str, Any] | None
-_WHOLE = 2.0**53  # beyond, sums of whole numbers are rounded
+Error: TypeAlias = Any  # variances by field, of those that are rounded; or None
 
 
 @runtime_checkable
@@ -45,55 +43,58 @@ Stats = TypeVar("Stats", bound=Monoid)
 
 @np.errstate(over="ignore", invalid="ignore")
 def rounded(*values: Array) -> Array:
-    """Variance of the rounding of an operation, from its operands and its result: ½ ε times the largest, squared."""
+    """Variance of the rounding of an operation: ½ ε times the largest number that took part, squared."""
     return (EPS / 2 * np.maximum.reduce([abs(value) for value in values])) ** 2
 
 
-class _Additive:
-    """Statistics that are plain sums: field by field addition."""
+class Summed:
+    """Sums over rows whose rounding may be known: `error` has its variance by field, or is None."""
 
-    error: Error
-
-    def _values(self) -> dict[str, Array]:
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "error"}  # type: ignore[arg-type]
+    n: Any
+    error: Any
 
     def zero(self) -> Self:
         """Statistics of no rows, with the same shape."""
-        values = {name: 0 * leaf for name, leaf in self._values().items()}
-        return type(self)(**values, error=None if self.error is None else {})  # type: ignore[call-arg]
+        leaves = {name: 0 * leaf for name, leaf in vars(self).items() if name != "error"}
+        return replace(self, **leaves, error=self.error and {})  # type: ignore[type-var]
+
+    def _joined(self, other: Self, sign: int) -> Self:
+        raise NotImplementedError
+
+    def __add__(self, other: Self) -> Self:
+        return self._joined(other, 1)
+
+    def __sub__(self, other: Self) -> Self:
+        return self._joined(other, -1)
+
+
+class _Additive(Summed):
+    """Statistics that are plain sums: field by field addition."""
+
+    def _found(self, values: dict[str, Any], errors: list[Error], factor: Scalar = 1) -> Self:
+        """Results with their rounding: none where only sums of whole numbers took part."""
+        known, error = [one for one in errors if one is not None], None
+        if len(known) == len(errors):
+            rounds = [name for name in values if factor != 1 or any(name in one for one in known)]
+            error = {k: factor**2 * sum(one.get(k, 0) for one in known) + rounded(values[k]) for k in rounds}
+        return replace(self, **values, error=error)  # type: ignore[type-var]
 
     def scaled(self, factor: Scalar) -> Self:
         """Statistics of the same rows with all weights multiplied by a positive number."""
-        values = {name: factor * leaf for name, leaf in self._values().items()}
-        error = self.error and {name: factor**2 * one for name, one in self.error.items()}
-        if self.error is not None:
-            error = {name: (error or {}).get(name, 0) + rounded(value) for name, value in values.items()}
-        return type(self)(**values, error=error)  # type: ignore[call-arg]
+        values = {name: factor * leaf for name, leaf in vars(self).items() if name != "error"}
+        return self._found(values, [self.error], factor)
 
-    def _joined(self, op: Callable[[Any, Any], Any], other: Self) -> Self:
-        mine, theirs = self._values(), other._values()
-        values = {name: op(leaf, theirs[name]) for name, leaf in mine.items()}
-        error = None
-        if self.error is not None and other.error is not None:
-            error = {
-                name: self.error.get(name, 0) + other.error.get(name, 0) + rounded(mine[name], theirs[name], value)
-                for name, value in values.items()
-                if name in self.error or name in other.error or abs(value).max(initial=0) >= _WHOLE
-            }
-        return type(self)(**values, error=error)  # type: ignore[call-arg]
-
-    def __add__(self, other: Self) -> Self:
-        return self._joined(operator.add, other)
-
-    def __sub__(self, other: Self) -> Self:
-        return self._joined(operator.sub, other)
+    def _joined(self, other: Self, sign: int) -> Self:
+        op, theirs = operator.add if sign > 0 else operator.sub, vars(other)
+        values = {name: op(leaf, theirs[name]) for name, leaf in vars(self).items() if name != "error"}
+        return self._found(values, [self.error, other.error])
 
     @np.errstate(over="ignore", invalid="ignore")
     def bounded(self, rows: int, whole: bool) -> Self:
         """The same with the rounding of sums of so many rows; whole numbers are summed exactly."""
         error = {}
-        for name, leaf in self._values().items():
-            if not (whole and name != "log_h" and abs(leaf).max(initial=0) < _WHOLE) and leaf.any():
+        for name, leaf in vars(self).items():
+            if name != "error" and not (whole and name != "log_h") and leaf.any():
                 size = leaf.sum(-1, keepdims=True) + 0 * leaf if leaf.ndim > 2 else leaf  # levels, one by subtraction
                 error[name] = (rows * EPS / 2 * size) ** 2
         return replace(self, error=error)  # type: ignore[type-var]
@@ -136,8 +137,8 @@ class Totals(_Additive):
 
 
 @dataclass(frozen=True)
-class _Centred:
-    """Weight, mean, and squares or cross products about the mean: + is Chan's rule, − the same solved for a summand.
+class _Centred(Summed):
+    """Weight, mean, and squares or cross products about the mean: + is Chan's rule, and − the same with −n.
 
     `error` holds the variances of the rounding of n, of Σx = n·mean and of ss by feature, and `cross`, the covariance
     of the last two. If the mean moves by d while the sums stay, the error of ss changes by −2 d times that of Σx. So
@@ -153,84 +154,47 @@ class _Centred:
     ss: Array
     error: Error = None
 
-    @staticmethod
-    def _square(delta: Array) -> Array:
-        raise NotImplementedError
-
     @property
     def own(self) -> Array:
         """Squares of single features, (c, d)."""
-        return self.ss
+        return self.ss if self.ss.ndim == self.mean.ndim else namespace(self.ss).diagonal(self.ss, 0, -2, -1)
 
-    def zero(self) -> Self:
-        """Statistics of no rows, with the same shape."""
-        return type(self)(0 * self.n, 0 * self.mean, 0 * self.ss, None if self.error is None else {})
+    @property
+    def log_h(self) -> Array:
+        """Log base measure −½ n log 2π of each feature, −½ n d log 2π of whole rows, in nats."""
+        return -0.5 * LOG_2PI * self.n * (self.mean.shape[-1] if self.n.ndim < self.mean.ndim else 1)
+
+    def moments(self) -> "Moments":
+        """Those of each feature by itself."""
+        n = namespace(self.n).broadcast_to(_along(self.n, self.mean), self.mean.shape)
+        return Moments(n, self.mean, self.own)
 
     def scaled(self, factor: Scalar) -> Self:
-        """Statistics of the same rows with all weights multiplied by a positive number; vanishing weights become 0."""
-        xp = namespace(self.n, factor)
-        n = factor * self.n
-        held = n > xp.finfo(n.dtype).tiny / xp.finfo(n.dtype).eps
-        n, mean, ss = (xp.where(_along(held, one), one, 0) for one in (n, self.mean, factor * self.ss))
-        found = type(self)(n, mean, ss)
+        """Statistics of the same rows with all weights multiplied by a positive number."""
+        scaled = replace(self, n=factor * self.n, ss=factor * self.ss)
         if self.error is None:
-            return found
-        error = {name: factor**2 * one for name, one in self.error.items()}
-        more = {"n": rounded(_along(found.n, found.mean)), "ss": rounded(found.own)}
-        return replace(found, error=error | {name: error.get(name, 0) + one for name, one in more.items()})
+            return scaled
+        more = {"n": rounded(_along(scaled.n, self.mean)), "ss": rounded(scaled.own)}
+        error = {name: factor**2 * self.error.get(name, 0) + more.get(name, 0) for name in self.error | more}
+        return replace(scaled, error=error)
 
-    def __add__(self, other: Self) -> Self:
+    def _joined(self, other: Self, sign: int) -> Self:
         xp = namespace(self.n, other.n)
-        n = self.n + other.n
-        share = other.n / xp.where(n > 0, n, 1)
+        n = self.n + sign * other.n
+        noise = rounding(self.n) * self.n if sign < 0 and self.error is None else 0  # of which `error` tells more
+        held = n > noise
+        share = sign * other.n / xp.where(held, n, 1)
         delta = other.mean - self.mean
-        between = _along(self.n * share, self.ss) * self._square(delta)
-        mean = self.mean + delta * _along(share, delta)
-        return self._with_error(other, type(self)(n, mean, self.ss + other.ss + between), between)
-
-    def __sub__(self, other: Self) -> Self:
-        """Weights that cancel to rounding leave exact zeros."""
-        xp = namespace(self.n, other.n)
-        n = self.n - other.n
-        noise = rounding(self.n) * self.n if self.error is None else 0  # of which `error` tells more
-        left = n > noise
-        share = other.n / xp.where(left, n, 1)
-        delta = self.mean - other.mean
-        mean = self.mean + delta * _along(share, delta)
-        between = _along(self.n * share, self.ss) * self._square(delta)
-        keep_negative = n < -noise  # rows that were never there: the caller must be able to see it
-        found = type(self)(
-            xp.where(left | keep_negative, n, 0),
-            xp.where(_along(left, mean), mean, 0),
-            xp.where(_along(left, between), self.ss - other.ss - between, 0),
+        square = delta * delta if self.ss.ndim == delta.ndim else delta[..., :, None] * delta[..., None, :]
+        between = _along(self.n * share, square) * square
+        joined = type(self)(
+            xp.where(held | (n < -noise), n, 0),
+            xp.where(_along(held, delta), self.mean + delta * _along(share, delta), 0),
+            xp.where(_along(held, square), self.ss + sign * other.ss + between, 0),
         )
-        return self._with_error(other, found, between)
-
-    @np.errstate(over="ignore", invalid="ignore")
-    def _with_error(self, other: Self, found: Self, between: Array) -> Self:
-        """The result of + or −, with what is known of its rounding."""
         if self.error is None or other.error is None:
-            return found
-        n, parts = _along(found.n, found.mean), (self, other)
-        square = replace(found, ss=between).own
-        error = {
-            "mean": rounded(*(_along(one.n, one.mean) * one.mean for one in (*parts, found))),
-            "cross": np.zeros(n.shape),
-            "ss": rounded(self.own, other.own, found.own, square),
-        }
-        for one in parts:
-            sums, cross, ss = (one.error.get(name, 0) for name in ("mean", "cross", "ss"))  # type: ignore[union-attr]
-            moved = found.mean - one.mean
-            error["mean"] = error["mean"] + sums
-            error["cross"] = error["cross"] + cross - 2 * moved * sums
-            error["ss"] = error["ss"] + ss - 4 * moved * cross + 4 * moved**2 * sums
-        if "n" in self.error or "n" in other.error:
-            weights = [_along(one.n, one.mean) for one in (*parts, found)]
-            error["n"] = self.error.get("n", 0) + other.error.get("n", 0) + rounded(*weights)
-            error["mean"] = error["mean"] + error["n"] * (found.mean - self.mean) ** 2
-            error["ss"] = error["ss"] + error["n"] * (square / np.where(n > 0, n, 1)) ** 2
-        held = n > 0
-        return replace(found, error={k: np.where(held, v, 0) if k != "n" else v for k, v in error.items()})
+            return joined
+        return replace(joined, error=_joined_error(self, other, joined, replace(joined, ss=between).own))
 
     @np.errstate(over="ignore", invalid="ignore")
     def bounded(self, rows: int, whole: bool) -> Self:
@@ -238,9 +202,25 @@ class _Centred:
         n, size = _along(self.n, self.mean), self.own
         sums = EPS * n * abs(self.mean) + rows * EPS * np.sqrt(n * size)
         error = {"mean": sums**2, "ss": ((rows / 2 + 16) * EPS * size) ** 2}
-        if not whole or n.max(initial=0) >= _WHOLE:
-            error["n"] = (rows * EPS / 2 * n) ** 2 + 0 * size
-        return replace(self, error=error)
+        return replace(self, error=error if whole else error | {"n": (rows * EPS / 2 * n) ** 2 + 0 * size})
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _joined_error(one: _Centred, other: _Centred, joined: _Centred, between: Array) -> dict[str, Any]:
+    """Variances of the rounding of a sum or difference: those of its parts, moved to its mean, and its own."""
+    n, first, second = (_along(stats.n, stats.mean) for stats in (joined, one, other))
+    sums = rounded(n * joined.mean, first * one.mean, second * other.mean)
+    cross, ss = 0 * sums, rounded(one.own, other.own, joined.own, between)
+    error = {}
+    if "n" in one.error or "n" in other.error:
+        error["n"] = one.error.get("n", 0) + other.error.get("n", 0) + rounded(n)
+        sums = sums + error["n"] * (joined.mean - one.mean) ** 2
+        ss = ss + error["n"] * (between / np.where(n > 0, n, 1)) ** 2
+    for part in (one, other):
+        a, b, c = (part.error.get(name, 0) for name in ("mean", "cross", "ss"))
+        d = joined.mean - part.mean
+        sums, cross, ss = sums + a, cross + b - 2 * d * a, ss + c - 4 * d * b + 4 * d**2 * a
+    return error | {"mean": sums, "cross": cross, "ss": ss}
 
 
 def _along(n: Array, leaf: Array) -> Array:
@@ -266,7 +246,6 @@ class Moments(_Centred):
     n: Float[Array, "c d"]
     mean: Float[Array, "c d"]
     ss: Float[Array, "c d"]
-    error: Error = None
 
     @classmethod
     def of(cls, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Self:
@@ -278,23 +257,10 @@ class Moments(_Centred):
         """
         return cls(*moments_by_class(x, r))
 
-    @property
-    def log_h(self) -> Float[Array, "c d"]:
-        """Log base measure −½ n log 2π, in nats."""
-        return -0.5 * LOG_2PI * self.n
-
-    @staticmethod
-    def _square(delta: Array) -> Array:
-        return delta * delta
-
     def __sub__(self, other: Self) -> Self:
-        """Chan's rule solved for the first summand; rounding leaves no square below 0."""
+        """Chan's rule with −n; rounding leaves no square below 0."""
         left = super().__sub__(other)
         return left if left.error is not None else replace(left, ss=namespace(left.ss).maximum(left.ss, 0))
-
-    def moments(self) -> Self:
-        """Themselves, for they are of each feature by itself."""
-        return self
 
     def pooled(self) -> Self:
         """Moments of all classes together, (1, d): the fold of `+` over the class axis."""
@@ -325,30 +291,8 @@ class Scatter(_Centred):
     n: Float[Array, " c"]
     mean: Float[Array, "c d"]
     ss: Float[Array, "c d d"]
-    error: Error = None
 
     @classmethod
     def of(cls, x: Float[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Self:
         """Scatter of complete rows x under weights r, in two passes as in `Moments.of`."""
         return cls(*scatter_by_class(x, r))
-
-    @property
-    def log_h(self) -> Float[Array, " c"]:
-        """Log base measure −½ n d log 2π, in nats."""
-        return -0.5 * LOG_2PI * self.mean.shape[-1] * self.n
-
-    @staticmethod
-    def _square(delta: Array) -> Array:
-        return delta[:, :, None] * delta[:, None, :]
-
-    @property
-    def own(self) -> Array:
-        """Squares of single features, (c, d)."""
-        return namespace(self.ss).diagonal(self.ss, axis1=1, axis2=2)
-
-    def moments(self) -> Moments:
-        """Those of each feature by itself."""
-        return Moments(namespace(self.n).broadcast_to(self.n[:, None], self.mean.shape), self.mean, self.own)
-
-
-Summed: TypeAlias = Counts | Totals | Moments | Scatter  # sums whose rounding is known

@@ -11,6 +11,7 @@ from ..statistics import Moments, Scatter, Summed
 
 _BOUND = 4.0  # standard deviations of the rounding that count as its bound
 _SURE = 1e-9  # relative bound on the rounding of a field of the posterior
+_NOISE = 1e-12  # a spread within its bound is 0 for certain where the bound is this share of the mean
 _NO_EVENT = 1e-9  # a weight within its bound is 0 for certain where the bound is below this
 
 
@@ -91,11 +92,19 @@ def _left(given: Any) -> tuple[Any, Any]:
     if centred:
         if (block.own < -bound.get("ss", 0.0)).any():
             raise ValueError(NEVER_FITTED.format("squares"))
-        safe = np.where(n > 0, n, 1).reshape(*n.shape, *(1,) * (zero.ndim - n.ndim))
-        squares = block.ss if isinstance(block, Scatter) else np.maximum(block.ss, 0)
-        found = replace(found, mean=kept(block.mean), ss=kept(squares))
-        far = kept(zero + bound.get("ss", 0.0))
-        change["mean"] = found.mean + kept(bound.get("mean", 0.0) + zero) / safe
+        weight = (n if n.ndim == zero.ndim else n[:, None]) + zero
+        safe = np.where(weight > 0, weight, 1)
+        far, shift = kept(zero + bound.get("ss", 0.0)), kept(zero + bound.get("mean", 0.0)) / safe
+        # a column without a spread that rounding leaves certain is constant, as it would be in a refit
+        centre = (weight * block.mean).sum(0) / np.maximum(weight.sum(0), 1e-300)
+        still = (block.own <= far) & (abs(block.mean - centre) <= shift + abs(shift).max(0)) | (weight <= 0)
+        flat = still.all(0)
+        sure = flat & ((far <= safe * (_NOISE * centre) ** 2) & (shift <= _NOISE * abs(centre))).all(0)
+        far, shift = np.where(sure, 0, far), np.where(sure, 0, shift)
+        squares = np.where(flat, 0, block.ss if isinstance(block, Scatter) else np.maximum(block.ss, 0))
+        squares = np.where(flat[:, None], 0, squares) if isinstance(block, Scatter) else squares
+        found = replace(found, mean=kept(np.where(flat, centre, block.mean)), ss=kept(squares))
+        change["mean"] = found.mean + shift
         change["ss"] = found.ss + (far[..., None] * np.eye(far.shape[-1]) if isinstance(block, Scatter) else far)
     else:
         for name in {"total", "log_h"} & vars(block).keys():

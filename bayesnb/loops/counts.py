@@ -13,16 +13,6 @@ _FACTORS = 32  # of rising factorials, of up to 1e9 each, that are multiplied be
 
 
 @loop()
-def is_whole(cells: Any) -> bool:
-    """Whether all cells that are not missing are whole numbers."""
-    odd = 0
-    for p in range(len(cells)):
-        x = cells[p]
-        odd += (x - np.floor(x) != 0) & (x == x)
-    return odd == 0
-
-
-@loop()
 def above(cells: Any, threshold: float, out: Any) -> bool:
     """[x > threshold] of each cell; returns whether all are finite."""
     odd = 0

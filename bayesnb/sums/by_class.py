@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import Array, Float, Shaped, Sparse, Value, is_sparse
-from ..core.special import is_whole, namespace
+from ..core.special import namespace
 from ..loops import contiguous, worth
 
 
@@ -23,32 +23,19 @@ def one_hot(y: Shaped[np.ndarray, " n"], n_classes: int, weights: Shaped[np.ndar
     return r
 
 
-def add_up(r: Any, table: Any) -> Array:
-    """rᵀ · table, dense."""
-    total = r.T @ table
-    return total.toarray() if is_sparse(total) else total
-
-
 def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     """rᵀ · table as a dense array: the sum of the rows of a table in each class, (c, …)."""
-    if namespace(r, table) is not np or table.ndim != 2 or not is_one_hot(r):
-        return add_up(r, table)
-    if not is_sparse(table):
-        if not worth(8 * table.size):
-            return add_up(r, table)
-        total = np.zeros((r.shape[1], table.shape[1]))
-        _loops().by_class(contiguous(table), r.indices, r.data, total)
-        return total
-    x, shape = table.tocsr(), (r.shape[1], table.shape[1])
-    if worth(8 * x.nnz):
-        total = np.zeros(shape)
+    size = table.nnz if is_sparse(table) else table.size
+    if namespace(r, table) is not np or table.ndim != 2 or not worth(8 * size) or not is_one_hot(r):
+        total = r.T @ table
+        return total.toarray() if is_sparse(total) else total
+    total = np.zeros((r.shape[1], table.shape[1]))
+    if is_sparse(table):
+        x = table.tocsr()
         _loops().stored_by_class(x.indptr, x.indices, contiguous(x.data), r.indices, r.data, total)
-        return total
-    length = np.diff(x.indptr)
-    cells = x.data.astype(np.result_type(r.dtype, x.dtype), copy=False)
-    if not (r.data == 1).all():
-        cells = cells * np.repeat(r.data, length)
-    return sparse.coo_array((cells, (np.repeat(r.indices, length), x.indices)), shape).toarray()
+    else:
+        _loops().by_class(contiguous(table), r.indices, r.data, total)
+    return total
 
 
 def _loops() -> Any:
@@ -64,11 +51,6 @@ def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[
     total = np.zeros((r.shape[1], x.shape[1], levels))
     _loops().levels_by_class(contiguous(x), r.indices, r.data, total)
     return total
-
-
-def whole_cells(cells: Array) -> bool:
-    """Whether all cells that are not missing are whole numbers."""
-    return bool(_loops().is_whole(contiguous(cells).ravel())) if worth(8 * cells.size) else is_whole(cells)
 
 
 def is_one_hot(r: Array | Sparse) -> TypeGuard[Sparse]:

@@ -11,7 +11,7 @@ from bayesnb.families.bernoulli import BetaBernoulli
 from bayesnb.families.categorical import DirichletCategorical
 from bayesnb.families.multinomial import DirichletMultinomial
 from bayesnb.statistics import one_hot
-from bayesnb.sums.by_class import by_class, whole_cells
+from bayesnb.sums.by_class import by_class
 from bayesnb.sums.polya import log_coefficient, log_polya
 from bayesnb.sums.rows import contract, matmul
 
@@ -132,12 +132,6 @@ def test_dense_products_leave_missing_cells_out(rng, looped):
     loop, formula = looped(lambda: contract(x, slope, level))
     np.testing.assert_allclose(loop, formula, rtol=1e-13, atol=1e-12)
     np.testing.assert_array_equal(loop[5], 0)
-
-
-@pytest.mark.parametrize(("cell", "whole"), [(3.0, True), (np.nan, True), (-0.0, True), (5e-324, False), (0.5, False)])
-def test_whole_cells(cell, whole, looped):
-    x = np.array([[1.0, cell], [2.0, 1e300]])
-    assert looped(lambda: whole_cells(x)) == (whole, whole)
 
 
 @pytest.mark.parametrize("cell", [np.nan, np.inf, -np.inf, -1.0, 0.5, 2000.0])
