@@ -1,6 +1,7 @@
 """Exact leave-one-out: n refits, ArviZ's estimate of it, and its tables."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
