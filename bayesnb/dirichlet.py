@@ -18,6 +18,7 @@ from .core.arrays import Array, Float, Int, Theta, Value
 from .core.random import Key, log_dirichlet
 from .core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from .core.supports import declare
+from .loops import contiguous
 from .statistics import Counts
 from .sums.polya import merge_others
 from .sums.rows import map_cells, matmul, row_totals
@@ -103,6 +104,15 @@ class AbstractEvents(AbstractDirichlet):
     def merged(self, columns: Int[np.ndarray, " k"]) -> Self:
         """The block in which some kinds of events are merged into one kind, with the sum of their α."""
         return type(self)(merge_others(self.alpha, columns))  # type: ignore[call-arg]
+
+    def _by_event(self) -> tuple[np.ndarray, np.ndarray]:
+        """α and log α event by event, on the host, taken once for all rows."""
+        return self._transposed
+
+    @cached_property
+    def _transposed(self) -> tuple[np.ndarray, np.ndarray]:
+        alpha = contiguous(self.alpha.T)
+        return alpha, np.log(alpha)
 
     @cached_property
     def _mean(self) -> Theta:

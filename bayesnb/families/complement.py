@@ -60,7 +60,7 @@ class DirichletComplement(AbstractEvents):
 
     def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
         """`log_predictive` or `log_likelihood` without the coefficients: the row's gains in the other complements."""
-        return _others(log_polya(x, self.alpha) if theta is None else matmul(x, theta["log_theta"]), -1)
+        return _others(log_polya(x, self.alpha, self._by_event) if theta is None else matmul(x, theta["log_theta"]), -1)
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_{k≠c} log L!/Πx! + Σ_j log α_kj^(x_j) − log A_k^(L), A = Σα: Dirichlet–multinomials of the others."""

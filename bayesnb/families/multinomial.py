@@ -46,7 +46,7 @@ class DirichletMultinomial(AbstractEvents):
 
     def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
         """log p without the coefficient: the gain of the row, Σ_j log α_j^(x_j) − log A^(L), or Σ_j x_j log θ_j."""
-        return log_polya(x, self.alpha) if theta is None else matmul(x, theta["log_theta"])
+        return log_polya(x, self.alpha, self._by_event) if theta is None else matmul(x, theta["log_theta"])
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """log L!/Πx! + Σ_j log α_j^(x_j) − log A^(L), with rising factorials a^(x) = Γ(a+x)/Γ(a)."""
@@ -54,7 +54,7 @@ class DirichletMultinomial(AbstractEvents):
 
     def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Float[Array, "n c"]:
         """gain((1 − w) x) − gain(−w x): `log_score` with α − wx for α in the classes in which the row has weight w."""
-        return log_polya_without(x, self.alpha, r)
+        return log_polya_without(x, self.alpha, r, self._by_event)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i: α − wx for α in the classes in which the row has weight w."""

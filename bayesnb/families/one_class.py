@@ -32,6 +32,7 @@ def _placed(name: str) -> Any:
     def method(self: Any, *args: Any, **given: Any) -> Array:
         return self._place(getattr(self.block, name)(*args, **given))
 
+    method.__isabstractmethod__ = False  # type: ignore[attr-defined]
     method.__doc__ = "The value of the inner block in column k, zero in all other columns."
     return method
 

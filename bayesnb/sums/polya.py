@@ -6,6 +6,7 @@ factors of whole counts.
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from .rows import as_csr, csr_slice, downdate, row_totals
 
 _CELLS = 1 << 21  # cells of a temporary table
 _KNOWN = 1 << 10  # whole counts below are levels, and have their log factorial looked up
+_FACTORS = 16  # of a rising factorial that are multiplied before a logarithm
 _LARGE = 1e9  # from here on the product of a loop's factors could overflow
 
 
@@ -59,28 +61,36 @@ def distinct(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def log_polya(
-    x: Real[Array, "n d"] | Sparse, alpha: Float[Array, "c d"], w: Float[np.ndarray, " n"] | None = None
+    x: Real[Array, "n d"] | Sparse,
+    alpha: Float[Array, "c d"],
+    by_event: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None,
+    w: Float[np.ndarray, " n"] | None = None,
 ) -> Float[Array, "n c"]:
-    """Σ_j log α_j^(x_j) − log A^(L); on the host with α − w_i x_i for α, where w is given."""
+    """Σ_j log α_j^(x_j) − log A^(L).
+
+    Parameters
+    ----------
+    by_event : gives α and log α as (d, c), which a loop takes where it serves
+    w : on the host α − w_i x_i stands for α
+    """
     total, length = alpha.sum(-1), row_totals(x)
     if namespace(x, alpha) is not np:
         return log_rising(alpha, x[:, None]).sum(-1) - log_rising(total, length[:, None])
     x, table = as_csr(x), np.empty((len(length), len(alpha)))
-    by_loop = w is None and total.max(initial=0) < _LARGE and worth(2 * x.nnz * len(alpha))
-    if not (by_loop and _rising_by_loop(x, alpha, table)):
+    by_loop = by_event is not None and total.max(initial=0) < _LARGE and worth(4 * x.nnz * len(alpha))
+    if not (by_loop and by_event is not None and _rising_by_loop(x, *by_event(), table)):
         _rising_by_pairs(x, alpha, 0 * length if w is None else w, table)
     pairs, at = np.unique(length + 1j * (0 if w is None else w), return_inverse=True)
-    longer, left = pairs.real[:, None], pairs.imag[:, None]
-    table -= _rising(downdate(total, left * longer), longer)[at]
+    left = downdate(total, (pairs.imag * pairs.real)[:, None])
+    table -= log_rising(left, pairs.real[:, None])[at]
     return table
 
 
-def _rising_by_loop(x: Sparse, alpha: np.ndarray, table: np.ndarray) -> bool:
+def _rising_by_loop(x: Sparse, alpha: np.ndarray, log_alpha: np.ndarray, table: np.ndarray) -> bool:
     """Σ_j log α_j^(x_j) into the table; False if a count is no whole number below 1,024."""
     from ..loops.counts import rising
 
-    by_event = contiguous(alpha.T)
-    return bool(rising(x.indptr, x.indices, contiguous(x.data), by_event, np.log(by_event), float(_KNOWN), table))
+    return bool(rising(x.indptr, x.indices, contiguous(x.data), alpha, log_alpha, float(_KNOWN), table))
 
 
 def _rising_by_pairs(x: Sparse, alpha: np.ndarray, w: np.ndarray, table: np.ndarray) -> None:
@@ -94,21 +104,31 @@ def _rising_by_pairs(x: Sparse, alpha: np.ndarray, w: np.ndarray, table: np.ndar
         for part in (slice(0, n // 2), slice(n // 2, n)):
             _rising_by_pairs(csr_slice(x, part), alpha, w[part], table[part])
         return
-    column, count = pairs // (len(weights) * len(counts)), counts[pairs // len(weights) % len(counts), None]
-    left = downdate(alpha.T[column], weights[pairs % len(weights), None] * count)
+    column, count = pairs // (len(weights) * len(counts)), counts[pairs // len(weights) % len(counts)]
+    left = alpha.T[column]
+    if w.any():
+        left = downdate(left, (weights[pairs % len(weights)] * count)[:, None])
     table[:] = sparse.csr_array((np.ones(x.nnz), place, x.indptr), shape=(n, len(pairs))) @ _rising(left, count)
 
 
 def _rising(a: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """log a^(x) of cells of any shape: log a where x is 1, as it mostly is."""
-    a, x = np.broadcast_arrays(a, x)
-    found, more = np.log(a), x != 1
-    found[more] = log_rising(a[more], x[more])
+    """log a^(x) of a (p, …) and x (p,): the logarithm of a product, of few factors as counts mostly have them."""
+    product, few = a.copy(), (x >= 1) & (x <= _FACTORS) & (x == np.floor(x))
+    for t in range(1, _FACTORS):
+        more = np.flatnonzero(few & (x > t))
+        if not len(more):
+            break
+        product[more] *= a[more] + t
+    found, odd = np.log(product), np.flatnonzero(~few)
+    found[odd] = log_rising(a[odd], x[odd].reshape(-1, *(1,) * (a.ndim - 1)))
     return found
 
 
 def log_polya_without(
-    x: Real[Array, "n d"] | Sparse, alpha: Float[Array, "c d"], w: Float[Array, "n c"] | Sparse
+    x: Real[Array, "n d"] | Sparse,
+    alpha: Float[Array, "c d"],
+    w: Float[Array, "n c"] | Sparse,
+    by_event: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None,
 ) -> Float[Array, "n c"]:
     """Σ_j log (α_j − wx_j)^(x_j) − log (A − wL)^(L) of rows that leave class c with weight w_ic.
 
@@ -121,7 +141,7 @@ def log_polya_without(
         cells = log_rising(downdate(alpha, w[..., None] * x[:, None]), x[:, None])
         return cells.sum(-1) - log_rising(downdate(alpha.sum(-1), w * length), length)
     x, usual = as_csr(x), w.max(1, initial=0) * (2 * (w != 0).sum(1) > w.shape[1])
-    table = log_polya(x, alpha, usual if usual.any() else None)
+    table = log_polya(x, alpha, None, usual) if usual.any() else log_polya(x, alpha, by_event)
     rows, k = np.nonzero(w != usual[:, None])
     if len(rows):
         own = x if len(rows) == len(w) and (rows == np.arange(len(w))).all() else x[rows]
@@ -133,7 +153,7 @@ def _of_class(x: Sparse, alpha: np.ndarray, k: np.ndarray, w: np.ndarray) -> Flo
     """The same of each row for a class of its own."""
     row, length = np.repeat(np.arange(len(k)), np.diff(x.indptr)), row_totals(x)
     cells = _rising(downdate(alpha[k[row], x.indices], w[row] * x.data), x.data)
-    return np.bincount(row, cells, len(k)) - _rising(downdate(alpha.sum(-1)[k], w * length), length)
+    return np.bincount(row, cells, len(k)) - log_rising(downdate(alpha.sum(-1)[k], w * length), length)
 
 
 def chosen_cells(x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"]) -> Float[Array, "n k"]:
