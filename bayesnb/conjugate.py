@@ -33,6 +33,7 @@ from .core.jet import Jet
 from .core.random import Key, split
 from .core.special import namespace
 from .core.threads import one_of
+from .loops import worth
 from .statistics import Moments, Stats, Totals
 from .sums.by_class import by_class, class_totals
 from .sums.levels import look_up, n_levels
@@ -204,7 +205,8 @@ class Conjugate(AbstractConjugate[Stats]):
             with np.errstate(all="ignore"):  # of levels that a class does not have
                 self._known_tables[key] = f(np.arange(float(levels)), w, *(v[:, :, None] for v in self._arrays()))
         tables = self._known_tables[key]
-        if self.cells_.kind == "yes/no" and np.isfinite(tables.sum()):
+        few = len(tables) == 1 and not worth(x.size)  # a product of one class gives a row other bits among other rows
+        if self.cells_.kind == "yes/no" and not few and np.isfinite(tables.sum()):
             return contract(x, tables[..., 1] - tables[..., 0], tables[..., 0])
         return look_up(x, tables)
 

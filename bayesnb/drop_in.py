@@ -34,7 +34,6 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from . import estimators as ours
 from ._drop_in import TINY, AbstractDiscrete, AbstractDropIn, Assignable, hold_finite, log_share, log_shares, safe_log
-from ._shares import BetaShares
 from .class_statistics import with_sums
 from .core.exact import moment_sums, sums_of_cells
 from .estimators._column_types import refuse_times
@@ -277,12 +276,6 @@ class BernoulliNB(AbstractDiscrete, ours.BernoulliNB):
         advice = "with binarize=None all cells must be from 0 to 1. Set `binarize` to a threshold."
         refuse(self, X, lambda cell: (cell < 0) | (cell > 1), "Values outside 0 to 1", advice)
         return {BLOCK: X}
-
-    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
-        blocks = super()._default_blocks(stats)
-        if self.binarize is None:  # cells may lie between 0 and 1
-            blocks = {BLOCK: BetaShares(blocks[BLOCK].a, blocks[BLOCK].b)}
-        return blocks
 
     def _learn(self, stats: Statistics) -> None:
         super()._learn(stats)

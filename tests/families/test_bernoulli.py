@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from bayesnb._shares import BetaShares
 from bayesnb.base import to_sites
 from bayesnb.families import BetaBernoulli
 from bayesnb.statistics import Counts, one_hot
@@ -73,9 +72,9 @@ def test_mle_and_linear_form() -> None:
 
 
 @pytest.fixture
-def shares(rng: np.random.Generator) -> tuple[BetaShares, np.ndarray, np.ndarray]:
+def shares(rng: np.random.Generator) -> tuple[BetaBernoulli, np.ndarray, np.ndarray]:
     """A posterior, and rows with cells from 0 to 1, one of them missing."""
-    block = BetaShares(*rng.gamma(2, 1, (2, 3, 4)))
+    block = BetaBernoulli(*rng.gamma(2, 1, (2, 3, 4)))
     x, y = rng.random((12, 4)), rng.integers(0, 3, 12)
     x[0], x[1], x[2, 0] = [0, 1, 0, 0.5], 0, np.nan
     return block.update(block.suffstats(x, one_hot(y, 3))), x, y
@@ -125,7 +124,7 @@ def test_shares_sparse_and_in_jax(shares: Any) -> None:
         (sparse.csr_array(x), r, (block.a, block.b)),
         (jnp.asarray(x), jnp.asarray(r.toarray()), (jnp.asarray(block.a), jnp.asarray(block.b))),
     ):
-        for got, table in zip(_tables(BetaShares(*fields), rows, weights), want, strict=True):
+        for got, table in zip(_tables(BetaBernoulli(*fields), rows, weights), want, strict=True):
             # float32 unless JAX is set otherwise: the cubes of tetragammas lose most
             np.testing.assert_allclose(
                 got, table, rtol=1e-10 if isinstance(rows, sparse.csr_array) else 1e-4, atol=1e-5

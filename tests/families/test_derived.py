@@ -1,4 +1,4 @@
-"""All that a derived family can get wrong is its gain, `added` and `eta`: against NumPyro's densities, by quadrature."""
+"""What a derived family can get wrong is its gain, `added` and `eta`: against NumPyro's densities, by quadrature."""
 
 from typing import Any
 

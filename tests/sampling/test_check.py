@@ -11,7 +11,6 @@ import scipy.stats as st
 from sklearn.datasets import load_iris
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MixedNB
-from bayesnb._shares import BetaShares
 from bayesnb.core.pytrees import pytree
 from bayesnb.families import (
     BetaBernoulli,
@@ -59,7 +58,7 @@ def real():
 def shares():
     """Cells between 0 and 1, to which NumPyro's own Bernoulli gives no probability."""
     rng = np.random.default_rng(2)
-    prior = BetaShares(np.full((2, 2), 1.3), np.full((2, 2), 1.7))
+    prior = BetaBernoulli(np.full((2, 2), 1.3), np.full((2, 2), 1.7))
     return problem(prior, rng.random((30, 2)), rng.integers(0, 2, 30))
 
 
