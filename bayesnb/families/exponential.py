@@ -22,12 +22,19 @@ from ..statistics import Totals
 @pytree
 @dataclass(frozen=True)
 class GammaExponential(Conjugate[Totals]):
-    """Gamma density of each λ_cj, as a prior or a posterior; its mean is a/b, its mode (a − 1)/b, 0 where a ≤ 1.
+    """Gamma density of each λ_cj, as a prior or a posterior.
 
     Fields
     ------
     a : (c, d)   shape: pseudo-number of rows, positive
     b : (c, d)   rate: pseudo-sum of the feature, in its unit, positive
+
+    Formulas
+    --------
+    predictive : Lomax, log a/b − (a+1) log(1 + x/b)
+    mean : a/b
+    mode : (a − 1)/b; 0 where a ≤ 1
+    mle : n / Σ_i x_i; √max of the type if all cells are 0
     """
 
     a: Float[Array, "c d"]

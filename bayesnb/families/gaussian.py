@@ -32,6 +32,13 @@ class NormalInverseGamma(ConjugateNormal):
     kappa : (c, d)   pseudo-rows behind the mean, positive
     a : (c, d)       shape of the variance: half the pseudo-rows behind it, positive
     b : (c, d)       scale of the variance, unit of the feature squared, positive
+
+    Formulas
+    --------
+    predictive : log t(x; 2a, m, b(κ+1)/(aκ)). Murphy (2007), (100)
+    mean : m and b/(a − 1); the variance has a mean only for a > 1, otherwise this is its mode b/(a + 1)
+    mode : m and b/(a + 3/2), the joint mode
+    mle : x̄ and ss/n
     """
 
     m: Float[Array, "c d"]

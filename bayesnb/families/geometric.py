@@ -25,11 +25,18 @@ from ..statistics import Totals
 @pytree
 @dataclass(frozen=True)
 class BetaGeometric(Conjugate[Totals]):
-    """Beta density of each θ_cj, as a prior or a posterior; its mean is a/(a + b), its mode (a − 1)/(a + b − 2).
+    """Beta density of each θ_cj, as a prior or a posterior.
 
     Fields
     ------
     a, b : (c, d)   pseudo-counts of successes (one a row) and of failures, positive
+
+    Formulas
+    --------
+    predictive : log B(a+1, b+x) / B(a, b)
+    mean : a/(a + b)
+    mode : (a − 1)/(a + b − 2); 0 or 1 where a or b is at most 1; the mean where both are
+    mle : n / (n + Σ_i x_i)
     """
 
     a: Float[Array, "c d"]

@@ -42,6 +42,13 @@ class LogNormal(ConjugateNormal):
     ------
     m, kappa : (c, d)   centre of the mean of log x, and pseudo-rows behind it, positive
     a, b : (c, d)       shape (half the pseudo-rows) and scale of the variance of log x, positive
+
+    Formulas
+    --------
+    predictive : log t(z; 2a, m, b(κ+1)/(aκ)) − z, z = log x. Murphy (2007), (100)
+    mean : m and b/(a − 1); the variance has a mean only for a > 1, otherwise this is its mode b/(a + 1)
+    mode : m and b/(a + 3/2), the joint mode
+    mle : z̄ and ss/n, z = log x
     """
 
     m: Float[Array, "c d"]

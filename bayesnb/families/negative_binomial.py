@@ -26,12 +26,19 @@ from ..statistics import Totals
 @pytree
 @dataclass(frozen=True)
 class BetaNegativeBinomial(Conjugate[Totals]):
-    """Beta density of each θ_cj, as a prior or a posterior; its mean is a/(a + b), its mode (a − 1)/(a + b − 2).
+    """Beta density of each θ_cj, as a prior or a posterior.
 
     Fields
     ------
     a, b : (c, d)   pseudo-counts of events and of stops (r a row), positive
     r : number of stops that end a row, positive, the same for all features
+
+    Formulas
+    --------
+    predictive : log B(a+x, b+r) / B(a, b) + log Γ(r+x)/(Γ(r) x!)
+    mean : a/(a + b)
+    mode : (a − 1)/(a + b − 2); 0 or 1 where a or b is at most 1; the mean where both are
+    mle : Σ_i x_i / (Σ_i x_i + n r)
     """
 
     a: Float[Array, "c d"]
