@@ -26,7 +26,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from .base import AbstractConjugate, as_jax, from_sites, n_rows, observed
+from .base import AbstractConjugate, as_jax, n_rows, observed, to_sites
 from .core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
 from .core.densities import PRIORS, drawn_cells
 from .core.jet import Jet
@@ -93,7 +93,7 @@ class Conjugate(AbstractConjugate[Stats]):
         raise NotImplementedError
 
     def likelihood(self, dist: Any, *args: Any, **theta: Any) -> Any:
-        """The likelihood of a cell in NumPyro's terms: `dist.Poisson(rate)`, parameters by name as in `parameters`."""
+        """The likelihood of a cell in NumPyro's terms: `dist.Poisson(rate)`, parameters by their names in `prior`."""
         raise NotImplementedError
 
     def added(self, s: Any, *fields: Any) -> tuple[Any, ...]:
@@ -320,14 +320,16 @@ class Conjugate(AbstractConjugate[Stats]):
 
     def mode(self) -> Theta:
         """Joint mode of θ; on the boundary if the density increases towards it, the mean if it does on all sides."""
-        return self.peak(self.mean(), *(value - self.flat_.get(name, 0.0) for name, value in self._named().items()))
+        return self.peak(
+            Conjugate.mean(self), *(value - self.flat_.get(name, 0.0) for name, value in self._named().items())
+        )
 
     def _named(self) -> dict[str, Any]:
         return dict(zip(self.fields_, self._arrays(), strict=True))
 
     def mle(self, stats: Stats) -> Theta:
         """The mode under the flat prior; the mean of this one where there are no data."""
-        sums, mean = self.sums(stats), self.mean()
+        sums, mean = self.sums(stats), Conjugate.mean(self)
         with np.errstate(invalid="ignore", divide="ignore"):
             found = self.peak(mean, *self.added(sums, *(0 * value for value in self._arrays())))
         xp = namespace(sums.n)
@@ -369,7 +371,7 @@ class Conjugate(AbstractConjugate[Stats]):
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """New cells, each with parameters of its own: `likelihood` at a draw of θ."""
-        theta = self.of(*(value[y] for value in self._arrays())).sample(rng)
+        theta = to_sites(self.of(*(value[y] for value in self._arrays())).sample(rng))
         kind, *arguments = self.likelihood(_Names(), **theta)
         return drawn_cells(rng, kind, *arguments)
 
@@ -378,11 +380,10 @@ class Conjugate(AbstractConjugate[Stats]):
         import numpyro
 
         theta: dict[str, Any] = {}
-        sites = {site.removeprefix("log_").removeprefix("logit_"): site for site in self.parameters}
 
         def sample(name: str, stated: Any) -> Any:
-            theta.update(from_sites((sites[name],), {name: numpyro.sample(name, stated)}))
-            return theta[sites[name]]
+            theta[name] = numpyro.sample(name, stated)
+            return theta[name]
 
         c, d = self.shape
         with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):

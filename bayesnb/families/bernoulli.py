@@ -51,9 +51,9 @@ class BetaBernoulli(Conjugate[Counts]):
         """θ ~ Beta(a, b)."""
         sample("theta", dist.Beta(self.a, self.b))
 
-    def likelihood(self, dist: Any, logit_theta: Array) -> Any:
+    def likelihood(self, dist: Any, theta: Array) -> Any:
         """x ~ Bernoulli(θ)."""
-        return dist.BernoulliLogits(logit_theta)
+        return dist.Bernoulli(theta)
 
     def eta(self, logit_theta: Array) -> tuple[Array, Array]:
         """Level log(1 − θ) and slope logit θ."""

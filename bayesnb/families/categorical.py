@@ -52,9 +52,9 @@ class DirichletCategorical(Conjugate[Counts]):
         """θ ~ Dirichlet(α)."""
         sample("theta", dist.Dirichlet(self.alpha))
 
-    def likelihood(self, dist: Any, log_theta: Array) -> Any:
+    def likelihood(self, dist: Any, theta: Array) -> Any:
         """x ~ Categorical(θ)."""
-        return dist.CategoricalLogits(log_theta)
+        return dist.Categorical(theta)
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cjk = Σ_i r_ic [x_ij = k]."""

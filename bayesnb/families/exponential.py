@@ -51,9 +51,9 @@ class GammaExponential(Conjugate[Totals]):
         """λ ~ Gamma(a, rate b)."""
         sample("rate", dist.Gamma(self.a, self.b))
 
-    def likelihood(self, dist: Any, log_rate: Array) -> Any:
+    def likelihood(self, dist: Any, rate: Array) -> Any:
         """x ~ Exponential(λ)."""
-        return dist.Exponential(namespace(log_rate).exp(log_rate))
+        return dist.Exponential(rate)
 
     def eta(self, log_rate: Array) -> tuple[Array, Array]:
         """Level log λ and slope −λ."""

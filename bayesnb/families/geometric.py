@@ -18,6 +18,7 @@ from ..core.arrays import Array, Float
 from ..core.densities import log_probabilities
 from ..core.jet import log_rising
 from ..core.pytrees import pytree
+from ..core.special import namespace
 from ..core.supports import COUNT, Cells, Field, declare
 from ..statistics import Totals
 
@@ -54,9 +55,10 @@ class BetaGeometric(Conjugate[Totals]):
         """θ ~ Beta(a, b)."""
         sample("theta", dist.Beta(self.a, self.b))
 
-    def likelihood(self, dist: Any, logit_theta: Array) -> Any:
-        """x ~ Geometric(θ), failures before the first success."""
-        return dist.GeometricLogits(logit_theta)
+    def likelihood(self, dist: Any, theta: Array) -> Any:
+        """x ~ Geometric(θ), failures before the first success; in NumPyro 0.22 p(x = 0) is 0 at θ = 1, not 1."""
+        xp = namespace(theta)
+        return dist.GeometricProbs(xp.minimum(theta, 1 - xp.finfo(theta.dtype).eps))
 
     def eta(self, logit_theta: Array) -> tuple[Array, Array]:
         """Level log θ and slope log(1 − θ)."""

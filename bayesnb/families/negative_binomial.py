@@ -18,7 +18,7 @@ from ..core.arrays import Array, Float
 from ..core.densities import log_probabilities
 from ..core.jet import log_rising
 from ..core.pytrees import pytree
-from ..core.special import gammaln
+from ..core.special import gammaln, log_floor
 from ..core.supports import COUNT, Cells, Field, declare
 from ..statistics import Totals
 
@@ -54,9 +54,9 @@ class BetaNegativeBinomial(Conjugate[Totals]):
         """θ ~ Beta(a, b)."""
         sample("theta", dist.Beta(self.a, self.b))
 
-    def likelihood(self, dist: Any, logit_theta: Array) -> Any:
+    def likelihood(self, dist: Any, theta: Array) -> Any:
         """x ~ NegativeBinomial(r, θ); with logits, because `NegativeBinomialProbs` is 1e-6 off in its log Γ ratio."""
-        return dist.NegativeBinomialLogits(self.r, logit_theta)
+        return dist.NegativeBinomialLogits(self.r, log_floor(theta) - log_floor(1 - theta))
 
     def eta(self, logit_theta: Array) -> tuple[Array, Array]:
         """Level r log(1 − θ) and slope log θ."""

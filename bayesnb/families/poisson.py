@@ -51,9 +51,9 @@ class GammaPoisson(Conjugate[Totals]):
         """λ ~ Gamma(a, rate b)."""
         sample("rate", dist.Gamma(self.a, self.b))
 
-    def likelihood(self, dist: Any, log_rate: Array) -> Any:
+    def likelihood(self, dist: Any, rate: Array) -> Any:
         """x ~ Poisson(λ)."""
-        return dist.Poisson(namespace(log_rate).exp(log_rate))
+        return dist.Poisson(rate)
 
     def eta(self, log_rate: Array) -> tuple[Array, Array]:
         """Level −λ and slope log λ."""

@@ -95,13 +95,6 @@ def test_an_update_off_by_one_fails_row_1_on_many_rows(rng):
     assert not exact_rows.identity_row(broken, rng).passed
 
 
-@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # infinity over infinity
-def test_rows_without_probability_fail_row_1(shares, rng):
-    plain = BetaBernoulli(shares.prior.blocks["x"].a, shares.prior.blocks["x"].b)
-    assert np.isnan(exact_rows.identity_row(problem(plain, shares.rows["x"], shares.y), rng).figure)
-    assert not exact_rows.identity_row(problem(plain, shares.rows["x"], shares.y), rng).passed
-
-
 def test_a_wrong_evidence_fails_row_1(sound, rng):
     assert not exact_rows.identity_row(replace(sound, evidence=sound.evidence + 1e-5), rng).passed
 
