@@ -350,7 +350,7 @@ class Conjugate(AbstractConjugate[Stats]):
             return theta[site]
 
         self._of_prior(add)
-        return sum(terms)  # type: ignore[return-value]
+        return sum(terms)
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """Logarithm of the normaliser of the current density."""

@@ -133,7 +133,7 @@ def sum_over_cells_of(
         weight = seen * (xp.asarray(w)[..., None] if np.ndim(w) else w)
         return xp.where(seen, f(xp.where(seen, x[:, None], 1), weight, *(v[None] for v in fields)), 0).sum(-1)
     table = np.empty((len(x), len(fields[0])))
-    for part in slices(*x.shape, _FEW):
+    for part in slices(len(x), x.shape[1], _FEW):
         cells, missing = x[part], np.isnan(x[part])
         gaps = bool(missing.any())
         cells = np.where(missing, 1, cells) if gaps else cells
