@@ -316,7 +316,15 @@ class Conjugate(AbstractConjugate[Stats]):
         return {site: PRIORS[kind].peak(mean[site], *above) for site, kind in self._kinds().items()}
 
     def _kinds(self) -> dict[str, str]:
-        return self._of_prior(lambda _, kind, *args: kind)
+        """Names of the densities in `prior`, by site."""
+        kinds: dict[str, str] = {}
+
+        def note(site: str, kind: str, *arguments: Any) -> Any:
+            kinds[site] = kind
+            return PRIORS[kind].mean(*arguments)
+
+        self._of_prior(note)
+        return kinds
 
     def mode(self) -> Theta:
         """Joint mode of θ; on the boundary if the density increases towards it, the mean if it does on all sides."""
@@ -360,9 +368,10 @@ class Conjugate(AbstractConjugate[Stats]):
     @property
     def distribution_(self) -> tuple[str, Mapping[str, str]] | None:  # type: ignore[override]
         """NumPyro's distribution that a prior of this family is, and its argument that each field is; None if joint."""
-        if len(kinds := [*self._kinds().values()]) != 1:
+        if len(self.parameters) != 1:
             return None
-        return kinds[0], dict(zip(self.fields_, PRIORS[kinds[0]].arguments, strict=True))
+        (kind,) = self._kinds().values()
+        return kind, dict(zip(self.fields_, PRIORS[kind].arguments, strict=True))
 
     def marginals(self) -> dict[str, Any]:
         """Marginal distribution of each parameter, as frozen `scipy.stats` objects by NumPyro site."""
