@@ -313,7 +313,8 @@ class Conjugate(AbstractConjugate[Stats]):
 
     def peak(self, mean: Theta, *above: Any) -> Theta:
         """The mode from the fields less those of the flat density; `mean` where no mode is inside."""
-        return {site: PRIORS[kind].peak(mean[site], *above) for site, kind in self._kinds().items()}
+        kinds = zip(self._kinds().items(), mean.values(), strict=True)
+        return {site: PRIORS[kind].peak(inside, *above) for (site, kind), inside in kinds}
 
     def _kinds(self) -> dict[str, str]:
         """Names of the densities in `prior`, by site."""
@@ -337,12 +338,12 @@ class Conjugate(AbstractConjugate[Stats]):
 
     def mle(self, stats: Stats) -> Theta:
         """The mode under the flat prior; the mean of this one where there are no data."""
-        sums, mean = self.sums(stats), Conjugate.mean(self)
+        sums, mean = self.sums(stats), self.mean()
         with np.errstate(invalid="ignore", divide="ignore"):
             found = self.peak(mean, *self.added(sums, *(0 * value for value in self._arrays())))
-        xp = namespace(sums.n)
-        seen = {site: (sums.n > 0).reshape(sums.n.shape + (1,) * (v.ndim - sums.n.ndim)) for site, v in mean.items()}
-        return {site: xp.where(seen[site], found[site], mean[site]) for site in mean}
+        xp, both = namespace(sums.n), zip(found.items(), mean.values(), strict=True)
+        seen = (sums.n > 0)[..., None]
+        return {site: xp.where(seen if v.ndim > sums.n.ndim else seen[..., 0], v, m) for (site, v), m in both}
 
     def on_boundary(self) -> bool:
         """Whether the joint mode lies on the boundary of the parameter space: a field is at most its flat one."""

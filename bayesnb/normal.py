@@ -76,6 +76,10 @@ class ConjugateNormal(Conjugate[Moments]):
 
         return sum_over_cells_of(cell, x, 1.0, (m, b, *factors))
 
+    def mean(self) -> Theta:
+        """m and b/(a − 1); the variance has a mean only for a > 1, otherwise this is its mode b/(a + 1)."""
+        return {"mu": self.m, "variance": self.b / namespace(self.a).where(self.a > 1, self.a - 1, self.a + 1)}
+
     def peak(self, mean: Theta, m: Array, kappa: Array, a: Array, b: Array) -> Theta:
         """m and b/(a + 3/2), the joint mode; the flat density has a = −3/2."""
         xp = namespace(b)
