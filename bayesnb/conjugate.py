@@ -246,7 +246,8 @@ class Conjugate(AbstractConjugate[Stats]):
             return
         for weight in weights:
             some = rows if len(weights) == 1 else rows[w == weight]
-            table[some, k] = one.log_left_out(x[some], float(weight))[:, 0]
+            cells = x[some] if is_sparse(x) else x.take(some, 0)  # several times as fast as x[some]
+            table[some, k] = one.log_left_out(cells, float(weight))[:, 0]
 
     def _cumulant(self, order: int, x: Any) -> Any:
         """The cumulant of an order over θ of log p(x_i | θ_c)."""
