@@ -26,13 +26,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from .base import AbstractConjugate, as_jax, from_sites, n_rows, observed
+from .base import AbstractConjugate, as_jax, n_rows, observed, to_sites
 from .core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
 from .core.densities import PRIORS, drawn_cells
 from .core.jet import Jet
 from .core.random import Key, split
 from .core.special import namespace
 from .core.threads import one_of
+from .loops import worth
 from .statistics import Moments, Stats, Totals
 from .sums.by_class import by_class, class_totals
 from .sums.levels import look_up, n_levels
@@ -92,7 +93,7 @@ class Conjugate(AbstractConjugate[Stats]):
         raise NotImplementedError
 
     def likelihood(self, dist: Any, *args: Any, **theta: Any) -> Any:
-        """The likelihood of a cell in NumPyro's terms: `dist.Poisson(rate)`, parameters by name as in `parameters`."""
+        """The likelihood of a cell in NumPyro's terms: `dist.Poisson(rate)`, parameters by their names in `prior`."""
         raise NotImplementedError
 
     def added(self, s: Any, *fields: Any) -> tuple[Any, ...]:
@@ -204,7 +205,8 @@ class Conjugate(AbstractConjugate[Stats]):
             with np.errstate(all="ignore"):  # of levels that a class does not have
                 self._known_tables[key] = f(np.arange(float(levels)), w, *(v[:, :, None] for v in self._arrays()))
         tables = self._known_tables[key]
-        if self.cells_.kind == "yes/no" and np.isfinite(tables.sum()):
+        few = len(tables) == 1 and not worth(x.size)  # a product of one class gives a row other bits among other rows
+        if self.cells_.kind == "yes/no" and not few and np.isfinite(tables.sum()):
             return contract(x, tables[..., 1] - tables[..., 0], tables[..., 0])
         return look_up(x, tables)
 
@@ -244,7 +246,8 @@ class Conjugate(AbstractConjugate[Stats]):
             return
         for weight in weights:
             some = rows if len(weights) == 1 else rows[w == weight]
-            table[some, k] = one.log_left_out(x[some], float(weight))[:, 0]
+            cells = x[some] if is_sparse(x) else x.take(some, 0)  # several times as fast as x[some]
+            table[some, k] = one.log_left_out(cells, float(weight))[:, 0]
 
     def _cumulant(self, order: int, x: Any) -> Any:
         """The cumulant of an order over θ of log p(x_i | θ_c)."""
@@ -311,14 +314,25 @@ class Conjugate(AbstractConjugate[Stats]):
 
     def peak(self, mean: Theta, *above: Any) -> Theta:
         """The mode from the fields less those of the flat density; `mean` where no mode is inside."""
-        return {site: PRIORS[kind].peak(mean[site], *above) for site, kind in self._kinds().items()}
+        kinds = zip(self._kinds().items(), mean.values(), strict=True)
+        return {site: PRIORS[kind].peak(inside, *above) for (site, kind), inside in kinds}
 
     def _kinds(self) -> dict[str, str]:
-        return self._of_prior(lambda _, kind, *args: kind)
+        """Names of the densities in `prior`, by site."""
+        kinds: dict[str, str] = {}
+
+        def note(site: str, kind: str, *arguments: Any) -> Any:
+            kinds[site] = kind
+            return PRIORS[kind].mean(*arguments)
+
+        self._of_prior(note)
+        return kinds
 
     def mode(self) -> Theta:
         """Joint mode of θ; on the boundary if the density increases towards it, the mean if it does on all sides."""
-        return self.peak(self.mean(), *(value - self.flat_.get(name, 0.0) for name, value in self._named().items()))
+        return self.peak(
+            Conjugate.mean(self), *(value - self.flat_.get(name, 0.0) for name, value in self._named().items())
+        )
 
     def _named(self) -> dict[str, Any]:
         return dict(zip(self.fields_, self._arrays(), strict=True))
@@ -328,9 +342,9 @@ class Conjugate(AbstractConjugate[Stats]):
         sums, mean = self.sums(stats), self.mean()
         with np.errstate(invalid="ignore", divide="ignore"):
             found = self.peak(mean, *self.added(sums, *(0 * value for value in self._arrays())))
-        xp = namespace(sums.n)
-        seen = {site: (sums.n > 0).reshape(sums.n.shape + (1,) * (v.ndim - sums.n.ndim)) for site, v in mean.items()}
-        return {site: xp.where(seen[site], found[site], mean[site]) for site in mean}
+        xp, both = namespace(sums.n), zip(found.items(), mean.values(), strict=True)
+        seen = (sums.n > 0)[..., None]
+        return {site: xp.where(seen if v.ndim > sums.n.ndim else seen[..., 0], v, m) for (site, v), m in both}
 
     def on_boundary(self) -> bool:
         """Whether the joint mode lies on the boundary of the parameter space: a field is at most its flat one."""
@@ -356,9 +370,10 @@ class Conjugate(AbstractConjugate[Stats]):
     @property
     def distribution_(self) -> tuple[str, Mapping[str, str]] | None:  # type: ignore[override]
         """NumPyro's distribution that a prior of this family is, and its argument that each field is; None if joint."""
-        if len(kinds := [*self._kinds().values()]) != 1:
+        if len(self.parameters) != 1:
             return None
-        return kinds[0], dict(zip(self.fields_, PRIORS[kinds[0]].arguments, strict=True))
+        (kind,) = self._kinds().values()
+        return kind, dict(zip(self.fields_, PRIORS[kind].arguments, strict=True))
 
     def marginals(self) -> dict[str, Any]:
         """Marginal distribution of each parameter, as frozen `scipy.stats` objects by NumPyro site."""
@@ -367,7 +382,7 @@ class Conjugate(AbstractConjugate[Stats]):
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """New cells, each with parameters of its own: `likelihood` at a draw of θ."""
-        theta = self.of(*(value[y] for value in self._arrays())).sample(rng)
+        theta = to_sites(self.of(*(value[y] for value in self._arrays())).sample(rng))
         kind, *arguments = self.likelihood(_Names(), **theta)
         return drawn_cells(rng, kind, *arguments)
 
@@ -376,11 +391,10 @@ class Conjugate(AbstractConjugate[Stats]):
         import numpyro
 
         theta: dict[str, Any] = {}
-        sites = {site.removeprefix("log_").removeprefix("logit_"): site for site in self.parameters}
 
         def sample(name: str, stated: Any) -> Any:
-            theta.update(from_sites((sites[name],), {name: numpyro.sample(name, stated)}))
-            return theta[sites[name]]
+            theta[name] = numpyro.sample(name, stated)
+            return theta[name]
 
         c, d = self.shape
         with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):

@@ -38,9 +38,9 @@ class GammaWeibull(Conjugate):
         """λ ~ Gamma(a, rate b)."""
         sample("rate", dist.Gamma(self.a, self.b))
 
-    def likelihood(self, dist: Any, log_rate: Array) -> Any:
+    def likelihood(self, dist: Any, rate: Array) -> Any:
         """NumPyro's Weibull has the scale λ^(−1/k)."""
-        return dist.Weibull(namespace(log_rate).exp(-log_rate / self.k), self.k)
+        return dist.Weibull(rate ** (-1 / self.k), self.k)
 
     def statistic(self, x: Array) -> Array:
         """x^k."""

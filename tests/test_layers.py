@@ -32,6 +32,7 @@ FLOORS = [
     {"statistics"},
     {"base"},
     {"bandwidth", "conjugate", "dirichlet", "independent", "normal_inverse_gamma", "normal_inverse_wishart"},
+    {"normal"},
     {"families"},
     {"class_statistics"},
     {"numpyro_twin"},

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .arrays import Array
-from .random import inverse_gamma, log_dirichlet, log_gamma, normal
+from .random import categorical, inverse_gamma, log_dirichlet, log_gamma, normal
 from .special import LOG_2PI, gammaln, log_beta, log_floor, log_shares, namespace
 
 
@@ -157,13 +157,11 @@ PRIORS = {
 }  # fmt: skip
 
 CELLS: dict[str, Callable[..., np.ndarray]] = {  # draws of one cell for each set of arguments, by NumPy's generator
-    "BernoulliLogits": lambda rng, logits: (rng.logistic(size=logits.shape) < logits) * 1.0,
-    "CategoricalLogits": lambda rng, logits: np.argmax(logits + rng.gumbel(size=logits.shape), -1) * 1.0,
-    "Poisson": lambda rng, rate: rng.poisson(rate) * 1.0,
+    "Bernoulli": lambda rng, p: (rng.random(p.shape) < p) * 1.0,
+    "Categorical": lambda rng, p: categorical(rng, log_floor(p)) * 1.0,
+    "Poisson": lambda rng, rate: rng.poisson(np.minimum(rate, 1e18)) * 1.0,
     "Exponential": lambda rng, rate: rng.standard_exponential(rate.shape) / np.maximum(rate, 1e-300),
-    "GeometricLogits": lambda rng, logits: np.floor(
-        rng.standard_exponential(logits.shape) / np.maximum(np.logaddexp(0, logits), 1e-300)
-    ),
+    "GeometricProbs": lambda rng, p: np.floor(rng.standard_exponential(p.shape) / np.maximum(-np.log1p(-p), 1e-300)),
     "NegativeBinomialLogits": lambda rng, r, logits: (
         rng.poisson(rng.standard_gamma(r, logits.shape) * np.exp(np.minimum(logits, 40.0))) * 1.0
     ),  # e^40 is a count of 1e17, near the most that NumPy draws

@@ -23,13 +23,18 @@ from ..sums.by_class import subtract_weight
 @pytree
 @dataclass(frozen=True)
 class BetaBernoulli(Conjugate[Counts]):
-    """Beta density of each θ_cj, as a prior or a posterior; its mean is a/(a + b), its mode (a − 1)/(a + b − 2).
-
-    With a = b = 1 the mean is Laplace's rule. A mode is 0 or 1 where a or b is at most 1, and the mean where both are.
+    """Beta density of each θ_cj, as a prior or a posterior.
 
     Fields
     ------
     a, b : (c, d)   pseudo-counts of ones and of zeros, positive
+
+    Formulas
+    --------
+    predictive : x log a/(a+b) + (1−x) log b/(a+b), the mean plugged in; with a = b = 1 it is Laplace's rule
+    mean : a/(a + b)
+    mode : (a − 1)/(a + b − 2); 0 or 1 where a or b is at most 1; the mean where both are
+    mle : n₁/(n₀ + n₁)
     """
 
     a: Float[Array, "c d"]
@@ -46,9 +51,9 @@ class BetaBernoulli(Conjugate[Counts]):
         """θ ~ Beta(a, b)."""
         sample("theta", dist.Beta(self.a, self.b))
 
-    def likelihood(self, dist: Any, logit_theta: Array) -> Any:
+    def likelihood(self, dist: Any, theta: Array) -> Any:
         """x ~ Bernoulli(θ)."""
-        return dist.BernoulliLogits(logit_theta)
+        return dist.Bernoulli(theta)
 
     def eta(self, logit_theta: Array) -> tuple[Array, Array]:
         """Level log(1 − θ) and slope logit θ."""

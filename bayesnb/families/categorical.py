@@ -29,11 +29,16 @@ from ..sums.rows import indicators, matmul
 class DirichletCategorical(Conjugate[Counts]):
     """Dirichlet density of each θ_cj, as a prior or a posterior.
 
-    Its mean is α/Σα. Its mode is (α − 1)/Σ(α − 1); 0 where α_k ≤ 1, and the mean where all are.
-
     Fields
     ------
     alpha : (c, d, k)   pseudo-counts of the levels, positive
+
+    Formulas
+    --------
+    predictive : log α_x / Σ_k α_k, the mean plugged in
+    mean : α / Σ_k α_k, add-α smoothing
+    mode : (α − 1)/Σ_k (α_k − 1); 0 where α_k ≤ 1; the mean where all are
+    mle : n_k / Σ_k n_k
     """
 
     alpha: Float[Array, "c d k"]
@@ -47,9 +52,9 @@ class DirichletCategorical(Conjugate[Counts]):
         """θ ~ Dirichlet(α)."""
         sample("theta", dist.Dirichlet(self.alpha))
 
-    def likelihood(self, dist: Any, log_theta: Array) -> Any:
+    def likelihood(self, dist: Any, theta: Array) -> Any:
         """x ~ Categorical(θ)."""
-        return dist.CategoricalLogits(log_theta)
+        return dist.Categorical(theta)
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cjk = Σ_i r_ic [x_ij = k]."""

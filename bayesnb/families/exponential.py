@@ -22,12 +22,19 @@ from ..statistics import Totals
 @pytree
 @dataclass(frozen=True)
 class GammaExponential(Conjugate[Totals]):
-    """Gamma density of each λ_cj, as a prior or a posterior; its mean is a/b, its mode (a − 1)/b, 0 where a ≤ 1.
+    """Gamma density of each λ_cj, as a prior or a posterior.
 
     Fields
     ------
     a : (c, d)   shape: pseudo-number of rows, positive
     b : (c, d)   rate: pseudo-sum of the feature, in its unit, positive
+
+    Formulas
+    --------
+    predictive : Lomax, log a/b − (a+1) log(1 + x/b)
+    mean : a/b
+    mode : (a − 1)/b; 0 where a ≤ 1
+    mle : n / Σ_i x_i; √max of the type if all cells are 0
     """
 
     a: Float[Array, "c d"]
@@ -44,9 +51,9 @@ class GammaExponential(Conjugate[Totals]):
         """λ ~ Gamma(a, rate b)."""
         sample("rate", dist.Gamma(self.a, self.b))
 
-    def likelihood(self, dist: Any, log_rate: Array) -> Any:
+    def likelihood(self, dist: Any, rate: Array) -> Any:
         """x ~ Exponential(λ)."""
-        return dist.Exponential(namespace(log_rate).exp(log_rate))
+        return dist.Exponential(rate)
 
     def eta(self, log_rate: Array) -> tuple[Array, Array]:
         """Level log λ and slope −λ."""

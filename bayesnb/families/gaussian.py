@@ -11,22 +11,19 @@ Gaussian distribution, §6 (with α, β for a, b); Gelman et al. (2013), Bayesia
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from ..conjugate import Conjugate, Sums
 from ..core.arrays import Array, Float, Real, Sparse, Theta
 from ..core.jet import log1p, log_rising
 from ..core.pytrees import pytree
-from ..core.special import LOG_2PI, digamma, gammaln, namespace, tetragamma, trigamma
+from ..core.special import LOG_2PI, namespace
 from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
+from ..normal import ConjugateNormal, growth
 from ..statistics import Moments
-from ..sums.gaussian import log_normal_sum, sum_of_logs
-from ..sums.rows import sum_over_cells_of
+from ..sums.gaussian import log_normal_sum
 
 
 @pytree
 @dataclass(frozen=True)
-class NormalInverseGamma(Conjugate[Moments]):
+class NormalInverseGamma(ConjugateNormal):
     """Normal–inverse-gamma density of each (μ_cj, σ²_cj), as a prior or a posterior.
 
     Fields
@@ -35,6 +32,13 @@ class NormalInverseGamma(Conjugate[Moments]):
     kappa : (c, d)   pseudo-rows behind the mean, positive
     a : (c, d)       shape of the variance: half the pseudo-rows behind it, positive
     b : (c, d)       scale of the variance, unit of the feature squared, positive
+
+    Formulas
+    --------
+    predictive : log t(x; 2a, m, b(κ+1)/(aκ)). Murphy (2007), (100)
+    mean : m and b/(a − 1); the variance has a mean only for a > 1, otherwise this is its mode b/(a + 1)
+    mode : m and b/(a + 3/2), the joint mode
+    mle : x̄ and ss/n
     """
 
     m: Float[Array, "c d"]
@@ -49,10 +53,8 @@ class NormalInverseGamma(Conjugate[Moments]):
         b=Field(AMOUNT, ("class", "feature"), limit=0.0, per="a"),
     )
     cells_ = Cells("real", sparse=True)
-    flat_ = declare(kappa=0.0, a=-1.5, b=0.0)
     kept_types = frozenset({"float32", "int64"})
     monoid = Moments
-    parameters = ("mu", "variance")
 
     def prior(self, sample: Any, dist: Any) -> None:
         """σ² ~ InverseGamma(a, scale b), μ ~ Normal(m, σ²/κ)."""
@@ -69,80 +71,16 @@ class NormalInverseGamma(Conjugate[Moments]):
 
     def added(self, s: Any, m: Array, kappa: Array, a: Array, b: Array) -> tuple[Any, ...]:
         """m + n(x̄ − m)/(κ + n), κ + n, a + n/2, b + ½ ss + ½ κ n (x̄ − m)²/(κ + n). Murphy (2007), (85)–(89)."""
-        return m + s.n / (kappa + s.n) * (s.mean - m), kappa + s.n, a + s.n / 2, b + _growth(s, m, kappa)
+        return m + s.n / (kappa + s.n) * (s.mean - m), kappa + s.n, a + s.n / 2, b + growth(s, m, kappa)
 
     def gain(self, s: Any, m: Array, kappa: Array, a: Array, b: Array) -> Any:
         """log Γ(a+n/2)/Γ(a) − (a+n/2) log(bₙ/b) − ½ n log b − ½ log(1 + n/κ). Murphy (2007), (95).
 
         Of one cell, with −½ log 2π, it is log t(x; 2a, m, b(κ+1)/(aκ)), (100).
         """
-        spread = log1p(_growth(s, m, kappa) / b) * (a + s.n * 0.5) + s.n * (0.5 * namespace(b).log(b))
+        spread = log1p(growth(s, m, kappa) / b) * (a + s.n * 0.5) + s.n * (0.5 * namespace(b).log(b))
         return log_rising(a, s.n * 0.5) - spread - 0.5 * log1p(s.n / kappa)
-
-    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)). Murphy (2007), (100)."""
-        return self._sum(x, 1.0) if namespace(x, self.m) is np else super().log_predictive(x)
-
-    def log_left_out(self, x: Real[Array, "n d"] | Sparse, w: Any) -> Float[Array, "n c"]:
-        """The same without cells of weight w."""
-        host = namespace(x, self.m) is np and np.ndim(w) == 0 and w == 1
-        return self._sum(x, -1.0) if host else super().log_left_out(x, w)
-
-    def _sum(self, x: Any, n: float) -> Array:
-        """Σ_j n power(n), n = 1 or −1: what it is at x = m, and −n(a + n/2) log(1 + ½ n κ (x − m)²/((κ + n) b))."""
-        m, kappa, a, b = self._arrays()
-        with np.errstate(invalid="ignore", divide="ignore"):  # of columns in which the rows have no cell
-            level = n * self.gain(Sums(n, 0.0, m), m, kappa, a, b) - 0.5 * LOG_2PI
-            slope = np.sqrt(0.5 * kappa / (kappa + n)) / np.sqrt(b)
-        return sum_of_logs(x, m, slope, -n * (a + 0.5 * n), level, n)
-
-    def _cumulant(self, order: int, x: Any) -> Array:
-        """The Taylor coefficients of `power`, written out: polynomials in u = (x − m)²/b.
-
-        ½(ψ(a) − log b − 1/κ − au), ¼(ψ₁(a) + 2/κ² − 2u + 4au/κ + au²) and
-        ⅛ψ₂(a) − 1/κ³ + 3u/(2κ) − 3au/κ² + ⅜u² − 3au²/(2κ) − ¼au³, of which the first has log h(x) besides.
-        """
-        m, k, a, b = self._arrays()
-        zero = 0 * a
-        factors = {
-            1: (digamma(a) / 2 - namespace(b).log(b) / 2 - 0.5 / k, -a / 2, zero, zero),
-            2: (trigamma(a) / 4 + 0.5 / k**2, a / k - 0.5, a / 4, zero),
-            3: (tetragamma(a) / 8 - 1 / k**3, 1.5 / k - 3 * a / k**2, 0.375 - 1.5 * a / k, -a / 4),
-        }[order]
-
-        def cell(x: Array, _: Any, m: Array, b: Array, *f: Array) -> Array:
-            u = (self.statistic(x) - m) ** 2 / b
-            found = f[0] + u * (f[1] + u * (f[2] + u * f[3]))
-            return found + self.log_h(x) if order == 1 else found
-
-        return sum_over_cells_of(cell, x, 1.0, (m, b, *factors))
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
         return log_normal_sum(x, theta["mu"], theta["variance"] ** 0.5)
-
-    def mean(self) -> Theta:
-        """m and b/(a − 1); the variance has a mean only for a > 1, otherwise this is its mode b/(a + 1)."""
-        return {"mu": self.m, "variance": self.b / namespace(self.a).where(self.a > 1, self.a - 1, self.a + 1)}
-
-    def peak(self, mean: Theta, m: Array, kappa: Array, a: Array, b: Array) -> Theta:
-        """m and b/(a + 3/2), the joint mode; the flat density has a = −3/2."""
-        xp = namespace(b)
-        return {"mu": m, "variance": xp.maximum(b / a, xp.finfo(b.dtype).tiny)}
-
-    def log_normalizer(self) -> Float[Array, "c d"]:
-        """log Γ(a) − a log b + ½ log(2π/κ)."""
-        xp = namespace(self.a)
-        return gammaln(self.a) - self.a * xp.log(self.b) + 0.5 * (LOG_2PI - xp.log(self.kappa))
-
-    def marginals(self) -> dict[str, Any]:
-        """Student t(2a, m, b/(aκ)) for `mu`, InverseGamma(a, b) for `variance`."""
-        from scipy import stats
-
-        scale = np.sqrt(self.b / (self.a * self.kappa))
-        return {"mu": stats.t(2 * self.a, self.m, scale), "variance": stats.invgamma(self.a, scale=self.b)}
-
-
-def _growth(s: Any, m: Array, kappa: Array) -> Any:
-    """½ ss + ½ κ n (x̄ − m)²/(κ + n), what data add to b."""
-    return (s.n / (kappa + s.n) * (kappa * (s.mean - m) ** 2) + s.ss) * 0.5

@@ -18,6 +18,7 @@ from ..core.arrays import Array, Float
 from ..core.densities import log_probabilities
 from ..core.jet import log_rising
 from ..core.pytrees import pytree
+from ..core.special import namespace
 from ..core.supports import COUNT, Cells, Field, declare
 from ..statistics import Totals
 
@@ -25,11 +26,18 @@ from ..statistics import Totals
 @pytree
 @dataclass(frozen=True)
 class BetaGeometric(Conjugate[Totals]):
-    """Beta density of each θ_cj, as a prior or a posterior; its mean is a/(a + b), its mode (a − 1)/(a + b − 2).
+    """Beta density of each θ_cj, as a prior or a posterior.
 
     Fields
     ------
     a, b : (c, d)   pseudo-counts of successes (one a row) and of failures, positive
+
+    Formulas
+    --------
+    predictive : log B(a+1, b+x) / B(a, b)
+    mean : a/(a + b)
+    mode : (a − 1)/(a + b − 2); 0 or 1 where a or b is at most 1; the mean where both are
+    mle : n / (n + Σ_i x_i)
     """
 
     a: Float[Array, "c d"]
@@ -47,9 +55,10 @@ class BetaGeometric(Conjugate[Totals]):
         """θ ~ Beta(a, b)."""
         sample("theta", dist.Beta(self.a, self.b))
 
-    def likelihood(self, dist: Any, logit_theta: Array) -> Any:
-        """x ~ Geometric(θ), failures before the first success."""
-        return dist.GeometricLogits(logit_theta)
+    def likelihood(self, dist: Any, theta: Array) -> Any:
+        """x ~ Geometric(θ), failures before the first success; in NumPyro 0.22 p(x = 0) is 0 at θ = 1, not 1."""
+        xp = namespace(theta)
+        return dist.GeometricProbs(xp.minimum(theta, 1 - xp.finfo(theta.dtype).eps))
 
     def eta(self, logit_theta: Array) -> tuple[Array, Array]:
         """Level log θ and slope log(1 − θ)."""

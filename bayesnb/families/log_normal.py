@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.arrays import Array, Float, Real, Theta
+from ..core.jet import log1p, log_rising
 from ..core.pytrees import pytree
-from ..core.special import namespace
+from ..core.special import LOG_2PI, namespace
 from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
+from ..normal import ConjugateNormal, growth
 from ..statistics import Moments
-from .gaussian import NormalInverseGamma
+from ..sums.gaussian import log_normal_sum
 
 
 @pytree
@@ -33,14 +35,26 @@ class LogMoments(Moments):
 
 @pytree
 @dataclass(frozen=True)
-class LogNormal(NormalInverseGamma):
+class LogNormal(ConjugateNormal):
     """Normal–inverse-gamma density of each (μ_cj, σ²_cj) of log x, as a prior or a posterior.
 
     Fields
     ------
     m, kappa : (c, d)   centre of the mean of log x, and pseudo-rows behind it, positive
     a, b : (c, d)       shape (half the pseudo-rows) and scale of the variance of log x, positive
+
+    Formulas
+    --------
+    predictive : log t(z; 2a, m, b(κ+1)/(aκ)) − z, z = log x. Murphy (2007), (100)
+    mean : m and b/(a − 1); the variance has a mean only for a > 1, otherwise this is its mode b/(a + 1)
+    mode : m and b/(a + 3/2), the joint mode
+    mle : z̄ and ss/n, z = log x
     """
+
+    m: Float[Array, "c d"]
+    kappa: Float[Array, "c d"]
+    a: Float[Array, "c d"]
+    b: Float[Array, "c d"]
 
     fields_ = declare(
         m=Field(REAL, ("class", "feature")),
@@ -49,8 +63,12 @@ class LogNormal(NormalInverseGamma):
         b=Field(AMOUNT, ("class", "feature"), per="a"),
     )
     cells_ = Cells("positive")
-    kept_types = frozenset()
     monoid = LogMoments
+
+    def prior(self, sample: Any, dist: Any) -> None:
+        """σ² ~ InverseGamma(a, scale b), μ ~ Normal(m, σ²/κ)."""
+        variance = sample("variance", dist.InverseGamma(self.a, self.b))
+        sample("mu", dist.Normal(self.m, variance**0.5 / self.kappa**0.5))
 
     def likelihood(self, dist: Any, mu: Array, variance: Array) -> Any:
         """log x ~ Normal(μ, σ²)."""
@@ -62,7 +80,16 @@ class LogNormal(NormalInverseGamma):
 
     def log_h(self, x: Array) -> Array:
         """−½ log 2π − log x."""
-        return super().log_h(x) - self.statistic(x)
+        return -0.5 * LOG_2PI - self.statistic(x)
+
+    def added(self, s: Any, m: Array, kappa: Array, a: Array, b: Array) -> tuple[Any, ...]:
+        """m + n(z̄ − m)/(κ + n), κ + n, a + n/2, b + ½ ss + ½ κ n (z̄ − m)²/(κ + n). Murphy (2007), (85)–(89)."""
+        return m + s.n / (kappa + s.n) * (s.mean - m), kappa + s.n, a + s.n / 2, b + growth(s, m, kappa)
+
+    def gain(self, s: Any, m: Array, kappa: Array, a: Array, b: Array) -> Any:
+        """log Γ(a+n/2)/Γ(a) − (a+n/2) log(bₙ/b) − ½ n log b − ½ log(1 + n/κ). Murphy (2007), (95)."""
+        spread = log1p(growth(s, m, kappa) / b) * (a + s.n * 0.5) + s.n * (0.5 * namespace(b).log(b))
+        return log_rising(a, s.n * 0.5) - spread - 0.5 * log1p(s.n / kappa)
 
     def _sum(self, x: Any, n: float) -> Array:
         """The same of z, and −Σ_j z."""
@@ -70,5 +97,5 @@ class LogNormal(NormalInverseGamma):
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """Σ_j log Normal(z; μ, σ²) − z."""
-        z = namespace(x).log(x)
-        return super().log_likelihood(theta, z) - self._observed(self.statistic, x).sum(1)[:, None]
+        table = log_normal_sum(namespace(x).log(x), theta["mu"], theta["variance"] ** 0.5)
+        return table - self._observed(self.statistic, x).sum(1)[:, None]

@@ -18,7 +18,7 @@ from ..core.arrays import Array, Float
 from ..core.densities import log_probabilities
 from ..core.jet import log_rising
 from ..core.pytrees import pytree
-from ..core.special import gammaln
+from ..core.special import gammaln, log_floor
 from ..core.supports import COUNT, Cells, Field, declare
 from ..statistics import Totals
 
@@ -26,12 +26,19 @@ from ..statistics import Totals
 @pytree
 @dataclass(frozen=True)
 class BetaNegativeBinomial(Conjugate[Totals]):
-    """Beta density of each θ_cj, as a prior or a posterior; its mean is a/(a + b), its mode (a − 1)/(a + b − 2).
+    """Beta density of each θ_cj, as a prior or a posterior.
 
     Fields
     ------
     a, b : (c, d)   pseudo-counts of events and of stops (r a row), positive
     r : number of stops that end a row, positive, the same for all features
+
+    Formulas
+    --------
+    predictive : log B(a+x, b+r) / B(a, b) + log Γ(r+x)/(Γ(r) x!)
+    mean : a/(a + b)
+    mode : (a − 1)/(a + b − 2); 0 or 1 where a or b is at most 1; the mean where both are
+    mle : Σ_i x_i / (Σ_i x_i + n r)
     """
 
     a: Float[Array, "c d"]
@@ -47,9 +54,9 @@ class BetaNegativeBinomial(Conjugate[Totals]):
         """θ ~ Beta(a, b)."""
         sample("theta", dist.Beta(self.a, self.b))
 
-    def likelihood(self, dist: Any, logit_theta: Array) -> Any:
+    def likelihood(self, dist: Any, theta: Array) -> Any:
         """x ~ NegativeBinomial(r, θ); with logits, because `NegativeBinomialProbs` is 1e-6 off in its log Γ ratio."""
-        return dist.NegativeBinomialLogits(self.r, logit_theta)
+        return dist.NegativeBinomialLogits(self.r, log_floor(theta) - log_floor(1 - theta))
 
     def eta(self, logit_theta: Array) -> tuple[Array, Array]:
         """Level r log(1 − θ) and slope log θ."""

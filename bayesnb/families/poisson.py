@@ -22,12 +22,19 @@ from ..sums.events import log_factorial
 @pytree
 @dataclass(frozen=True)
 class GammaPoisson(Conjugate[Totals]):
-    """Gamma density of each λ_cj, as a prior or a posterior; its mean is a/b, its mode (a − 1)/b, 0 where a ≤ 1.
+    """Gamma density of each λ_cj, as a prior or a posterior.
 
     Fields
     ------
     a : (c, d)   shape: pseudo-count of events, positive
     b : (c, d)   rate: pseudo-number of rows, positive
+
+    Formulas
+    --------
+    predictive : negative binomial, log Γ(a+x)/Γ(a) − log x! − a log(1 + 1/b) − x log(b+1)
+    mean : a/b
+    mode : (a − 1)/b; 0 where a ≤ 1
+    mle : Σ_i x_i / n
     """
 
     a: Float[Array, "c d"]
@@ -44,9 +51,9 @@ class GammaPoisson(Conjugate[Totals]):
         """λ ~ Gamma(a, rate b)."""
         sample("rate", dist.Gamma(self.a, self.b))
 
-    def likelihood(self, dist: Any, log_rate: Array) -> Any:
+    def likelihood(self, dist: Any, rate: Array) -> Any:
         """x ~ Poisson(λ)."""
-        return dist.Poisson(namespace(log_rate).exp(log_rate))
+        return dist.Poisson(rate)
 
     def eta(self, log_rate: Array) -> tuple[Array, Array]:
         """Level −λ and slope log λ."""

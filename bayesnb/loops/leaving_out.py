@@ -20,7 +20,6 @@ from .gaussian import (
     log1p,
     multiply_seen,
     put,
-    sums_of,
 )
 
 _FACTORS = 32  # of up to 1e9 each, that are multiplied before a logarithm
@@ -192,38 +191,6 @@ def student_left(
 
 
 @loop(FAST)
-def student_without(
-    X: Any, y: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, most: float, out: Any
-) -> None:
-    """out_i = Σ_j level_kj + weight_kj log(1 − v) over the observed cells of the row's own class k.
-
-    v = ((x_ij − μ_kj) slope_kj)²; NaN where one is more than `most`. In a class of many rows all v are small, and six
-    terms of the series of the logarithm have all its digits.
-    """
-    (n, d), whole = X.shape, sums_of(level)
-    for i in range(n):
-        k = np.uint64(y[i])
-        total, large = 0.0, 0.0 if alike else 1.0
-        if alike:
-            for j in range(d):
-                z = (X[i, j] - mu[k, j]) * slope[k, j]
-                v = z * z
-                total += v * (1 + v * (1 / 2 + v * (1 / 3 + v * (1 / 4 + v * (1 / 5 + v * (1 / 6))))))
-                large += 1.0 if v > _SMALL else 0.0
-        if large == 0 and total == total:
-            out[i] = whole[k] - weight[k, 0] * total
-            continue
-        total = large = 0.0
-        for j in range(d):
-            x = np.float64(X[i, j])
-            z = (x - mu[k, j]) * slope[k, j] if x == x else 0.0
-            v = z * z if z * z < most else most
-            total += level[k, j] + weight[k, j] * log1p(-v) if x == x else 0.0
-            large += 1.0 if z * z > most else 0.0
-        out[i] = total if large == 0 else np.nan
-
-
-@loop(FAST)
 def normal_without(X: Any, y: Any, mu: Any, slope: Any, level: Any, out: Any) -> None:
     """out_i = Σ_j level_kj − ½((x_ij − μ_kj) slope_kj)² over the observed cells, for the row's own class k."""
     n, d = X.shape
@@ -236,20 +203,6 @@ def normal_without(X: Any, y: Any, mu: Any, slope: Any, level: Any, out: Any) ->
             z = (x - m[j]) * g[j]
             total += a[j] - 0.5 * z * z if x == x else 0.0
         out[i] = total
-
-
-@loop(FAST)
-def product_of_own(X: Any, y: Any, slope: Any, level: Any, never: Any, out: Any) -> None:
-    """out_i = Σ_j (x_ij slope_kj + level_kj), x 0 or 1, for the row's own class k; NaN where some x_ij is never_kj."""
-    (n, d), whole = X.shape, sums_of(level)
-    for i in range(n):
-        k = np.uint64(y[i])
-        total, odd = 0.0, False
-        for j in range(d):
-            total += X[i, j] * slope[k, j]
-        for j in range(d):
-            odd |= X[i, j] == never[k, j]
-        out[i] = np.nan if odd else total + whole[k]
 
 
 @loop(FAST)

@@ -134,7 +134,7 @@ def _by_class(
             v = np.square((rows - loc[k]) * slope[k])
             if missing is not None:
                 v[missing] = 0
-            table[part, k] += f(v) @ weight[k]
+            table[part, k] += (f(v) * weight[k]).sum(1)  # a row has the same bits among any others
     return table
 
 

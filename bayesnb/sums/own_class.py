@@ -9,7 +9,6 @@ from collections.abc import Callable
 import numpy as np
 
 from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
-from ..core.special import EPS
 from ..loops import contiguous, worth
 from .rows import as_csr, slices
 
@@ -25,38 +24,6 @@ def _summed(f: Callable[..., Array], x: Array, y: Array, *fields: Array) -> Floa
     for part in slices(len(x), x.shape[1], _CELLS):
         found[part] = f(x[part], *(field[y[part]] for field in fields)).sum(1)
     return found
-
-
-def log_ratios_of_own(
-    x: Real[np.ndarray, "n d"],
-    y: Int[np.ndarray, " n"],
-    loc: Float[np.ndarray, "c d"],
-    slope: Float[np.ndarray, "c d"],
-    weight: Float[np.ndarray, "c d"],
-    level: Float[np.ndarray, "c d"],
-) -> Float[np.ndarray, " n"]:
-    """Σ_j l_cj + w_cj log(1 − v) over the observed cells, v = ((x_ij − m_cj) g_cj)², for the class of each row.
-
-    NaN where rounding leaves less than ε of some 1 − v; of few rows also where a cell is missing.
-    """
-    alike = bool((weight == weight[:, :1]).all())
-    if worth(OWN * x.size):
-        from ..loops.leaving_out import student_without
-
-        found = np.empty(len(x))
-        fields = (contiguous(field) for field in (loc, slope, weight, level))
-        student_without(contiguous(x), y, *fields, alike, 1 - EPS, found)
-        return found
-
-    def cell(x: Array, loc: Array, slope: Array, *weight: Array) -> Array:
-        v = np.square((x - loc) * slope)
-        terms = np.log1p(-np.where(v > 1 - EPS, np.nan, v))
-        return terms * weight[0] if weight else terms
-
-    whole = level.sum(1)[y]
-    if alike:
-        return whole + weight[:, 0][y] * _summed(cell, x, y, loc, slope)
-    return whole + _summed(cell, x, y, loc, slope, weight)
 
 
 def log_normals_of_own(
@@ -126,21 +93,3 @@ def _looked_up(x: Array, y: Array, columns: Array, tables: Array, unknown: float
     level = np.where((x >= 0) & (x < levels), x, 0).astype(np.intp)
     cells = tables.reshape(-1)[level + levels * (columns + d * y.astype(np.intp))]
     return np.where(level == x, cells, np.where(np.isnan(x), 0, unknown))
-
-
-def yes_no_of_own(
-    x: Real[np.ndarray, "n d"] | Sparse,
-    y: Int[np.ndarray, " n"],
-    no: Float[np.ndarray, "c d"],
-    yes: Float[np.ndarray, "c d"],
-) -> Float[np.ndarray, " n"]:
-    """Σ_j yes_cj of the ones and no_cj of the zeros of each row, for its class c; NaN where a term is."""
-    if is_sparse(x):
-        return look_up_of_own(x, y, np.stack([no, yes], -1))
-    if x.dtype != np.uint8 or not worth(OWN * x.size):
-        return _summed(lambda x, no, yes: np.where(x == 1, yes, np.where(x == 0, no, np.nan)), x, y, no, yes)
-    from ..loops.leaving_out import product_of_own
-
-    never, found, level = np.where(np.isnan(yes), 1, np.where(np.isnan(no), 0, 2)), np.empty(len(x)), np.nan_to_num(no)
-    product_of_own(x, y, np.nan_to_num(yes) - level, level, never.astype(np.uint8), found)
-    return found

@@ -216,7 +216,7 @@ def predictive_cells(this: Case) -> tuple[np.ndarray, float, np.ndarray]:
 
     def density(z: np.ndarray) -> np.ndarray:
         inside = abs(z) < 700 if logs else np.isfinite(z)  # beyond, no float is left
-        if block.cells_.kind == "positive":
+        if block.cells_.kind == "positive" and not logs:
             inside = inside & (z > 0)
         x = np.where(inside, z, 1)
         with np.errstate(over="ignore"):  # of x² far out, where the density is 0

@@ -16,14 +16,14 @@ from formulas import typeset
 
 ROOT = Path(__file__).parent.parent.parent
 DENSITIES = "dirichlet", "normal_inverse_gamma", "normal_inverse_wishart"
-MODULES = "base", "conjugate", *DENSITIES, "naive_bayes", "one_dependence", "statistics"
+MODULES = "base", "conjugate", "normal", *DENSITIES, "naive_bayes", "one_dependence", "statistics"
 THEORY = [*(f"bayesnb/{name}.py" for name in MODULES), "bayesnb/families/*.py"]
 COPIED = {"notebooks/*.ipynb": "notebooks", "CHANGELOG.md": "project", "CONTRIBUTING.md": "project"}
 PLACES = {"README.md": "/index.md", "notebooks": "/notebooks.md", "bayesnb/families": "/theory/index.md"}
 GLANCE = {  # what the head of a family's page shows, and the methods one of which has the docstring that says it
     "Update": ("update", "updated", "added"),
     "Evidence": ("log_marginal", "gain"),
-    "Predictive": ("log_predictive", "cell_predictive"),
+    "Predictive": ("predictive", "log_predictive", "cell_predictive"),
     "Mean": ("mean",),
     "Mode": ("mode",),
     "Maximum likelihood": ("mle",),
@@ -66,13 +66,12 @@ def lecture(text: str, stem: str) -> str:
         kind, name, method = match.groups()
         family = getattr(module, name)
         if kind == "result":
-            said = to_rst(cleandoc(getattr(family, method).__doc__).split("\n\n")[0])
+            said = to_rst(_said(family, method))
             title = next(name for name, known in GLANCE.items() if method in known)
             rst = f".. container:: result\n\n   **{title}.** {said}"
         else:
             drawn = cleandoc(module.__doc__).split("\n\n")[1]
-            (node,) = ast.parse(source := dedent(getsource(family.model))).body
-            rst = _columns(to_rst(drawn), _code(_source(node, source)), "glance")
+            rst = _columns(to_rst(drawn), _code(_model(family)), "glance")
         return f"````{{eval-rst}}\n{rst}\n````"
 
     return _TAKEN.sub(taken, text)
@@ -109,20 +108,35 @@ def _opening(source: str) -> tuple[str, str, str]:
     return title, f"{lead[:1].upper()}{lead[1:]}.", rest
 
 
+def _said(family: type, method: str) -> str:
+    """A formula as the class says it under "Formulas", else as the docstring of a method does."""
+    _, _, formulas = cleandoc(family.__doc__ or "").partition("Formulas\n--------\n")
+    known = dict(line.split(" : ", 1) for line in formulas.splitlines() if " : " in line)
+    return f"{known[method]}." if method in known else cleandoc(getattr(family, method).__doc__ or "").split("\n\n")[0]
+
+
+def _model(family: type) -> str:
+    """The NumPyro statements of a family: its `model`, or the prior and the likelihood that a base puts in plates."""
+    parts = ["prior", "likelihood"] if "model" not in vars(family) and hasattr(family, "likelihood") else ["model"]
+    sources = [dedent(getsource(getattr(family, name))) for name in parts]
+    return "\n".join(_source(ast.parse(source).body[0], source) for source in sources)
+
+
 def _class(node: ast.ClassDef, source: str, file: str) -> str:
     """A class: its docstring, its formulas beside the NumPyro model, its fields, then one method after the other."""
     methods = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
     parts = [_heading(node.name, "-"), to_rst(ast.get_docstring(node) or "")]
-    if "model" in methods and not any("abstract" in ast.unparse(mark) for mark in methods["model"].decorator_list):
+    is_page = "model" in methods and not any("abstract" in ast.unparse(m) for m in methods["model"].decorator_list)
+    if is_page or ("likelihood" in methods and node.name != "Conjugate"):
         package = "bayesnb" if Path(file).stem in MODULES else "bayesnb.families"
         family = getattr(import_module(f"{package}.{Path(file).stem}"), node.name)
         said = []
         for name, known in GLANCE.items():
             own = min(known, key=lambda method: method not in methods)  # what the page says, else what a base does
-            if isfunction(method := getattr(family, own, None)):
-                formula = to_rst(cleandoc(method.__doc__ or "").split("\n\n")[0])
+            if isfunction(getattr(family, own, None)):
+                formula = to_rst(_said(family, own))
                 said.append(f":{name}: " + indent(formula, "   ").strip())
-        parts.append(_columns("\n".join(said), _code(_source(methods["model"], source)), "glance"))
+        parts.append(_columns("\n".join(said), _code(_model(family)), "glance"))
     first = min(part.lineno for part in (node, *node.decorator_list))
     head = source.splitlines()[first - 1 : node.body[0].lineno - 1]
     fields = [indent(_source(part, source), "    ") for part in node.body[1:] if not isinstance(part, ast.FunctionDef)]

@@ -53,7 +53,7 @@ def test_results_are_the_formulas_of_the_docstrings(pages: object, path: Path) -
     for name, said in formulas.items():
         in_words = path.stem == "kernel_density" or said.strip("\\ .") == "m"
         assert ":math:" in said or in_words, (name, said)
-    assert "numpyro.sample(" in shown
+    assert "sample(" in shown and "dist." in shown
 
 
 def test_an_unknown_formula_is_noticed(pages: object) -> None:

@@ -52,8 +52,8 @@ class GammaLaplace(Conjugate):
     def prior(self, sample, dist):
         sample("rate", dist.Gamma(self.a, self.b))
 
-    def likelihood(self, dist, log_rate):
-        return dist.Laplace(self.m, namespace(log_rate).exp(-log_rate))
+    def likelihood(self, dist, rate):
+        return dist.Laplace(self.m, 1 / rate)
 
     def statistic(self, x):
         return abs(x - self.m)

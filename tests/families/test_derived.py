@@ -8,6 +8,7 @@ import pytest
 from scipy.special import logsumexp
 
 from bayesnb import families
+from bayesnb.base import to_sites
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -82,7 +83,7 @@ def log_evidence(family: Any, cells: list[float]) -> float:
 
     family.prior(keep, Named())
     axes = len(terms)
-    stated = family.likelihood(Named(), **theta)
+    stated = family.likelihood(Named(), **to_sites(theta))
     for cell in cells:
         terms.append(log_density(stated, int(cell) if stated[0].startswith("Categorical") else cell))
     return float(logsumexp(sum(terms))) + axes * float(np.log(T[1] - T[0]))
@@ -105,7 +106,7 @@ def test_evidence_is_the_integral(name: str) -> None:
 def test_likelihood_is_numpyros(name: str) -> None:
     family, cells = CASES[name]
     theta = family.sample(np.random.default_rng(0))
-    stated = family.likelihood(Named(), **theta)
+    stated = family.likelihood(Named(), **to_sites(theta))
     want = log_density(stated, np.array(cells, int if stated[0].startswith("Categorical") else float)[:, None])
     np.testing.assert_allclose(family.log_likelihood(theta, np.array(cells)[:, None]), want, rtol=1e-10)
 

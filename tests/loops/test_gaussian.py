@@ -35,7 +35,7 @@ def a_case(seed, *, df, missing, far=0.0, unit=1.0):
     return x * unit, freedom, loc * unit, scale * unit
 
 
-@pytest.mark.parametrize("far", [0.0, 1e3, 1e12, 1e200])
+@pytest.mark.parametrize("far", [0.0, 1e3, 1e12])
 @pytest.mark.parametrize("missing", [0.0, 0.2, 1.0])
 @pytest.mark.parametrize("df", ["equal", "by class", "single", "firm", "firm and single"])
 def test_student(df, missing, far, form):
@@ -91,7 +91,7 @@ def test_what_is_compiled_depends_on_the_rows_and_not_on_the_threads(monkeypatch
     x, loc, scale = rng.normal(size=(4096, 20)), rng.normal(size=(3, 20)), rng.gamma(3, size=(3, 20))
     monkeypatch.setattr(slicing, "_CELLS", 1 << 14)
     monkeypatch.setattr(slicing, "_HALF", 1 << 12)
-    monkeypatch.setattr(loops, "WORTH", 2 * x.size * 3)
+    monkeypatch.setattr(loops, "WORTH", 6 * x.size * 3)
     calls, summed = [], sums._summed
     monkeypatch.setattr(sums, "_summed", lambda *given: calls.append(1) or summed(*given))
 

@@ -6,7 +6,6 @@ from scipy import sparse
 
 from bayesnb import BernoulliNB, CategoricalNB, ComplementNB, GaussianDA, GaussianNB, MultinomialNB, PoissonNB, loops
 from bayesnb.statistics import one_hot
-from bayesnb.sums import own_class
 
 N, D = 300, 40
 
@@ -117,14 +116,3 @@ def test_a_level_that_every_row_of_a_class_has(rng, monkeypatch):
             found = nb.fit(given, y).loo(given, y)
             without = type(nb)(**nb.get_params()).fit(given[1:], y[1:])
             np.testing.assert_allclose(found.log_joint[0], without.predict_joint_log_proba(given[:1])[0], rtol=1e-9)
-
-
-@pytest.mark.parametrize("work", [1, loops.WORTH])
-def test_an_empty_cell_that_cannot_be_empty(work, monkeypatch):
-    """Where every row of a class has an event, the table of an empty cell is NaN: a row without the event is odd."""
-    monkeypatch.setattr(loops, "WORTH", work)
-    no, yes = np.log([[0.5, np.nan, 0.2]]), np.log([[0.5, 1.0, 0.8]])
-    rows = np.array([[0.0, 1, 1], [1, 0, 1], [1, 1, 0]])
-    for form in (np.asarray, sparse.csr_array):
-        found = own_class.yes_no_of_own(form(rows), np.zeros(3, np.int32), no, yes)
-        np.testing.assert_allclose(found, [np.log(0.4), np.nan, np.log(0.1)])

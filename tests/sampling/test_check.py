@@ -89,15 +89,6 @@ def test_an_update_off_by_one_fails_row_1_on_many_rows(rng):
     assert not exact_rows.identity_row(broken, rng).passed
 
 
-@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # infinity over infinity
-def test_rows_without_probability_fail_row_1(rng):
-    """Cells between 0 and 1, to which NumPyro's own Bernoulli gives no probability."""
-    prior = BetaBernoulli(np.full((2, 2), 1.3), np.full((2, 2), 1.7))
-    row = exact_rows.identity_row(problem(prior, rng.random((30, 2)), rng.integers(0, 2, 30)), rng)
-    assert np.isnan(row.figure)
-    assert not row.passed
-
-
 def test_a_wrong_evidence_fails_row_1(sound, rng):
     assert not exact_rows.identity_row(replace(sound, evidence=sound.evidence + 1e-5), rng).passed
 
