@@ -31,7 +31,7 @@ FLOORS = [
     {"sums"},
     {"statistics"},
     {"base"},
-    {"bandwidth", "beta", "dirichlet", "gamma", "independent", "normal_inverse_gamma", "normal_inverse_wishart"},
+    {"bandwidth", "beta", "dirichlet", "gamma", "independent", "normal_inverse_gamma", "normals"},
     {"families"},
     {"_shares", "class_statistics"},
     {"numpyro_twin"},

@@ -15,13 +15,14 @@ from docstrings import escaped, inline, to_rst
 from formulas import typeset
 
 ROOT = Path(__file__).parent.parent.parent
-DENSITIES = "beta", "dirichlet", "gamma", "normal_inverse_gamma", "normal_inverse_wishart"
+DENSITIES = "beta", "dirichlet", "gamma", "normal_inverse_gamma", "normals"
 MODULES = "base", *DENSITIES, "naive_bayes", "one_dependence", "statistics"
 THEORY = [*(f"bayesnb/{name}.py" for name in MODULES), "bayesnb/families/*.py"]
 COPIED = {"notebooks/*.ipynb": "notebooks", "CHANGELOG.md": "project", "CONTRIBUTING.md": "project"}
 PLACES = {"README.md": "/index.md", "notebooks": "/notebooks.md", "bayesnb/families": "/theory/index.md"}
 GLANCE = {  # what the head of a family's page shows, and the methods one of which has the docstring that says it
-    "Update": ("update", "updated"),
+    "Update": ("update", "updated", "added"),
+    "Gain": ("gain",),
     "Evidence": ("log_marginal",),
     "Predictive": ("log_predictive", "cell_predictive"),
     "Mean": ("mean",),
