@@ -22,8 +22,7 @@ COPIED = {"notebooks/*.ipynb": "notebooks", "CHANGELOG.md": "project", "CONTRIBU
 PLACES = {"README.md": "/index.md", "notebooks": "/notebooks.md", "bayesnb/families": "/theory/index.md"}
 GLANCE = {  # what the head of a family's page shows, and the methods one of which has the docstring that says it
     "Update": ("update", "updated", "added"),
-    "Gain": ("gain",),
-    "Evidence": ("log_marginal",),
+    "Evidence": ("log_marginal", "gain"),
     "Predictive": ("log_predictive", "cell_predictive"),
     "Mean": ("mean",),
     "Mode": ("mode",),
