@@ -261,10 +261,6 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         """Covariances (…, c, d, d) of the classes, or (…, 1, d, d), from those of the site."""
         return sigma[..., None, :, :] if self.couples_classes else sigma
 
-    def _by_matrix(self, value: Value) -> Array:
-        """One number for each covariance, with the axes of S."""
-        return value.reshape((*self.S.shape[:-2], 1, 1))
-
     def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Scatter:
         """The weight, mean and centred cross products of the rows."""
         return Scatter.of(x, r)
@@ -299,9 +295,8 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
 
     def _root(self) -> tuple[Float[Array, "k d d"], Float[Array, " k"]]:
         """L⁻¹ and log |S|, S = LLᵀ."""
-        xp = namespace(self.S)
-        factor = xp.linalg.cholesky(self._matrices(self.S))
-        return xp.linalg.inv(factor), wishart.log_det_of_factor(factor)
+        linalg, S = namespace(self.S).linalg, self._matrices(self.S)
+        return linalg.inv(linalg.cholesky(S)), wishart.log_det(S)
 
     def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
         """log t(x; ν−d+1, m, S(κ+1)/(κ(ν−d+1))), multivariate. Murphy (2007), (258)."""
@@ -317,10 +312,8 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """−½ [d log 2π + log |Σ| + (x − μ)ᵀΣ⁻¹(x − μ)]."""
         sigma = self._matrices(theta["covariance"])
-        xp = namespace(sigma)
-        factor = xp.linalg.cholesky(sigma)
-        level = self.m.shape[1] * LOG_2PI + wishart.log_det_of_factor(factor)
-        return -0.5 * (level[..., None, :] + wishart.squares(x, theta["mu"], xp.linalg.inv(factor)))
+        linalg, level = namespace(sigma).linalg, self.m.shape[1] * LOG_2PI + wishart.log_det(sigma)
+        return -0.5 * (level[..., None, :] + wishart.squares(x, theta["mu"], linalg.inv(linalg.cholesky(sigma))))
 
     def log_prefixes(
         self, x: Real[Array, "n d"], order: Int[np.ndarray, " d"], theta: Theta | None = None
@@ -354,7 +347,7 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         """m and S/(ν − d − 1); the covariance has a mean only for ν > d + 1, otherwise this is S/(ν + d + 1)."""
         xp, d = namespace(self.nu), self.m.shape[1]
         rows = xp.where(self.nu > d + 1, self.nu - d - 1, self.nu + d + 1)
-        return {"mu": self.m, "covariance": self.S / self._by_matrix(rows)}
+        return {"mu": self.m, "covariance": self.S / rows.reshape((*self.S.shape[:-2], 1, 1))}
 
     def marginals(self) -> dict[str, Any]:
         """Student t(ν−d+1, m, S_jj/(κ(ν−d+1))) for each component of `mu`, InverseWishart(ν, S) for `covariance`."""

@@ -42,14 +42,8 @@ def log_gain_of_row(nu: Value, level: Value, grown: Value, d: int) -> Value:
 
 
 def log_det(matrix: Float[Array, "*s d d"]) -> Float[Value, "*s"]:
-    """log |M| of a positive definite matrix, by its Cholesky factor."""
-    return log_det_of_factor(namespace(matrix).linalg.cholesky(matrix))
-
-
-def log_det_of_factor(factor: Float[Array, "*s d d"]) -> Float[Value, "*s"]:
-    """log |LLᵀ| = 2 Σ log L_ii."""
-    xp = namespace(factor)
-    return 2 * xp.log(xp.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
+    """log |M| of a positive definite matrix."""
+    return namespace(matrix).linalg.slogdet(matrix)[1]
 
 
 def log_det_gain(scale: Float[Array, "*s d d"], growth: Float[Array, "*s d d"]) -> Float[Value, "*s"]:
