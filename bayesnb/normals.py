@@ -165,11 +165,13 @@ class AbstractNormalCells(AbstractNormals[Moments]):
         """The weight, mean and centred sum of squares of the observed cells."""
         return Moments.of(x, r)
 
-    def _squares(self, x: Array) -> tuple[Array, Float[Array, "c n d"]]:
-        """Whether a cell is there, and (x − m)², 0 where it is missing."""
-        xp = namespace(x, self.m)
-        seen, delta = ~xp.isnan(x), x - self.m[:, None]
-        return seen, xp.square(delta if xp is np and seen.all() else xp.where(seen, delta, 0))
+    def _squares(self, x: Array) -> tuple[Any, Float[Array, "c n d"]]:
+        """Whether a cell is there, True where all are known to be, and (x − m)², 0 where it is missing."""
+        xp, delta = namespace(x, self.m), x - self.m[:, None]
+        if xp is np and not np.isnan(x.sum()):
+            return True, delta * delta
+        seen = ~xp.isnan(x)
+        return seen, xp.square(xp.where(seen, delta, 0))
 
     def _cells(self, x: Array, w: Array) -> Float[Array, "c n d"]:
         """log p of each cell if its row is left out with weights w: gain(e_c − w) − gain(−w)."""
@@ -183,7 +185,7 @@ class AbstractNormalCells(AbstractNormals[Moments]):
             fields = [kept(new, old) for new, old in zip(rest, fields, strict=True)]
         gain = self.gain(1, kappa / left * (kappa / (left + 1)) * square, *fields)
         gain = gain - 0.5 * (xp.log1p(1 / left) + LOG_2PI)
-        return gain if xp is np and seen.all() else xp.where(seen, gain, 0)
+        return gain if seen is True else xp.where(seen, gain, 0)
 
     def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
         """The terms of `log_predictive` of one row, 0 if a cell is missing."""

@@ -134,7 +134,7 @@ class PooledNormalInverseGamma(AbstractNormalCells):
         """
         seen, square = self._squares(x)
         tau = square.swapaxes(0, 1) / (2 * self.b)
-        own, psi = tau.sum(-1), (0.25 * seen) @ trigamma(self.a)
+        own, psi = tau.sum(-1), (0.25 * trigamma(self.a) * seen + 0 * square[0]).sum(-1)
         shared = (self.a * tau) @ tau.swapaxes(-1, -2) - 0.5 * (own[:, :, None] + own[:, None, :])
         return self._with_variances(x, shared + psi[:, None, None])
 

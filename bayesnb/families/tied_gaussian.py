@@ -95,7 +95,8 @@ class TiedNormalInverseWishart(AbstractNormalRows):
             g, tau = w * self.kappa / left, xp.einsum("knd,knd->kn", z, z)
             order = np.tile(np.arange(w.shape[1]), (len(x), 1))
             if xp is np:  # only classes in which a row has weight
-                order = np.argsort(w == 0, 1, kind="stable")[:, : np.count_nonzero(w, 1).max(initial=0)]
+                most = np.count_nonzero(w, 1).max(initial=0)
+                order = np.argsort(w == 0, 1, kind="stable")[:, :most] if most != 1 else w.argmax(1)[:, None]
             for step, k in enumerate(order.T, 1):
                 u, h = z[k, rows], g[rows, k]
                 cross = xp.einsum("knd,nd->kn", z, u)
