@@ -31,7 +31,7 @@ FLOORS = [
     {"sums"},
     {"statistics"},
     {"base"},
-    {"bandwidth", "conjugate", "dirichlet", "independent", "normal_inverse_gamma", "normal_inverse_wishart"},
+    {"bandwidth", "conjugate", "dirichlet", "normals"},
     {"normal"},
     {"families"},
     {"class_statistics"},

@@ -15,43 +15,60 @@ c ≤ d columns is W_c(ν, ΔᵀS⁻¹Δ) (Muirhead 1982, Theorem 3.2.5); drawn 
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from scipy.special import chdtri, gammaincinv, ndtri
 
 
 @dataclass(frozen=True)
-class PooledQuadratic:
+class _Quadratic:
+    """What both have: rows of w_c, d, and what is left of the mean of q_c.
+
+    Fields
+    ------
+    weight, degrees, offset : (n, c)
+    """
+
+    weight: np.ndarray
+    degrees: np.ndarray
+    offset: np.ndarray
+
+    rows: ClassVar[tuple[str, ...]] = "weight", "degrees", "offset"
+
+    def take(self, at: np.ndarray, classes: np.ndarray) -> Self:
+        """Those of some rows (m,), and of each of them some classes (m, k)."""
+        return replace(self, **{name: getattr(self, name)[at[:, None], classes] for name in self.rows})
+
+
+@dataclass(frozen=True)
+class PooledQuadratic(_Quadratic):
     """Variances of d features that the classes share.
 
     Fields
     ------
-    a, b : (d,)            of 1/σ_j² ~ Gamma(a_j, rate b_j)
     square : (n, c, d)     δ², 0 where a cell is missing
     slope : (n, c, d)      δ²/κ
-    weight, degrees, offset : (n, c)   w_c, d, and Σ_j 1/κ_cj − d w_c
+    a, b : (d,)            of 1/σ_j² ~ Gamma(a_j, rate b_j)
     """
 
-    a: np.ndarray
-    b: np.ndarray
     square: np.ndarray
     slope: np.ndarray
-    weight: np.ndarray
-    degrees: np.ndarray
-    offset: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+
+    rows = *_Quadratic.rows, "square", "slope"
 
     @classmethod
     def of(cls, x: np.ndarray, m: np.ndarray, kappa: np.ndarray, a: np.ndarray, b: np.ndarray) -> "PooledQuadratic":
         """Of rows (n, d), NaN where a cell is missing."""
         seen = ~np.isnan(x)[:, None]
-        far = np.clip(np.where(seen, x[:, None] - m, 0), -1e150, 1e150)  # whose squares are still numbers
-        square = np.square(far)
+        square = np.square(np.where(seen, x[:, None] - m, 0))
         part = np.where(seen, 1 / kappa, 0)
         total = part.sum(-1)
         weight = np.square(part).sum(-1) / np.where(total > 0, total, 1)
         degrees = np.broadcast_to(seen.sum(-1), total.shape)
-        return cls(a, b, square, square * part, weight, degrees, total - degrees * weight)
+        return cls(weight, degrees, total - degrees * weight, square, square * part, a, b)
 
     @property
     def dimensions(self) -> int:
@@ -62,33 +79,27 @@ class PooledQuadratic:
         """1/σ², (d, s)."""
         return gammaincinv(self.a[:, None], u) / self.b[:, None]
 
-    def take(self, at: np.ndarray, classes: np.ndarray) -> "PooledQuadratic":
-        """Those of some rows (m,), and of each of them some classes (m, k)."""
-        return _picked(self, ("square", "slope", "weight", "degrees", "offset"), at, classes)
-
     def terms(self, shared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Σ_j δ²/σ_j² and Σ_j δ²/(κσ_j²), (n, c, s)."""
         return self.square @ shared, self.slope @ shared
 
 
 @dataclass(frozen=True)
-class TiedQuadratic:
+class TiedQuadratic(_Quadratic):
     """A covariance that the classes share.
 
     Fields
     ------
-    nu : degrees of freedom of the k × k Wishart matrix
-    order : k
     vectors : (n, c, k)    v_c, λ_c = ‖Aᵀ v_c‖² with Bartlett's factor A
-    weight, degrees, offset : (n, c)   1/κ_c, d, 0
+    order : k
+    nu : degrees of freedom of the k × k Wishart matrix
     """
 
-    nu: float
-    order: int
     vectors: np.ndarray
-    weight: np.ndarray
-    degrees: np.ndarray
-    offset: np.ndarray
+    order: int
+    nu: float
+
+    rows = *_Quadratic.rows, "vectors"
 
     @classmethod
     def of(cls, x: np.ndarray, m: np.ndarray, kappa: np.ndarray, nu: float, scale: np.ndarray) -> "TiedQuadratic":
@@ -98,9 +109,8 @@ class TiedQuadratic:
         delta = np.linalg.solve(root, (x[:, None] - m).reshape(-1, d).T).T.reshape(n, c, d)
         if c < d:  # ΔᵀS⁻¹Δ = RᵀR, so that v_c is row c of Rᵀ
             delta = np.asarray(np.linalg.qr(delta.swapaxes(-1, -2), mode="r")).swapaxes(-1, -2)
-        shape = n, c
-        weight = np.broadcast_to(1 / kappa, shape)
-        return cls(float(nu), min(c, d), delta, weight, np.full(shape, d), np.zeros(shape))
+        weight = np.broadcast_to(1 / kappa, (n, c))
+        return cls(weight, np.full((n, c), d), np.zeros((n, c)), delta, min(c, d), float(nu))
 
     @property
     def dimensions(self) -> int:
@@ -115,10 +125,6 @@ class TiedQuadratic:
         found[np.tril_indices(k, -1)] = ndtri(u[k:])
         return found
 
-    def take(self, at: np.ndarray, classes: np.ndarray) -> "TiedQuadratic":
-        """Those of some rows (m,), and of each of them some classes (m, k)."""
-        return _picked(self, ("vectors", "weight", "degrees", "offset"), at, classes)
-
     def terms(self, shared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """δᵀΣ⁻¹δ and a κ-th of it, (n, c, s)."""
         square: Any = 0.0
@@ -128,11 +134,6 @@ class TiedQuadratic:
 
 
 SharedQuadratic: TypeAlias = PooledQuadratic | TiedQuadratic
-
-
-def _picked(one: Any, names: tuple[str, ...], at: np.ndarray, classes: np.ndarray) -> Any:
-    """The same of some rows (m,), and of each of them some classes (m, k), in the fields that have rows."""
-    return replace(one, **{name: getattr(one, name)[at[:, None], classes] for name in names})
 
 
 def quadratic_points(one: SharedQuadratic, u: np.ndarray, c: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -149,9 +150,7 @@ def quadratic_points(one: SharedQuadratic, u: np.ndarray, c: int) -> tuple[np.nd
 def quadratic_table(one: SharedQuadratic, points: tuple[np.ndarray, np.ndarray, np.ndarray], part: slice) -> np.ndarray:
     """−½ q of some rows, (n, c, s)."""
     shared, z, g = points
-    rows = one.take(
-        np.arange(part.start, part.stop), np.broadcast_to(np.arange(len(z)), (part.stop - part.start, len(z)))
-    )
+    rows = one.take(np.arange(part.start, part.stop), np.arange(len(z))[None])
     level, slope = rows.terms(shared)
     weight, freedom = rows.weight[..., None], max(int(one.degrees.max(initial=1)) - 1, 0)
     lost = freedom - np.maximum(rows.degrees - 1, 0)  # degrees of missing cells: their mean is put back

@@ -4,7 +4,6 @@
 Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, (274) and §9.
 """
 
-import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from .arrays import Array, Float, Int, Value
 from .random import Key, log_gamma, normal, split
-from .special import LOG_2PI, gammaln, log1p_square, log_rising, namespace
+from .special import LOG_2PI, gammaln, log_rising, namespace
 
 LOG_PI = float(np.log(np.pi))
 _CELLS = 1 << 17  # of rows at a time: temporaries stay in a core's cache
@@ -28,20 +27,23 @@ def log_multigamma(nu: Float[Value, "*s"], d: int) -> Float[Value, "*s"]:
     return d * (d - 1) / 4 * LOG_PI + gammaln(half_degrees(nu, d)).sum(-1)
 
 
-def log_multigamma_ratio(nu: Float[Value, "*s"], n: Float[Value, "*s"], d: int) -> Float[Value, "*s"]:
-    """log Γ_d((ν + n)/2) / Γ_d(ν/2), by rising factorials."""
-    return log_rising(half_degrees(nu, d), n[..., None] / 2).sum(-1)
+def log_gain(
+    nu: Float[Value, "*s"], n: Float[Value, "*s"], scale: Float[Array, "*s d d"], growth: Float[Array, "*s d d"]
+) -> Float[Value, "*s"]:
+    """log A(ν + n, S + G) − log A(ν, S) = log Γ_d((ν+n)/2)/Γ_d(ν/2) − ½(ν+n) log |S+G|/|S| − ½n log |S/2|."""
+    d = scale.shape[-1]
+    gamma = log_rising(half_degrees(nu, d), n[..., None] / 2).sum(-1)
+    return gamma - 0.5 * ((nu + n) * log_det_gain(scale, growth) + n * (log_det(scale) - d * np.log(2)))
+
+
+def log_gain_of_row(nu: Value, level: Value, grown: Value, d: int) -> Value:
+    """The same for n = 1, with level = log |S| and grown = log |S+G|/|S|: all but two of the gamma functions cancel."""
+    return log_rising((nu - d + 1) / 2, d / 2) - 0.5 * ((nu + 1) * grown + level - d * np.log(2))
 
 
 def log_det(matrix: Float[Array, "*s d d"]) -> Float[Value, "*s"]:
-    """log |M| of a positive definite matrix, by its Cholesky factor."""
-    return log_det_of_factor(namespace(matrix).linalg.cholesky(matrix))
-
-
-def log_det_of_factor(factor: Float[Array, "*s d d"]) -> Float[Value, "*s"]:
-    """log |LLᵀ| = 2 Σ log L_ii."""
-    xp = namespace(factor)
-    return 2 * xp.log(xp.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
+    """log |M| of a positive definite matrix."""
+    return namespace(matrix).linalg.slogdet(matrix)[1]
 
 
 def log_det_gain(scale: Float[Array, "*s d d"], growth: Float[Array, "*s d d"]) -> Float[Value, "*s"]:
@@ -49,43 +51,22 @@ def log_det_gain(scale: Float[Array, "*s d d"], growth: Float[Array, "*s d d"]) 
     return log_det(scale + growth) - log_det(scale)
 
 
-def distances(
-    x: Float[Array, "n d"], loc: Float[Array, "*s c d"], factor: Float[Array, "*s c d d"]
+def whitened(
+    x: Float[Array, "n d"], loc: Float[Array, "*s c d"], root: Float[Array, "*s #c d d"]
+) -> Float[Array, "*s c n d"]:
+    """R_c (x_i − m_c) with R = L⁻¹, S = LLᵀ; a matrix that the classes share meets each row once."""
+    centre, root = loc.mean(-2)[..., None, None, :], root.swapaxes(-1, -2)
+    return (x - centre) @ root - (loc[..., None, :] - centre) @ root
+
+
+def squares(
+    x: Float[Array, "n d"], loc: Float[Array, "*s c d"], root: Float[Array, "*s #c d d"]
 ) -> Float[Array, "*s n c"]:
-    """√((x_i − m_c)ᵀ (L_c L_cᵀ)⁻¹ (x_i − m_c)), finite however far away; on the host one class at a time."""
-    xp = namespace(x, loc, factor)
-    inverse = xp.linalg.inv(factor)
-
-    def column(m: Array, whiten: Array, rows: Array = x) -> Array:
-        delta = rows - m
-        size = xp.maximum(abs(delta).max(-1, keepdims=True), 1)
-        norm = xp.sqrt(xp.square((delta / size) @ whiten.T).sum(-1))
-        return size[:, 0] * xp.minimum(norm, xp.finfo(norm.dtype).max / size[:, 0])
-
-    lead = loc.shape[:-1]
-    flat = loc.reshape(-1, loc.shape[-1]), inverse.reshape(-1, *inverse.shape[-2:])
-    if xp is np:
-        table, step = np.empty((len(x), len(flat[0]))), max(1, _CELLS // x.shape[1])
-        for part in (slice(at, at + step) for at in range(0, len(x), step)):
-            for k, one in enumerate(zip(*flat, strict=True)):
-                table[part, k] = column(*one, x[part])
-    else:
-        import jax
-
-        table = jax.vmap(column, out_axes=-1)(*flat)
-    return xp.moveaxis(table.reshape(len(x), *lead), 0, -2)
-
-
-def log_multivariate_t(
-    x: Float[Array, "n d"], df: Float[Array, " #c"], loc: Float[Array, "c d"], factor: Float[Array, "c d d"]
-) -> Float[Array, "n c"]:
-    """log t(x_i; f, m_c, L_c L_cᵀ/f), f degrees of freedom, as log density in nats.
-
-    log Γ((f+d)/2)/Γ(f/2) − ½d log π − log |L_c| − ½(f+d) log(1 + |L_c⁻¹(x_i − m_c)|²)
-    """
-    d = loc.shape[1]
-    top = log_rising(0.5 * df, 0.5 * d) - 0.5 * (d * LOG_PI + log_det_of_factor(factor))
-    return top - 0.5 * (df + d) * log1p_square(distances(x, loc, factor))
+    """(x_i − m_c)ᵀ S_c⁻¹ (x_i − m_c), on the host some rows at a time."""
+    xp = namespace(x, loc, root)
+    step = max(1, _CELLS // loc.size) if xp is np else max(1, len(x))
+    parts = (whitened(x[at : at + step], loc, root) for at in range(0, max(1, len(x)), step))
+    return xp.concatenate([xp.einsum("...nd,...nd->...n", z, z).swapaxes(-1, -2) for z in parts], -2)
 
 
 def log_prefixes(
@@ -174,41 +155,3 @@ class InverseWishartMarginal:
         i, j = np.tril_indices(d, -1)
         squares = np.square(np.diagonal(a, axis1=-2, axis2=-1))
         return np.concatenate([stats.chi2.cdf(squares, 2 * half_degrees(self.nu, d)), stats.norm.cdf(a[..., i, j])], -1)
-
-
-@functools.cache
-def _inversion() -> Any:
-    """NumPyro's transform M → M⁻¹ of positive definite matrices, |∂M⁻¹/∂M| = |M|^(−(d+1)). Defined on first use."""
-    import jax.numpy as jnp
-    from numpyro.distributions import constraints
-    from numpyro.distributions.transforms import Transform
-
-    class Inversion(Transform):
-        domain = constraints.positive_definite
-        codomain = constraints.positive_definite
-
-        def __call__(self, x: Any) -> Any:
-            return jnp.linalg.inv(x)
-
-        def _inverse(self, y: Any) -> Any:
-            return jnp.linalg.inv(y)
-
-        def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
-            return -(x.shape[-1] + 1) * jnp.linalg.slogdet(x)[1]
-
-        def tree_flatten(self) -> Any:
-            return (), ((), {})
-
-        def __eq__(self, other: object) -> bool:
-            return isinstance(other, Inversion)
-
-        __hash__ = None  # type: ignore[assignment]
-
-    return Inversion()
-
-
-def inverse_wishart(nu: Any, scale: Any) -> Any:
-    """InverseWishart(ν, S) as a NumPyro distribution: the inverse of NumPyro's own Wishart(ν, rate S)."""
-    import numpyro.distributions as dist
-
-    return dist.TransformedDistribution(dist.Wishart(nu, rate_matrix=scale), _inversion())

@@ -8,28 +8,26 @@ Gaussian distribution, §2, with κ = σ²/σ₀² for his prior variance σ₀�
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from ..base import n_rows, observed
-from ..core.arrays import Array, Float, Real, Sparse, Theta
-from ..core.pytrees import pytree
+from ..core.arrays import Array, Float, Real, Sparse, Theta, Value, is_sparse
+from ..core.pytrees import map_leaves, pytree
 from ..core.random import Key, normal
-from ..core.special import LOG_2PI, log_normal, namespace, square
-from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
-from ..independent import AbstractIndependent, Cell
+from ..core.special import LOG_2PI, log_normal, namespace
+from ..core.supports import AMOUNT, COUNT, REAL, Field, declare
+from ..normals import AbstractNormalCells, by_slices
 from ..statistics import Moments
 from ..sums.gaussian import log_normal_sum
-from ..sums.own_class import log_normals_of_own
-from ..sums.rows import downdate, leave_one_out_table, made_dense, sum_over_cells
+from ..sums.rows import shared_weight
 
 
 @pytree
 @dataclass(frozen=True)
-class KnownVarianceNormal(AbstractIndependent[Moments]):
+class KnownVarianceNormal(AbstractNormalCells):
     """Normal density of each μ_cj, as a prior or a posterior.
 
     Fields
@@ -52,118 +50,10 @@ class KnownVarianceNormal(AbstractIndependent[Moments]):
         variance=Field(AMOUNT, ("class", "feature"), fitted=False),
         log_c=Field(REAL, ("class", "feature"), fitted=False),
     )
-    cells_ = Cells("real", sparse=True)
     flat_ = declare(kappa=0.0)
-    monoid = Moments
     parameters = ("mu",)
+    scale_ = ("variance",)
     distribution_ = "Normal", MappingProxyType({"m": "loc", "kappa": "scale"})
-
-    def fields_from(self, prior: Any, place: Callable[[Any], Any] = np.asarray) -> dict[str, Any]:
-        """m, and κ = σ²/s² of a Normal(m, s)."""
-        found = super().fields_from(prior, place)
-        return found | {"kappa": self.variance / found["kappa"] ** 2}
-
-    def updated(
-        self, stats: Moments | Cell, m: Array, kappa: Array, variance: Array, log_c: Array
-    ) -> tuple[Array, ...]:
-        """κ + n, m + n(x̄ − m)/(κ + n). Murphy (2007), (20), (24)."""
-        share = stats.n / downdate(kappa, -stats.n)
-        return m + share * (stats.mean - m), kappa + stats.n, variance, log_c + _gain(stats, m, kappa, variance)
-
-    def log_normalizer(self) -> Float[Array, "c d"]:
-        """½ log(2πσ²/κ), and the part of the likelihood that does not depend on μ."""
-        xp = namespace(self.kappa)
-        return 0.5 * (LOG_2PI + xp.log(self.variance) - xp.log(self.kappa)) + self.log_c
-
-    def log_marginal(self, stats: Moments) -> Float[Array, "c d"]:
-        """−½ n log 2πσ² − ½ [ss + κn(x̄−m)²/(κ+n)]/σ² − ½ log(1 + n/κ). Murphy (2007), (55)."""
-        return (
-            _gain(stats, self.m, self.kappa, self.variance)
-            - 0.5 * namespace(self.kappa, stats.n).log1p(stats.n / self.kappa)
-            + stats.log_h
-        )
-
-    def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
-        """log Normal(μ; m, σ²/κ)."""
-        xp = namespace(self.variance)
-        return log_normal(theta["mu"], self.m, xp.sqrt(self.variance / self.kappa))
-
-    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """Σ_j log Normal(x_j; m, σ²(1 + 1/κ)). Murphy (2007), (36)."""
-        xp = namespace(x, self.m)
-        return log_normal_sum(x, self.m, xp.sqrt(self.variance * (1 + 1 / self.kappa)))
-
-    @made_dense
-    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log_predictive without row i: κ' = κ − w and m' = m − w(x − m)/κ' in the classes where it has weight w."""
-
-        def cell(x: Array, w: Array, m: Array, kappa: Array, variance: Array) -> Array:
-            left = downdate(kappa, w)
-            return log_normal(kappa / left * (x - m), 0 * m, xp.sqrt(variance * (1 + 1 / left)))
-
-        def units(x: Array, y: Array) -> Array:
-            left = downdate(self.kappa, 1.0)
-            sd = np.sqrt(self.variance * (1 + 1 / left))
-            return log_normals_of_own(x, y, self.m, left / self.kappa * sd, -0.5 * LOG_2PI - np.log(sd))
-
-        xp, fields = namespace(x, r, self.m), (self.m, self.kappa, self.variance)
-        return leave_one_out_table(self.log_predictive, sum_over_cells(cell), x, r, *fields, units=units)
-
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
-        """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
-        return log_normal_sum(x, theta["mu"], namespace(self.variance).sqrt(self.variance))
-
-    def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]] | None:
-        """Weights μ/σ² and intercept −½ Σ_j μ²/σ² of log p(x | θ), up to terms that are equal in all classes.
-
-        It is None if σ² differs between classes, because log p is then quadratic in x.
-        """
-        if (self.variance != self.variance[:1]).any():
-            return None
-        mu = theta["mu"]
-        return (mu / self.variance).T, -0.5 * (mu * mu / self.variance).sum(-1)
-
-    def cell_predictive(self, x: Array, m: Array, kappa: Array, variance: Array, log_c: Array) -> Array:
-        """log Normal(x; m, σ²(1 + 1/κ)). Murphy (2007), (36)."""
-        return log_normal(x, m, namespace(variance).sqrt(variance * (1 + 1 / kappa)))
-
-    def cell_moments(self, x: Array, m: Array, kappa: Array, variance: Array, log_c: Array) -> tuple[Array, Array]:
-        """−½ (log 2πσ² + δ²/σ² + 1/κ) and 1/(2κ²) + δ²/(κσ²), δ = x − m."""
-        xp = namespace(variance)
-        u = square((x - m) / xp.sqrt(variance))
-        return -0.5 * (LOG_2PI + xp.log(variance) + u + 1 / kappa), 0.5 / kappa**2 + u / kappa
-
-    def cell_third(self, x: Array, m: Array, kappa: Array, variance: Array, log_c: Array) -> Array:
-        """−1/κ³ − 3δ²/(κ²σ²), δ = x − m: κ(x − μ)²/σ² is a noncentral χ² with one degree of freedom."""
-        return -(1 / kappa**3) - 3 * square((x - m) / namespace(variance).sqrt(variance)) / kappa**2
-
-    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """μ = m + z √(σ²/κ)."""
-        sd = namespace(self.variance).sqrt(self.variance / self.kappa)
-        return {"mu": self.m + normal(key, (*shape, *self.m.shape)) * sd}
-
-    def mean(self) -> Theta:
-        """m."""
-        return {"mu": self.m}
-
-    def mode(self) -> Theta:
-        """m."""
-        return {"mu": self.m}
-
-    def mle(self, stats: Moments) -> Theta:
-        """x̄."""
-        return {"mu": namespace(stats.n).where(stats.n > 0, stats.mean, self.m)}
-
-    def marginals(self) -> dict[str, Any]:
-        """Normal(m, σ²/κ) for `mu`."""
-        from scipy import stats
-
-        return {"mu": stats.norm(self.m, np.sqrt(self.variance / self.kappa))}
-
-    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
-        """x_ij ~ Normal(m, σ²(1 + 1/κ))."""
-        scale = np.sqrt(self.variance * (1 + 1 / self.kappa))
-        return self.m[y] + scale[y] * rng.standard_normal((len(y), self.m.shape[1]))
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""
@@ -174,14 +64,82 @@ class KnownVarianceNormal(AbstractIndependent[Moments]):
         c, d = self.m.shape
         with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
             mu = numpyro.sample("mu", dist.Normal(self.m, jnp.sqrt(self.variance / self.kappa)))
-        sd = jnp.sqrt(jnp.asarray(self.variance))
-        seen, x = observed(x)
-        with numpyro.plate("row", n_rows(x, y), dim=-1):
-            numpyro.sample("x", dist.Normal(mu[y], sd[y]).mask(seen).to_event(1), obs=x)
+        self.observe(x, y, mu, jnp.sqrt(jnp.asarray(self.variance))[y])
 
+    def update(self, stats: Moments) -> Self:
+        """κ + n, m + n(x̄ − m)/(κ + n); log_c grows by `gain`. Murphy (2007), (20), (24)."""
+        log_c = self.log_c + self.gain(stats.n, self._growth(stats), self.variance)
+        return replace(super().update(stats), log_c=log_c)
 
-def _gain(stats: Moments | Cell, m: Array, kappa: Array, variance: Array) -> Array:
-    """−½ n log σ² − ½ [ss + κn(x̄−m)²/(κ+n)]/σ², what data add to log_c."""
-    delta = stats.mean - m
-    energy = stats.ss + kappa * stats.n / (kappa + stats.n) * delta * delta
-    return -0.5 * (stats.n * namespace(variance).log(variance) + energy / variance)
+    def added(self, n: Array, growth: Array, variance: Array) -> tuple[Array]:
+        """σ² stays."""
+        return (variance,)
+
+    def gain(self, n: Value | int, growth: Array, variance: Array) -> Array:
+        """−½ n log σ² − ½ [ss + κn(x̄−m)²/(κ+n)]/σ², the part of Murphy (2007), (55) that σ² has."""
+        return -0.5 / variance * growth - 0.5 * n * namespace(variance).log(variance)
+
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """Σ_j log Normal(x_j; m, σ²(1 + 1/κ)). Murphy (2007), (36)."""
+        return log_normal_sum(x, self.m, namespace(x, self.m).sqrt(self.variance * (1 + 1 / self.kappa)))
+
+    def log_normalizer(self) -> Float[Array, "c d"]:
+        """½ log(2πσ²/κ), and the part of the likelihood that does not depend on μ."""
+        xp = namespace(self.kappa)
+        return 0.5 * (LOG_2PI + xp.log(self.variance) - xp.log(self.kappa)) + self.log_c
+
+    def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
+        """log Normal(μ; m, σ²/κ)."""
+        return log_normal(theta["mu"], self.m, namespace(self.variance).sqrt(self.variance / self.kappa))
+
+    def mean(self) -> Theta:
+        """m."""
+        return {"mu": self.m}
+
+    def mode(self) -> Theta:
+        """m."""
+        return {"mu": self.m}
+
+    def variance_of(self, theta: Theta) -> Float[Array, "c d"]:
+        """The known σ²."""
+        return self.variance
+
+    def precision(self) -> tuple[tuple[Array, Array, Array], Array, Array]:
+        """−log 2πσ², 1/σ², and 0 for all that an unknown σ² would vary by."""
+        none = 0 * self.variance
+        return (-LOG_2PI - namespace(none).log(self.variance), none, none), 1 / self.variance, none
+
+    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """log_predictive without row i: κ' = κ − w and m' = m − w(x − m)/κ' in the classes where it has weight w."""
+        if namespace(x, r, self.m) is not np:
+            return super().log_loo(x, r)
+        w, table = r.toarray() if is_sparse(r) else r, self.log_predictive(x)
+        for k in range(len(self.m)):
+            own, part = np.flatnonzero(w[:, k]), map_leaves(lambda leaf, k=k: leaf[k : k + 1], self)
+
+            def column(x: Array, w: Array, part: Self = part) -> Array:
+                return part._cells(x, shared_weight(w)).sum(-1)[0]
+
+            table[own, k] = by_slices(column, x.shape[1], x[own], w[own, k : k + 1])
+        return table
+
+    def fields_from(self, prior: Any, place: Callable[[Any], Any] = np.asarray) -> dict[str, Any]:
+        """m, and κ = σ²/s² of a Normal(m, s)."""
+        found = super().fields_from(prior, place)
+        return found | {"kappa": self.variance / found["kappa"] ** 2}
+
+    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
+        """μ = m + z √(σ²/κ)."""
+        sd = namespace(self.variance).sqrt(self.variance / self.kappa)
+        return {"mu": self.m + normal(key, (*shape, *self.m.shape)) * sd}
+
+    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
+        """x_ij ~ Normal(m, σ²(1 + 1/κ))."""
+        scale = np.sqrt(self.variance * (1 + 1 / self.kappa))
+        return self.m[y] + scale[y] * rng.standard_normal((len(y), self.m.shape[1]))
+
+    def marginals(self) -> dict[str, Any]:
+        """Normal(m, σ²/κ) for `mu`."""
+        from scipy import stats
+
+        return {"mu": stats.norm(self.m, np.sqrt(self.variance / self.kappa))}

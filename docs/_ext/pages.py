@@ -15,7 +15,7 @@ from docstrings import escaped, inline, to_rst
 from formulas import typeset
 
 ROOT = Path(__file__).parent.parent.parent
-DENSITIES = "dirichlet", "normal_inverse_gamma", "normal_inverse_wishart"
+DENSITIES = "dirichlet", "normals"
 MODULES = "base", "conjugate", "normal", *DENSITIES, "naive_bayes", "one_dependence", "statistics"
 THEORY = [*(f"bayesnb/{name}.py" for name in MODULES), "bayesnb/families/*.py"]
 COPIED = {"notebooks/*.ipynb": "notebooks", "CHANGELOG.md": "project", "CONTRIBUTING.md": "project"}

@@ -348,8 +348,14 @@ def test_draws_take_over_for_skewed_rows_only() -> None:
     assert abs(auto[0] - analytic[0]).max() > 1e-4
 
 
-def test_single_classes(table: Any) -> None:
+def test_rows_far_away_and_single_classes(table: Any) -> None:
     X, y = table
+    for settings in ({}, {"variance": "pooled"}, {"known_variance": 1.0}):
+        fitted = GaussianNB(**settings).fit(X, y)
+        for far in (1e4, 1e6):
+            found = fitted.predict_interval([[far, -far, far, -far]])
+            assert np.isfinite(found).all() and (found[..., 0] <= found[..., 1]).all()
+            assert np.isfinite(fitted.uncertainty([[far, -far, far, -far]])).all()
     one = GaussianNB().fit(X, np.zeros(len(y)))
     np.testing.assert_array_equal(one.predict_interval(X[:3]), np.ones((3, 1, 2)))
     np.testing.assert_array_equal(one.uncertainty(X[:3]), np.zeros((3, 3)))

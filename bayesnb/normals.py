@@ -1,0 +1,369 @@
+"""Normals with a conjugate mean: what the pages with a known, pooled, full or tied scale have in common.
+
+    μ_c | scale ~ Normal(m_c, scale / κ_c)
+    x_i | y_i = c ~ Normal(μ_c, scale)
+
+The scale is a variance for each feature or a covariance of all features. It is given, or learnt for each class, or
+learnt for all classes together (`couples_classes`). A page says what its scale adds to the normaliser A of its density:
+`gain(n, G)` is the rise of log A by n rows whose squares about m add up to G. Rows that are equal to x, with the net
+weights v_k in the classes k, have
+
+    n = Σ_k v_k,   G = Σ_k h_k δ_k δ_kᵀ,   δ_k = x − m_k,   h_k = v_k κ_k / (κ_k + v_k)
+
+Negative weights remove rows. So v = −w leaves out a row that has the weights w, and v = e_c predicts it in class c.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from .base import AbstractConjugate, n_rows, observed
+from .core import wishart
+from .core.arrays import Array, Float, Int, Real, Sparse, Theta, Value, is_sparse
+from .core.random import Key, normal, split
+from .core.special import LOG_2PI, digamma, namespace, tetragamma, trigamma
+from .core.supports import Cells
+from .statistics import Moments, Scatter, Stats
+from .sums.gaussian import log_normal_sum
+from .sums.rows import shared_weight, slices
+
+_CELLS = 1 << 17  # of tables at a time: 1 MiB, which stay in a core's cache
+
+
+def kept(left: Array, whole: Value) -> Array:
+    """What is left of a hyperparameter without a row, at least the rounding of the whole."""
+    xp = namespace(left, whole)
+    return xp.maximum(left, xp.finfo(left.dtype).eps * abs(whole))
+
+
+def along(n: Array, leaf: Array) -> Array:
+    """Weights with as many axes as what they multiply."""
+    return n.reshape(n.shape + (1,) * (leaf.ndim - n.ndim))
+
+
+def by_slices(f: Callable[..., Array], width: int, *tables: Any) -> Array:
+    """f of tables (n, …), on the host some rows at a time; sparse ones are made dense."""
+    if namespace(*tables) is not np:
+        return f(*tables)
+    tables = tuple(table.tocsr() if is_sparse(table) else table for table in tables)
+    cut = ([table[part] for table in tables] for part in slices(tables[0].shape[0], width, _CELLS))
+    return np.concatenate([f(*(rows.toarray() if is_sparse(rows) else rows for rows in each)) for each in cut])
+
+
+def cumulant(order: int, psi: Value, e: Value, t: Value | float, kappa: Value, d: int = 1) -> tuple[Array, ...]:
+    """A cumulant over θ of log p(x | θ) as a polynomial in s = (x − m)²: the coefficients of 1, s, s² and s³.
+
+        mean ½(ψ − es − d/κ),   variance ¼ψ₁ + ½d/κ² + (e/κ − t)s + ½ets²
+        third ⅛ψ₂ − d/κ³ + 3(t/κ − e/κ²)s + 3(½t² − et/κ)s² − et²s³
+
+    They are 1, 2 and 6 times the coefficients of u, u², u³ in gain(u, hs) − ½d log(1 + u/κ), h = uκ/(κ + u).
+
+    Parameters
+    ----------
+    psi : the cumulant of this order of log |Λ/2π|, Λ the inverse of the scale: a polygamma function
+    e, t : E[δᵀΛδ] = es and Cov(log |Λ|, δᵀΛδ) = 2ts
+    """
+    if order == 1:
+        return 0.5 * (psi - d / kappa), -0.5 * e
+    if order == 2:
+        return 0.25 * psi + 0.5 * d / kappa**2, e / kappa - t, 0.5 * e * t
+    return psi / 8 - d / kappa**3, 3 * (t - e / kappa) / kappa, 3 * t * (0.5 * t - e / kappa), -e * t * t
+
+
+class AbstractNormals(AbstractConjugate[Stats]):
+    """Normal density of means, given the scale of the rows.
+
+    Fields
+    ------
+    m : (c, d)                centre of the mean, unit of the feature
+    kappa : (c, d) or (c,)    pseudo-rows behind the mean, positive
+    """
+
+    m: Float[Array, "c d"]
+    kappa: Array
+
+    scale_: ClassVar[tuple[str, ...]]
+    """Names of the fields that describe the scale."""
+
+    added: Callable[..., tuple[Array, ...]]
+    """The fields of the scale after data: `added(n, growth, *fields)`, the `growth` being G above."""
+
+    gain: Callable[..., Array]
+    """log A(λ + s) − log A(λ) of the scale: `gain(n, growth, *fields)`."""
+
+    def _scale(self) -> list[Array]:
+        return [getattr(self, name) for name in self.scale_]
+
+    def _together(self, value: Array) -> Array:
+        """The sum over the classes that share a scale."""
+        return value.sum(0) if self.couples_classes else value
+
+    def _growth(self, stats: Any) -> Array:
+        """ss + κn/(κ+n) (x̄ − m)(x̄ − m)ᵀ, what data add to the scale."""
+        delta = stats.mean - self.m
+        square = delta * delta if delta.ndim == stats.ss.ndim else delta[:, :, None] * delta[:, None, :]
+        return self._together(stats.ss + along(self.kappa * stats.n / (self.kappa + stats.n), square) * square)
+
+    def update(self, stats: Any) -> Self:
+        """κ + n, m + n(x̄ − m)/(κ + n), and the scale by `added`."""
+        share, fields = along(stats.n / (self.kappa + stats.n), self.m), self._scale()
+        scale = self.added(self._together(stats.n), self._growth(stats), *fields)
+        found = {name: new.reshape(old.shape) for name, new, old in zip(self.scale_, scale, fields, strict=True)}
+        return replace(self, m=self.m + share * (stats.mean - self.m), kappa=self.kappa + stats.n, **found)
+
+    def log_marginal(self, stats: Any) -> Float[Array, " *pieces"]:
+        """gain − ½d log(1 + n/κ) − ½nd log 2π, summed over the classes that share a scale."""
+        means = 0.5 * self.m.size / self.kappa.size * namespace(self.kappa, stats.n).log1p(stats.n / self.kappa)
+        gain = self.gain(self._together(stats.n), self._growth(stats), *self._scale())
+        return gain + self._together(stats.log_h - means)
+
+    def mle(self, stats: Any) -> Theta:
+        """x̄ and Σ ss / Σ n, the mode under a flat prior; the means of the density where there are no rows."""
+        xp, found, ss = namespace(stats.n), self.mean(), self._together(stats.ss)
+        n = along(self._together(stats.n), ss)
+        theta = {"mu": xp.where(along(stats.n, stats.mean) > 0, stats.mean, found["mu"])}
+        for name in self.parameters[1:]:
+            theta[name] = xp.where(n > 0, ss / xp.where(n > 0, n, 1), found[name]).reshape(found[name].shape)
+        return theta
+
+    _cumulants: Callable[..., Float[Array, "n k c"]]
+    """Some cumulants of log p(x_i | θ_c), by their orders: `_cumulants(x, orders)`."""
+
+    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+        """Mean and variance over θ of log p(x_i | θ_c): `cumulant`."""
+        found = self._cumulants(x, (1, 2))
+        return found[:, 0], found[:, 1]
+
+    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """Third cumulant over θ of log p(x_i | θ_c): `cumulant`."""
+        return self._cumulants(x, (3,))[:, 0]
+
+    def _with_variances(self, x: Array | Sparse, covariance: Array) -> Float[Array, "n c c"]:
+        """Covariances between classes, with the variances on the diagonal."""
+        same = np.eye(len(self.m), dtype=bool)
+        return namespace(covariance).where(same, self.log_moments(x)[1][:, :, None], covariance)
+
+
+class AbstractNormalCells(AbstractNormals[Moments]):
+    """A variance for each feature, given or shared by all classes: features are independent, a cell may be missing."""
+
+    kappa: Float[Array, "c d"]
+
+    separable = True
+    kept_types = frozenset({"float32", "int64"})
+    cells_ = Cells("real", sparse=True)
+
+    precision: Callable[[], tuple[tuple[Array, Array, Array], Array, Array]]
+    """ψ, ψ₁, ψ₂, e and t of `cumulant`, with λ = 1/σ²: cumulants of log λ/2π, E λ and Cov(log λ, λ)/2."""
+
+    variance_of: Callable[[Theta], Array]
+    """σ² of each class, or one σ² (…, 1, d) for all."""
+
+    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
+        """The weight, mean and centred sum of squares of the observed cells."""
+        return Moments.of(x, r)
+
+    def _squares(self, x: Array) -> tuple[Any, Float[Array, "c n d"]]:
+        """Whether a cell is there, True where all are known to be, and (x − m)², 0 where it is missing."""
+        xp, delta = namespace(x, self.m), x - self.m[:, None]
+        if xp is np and not np.isnan(x.sum()):
+            return True, delta * delta
+        seen = ~xp.isnan(x)
+        return seen, xp.square(xp.where(seen, delta, 0))
+
+    def _cells(self, x: Array, w: Array) -> Float[Array, "c n d"]:
+        """log p of each cell if its row is left out with weights w: gain(e_c − w) − gain(−w)."""
+        xp, kappa, v = namespace(x, w, self.m), self.kappa[:, None], -w.T[:, :, None]
+        if xp is np and (kappa == kappa[..., :1]).all():
+            kappa = kappa[..., :1]
+        seen, square = self._squares(x)
+        left, fields = kept(kappa + v, kappa), [field if field.ndim == 1 else field[:, None] for field in self._scale()]
+        if self.couples_classes:
+            rest = self.added(shared_weight(v.sum(0)), (v * kappa / left * square).sum(0), *fields)
+            fields = [kept(new, old) for new, old in zip(rest, fields, strict=True)]
+        gain = self.gain(1, kappa / left * (kappa / (left + 1)) * square, *fields)
+        gain = gain - 0.5 * (xp.log1p(1 / left) + LOG_2PI)
+        return gain if seen is True else xp.where(seen, gain, 0)
+
+    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
+        """The terms of `log_predictive` of one row, 0 if a cell is missing."""
+        return self._cells(x[None], np.zeros((1, len(self.m))))[:, 0]
+
+    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """log_predictive without row i, which is removed from the classes in which it has weight w; δ = x − m.
+
+        κ' = κ − w,   m' = m − wδ/κ',   and Σ wκδ²/κ' is removed from the scale
+        """
+        return by_slices(lambda x, w: self._cells(x, w).sum(-1).T, self.m.size, x, r)
+
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
+        """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
+        variance = self.variance_of(theta)
+        return log_normal_sum(x, theta["mu"], namespace(variance).sqrt(variance))
+
+    def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]] | None:
+        """Weights μ/σ² and intercept −½ Σ_j μ²/σ² of log p(x | θ), up to terms that are equal in all classes.
+
+        It is None if σ² differs between classes, because log p is then quadratic in x.
+        """
+        mu, variance = theta["mu"], self.variance_of(theta)
+        if (variance != variance[:1]).any():
+            return None
+        return (mu / variance).T, -0.5 * (mu * mu / variance).sum(-1)
+
+    def _cumulants(self, x: Array | Sparse, orders: tuple[int, ...]) -> Float[Array, "n k c"]:
+        psi, e, t = self.precision()
+        full = namespace(e).broadcast_to
+        found = [
+            [full(factor, self.m.shape) for factor in cumulant(order, psi[order - 1], e, t, self.kappa)]
+            for order in orders
+        ]
+
+        def tables(x: Array) -> Array:
+            seen, square = self._squares(x)
+            powers = [seen + 0 * square, square, square * square, square * square * square]
+            each = [sum((p @ q[:, :, None])[..., 0] for p, q in zip(powers, some, strict=False)) for some in found]
+            return namespace(square).stack(each).swapaxes(0, 2).swapaxes(1, 2)
+
+        return by_slices(tables, self.m.size, x)
+
+    def observe(self, x: Real[Array, "*c n d"] | None, y: Array, mu: Array, sd: Array) -> None:
+        """The NumPyro statement of the rows: Normal(μ, σ²) in each observed cell."""
+        import numpyro
+        import numpyro.distributions as dist
+
+        seen, x = observed(x)
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            numpyro.sample("x", dist.Normal(mu[y], sd).mask(seen).to_event(1), obs=x)
+
+
+class AbstractNormalRows(AbstractNormals[Scatter]):
+    """A covariance of all features, Σ ~ InverseWishart(ν, S); rows are complete. Murphy (2007), §9.
+
+    Fields
+    ------
+    nu : (c,)        degrees of freedom: pseudo-rows behind the covariance, above d − 1; (1,) where classes share it
+    S : (c, d, d)    scale of the covariance, positive definite; (d, d) where classes share it
+    """
+
+    kappa: Float[Array, " c"]
+    nu: Float[Array, " k"]
+    S: Float[Array, "*c d d"]
+
+    scale_ = "nu", "S"
+    parameters = ("mu", "covariance")
+    missing_value = None
+
+    def _together(self, value: Array) -> Array:
+        return value.sum(0, keepdims=True) if self.couples_classes else value
+
+    def _matrices(self, sigma: Array) -> Array:
+        """Covariances (…, c, d, d) of the classes, or (…, 1, d, d), from those of the site."""
+        return sigma[..., None, :, :] if self.couples_classes else sigma
+
+    def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Scatter:
+        """The weight, mean and centred cross products of the rows."""
+        return Scatter.of(x, r)
+
+    def select(self, columns: Int[np.ndarray, " k"]) -> Self:
+        """Σ_JJ ~ InverseWishart(ν − (d − k), S_JJ): the marginal of k of the features."""
+        fewer = self.m.shape[1] - len(columns)
+        return replace(self, m=self.m[:, columns], nu=self.nu - fewer, S=self.S[..., columns, :][..., columns])
+
+    def log_normalizer(self) -> Float[Array, " k"]:
+        """½νd log 2 + log Γ_d(ν/2) − ½ν log |S| + ½d Σ_c log(2π/κ_c)."""
+        d = self.m.shape[1]
+        level = d * np.log(2) - wishart.log_det(self._matrices(self.S))
+        means = 0.5 * d * self._together(LOG_2PI - namespace(self.kappa).log(self.kappa))
+        return 0.5 * self.nu * level + wishart.log_multigamma(self.nu, d) + means
+
+    def log_prob(self, theta: Theta) -> Float[Array, "*s k"]:
+        """Σ_c log Normal(μ_c; m_c, Σ/κ_c) + log InverseWishart(Σ; ν, S)."""
+        sigma, delta = self._matrices(theta["covariance"]), theta["mu"] - self.m
+        xp = namespace(sigma, delta)
+        square = self.kappa[:, None, None] * delta[..., :, None] * delta[..., None, :]
+        inner = self._matrices(self.S) + (square.sum(-3, keepdims=True) if self.couples_classes else square)
+        energy = xp.trace(xp.linalg.solve(sigma, inner), axis1=-2, axis2=-1)
+        power = self.nu + self.m.shape[1] + 1 + len(self.m) / len(self.nu)
+        return -0.5 * (power * wishart.log_det(sigma) + energy) - self.log_normalizer()
+
+    def _log_t(self, square: Array, kappa: Array, nu: Array, level: Array) -> Array:
+        """log p of one more row with δᵀS⁻¹δ = square: its gain, by the determinant lemma; level = log |S|."""
+        xp, d = namespace(square, kappa), self.m.shape[1]
+        gain = wishart.log_gain_of_row(nu, level, xp.log1p(kappa / (kappa + 1) * square), d)
+        return gain - 0.5 * d * (LOG_2PI + xp.log1p(1 / kappa))
+
+    def _root(self) -> tuple[Float[Array, "k d d"], Float[Array, " k"]]:
+        """L⁻¹ and log |S|, S = LLᵀ."""
+        linalg, S = namespace(self.S).linalg, self._matrices(self.S)
+        return linalg.inv(linalg.cholesky(S)), wishart.log_det(S)
+
+    def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+        """log t(x; ν−d+1, m, S(κ+1)/(κ(ν−d+1))), multivariate. Murphy (2007), (258)."""
+        root, level = self._root()
+        return self._log_t(wishart.squares(x, self.m, root), self.kappa, self.nu, level)
+
+    def log_own(self, x: Float[Array, "c d"]) -> Float[Array, " c"]:
+        """log p of one row for each class, under that class: `log_predictive` if each class has its own row."""
+        root, level = self._root()
+        square = ((root @ (x - self.m)[..., None]) ** 2).sum((-1, -2))
+        return self._log_t(square, self.kappa, self.nu, level)
+
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
+        """−½ [d log 2π + log |Σ| + (x − μ)ᵀΣ⁻¹(x − μ)]."""
+        sigma = self._matrices(theta["covariance"])
+        linalg, level = namespace(sigma).linalg, self.m.shape[1] * LOG_2PI + wishart.log_det(sigma)
+        return -0.5 * (level[..., None, :] + wishart.squares(x, theta["mu"], linalg.inv(linalg.cholesky(sigma))))
+
+    def log_prefixes(
+        self, x: Real[Array, "n d"], order: Int[np.ndarray, " d"], theta: Theta | None = None
+    ) -> Float[Array, "*s n d c"]:
+        """log t or log Normal of the first k features in an order, k = 1 … d, from one Cholesky factor of all."""
+        if theta is not None:
+            return wishart.log_prefixes(x, order, theta["mu"], self._matrices(theta["covariance"]))
+        scale = self._matrices(self.S) * (1 + 1 / self.kappa)[:, None, None]
+        df = np.broadcast_to(self.nu - self.m.shape[1] + 1, self.kappa.shape)
+        return wishart.log_prefixes(x, order, self.m, scale, df)
+
+    def _cumulants(self, x: Array, orders: tuple[int, ...]) -> Float[Array, "n k c"]:
+        d, (root, level), (xp, found) = self.m.shape[1], self._root(), (namespace(x, self.m), [])
+        tau = wishart.squares(x, self.m, root)
+        for order in orders:
+            psi = (digamma, trigamma, tetragamma)[order - 1](wishart.half_degrees(self.nu, d)).sum(-1)
+            psi = psi - (level + d * wishart.LOG_PI if order == 1 else 0)
+            factors = cumulant(order, psi, self.nu, 1.0, self.kappa, d)
+            found.append(sum(factor * tau**power for power, factor in enumerate(factors)))
+        return xp.stack(found, 1)
+
+    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
+        """Σ = BBᵀ by Bartlett's decomposition, then μ = m + Bz/√κ."""
+        first, second = split(key, 2)
+        b = wishart.inverse_wishart_factors(first, self.nu, self._matrices(self.S), shape)
+        z = normal(second, (*shape, *self.m.shape)) / namespace(b).sqrt(self.kappa)[:, None]
+        sigma = b @ b.swapaxes(-1, -2)
+        return {"mu": self.m + (b @ z[..., None])[..., 0], "covariance": sigma.reshape(*shape, *self.S.shape)}
+
+    def mean(self) -> Theta:
+        """m and S/(ν − d − 1); the covariance has a mean only for ν > d + 1, otherwise this is S/(ν + d + 1)."""
+        xp, d = namespace(self.nu), self.m.shape[1]
+        rows = xp.where(self.nu > d + 1, self.nu - d - 1, self.nu + d + 1)
+        return {"mu": self.m, "covariance": self.S / rows.reshape((*self.S.shape[:-2], 1, 1))}
+
+    def marginals(self) -> dict[str, Any]:
+        """Student t(ν−d+1, m, S_jj/(κ(ν−d+1))) for each component of `mu`, InverseWishart(ν, S) for `covariance`."""
+        from scipy import stats
+
+        df = np.broadcast_to((self.nu - self.m.shape[1] + 1)[:, None], self.m.shape)
+        scale = np.sqrt(np.diagonal(self.S, axis1=-2, axis2=-1) / (self.kappa[:, None] * df))
+        sigma = wishart.InverseWishartMarginal(np.reshape(self.nu, self.S.shape[:-2]), self.S)
+        return {"mu": stats.t(df, self.m, scale), "covariance": sigma}
+
+    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
+        """x_i = m + Lz √((1 + 1/κ)/χ²), S = LLᵀ, χ² with ν − d + 1 degrees of freedom."""
+        (c, d), z = self.m.shape, rng.standard_normal((len(y), self.m.shape[1]))
+        for k, factor in enumerate(np.broadcast_to(np.linalg.cholesky(self._matrices(self.S)), (c, d, d))):
+            z[y == k] = z[y == k] @ factor.T
+        df = np.broadcast_to(self.nu - d + 1, c)[y]
+        return self.m[y] + z * np.sqrt((1 + 1 / self.kappa[y]) / rng.chisquare(df))[:, None]
