@@ -187,10 +187,6 @@ class AbstractConjugate(AbstractBlock[Stats]):
         """Whether a field is at an improper limit of its support, such as κ = 0."""
         return improper(self) is not None
 
-    def rounding_of(self, field: str) -> Array | float:
-        """The value that rounding alone may give to a field that is 0 in exact arithmetic."""
-        return 0.0
-
     @property
     def shape(self) -> tuple[int, int]:
         """Number of classes and of features: the first two axes of the first field."""

@@ -5,9 +5,8 @@ import pytest
 from scipy import sparse
 from scipy.special import gammaln
 
-from bayesnb.core.special import log_rising
 from bayesnb.sums.events import log_factorial, log_rising_cells
-from bayesnb.sums.rows import distinct, map_cells, matmul, sum_over_cells
+from bayesnb.sums.rows import distinct, map_cells, matmul
 
 
 @pytest.mark.parametrize("top", [1, 7, 8, 9, 31, 32, 33, 90])
@@ -20,19 +19,6 @@ def test_rising_factorials_of_whole_counts_as_products(rng, top):
     np.testing.assert_allclose(log_rising_cells(a, x), want, rtol=1e-11, atol=1e-10)
     np.testing.assert_allclose(log_rising_cells(a, x + 0.5), gammaln(a + x + 0.5) - gammaln(a), rtol=1e-11, atol=1e-10)
     np.testing.assert_allclose(log_rising_cells(1e60 * a, x), x * np.log(1e60 * a), rtol=1e-12)
-
-
-@pytest.mark.parametrize("fraction", [0.0, 0.5])
-def test_cells_looked_up_are_cells_computed(rng, fraction):
-    """Small counts through a table, large and fractional ones not; a row is as if it were alone."""
-    counts = np.where(rng.random((500, 3)) < 0.1, 40, rng.poisson(1.5, (500, 3))) + 0.0
-    counts[7, 1] += fraction
-    w, a = np.full((1, 1), 0.25), np.array([0.3, 20.0, 4e3])
-    own = sum_over_cells(lambda x, w, a: log_rising(a - 0.01 * w, x) * (1 + x))
-    together = own(sparse.csr_array(counts), w, a)
-    alone = np.concatenate([own(sparse.csr_array(counts[[i]]), w, a) for i in range(500)])
-    np.testing.assert_allclose(together, alone, rtol=1e-13)
-    np.testing.assert_allclose(together, own(counts, w, a), rtol=1e-13)
 
 
 def test_log_factorials_of_many_counts(rng):

@@ -367,7 +367,7 @@ def undefined(block: Any) -> str | None:
         value = getattr(block, key)
         if field.limit is None or not isinstance(value, np.ndarray):
             continue
-        wrong = ~(np.isfinite(value) & (value > block.rounding_of(key)))
+        wrong = ~(np.isfinite(value) & (value > 0))
         if wrong.any():
             at = [int(i) for i in np.argwhere(wrong)[0]]
             place = ", ".join(f"{axis} {i}" for axis, i in zip(field.axes, at, strict=True))

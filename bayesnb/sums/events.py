@@ -94,19 +94,6 @@ def _later_factors(x: Sparse, alpha: Array, low: int = 1) -> Array:
     return table
 
 
-def log_rising_lengths(total: Float[Array, " c"], length: Float[Array, " n"]) -> Float[Array, "n c"]:
-    """log A_c^(L_i), once for every length of a row on the host."""
-    if namespace(total, length) is not np:
-        return log_rising(total, length[:, None])
-    longest = length.max(initial=0)
-    if longest < len(length) and (length == np.floor(length)).all():  # sorting them would take longer
-        whole, place = distinct(length.astype(np.intp), int(longest) + 1)
-        lengths = whole.astype(float)
-    else:
-        lengths, place = np.unique(length, return_inverse=True)
-    return log_rising(total, lengths[:, None]).take(place, axis=0)
-
-
 def _rising_cells(x: Sparse, alpha: Array) -> Array:
     """`log_rising_sum` by the rising factorial of every distinct pair of a column and a count."""
     pairs, place = np.unique(x.indices + 1j * x.data, return_inverse=True)  # complex numbers are sorted as pairs

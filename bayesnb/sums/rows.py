@@ -12,7 +12,7 @@ from ..core.arrays import Array, Float, Real, Scalar, Sparse, Value, is_sparse
 from ..core.special import in_chunks, namespace
 from ..loops import contiguous, worth
 from .by_class import is_one_hot
-from .marking import floored, marked
+from .marking import floored
 
 _CELLS = 1 << 21  # cells of a temporary table
 _FEW = 1 << 15  # cells that stay in a core's cache
@@ -291,48 +291,6 @@ def unit_labels(r: Array | Sparse) -> np.ndarray | None:
     return r.indices if is_one_hot(r) and (r.data == 1).all() else None
 
 
-def leave_one_out_table(
-    predictive: Callable[[Array | Sparse], Array],
-    own: Callable[..., Array],
-    x: Array | Sparse,
-    r: Float[Array, "n c"] | Sparse,
-    *fields: Array,
-    units: Callable[[Array | Sparse, np.ndarray], np.ndarray] | None = None,
-) -> Float[Array, "n c"]:
-    """Table of predictives in which the classes that a row has weight in do without that row.
-
-    Parameters
-    ----------
-    predictive : rows → (n, c), nothing left out
-    own : rows, their weights in one class (n, 1) or (1, 1), and the fields of that class → (n,); with weight 0 it is
-        that class's column of `predictive`
-    r : (n, c) weights, dense or sparse
-    fields : (c, …) hyperparameters
-    units : rows of weight 1 and the class y of each → (n,), `own` of all of them at once; what is not finite is left to
-        `own`
-    """
-    if namespace(x, r, *fields) is not np:
-        import jax
-
-        return jax.vmap(own, in_axes=(None, 1, *(0 for _ in fields)), out_axes=1)(x, r[:, :, None], *fields)
-    table = predictive(x)
-    odd = np.ones(len(table), bool)
-    if units is not None and (y := unit_labels(r)) is not None:
-        with np.errstate(all="ignore"):
-            table[np.arange(len(y)), y] = found = units(x, y)
-            if np.isfinite(found.sum()):
-                return table
-        odd = ~np.isfinite(found)
-    r = sparse.csc_array(r)
-    for k, (start, end) in enumerate(zip(r.indptr[:-1], r.indptr[1:], strict=True)):
-        rows, w = r.indices[start:end], r.data[start:end]
-        kept = odd[rows] & (w != 0)
-        rows, w = rows[kept], w[kept]
-        if len(rows):
-            table[rows, k] = own(x[rows], shared_weight(w[:, None]), *(field[k] for field in fields))
-    return table
-
-
 def with_odd_rows(table: np.ndarray, formula: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """A table of which a formula gives the rows that are not finite: `formula(rows)`."""
     with np.errstate(all="ignore"):
@@ -342,40 +300,3 @@ def with_odd_rows(table: np.ndarray, formula: Callable[[np.ndarray], np.ndarray]
     if rows.size:
         table[rows] = formula(rows)
     return table
-
-
-def sum_over_cells(f: Callable[..., Array], zero: Callable[..., Array] | None = None) -> Callable[..., Array]:
-    """The `own` of `leave_one_out_table` for rows whose observed cells are independent: Σ_j f(x_ij, w_i, *fields_j).
-
-    Parameters
-    ----------
-    f : cells, weights and fields, which broadcast → log density of each cell
-    zero : weights and fields → f of an empty cell, for sparse rows; None where that is 0
-    """
-
-    def own(x: Array | Sparse, w: Array, *fields: Array) -> Array:
-        if not is_sparse(x):
-            xp = namespace(x, *fields)
-            if is_missing_free(x) and xp is np:
-                return f(x, w, *fields).sum(1)
-            seen = ~xp.isnan(x)
-            return xp.where(seen, f(xp.where(seen, x, 0), w, *fields), 0).sum(1)
-        n, d = x.shape
-        levels, place = np.unique(w[:, 0], return_inverse=True)
-        if zero is not None and len(levels) > 1 and len(levels) * d > _CELLS:
-            return np.concatenate([own(x[half], w[half], *fields) for half in (slice(n // 2), slice(n // 2, n))])
-        row = np.repeat(np.arange(n), np.diff(x.indptr))
-        level = np.broadcast_to(place, n)
-        cells = f(x.data, levels[level[row]], *(field[x.indices] for field in fields))
-        if zero is None:
-            return np.bincount(row, cells, n)
-        with marked(False):  # of columns without an empty cell too
-            empty = zero(levels[:, None], *fields)
-        return np.bincount(row, cells - empty[level[row], x.indices], n) + empty.sum(1)[level]
-
-    return own
-
-
-def as_counts(x: Array | Sparse) -> Array | Sparse:
-    """Rows of counts as sparse rows where they are on the host and complete: only counts above 0 cost anything."""
-    return as_csr(x) if is_missing_free(x) else x

@@ -4,39 +4,24 @@ import math
 
 import numpy as np
 import pytest
-from scipy import sparse, special, stats
+from scipy import sparse, stats
 
 from bayesnb import families, loops
-from bayesnb.loops import counts, leaving_out
+from bayesnb.loops import counts
 from bayesnb.sums import gaussian as sums
 
 
 def test_loops_take_whole_counts() -> None:
     """A loop that returns False leaves the work to the formula: equal numbers, but slow, so no other test sees it."""
     rows = np.array([[0, 2, 6], [5, 3, 0], [1, 0, 0]])
-    x, y = sparse.csr_array(rows.astype(float)), np.array([0, 1, 1])
-    ends, columns, cells = x.indptr, x.indices, x.data
+    x = sparse.csr_array(rows.astype(float))
+    ends, cells = x.indptr, x.data
     known = np.array([math.lgamma(k + 1) for k in range(7)])  # up to the largest count, and not further
 
     found = np.zeros(3)
     for levels in (known, known[:6]):  # the last is not looked up
         counts.log_coefficients(ends, cells, levels, found)
         assert math.isclose(found[0], math.lgamma(9) - math.lgamma(3) - math.lgamma(7))
-
-    alpha, table = 1.0 + np.array([[0.0, 6.0], [2.0, 3.0], [6.0, 0.0]]), np.zeros((3, 2))
-    by_class, left = np.ascontiguousarray(alpha.T), 1 - y
-    given = ends, columns, cells, left, by_class, alpha, np.log(np.maximum(alpha - 1, 1e-300))
-    own = math.log(math.factorial(2) * math.factorial(6))  # rising from 1 − 0, 3 − 2, 7 − 6
-    assert leaving_out.rising_of_others(*given, 20.0, table)
-    assert math.isclose(table[0, 0], own)
-    assert not leaving_out.rising_of_others(*given, 5.0, table)
-    for largest, found in (20.0, own), (5.0, math.nan):
-        leaving_out.rising_of_own(ends, columns, cells, y, by_class, given[-1].T.copy(), largest, out := np.empty(3))
-        np.testing.assert_allclose(out[0], found, rtol=1e-15)
-    more = by_class + 1.5
-    leaving_out.rising_of_own(ends, columns, cells, y, more, np.log(more - 1), 20.0, out)
-    terms = special.gammaln(more[y]) - special.gammaln(more[y] - rows)
-    np.testing.assert_allclose(out, terms.sum(1), rtol=1e-13)
 
 
 def test_student_of_many_far_features(monkeypatch: pytest.MonkeyPatch) -> None:
