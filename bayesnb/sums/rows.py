@@ -13,10 +13,10 @@ from ..core.special import in_chunks, namespace
 from ..loops import contiguous, worth
 from .by_class import is_one_hot
 from .marking import floored
+from .stored import sum_over_stored
 
 _CELLS = 1 << 21  # cells of a temporary table
 _FEW = 1 << 15  # cells that stay in a core's cache
-_STEEP = 100.0  # nats: where an empty cell is as improbable as that, its term would not cancel to the last digit
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -68,7 +68,9 @@ def sum_over_features(
     On the host this takes one class at a time, so temporary arrays are as large as x.
     """
     if is_sparse(x):
-        return _over_stored(f, x, *fields)
+        lead = fields[0].shape[:-1]
+        columns = (np.broadcast_to(v, fields[0].shape).reshape(-1, x.shape[1]) for v in fields)
+        return np.moveaxis(sum_over_stored(f, x.tocsr(), *columns).reshape(-1, *lead), 0, -2)
     xp = namespace(x, *fields)
     seen = ~xp.isnan(x)
     whole = xp is np and bool(seen.all())
@@ -89,29 +91,6 @@ def sum_over_features(
     for _ in fields[0].shape[:-2]:
         over = jax.vmap(over)
     return over(*(xp.broadcast_to(v, fields[0].shape) for v in fields))
-
-
-def _over_stored(f: Callable[..., Array], x: Sparse, *fields: Array) -> Float[Array, "*s n c"]:
-    """`sum_over_features` of sparse rows: Σ_j f(0, …), once for all rows, and f(x_ij, …) − f(0, …) of the stored cells.
-
-    Columns whose f(0, …) would not cancel are made dense, some rows at a time.
-    """
-    n, d = x.shape
-    lead = fields[0].shape[:-1]
-    flat = [np.broadcast_to(v, fields[0].shape).reshape(-1, d) for v in fields]
-    empty = f(np.zeros(1), *flat)
-    steep = (abs(empty) > _STEEP).any(0)
-    table = np.tile(empty[:, ~steep].sum(1), (n, 1))
-    thin = x.tocsr()[:, ~steep] if steep.any() else x.tocsr()
-    row, column = (np.repeat(np.arange(n), np.diff(thin.indptr)), np.flatnonzero(~steep)[thin.indices])
-    for k, values in enumerate(zip(*flat, strict=True)):
-        cells = f(thin.data, *(v[column] for v in values)) - empty[k, column]
-        table[:, k] += np.bincount(row, cells, n)
-    if steep.any():
-        thick, own = x.tocsr()[:, steep], [v[:, steep] for v in flat]
-        for part in slices(n, thick.shape[1]):
-            table[part] += sum_over_features(f, thick[part].toarray(), *own)
-    return np.moveaxis(table.reshape(n, *lead), 0, -2)
 
 
 def sum_over_cells_of(
@@ -147,7 +126,7 @@ def sum_over_cells_of(
 def _sum_over_stored(f: Callable[..., Any], x: Sparse, w: Any, fields: tuple[Array, ...]) -> Float[Array, "n c"]:
     """`sum_over_cells_of` of sparse rows: that of an empty row, and what the stored cells have beyond it.
 
-    The formula is computed once for each pair of a column and a cell, of which text has few.
+    Of whole numbers the formula is computed once for each pair of a column and a cell, of which text has few.
     """
     if np.ndim(w):
         weights, place = np.unique(w[:, 0], return_inverse=True)
@@ -155,10 +134,10 @@ def _sum_over_stored(f: Callable[..., Any], x: Sparse, w: Any, fields: tuple[Arr
         for i, weight in enumerate(weights):
             table[place == i] = _sum_over_stored(f, x[place == i], float(weight), fields)
         return table
-    column, cell, place = x.indices, x.data, np.arange(x.nnz)
-    if (x.data % 1 == 0).all():
-        pairs, place = np.unique(x.indices + 1j * x.data, return_inverse=True)  # complex numbers are sorted as pairs
-        column, cell = pairs.real.astype(np.intp), pairs.imag
+    if not (x.data % 1 == 0).all():
+        return sum_over_stored(lambda cells, *values: f(cells, w, *values), x, *fields)
+    pairs, place = np.unique(x.indices + 1j * x.data, return_inverse=True)  # complex numbers are sorted as pairs
+    column, cell = pairs.real.astype(np.intp), pairs.imag
     chosen = sparse.csr_array((np.ones(x.nnz), place, x.indptr), shape=(x.shape[0], len(cell)))
     table = np.empty((x.shape[0], len(fields[0])))
     for k, values in enumerate(zip(*fields, strict=True)):

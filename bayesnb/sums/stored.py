@@ -15,7 +15,9 @@ def sum_over_stored(f: Callable[..., Array], x: Sparse, *fields: Float[np.ndarra
     Time and memory follow the stored cells; no column is made dense. An empty cell in a column whose centre is 10⁶
     spreads from 0 has a term of about 10⁶ nats for 10⁵ rows; it cancels to the ninth digit after the point.
     """
-    empty = f(np.zeros(1), *fields)
+    with np.errstate(all="ignore"):
+        empty = f(np.zeros(1), *fields)
+    empty = np.where(np.isfinite(empty), empty, 0)  # else no row of the class has an empty cell there
     table = np.tile(empty.sum(1), (x.shape[0], 1))
     place = np.searchsorted(x.indptr, np.arange(0, x.nnz + _CELLS, _CELLS), side="right") - 1
     cuts = np.unique(np.minimum(np.append(place, x.shape[0]), x.shape[0]))
