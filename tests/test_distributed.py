@@ -242,13 +242,7 @@ def test_the_graph_reads_rows_once_and_sends_statistics(rows):
 
     X, y, w = rows
     one = distributed._statistics(GaussianNB(), CLASSES, X, y, w)
-    assert "prior_" not in vars(one) and vars(one._conditioned) == {
-        "prior": None,
-        "held": one.statistics_,
-        "waiting": (),
-        "cells": 0,
-        "floats": None,
-    }
+    assert "prior_" not in vars(one) and vars(one._conditioned) == {"prior": None, "statistics": one.statistics_}
     parts = [
         distributed._statistics(GaussianNB(), CLASSES, X[i : i + 20], y[i : i + 20], None) for i in range(0, 120, 20)
     ]

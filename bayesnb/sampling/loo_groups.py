@@ -95,10 +95,12 @@ def left_out_tables(
             estimator.statistics_.n if k is None else estimator.statistics_.n[[k]],
             {inner: estimator.statistics_.blocks[outer] for inner, outer in names.items()},
         )
+        models = estimator.prior_, posterior
+        if isinstance(posterior, NaiveBayes):  # a part of it
+            models = NaiveBayes(posterior.classes, prior), NaiveBayes(posterior.classes, known)
         part = _Part(
             own,
-            NaiveBayes(posterior.classes, prior),
-            NaiveBayes(posterior.classes, known),
+            *models,
             held,
             {inner: rows[outer] for inner, outer in names.items()},
             r if k is None else r[:, [k]],
@@ -168,6 +170,9 @@ class _Part:
         for at in _members(place, np.flatnonzero(~alone)):
             own, w = rows_at(self.rows, at), self.r[at]
             left = remaining(self.held, self.prior.suffstats(own, w))
+            if not isinstance(self.prior, NaiveBayes):
+                table[at] = self.prior.update(left).log_parts(own, [list(own)])[0]
+                continue
             prior = replace(self.prior, blocks=self.estimator.prior_for(left).blocks) if self.refit else self.prior
             blocks = {name: block.update(left.blocks[name]) for name, block in prior.blocks.items()}
             for name, known in self.posterior.blocks.items():

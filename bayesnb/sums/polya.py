@@ -177,4 +177,4 @@ def event_shares(
 def merge_others(alpha: Float[Array, "c d"], columns: Int[np.ndarray, " k"]) -> Float[Array, "c k1"]:
     """Concentrations of some kinds of events, and of all others put together."""
     rest = np.delete(alpha, columns, axis=1).sum(1, keepdims=True)
-    return np.concatenate([alpha[:, columns], np.maximum(rest, np.finfo(float).tiny)], 1)
+    return np.concatenate([alpha[:, columns], np.maximum(rest, 1e-50)], 1)

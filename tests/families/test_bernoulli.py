@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import jax.numpy as jnp
 import mpmath as mp
 import numpy as np
 import pytest
+from scipy import sparse
 
 from bayesnb.base import to_sites
 from bayesnb.families import BetaBernoulli
