@@ -125,7 +125,10 @@ class AbstractNormals(AbstractConjugate[Stats]):
         n = along(self._together(stats.n), ss)
         theta = {"mu": xp.where(along(stats.n, stats.mean) > 0, stats.mean, found["mu"])}
         for name in self.parameters[1:]:
-            theta[name] = xp.where(n > 0, ss / xp.where(n > 0, n, 1), found[name]).reshape(found[name].shape)
+            spread = ss / xp.where(n > 0, n, 1)
+            if name == "variance":  # of equal cells: a number by which one may divide
+                spread = xp.maximum(spread, xp.finfo(ss.dtype).tiny)
+            theta[name] = xp.where(n > 0, spread, found[name]).reshape(found[name].shape)
         return theta
 
     _cumulants: Callable[..., Float[Array, "n k c"]]
