@@ -72,7 +72,8 @@ def importance(
     -----
     With `MultinomialNB` and `ComplementNB` a column alone is the count of one kind of event among all events of its
     row. Without the column the other events are distributed as they are given this count. `GaussianDA` and families of
-    your own take the marginal model of the columns. The prior is that of the fit ("kept").
+    your own take the marginal model of the columns. The prior is that of the fit ("kept"). `KernelNB` keeps the
+    bandwidths that it has learnt where rows leave one by one, and learns them again where groups leave.
 
     References
     ----------

@@ -1,5 +1,6 @@
 """Columns by exact leave-one-out, against refits without each row."""
 
+from functools import partial
 from importlib import import_module as module
 from typing import Any
 
@@ -87,7 +88,7 @@ REFITS: dict[str, tuple[Any, Any, Any]] = {
     "exponential": (bayesnb.ExponentialNB, abs(REAL), cell_by_cell),
     "gaussian": (bayesnb.GaussianNB, GAPS, cell_by_cell),
     "pooled": (lambda: bayesnb.GaussianNB(variance="pooled"), GAPS, cell_by_cell),
-    "kernel": (bayesnb.KernelNB, REAL, cell_by_cell),
+    "kernel": (partial(bayesnb.KernelNB, bandwidth=0.7), REAL, cell_by_cell),  # a posterior of it would be kept
     "full": (bayesnb.GaussianDA, REAL, marginal_t),
     "multinomial": (bayesnb.MultinomialNB, COUNTS, one_kind_of_events),
     "multinomial, sparse": (bayesnb.MultinomialNB, sparse.csr_array(np.tile(COUNTS, 4)), one_kind_of_events),
@@ -113,7 +114,11 @@ def check(table: pd.DataFrame, terms: np.ndarray, level: float) -> None:
         np.testing.assert_allclose(table[list(names)].T, ends, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", mostly_slow(MODELS, these(*SOME)))
+# a row that leaves alone keeps the bandwidths that `KernelNB` has learnt; an update learns them again
+UPDATED = [name for name in MODELS if name not in ("kernel", "mixed by class")]
+
+
+@pytest.mark.parametrize("name", mostly_slow(UPDATED, these(*SOME)))
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_row_that_leaves_gives_what_an_update_without_it_gives(
     name: str, weighted: bool, monkeypatch: pytest.MonkeyPatch
@@ -128,7 +133,7 @@ def test_a_row_that_leaves_gives_what_an_update_without_it_gives(
         table, by_feature(bayesnb.importance(nb, X, LABELS, weights)), rtol=1e-9, atol=1e-9, check_exact=False
     )
     assert table["information"].notna().all()
-    assert table["elpd_gain"].isna().all() == (name in ("one dependence", "multinomial, hyperprior"))
+    assert table["elpd_gain"].isna().all() == (name == "one dependence")
 
 
 @pytest.mark.parametrize("name", ["gaussian", "poisson, sparse"])
