@@ -15,9 +15,10 @@ from scipy import sparse
 from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
 from ..core.special import gammaln, log_rising, namespace
 from ..loops import contiguous, worth
-from .rows import as_csr, csr_slice, downdate, row_totals
+from .rows import as_csr, csr_slice, downdate, row_totals, slices
 
 _CELLS = 1 << 21  # cells of a temporary table
+_STORED = 1 << 19  # stored cells at a time: temporaries of 4 MiB
 _KNOWN = 1 << 10  # whole counts below are levels, and have their log factorial looked up
 _FACTORS = 16  # of a rising factorial that are multiplied before a logarithm
 _LARGE = 1e9  # from here on the product of a loop's factors could overflow
@@ -28,6 +29,8 @@ def log_coefficient(x: Real[Array, "n d"] | Sparse) -> Float[Array, " n"]:
     length = row_totals(x)
     if namespace(x) is not np:
         return gammaln(length + 1) - gammaln(x + 1).sum(1)
+    if not is_sparse(x) and x.size > _STORED and len(x) > 1:
+        return np.concatenate([log_coefficient(x[part]) for part in slices(len(x), x.shape[1], _STORED)])
     x, found = as_csr(x), np.empty(len(length))
     if worth(8 * x.nnz):
         from ..loops.counts import log_coefficients
@@ -94,14 +97,20 @@ def _rising_by_loop(x: Sparse, alpha: np.ndarray, log_alpha: np.ndarray, table: 
 
 
 def _rising_by_pairs(x: Sparse, alpha: np.ndarray, w: np.ndarray, table: np.ndarray) -> None:
-    """Σ_j log (α_j − wx_j)^(x_j) into the table, half of the rows at a time where there are many pairs."""
-    (n, d), (counts, of_count) = x.shape, _levels(x.data)
+    """Σ_j log (α_j − wx_j)^(x_j) into the table, half of the rows at a time where there are many cells or pairs."""
+    n, d = x.shape
+    halves = slice(0, n // 2), slice(n // 2, n)
+    if n > 1 and x.nnz > _STORED:
+        for part in halves:
+            _rising_by_pairs(csr_slice(x, part), alpha, w[part], table[part])
+        return
+    counts, of_count = _levels(x.data)
     weights, of_weight = np.unique(w, return_inverse=True)
     cells = of_count + len(counts) * x.indices.astype(np.intp)
     cells = np.repeat(of_weight, np.diff(x.indptr)) + len(weights) * cells
     pairs, place = distinct(cells, d * len(counts) * len(weights))
     if n > 1 and len(pairs) * len(alpha) > _CELLS:
-        for part in (slice(0, n // 2), slice(n // 2, n)):
+        for part in halves:
             _rising_by_pairs(csr_slice(x, part), alpha, w[part], table[part])
         return
     column, count = pairs // (len(weights) * len(counts)), counts[pairs // len(weights) % len(counts)]
@@ -150,7 +159,11 @@ def log_polya_without(
 
 
 def _of_class(x: Sparse, alpha: np.ndarray, k: np.ndarray, w: np.ndarray) -> Float[np.ndarray, " n"]:
-    """The same of each row for a class of its own."""
+    """The same of each row for a class of its own, half of the rows at a time where there are many cells."""
+    n = len(k)
+    if n > 1 and x.nnz > _STORED:
+        halves = slice(0, n // 2), slice(n // 2, n)
+        return np.concatenate([_of_class(csr_slice(x, part), alpha, k[part], w[part]) for part in halves])
     row, length = np.repeat(np.arange(len(k)), np.diff(x.indptr)), row_totals(x)
     cells = _rising(downdate(alpha[k[row], x.indices], w[row] * x.data), x.data)
     return np.bincount(row, cells, len(k)) - log_rising(downdate(alpha.sum(-1)[k], w * length), length)
