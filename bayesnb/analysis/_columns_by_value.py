@@ -104,5 +104,6 @@ def _cells(
         alone = replace(block, **{name: field[at] for name, field in fields.items()})
         if w.any():
             alone = alone.update(map_leaves(np.negative, alone.suffstats(row, w[None, at])))
-        found[at] = alone.log_predictive(row)[0]
+        cells = alone.log_cells(row[0])  # of all pairs at once
+        found[at] = alone.log_predictive(row)[0] if cells is None else cells[:, 0]
     return found
