@@ -1,4 +1,4 @@
-"""Sums of counts by class, and of tables that counts or levels look up; dense rows, and sparse ones as CSR has them."""
+"""Sums of counts by class, and of tables that counts look up; dense rows, and sparse ones as CSR has them."""
 
 import math
 from typing import Any
@@ -7,6 +7,7 @@ import numpy as np
 
 from ._compile import FAST, loop
 from .gaussian import log
+from .levels import add_rows
 
 _LARGEST = np.finfo(float).max
 _FACTORS = 32  # of rising factorials, of up to 1e9 each, that are multiplied before a logarithm
@@ -54,37 +55,6 @@ def levels_by_class(X: Any, y: Any, w: Any, out: Any) -> None:
             x = X[i, j]
             if 0 <= x < levels:
                 table[j, int(x)] += v
-
-
-@loop(FAST)
-def add_rows(table: Any, at: Any, total: Any) -> None:
-    """total_k += Σ_p table[at_p, k], four rows at a time, for which a sum is read and written once."""
-    n = len(at)
-    for p in range(n % 4):
-        own = table[at[p]]
-        for k in range(len(total)):
-            total[k] += own[k]
-    for p in range(n % 4, n, 4):
-        w0, w1, w2, w3 = table[at[p]], table[at[p + 1]], table[at[p + 2]], table[at[p + 3]]
-        for k in range(len(total)):
-            total[k] += (w0[k] + w1[k]) + (w2[k] + w3[k])
-
-
-@loop(FAST)
-def look_up(X: Any, weights: Any, levels: int, out: Any) -> None:
-    """out_ik = Σ_j weights[j · levels + x_ij, k] over the observed cells."""
-    n, d = X.shape
-    at, total = np.empty(d, np.uint64), np.empty(out.shape[1])
-    for i in range(n):
-        seen = 0
-        for j in range(d):
-            x = X[i, j]
-            known = (x >= 0) & (x < levels)  # no branch: which cell is missing is chance
-            at[seen] = j * levels + (int(x) if known else 0)
-            seen += known
-        total[:] = 0.0
-        add_rows(weights, at[:seen], total)
-        out[i] = total
 
 
 @loop(FAST)
