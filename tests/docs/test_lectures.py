@@ -42,6 +42,17 @@ def test_a_lecture_has_all_its_parts(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", LECTURES, ids=lambda path: path.stem)
+def test_a_lecture_compares_its_model_with_one_written_by_hand(path: Path) -> None:
+    """In plain NumPyro, to twelve digits; tests/test_markdown.py runs it."""
+    text = path.read_text("utf-8")
+    _, found, by_hand = text.partition(">>> def by_hand_model(x, y):\n")
+    statements, found_too, comparison = by_hand.partition("\n>>> ")
+    assert found and found_too, "the lecture has no `by_hand_model`"
+    assert "numpyro.plate(" in statements and "numpyro.sample(" in statements and "bayesnb" not in statements
+    assert "print(np.isclose(by_page, written_by_hand, rtol=1e-12, atol=0))\nTrue" in comparison
+
+
+@pytest.mark.parametrize("path", LECTURES, ids=lambda path: path.stem)
 def test_results_are_the_formulas_of_the_docstrings(pages: object, path: Path) -> None:
     """Nothing that a lecture takes is lost, and each of the five results is there."""
     text = path.read_text("utf-8")
