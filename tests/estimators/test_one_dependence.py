@@ -14,7 +14,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bayesnb
 from bayesnb import CategoricalNB, EqualWidthBinner, OneDependenceNB
-from bayesnb.core.stacking import stacked_weights
 from bayesnb.one_dependence import BLOCK, OneDependence
 from bayesnb.statistics import one_hot
 
@@ -175,73 +174,12 @@ def test_soft_labels_are_weights():
     np.testing.assert_allclose(found.blocks[BLOCK].n, want, rtol=1e-12)
 
 
-# --- stacking -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_stacked_weights_obey_kuhn_and_tucker(seed):
-    rng = np.random.default_rng(seed)
-    log_p = -rng.gamma(1, 2, (300, 9)) * rng.gamma(1, 3, 9)
-    log_p[:, 4] = log_p[:, 3]  # two parents that say the same
-    w = rng.choice([0.0, 1.0, 3.0], 300)
-    v = stacked_weights(log_p, w)
-    g = w @ (np.exp(log_p) / (np.exp(log_p) @ v)[:, None]) / w.sum()
-    assert v.sum() == pytest.approx(1, abs=1e-12)
-    assert (v >= 0).all()
-    assert g.max() <= 1 + 2e-10
-    assert (v * abs(g - 1)).sum() < 1e-6
-    np.testing.assert_array_equal(v, stacked_weights(log_p, w))
-
-
-@pytest.mark.slow
-def test_stacking_beats_every_other_average_of_probabilities():
-    """The score that the weights maximise, computed by refits."""
-    rng = np.random.default_rng(5)
-    X = rng.integers(0, 3, (90, 4))
-    y = ((X[:, 0] + X[:, 1]) % 3 == 0) ^ (rng.random(90) < 0.1)
-    nb = OneDependenceNB(weights="loo", min_categories=3).fit(X, y)
-    p = np.empty((90, 4))
-    for i in range(90):
-        others = np.arange(90) != i
-        refit = OneDependenceNB(min_categories=3).fit(X[others], y[others])
-        p[i] = np.exp(refit.predict_parents_log_proba(X[i : i + 1]))[0, :, int(y[i])]
-    best = np.log(p @ nb.weights_).sum()
-    for other in [
-        np.full(4, 0.25),
-        *np.eye(4),
-        *rng.dirichlet(np.ones(4), 200),
-        *rng.dirichlet(100 * nb.weights_ + 0.1, 200),
-    ]:
-        assert np.log(p @ other).sum() <= best + 1e-7
-    assert best > np.log(p @ np.full(4, 0.25)).sum() + 1
-
-
-def test_stacking_needs_all_rows(tmp_path):
-    X, y = np.arange(12).reshape(6, 2) % 3, np.arange(6) % 2
-    nb = OneDependenceNB(weights="loo").fit(X, y)
-    for method in ("partial_fit", "forget", "merge"):
-        with pytest.raises(AttributeError) as error:
-            getattr(nb, method)
-        assert "weights='uniform'" in str(error.value.__cause__)
-    with pytest.raises(ValueError, match="`weights` is 'stacked'; choose"):
-        OneDependenceNB(weights="stacked").fit(X, y)
-    nb.save(tmp_path / "nb")
-    np.testing.assert_array_equal(bayesnb.load(tmp_path / "nb").weights_, nb.weights_)
-
-
 # --- the estimator ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks([OneDependenceNB()], expected_failed_checks=expected_failures)
 def test_scikit_learns_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([OneDependenceNB(weights="loo")], expected_failed_checks=expected_failures)
-def test_scikit_learns_checks_of_another(estimator, check):
     check(estimator)
 
 
@@ -330,11 +268,10 @@ def test_a_weight_is_a_number_of_copies():
         np.testing.assert_allclose(weighted.predict_log_proba(X), without.predict_log_proba(X), atol=1e-6)
 
 
-@pytest.mark.parametrize("weights", ["uniform", "loo"])
-def test_loo_and_its_parts(weights):
+def test_loo_and_its_parts():
     X, y = levels()
     w = np.random.default_rng(0).choice([1.0, 2.0], len(y))
-    nb = OneDependenceNB(weights=weights).fit(X, y, w)
+    nb = OneDependenceNB().fit(X, y, w)
     found = nb.loo(X, y, w)
     np.testing.assert_allclose(found.log_joint, found.log_prior + found.by_block["x"], atol=1e-12)
     parts = nb.predict_part_log_likelihood(X)
@@ -345,9 +282,7 @@ def test_loo_and_its_parts(weights):
     together = nb.loo(X, y, w, groups=groups).log_joint
     np.testing.assert_allclose(nb.loo(X, y, w, groups=np.arange(len(y))).log_joint, found.log_joint, atol=1e-10)
     one = groups == 3
-    rest = OneDependenceNB().fit(X, y).set_params(weights="uniform")  # knows all levels
-    rest.fit(X, y, w).forget(X[one], y[one], w[one]).weights_ = nb.weights_
-    rest._set_statistics(rest.statistics_)
+    rest = OneDependenceNB().fit(X, y, w).forget(X[one], y[one], w[one])  # knows all levels
     np.testing.assert_allclose(together[one], rest.predict_joint_log_proba(X[one]), atol=1e-10)
 
 
