@@ -165,8 +165,7 @@ def _digest(found: dict[str, Any], tensors: dict[str, np.ndarray]) -> str:
 
 def _rebuilt(found: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
     """The estimator of a parsed header, its prior and posterior computed anew from checked statistics."""
-    cells = sum(tensor.size for tensor in tensors.values())
-    reader = _Reader(tensors, len(_canonical(found["model"])) + 8 * cells)
+    reader = _Reader(tensors, len(_canonical(found["model"])) + 8 * sum(tensor.size for tensor in tensors.values()))
     nb = reader.value(found["model"])
     require(isinstance(nb, Saved), "it holds no estimator")
     nb._check_loaded(reader.take)

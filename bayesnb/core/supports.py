@@ -268,9 +268,7 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int], fields: Mappi
     """
     c, d, found = sizes["class"], sizes["feature"], {}
     for key, support in prior.constants_.items():
-        number = as_numbers(f"{name}.{key}", getattr(prior, key), f"one number: {support.describe()}")
-        if number.ndim or not support.holds(number):
-            raise ValueError(f"`{name}.{key}` is {shortened(number.tolist())}; it needs to be {support.describe()}")
+        checked_numbers(f"{name}.{key}", getattr(prior, key), (), support)
     for key, field in prior.fields_.items():
         value = getattr(prior, key) if fields is None or key not in fields else fields[key]
         label, needed = f"{name}.{key}", field.describe(c, d)
@@ -282,8 +280,8 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int], fields: Mappi
         try:
             full = np.array(np.broadcast_to(numbers, shape))
         except ValueError:
-            axes = ", ".join(field.axes)
-            raise ValueError(f"`{label}` has shape {numbers.shape}; it needs {shape}, the axes ({axes})") from None
+            axes = f"{shape}, the axes ({', '.join(field.axes)})"
+            raise ValueError(f"`{label}` has shape {numbers.shape}; it needs {axes}") from None
         if (wrong := ~(field.support.holds(full, d) | field.is_limit(full, c))).any():
             at, place = _first(field, wrong)
             bad = f"{full[at]:g}" if np.ndim(full[at]) == 0 else shortened(full[at].tolist())

@@ -7,7 +7,6 @@ import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -258,14 +257,11 @@ def test_a_weight_is_a_number_of_copies():
     rng = np.random.default_rng(0)
     X, y, w = rng.integers(0, 3, (60, 3)), rng.integers(0, 3, 60), rng.integers(0, 3, 60)
     X[0], w[0] = 2, 1  # every level has weight in both
-    for weights in ("uniform", "loo"):
-        one = OneDependenceNB(min_categories=3, weights=weights)
-        weighted = clone(one).fit(X, y, w)
-        if weights == "uniform":  # a row leaves with its whole weight, a copy alone
-            repeated = clone(one).fit(np.repeat(X, w, 0), np.repeat(y, w))
-            np.testing.assert_allclose(weighted.predict_log_proba(X), repeated.predict_log_proba(X), atol=1e-12)
-        without = clone(one).fit(X[w > 0], y[w > 0], w[w > 0])
-        np.testing.assert_allclose(weighted.predict_log_proba(X), without.predict_log_proba(X), atol=1e-6)
+    weighted = OneDependenceNB(min_categories=3).fit(X, y, w)
+    repeated = OneDependenceNB(min_categories=3).fit(np.repeat(X, w, 0), np.repeat(y, w))
+    np.testing.assert_allclose(weighted.predict_log_proba(X), repeated.predict_log_proba(X), atol=1e-12)
+    without = OneDependenceNB(min_categories=3).fit(X[w > 0], y[w > 0], w[w > 0])
+    np.testing.assert_allclose(weighted.predict_log_proba(X), without.predict_log_proba(X), atol=1e-6)
 
 
 def test_loo_and_its_parts():
@@ -338,16 +334,15 @@ def test_drawn_parameters_average_to_the_prediction():
             nb.predict_interval(rows, **given)
 
 
-@pytest.mark.parametrize("weights", ["uniform", "loo"])
-def test_blocks_of_rows_change_nothing(weights, monkeypatch):
+def test_blocks_of_rows_change_nothing(monkeypatch):
     X, y = levels()
-    nb = OneDependenceNB(weights=weights).fit(X, y)
+    nb = OneDependenceNB().fit(X, y)
     calls = [
         lambda: nb.predict_joint_log_proba(X),
         lambda: nb.loo(X, y).log_joint,
         lambda: nb.predict_interval(X, n_draws=10),
         lambda: nb.uncertainty(X, n_draws=10).epistemic,
-        lambda: OneDependenceNB(weights=weights).fit(X, y).predict_proba(X),
+        lambda: OneDependenceNB().fit(X, y).predict_proba(X),
     ]
     want = [call() for call in calls]
     monkeypatch.setattr("bayesnb.one_dependence.CELLS", 64)
