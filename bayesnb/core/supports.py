@@ -9,7 +9,6 @@ product overflows. Results are promised for hyperparameters from 1e-8 to 1e8.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -200,7 +199,8 @@ def as_numbers(name: str, value: Any, needed: str) -> np.ndarray:
         )
     try:
         array = np.asarray(value)
-        if array.dtype.kind not in "biufO" or not all(isinstance(x, Real) for x in array.ravel() if array.dtype == "O"):
+        odd = array.dtype == "O" and any(isinstance(x, str | bytes | None) for x in array.ravel())
+        if odd or array.dtype.kind not in "biufO":
             raise TypeError
         with np.errstate(over="ignore"):
             return np.asarray(array, float)
