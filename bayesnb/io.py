@@ -185,11 +185,7 @@ def _codecs() -> dict[str, tuple[type, Callable[[Any], Any], Callable[..., Any]]
     from sklearn.compose import make_column_selector  # which takes time to import
 
     return {
-        "columns": (
-            make_column_selector,
-            lambda columns: [columns.pattern, columns.dtype_include, columns.dtype_exclude],
-            lambda pattern, given, out: make_column_selector(pattern, dtype_include=given, dtype_exclude=out),
-        ),
+        "columns": (make_column_selector, lambda s: [*vars(s).items()], lambda *kv: make_column_selector(**dict(kv))),
         "date": (datetime.date, datetime.date.isoformat, datetime.date.fromisoformat),
         "datetime": (datetime.datetime, datetime.datetime.isoformat, datetime.datetime.fromisoformat),
         "float": (float, repr, float),  # those that JSON does not know
@@ -372,12 +368,11 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
     """
     check_target(path)
     path = os.fsdecode(path)
-    open_file = re.fullmatch(
-        r"/dev/fd/(\d{1,9})", {"/dev/stdout": "/dev/fd/1", "/dev/stderr": "/dev/fd/2"}.get(path, path)
-    )
+    open_file = re.fullmatch(r"/dev/(?:fd/(\d{1,9})|std(?:out|err))", path)
     if open_file or _kind(path) in ("c", "p"):
         try:
-            with os.fdopen(os.dup(int(open_file[1])) if open_file else os.open(path, os.O_WRONLY), "wb") as file:
+            number = int(open_file[1] or 1 + path.endswith("err")) if open_file else None
+            with os.fdopen(os.open(path, os.O_WRONLY) if number is None else os.dup(number), "wb") as file:
                 file.write(data)
         except OSError as error:
             closed = f"{path} was closed before everything was written; check the program that reads it"
