@@ -10,29 +10,38 @@ An object in the JSON tree has a single key, which names a class of `core.pytree
 other type is ever built. A class of another module is found after that module has been imported.
 """
 
+import contextlib
+import copy
 import datetime
-import decimal
 import functools
 import hashlib
 import json
 import math
 import os
 import re
+import stat
+import tempfile
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 import bayesnb
 
+from .columns.contract import ColumnContract
 from .core import distributions
-from .core.files import replace_file
-from .core.pytrees import CLASSES
+from .core.pytrees import CLASSES, branches, leaves, map_leaves, record
+from .naive_bayes import Statistics
+from .statistics import Moments, Sample, Scatter
 
 FORMAT = 1
 """Number of the format written; a file with a larger one is refused."""
+
+Take = Callable[[int], None]  # counts bytes before they are allocated, and refuses more than a file can mean
 
 _KEY = "bayesnb"
 _DEPTH = 100  # of the JSON text; those written are less than 30 deep
@@ -46,30 +55,7 @@ def require(holds: Any, what: str) -> None:
         raise ValueError(what)
 
 
-# --- the two functions ----------------------------------------------------------------------------------------------
-
-
-def save(estimator: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator to a file that `load` reads; see `Saved.save`."""
-    from safetensors.numpy import save as to_bytes
-
-    if type(estimator) not in CLASSES.values():
-        raise ValueError(
-            f"{type(estimator).__module__}.{type(estimator).__qualname__} cannot be found by its name, so a saved "
-            "file could not be read again; define the class at the top level of a module, or save the estimator that "
-            "it is built on."
-        )
-    document, tensors = _document(estimator)
-    try:
-        again = _rebuilt(json.loads(document), tensors)
-    except Exception as error:
-        raise ValueError(f"the estimator could not be read again: {error}. Fit it again, then save it.") from error
-    if set_later := estimator._set_later(again):
-        raise ValueError(
-            f"`{set_later[0]}` is not the result of `fit` with these hyperparameters: it, or one of them, was set "
-            "after the fit. Set it back, or fit the estimator again, then save it."
-        )
-    replace_file(path, to_bytes(tensors, metadata={_KEY: document}))
+# --- reading -------------------------------------------------------------------------------------------------------
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -105,38 +91,34 @@ def load(path: str | os.PathLike[str]) -> Any:
     again = "use a copy of it, or save the model again"
     if not os.path.exists(name):
         raise FileNotFoundError(f"there is no file {name}; check the path")
-    if not os.path.isfile(name):
-        raise ValueError(f"{name} is a folder or a device; name the file that `save` wrote")
+    require(os.path.isfile(name), f"{name} is a folder or a device; name the file that `save` wrote")
+    tensors: dict[str, np.ndarray] = {}
     try:
         with safe_open(name, framework="numpy") as file:
-            text = (file.metadata() or {}).get(_KEY)
-            tensors = {} if text is None else {key: _tensor(file, key) for key in file.keys()}
+            text: Any = (file.metadata() or {}).get(_KEY)
+            for key in file.keys() if text is not None else ():
+                kind = file.get_slice(key).get_dtype()
+                require(kind in _DTYPES, f"a tensor of type {kind}")  # NumPy does not have all types of safetensors
+                tensors[key] = file.get_tensor(key)
     except OSError:
         raise
     except Exception as error:  # whatever safetensors and NumPy stumble over
         raise ValueError(f"{name} is damaged, or was not written by `save` ({_brief(error)}); {again}") from error
-    if text is None:
-        raise ValueError(f"{name} is a safetensors file, but bayesnb did not write it; name a file that `save` wrote")
+    other = f"{name} is a safetensors file, but bayesnb did not write it; name a file that `save` wrote"
+    require(text is not None, other)
     found, version = _parsed(text), f"bayesnb {bayesnb.__version__}"
     require(found is not None, f"{name} is damaged: its header is not JSON; {again}")
-    kind, other = _brief(found["format"]), _brief(found.get("version"))
-    newer = f"{name} has format {kind} of bayesnb {other}, but {version} reads formats up to {FORMAT}"
-    require(found["format"] <= FORMAT, f"{newer}. Install a newer release")
-    require(found["format"] >= 1, f"{name} is damaged: its format is {kind}; {again}")
-    same = found.get("sha256") == _digest(found, tensors)
-    require(same, f"{name} is damaged: the contents do not have the SHA-256 of the header; {again}")
+    written = f"format {_brief(found['format'])} of bayesnb {_brief(found.get('version'))}"
+    newer = f"{name} has {written}, but {version} reads formats up to {FORMAT}. Install a newer release"
+    require(found["format"] <= FORMAT, newer)
+    require(found["format"] == FORMAT, f"{name} is damaged: its format is {_brief(found['format'])}; {again}")
+    changed = f"{name} is damaged: the contents do not have the SHA-256 of the header; {again}"
+    require(found.get("sha256") == _digest(found, tensors), changed)
     try:
         return _rebuilt(found, tensors)
     except Exception as error:  # whatever the checks stumble over: a file may hold anything
         why = f"{name} describes no model that {version} can build ({_brief(error)}); save the model again"
         raise ValueError(why) from error
-
-
-def _tensor(file: Any, name: str) -> np.ndarray:
-    """A tensor of a type that `save` writes; NumPy does not have all types of safetensors."""
-    kind = file.get_slice(name).get_dtype()
-    require(kind in _DTYPES, f"a tensor of type {kind}")
-    return file.get_tensor(name)
 
 
 def _brief(what: Any) -> str:
@@ -164,8 +146,8 @@ def _parsed(text: str) -> Any:
 
 def _is_deeper(tree: Any, most: int) -> bool:
     """Whether mappings and lists inside of a tree stand more than so many levels deep."""
-    inside = tree.values() if isinstance(tree, dict) else tree
-    return most < 0 or any(_is_deeper(one, most - 1) for one in inside if isinstance(one, dict | list))
+    inside = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    return most < 0 or any(_is_deeper(node, most - 1) for node in inside)
 
 
 def _canonical(tree: Any) -> str:
@@ -183,10 +165,9 @@ def _digest(found: dict[str, Any], tensors: dict[str, np.ndarray]) -> str:
 
 def _rebuilt(found: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
     """The estimator of a parsed header, its prior and posterior computed anew from checked statistics."""
-    cells = sum(tensor.size for tensor in tensors.values())
-    reader = _Reader(tensors, len(_canonical(found["model"])) + 8 * cells)
+    reader = _Reader(tensors, len(_canonical(found["model"])) + 8 * sum(tensor.size for tensor in tensors.values()))
     nb = reader.value(found["model"])
-    require(_is_estimator(nb), "it holds no estimator")
+    require(isinstance(nb, Saved), "it holds no estimator")
     nb._check_loaded(reader.take)
     return nb
 
@@ -194,9 +175,8 @@ def _rebuilt(found: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
 # --- values as JSON and tensors, and back ---------------------------------------------------------------------------
 
 
-_OF_NUMPY = [kind for kind in vars(np).values() if isinstance(kind, type) and issubclass(kind, np.generic)]
 _TYPES: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float, complex, str, bytes, object)}
-_TYPES |= {f"numpy.{kind.__name__}": kind for kind in _OF_NUMPY}
+_TYPES |= {f"numpy.{name}": kind for name, kind in vars(np).items() if isinstance(kind, type(np.generic))}
 
 
 @functools.cache
@@ -205,44 +185,28 @@ def _codecs() -> dict[str, tuple[type, Callable[[Any], Any], Callable[..., Any]]
     from sklearn.compose import make_column_selector  # which takes time to import
 
     return {
-        "bytes": (bytes, bytes.hex, bytes.fromhex),
-        "columns": (
-            make_column_selector,
-            lambda one: [one.pattern, one.dtype_include, one.dtype_exclude],
-            lambda pattern, given, out: make_column_selector(pattern, dtype_include=given, dtype_exclude=out),
-        ),
+        "columns": (make_column_selector, lambda s: [*vars(s).items()], lambda *kv: make_column_selector(**dict(kv))),
         "date": (datetime.date, datetime.date.isoformat, datetime.date.fromisoformat),
         "datetime": (datetime.datetime, datetime.datetime.isoformat, datetime.datetime.fromisoformat),
-        "decimal": (decimal.Decimal, str, decimal.Decimal),
         "float": (float, repr, float),  # those that JSON does not know
         "interval": (pd.Interval, lambda one: [one.left, one.right, one.closed], pd.Interval),
         "slice": (slice, lambda one: [one.start, one.stop, one.step], slice),
         "timedelta": (pd.Timedelta, pd.Timedelta.isoformat, pd.Timedelta),
         "timestamp": (pd.Timestamp, pd.Timestamp.isoformat, pd.Timestamp),
+        "tuple": (tuple, list, lambda *cells: cells),
     }
 
 
-def _name_of(kind: type, known: dict[str, type]) -> str | None:
+def _name_of(kind: Any, known: dict[str, type]) -> str | None:
     return next((name for name, one in known.items() if one is kind), None)
 
 
 def _class_of(name: str) -> type | None:
     """A class by its name in files. One of ours is imported where it is public; what it uses enters with it."""
-    if name not in CLASSES:
-        package, _, last = name.rpartition(".")
-        for home in {"": (bayesnb, bayesnb.families), "drop_in": (bayesnb.drop_in,)}.get(package, ()):
-            if last in home.__all__:
-                getattr(home, last)
+    for home, last in (bayesnb, name), (bayesnb.families, name), (bayesnb.drop_in, name.removeprefix("drop_in.")):
+        if name not in CLASSES and last in home.__all__:
+            getattr(home, last)
     return CLASSES.get(name)
-
-
-def _is_estimator(value: Any) -> bool:
-    return hasattr(type(value), "_from_file")
-
-
-def _is_plain(dtype: np.dtype[Any]) -> bool:
-    """Whether numbers of a type, or times as whole numbers, can be a tensor."""
-    return dtype.kind in "biufmM" and dtype.itemsize <= 8
 
 
 class _Writer:
@@ -250,16 +214,12 @@ class _Writer:
 
     def __init__(self) -> None:
         self.tensors: dict[str, np.ndarray] = {}
-        self.with_learnt = True  # outside of hyperparameters
 
     def estimator(self, nb: Any, at: str) -> dict[str, Any]:
         """An estimator; one that is a hyperparameter is written as it was given, not fitted."""
-        learnt = nb._to_save() if self.with_learnt else {}
-        before, self.with_learnt = self.with_learnt, False
-        parameters = {name: self.value(value, at + name) for name, value in nb.get_params(deep=False).items()}
-        self.with_learnt = before
-        found = {name: self.value(value, at + name) for name, value in learnt.items()}
-        return {str(_name_of(type(nb), CLASSES)): {"parameters": parameters, "learnt": found}}
+        parts = {"parameters": clone(nb).get_params(deep=False), "learnt": nb._to_save()}
+        found = {part: {k: self.value(v, at + k) for k, v in held.items()} for part, held in parts.items()}
+        return {str(_name_of(type(nb), CLASSES)): found}
 
     def value(self, value: Any, at: str) -> Any:
         """A value as JSON; `at` says where it stands. A ValueError for types that are not listed, such as functions."""
@@ -268,15 +228,12 @@ class _Writer:
             return value
         if kind is list:
             return [self.value(one, f"{at}.{i}") for i, one in enumerate(value)]
-        if kind is tuple:
-            return {"tuple": self.value(list(value), at)}
         if kind is dict:
             return {"dict": [[self.value(key, at), self.value(one, f"{at}.{key}")] for key, one in value.items()]}
         if kind is np.ndarray:
             return self.array(value, at)
-        if isinstance(value, np.generic) and (_is_plain(value.dtype) or value.dtype.kind == "U"):
-            plain = int(value.astype(np.int64)) if value.dtype.kind in "mM" else value.item()
-            return {"scalar": [value.dtype.str, self.value(plain, at)]}
+        if isinstance(value, np.generic) and value.dtype.kind in "biufmMU":
+            return {"scalar": self.array(np.asarray(value), at)}
         if isinstance(value, type) and (name := _name_of(value, _TYPES)):
             return {"type": name}
         if isinstance(value, np.dtype) and not value.hasobject and value.names is None:
@@ -285,34 +242,30 @@ class _Writer:
             if kind is known:
                 return {tag: self.value(write(value), at)}
         if name := _name_of(kind, CLASSES):
-            if _is_estimator(value):
+            if isinstance(value, Saved):
                 return self.estimator(value, f"{at}.")
             return {name: {f.name: self.value(getattr(value, f.name), f"{at}.{f.name}") for f in fields(value)}}
         if distributions.is_distribution(value):
             return {"distribution": self.value(distributions.encode(value), at)}
-        if callable(value):
-            raise ValueError(
-                f"`{at}` is {value!r}, but a file cannot hold code. Columns can be names, positions, a type or a "
-                "make_column_selector; `set_params` replaces them without a new fit."
-            )
-        raise ValueError(
-            f"`{at}` holds a {kind.__module__}.{kind.__qualname__}, which a file cannot hold; use a NumPy type."
-        )
+        code = f"`{at}` is {value!r}, but a file cannot hold code. Columns can be names, positions, a type or a "
+        require(not callable(value), f"{code}make_column_selector; `set_params` replaces them without a new fit.")
+        kept = f"{kind.__module__}.{kind.__qualname__}"
+        raise ValueError(f"`{at}` holds a {kept}, which a file cannot hold; use a NumPy type.")
 
     def array(self, value: np.ndarray, at: str) -> Any:
-        """An array as JSON; numbers become a tensor of its name."""
+        """An array as JSON; numbers become a tensor of its name, and times as whole numbers too."""
         if value.dtype.kind == "U":
             return {"strings": [value.dtype.str, list(value.shape), value.ravel().tolist()]}
         if value.dtype.kind == "O":
-            cells = [self.value(one, f"{at}.{i}") for i, one in enumerate(value.ravel().tolist())]
-            return {"objects": [list(value.shape), cells]}
-        require(_is_plain(value.dtype), f"`{at}` is an array of {value.dtype}, which a file cannot hold; use float64.")
+            return {"objects": [list(value.shape), self.value(value.ravel().tolist(), at)]}
+        plain = value.dtype.kind in "biufmM" and value.dtype.itemsize <= 8
+        require(plain, f"`{at}` is an array of {value.dtype}, which a file cannot hold; use float64.")
         name = at.encode(errors="backslashreplace").decode()
         while name in self.tensors:
             name += "'"
-        plain = value.view(np.int64) if value.dtype.kind in "mM" else value
+        cells = value.view(np.int64) if value.dtype.kind in "mM" else value
         # a copy in C order and the machine's byte order: safetensors writes the memory as it lies
-        self.tensors[name] = np.array(plain, dtype=plain.dtype.newbyteorder("="), order="C")
+        self.tensors[name] = np.array(cells, dtype=cells.dtype.newbyteorder("="), order="C")
         return {"array": [name, value.dtype.str, "F" if value.flags.fnc else "C"]}
 
 
@@ -342,7 +295,7 @@ class _Reader:
             return _READ[tag](self, given)
         kind: Any = _class_of(tag)
         require(kind, f"an unknown type {tag!r}; import the module that defines it first")
-        if not hasattr(kind, "_from_file"):
+        if not issubclass(kind, Saved):
             return kind(**{name: self.value(one) for name, one in given.items()})
         parameters, learnt = ({k: self.value(v) for k, v in given[part].items()} for part in ("parameters", "learnt"))
         return kind._from_file(parameters, learnt)
@@ -350,7 +303,8 @@ class _Reader:
     def _array(self, given: Any) -> np.ndarray:
         """The array of a tensor, in the type and memory order that it was saved from."""
         name, kind, order = given
-        tensor, dtype = self.tensors[name], _numeric(kind)
+        require(re.fullmatch(r"[<>|][biuf][1248]|[<>][mM]8(\[\d*\w+\])?", _text(kind)), f"numbers of type {kind!r}")
+        tensor, dtype = self.tensors[name], np.dtype(kind)
         stored = np.dtype(np.int64) if dtype.kind in "mM" else dtype.newbyteorder("=")
         require(tensor.dtype == stored, f"{name} is of {tensor.dtype}, not {stored}")
         self.take(tensor.nbytes)
@@ -364,15 +318,7 @@ class _Reader:
 
     def _objects(self, given: Any) -> np.ndarray:
         shape, cells = given
-        flat = np.empty(len(cells), object)
-        for i, cell in enumerate(cells):
-            flat[i] = self.value(cell)
-        return flat.reshape(shape)
-
-    def _scalar(self, given: Any) -> Any:
-        kind, plain = _numeric(given[0]), self.value(given[1])
-        self.take(kind.itemsize)
-        return (np.int64(plain).view(kind) if kind.kind in "mM" else np.array(plain, kind))[()]
+        return pd.Series(self.value(cells), dtype=object).to_numpy().reshape(shape)
 
 
 _READ: dict[str, Callable[[_Reader, Any], Any]] = {
@@ -381,9 +327,8 @@ _READ: dict[str, Callable[[_Reader, Any], Any]] = {
     "distribution": lambda reader, given: distributions.decode(*reader.value(given)),
     "dtype": lambda reader, given: np.dtype(_text(given)),
     "objects": _Reader._objects,
-    "scalar": _Reader._scalar,
+    "scalar": lambda reader, given: reader.value(given)[()],
     "strings": _Reader._strings,
-    "tuple": lambda reader, given: tuple(reader.value(given)),
     "type": lambda reader, given: _TYPES[given],
 }
 
@@ -393,8 +338,209 @@ def _text(value: Any) -> str:
     return value
 
 
-def _numeric(kind: Any) -> np.dtype[Any]:
-    """A type of numbers or times; NumPy also knows types that point into memory."""
-    known = re.fullmatch(r"[<>|][biuf][1248]|[<>][mM]8(\[\d*\w+\])?|[<>]U\d{1,6}", _text(kind))
-    require(known, f"numbers of type {kind!r}")
-    return np.dtype(kind)
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def check_target(path: str | os.PathLike[str]) -> None:
+    """Raise the error that `replace_file` would raise for a path, as far as it can be known before the work is done."""
+    kind, folder = _kind(path), os.path.dirname(os.path.realpath(os.fsdecode(path)))
+    if kind == "d":
+        raise IsADirectoryError(f"{os.fsdecode(path)} is a directory; name a file in it")
+    what = {"b": "disk", "s": "socket"}.get(kind)
+    require(not what, f"{os.fsdecode(path)} is a {what}, which is not written to; name a file")
+    if not kind and not os.path.isdir(folder):
+        raise FileNotFoundError(f"there is no folder {folder} to write to; check the path")
+
+
+def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file all at once: the old one stays until the new one is complete and on the disk.
+
+    Its permissions are those of the file it replaces, or those of any new file. Pipes, terminals and devices such as
+    /dev/null are written to and stay what they are. So does a file that the process has open, named by /dev/stdout,
+    /dev/stderr or /dev/fd/N.
+
+    Raises
+    ------
+    OSError
+        if the path is a directory or in a folder that does not exist, or the system refuses
+    ValueError
+        if the path is a disk or a socket, or a pipe that is closed before all is written
+    """
+    check_target(path)
+    path = os.fsdecode(path)
+    open_file = re.fullmatch(r"/dev/(?:fd/(\d{1,9})|std(?:out|err))", path)
+    if open_file or _kind(path) in ("c", "p"):
+        try:
+            number = int(open_file[1] or 1 + path.endswith("err")) if open_file else None
+            with os.fdopen(os.open(path, os.O_WRONLY) if number is None else os.dup(number), "wb") as file:
+                file.write(data)
+        except OSError as error:
+            closed = f"{path} was closed before everything was written; check the program that reads it"
+            require(not isinstance(error, BrokenPipeError), closed)
+            raise OSError(f"{path} cannot be written to ({error.strerror}); name a file") from error
+        return
+    path = os.path.realpath(path)
+    with tempfile.TemporaryDirectory(prefix=".bayesnb-", dir=os.path.dirname(path)) as folder:  # on the same disk
+        new = os.path.join(folder, "new")
+        with open(new, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileNotFoundError):
+            os.chmod(new, os.stat(path).st_mode & 0o7777)
+        os.replace(new, path)
+
+
+def _kind(path: str | os.PathLike[str]) -> str:
+    """The letter of `ls -l` for what is at a path: "-" file, "d" directory, "b" disk …; "" where there is nothing."""
+    return stat.filemode(os.stat(path).st_mode)[0] if os.path.exists(path) else ""
+
+
+# --- what an estimator puts in a file, and what is checked of it ----------------------------------------------------
+
+
+class Saved:
+    """An estimator that a model file can hold. Its learnt state are its encoding and its statistics."""
+
+    _learnt_names: ClassVar[frozenset[str]] = frozenset(
+        {"statistics_", "classes_", "n_features_in_", "feature_names_in_", "categories_", "n_categories_"}
+        | {"contract_"}  # of the table that the command line fitted, or MixedNB("auto")
+    )
+    """Attributes that a fit sets and a file holds; all others follow from them."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        record(cls)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to a safetensors file, which `bayesnb.load` reads.
+
+        The file holds the hyperparameters, the sufficient statistics, labels and names, but no code. An older file of
+        that name is replaced only when the new file is complete.
+
+        Raises
+        ------
+        ValueError
+            if the estimator is not fitted, or if its class was defined inside a function. Also if a hyperparameter was
+            set after the fit, or if a file cannot hold it, such as a function. The message names it
+        OSError
+            if the file cannot be written
+        """
+        from safetensors.numpy import save
+
+        check_is_fitted(self)
+        nb: Any = copy.copy(self)  # one state of it, whatever another thread fits meanwhile
+        name = f"{type(nb).__module__}.{type(nb).__qualname__}"
+        lost = f"{name} cannot be found by its name, so a saved file could not be read again; define the class at the"
+        require(type(nb) in CLASSES.values(), f"{lost} top level of a module, or save the estimator it is built on.")
+        document, tensors = _document(nb)
+        late = nb._set_later(_rebuilt(json.loads(document), tensors))
+        why = f"`{late}` is not the result of `fit` with these hyperparameters: it, or one of them, was set after the"
+        require(not late, f"{why} fit. Set it back, or fit the estimator again, then save it.")
+        replace_file(path, save(tensors, metadata={_KEY: document}))
+
+    @classmethod
+    def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
+        """An estimator with the hyperparameters and the learnt attributes of a file, which are not checked yet."""
+        found = cls(**parameters)
+        for name, value in learnt.items():
+            require(name in cls._learnt_names, f"an attribute {name!r} that cannot be learnt")
+            require(name != "statistics_" or isinstance(value, Statistics), "statistics of another model")
+            setattr(found, name, value)
+        return found
+
+    def _to_save(self) -> dict[str, Any]:
+        """What was learnt, by the name of the attribute."""
+        return {name: getattr(self, name) for name in sorted(self._learnt_names) if hasattr(self, name)}
+
+    def _set_later(self: Any, again: Any) -> str | None:
+        """What it shows and its copy, made anew from what was learnt, does not; the estimator inside first."""
+        inside = [name for name in self._learnt_names if isinstance(getattr(self, name, None), Saved)]
+        late = [inner for name in inside if (inner := getattr(self, name)._set_later(getattr(again, name)))]
+        shown = {"prior_", *(name for name in vars(self) if not name.startswith("_"))}
+        derived = sorted(shown - self.get_params().keys() - self._learnt_names)
+        late += [name for name in derived if not _same(*(getattr(nb, name, None) for nb in (self, again)))]
+        return late[0] if late else None
+
+    def _check_loaded(self: Any, take: Take) -> None:
+        """Check what was read, and compute from it what follows; a ValueError says why it is no model."""
+        self._check_encoding()
+        self._check_size(take)
+        _check_statistics(self.statistics_, Statistics(np.zeros(len(self.classes_)), self._no_rows()))
+        self._set_statistics(self.statistics_)
+        _ = self.posterior_  # what cannot be updated shows here, and not in the first prediction
+
+    def _check_encoding(self: Any) -> None:
+        """Labels, names and levels that belong together."""
+        labels, d, learnt = self.classes_, self.n_features_in_, vars(self)
+        require(isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) > 0, "classes_ are no labels")
+        require(np.array_equal(np.unique(labels), labels), "classes_ are not in order")
+        require(isinstance(d, int) and d > 0, f"n_features_in_ is {d!r}")
+        require(isinstance(learnt.get("contract_"), ColumnContract | None), "contract_ is no column contract")
+        names, levels = learnt.get("feature_names_in_"), learnt.get("categories_")
+        require(names is None or np.shape(names) == (d,), "feature_names_in_ are not one a feature")
+        if "categories_" in learnt:
+            require(isinstance(levels, list) and len(levels) == d, "categories_ are not one a feature")
+            require(all(np.ndim(one) == 1 and pd.Index(one).is_unique for one in levels), "categories_ repeat")
+            require(np.array_equal(learnt["n_categories_"], [len(one) for one in levels]), "n_categories_ differ")
+
+    def _check_size(self: Any, take: Take) -> None:
+        """No more features than a file of this length can describe: what is checked next allocates an array of them."""
+        take(8 * len(self.classes_) * self._prior_cells())
+
+    def _prior_cells(self: Any) -> int:
+        """How many numbers the largest field of the prior has for a class."""
+        return self.n_features_in_
+
+    def _no_rows(self: Any) -> dict[str, Any]:
+        """Statistics of no rows, by block: their types and shapes."""
+        cell = {"levels": np.nan, "positive": 1.0}.get(self._cells.kind, 0.0)  # which the family knows
+        row = np.full((1, self.n_features_in_), cell)
+        return self._gather(row, np.zeros(1, int), None).zero().blocks
+
+
+def check_loaded(nb: Saved, take: Take) -> None:
+    """Check an estimator that another one holds; a ValueError says why it is no model."""
+    nb._check_loaded(take)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two trees are equal; NaN equals NaN."""
+    one, other = (dict(enumerate(tree)) if type(tree) is list else branches(tree) for tree in (a, b))
+    if one is None or other is None:
+        return one is other and np.array_equal(a, b, equal_nan=True)
+    return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
+
+
+def _check_statistics(found: Statistics, none: Statistics) -> None:
+    """Statistics as rows could have left them: types and shapes of the model, finite, no negative weights or squares.
+
+    Parameters
+    ----------
+    found : as a file has it
+    none : statistics of no rows, of the model's types and shapes
+    """
+    stats, template = found.in_floats(), none.in_floats()
+    form, needed = (map_leaves(lambda _: 0, tree) for tree in (stats, template))
+    require(form == needed, "statistics of another model")
+    for leaf, like in zip(leaves(stats), leaves(template), strict=True):
+        require(isinstance(leaf, np.ndarray) and leaf.dtype == like.dtype, "statistics are not of float64")
+        shape = (*leaf.shape[:-1], 0) if like.shape[-1] == 0 else leaf.shape  # as many distinct cells as there were
+        require(shape == like.shape, f"statistics of shape {leaf.shape} in the place of {like.shape}")
+    require(np.isfinite(stats.n).all() and (stats.n >= 0).all(), "negative classes")
+    for held in found.blocks.values():
+        counts = [getattr(held, name) for name in ("n", "total", "weight") if hasattr(held, name)]
+        require(all((count >= 0).all() for count in counts), "negative counts")
+        if isinstance(held, Sample):
+            same = held.value.shape == held.weight.shape and np.array_equal(np.isnan(held.value), held.weight == 0)
+            require(same, "cells without weights")
+            require(not (np.diff(held.value) <= 0).any(), "cells that are not in order")
+            require(not np.isinf([held.value, held.weight]).any(), "cells that are infinite")
+            continue
+        numbers = *leaves(held), *leaves(found.error)  # and what is known of their rounding
+        require(all(np.isfinite(leaf).all() for leaf in numbers), "statistics that are no numbers")
+        if isinstance(held, Moments | Scatter):
+            floor = -1e-9 * abs(held.own).max(0) if isinstance(held, Scatter) else 0
+            require((held.own >= floor).all(), "negative squares")
+            symmetric = held.ss is held.own or np.array_equal(held.ss, held.ss.swapaxes(1, 2))
+            require(symmetric, "cross products that differ")

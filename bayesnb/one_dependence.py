@@ -37,8 +37,7 @@ from .core.arrays import Array, Float, Int, Sparse, Theta
 from .core.orders import shapley_of_cells
 from .core.pytrees import pytree
 from .core.random import categorical
-from .core.special import log_floor, log_normalize, log_rising
-from .core.stacking import stacked_weights
+from .core.special import log_floor, log_rising
 from .core.supports import Cells, Field
 from .families.categorical import DirichletCategorical
 from .families.classes import DirichletClasses
@@ -237,27 +236,6 @@ class OneDependence(DrawnPairs):
         return (self.log_loo(rows, r) - self.classes.log_loo(sparse.csr_array(r).toarray()))[None]
 
     log_loo_parts = loo_tables
-
-    def stacked(self, rows: Rows, r: Sparse) -> Float[np.ndarray, " d"]:
-        """Weights v that maximise Σ_i w_i log Σ_j v_j p_j(y_i | x_i, D₋ᵢ) over rows that this posterior knows.
-
-        Where x_j is missing, the mean of what the other parents give takes the place of p_j, which keeps the score
-        concave.
-
-        Parameters
-        ----------
-        r : weights of the rows, one label each
-        """
-        score = np.zeros((len(rows[BLOCK]), len(self.sizes)))
-        for part, table in self.log_loo_parents(rows, r):
-            there = np.isfinite(table).all(2)
-            log_p = np.where(there[..., None], table, 0)
-            own = np.take_along_axis(log_normalize(log_p), r.indices[part][:, None, None], 2)[..., 0]
-            some = there.any(1)
-            log_p = np.where(there, own, -np.inf)[some]
-            mean = _log_sum(log_p) - np.log(there[some].sum(1))
-            score[np.arange(len(score))[part][some]] = np.where(there[some], log_p, mean[:, None])
-        return stacked_weights(score, r.data)
 
     def _pooled(self, of_parents: np.ndarray, alone: np.ndarray) -> Float[np.ndarray, "n c"]:
         """log Σ_j v_j p_j / Σ_j v_j over the parents at hand; where there is none, the class probabilities alone."""

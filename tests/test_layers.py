@@ -39,7 +39,8 @@ FLOORS = [
     {"naive_bayes"},
     {"one_dependence"},
     {"sampling"},
-    {"columns", "io"},
+    {"columns"},
+    {"io"},
     {"datasets", "estimators"},
     {"_dask_chunks", "_drop_in"},
     {"analysis", "drop_in", "streaming"},
@@ -208,7 +209,7 @@ def test_no_imports_run_in_a_circle() -> None:
     """The types alone, which are never run, may name a class above."""
     graph = {name: {m for one in imports(path, False) for m in modules_of(one)} for name, path in MODULES.items()}
     assert circles(graph) == set()
-    assert "bayesnb.io" in graph["bayesnb.estimators._saving"]  # which a method imports
+    assert "bayesnb.io" in graph["bayesnb.estimators._base"]  # which a method imports
 
 
 def test_a_circle_is_found() -> None:

@@ -64,17 +64,6 @@ def test_log_rising(xp: ModuleType, dtype: str, rng: np.random.Generator) -> Non
     assert (error < 4 * (size + n + 0.01)).all()  # the bound of the docstring
 
 
-@everywhere
-def test_log_rising_half(xp: ModuleType, dtype: str, rng: np.random.Generator) -> None:
-    w = widths(dtype)
-    a = np.concatenate([log_uniform(rng, -w, w), log_uniform(rng, -3, 3, 1000)])
-    with np.errstate(over="ignore"):  # of a², where it is of no account
-        error, size = errors(
-            special.log_rising_half, lambda a: mp.loggamma(a + 0.5) - mp.loggamma(a), xp, dtype, a, digits=HUGE
-        )
-    assert (error < 4 * (size + 0.51)).all()  # the bound of the docstring
-
-
 def test_log_rising_keeps_the_digits_that_a_difference_loses() -> None:
     """At a = 1e10 log Γ is 2e11, known to 3e-5."""
     a, n = np.array([1e10]), np.array([3.0])

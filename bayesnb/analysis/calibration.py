@@ -34,9 +34,8 @@ from ..core.random import generator
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least, check_level
 from ..estimators._base import AbstractNB
-from ..estimators._saving import Saved, Take, check_loaded
 from ..estimators._state import all_or_nothing
-from ..io import require
+from ..io import Saved, Take, check_loaded, require
 from ..sampling.intervals import Uncertainty
 from ..sampling.known_rows import check_known
 from ..statistics import one_hot

@@ -233,8 +233,8 @@ def predict(options: argparse.Namespace) -> int:
     `bayesnb fit` wrote. Columns are found by name, in any order; further columns, such as the target, are ignored.
     Differences from the training table are printed on standard error.
     """
-    from ..core.files import replace_file
     from ..io import load as load_model
+    from ..io import replace_file
 
     model = load_model(options.model)
     table, X, notes = new_rows(options, model)

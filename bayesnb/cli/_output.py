@@ -93,8 +93,8 @@ def check_output(options: argparse.Namespace) -> None:
     output = getattr(options, "output", None)
     if output is None:
         return
-    from ..core.files import check_target
     from ..datasets import NAMES
+    from ..io import check_target
 
     check_target(output)
     for one in (getattr(options, name) for name in options.inputs):

@@ -46,9 +46,6 @@ if TYPE_CHECKING:
         linalg: "Namespace"
 
         def __getattr__(self, name: str) -> Callable[..., np.ndarray]: ...
-
-    def is_sparse(x: object) -> TypeGuard[Sparse]:
-        """Whether an object is a matrix of scipy.sparse."""
 else:
     Array: TypeAlias = JaxArray | np.ndarray
     Value: TypeAlias = Array | np.floating[Any]  # where an array of no axes may come out as one of NumPy's scalars
@@ -56,9 +53,10 @@ else:
     Scalar: TypeAlias = float | int | np.number[Any]
     Namespace: TypeAlias = ModuleType
 
-    def is_sparse(x: object) -> bool:
-        """Whether an object is a matrix of scipy.sparse."""
-        return type(x) is not np.ndarray and sparse.issparse(x)  # which takes five times as long
-
 
 Theta: TypeAlias = dict[str, Array]  # parameters of one block by name
+
+
+def is_sparse(x: object) -> TypeGuard[Sparse]:
+    """Whether an object is a matrix of scipy.sparse."""
+    return type(x) is not np.ndarray and sparse.issparse(x)  # which takes five times as long

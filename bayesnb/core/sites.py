@@ -6,7 +6,7 @@ from typing import Any
 
 from .arrays import Theta, is_sparse
 from .pytrees import register_pytrees
-from .special import log_floor, namespace
+from .special import expit, log_floor, namespace
 
 
 @dataclass(frozen=True)
@@ -47,34 +47,25 @@ def sites_of(model: Callable[[], Any]) -> dict[str, Site]:
     return found
 
 
+_TO_SITE: dict[str, Callable[[Any], Any]] = {"log_": lambda x: namespace(x).exp(x), "logit_": expit}
+_FROM_SITE: dict[str, Callable[[Any], Any]] = {"log_": log_floor, "logit_": lambda p: log_floor(p) - log_floor(1 - p)}
+
+
+def _basis(name: str) -> str:
+    """What stands before a site's name where a parameter is held as a logarithm or a logit."""
+    return next((basis for basis in _TO_SITE if name.startswith(basis)), "")
+
+
 def to_sites(theta: Theta) -> Theta:
     """Parameters as NumPyro names and holds them: `log_theta` → `theta` = exp, `logit_theta` → `theta` = logistic."""
-    sites = {}
-    for name, value in theta.items():
-        xp = namespace(value)
-        if name.startswith("log_"):
-            sites[name.removeprefix("log_")] = xp.exp(value)
-        elif name.startswith("logit_"):
-            # both sides of ½ keep their digits
-            small = xp.exp(-abs(value))
-            sites[name.removeprefix("logit_")] = xp.where(value < 0, small, 1) / (1 + small)
-        else:
-            sites[name] = value
-    return sites
+    held = [(_basis(name), name, value) for name, value in theta.items()]
+    return {name.removeprefix(basis): _TO_SITE[basis](x) if basis else x for basis, name, x in held}
 
 
 def from_sites(parameters: tuple[str, ...], sites: Theta) -> Theta:
     """Inverse of `to_sites` for the parameters named."""
-    theta = {}
-    for name in parameters:
-        if name.startswith("log_"):
-            theta[name] = log_floor(sites[name.removeprefix("log_")])
-        elif name.startswith("logit_"):
-            p = sites[name.removeprefix("logit_")]
-            theta[name] = log_floor(p) - log_floor(1 - p)
-        else:
-            theta[name] = sites[name]
-    return theta
+    held = [(_basis(name), name, sites[name.removeprefix(_basis(name))]) for name in parameters]
+    return {name: _FROM_SITE[basis](x) if basis else x for basis, name, x in held}
 
 
 def as_jax(tree: Any) -> Any:

@@ -3,28 +3,25 @@
 A family names the support and the axes of every field (`AbstractConjugate.fields_`). Persistence, prior fitting and the
 check of a prior that a user gives all read these declarations. They are plain numbers, without JAX or NumPyro.
 
-Why there are limits beside the sign. The closed forms multiply, divide and cube hyperparameters. Between 1e-50 and
-1e50 every such product is a number of float64 with all its digits, and no data tell a pseudo-count of 1e50 from an
-infinite one. A hyperparameter with a unit may be as small or large as a variance of the data can be.
+The limits beside the sign leave room for the closed forms, which multiply, divide and cube hyperparameters: no such
+product overflows. Results are promised for hyperparameters from 1e-8 to 1e8.
 """
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
-Check = TypeVar("Check", bound=Callable[..., np.ndarray])
-
-LEAST_COUNT, MOST_COUNT = 1e-50, 1e50  # of a pseudo-count
-LEAST_AMOUNT, MOST_AMOUNT = 1e-280, 1e300  # of a variance or a rate with a unit
-LEAST_LENGTH, MOST_LENGTH = 1e-140, 1e150  # of a bandwidth: its square is an amount
-MOST_CENTRE = 1e100  # of a mean
-LEAST_PROBABILITY = 1e-300  # of a class; below, only 0
-_ASYMMETRY = 1e-8  # of a covariance, relative to its standard deviations
-_SINGULAR = 1e-14  # least eigenvalue of a correlation matrix
+_WORDS = {
+    "real": "finite, from {:g} to {:g}",
+    "positive": "positive, from {:g} to {:g}",
+    "degrees": "above {:g}, at most {:g}",
+    "simplex": "probabilities that sum to 1, each 0 or at least {:g}",
+    "matrix": "symmetric and positive definite, with a diagonal from {:g} to {:g}",
+    "cells": "cells of the data",
+}
 
 
 @dataclass(frozen=True)
@@ -41,43 +38,29 @@ class Support:
     low: float
     high: float
 
-    @functools.cache  # noqa: B019 - there are a few supports, which live as long as the package
-    def describe(self, d: int | None = None) -> str:
-        """The set in words, as error messages say it."""
-        span = f"from {self.low:g} to {self.high:g}"
-        return {
-            "real": f"finite, {span}",
-            "positive": f"positive, {span}",
-            "degrees": f"above {'d − 1' if d is None else d - 1}, at most {self.high:g}",
-            "simplex": f"probabilities that sum to 1, each 0 or at least {self.low:g}",
-            "matrix": f"symmetric and positive definite, with a diagonal {span}",
-            "cells": "cells of the data",
-        }[self.kind]
+    def describe(self, d: int = 1) -> str:
+        """The set in words, as error messages say it; d features."""
+        return _WORDS[self.kind].format(d - 1 if self.kind == "degrees" else self.low, self.high)
 
-    def holds(self, value: np.ndarray, d: int | None = None) -> Any:
+    def holds(self, value: np.ndarray, d: int = 1) -> Any:
         """Whether each number is in the set; of matrices (…, d, d) and of a simplex (…, c) one answer for each."""
-        with np.errstate(invalid="ignore", over="ignore"):
+        with np.errstate(all="ignore"):
+            cells = np.diagonal(value, axis1=-2, axis2=-1) if self.kind == "matrix" else value
+            within = (cells >= self.low) & (cells <= self.high)  # False for NaN
             if self.kind == "matrix":
-                return _is_positive_definite(value) & self._within(np.diagonal(value, axis1=-2, axis2=-1)).all(-1)
+                return within.all(-1) & _is_positive_definite(value)
             if self.kind == "simplex":
-                whole = abs(value.sum(-1) - 1) <= 1e-8
-                return ((value == 0) | self._within(value)).all(-1) & whole
-            if self.kind == "degrees":
-                assert d is not None
-                return (value > d - 1) & (value <= self.high)
-            return self._within(value)
-
-    def _within(self, value: np.ndarray) -> Any:
-        return (value >= self.low) & (value <= self.high)  # False for NaN
+                return (within | (value == 0)).all(-1) & (abs(value.sum(-1) - 1) <= 1e-8)
+            return within & (value > d - 1) if self.kind == "degrees" else within
 
 
-REAL = Support("real", -MOST_CENTRE, MOST_CENTRE)
-COUNT = Support("positive", LEAST_COUNT, MOST_COUNT)
-AMOUNT = Support("positive", LEAST_AMOUNT, MOST_AMOUNT)
-LENGTH = Support("positive", LEAST_LENGTH, MOST_LENGTH)
-DEGREES = Support("degrees", 0.0, MOST_COUNT)
-SIMPLEX = Support("simplex", LEAST_PROBABILITY, 1.0)
-POSITIVE_DEFINITE = Support("matrix", LEAST_AMOUNT, MOST_AMOUNT)
+REAL = Support("real", -1e100, 1e100)  # a mean
+COUNT = Support("positive", 1e-50, 1e50)  # a pseudo-count
+AMOUNT = Support("positive", 1e-280, 1e300)  # a variance or a rate with a unit
+LENGTH = Support("positive", 1e-140, 1e150)  # a bandwidth: its square is an amount
+DEGREES = Support("degrees", 0.0, 1e50)
+SIMPLEX = Support("simplex", 1e-300, 1.0)
+POSITIVE_DEFINITE = Support("matrix", 1e-280, 1e300)
 CELLS = Support("cells", -np.inf, np.inf)
 
 
@@ -120,17 +103,13 @@ class Field:
     def is_limit(self, value: np.ndarray, c: int) -> Any:
         """Whether each number is a useful improper limit outside the support."""
         least = self.least(c)
-        if least is None:
-            return np.zeros((), bool)
-        with np.errstate(invalid="ignore"):
-            return (value >= least) & (value <= 0)
+        return False if least is None else (value >= least) & (value <= 0)
 
     def describe(self, c: int, d: int) -> str:
         """The permitted values in words, improper limits included."""
-        text, least = self.support.describe(d), self.least(c)
-        if least is None:
-            return text
-        return f"{text}, or {'0' if least == 0 else f'from {least:g} to 0'} (improper: no evidence)"
+        least = self.least(c)
+        limits = "0" if least == 0 else f"from {least or 0:g} to 0"
+        return self.support.describe(d) + ("" if least is None else f", or {limits} (improper: no evidence)")
 
 
 Declared = TypeVar("Declared", Field, Support, float)
@@ -197,61 +176,38 @@ class Cells:
         """
         if self.kind == "real":
             return np.zeros(np.shape(cells), bool)
-        if self.kind == "yes/no":
-            return (cells < 0) | (cells > 1) | (cells % 1 > 0)
-        if self.kind == "levels":
-            return (cells < 0) | (cells % 1 > 0) | (cells >= (np.inf if levels is None else levels))
-        if self.kind == "positive":
-            return cells <= 0
-        return (cells < 0) | ((cells % 1 > 0) if self.whole else False)
+        most = {"yes/no": 1, "levels": np.inf if levels is None else levels - 1}.get(self.kind, np.inf)
+        wrong = (cells <= 0 if self.kind == "positive" else cells < 0) | (cells > most)
+        return wrong | (cells % 1 > 0) if self.whole or self.kind in ("yes/no", "levels") else wrong
 
 
 def _is_positive_definite(matrix: np.ndarray) -> Any:
     """Whether each matrix (…, d, d) is symmetric and positive definite; the units of the features do not matter."""
-    eye = np.eye(matrix.shape[-1])
-    diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
-    sound = np.isfinite(matrix).all((-2, -1)) & (diagonal > 0).all(-1)
-    unit = np.sqrt(np.where(sound[..., None], diagonal, 1))
-    correlation = np.where(sound[..., None, None], matrix, eye) / unit[..., :, None] / unit[..., None, :]
-    sound = sound & np.isfinite(correlation).all((-2, -1))
-    correlation = np.where(sound[..., None, None], correlation, eye)
-    symmetric = (abs(correlation - correlation.swapaxes(-1, -2)) <= _ASYMMETRY).all((-2, -1))
-    least = np.linalg.eigvalsh((correlation + correlation.swapaxes(-1, -2)) / 2)[..., 0]
-    return sound & symmetric & (least > _SINGULAR * matrix.shape[-1])
+    unit = np.sqrt(np.diagonal(matrix, axis1=-2, axis2=-1))
+    correlation = matrix / unit[..., :, None] / unit[..., None, :]  # NaN where the diagonal is not positive
+    symmetric = (abs(correlation - correlation.swapaxes(-1, -2)) <= 1e-8).all((-2, -1))
+    least = np.linalg.eigvalsh(np.where(np.isfinite(correlation), correlation, 0))[..., 0]
+    return symmetric & (least > 1e-14 * matrix.shape[-1])
 
 
-def _remembered(check: Check) -> Check:
-    """A check of a hyperparameter whose answer for a plain number is kept, as an estimator asks at every batch."""
-    known = functools.lru_cache(maxsize=256)(check)
-
-    @functools.wraps(check)
-    def checked(name: str, value: Any, *needed: Any) -> np.ndarray:
-        return (known if type(value) in (float, int) else check)(name, value, *needed)
-
-    return cast(Check, checked)
-
-
-@_remembered
 def as_numbers(name: str, value: Any, needed: str) -> np.ndarray:
     """A hyperparameter as float64, or a ValueError that names it; strings, None and distributions are no numbers."""
-    module = type(value).__module__ or ""
-    if module.startswith(("numpyro.", "scipy.stats")):
+    if (type(value).__module__ or "").startswith(("numpyro.", "scipy.stats")):
         raise ValueError(
             f"`{name}` is a distribution, {type(value).__name__}; it needs {needed}. Give the numbers themselves, "
             "let `bayesnb.fit_prior` choose them from the data, or write a hierarchical model in NumPyro"
         )
     try:
         array = np.asarray(value)
-        odd = array.dtype.kind not in "biufO"
-        if odd or (array.dtype.kind == "O" and any(isinstance(cell, str | bytes | None) for cell in array.ravel())):
+        odd = array.dtype == "O" and any(isinstance(x, str | bytes | None) for x in array.ravel())
+        if odd or array.dtype.kind not in "biufO":
             raise TypeError
         with np.errstate(over="ignore"):
-            numbers = np.asarray(array, float)
+            return np.asarray(array, float)
     except OverflowError:
         raise ValueError(f"`{name}` has a number too large for a float; it needs {needed}") from None
     except (TypeError, ValueError):
         raise ValueError(f"`{name}` is {shortened(value)}; it needs {needed}") from None
-    return numbers
 
 
 def check_level(level: Any) -> None:
@@ -270,10 +226,8 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
 def check_least(least: int, **numbers: Any) -> None:
     """Raise a ValueError that names the first one that is not whole, or below the least."""
     for name, value in numbers.items():
-        if not isinstance(value, int | np.integer):
+        if not isinstance(value, int | np.integer) or value < least:
             raise ValueError(f"`{name}` is {value!r}; it needs to be a whole number, at least {least}")
-        if not value >= least:
-            raise ValueError(f"`{name}` is {value}; it needs to be at least {least}")
 
 
 def shortened(value: Any) -> str:
@@ -282,7 +236,6 @@ def shortened(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:76]} …"
 
 
-@_remembered
 def checked_numbers(name: str, value: Any, shape: tuple[int, ...], support: Support = COUNT) -> np.ndarray:
     """A hyperparameter in a support, broadcast to a shape, or a ValueError that names it and the permitted range."""
     needed = f"numbers ({support.describe()}) that broadcast to {shape}"
@@ -315,61 +268,55 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int], fields: Mappi
     """
     c, d, found = sizes["class"], sizes["feature"], {}
     for key, support in prior.constants_.items():
-        number = as_numbers(f"{name}.{key}", getattr(prior, key), f"one number: {support.describe()}")
-        if number.ndim or not support.holds(number):
-            raise ValueError(f"`{name}.{key}` is {shortened(number.tolist())}; it needs to be {support.describe()}")
+        checked_numbers(f"{name}.{key}", getattr(prior, key), (), support)
     for key, field in prior.fields_.items():
         value = getattr(prior, key) if fields is None or key not in fields else fields[key]
         label, needed = f"{name}.{key}", field.describe(c, d)
         if value is None and field.optional:
             continue
-        numbers = as_numbers(label, value, f"numbers: {needed}")
-        shape = tuple(
-            1 if axis == "one" else sizes.get(axis, numbers.shape[at] if numbers.ndim >= -at else 1)
-            for at, axis in zip(range(-len(field.axes), 0), field.axes, strict=True)
-        )
+        numbers, k = as_numbers(label, value, f"numbers: {needed}"), len(field.axes)
+        own = {**dict(zip(field.axes, ((1,) * k + numbers.shape)[-k:], strict=True)), **sizes, "one": 1}
+        shape = tuple(own[axis] for axis in field.axes)
         try:
             full = np.array(np.broadcast_to(numbers, shape))
         except ValueError:
-            axes = ", ".join(field.axes)
-            raise ValueError(f"`{label}` has shape {numbers.shape}; it needs {shape}, the axes ({axes})") from None
-        wrong = ~field.support.holds(full, d)
-        wrong &= ~field.is_limit(full, c)
-        if wrong.any():
-            at = [int(i) for i in np.argwhere(wrong)[0]]
-            bad = full[tuple(at)]
-            place = ", ".join(f"{axis} {i}" for axis, i in zip(field.axes, at, strict=False) if axis != "one")
-            said = f"{bad:g}" if np.ndim(bad) == 0 else shortened(bad.tolist())
-            raise ValueError(f"`{label}` has {said}{f' ({place})' if place else ''}; it needs to be {needed}")
+            axes = f"{shape}, the axes ({', '.join(field.axes)})"
+            raise ValueError(f"`{label}` has shape {numbers.shape}; it needs {axes}") from None
+        if (wrong := ~(field.support.holds(full, d) | field.is_limit(full, c))).any():
+            at, place = _first(field, wrong)
+            bad = f"{full[at]:g}" if np.ndim(full[at]) == 0 else shortened(full[at].tolist())
+            raise ValueError(f"`{label}` has {bad}{place and f' ({place})'}; it needs to be {needed}")
         found[key] = full
     return replace(prior, **found)
 
 
+def _first(field: Field, wrong: np.ndarray) -> tuple[tuple[int, ...], str]:
+    """The place of the first number that is wrong, and its axes in words."""
+    at = tuple(int(i) for i in np.argwhere(wrong)[0])
+    return at, ", ".join(f"{axis} {i}" for axis, i in zip(field.axes, at, strict=False) if axis != "one")
+
+
+def _limited(block: Any) -> list[tuple[str, Field, np.ndarray]]:
+    """Name, declaration and values of each field that has an improper limit, on the host."""
+    held = [(key, field, getattr(block.inner, key)) for key, field in block.inner.fields_.items()]
+    return [one for one in held if one[1].limit is not None and isinstance(one[2], np.ndarray)]
+
+
 def improper(block: Any) -> str | None:
     """Why a density has no normaliser: its first field at an improper limit, in words; None for a proper density."""
-    block = block.inner
-    for key, field in block.fields_.items():
-        value = getattr(block, key)
-        if field.limit is not None and isinstance(value, np.ndarray) and not value.min(initial=1) > 0:
-            limits = field.is_limit(value, block.shape[0])
-            if limits.any():
-                return (
-                    f"its prior is improper ({key} is {value[limits][0]:g}) and has no normaliser, so an evidence "
-                    "would have an arbitrary factor; give a proper prior"
-                )
+    for key, field, value in _limited(block):
+        if (limits := field.is_limit(value, block.inner.shape[0])).any():
+            return (
+                f"its prior is improper ({key} is {value[limits][0]:g}) and has no normaliser, so an evidence would "
+                "have an arbitrary factor; give a proper prior"
+            )
     return None
 
 
 def undefined(block: Any) -> str | None:
     """What keeps a posterior of an improper prior from being a density, in words; None where it is one."""
-    block = block.inner
-    for key, field in block.fields_.items():
-        value = getattr(block, key)
-        if field.limit is None or not isinstance(value, np.ndarray):
-            continue
-        wrong = ~(np.isfinite(value) & (value > 0))
-        if wrong.any():
-            at = [int(i) for i in np.argwhere(wrong)[0]]
-            place = ", ".join(f"{axis} {i}" for axis, i in zip(field.axes, at, strict=True))
-            return f"the rows leave {key} at {value[tuple(at)]:g} ({place})"
+    for key, field, value in _limited(block):
+        if (wrong := ~(np.isfinite(value) & (value > 0))).any():
+            at, place = _first(field, wrong)
+            return f"the rows leave {key} at {value[at]:g} ({place})"
     return None

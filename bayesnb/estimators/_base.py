@@ -2,7 +2,7 @@
 
 What an estimator learns is `statistics_`; `prior_` and `posterior_` follow from it and are frozen. The shell has rooms,
 each built on the one before: `_state` (how attributes are replaced), `_input` (checks), `_declared` (which cells there
-may be), `_prior_of_settings`, `_fitting`, `_prediction`, `_explaining`, `_reading` (what analyses may ask), `_saving`,
+may be), `_prior_of_settings`, `_fitting`, `_prediction`, `_explaining`, `_reading` (what analyses may ask),
 and this one: what the posterior says without rows, and what goes to NumPyro and ArviZ.
 """
 
@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.random import categorical, generator
 from ..core.supports import GIVEN_TOTALS, check_choice
+from ..io import Saved
 from ..naive_bayes import Parameters
-from ._saving import AbstractSaved
+from ._reading import AbstractReadable
 from ._state import LazyPosterior
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _Conditioned = LazyPosterior  # its name in pickles of version 0.1
 
 
-class AbstractNB(AbstractSaved):
+class AbstractNB(Saved, AbstractReadable):
     """What all naive Bayes estimators share."""
 
     @property

@@ -15,13 +15,12 @@ from sklearn.utils.validation import _get_feature_names
 from ..columns.contract import ColumnContract
 from ..core.arrays import is_sparse
 from ..families.one_class import OneClass
-from ..io import require
+from ..io import Take, require
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
 from ._automatic import automatic_parts, positions, warn_of_late_values
 from ._base import AbstractNB, AbstractOfTotals
 from ._input import of_any_type
 from ._part import _Part
-from ._saving import Take
 from ._state import all_or_nothing
 from .complement import ComplementNB
 

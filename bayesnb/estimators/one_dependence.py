@@ -5,7 +5,6 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..class_statistics import with_error
@@ -14,7 +13,6 @@ from ..core.random import generator
 from ..core.special import log_normalize
 from ..core.supports import check_choice, checked_numbers
 from ..families.categorical import DirichletCategorical
-from ..io import require
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows, fold_rows, row_slices
 from ..one_dependence import BLOCK, OneDependence
 from ..statistics import Counts
@@ -22,23 +20,13 @@ from ..sums.pair_table import diagonal
 from ..sums.rows import csr_slice
 from ._input import concentration, cut_rows
 from ._one_parent import AbstractOneParent
-from ._state import LazyPosterior, all_or_nothing, laid_out
+from ._state import LazyPosterior, laid_out
 
 MAX_BYTES = 1 << 30
 """Largest table of counts that `OneDependenceNB` makes, in bytes of float64.
 
 Fitting holds two of that size, batches nearly four, prediction and `loo` up to five more than the fitted model.
 """
-
-
-def _has_no_stacked_weights(nb: Any) -> bool:
-    """Whether statistics are all that a fit leaves; an AttributeError where weights were fitted to rows."""
-    if nb.weights == "loo":
-        raise AttributeError(
-            "`weights` is 'loo', and these weights need all rows at once. Call `fit` with all rows, or set "
-            "weights='uniform'"
-        )
-    return True
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -59,9 +47,6 @@ class OneDependenceNB(AbstractOneParent):
         column, or (column, level), to one of these. Columns that are not named keep `alpha`
     pair_alpha : float, default 1
         number of pseudo-rows of the table p(y, x_j) of each parent, split equally over its c·k_j pairs, positive
-    weights : "uniform" (default) or "loo"
-        weights v_j of the parents. "uniform" makes them equal. "loo" stacks the models: the weights maximise Σ_i w_i
-        log Σ_j v_j p_j(y_i | x_i, D₋ᵢ)
     min_categories : int, (d,) or None, default None
         smallest number of levels of a feature of whole numbers; its levels are 0 … max
     max_bytes : int, default 2³⁰
@@ -70,7 +55,6 @@ class OneDependenceNB(AbstractOneParent):
 
     Attributes
     ----------
-    weights_ : (d,) the weights v_j, non-negative; they sum to one
     parent_log_evidence_ : (d,) log p(X, y) of the model of each parent in nats, over the rows whose x_j is not missing
     log_evidence_ : log of the mean of these evidences, if no parent has a missing cell; see the Notes
     categories_, n_categories_ : levels of each feature, and their number, as in `CategoricalNB`
@@ -93,12 +77,6 @@ class OneDependenceNB(AbstractOneParent):
     it against any other model of the same cells. The predictive of that model weights the parents by their evidence,
     and soon uses only one of them. The average here keeps the weights v. It predicts better, but has no evidence of its
     own. With missing cells the parents describe different rows, so there is no `log_evidence_`.
-
-    *Stacking.* "loo" maximises the score of averaged class probabilities, which is concave in the weights. Prediction
-    averages joint densities with the same weights. Most weights become nearly zero. Equal weights predicted better in
-    most tables that we tried. Stacked weights predicted better in some tables with hundreds of rows, so compare both.
-    The weights are fitted to all rows, and `loo` keeps them fixed. With "loo" there is no `partial_fit`, `forget` or
-    `merge`, because these methods do not see all rows.
 
     *Draws.* A draw consists of a parent j, with probability v_j, and the parameters of its model. Intervals and
     `uncertainty` therefore show how much the probability would change if the parent and the parameters were known. The
@@ -127,7 +105,6 @@ class OneDependenceNB(AbstractOneParent):
     alpha: Any = 1.0
     prior: Any = None
     pair_alpha: float = 1.0
-    weights: str = "uniform"
     min_categories: Any = None
     max_bytes: int = MAX_BYTES
 
@@ -136,8 +113,6 @@ class OneDependenceNB(AbstractOneParent):
         "Bin the column first, with `make_pipeline(EqualWidthBinner(), OneDependenceNB())` or EvidenceBinner, or pass "
         "it as strings (on the command line: --columns NAME=levels)."
     )
-
-    _learnt_names = AbstractOneParent._learnt_names | {"weights_"}
 
     _family = OneDependence
     _most_columns = 60
@@ -188,43 +163,15 @@ class OneDependenceNB(AbstractOneParent):
 
     # --- fitting ----------------------------------------------------------------------------------------------------
 
-    def _learn_encoding(self, X: Any, reset: bool) -> None:
-        check_choice("weights", self.weights, ("uniform", "loo"))
-        super()._learn_encoding(X, reset)
-        if reset:
-            self.weights_ = np.full(len(self.categories_), 1 / len(self.categories_))
-
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit all models to rows and labels, and set their weights; see `AbstractNB.fit`."""
-        super().fit(X, y, sample_weight)
-        if self.weights == "loo":
-            X, y = self._validate(X, y=y, reset=False)
-            r = self._weights(X, self._class_index(y), sample_weight)
-            self.weights_ = self._fitted_state().posterior.stacked(self._rows(X), r)
-            self._set_statistics(self._conditioned.statistics)
-        return self
-
-    def _check_encoding(self) -> None:
-        super()._check_encoding()
-        v, d = self.weights_, self.n_features_in_
-        one_each = isinstance(v, np.ndarray) and v.dtype == np.float64 and v.shape == (d,)
-        require(one_each, "weights_ are not one a feature")
-        require((v >= 0).all() and abs(v.sum() - 1) < 1e-9, "weights_ do not sum to one")
-
-    # of weights that were fitted to rows these methods would not see all of them
-    partial_fit = available_if(_has_no_stacked_weights)(AbstractOneParent.partial_fit)
-    forget = available_if(_has_no_stacked_weights)(AbstractOneParent.forget)
-    merge = available_if(_has_no_stacked_weights)(AbstractOneParent.merge)
-
     def _model(self) -> OneDependence:
-        """The prior under the weights at hand."""
+        """The prior, with equal weights of the parents."""
+        d = self.n_features_in_
         if self.prior is None:
-            alpha = np.repeat(np.array(concentration(self.alpha, True, (self.n_features_in_,))), self.n_categories_)
+            alpha = np.repeat(np.array(concentration(self.alpha, True, (d,))), self.n_categories_)
         else:
             alpha = np.concatenate(self._own_prior(), -1)
         total = float(checked_numbers("pair_alpha", self.pair_alpha, ()))
-        return OneDependence.prior(len(self.classes_), self.n_categories_.tolist(), alpha, total, self.weights_)
+        return OneDependence.prior(len(self.classes_), self.n_categories_.tolist(), alpha, total, np.full(d, 1 / d))
 
     def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
         r, prior = self._weights(X, index, sample_weight), self._model()

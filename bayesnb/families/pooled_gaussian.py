@@ -17,7 +17,7 @@ from ..core.arrays import Array, Float, Real, Sparse, Theta, Value, is_sparse
 from ..core.pytrees import pytree
 from ..core.quadratics import PooledQuadratic
 from ..core.random import Key, inverse_gamma, normal, split
-from ..core.special import LOG_2PI, digamma, gammaln, log_rising, log_rising_half, namespace, tetragamma, trigamma
+from ..core.special import LOG_2PI, digamma, gammaln, log_rising, namespace, tetragamma, trigamma
 from ..core.supports import AMOUNT, COUNT, REAL, Field, declare
 from ..normals import AbstractNormalCells, kept
 from ..sums.gaussian import log_student_left, log_student_sum
@@ -90,7 +90,7 @@ class PooledNormalInverseGamma(AbstractNormalCells):
             return super().log_loo(x, r)
         left, fewer = kept(self.kappa - 1, self.kappa), np.broadcast_to(kept(self.a - 0.5, self.a), self.m.shape)
         own, scale = np.sqrt(0.5 * self.kappa / left / self.b), np.sqrt(self.b * (1 + 1 / self.kappa) / fewer)
-        level = log_rising_half(fewer) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / left))
+        level = log_rising(fewer, 0.5) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / left))
         table = log_student_left(x, y, 2 * fewer, self.m, scale, own, level)
         return with_odd_rows(table, lambda odd: super(PooledNormalInverseGamma, self).log_loo(x[odd], r[odd]))
 

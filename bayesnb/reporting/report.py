@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.files import replace_file
 from ..core.supports import check_level
+from ..io import replace_file
 from . import page
 from .content import Material
 from .sections import SECTIONS, header

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..base import Block, to_sites
 from ..core.arrays import Scalar, Theta
-from ..core.supports import DENSITIES, LEAST_AMOUNT
+from ..core.supports import AMOUNT, DENSITIES
 from .closed_estimates import kind_of
 from .points import Model
 
@@ -102,7 +102,7 @@ def _is_inside(block: Block, theta: Theta) -> bool:
         return True
     sites = block.inner.sites()
     for name, value in to_sites(theta).items():
-        if sites[name].support is constraints.positive and (value < LEAST_AMOUNT).any():
+        if sites[name].support is constraints.positive and (value < AMOUNT.low).any():
             return False
         if sites[name].support is constraints.positive_definite:
             sd = np.sqrt(np.diagonal(value, axis1=-2, axis2=-1))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
-from ..core.special import EPS, LOG_2PI, log_normal, log_rising_half, log_student_t, namespace
+from ..core.special import EPS, LOG_2PI, log_normal, log_rising, log_student_t, namespace
 from ..loops import contiguous, worth
 from .rows import slices, sum_over_cells_of, sum_over_features, with_odd_rows
 
@@ -110,7 +110,7 @@ def log_student_left(
 
 def _student_fields(df: Array, loc: Array, scale: Array) -> tuple[Array, Array, Array, Array]:
     """Centre, slope g, weight and level of log t = level + weight log(1 + ((x − centre) g)²)."""
-    level = log_rising_half(df / 2) - 0.5 * np.log(df * np.pi) - np.log(scale)
+    level = log_rising(df / 2, 0.5) - 0.5 * np.log(df * np.pi) - np.log(scale)
     return loc, 1 / (np.sqrt(df) * scale), np.full(loc.shape, -0.5 * (df + 1)), level
 
 

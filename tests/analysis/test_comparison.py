@@ -107,6 +107,21 @@ def test_evidence_that_does_not_compare_is_told():
     assert "probabilities and densities" in compare({"g": GaussianNB(), "m": parts}, X, y).notes[0]
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_stacked_weights_obey_kuhn_and_tucker(seed):
+    rng = np.random.default_rng(seed)
+    log_p = -rng.gamma(1, 2, (300, 9)) * rng.gamma(1, 3, 9)
+    log_p[:, 4] = log_p[:, 3]  # two models that say the same
+    w = rng.choice([0.0, 1.0, 3.0], 300)
+    v = comparison.stacked_weights(log_p, w)
+    g = w @ (np.exp(log_p) / (np.exp(log_p) @ v)[:, None]) / w.sum()
+    assert v.sum() == pytest.approx(1, abs=1e-12)
+    assert (v >= 0).all()
+    assert g.max() <= 1 + 2e-10
+    assert (v * abs(g - 1)).sum() < 1e-6
+    np.testing.assert_array_equal(v, comparison.stacked_weights(log_p, w))
+
+
 def test_stacking_weights_beat_every_other_average_of_the_models(wine):
     X, y, w = wine[0][:, :4], *wine[1:]
     found = compare(MODELS, X, y, w)

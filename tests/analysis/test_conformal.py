@@ -67,7 +67,6 @@ BY_REFITS = [  # something in them is fitted to all rows at once
     CalibratedClassifierLOO(GaussianNB()),
     CalibratedClassifierLOO(GaussianNB(prior=PRIOR), prior="refit"),
     CalibratedClassifierLOO(OneDependenceNB(min_categories=9)),
-    OneDependenceNB(min_categories=9, weights="loo"),
 ]
 # by default, where all are refitted
 SOME = [SEPARABLE[1], SEPARABLE[-1], *(OTHERS[k] for k in (0, 3, 4))]
@@ -390,9 +389,8 @@ def test_what_is_refused(table):
     ConformalClassifierLOO(GaussianNB()).fit(X, y, sample_weight=None)
     with pytest.raises(TypeError, match="`fit` accepts X, y and groups, but not 'weights'"):
         ConformalClassifierLOO(GaussianNB()).fit(X, y, weights=np.ones(14))
-    for nb in (CalibratedClassifierLOO(GaussianNB()), OneDependenceNB(weights="loo", min_categories=9)):
-        with pytest.raises(ValueError, match=r"no `partial_fit` and `loo`.*each new row joins the training rows"):
-            ConformalClassifierLOO(nb, method="full").fit(X, y)
+    with pytest.raises(ValueError, match=r"no `partial_fit` and `loo`.*each new row joins the training rows"):
+        ConformalClassifierLOO(CalibratedClassifierLOO(GaussianNB()), method="full").fit(X, y)
 
 
 def test_the_example_of_the_docstring():

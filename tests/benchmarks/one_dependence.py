@@ -40,7 +40,6 @@ def main() -> None:
         models = {
             "naive Bayes": bayesnb.CategoricalNB(min_categories=k),
             "one-dependence": bayesnb.OneDependenceNB(min_categories=k),
-            "stacked weights": bayesnb.OneDependenceNB(min_categories=k, weights="loo"),
             "logistic": make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=1000)),
         }
         for n in sizes:

@@ -7,14 +7,12 @@ import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bayesnb
 from bayesnb import CategoricalNB, EqualWidthBinner, OneDependenceNB
-from bayesnb.core.stacking import stacked_weights
 from bayesnb.one_dependence import BLOCK, OneDependence
 from bayesnb.statistics import one_hot
 
@@ -175,73 +173,12 @@ def test_soft_labels_are_weights():
     np.testing.assert_allclose(found.blocks[BLOCK].n, want, rtol=1e-12)
 
 
-# --- stacking -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_stacked_weights_obey_kuhn_and_tucker(seed):
-    rng = np.random.default_rng(seed)
-    log_p = -rng.gamma(1, 2, (300, 9)) * rng.gamma(1, 3, 9)
-    log_p[:, 4] = log_p[:, 3]  # two parents that say the same
-    w = rng.choice([0.0, 1.0, 3.0], 300)
-    v = stacked_weights(log_p, w)
-    g = w @ (np.exp(log_p) / (np.exp(log_p) @ v)[:, None]) / w.sum()
-    assert v.sum() == pytest.approx(1, abs=1e-12)
-    assert (v >= 0).all()
-    assert g.max() <= 1 + 2e-10
-    assert (v * abs(g - 1)).sum() < 1e-6
-    np.testing.assert_array_equal(v, stacked_weights(log_p, w))
-
-
-@pytest.mark.slow
-def test_stacking_beats_every_other_average_of_probabilities():
-    """The score that the weights maximise, computed by refits."""
-    rng = np.random.default_rng(5)
-    X = rng.integers(0, 3, (90, 4))
-    y = ((X[:, 0] + X[:, 1]) % 3 == 0) ^ (rng.random(90) < 0.1)
-    nb = OneDependenceNB(weights="loo", min_categories=3).fit(X, y)
-    p = np.empty((90, 4))
-    for i in range(90):
-        others = np.arange(90) != i
-        refit = OneDependenceNB(min_categories=3).fit(X[others], y[others])
-        p[i] = np.exp(refit.predict_parents_log_proba(X[i : i + 1]))[0, :, int(y[i])]
-    best = np.log(p @ nb.weights_).sum()
-    for other in [
-        np.full(4, 0.25),
-        *np.eye(4),
-        *rng.dirichlet(np.ones(4), 200),
-        *rng.dirichlet(100 * nb.weights_ + 0.1, 200),
-    ]:
-        assert np.log(p @ other).sum() <= best + 1e-7
-    assert best > np.log(p @ np.full(4, 0.25)).sum() + 1
-
-
-def test_stacking_needs_all_rows(tmp_path):
-    X, y = np.arange(12).reshape(6, 2) % 3, np.arange(6) % 2
-    nb = OneDependenceNB(weights="loo").fit(X, y)
-    for method in ("partial_fit", "forget", "merge"):
-        with pytest.raises(AttributeError) as error:
-            getattr(nb, method)
-        assert "weights='uniform'" in str(error.value.__cause__)
-    with pytest.raises(ValueError, match="`weights` is 'stacked'; choose"):
-        OneDependenceNB(weights="stacked").fit(X, y)
-    nb.save(tmp_path / "nb")
-    np.testing.assert_array_equal(bayesnb.load(tmp_path / "nb").weights_, nb.weights_)
-
-
 # --- the estimator ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks([OneDependenceNB()], expected_failed_checks=expected_failures)
 def test_scikit_learns_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([OneDependenceNB(weights="loo")], expected_failed_checks=expected_failures)
-def test_scikit_learns_checks_of_another(estimator, check):
     check(estimator)
 
 
@@ -320,21 +257,17 @@ def test_a_weight_is_a_number_of_copies():
     rng = np.random.default_rng(0)
     X, y, w = rng.integers(0, 3, (60, 3)), rng.integers(0, 3, 60), rng.integers(0, 3, 60)
     X[0], w[0] = 2, 1  # every level has weight in both
-    for weights in ("uniform", "loo"):
-        one = OneDependenceNB(min_categories=3, weights=weights)
-        weighted = clone(one).fit(X, y, w)
-        if weights == "uniform":  # a row leaves with its whole weight, a copy alone
-            repeated = clone(one).fit(np.repeat(X, w, 0), np.repeat(y, w))
-            np.testing.assert_allclose(weighted.predict_log_proba(X), repeated.predict_log_proba(X), atol=1e-12)
-        without = clone(one).fit(X[w > 0], y[w > 0], w[w > 0])
-        np.testing.assert_allclose(weighted.predict_log_proba(X), without.predict_log_proba(X), atol=1e-6)
+    weighted = OneDependenceNB(min_categories=3).fit(X, y, w)
+    repeated = OneDependenceNB(min_categories=3).fit(np.repeat(X, w, 0), np.repeat(y, w))
+    np.testing.assert_allclose(weighted.predict_log_proba(X), repeated.predict_log_proba(X), atol=1e-12)
+    without = OneDependenceNB(min_categories=3).fit(X[w > 0], y[w > 0], w[w > 0])
+    np.testing.assert_allclose(weighted.predict_log_proba(X), without.predict_log_proba(X), atol=1e-6)
 
 
-@pytest.mark.parametrize("weights", ["uniform", "loo"])
-def test_loo_and_its_parts(weights):
+def test_loo_and_its_parts():
     X, y = levels()
     w = np.random.default_rng(0).choice([1.0, 2.0], len(y))
-    nb = OneDependenceNB(weights=weights).fit(X, y, w)
+    nb = OneDependenceNB().fit(X, y, w)
     found = nb.loo(X, y, w)
     np.testing.assert_allclose(found.log_joint, found.log_prior + found.by_block["x"], atol=1e-12)
     parts = nb.predict_part_log_likelihood(X)
@@ -345,9 +278,7 @@ def test_loo_and_its_parts(weights):
     together = nb.loo(X, y, w, groups=groups).log_joint
     np.testing.assert_allclose(nb.loo(X, y, w, groups=np.arange(len(y))).log_joint, found.log_joint, atol=1e-10)
     one = groups == 3
-    rest = OneDependenceNB().fit(X, y).set_params(weights="uniform")  # knows all levels
-    rest.fit(X, y, w).forget(X[one], y[one], w[one]).weights_ = nb.weights_
-    rest._set_statistics(rest.statistics_)
+    rest = OneDependenceNB().fit(X, y, w).forget(X[one], y[one], w[one])  # knows all levels
     np.testing.assert_allclose(together[one], rest.predict_joint_log_proba(X[one]), atol=1e-10)
 
 
@@ -403,16 +334,15 @@ def test_drawn_parameters_average_to_the_prediction():
             nb.predict_interval(rows, **given)
 
 
-@pytest.mark.parametrize("weights", ["uniform", "loo"])
-def test_blocks_of_rows_change_nothing(weights, monkeypatch):
+def test_blocks_of_rows_change_nothing(monkeypatch):
     X, y = levels()
-    nb = OneDependenceNB(weights=weights).fit(X, y)
+    nb = OneDependenceNB().fit(X, y)
     calls = [
         lambda: nb.predict_joint_log_proba(X),
         lambda: nb.loo(X, y).log_joint,
         lambda: nb.predict_interval(X, n_draws=10),
         lambda: nb.uncertainty(X, n_draws=10).epistemic,
-        lambda: OneDependenceNB(weights=weights).fit(X, y).predict_proba(X),
+        lambda: OneDependenceNB().fit(X, y).predict_proba(X),
     ]
     want = [call() for call in calls]
     monkeypatch.setattr("bayesnb.one_dependence.CELLS", 64)
