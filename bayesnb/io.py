@@ -230,7 +230,7 @@ def _class_of(name: str) -> type | None:
     """A class by its name in files. One of ours is imported where it is public; what it uses enters with it."""
     if name not in CLASSES:
         package, _, last = name.rpartition(".")
-        for home in {"": (bayesnb, bayesnb.families), "drop_in": (bayesnb.drop_in,)}.get(package, ()):
+        for home in () if package else (bayesnb, bayesnb.families):
             if last in home.__all__:
                 getattr(home, last)
     return CLASSES.get(name)
