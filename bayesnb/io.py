@@ -203,9 +203,9 @@ def _name_of(kind: Any, known: dict[str, type]) -> str | None:
 
 def _class_of(name: str) -> type | None:
     """A class by its name in files. One of ours is imported where it is public; what it uses enters with it."""
-    for home, last in (bayesnb, name), (bayesnb.families, name), (bayesnb.drop_in, name.removeprefix("drop_in.")):
-        if name not in CLASSES and last in home.__all__:
-            getattr(home, last)
+    for home in (bayesnb, bayesnb.families):
+        if name not in CLASSES and name in home.__all__:
+            getattr(home, name)
     return CLASSES.get(name)
 
 

@@ -83,7 +83,6 @@ def fit_batches(
     """
     _check_size(batch_size)
     check_decay(decay)
-    fading = {} if decay == 1 else {"decay": decay}  # which those of `drop_in` do not know
     fresh = clone(estimator)
     grows = classes is None and isinstance(source, Iterator)
     if not grows:
@@ -94,7 +93,7 @@ def fit_batches(
                 classes = united_labels([_needed(labels)] if classes is None else [classes, _needed(labels)])
             if hasattr(fresh, "classes_") and len(classes) > len(fresh.classes_):
                 fresh.learn_classes(classes)
-            fresh.partial_fit(X, _needed(labels), classes=classes, sample_weight=weights, **fading)
+            fresh.partial_fit(X, _needed(labels), classes=classes, sample_weight=weights, decay=decay)
             advance(_length(X))
             del X  # before the next batch is read
     if not hasattr(fresh, "classes_"):

@@ -24,7 +24,6 @@ from bayesnb import (
     KernelNB,
     MixedNB,
     MultinomialNB,
-    drop_in,
 )
 
 from .estimators.test_merge import BY_CLASS
@@ -72,7 +71,6 @@ KINDS = [
     GaussianDA(),
     KernelNB(bandwidth=0.5),
     MixedNB(BY_CLASS),
-    drop_in.GaussianNB(),
 ]
 
 

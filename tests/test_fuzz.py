@@ -17,7 +17,7 @@ import pytest
 from safetensors.numpy import save as to_bytes
 
 import bayesnb
-from bayesnb import cli, drop_in
+from bayesnb import cli
 from bayesnb import io as files
 from bayesnb.cli import _tables
 from bayesnb.core import pytrees
@@ -36,7 +36,6 @@ MODELS = {
     "kernel": (bayesnb.KernelNB(), REAL.round(0)),
     "multinomial": (bayesnb.MultinomialNB(alpha=[1.0, 2.0, 0.5]), COUNTS),
     "mixed": (bayesnb.MixedNB(), FRAME),
-    "drop-in": (drop_in.CategoricalNB(), COUNTS),
 }
 
 

@@ -42,7 +42,7 @@ FLOORS = [
     {"columns"},
     {"io"},
     {"datasets", "estimators"},
-    {"_dask_chunks", "_drop_in"},
+    {"_dask_chunks"},
     {"analysis", "drop_in", "streaming"},
     {"distributed", "plots", "testing"},
     {"reporting"},
@@ -180,7 +180,7 @@ READERS = ("sampling", "analysis", "plots", "reporting", "cli", "streaming", "di
 @pytest.mark.parametrize("path", [f for f in FILES if home(f) in READERS], ids=lambda path: str(path.relative_to(ROOT)))
 def test_what_is_read_of_an_estimator_is_public(path: Path) -> None:
     """`estimators/_reading.py` says what there is."""
-    owners = private_members("estimators", "drop_in", "_drop_in", *READERS, but=path)
+    owners = private_members("estimators", *READERS, but=path)
     assert [*private_reads(path.read_text("utf-8"), owners)] == []
 
 

@@ -24,7 +24,6 @@ def check_independent(estimator: Any, what: str) -> None:
 def refuse_points(estimator: Any, what: str) -> None:
     """ValueError for an estimator that plugs in a point estimate, where the parameters have to be integrated out."""
     if (estimate := getattr(estimator, "estimate", "predictive")) != "predictive":
-        name = type(estimator).__name__
-        settable = "estimate" in estimator.get_params(deep=False)  # those of `drop_in` have no such parameter
-        advice = "set estimate='predictive'" if settable else f"use bayesnb.{name} instead of bayesnb.drop_in.{name}"
-        raise ValueError(f"`estimator` has estimate={estimate!r}; {what} uses the predictive, so {advice}")
+        raise ValueError(
+            f"`estimator` has estimate={estimate!r}; {what} uses the predictive, so set estimate='predictive'"
+        )

@@ -146,7 +146,7 @@ def with_class_prior(estimator: Any, class_prior: Any) -> Any:
         if `estimator` is not an estimator of bayesnb, such as a pipeline
     ValueError
         if `class_prior` does not have one probability for each class, or does not sum to one. Also if the estimator
-        has no class prior that prediction uses (`OneDependenceNB`, `drop_in.ComplementNB`)
+        has no class prior (`OneDependenceNB`)
 
     Examples
     --------
@@ -167,14 +167,7 @@ def with_class_prior(estimator: Any, class_prior: Any) -> Any:
     names = [name for name in ("class_prior", "priors") if name in moved.get_params(deep=False)]
     given = [name for name in names if getattr(moved, name) is not None] or [moved.class_prior_parameter]
     moved.set_params(**dict.fromkeys(given, np.asarray(class_prior, float)))
-    moved = moved.with_statistics(moved.statistics_)
-    if not np.allclose(np.exp(moved.prior_.classes.log_predictive()), class_prior, atol=1e-6):
-        name = type(estimator).__name__
-        raise ValueError(
-            f"`estimator` is a {name} that does not use `{given[0]}` in prediction, as in scikit-learn; use "
-            f"bayesnb.{name}, which does"
-        )
-    return moved
+    return moved.with_statistics(moved.statistics_)
 
 
 # --- any number of classes ------------------------------------------------------------------------------------------

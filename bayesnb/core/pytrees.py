@@ -23,9 +23,8 @@ _lock = threading.Lock()
 def record(cls: Class) -> Class:
     """Enter a class that can be found again by its name: a public one, at the top level of a module."""
     if not cls.__name__.startswith(("_", "Abstract")) and "<locals>" not in cls.__qualname__:
-        own = {"bayesnb": cls.__name__, "bayesnb.drop_in": f"drop_in.{cls.__name__}"}
-        package = cls.__module__ if cls.__module__ == "bayesnb.drop_in" else cls.__module__.split(".")[0]
-        CLASSES[own.get(package, f"{cls.__module__}.{cls.__qualname__}")] = cls
+        ours = cls.__module__.split(".")[0] == "bayesnb"
+        CLASSES[cls.__name__ if ours else f"{cls.__module__}.{cls.__qualname__}"] = cls
     return cls
 
 

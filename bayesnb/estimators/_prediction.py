@@ -44,8 +44,7 @@ class AbstractPredicting(AbstractFitted):
         """
         parts = self.part_blocks()
         if len(parts) == 1:
-            log_prior = np.maximum(self.class_log_prior_, np.finfo(float).min)  # −∞ in `drop_in`
-            return {name: self.predict_joint_log_proba(X) - log_prior for name in parts}
+            return {name: self.predict_joint_log_proba(X) - self.class_log_prior_ for name in parts}
         tables = self._table(X, lambda nb, rows, theta: nb.log_parts(rows, list(parts.values()), theta))
         return dict(zip(parts, tables, strict=True))
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bayesnb import OneDependenceNB, drop_in
+from bayesnb import OneDependenceNB
 from bayesnb.analysis.averaging import FeatureAverage
 from bayesnb.estimators import (
     BernoulliNB,
@@ -200,8 +200,6 @@ def test_other_settings_that_make_no_sense_are_refused(table):
     X, y, _ = table
     with pytest.raises(ValueError, match=r"estimate='mle'.* set estimate='predictive'"):
         FeatureAverage(GaussianNB(estimate="mle")).fit(X, y)
-    with pytest.raises(ValueError, match=r"use bayesnb\.GaussianNB instead of bayesnb\.drop_in"):
-        FeatureAverage(drop_in.GaussianNB()).fit(X, y)
     with pytest.raises(ValueError, match=r"`estimator` is OneDependenceNB.* a single model"):
         FeatureAverage(OneDependenceNB()).fit(X, y)
     with pytest.raises(TypeError, match=r"`estimator` is Pipeline; .* needs an estimator of bayesnb"):

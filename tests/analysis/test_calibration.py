@@ -398,8 +398,6 @@ def test_what_is_refused(cancer):
         CalibratedClassifierLOO(ComplementNB(norm=True)).fit(X, y)
     with pytest.raises(ValueError, match="has norm=True"):
         CalibratedClassifierLOO(ComplementNB()).calibrate(ComplementNB(norm=True).fit(X, y), X, y)
-    with pytest.raises(ValueError, match=r"use bayesnb\.GaussianNB instead of bayesnb\.drop_in"):
-        CalibratedClassifierLOO(bayesnb.drop_in.GaussianNB()).fit(X, y)
     for settings in ({"prior": "all"}, {"copies": "some"}, {"max_rows": 0}, {"max_rows": None}, {"max_rows": 9.5}):
         with pytest.raises(ValueError, match=f"`{next(iter(settings))}` is"):
             CalibratedClassifierLOO(GaussianNB(), **settings).fit(X, y)

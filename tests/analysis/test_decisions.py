@@ -27,7 +27,6 @@ from bayesnb import (
     OneDependenceNB,
     cost_scorer,
     cost_threshold,
-    drop_in,
     moved_prior,
     with_class_prior,
 )
@@ -269,7 +268,7 @@ def test_the_scorer_takes_weights(halves):
     assert np.isfinite(found["test_score"]).all()
 
 
-@pytest.mark.parametrize("nb", [drop_in.GaussianNB(), drop_in.MultinomialNB(), ComplementNB()], ids=repr)
+@pytest.mark.parametrize("nb", [GaussianNB(), ComplementNB()], ids=repr)
 def test_a_moved_class_prior_changes_predictions(nb):
     X, y = load_iris(return_X_y=True)
     X = X[:, :2]
@@ -281,7 +280,6 @@ def test_a_class_prior_that_nothing_uses_is_refused():
     X, y = load_iris(return_X_y=True)
     wrapped = CostClassifier(GaussianNB()).fit(X, y)
     for fitted, error, message in [
-        (drop_in.ComplementNB().fit(X, y), ValueError, r"does not use `class_prior`.*use bayesnb\.ComplementNB"),
         (OneDependenceNB().fit(X.astype(int), y), ValueError, "no class prior to set"),
         (make_pipeline(GaussianNB()).fit(X, y), TypeError, "`estimator` is a Pipeline.*replace the last step"),
         (wrapped, TypeError, "`estimator` is a CostClassifier"),

@@ -30,7 +30,6 @@ from bayesnb import (
     MultinomialNB,
     OneDependenceNB,
     PoissonNB,
-    drop_in,
 )
 from bayesnb.families import NormalInverseGamma
 from tests.estimators_table import WHOLE, called, mostly_slow, these
@@ -462,20 +461,6 @@ COUNTS = table("counts")[0]
 def test_bad_input_is_named(make, y, message):
     with pytest.raises(ValueError, match=message):
         make().fit(abs(COUNTS), y)
-
-
-def test_scikit_learns_gaussian_takes_soft_labels():
-    """Soft labels of a row add up to its weight, so ε uses all rows as in a fit to labelled rows."""
-    _, X, half = fit("gaussian")
-    found = HalfLabelledClassifier(drop_in.GaussianNB()).fit(X, half)
-    same = HalfLabelledClassifier(GaussianNB()).fit(X, half)
-    np.testing.assert_allclose(found.label_distributions_, same.label_distributions_, rtol=1e-9)
-    assert found.estimator_.epsilon_ == pytest.approx(1e-9 * X.var(0).max(), rel=1e-9)
-    weight = found.estimator_.class_count_
-    mean = found.label_distributions_.T @ X / weight[:, None]
-    np.testing.assert_allclose(found.estimator_.theta_, mean, rtol=1e-6)
-    found.estimator_.partial_fit(X, np.arange(len(X)) % C)
-    assert found.estimator_.class_count_.sum() == pytest.approx(2 * weight.sum())
 
 
 def test_a_fit_that_fails_leaves_what_was():

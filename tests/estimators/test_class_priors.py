@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 import bayesnb
-from bayesnb import drop_in, families
+from bayesnb import families
 from bayesnb.core.special import most_probable
 from bayesnb.estimators import (
     BernoulliNB,
@@ -76,11 +76,6 @@ def test_fit_prior_is_a_switch(value, iris):
         GaussianNB(fit_prior=value).fit(*iris)
 
 
-def test_drop_in_has_scikit_learns_names_only():
-    assert drop_in.GaussianNB().get_params().keys() == {"priors", "var_smoothing"}
-    assert "priors" not in drop_in.BernoulliNB().get_params()
-
-
 # --- ties ---
 
 
@@ -108,7 +103,6 @@ def test_every_estimator_follows_the_rule():
         joint = nb.predict_joint_log_proba([[1]])[0]
         assert joint[0] == pytest.approx(joint[1], abs=1e-14)
         assert nb.predict([[1]]).tolist() == [1]
-    assert drop_in.BernoulliNB(alpha=1e-300, force_alpha=True).fit(X, y).predict([[1]]).tolist() == [0]  # as there
 
 
 def test_the_larger_prior_of_the_current_estimate():

@@ -20,7 +20,6 @@ from bayesnb import (
     MixedNB,
     MultinomialNB,
     OneDependenceNB,
-    drop_in,
     load,
 )
 from bayesnb.core.pytrees import leaves
@@ -33,7 +32,6 @@ GAUSSIAN = {
     "class": GaussianNB(),
     "pooled": GaussianNB(variance="pooled"),
     "known": GaussianNB(known_variance=2.0),
-    "drop-in": drop_in.GaussianNB(),
     "full": GaussianDA(),
     "shared": GaussianDA(covariance="shared"),
     "identity": GaussianDA(covariance="identity"),

@@ -27,7 +27,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 
-from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MixedNB, drop_in
+from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MixedNB
 
 from ..estimators_table import ONE_OF_EACH, TAKES_MISSING, mostly_slow, these
 
@@ -497,7 +497,7 @@ NO_NUMBERS: dict[str, tuple[Any, str]] = {
 def test_dates_durations_and_text_are_refused_by_name(form):
     """A missing date was −9.2e18, and a missing duration too: NaT is no NaN."""
     X, message = NO_NUMBERS[form]
-    for nb in (GaussianNB(), BernoulliNB(), drop_in.GaussianNB(), MixedNB([("all", GaussianNB(), slice(None))])):
+    for nb in (GaussianNB(), BernoulliNB(), MixedNB([("all", GaussianNB(), slice(None))])):
         if isinstance(nb, MixedNB) and not isinstance(X, pd.DataFrame | np.ndarray):
             continue
         with pytest.raises(ValueError, match=f"`X` has {message}"):
@@ -505,8 +505,6 @@ def test_dates_durations_and_text_are_refused_by_name(form):
     if "text" not in form and hasattr(X, "shape"):
         with pytest.raises(ValueError, match=f"`X` has {message}"):
             GaussianNB().fit(np.arange(6.0 * X.shape[1]).reshape(6, -1), [0, 0, 0, 1, 1, 1]).predict(X)
-        with pytest.raises(ValueError, match=f"`X` has {message}"):
-            drop_in.CategoricalNB().fit(X, [0, 0, 0, 1, 1, 1])
 
 
 def test_dates_are_levels_where_levels_are_asked_for():

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import bayesnb
-from bayesnb import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MixedNB, MultinomialNB, PoissonNB, drop_in
+from bayesnb import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MixedNB, MultinomialNB, PoissonNB
 from bayesnb.estimators._base import AbstractNB
 from bayesnb.families import NormalInverseGamma
 
@@ -17,8 +17,7 @@ from ..estimators_table import GIVEN_BANDWIDTH, mostly_slow, these
 
 PARTS = [("counts", PoissonNB(), [0, 1]), ("levels", CategoricalNB(), [2]), ("reals", GaussianNB(), [3])]
 BY_CLASS = [("each", {k: GaussianNB() for k in "abc"}, [0, 1]), ("rest", CategoricalNB(alpha=0.5), [2, 3])]
-DROP_IN = [getattr(drop_in, name)() for name in drop_in.__all__]
-EVERY = [*GIVEN_BANDWIDTH, MixedNB(PARTS), MixedNB(BY_CLASS), *DROP_IN]
+EVERY = [*GIVEN_BANDWIDTH, MixedNB(PARTS), MixedNB(BY_CLASS)]
 IDS = [f"{i}-{type(nb).__name__}" for i, nb in enumerate(EVERY)]
 # one of each kind of statistics, and parts; the law that statistics merge in any order runs for all families
 few = pytest.mark.parametrize(
@@ -98,7 +97,6 @@ NAMED = pd.DataFrame(X2, columns=["a", "b"])
     ("one", "two", "named"),
     [
         (GaussianNB().fit(X2, Y2), BernoulliNB().fit(X2, Y2), "`other` is a BernoulliNB"),
-        (GaussianNB().fit(X2, Y2), drop_in.GaussianNB().fit(X2, Y2), "its own kind"),
         (GaussianNB().fit(X2, Y2), None, "NoneType"),
         (GaussianNB().fit(X2, Y2), GaussianNB(), "not fitted"),
         (GaussianNB(), GaussianNB().fit(X2, Y2), "not fitted"),

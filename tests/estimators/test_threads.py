@@ -29,7 +29,6 @@ from bayesnb import (
     MixedNB,
     MultinomialNB,
     PoissonNB,
-    drop_in,
     fit_batches,
     load,
 )
@@ -207,7 +206,6 @@ LEARNERS = [
     MixedNB(
         [("levels", CategoricalNB(), [0, 2]), ("reals", GaussianNB(variance="pooled"), [1]), ("n", PoissonNB(), [3])]
     ),
-    *(getattr(drop_in, name)() for name in drop_in.__all__),
 ]
 
 
@@ -218,9 +216,7 @@ def home(nb):
 learner = pytest.mark.parametrize("nb", LEARNERS, ids=home)
 # levels that grow, means that are cached
 few = {"CategoricalNB()", "GaussianDA()"}
-some_learners = pytest.mark.parametrize(
-    "nb", mostly_slow(LEARNERS, lambda nb: repr(nb) in few and "drop_in" not in home(nb)), ids=home
-)
+some_learners = pytest.mark.parametrize("nb", mostly_slow(LEARNERS, lambda nb: repr(nb) in few), ids=home)
 
 
 def through_a_file(nb):
@@ -352,7 +348,7 @@ def test_a_model_learns_for_longer_while_eight_threads_ask_all_it_knows(nb, tabl
 
 @pytest.mark.parametrize(
     "nb",
-    mostly_slow([MultinomialNB(), BernoulliNB(), ComplementNB(), drop_in.MultinomialNB()], these("BernoulliNB()")),
+    mostly_slow([MultinomialNB(), BernoulliNB(), ComplementNB()], these("BernoulliNB()")),
     ids=lambda nb: type(nb).__module__,
 )
 def test_batches_of_a_wide_table_wait_while_eight_threads_ask(nb):

@@ -13,7 +13,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.metrics import accuracy_score, log_loss
 
-from bayesnb import drop_in
 from bayesnb.estimators import (
     BernoulliNB,
     CategoricalNB,
@@ -151,7 +150,6 @@ REFITTED = [
     PoissonNB(beta=2.0),
     ExponentialNB(),
     *WHOLE,
-    drop_in.GaussianNB(),
 ]
 
 
@@ -252,9 +250,6 @@ TABLES = [
     CategoricalNB(estimate="mean"),
     GaussianNB(priors=[0, 0.5, 0.5]),
     MixedNB([("n", GaussianNB(), [0, 1]), ("k", CategoricalNB(), [2, 3])], estimate="mean"),
-    drop_in.GaussianNB(),
-    drop_in.MultinomialNB(class_prior=[0, 0.5, 0.5]),
-    drop_in.CategoricalNB(),
 ]
 
 
@@ -285,12 +280,6 @@ def test_the_parts_of_a_mixture_are_those_of_its_estimators(table):
         for settings in ({}, {"prior": "refit"}, {"groups": np.arange(len(y)) // 3}):
             want = alone.loo(X[:, columns], y, w, **settings).by_block["x"]
             np.testing.assert_allclose(mixed.loo(X, y, w, **settings).by_block[name], want, rtol=1e-10, atol=1e-10)
-
-
-def test_the_complement_of_scikit_learn_has_no_class_prior(table):
-    X, y, _ = table
-    fitted = drop_in.ComplementNB().fit(X, y)
-    np.testing.assert_array_equal(fitted.predict_part_log_likelihood(X)["x"], fitted.predict_joint_log_proba(X))
 
 
 @pytest.mark.parametrize("nb", [BernoulliNB(), MultinomialNB(), ComplementNB(), PoissonNB()], ids=repr)
