@@ -3,9 +3,9 @@
     from bayesnb.drop_in import GaussianNB      # was: from sklearn.naive_bayes import GaussianNB
 
 Fitting, prediction and every documented attribute are scikit-learn's own code: relative class frequencies, add-α
-smoothing, and for the Gaussian maximum likelihood plus ε. `bayes_` is the estimator of `bayesnb` with the same settings,
-fitted to the same rows. What describes its posterior can be asked here too: `predict_interval`, `sample_proba`, `loo`,
-`log_evidence_` and the others of `OF_THE_POSTERIOR`. The posterior is that of the default prior: Dirichlet(1) for the
+smoothing, and for the Gaussian maximum likelihood plus ε. `bayes_` is the estimator of `bayesnb` with the same
+settings, fitted to the same rows. What describes its posterior can be asked here too: `predict_interval`,
+`sample_proba`, `loo`, `log_evidence_` and the others of `OF_THE_POSTERIOR`. The posterior is that of the default prior: Dirichlet(1) for the
 classes, Dirichlet or beta with concentration α for discrete features, and the data-scaled normal–inverse-gamma for real
 ones. `sample_proba(X).mean(0)` is therefore near `predict_proba(X)`, but not equal to it.
 

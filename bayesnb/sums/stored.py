@@ -13,8 +13,8 @@ def sum_over_stored(f: Callable[..., Array], x: Sparse, *fields: Float[np.ndarra
     """Σ_j f(x_ij, *fields_cj) of CSR rows: Σ_j f(0, …) plus Σ f(x_ij, …) − f(0, …) over the stored cells.
 
     Time and memory follow the stored cells; no column is made dense. An empty cell in a column whose centre is 10⁶
-    spreads from 0 has a term of about 10⁶ nats for 10⁵ rows; it cancels to the ninth digit after the point. (Of a normal
-    of known variance 10⁴ spreads are 5·10⁷ nats, and nine digits of the row's sum remain.)
+    spreads from 0 has a term of about 10⁶ nats for 10⁵ rows; it cancels to the ninth digit after the point. (Of a
+    normal of known variance 10⁴ spreads are 5·10⁷ nats, and nine digits of the row's sum remain.)
     """
     with np.errstate(all="ignore"):
         empty = f(np.zeros(1), *fields)
