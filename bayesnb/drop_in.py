@@ -5,9 +5,9 @@
 Fitting, prediction and every documented attribute are scikit-learn's own code: relative class frequencies, add-α
 smoothing, and for the Gaussian maximum likelihood plus ε. `bayes_` is the estimator of `bayesnb` with the same
 settings, fitted to the same rows. What describes its posterior can be asked here too: `predict_interval`,
-`sample_proba`, `loo`, `log_evidence_` and the others of `OF_THE_POSTERIOR`. The posterior is that of the default prior: Dirichlet(1) for the
-classes, Dirichlet or beta with concentration α for discrete features, and the data-scaled normal–inverse-gamma for real
-ones. `sample_proba(X).mean(0)` is therefore near `predict_proba(X)`, but not equal to it.
+`sample_proba`, `loo`, `log_evidence_` and the others of `OF_THE_POSTERIOR`. The posterior is that of the default prior:
+Dirichlet(1) for the classes, Dirichlet or beta with concentration α for discrete features, and the data-scaled
+normal–inverse-gamma for real ones. `sample_proba(X).mean(0)` is therefore near `predict_proba(X)`, but not equal to it.
 
 No posterior is proper at α = 0, so it has at least α = 1e-10, scikit-learn's own bound under force_alpha=False.
 """
