@@ -102,23 +102,6 @@ class AbstractConjugate(AbstractBlock[Stats]):
     """The distribution of NumPyro that a prior of this family is: its name, and the argument that each field is. None
     where NumPyro has none."""
 
-    flat_: ClassVar[Mapping[str, float] | None] = None
-    """The fields at which the density is flat, as a = 1, b = 0 of a gamma density: `prior_sensitivity` starts there."""
-
-    def flat_fields(self) -> dict[str, float]:
-        """`flat_`, where it depends on no shape; ValueError where it is not known."""
-        if self.flat_ is None:
-            raise ValueError(
-                f"{type(self).__name__} has no attribute `flat_`. Define it as the fields at which the density is "
-                "flat, such as {'a': 1.0, 'b': 0.0} for a gamma density"
-            )
-        return dict(self.flat_)
-
-    def powered(self, power: float) -> Self:
-        """The density to a power, normalised: h₀ + power (h − h₀) in each field h, flat at h₀."""
-        fields = {name: flat + power * (getattr(self, name) - flat) for name, flat in self.flat_fields().items()}
-        return replace(self, **fields)
-
     def fields_from(self, prior: Any, place: Callable[[Any], Any] = np.asarray) -> dict[str, Any]:
         """The fields of a NumPyro distribution; ValueError if it is not a prior of this family.
 

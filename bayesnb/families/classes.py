@@ -31,10 +31,6 @@ class AbstractClasses(abc.ABC):
     def update(self, n: Float[Array, " c"]) -> Self:
         """The posterior given class weights."""
 
-    def powered(self, power: float) -> Self:
-        """The density to a power, normalised; fixed probabilities have none and stay."""
-        return self
-
     @abc.abstractmethod
     def log_marginal(self, n: Float[Array, " c"]) -> Float[Value, ""]:
         """log p(y), in nats."""
@@ -101,10 +97,6 @@ class DirichletClasses(DirichletDensity, AbstractClasses):
     def update(self, n: Float[Array, " c"]) -> Self:
         """α + N."""
         return type(self)(self.alpha + n)
-
-    def powered(self, power: float) -> Self:
-        """1 + power (α − 1)."""
-        return type(self)(1 + power * (self.alpha - 1))
 
     def log_marginal(self, n: Float[Array, " c"]) -> Float[Value, ""]:
         """log B(α + N) / B(α)."""

@@ -47,10 +47,6 @@ class NormalInverseWishart(AbstractNormalRows):
         S=Field(POSITIVE_DEFINITE, ("class", "feature", "feature")),
     )
 
-    def flat_fields(self) -> dict[str, float]:
-        """Where the density is flat, in the basis of the sites."""
-        return {"kappa": 0.0, "nu": -(self.shape[1] + 2.0), "S": 0.0}
-
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""
         import jax.numpy as jnp

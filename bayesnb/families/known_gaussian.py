@@ -50,7 +50,6 @@ class KnownVarianceNormal(AbstractNormalCells):
         variance=Field(AMOUNT, ("class", "feature"), fitted=False),
         log_c=Field(REAL, ("class", "feature"), fitted=False),
     )
-    flat_ = declare(kappa=0.0)
     parameters = ("mu",)
     scale_ = ("variance",)
     distribution_ = "Normal", MappingProxyType({"m": "loc", "kappa": "scale"})

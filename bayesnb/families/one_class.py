@@ -85,10 +85,6 @@ class OneClass(AbstractConjugate[Stats]):
         """The result of the inner block."""
         return replace(self, block=self.block.update(stats))
 
-    def powered(self, power: float) -> Self:
-        """The result of the inner block."""
-        return replace(self, block=self.block.powered(power))
-
     def select(self, columns: Int[np.ndarray, " k"]) -> Self:
         """The result of the inner block."""
         return replace(self, block=self.block.select(columns))

@@ -52,10 +52,6 @@ class PooledNormalInverseGamma(AbstractNormalCells):
     parameters = "mu", "variance"
     scale_ = "a", "b"
 
-    def flat_fields(self) -> dict[str, float]:
-        """Where the density is flat, in the basis of the sites."""
-        return {"kappa": 0.0, "a": -(1 + self.shape[0] / 2), "b": 0.0}
-
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""
         import jax.numpy as jnp

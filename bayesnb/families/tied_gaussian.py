@@ -51,10 +51,6 @@ class TiedNormalInverseWishart(AbstractNormalRows):
     )
     couples_classes = True
 
-    def flat_fields(self) -> dict[str, float]:
-        """Where the density is flat, in the basis of the sites."""
-        return {"kappa": 0.0, "nu": -(sum(self.shape) + 1.0), "S": 0.0}
-
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""
         import jax.numpy as jnp
