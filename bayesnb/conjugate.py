@@ -205,9 +205,12 @@ class Conjugate(AbstractConjugate[Stats]):
             with np.errstate(all="ignore"):  # of levels that a class does not have
                 self._known_tables[key] = f(np.arange(float(levels)), w, *(v[:, :, None] for v in self._arrays()))
         tables = self._known_tables[key]
-        few = len(tables) == 1 and not worth(x.size)  # a product of one class gives a row other bits among other rows
-        if self.cells_.kind == "yes/no" and not few and np.isfinite(tables.sum()):
-            return contract(x, tables[..., 1] - tables[..., 0], tables[..., 0])
+        if self.cells_.kind == "yes/no" and np.isfinite(tables.sum()):
+            linear = tables[..., 1] - tables[..., 0], tables[..., 0]
+            if len(tables) > 1 or worth(x.size):
+                return contract(x, *linear)
+            # a product of one class would give a row other bits among other rows
+            return sum_over_cells_of(lambda x, _, slope, level: x * slope + level, x, 1.0, linear)
         return look_up(x, tables)
 
     def levels(self, x: Array | Sparse) -> int:

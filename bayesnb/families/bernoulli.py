@@ -9,22 +9,10 @@ This is the conjugate pair of Gelman et al. (2013), Bayesian Data Analysis, 3rd 
 from dataclasses import dataclass
 from typing import Any
 
+from ..conjugate import Conjugate, Sums
 from ..core.arrays import Array, Float, Real, Sparse
 from ..sums.by_class import subtract_weight
-from ._page import (
-    COUNT,
-    Cells,
-    Conjugate,
-    Counts,
-    Field,
-    Sums,
-    Totals,
-    declare,
-    log_failure,
-    log_rising,
-    namespace,
-    pytree,
-)
+from ._page import COUNT, Cells, Counts, Field, Totals, declare, log_failure, log_rising, namespace, pytree
 
 
 @pytree
