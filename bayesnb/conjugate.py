@@ -261,14 +261,6 @@ class Conjugate(AbstractConjugate[Stats]):
         cumulant.__name__ = f"cumulant {order}"
         return self.rows(cumulant, x)
 
-    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
-        """Mean and variance over θ of log p(x_i | θ_c)."""
-        return self._cumulant(1, x), self._cumulant(2, x)
-
-    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """Third cumulant over θ of log p(x_i | θ_c)."""
-        return self._cumulant(3, x)
-
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j level + slope t(x) + log h(x)."""
         level, slope = self.eta(**theta)
@@ -385,8 +377,8 @@ class Conjugate(AbstractConjugate[Stats]):
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """New cells, each with parameters of its own: `likelihood` at a draw of θ."""
-        theta = to_sites(self.of(*(value[y] for value in self._arrays())).sample(rng))
-        kind, *arguments = self.likelihood(_Names(), **theta)
+        rows = self.of(*(value[y] for value in self._arrays()))
+        kind, *arguments = rows.likelihood(_Names(), **to_sites(rows.sample(rng)))
         return drawn_cells(rng, kind, *arguments)
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
@@ -402,7 +394,8 @@ class Conjugate(AbstractConjugate[Stats]):
         c, d = self.shape
         with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
             self.prior(sample, numpyro.distributions)
-        cell = self.likelihood(_Unchecked(), **{site: value[y] for site, value in theta.items()})
+        rows = self.of(*(value[y] for value in self._arrays()))
+        cell = rows.likelihood(_Unchecked(), **{site: value[y] for site, value in theta.items()})
         seen, x = self.observed(x)
         with numpyro.plate("row", n_rows(x, y), dim=-1):
             numpyro.sample("x", cell.mask(seen).to_event(1), obs=x)

@@ -13,13 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base import as_jax, n_rows
 from ..core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
-from ..core.pytrees import pytree
-from ..core.special import namespace
-from ..core.supports import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare
 from ..core.wishart import log_det, log_gain, squares
 from ..normals import AbstractNormalRows, kept
+from ._page import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, as_jax, declare, n_rows, namespace, pytree
 
 
 @pytree

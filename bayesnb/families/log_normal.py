@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.arrays import Array, Float, Real, Theta
-from ..normal import ConjugateNormal, growth
+from ..normal import ConjugateNormal
+from ..normals import growth
 from ..sums.gaussian import log_normal_sum
 from ._page import AMOUNT, COUNT, LOG_2PI, REAL, Cells, Field, Moments, declare, log1p, log_rising, namespace, pytree
 

@@ -14,19 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.arrays import Array, Float
-from ._page import (
-    COUNT,
-    Cells,
-    Conjugate,
-    Field,
-    Totals,
-    declare,
-    gammaln,
-    log_floor,
-    log_probabilities,
-    log_rising,
-    pytree,
-)
+from ..core.special import gammaln, log_floor
+from ._page import COUNT, Cells, Conjugate, Field, Totals, declare, log_probabilities, log_rising, pytree
 
 
 @pytree
