@@ -302,7 +302,7 @@ class Conjugate(AbstractConjugate[Stats]):
         return self._of_prior(lambda _, kind, *args: PRIORS[kind].mean(*args))
 
     @property
-    def flat_(self) -> Mapping[str, float]:  # type: ignore[override]
+    def flat_(self) -> Mapping[str, float]:
         """The fields at which the density is flat."""
         found = self._of_prior(lambda _, kind, *args: PRIORS[kind].flat)
         return dict(zip(self.fields_, *found.values(), strict=True))
