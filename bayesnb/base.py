@@ -26,29 +26,13 @@ from .statistics import Stats
 if TYPE_CHECKING:
     from .core.quadratics import SharedQuadratic
 
-__all__ = "AbstractBlock", "AbstractConjugate", "Site", "as_jax", "from_sites", "n_rows", "observed", "to_sites"
+__all__ = "AbstractConjugate", "Site", "as_jax", "from_sites", "n_rows", "observed", "to_sites"
 
 _AXES: dict[type, dict[str, tuple[str, ...]]] = {}  # of the NumPyro sites of a family
 
 
-class AbstractBlock(abc.ABC, Generic[Stats]):
-    """Some columns of X, for all classes; `Stats` is the class of its statistics."""
-
-    @abc.abstractmethod
-    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Stats:
-        """Statistics of rows x under weights r: a commutative monoid with zero, + and −."""
-
-    @abc.abstractmethod
-    def update(self, stats: Stats) -> Self:
-        """The posterior given statistics; prior and posterior have the same type, so updates chain."""
-
-    @abc.abstractmethod
-    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """log p(x_i | y = c, data) of each row in nats, with parameters integrated out."""
-
-
-class AbstractConjugate(AbstractBlock[Stats]):
-    """A block with a conjugate prior, so that everything below has a closed form.
+class AbstractConjugate(abc.ABC, Generic[Stats]):
+    """A block with a conjugate prior, so that everything below has a closed form; `Stats` is that of its statistics.
 
     A family is a frozen dataclass that inherits from this class. Its fields are the hyperparameters. Prior and
     posterior have the same type. Other modules only use the class attributes below, and each has a default.
@@ -101,23 +85,6 @@ class AbstractConjugate(AbstractBlock[Stats]):
     distribution_: ClassVar[tuple[str, Mapping[str, str]] | None] = None
     """The distribution of NumPyro that a prior of this family is: its name, and the argument that each field is. None
     where NumPyro has none."""
-
-    flat_: ClassVar[Mapping[str, float] | None] = None
-    """The fields at which the density is flat, as a = 1, b = 0 of a gamma density: `prior_sensitivity` starts there."""
-
-    def flat_fields(self) -> dict[str, float]:
-        """`flat_`, where it depends on no shape; ValueError where it is not known."""
-        if self.flat_ is None:
-            raise ValueError(
-                f"{type(self).__name__} has no attribute `flat_`. Define it as the fields at which the density is "
-                "flat, such as {'a': 1.0, 'b': 0.0} for a gamma density"
-            )
-        return dict(self.flat_)
-
-    def powered(self, power: float) -> Self:
-        """The density to a power, normalised: h₀ + power (h − h₀) in each field h, flat at h₀."""
-        fields = {name: flat + power * (getattr(self, name) - flat) for name, flat in self.flat_fields().items()}
-        return replace(self, **fields)
 
     def fields_from(self, prior: Any, place: Callable[[Any], Any] = np.asarray) -> dict[str, Any]:
         """The fields of a NumPyro distribution; ValueError if it is not a prior of this family.
@@ -206,6 +173,18 @@ class AbstractConjugate(AbstractBlock[Stats]):
         return replace(self, **chosen)
 
     @abc.abstractmethod
+    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Stats:
+        """Statistics of rows x under weights r: a commutative monoid with zero, + and −."""
+
+    @abc.abstractmethod
+    def update(self, stats: Stats) -> Self:
+        """The posterior given statistics; prior and posterior have the same type, so updates chain."""
+
+    @abc.abstractmethod
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """log p(x_i | y = c, data) of each row in nats, with parameters integrated out."""
+
+    @abc.abstractmethod
     def log_normalizer(self) -> Float[Array, " *pieces"]:
         """Logarithm of the normaliser of the current density, one value for each independent part of the block."""
 
@@ -251,11 +230,17 @@ class AbstractConjugate(AbstractBlock[Stats]):
 
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """Mean and variance over θ of log p(x_i | θ_c), in nats and nats²; the default uses 1,000 fixed draws."""
+        if (mean := self._cumulant(1, x)) is not None:
+            return mean, self._cumulant(2, x)
         table = self.log_likelihood(self.sample(np.random.default_rng(0), (1000,)), x)
         return table.mean(0), table.var(0)
 
     def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"] | None:
         """Third cumulant over θ of log p(x_i | θ_c), in nats³; None if it is unknown, so that draws are used."""
+        return self._cumulant(3, x)
+
+    def _cumulant(self, order: int, x: Any) -> Any:
+        """The cumulant of an order, 1, 2 or 3, over θ of log p(x_i | θ_c), if a family writes it; otherwise None."""
         return None
 
     def log_cumulants(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], ...]:
@@ -299,12 +284,6 @@ class AbstractConjugate(AbstractBlock[Stats]):
             found[name] = value
         return found
 
-    def log_alone(
-        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
-    ) -> Float[Array, "*s n k c"]:
-        """log p(x_ij | y = c, data), or log p(x_ij | θ_c), of some features, each on its own: (…, n, k, c)."""
-        return np.stack([self._log_of(x, np.array([j]), theta) for j in columns], -2)
-
     def _log_of(self, x: Array | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None) -> Float[Array, "*s n c"]:
         """log p of some features under their marginal model."""
         some = self.select(columns)
@@ -323,11 +302,11 @@ class AbstractConjugate(AbstractBlock[Stats]):
         """Contributions of some features to log p(x_i | y = c), with parameters integrated out or given, (…, n, k, c).
 
         The sum over all features is `log_predictive`, or `log_likelihood`, up to terms that all classes share. For
-        independent features the contribution is `log_alone`. For others it is the Shapley value of log p(x_S | y = c)
-        over the sets S of features.
+        independent features the contribution is log p of the feature alone. For others it is the Shapley value of
+        log p(x_S | y = c) over the sets S of features.
         """
         if self.separable:
-            return self.log_alone(x, columns, theta)
+            return np.stack([self._log_of(x, np.array([j]), theta) for j in columns], -2)
         if self.gaps:
             given = (lambda rows: self.log_likelihood(theta, rows)) if theta else self.log_predictive
             return shapley_of_cells(given, np.asarray(x))[..., columns, :]

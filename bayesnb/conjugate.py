@@ -205,9 +205,12 @@ class Conjugate(AbstractConjugate[Stats]):
             with np.errstate(all="ignore"):  # of levels that a class does not have
                 self._known_tables[key] = f(np.arange(float(levels)), w, *(v[:, :, None] for v in self._arrays()))
         tables = self._known_tables[key]
-        few = len(tables) == 1 and not worth(x.size)  # a product of one class gives a row other bits among other rows
-        if self.cells_.kind == "yes/no" and not few and np.isfinite(tables.sum()):
-            return contract(x, tables[..., 1] - tables[..., 0], tables[..., 0])
+        if self.cells_.kind == "yes/no" and np.isfinite(tables.sum()):
+            linear = tables[..., 1] - tables[..., 0], tables[..., 0]
+            if len(tables) > 1 or worth(x.size):
+                return contract(x, *linear)
+            # a product of one class would give a row other bits among other rows
+            return sum_over_cells_of(lambda x, _, slope, level: x * slope + level, x, 1.0, linear)
         return look_up(x, tables)
 
     def levels(self, x: Array | Sparse) -> int:
@@ -258,14 +261,6 @@ class Conjugate(AbstractConjugate[Stats]):
         cumulant.__name__ = f"cumulant {order}"
         return self.rows(cumulant, x)
 
-    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
-        """Mean and variance over θ of log p(x_i | θ_c)."""
-        return self._cumulant(1, x), self._cumulant(2, x)
-
-    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """Third cumulant over θ of log p(x_i | θ_c)."""
-        return self._cumulant(3, x)
-
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """Σ_j level + slope t(x) + log h(x)."""
         level, slope = self.eta(**theta)
@@ -307,7 +302,7 @@ class Conjugate(AbstractConjugate[Stats]):
         return self._of_prior(lambda _, kind, *args: PRIORS[kind].mean(*args))
 
     @property
-    def flat_(self) -> Mapping[str, float]:  # type: ignore[override]
+    def flat_(self) -> Mapping[str, float]:
         """The fields at which the density is flat."""
         found = self._of_prior(lambda _, kind, *args: PRIORS[kind].flat)
         return dict(zip(self.fields_, *found.values(), strict=True))
@@ -382,8 +377,8 @@ class Conjugate(AbstractConjugate[Stats]):
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """New cells, each with parameters of its own: `likelihood` at a draw of θ."""
-        theta = to_sites(self.of(*(value[y] for value in self._arrays())).sample(rng))
-        kind, *arguments = self.likelihood(_Names(), **theta)
+        rows = self.of(*(value[y] for value in self._arrays()))
+        kind, *arguments = rows.likelihood(_Names(), **to_sites(rows.sample(rng)))
         return drawn_cells(rng, kind, *arguments)
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
@@ -399,7 +394,8 @@ class Conjugate(AbstractConjugate[Stats]):
         c, d = self.shape
         with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
             self.prior(sample, numpyro.distributions)
-        cell = self.likelihood(_Unchecked(), **{site: value[y] for site, value in theta.items()})
+        rows = self.of(*(value[y] for value in self._arrays()))
+        cell = rows.likelihood(_Unchecked(), **{site: value[y] for site, value in theta.items()})
         seen, x = self.observed(x)
         with numpyro.plate("row", n_rows(x, y), dim=-1):
             numpyro.sample("x", cell.mask(seen).to_event(1), obs=x)

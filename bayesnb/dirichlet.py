@@ -17,7 +17,6 @@ from .base import AbstractConjugate
 from .core.arrays import Array, Float, Int, Theta, Value
 from .core.random import Key, log_dirichlet
 from .core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
-from .core.supports import declare
 from .loops import contiguous
 from .statistics import Counts
 from .sums.polya import merge_others
@@ -80,7 +79,6 @@ class AbstractDirichlet(DirichletDensity, AbstractConjugate[Counts]):
     """A block whose parameters are shares with a Dirichlet density; its statistics are counts of each kind."""
 
     parameters = ("log_theta",)
-    flat_ = declare(alpha=1.0)
     distribution_ = "Dirichlet", MappingProxyType({"alpha": "concentration"})
 
     def update(self, stats: Counts) -> Self:

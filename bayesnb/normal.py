@@ -14,9 +14,10 @@ from .conjugate import Conjugate, Sums
 from .core.arrays import Array, Float, Real, Sparse, Theta
 from .core.special import LOG_2PI, digamma, gammaln, namespace, tetragamma, trigamma
 from .core.supports import declare
+from .normals import cumulant_of_cells
 from .statistics import Moments
 from .sums.gaussian import sum_of_logs
-from .sums.rows import sum_over_cells_of
+from .sums.rows import map_cells, sum_over_cells_of
 
 
 class ConjugateNormal(Conjugate[Moments]):
@@ -56,25 +57,12 @@ class ConjugateNormal(Conjugate[Moments]):
         return sum_of_logs(x, m, slope, -n * (a + 0.5 * n), level, n)
 
     def _cumulant(self, order: int, x: Any) -> Array:
-        """The Taylor coefficients of `power`, written out: polynomials in u = (x − m)²/b.
-
-        ½(ψ(a) − log b − 1/κ − au), ¼(ψ₁(a) + 2/κ² − 2u + 4au/κ + au²) and
-        ⅛ψ₂(a) − 1/κ³ + 3u/(2κ) − 3au/κ² + ⅜u² − 3au²/(2κ) − ¼au³, of which the first has log h(x) besides.
-        """
-        m, k, a, b = self._arrays()
-        zero = 0 * a
-        factors = {
-            1: (digamma(a) / 2 - namespace(b).log(b) / 2 - 0.5 / k, -a / 2, zero, zero),
-            2: (trigamma(a) / 4 + 0.5 / k**2, a / k - 0.5, a / 4, zero),
-            3: (tetragamma(a) / 8 - 1 / k**3, 1.5 / k - 3 * a / k**2, 0.375 - 1.5 * a / k, -a / 4),
-        }[order]
-
-        def cell(x: Array, _: Any, m: Array, b: Array, *f: Array) -> Array:
-            u = (self.statistic(x) - m) ** 2 / b
-            found = f[0] + u * (f[1] + u * (f[2] + u * f[3]))
-            return found + self.log_h(x) if order == 1 else found
-
-        return sum_over_cells_of(cell, x, 1.0, (m, b, *factors))
+        """Those of Student's t in closed form: for λ = 1/σ² the cumulants of log λ, E λ = a/b, Cov(log λ, λ) = 1/b."""
+        m, kappa, a, b = self._arrays()
+        psi = (digamma, trigamma, tetragamma)[order - 1](a) - (namespace(b).log(b) if order == 1 else 0)
+        t = map_cells(x, self.statistic)
+        table = cumulant_of_cells(order, psi, a / b, 0.5 / b, kappa, t, m)
+        return table + sum_over_cells_of(lambda x, _, m: self.log_h(x) + 0 * m, x, 1.0, (m,)) if order == 1 else table
 
     def mean(self) -> Theta:
         """m and b/(a − 1); the variance has a mean only for a > 1, otherwise this is its mode b/(a + 1)."""
@@ -96,8 +84,3 @@ class ConjugateNormal(Conjugate[Moments]):
 
         scale = np.sqrt(self.b / (self.a * self.kappa))
         return {"mu": stats.t(2 * self.a, self.m, scale), "variance": stats.invgamma(self.a, scale=self.b)}
-
-
-def growth(s: Any, m: Array, kappa: Array) -> Any:
-    """½ ss + ½ κ n (x̄ − m)²/(κ + n), what data add to b."""
-    return (s.n / (kappa + s.n) * (kappa * (s.mean - m) ** 2) + s.ss) * 0.5

@@ -19,15 +19,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .base import AbstractConjugate, n_rows, observed
+from .base import AbstractConjugate
 from .core import wishart
 from .core.arrays import Array, Float, Int, Real, Sparse, Theta, Value, is_sparse
 from .core.random import Key, normal, split
 from .core.special import LOG_2PI, digamma, namespace, tetragamma, trigamma
-from .core.supports import Cells
-from .statistics import Moments, Scatter, Stats
-from .sums.gaussian import log_normal_sum
-from .sums.rows import shared_weight, slices
+from .statistics import Scatter, Stats, along
+from .sums.rows import slices, sum_over_cells_of
 
 _CELLS = 1 << 17  # of tables at a time: 1 MiB, which stay in a core's cache
 
@@ -38,17 +36,12 @@ def kept(left: Array, whole: Value) -> Array:
     return xp.maximum(left, xp.finfo(left.dtype).eps * abs(whole))
 
 
-def along(n: Array, leaf: Array) -> Array:
-    """Weights with as many axes as what they multiply."""
-    return n.reshape(n.shape + (1,) * (leaf.ndim - n.ndim))
-
-
-def by_slices(f: Callable[..., Array], width: int, *tables: Any) -> Array:
-    """f of tables (n, …), on the host some rows at a time; sparse ones are made dense."""
-    if namespace(*tables) is not np:
+def by_slices(f: Callable[..., Array], m: Array, *tables: Any) -> Array:
+    """f of tables (n, …), on the host some rows at a time, for centres m (c, d); sparse ones are made dense."""
+    if namespace(m, *tables) is not np:
         return f(*tables)
     tables = tuple(table.tocsr() if is_sparse(table) else table for table in tables)
-    cut = ([table[part] for table in tables] for part in slices(tables[0].shape[0], width, _CELLS))
+    cut = ([table[part] for table in tables] for part in slices(tables[0].shape[0], m.size, _CELLS))
     return np.concatenate([f(*(rows.toarray() if is_sparse(rows) else rows for rows in each)) for each in cut])
 
 
@@ -70,6 +63,31 @@ def cumulant(order: int, psi: Value, e: Value, t: Value | float, kappa: Value, d
     if order == 2:
         return 0.25 * psi + 0.5 * d / kappa**2, e / kappa - t, 0.5 * e * t
     return psi / 8 - d / kappa**3, 3 * (t - e / kappa) / kappa, 3 * t * (0.5 * t - e / kappa), -e * t * t
+
+
+def cumulant_of_cells(order: int, psi: Value, e: Value, t: Value, kappa: Array, x: Any, m: Array) -> Any:
+    """`cumulant` of the sum over the observed cells of rows x, (n, c)."""
+
+    def cell(x: Array, _: Any, m: Array, *factors: Array) -> Any:
+        s, found = (x - m) ** 2, factors[-1]
+        for factor in factors[-2::-1]:
+            found = found * s + factor
+        return found
+
+    full = (namespace(m, f).broadcast_to(f, m.shape) for f in cumulant(order, psi, e, t, kappa))
+    return sum_over_cells_of(cell, x, 1.0, (m, *full))
+
+
+def linear_of_normals(mu: Array, variance: Array) -> tuple[Array, Array] | None:
+    """Weights μ/σ² (d, c) and intercept −½ Σ_j μ²/σ² of log p(x | θ); None where σ² (c, d) differs between classes."""
+    if (variance != variance[:1]).any():
+        return None
+    return (mu / variance).T, -0.5 * (mu * mu / variance).sum(-1)
+
+
+def growth(s: Any, m: Array, kappa: Array) -> Any:
+    """½ ss + ½ κ n (x̄ − m)²/(κ + n), what data add to b."""
+    return (s.n / (kappa + s.n) * (kappa * (s.mean - m) ** 2) + s.ss) * 0.5
 
 
 class AbstractNormals(AbstractConjugate[Stats]):
@@ -131,115 +149,10 @@ class AbstractNormals(AbstractConjugate[Stats]):
             theta[name] = xp.where(n > 0, spread, found[name]).reshape(found[name].shape)
         return theta
 
-    _cumulants: Callable[..., Float[Array, "n k c"]]
-    """Some cumulants of log p(x_i | θ_c), by their orders: `_cumulants(x, orders)`."""
-
-    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
-        """Mean and variance over θ of log p(x_i | θ_c): `cumulant`."""
-        found = self._cumulants(x, (1, 2))
-        return found[:, 0], found[:, 1]
-
-    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """Third cumulant over θ of log p(x_i | θ_c): `cumulant`."""
-        return self._cumulants(x, (3,))[:, 0]
-
     def _with_variances(self, x: Array | Sparse, covariance: Array) -> Float[Array, "n c c"]:
         """Covariances between classes, with the variances on the diagonal."""
         same = np.eye(len(self.m), dtype=bool)
         return namespace(covariance).where(same, self.log_moments(x)[1][:, :, None], covariance)
-
-
-class AbstractNormalCells(AbstractNormals[Moments]):
-    """A variance for each feature, given or shared by all classes: features are independent, a cell may be missing."""
-
-    kappa: Float[Array, "c d"]
-
-    separable = True
-    kept_types = frozenset({"float32", "int64"})
-    cells_ = Cells("real", sparse=True)
-
-    precision: Callable[[], tuple[tuple[Array, Array, Array], Array, Array]]
-    """ψ, ψ₁, ψ₂, e and t of `cumulant`, with λ = 1/σ²: cumulants of log λ/2π, E λ and Cov(log λ, λ)/2."""
-
-    variance_of: Callable[[Theta], Array]
-    """σ² of each class, or one σ² (…, 1, d) for all."""
-
-    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
-        """The weight, mean and centred sum of squares of the observed cells."""
-        return Moments.of(x, r)
-
-    def _squares(self, x: Array) -> tuple[Any, Float[Array, "c n d"]]:
-        """Whether a cell is there, True where all are known to be, and (x − m)², 0 where it is missing."""
-        xp, delta = namespace(x, self.m), x - self.m[:, None]
-        if xp is np and not np.isnan(x.sum()):
-            return True, delta * delta
-        seen = ~xp.isnan(x)
-        return seen, xp.square(xp.where(seen, delta, 0))
-
-    def _cells(self, x: Array, w: Array) -> Float[Array, "c n d"]:
-        """log p of each cell if its row is left out with weights w: gain(e_c − w) − gain(−w)."""
-        xp, kappa, v = namespace(x, w, self.m), self.kappa[:, None], -w.T[:, :, None]
-        if xp is np and (kappa == kappa[..., :1]).all():
-            kappa = kappa[..., :1]
-        seen, square = self._squares(x)
-        left, fields = kept(kappa + v, kappa), [field if field.ndim == 1 else field[:, None] for field in self._scale()]
-        if self.couples_classes:
-            rest = self.added(shared_weight(v.sum(0)), (v * kappa / left * square).sum(0), *fields)
-            fields = [kept(new, old) for new, old in zip(rest, fields, strict=True)]
-        gain = self.gain(1, kappa / left * (kappa / (left + 1)) * square, *fields)
-        gain = gain - 0.5 * (xp.log1p(1 / left) + LOG_2PI)
-        return gain if seen is True else xp.where(seen, gain, 0)
-
-    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
-        """The terms of `log_predictive` of one row, 0 if a cell is missing."""
-        return self._cells(x[None], np.zeros((1, len(self.m))))[:, 0]
-
-    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log_predictive without row i, which is removed from the classes in which it has weight w; δ = x − m.
-
-        κ' = κ − w,   m' = m − wδ/κ',   and Σ wκδ²/κ' is removed from the scale
-        """
-        return by_slices(lambda x, w: self._cells(x, w).sum(-1).T, self.m.size, x, r)
-
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
-        """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
-        variance = self.variance_of(theta)
-        return log_normal_sum(x, theta["mu"], namespace(variance).sqrt(variance))
-
-    def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]] | None:
-        """Weights μ/σ² and intercept −½ Σ_j μ²/σ² of log p(x | θ), up to terms that are equal in all classes.
-
-        It is None if σ² differs between classes, because log p is then quadratic in x.
-        """
-        mu, variance = theta["mu"], self.variance_of(theta)
-        if (variance != variance[:1]).any():
-            return None
-        return (mu / variance).T, -0.5 * (mu * mu / variance).sum(-1)
-
-    def _cumulants(self, x: Array | Sparse, orders: tuple[int, ...]) -> Float[Array, "n k c"]:
-        psi, e, t = self.precision()
-        full = namespace(e).broadcast_to
-        found = [
-            [full(factor, self.m.shape) for factor in cumulant(order, psi[order - 1], e, t, self.kappa)]
-            for order in orders
-        ]
-
-        def tables(x: Array) -> Array:
-            seen, square = self._squares(x)
-            powers = [seen + 0 * square, square, square * square, square * square * square]
-            each = [sum((p @ q[:, :, None])[..., 0] for p, q in zip(powers, some, strict=False)) for some in found]
-            return namespace(square).stack(each).swapaxes(0, 2).swapaxes(1, 2)
-
-        return by_slices(tables, self.m.size, x)
-
-    def observe(self, x: Real[Array, "*c n d"] | None, y: Array, mu: Array, sd: Array) -> None:
-        """The NumPyro statement of the rows: Normal(μ, σ²) in each observed cell."""
-        import numpyro
-        import numpyro.distributions as dist
-
-        seen, x = observed(x)
-        with numpyro.plate("row", n_rows(x, y), dim=-1):
-            numpyro.sample("x", dist.Normal(mu[y], sd).mask(seen).to_event(1), obs=x)
 
 
 class AbstractNormalRows(AbstractNormals[Scatter]):
@@ -330,15 +243,13 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         df = np.broadcast_to(self.nu - self.m.shape[1] + 1, self.kappa.shape)
         return wishart.log_prefixes(x, order, self.m, scale, df)
 
-    def _cumulants(self, x: Array, orders: tuple[int, ...]) -> Float[Array, "n k c"]:
-        d, (root, level), (xp, found) = self.m.shape[1], self._root(), (namespace(x, self.m), [])
+    def _cumulant(self, order: int, x: Array) -> Float[Array, "n c"]:
+        d, (root, level) = self.m.shape[1], self._root()
         tau = wishart.squares(x, self.m, root)
-        for order in orders:
-            psi = (digamma, trigamma, tetragamma)[order - 1](wishart.half_degrees(self.nu, d)).sum(-1)
-            psi = psi - (level + d * wishart.LOG_PI if order == 1 else 0)
-            factors = cumulant(order, psi, self.nu, 1.0, self.kappa, d)
-            found.append(sum(factor * tau**power for power, factor in enumerate(factors)))
-        return xp.stack(found, 1)
+        psi = (digamma, trigamma, tetragamma)[order - 1](wishart.half_degrees(self.nu, d)).sum(-1)
+        psi = psi - (level + d * wishart.LOG_PI if order == 1 else 0)
+        factors = cumulant(order, psi, self.nu, 1.0, self.kappa, d)
+        return sum(factor * tau**power for power, factor in enumerate(factors))
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Σ = BBᵀ by Bartlett's decomposition, then μ = m + Bz/√κ."""

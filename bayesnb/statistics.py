@@ -166,7 +166,7 @@ class _Centred(Summed):
 
     def moments(self) -> "Moments":
         """Those of each feature by itself."""
-        n = namespace(self.n).broadcast_to(_along(self.n, self.mean), self.mean.shape)
+        n = namespace(self.n).broadcast_to(along(self.n, self.mean), self.mean.shape)
         return Moments(n, self.mean, self.own)
 
     def scaled(self, factor: Scalar) -> Self:
@@ -174,7 +174,7 @@ class _Centred(Summed):
         scaled = replace(self, n=factor * self.n, ss=factor * self.ss)
         if self.error is None:
             return scaled
-        more = {"n": rounded(_along(scaled.n, self.mean)), "ss": rounded(scaled.own)}
+        more = {"n": rounded(along(scaled.n, self.mean)), "ss": rounded(scaled.own)}
         error = {name: factor**2 * self.error.get(name, 0) + more.get(name, 0) for name in self.error | more}
         return replace(scaled, error=error)
 
@@ -186,11 +186,11 @@ class _Centred(Summed):
         share = sign * other.n / xp.where(held, n, 1)
         delta = other.mean - self.mean
         square = delta * delta if self.ss.ndim == delta.ndim else delta[..., :, None] * delta[..., None, :]
-        between = _along(self.n * share, square) * square
+        between = along(self.n * share, square) * square
         joined = type(self)(
             xp.where(held | (n < -noise), n, 0),
-            xp.where(_along(held, delta), self.mean + delta * _along(share, delta), 0),
-            xp.where(_along(held, square), self.ss + sign * other.ss + between, 0),
+            xp.where(along(held, delta), self.mean + delta * along(share, delta), 0),
+            xp.where(along(held, square), self.ss + sign * other.ss + between, 0),
         )
         if self.error is None or other.error is None:
             return joined
@@ -199,7 +199,7 @@ class _Centred(Summed):
     @np.errstate(over="ignore", invalid="ignore")
     def bounded(self, rows: int, whole: bool) -> Self:
         """The same with the rounding of sums of so many rows; whole weights are summed exactly."""
-        n, size = _along(self.n, self.mean), self.own
+        n, size = along(self.n, self.mean), self.own
         sums = EPS * n * abs(self.mean) + rows * EPS * np.sqrt(n * size)
         error = {"mean": sums**2, "ss": ((rows / 2 + 16) * EPS * size) ** 2}
         return replace(self, error=error if whole else error | {"n": (rows * EPS / 2 * n) ** 2 + 0 * size})
@@ -208,7 +208,7 @@ class _Centred(Summed):
 @np.errstate(over="ignore", invalid="ignore")
 def _joined_error(one: _Centred, other: _Centred, joined: _Centred, between: Array) -> dict[str, Any]:
     """Variances of the rounding of a sum or difference: those of its parts, moved to its mean, and its own."""
-    n, first, second = (_along(stats.n, stats.mean) for stats in (joined, one, other))
+    n, first, second = (along(stats.n, stats.mean) for stats in (joined, one, other))
     sums = rounded(n * joined.mean, first * one.mean, second * other.mean)
     cross, ss = 0 * sums, rounded(one.own, other.own, joined.own, between)
     error = {}
@@ -223,7 +223,7 @@ def _joined_error(one: _Centred, other: _Centred, joined: _Centred, between: Arr
     return error | {"mean": sums, "cross": cross, "ss": ss}
 
 
-def _along(n: Array, leaf: Array) -> Array:
+def along(n: Array, leaf: Array) -> Array:
     """Weights with as many axes as what they multiply."""
     return n if n.ndim == leaf.ndim else n.reshape(n.shape + (1,) * (leaf.ndim - n.ndim))
 

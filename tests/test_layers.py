@@ -146,7 +146,7 @@ def test_imports_point_down(path: Path) -> None:
         there = bayesnb._HOME.get(first, first).split(".")[0]  # public names live in modules
         assert FLOOR[there] < FLOOR[here] or there == here, name
         if here == "families" and path.name != "__init__.py":
-            assert there != here, "one variant, one file"
+            assert name.startswith("bayesnb.families._page") or there != here, "one variant, one file"
 
 
 def private_members(*packages: str, but: Path = ROOT) -> set[str]:

@@ -6,6 +6,8 @@ log E p(x | θ)^t is the cumulant generating function of log p(x | θ) over θ. 
 
 from typing import Any
 
+import numpy as np
+
 from .special import digamma, namespace, tetragamma, trigamma
 from .special import log_rising as log_rising_of_numbers
 
@@ -72,4 +74,6 @@ def _inside(n: Any, a: Any) -> Any:
     xp = namespace(n, a)
     n = xp.asarray(n)
     least = (4 * xp.finfo(n.dtype).eps - 1) * a
+    if xp is np and (n > least).all():
+        return n
     return xp.where(abs(n + a) < least + a, least, n)

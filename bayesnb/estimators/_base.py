@@ -10,7 +10,6 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -236,41 +235,6 @@ class AbstractNB(Saved, AbstractReadable):
         return sample_posterior(
             self, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup, progress_bar=progress_bar
         )
-
-    def prior_sensitivity(self) -> pd.DataFrame:
-        """How much each posterior marginal changes if prior or likelihood gets stronger or weaker; exact, no draws.
-
-        The prior or the likelihood is raised to a power near one. With conjugate priors the result is a closed form.
-
-        Returns
-        -------
-        DataFrame, a row for each scalar parameter
-            `prior` and `likelihood`: the change of the marginal for a doubling of the power, as a Jensen-Shannon
-            distance of its distribution function. `diagnosis`: a number of .05 or more counts as sensitive. If both are
-            sensitive, prior and data may disagree. If only the prior is, it is strong or the data have little
-            information
-
-        Raises
-        ------
-        ValueError
-            if a family of your own does not define `flat_`, the hyperparameters at which its density is flat
-
-        References
-        ----------
-        Kallioinen, Paananen, Bürkner & Vehtari (2024), Detecting and diagnosing prior and likelihood sensitivity with
-        power-scaling, Statistics and Computing 34, eqs. (4) and (10).
-
-        Examples
-        --------
-        >>> from bayesnb import GaussianNB
-        >>> nb = GaussianNB().fit([[1.0], [2.0], [4.0], [5.0]], [0, 0, 1, 1])
-        >>> list(nb.prior_sensitivity().columns)
-        ['prior', 'likelihood', 'diagnosis']
-        """
-        from ..sampling.sensitivity import prior_sensitivity
-
-        check_is_fitted(self)
-        return prior_sensitivity(self)
 
     def check(self, X: Any, y: Any, seed: int = 0, **settings: Any) -> "CheckReport":
         """Compare the closed form with NumPyro on data: Bayes' identity, mode, posterior, prediction.

@@ -279,7 +279,7 @@ class MixedNB(AbstractOfTotals):
                             f"`parts` has {part.estimator!r} for one class in {part.name!r}, but its likelihood of "
                             "complete rows needs all classes. Use it for all classes, or another estimator"
                         )
-                    block = OneClass(block, part.k, len(self.classes_))
+                    block = OneClass(block, part.k, len(self.classes_))  # type: ignore[abstract]  # its names are listed
                 blocks[part.names[inner]] = block
         return blocks
 

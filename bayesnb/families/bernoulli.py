@@ -11,13 +11,8 @@ from typing import Any
 
 from ..conjugate import Conjugate, Sums
 from ..core.arrays import Array, Float, Real, Sparse
-from ..core.densities import log_failure
-from ..core.jet import log_rising
-from ..core.pytrees import pytree
-from ..core.special import namespace
-from ..core.supports import COUNT, Cells, Field, declare
-from ..statistics import Counts, Totals
 from ..sums.by_class import subtract_weight
+from ._page import COUNT, Cells, Counts, Field, Totals, declare, log_failure, log_rising, namespace, pytree
 
 
 @pytree

@@ -12,16 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..conjugate import Conjugate, Sums
 from ..core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
-from ..core.jet import log_rising
-from ..core.pytrees import pytree
-from ..core.special import namespace
-from ..core.supports import COUNT, Cells, Field, declare
-from ..statistics import Counts
 from ..sums.by_class import by_class, class_totals, levels_by_class, subtract_weight
 from ..sums.levels import look_up
 from ..sums.rows import indicators, matmul
+from ._page import COUNT, Cells, Conjugate, Counts, Field, Sums, declare, log_rising, namespace, pytree
 
 
 @pytree

@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from ..core.arrays import Array, Float, Theta, Value
-from ..core.pytrees import pytree
 from ..core.random import Key
-from ..core.special import digamma, log_floor, namespace, tetragamma, trigamma
-from ..core.supports import COUNT, SIMPLEX, Field, declare
 from ..dirichlet import DirichletDensity
 from ..sums.rows import downdate
+from ._page import COUNT, SIMPLEX, Field, declare, digamma, log_floor, namespace, pytree, tetragamma, trigamma
 
 
 class AbstractClasses(abc.ABC):
-    """A prior of the class labels; its statistics are the class weights N (c,)."""
+    """A prior of the class labels; its statistics are the class weights N (c,). By default nothing is learnt of π."""
 
     parameters: ClassVar[tuple[str, ...]] = ("log_pi",)
     separable: ClassVar[bool] = False
@@ -28,48 +26,50 @@ class AbstractClasses(abc.ABC):
     """Support and axes of every field."""
 
     @abc.abstractmethod
+    def mean(self) -> Theta:
+        """Mean of π."""
+
+    @abc.abstractmethod
+    def model(self) -> Float[Array, " c"]:
+        """π as a NumPyro statement."""
+
     def update(self, n: Float[Array, " c"]) -> Self:
         """The posterior given class weights."""
-
-    def powered(self, power: float) -> Self:
-        """The density to a power, normalised; fixed probabilities have none and stay."""
         return self
 
-    @abc.abstractmethod
     def log_marginal(self, n: Float[Array, " c"]) -> Float[Value, ""]:
-        """log p(y), in nats."""
+        """log p(y), in nats: Σ_c N_c log π_c."""
+        return (n * self.log_predictive()).sum()
 
-    @abc.abstractmethod
     def log_prob(self, theta: Theta) -> Float[Value, "*s"]:
-        """Log density of π on the simplex."""
+        """Log density of π on the simplex; 0 where there is no parameter."""
+        return 0 * self.log_predictive().sum()
 
     def log_predictive(self) -> Float[Array, " c"]:
         """log p(y = c | data) of the next label: that of the mean of π."""
         return self.mean()["log_pi"]
 
-    @abc.abstractmethod
     def log_loo(self, r: Float[Array, "n c"]) -> Float[Array, "n c"]:
         """log p(y = c | data without label i), from a posterior that contains labels with weights r."""
+        return namespace(self.log_predictive(), r).broadcast_to(self.log_predictive(), r.shape)
 
-    @abc.abstractmethod
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
         """Independent draws of log π."""
+        log_pi = self.log_predictive()
+        return {"log_pi": namespace(log_pi).broadcast_to(log_pi, (*shape, *log_pi.shape))}
 
-    @abc.abstractmethod
     def log_cumulants(self) -> tuple[Float[Array, " c"], Float[Array, " c"], Float[Array, " c"]]:
         """Mean, variance and third cumulant of log π_c, up to terms that all classes share."""
+        log_pi = self.log_predictive()
+        return log_pi, 0 * log_pi, 0 * log_pi
 
-    @abc.abstractmethod
-    def mean(self) -> Theta:
-        """Mean of π."""
-
-    @abc.abstractmethod
     def mode(self) -> Theta:
         """Mode of π."""
+        return self.mean()
 
-    @abc.abstractmethod
     def mle(self, n: Float[Array, " c"]) -> Theta:
         """Maximum likelihood estimate of π."""
+        return self.mean()
 
     def on_boundary(self) -> bool:
         """Whether the mode lies on the boundary of the simplex; never where π is not estimated."""
@@ -78,10 +78,6 @@ class AbstractClasses(abc.ABC):
     def marginals(self) -> dict[str, Any]:
         """Marginal distribution of each component of the site `pi`; none where π is not random."""
         return {}
-
-    @abc.abstractmethod
-    def model(self) -> Float[Array, " c"]:
-        """π as a NumPyro statement."""
 
 
 @pytree
@@ -101,10 +97,6 @@ class DirichletClasses(DirichletDensity, AbstractClasses):
     def update(self, n: Float[Array, " c"]) -> Self:
         """α + N."""
         return type(self)(self.alpha + n)
-
-    def powered(self, power: float) -> Self:
-        """1 + power (α − 1)."""
-        return type(self)(1 + power * (self.alpha - 1))
 
     def log_marginal(self, n: Float[Array, " c"]) -> Float[Value, ""]:
         """log B(α + N) / B(α)."""
@@ -155,39 +147,9 @@ class FixedClasses(AbstractClasses):
 
     fields_ = declare(pi=Field(SIMPLEX, ("class",)))
 
-    def update(self, n: Float[Array, " c"]) -> Self:
-        """Itself."""
-        return self
-
-    def log_marginal(self, n: Float[Array, " c"]) -> Float[Value, ""]:
-        """Σ_c N_c log π_c."""
-        return (n * log_floor(self.pi)).sum()
-
-    def log_prob(self, theta: Theta) -> Float[Value, "*s"]:
-        """0: there is no parameter."""
-        return 0 * self.pi.sum()
-
-    def log_loo(self, r: Float[Array, "n c"]) -> Float[Array, "n c"]:
-        """log π."""
-        return namespace(self.pi, r).broadcast_to(log_floor(self.pi), r.shape)
-
-    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """log π, repeated."""
-        return {"log_pi": namespace(self.pi).broadcast_to(log_floor(self.pi), (*shape, *self.pi.shape))}
-
-    def log_cumulants(self) -> tuple[Float[Array, " c"], Float[Array, " c"], Float[Array, " c"]]:
-        """log π, 0 and 0."""
-        return log_floor(self.pi), 0 * self.pi, 0 * self.pi
-
     def mean(self) -> Theta:
         """π."""
         return {"log_pi": log_floor(self.pi)}
-
-    mode = mean
-
-    def mle(self, n: Float[Array, " c"]) -> Theta:
-        """π."""
-        return self.mean()
 
     def model(self) -> Float[Array, " c"]:
         """π, no statement."""

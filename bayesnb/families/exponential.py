@@ -10,13 +10,8 @@ not make a long wait impossible. Gelman et al. (2013), Bayesian Data Analysis, 3
 from dataclasses import dataclass
 from typing import Any
 
-from ..conjugate import Conjugate
 from ..core.arrays import Array, Float
-from ..core.jet import log1p, log_rising
-from ..core.pytrees import pytree
-from ..core.special import namespace
-from ..core.supports import AMOUNT, COUNT, Cells, Field, declare
-from ..statistics import Totals
+from ._page import AMOUNT, COUNT, Cells, Conjugate, Field, Totals, declare, log1p, log_rising, namespace, pytree
 
 
 @pytree

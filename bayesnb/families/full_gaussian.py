@@ -13,13 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base import as_jax, n_rows
 from ..core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
-from ..core.pytrees import pytree
-from ..core.special import namespace
-from ..core.supports import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare
 from ..core.wishart import log_det, log_gain, squares
 from ..normals import AbstractNormalRows, kept
+from ._page import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, as_jax, declare, n_rows, namespace, pytree
 
 
 @pytree
@@ -46,10 +43,6 @@ class NormalInverseWishart(AbstractNormalRows):
         nu=Field(DEGREES, ("class",)),
         S=Field(POSITIVE_DEFINITE, ("class", "feature", "feature")),
     )
-
-    def flat_fields(self) -> dict[str, float]:
-        """Where the density is flat, in the basis of the sites."""
-        return {"kappa": 0.0, "nu": -(self.shape[1] + 2.0), "S": 0.0}
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""

@@ -13,14 +13,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from ..conjugate import Conjugate
 from ..core.arrays import Array, Float
-from ..core.densities import log_probabilities
-from ..core.jet import log_rising
-from ..core.pytrees import pytree
-from ..core.special import namespace
-from ..core.supports import COUNT, Cells, Field, declare
-from ..statistics import Totals
+from ._page import COUNT, Cells, Conjugate, Field, Totals, declare, log_probabilities, log_rising, namespace, pytree
 
 
 @pytree

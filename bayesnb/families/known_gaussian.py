@@ -8,26 +8,21 @@ Gaussian distribution, §2, with κ = σ²/σ₀² for his prior variance σ₀�
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Array, Float, Real, Sparse, Theta, Value, is_sparse
-from ..core.pytrees import map_leaves, pytree
-from ..core.random import Key, normal
-from ..core.special import LOG_2PI, log_normal, namespace
-from ..core.supports import AMOUNT, COUNT, REAL, Field, declare
-from ..normals import AbstractNormalCells, by_slices
-from ..statistics import Moments
+from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..normals import growth, linear_of_normals
 from ..sums.gaussian import log_normal_sum
-from ..sums.rows import shared_weight
+from ._page import AMOUNT, COUNT, LOG_2PI, REAL, Cells, Conjugate, Field, Moments, declare, log1p, namespace, pytree
 
 
 @pytree
 @dataclass(frozen=True)
-class KnownVarianceNormal(AbstractNormalCells):
+class KnownVarianceNormal(Conjugate[Moments]):
     """Normal density of each μ_cj, as a prior or a posterior.
 
     Fields
@@ -37,6 +32,12 @@ class KnownVarianceNormal(AbstractNormalCells):
     variance : (c, d)  the known σ², unit of the feature squared, positive
     log_c : (c, d)     logarithm of the part of the likelihood of all data so far that does not depend on μ, in nats;
                        zero in a prior. It is what an unknown σ² would have learnt from.
+
+    Formulas
+    --------
+    predictive : log Normal(x; m, σ²(1 + 1/κ)). Murphy (2007), (36)
+    mean, mode : m
+    mle : x̄
     """
 
     m: Float[Array, "c d"]
@@ -51,95 +52,55 @@ class KnownVarianceNormal(AbstractNormalCells):
         log_c=Field(REAL, ("class", "feature"), fitted=False),
     )
     flat_ = declare(kappa=0.0)
+    cells_ = Cells("real", sparse=True)
+    kept_types = frozenset({"float32", "int64"})
+    monoid = Moments
     parameters = ("mu",)
-    scale_ = ("variance",)
     distribution_ = "Normal", MappingProxyType({"m": "loc", "kappa": "scale"})
 
-    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
-        """The same model in NumPyro, with all plates."""
-        import jax.numpy as jnp
-        import numpyro
-        import numpyro.distributions as dist
+    def prior(self, sample: Any, dist: Any) -> None:
+        """μ ~ Normal(m, σ²/κ)."""
+        sample("mu", dist.Normal(self.m, (self.variance / self.kappa) ** 0.5))
 
-        c, d = self.m.shape
-        with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
-            mu = numpyro.sample("mu", dist.Normal(self.m, jnp.sqrt(self.variance / self.kappa)))
-        self.observe(x, y, mu, jnp.sqrt(jnp.asarray(self.variance))[y])
+    def likelihood(self, dist: Any, mu: Array) -> Any:
+        """x ~ Normal(μ, σ²)."""
+        return dist.Normal(mu, self.variance**0.5)
 
-    def update(self, stats: Moments) -> Self:
-        """κ + n, m + n(x̄ − m)/(κ + n); log_c grows by `gain`. Murphy (2007), (20), (24)."""
-        log_c = self.log_c + self.gain(stats.n, self._growth(stats), self.variance)
-        return replace(super().update(stats), log_c=log_c)
+    def log_h(self, x: Array) -> Array:
+        """−½ log 2π."""
+        return 0 * x - 0.5 * LOG_2PI
 
-    def added(self, n: Array, growth: Array, variance: Array) -> tuple[Array]:
-        """σ² stays."""
-        return (variance,)
+    def added(self, s: Any, m: Array, kappa: Array, variance: Array, log_c: Array) -> tuple[Any, ...]:
+        """m + n(x̄ − m)/(κ + n), κ + n; σ² stays, and log_c learns what σ² would. Murphy (2007), (20), (24)."""
+        fit = self.gain(s, m, kappa, variance, log_c) + 0.5 * log1p(s.n / kappa)
+        return m + s.n / (kappa + s.n) * (s.mean - m), kappa + s.n, variance, log_c + fit
 
-    def gain(self, n: Value | int, growth: Array, variance: Array) -> Array:
-        """−½ n log σ² − ½ [ss + κn(x̄−m)²/(κ+n)]/σ², the part of Murphy (2007), (55) that σ² has."""
-        return -0.5 / variance * growth - 0.5 * n * namespace(variance).log(variance)
+    def gain(self, s: Any, m: Array, kappa: Array, variance: Array, log_c: Array) -> Any:
+        """−½ n log σ² − ½ [ss + κn(x̄−m)²/(κ+n)]/σ² − ½ log(1 + n/κ). Murphy (2007), (55)."""
+        fit = s.n * (0.5 * namespace(variance).log(variance)) + growth(s, m, kappa) / variance
+        return -fit - 0.5 * log1p(s.n / kappa)
 
-    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """Σ_j log Normal(x_j; m, σ²(1 + 1/κ)). Murphy (2007), (36)."""
-        return log_normal_sum(x, self.m, namespace(x, self.m).sqrt(self.variance * (1 + 1 / self.kappa)))
+    def peak(self, mean: Theta, m: Array, *others: Array) -> Theta:
+        """m."""
+        return {"mu": m}
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """½ log(2πσ²/κ), and the part of the likelihood that does not depend on μ."""
-        xp = namespace(self.kappa)
-        return 0.5 * (LOG_2PI + xp.log(self.variance) - xp.log(self.kappa)) + self.log_c
+        return super().log_normalizer() + self.log_c
 
-    def log_prob(self, theta: Theta) -> Float[Array, "*s c d"]:
-        """log Normal(μ; m, σ²/κ)."""
-        return log_normal(theta["mu"], self.m, namespace(self.variance).sqrt(self.variance / self.kappa))
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """Σ_j log Normal(x_j; m, σ²(1 + 1/κ)). Murphy (2007), (36)."""
+        return log_normal_sum(x, self.m, (self.variance * (1 + 1 / self.kappa)) ** 0.5)
 
-    def mean(self) -> Theta:
-        """m."""
-        return {"mu": self.m}
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
+        """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
+        return log_normal_sum(x, theta["mu"], self.variance**0.5)
 
-    def mode(self) -> Theta:
-        """m."""
-        return {"mu": self.m}
-
-    def variance_of(self, theta: Theta) -> Float[Array, "c d"]:
-        """The known σ²."""
-        return self.variance
-
-    def precision(self) -> tuple[tuple[Array, Array, Array], Array, Array]:
-        """−log 2πσ², 1/σ², and 0 for all that an unknown σ² would vary by."""
-        none = 0 * self.variance
-        return (-LOG_2PI - namespace(none).log(self.variance), none, none), 1 / self.variance, none
-
-    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log_predictive without row i: κ' = κ − w and m' = m − w(x − m)/κ' in the classes where it has weight w."""
-        if namespace(x, r, self.m) is not np:
-            return super().log_loo(x, r)
-        w, table = r.toarray() if is_sparse(r) else r, self.log_predictive(x)
-        for k in range(len(self.m)):
-            own, part = np.flatnonzero(w[:, k]), map_leaves(lambda leaf, k=k: leaf[k : k + 1], self)
-
-            def column(x: Array, w: Array, part: Self = part) -> Array:
-                return part._cells(x, shared_weight(w)).sum(-1)[0]
-
-            table[own, k] = by_slices(column, x.shape[1], x[own], w[own, k : k + 1])
-        return table
+    def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]] | None:
+        """Weights μ/σ² and intercept −½ Σ_j μ²/σ²; None where σ² differs between classes: log p is then quadratic."""
+        return linear_of_normals(theta["mu"], self.variance)
 
     def fields_from(self, prior: Any, place: Callable[[Any], Any] = np.asarray) -> dict[str, Any]:
         """m, and κ = σ²/s² of a Normal(m, s)."""
         found = super().fields_from(prior, place)
         return found | {"kappa": self.variance / found["kappa"] ** 2}
-
-    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
-        """μ = m + z √(σ²/κ)."""
-        sd = namespace(self.variance).sqrt(self.variance / self.kappa)
-        return {"mu": self.m + normal(key, (*shape, *self.m.shape)) * sd}
-
-    def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
-        """x_ij ~ Normal(m, σ²(1 + 1/κ))."""
-        scale = np.sqrt(self.variance * (1 + 1 / self.kappa))
-        return self.m[y] + scale[y] * rng.standard_normal((len(y), self.m.shape[1]))
-
-    def marginals(self) -> dict[str, Any]:
-        """Normal(m, σ²/κ) for `mu`."""
-        from scipy import stats
-
-        return {"mu": stats.norm(self.m, np.sqrt(self.variance / self.kappa))}

@@ -13,13 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.arrays import Array, Float, Real, Theta
-from ..core.jet import log1p, log_rising
-from ..core.pytrees import pytree
-from ..core.special import LOG_2PI, namespace
-from ..core.supports import AMOUNT, COUNT, REAL, Cells, Field, declare
-from ..normal import ConjugateNormal, growth
-from ..statistics import Moments
+from ..normal import ConjugateNormal
+from ..normals import growth
 from ..sums.gaussian import log_normal_sum
+from ._page import AMOUNT, COUNT, LOG_2PI, REAL, Cells, Field, Moments, declare, log1p, log_rising, namespace, pytree
 
 
 @pytree

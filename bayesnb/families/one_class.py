@@ -7,32 +7,28 @@ to a Bayes classifier in which each class has its own likelihood. All formulas a
 one class.
 """
 
-import functools
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
 
-from ..base import AbstractConjugate, as_jax
 from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
-from ..core.pytrees import pytree
-from ..core.special import namespace
 from ..statistics import Stats
+from ._page import AbstractConjugate, as_jax, namespace, pytree
 
-
-def _of_inner(name: str) -> Any:
-    """An attribute or method that is the inner block's own."""
-    return property(lambda self: getattr(self.block, name), doc="The inner block's.")
+_OF_INNER = (
+    "inner parameters missing_value fields_ cells_ names_ several_modes is_improper no_evidence log_normalizer "
+    "log_marginal log_prob sample mean mode mle on_boundary marginals"
+)
 
 
 def _placed(name: str) -> Any:
     """A method of the inner block, whose table gets zeros in the other columns."""
 
-    @functools.wraps(getattr(AbstractConjugate, name))
     def method(self: Any, *args: Any, **given: Any) -> Array:
         return self._place(getattr(self.block, name)(*args, **given))
 
-    method.__isabstractmethod__ = False  # type: ignore[attr-defined]
     method.__doc__ = "The value of the inner block in column k, zero in all other columns."
     return method
 
@@ -53,25 +49,13 @@ class OneClass(AbstractConjugate[Stats]):
     k: int = field(metadata={"static": True})
     c: int = field(metadata={"static": True})
 
-    inner = _of_inner("inner")
-    only_class = property(lambda self: self.k, doc="k.")
-    parameters = _of_inner("parameters")
-    missing_value = _of_inner("missing_value")
-    fields_ = _of_inner("fields_")
-    cells_ = _of_inner("cells_")
-    names_ = _of_inner("names_")
-    several_modes = _of_inner("several_modes")
-    is_improper = _of_inner("is_improper")
-    no_evidence = _of_inner("no_evidence")
-    log_normalizer = _of_inner("log_normalizer")
-    log_marginal = _of_inner("log_marginal")
-    log_prob = _of_inner("log_prob")
-    sample = _of_inner("sample")
-    mean = _of_inner("mean")
-    mode = _of_inner("mode")
-    mle = _of_inner("mle")
-    on_boundary = _of_inner("on_boundary")
-    marginals = _of_inner("marginals")
+    for _name in _OF_INNER.split():
+        vars()[_name] = property(attrgetter(f"block.{_name}"), doc="The inner block's.")
+
+    only_class = property(attrgetter("k"), doc="k.")
+    log_predictive = _placed("log_predictive")
+    log_likelihood = _placed("log_likelihood")
+    log_contributions = _placed("log_contributions")
 
     def _place(self, column: Float[Array, "*s n 1"]) -> Float[Array, "*s n c"]:
         """The column at place k, zeros elsewhere."""
@@ -85,17 +69,9 @@ class OneClass(AbstractConjugate[Stats]):
         """The result of the inner block."""
         return replace(self, block=self.block.update(stats))
 
-    def powered(self, power: float) -> Self:
-        """The result of the inner block."""
-        return replace(self, block=self.block.powered(power))
-
     def select(self, columns: Int[np.ndarray, " k"]) -> Self:
         """The result of the inner block."""
         return replace(self, block=self.block.select(columns))
-
-    log_predictive = _placed("log_predictive")
-    log_likelihood = _placed("log_likelihood")
-    log_contributions = _placed("log_contributions")
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """The value of the inner block in column k, zero in all other columns."""

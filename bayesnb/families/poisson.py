@@ -9,14 +9,9 @@ With λ integrated out one count is negative binomial. Gelman et al. (2013), Bay
 from dataclasses import dataclass
 from typing import Any
 
-from ..conjugate import Conjugate
 from ..core.arrays import Array, Float
-from ..core.jet import log1p, log_rising
-from ..core.pytrees import pytree
-from ..core.special import namespace
-from ..core.supports import COUNT, Cells, Field, declare
-from ..statistics import Totals
 from ..sums.events import log_factorial
+from ._page import COUNT, Cells, Conjugate, Field, Totals, declare, log1p, log_rising, namespace, pytree
 
 
 @pytree

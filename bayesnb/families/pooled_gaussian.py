@@ -13,20 +13,20 @@ from typing import Any
 
 import numpy as np
 
+from ..base import n_rows, observed
 from ..core.arrays import Array, Float, Real, Sparse, Theta, Value, is_sparse
-from ..core.pytrees import pytree
 from ..core.quadratics import PooledQuadratic
 from ..core.random import Key, inverse_gamma, normal, split
 from ..core.special import LOG_2PI, digamma, gammaln, log_rising, namespace, tetragamma, trigamma
-from ..core.supports import AMOUNT, COUNT, REAL, Field, declare
-from ..normals import AbstractNormalCells, kept
-from ..sums.gaussian import log_student_left, log_student_sum
-from ..sums.rows import made_dense, unit_labels, with_odd_rows
+from ..normals import AbstractNormals, by_slices, cumulant_of_cells, kept, linear_of_normals
+from ..sums.gaussian import log_normal_sum, log_student_left, log_student_sum
+from ..sums.rows import made_dense, shared_weight, unit_labels, with_odd_rows
+from ._page import AMOUNT, COUNT, REAL, Cells, Field, Moments, declare, pytree
 
 
 @pytree
 @dataclass(frozen=True)
-class PooledNormalInverseGamma(AbstractNormalCells):
+class PooledNormalInverseGamma(AbstractNormals[Moments]):
     """Density of each (μ_1j … μ_Cj, σ²_j), as a prior or a posterior.
 
     Fields
@@ -48,13 +48,12 @@ class PooledNormalInverseGamma(AbstractNormalCells):
         a=Field(COUNT, ("feature",), limit=-0.5, per_class=True),
         b=Field(AMOUNT, ("feature",), limit=0.0, per="a"),
     )
+    cells_ = Cells("real", sparse=True)
+    kept_types = frozenset({"float32", "int64"})
+    separable = True
     couples_classes = True
     parameters = "mu", "variance"
     scale_ = "a", "b"
-
-    def flat_fields(self) -> dict[str, float]:
-        """Where the density is flat, in the basis of the sites."""
-        return {"kappa": 0.0, "a": -(1 + self.shape[0] / 2), "b": 0.0}
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""
@@ -67,7 +66,13 @@ class PooledNormalInverseGamma(AbstractNormalCells):
             variance = numpyro.sample("variance", dist.InverseGamma(self.a, self.b))
             with numpyro.plate("class", c, dim=-2):
                 mu = numpyro.sample("mu", dist.Normal(self.m, jnp.sqrt(variance / self.kappa)))
-        self.observe(x, y, mu, jnp.sqrt(variance))
+        seen, x = observed(x)
+        with numpyro.plate("row", n_rows(x, y), dim=-1):
+            numpyro.sample("x", dist.Normal(mu[y], jnp.sqrt(variance)).mask(seen).to_event(1), obs=x)
+
+    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Moments:
+        """The weight, mean and centred sum of squares of the observed cells."""
+        return Moments.of(x, r)
 
     def added(self, n: Array, growth: Array, a: Array, b: Array) -> tuple[Array, Array]:
         """κ + n, m + n(x̄ − m)/(κ + n), a + ½ Σ_c n_c, b + ½ Σ_c [ss + κ n (x̄ − m)²/(κ + n)]."""
@@ -82,17 +87,50 @@ class PooledNormalInverseGamma(AbstractNormalCells):
         """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)). Murphy (2007), (100)."""
         return log_student_sum(x, 2 * self.a, self.m, namespace(self.a).sqrt(self.b / self.a * (1 + 1 / self.kappa)))
 
+    def _squares(self, x: Array) -> tuple[Any, Float[Array, "c n d"]]:
+        """Whether a cell is there, True where all are known to be, and (x − m)², 0 where it is missing."""
+        xp, delta = namespace(x, self.m), x - self.m[:, None]
+        if xp is np and not np.isnan(x.sum()):
+            return True, delta * delta
+        seen = ~xp.isnan(x)
+        return seen, xp.square(xp.where(seen, delta, 0))
+
+    def _cells(self, x: Array, w: Array) -> Float[Array, "c n d"]:
+        """log p of each cell if its row is left out with weights w: gain(e_c − w) − gain(−w)."""
+        xp, kappa, v = namespace(x, w, self.m), self.kappa[:, None], -w.T[:, :, None]
+        if xp is np and (kappa == kappa[..., :1]).all():
+            kappa = kappa[..., :1]
+        seen, square = self._squares(x)
+        left, fields = kept(kappa + v, kappa), self._scale()
+        rest = self.added(shared_weight(v.sum(0)), (v * kappa / left * square).sum(0), *fields)
+        fields = [kept(new, old) for new, old in zip(rest, fields, strict=True)]
+        gain = self.gain(1, kappa / left * (kappa / (left + 1)) * square, *fields)
+        gain = gain - 0.5 * (xp.log1p(1 / left) + LOG_2PI)
+        return gain if seen is True else xp.where(seen, gain, 0)
+
+    def log_cells(self, x: Float[Array, " d"]) -> Float[Array, "c d"]:
+        """The terms of `log_predictive` of one row, 0 if a cell is missing."""
+        return self._cells(x[None], np.zeros((1, len(self.m))))[:, 0]
+
     @made_dense
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """The same formula as a sum over Student densities where each row has one class and weight 1."""
+        """log_predictive without row i, which is removed from the classes in which it has weight w; δ = x − m.
+
+        κ' = κ − w,   m' = m − wδ/κ',   and Σ wκδ²/κ' is removed from the scale; where each row has one class and
+        weight 1 this is a sum over Student densities
+        """
+
+        def left_out(x: Array, r: Any) -> Array:
+            return by_slices(lambda x, w: self._cells(x, w).sum(-1).T, self.m, x, r)
+
         y = unit_labels(r) if namespace(x, self.m) is np else None
         if y is None:
-            return super().log_loo(x, r)
+            return left_out(x, r)
         left, fewer = kept(self.kappa - 1, self.kappa), np.broadcast_to(kept(self.a - 0.5, self.a), self.m.shape)
         own, scale = np.sqrt(0.5 * self.kappa / left / self.b), np.sqrt(self.b * (1 + 1 / self.kappa) / fewer)
         level = log_rising(fewer, 0.5) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / left))
         table = log_student_left(x, y, 2 * fewer, self.m, scale, own, level)
-        return with_odd_rows(table, lambda odd: super(PooledNormalInverseGamma, self).log_loo(x[odd], r[odd]))
+        return with_odd_rows(table, lambda odd: left_out(x[odd], r[odd]))
 
     def log_normalizer(self) -> Float[Array, " d"]:
         """log Γ(a) − a log b + ½ Σ_c log(2π/κ_c)."""
@@ -114,14 +152,19 @@ class PooledNormalInverseGamma(AbstractNormalCells):
         """m and b/(a + 1 + C/2), the joint mode."""
         return {"mu": self.m, "variance": self.b / (self.a + 1 + len(self.m) / 2)}
 
-    def variance_of(self, theta: Theta) -> Float[Array, "*s 1 d"]:
-        """The one σ² of all classes."""
-        return theta["variance"][..., None, :]
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
+        """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""
+        return log_normal_sum(x, theta["mu"], theta["variance"][..., None, :] ** 0.5)
 
-    def precision(self) -> tuple[tuple[Array, Array, Array], Array, Array]:
-        """ψ(a) − log 2πb, ψ₁(a), ψ₂(a), a/b and 1/(2b), for 1/σ² ~ Gamma(a, rate b)."""
-        psi = digamma(self.a) - LOG_2PI - namespace(self.b).log(self.b)
-        return (psi, trigamma(self.a), tetragamma(self.a)), self.a / self.b, 0.5 / self.b
+    def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]] | None:
+        """Weights μ/σ² and intercept −½ Σ_j μ²/σ² of log p(x | θ), up to terms that are equal in all classes."""
+        return linear_of_normals(theta["mu"], theta["variance"][None])
+
+    def _cumulant(self, order: int, x: Array | Sparse) -> Float[Array, "n c"]:
+        """With 1/σ² ~ Gamma(a, rate b): ψ(a) − log 2πb, ψ₁(a) or ψ₂(a), and e = a/b, t = 1/(2b)."""
+        psi = (digamma, trigamma, tetragamma)[order - 1](self.a)
+        psi = psi - LOG_2PI - namespace(self.b).log(self.b) if order == 1 else psi
+        return cumulant_of_cells(order, psi, self.a / self.b, 0.5 / self.b, self.kappa, x, self.m)
 
     @made_dense
     def log_covariance(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c c"]:

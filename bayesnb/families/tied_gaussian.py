@@ -14,15 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base import as_jax, n_rows
 from ..core.arrays import Array, Float, Real, Sparse, Theta
-from ..core.pytrees import pytree
 from ..core.quadratics import TiedQuadratic
-from ..core.special import namespace, trigamma
-from ..core.supports import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare
 from ..core.wishart import half_degrees, log_gain, whitened
 from ..normals import AbstractNormalRows, by_slices, kept
 from ..sums.rows import shared_weight
+from ._page import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, as_jax, declare, n_rows, namespace, pytree, trigamma
 
 
 @pytree
@@ -50,10 +47,6 @@ class TiedNormalInverseWishart(AbstractNormalRows):
         S=Field(POSITIVE_DEFINITE, ("feature", "feature")),
     )
     couples_classes = True
-
-    def flat_fields(self) -> dict[str, float]:
-        """Where the density is flat, in the basis of the sites."""
-        return {"kappa": 0.0, "nu": -(sum(self.shape) + 1.0), "S": 0.0}
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, with all plates."""
@@ -107,7 +100,7 @@ class TiedNormalInverseWishart(AbstractNormalRows):
             nu = self.nu - shared_weight(w.sum(1, keepdims=True))
             return self._log_t(tau.T * (self.kappa / left) ** 2, left, nu, total.T)
 
-        return by_slices(left_out, self.m.size, x, r)
+        return by_slices(left_out, self.m, x, r)
 
     def mode(self) -> Theta:
         """m and S/(ν + d + C + 1), the joint mode."""

@@ -131,7 +131,7 @@ def test_arviz_draws(data: Any, name: str) -> None:
 
 
 def test_arviz_weighs_prior_and_likelihood(data: Any) -> None:
-    """Power-scaling by ArviZ from the groups alone; the numbers are compared in test_sensitivity.py."""
+    """Power-scaling by ArviZ from the groups alone."""
     arviz = import_arviz()
     for component in ("prior", "likelihood"):
         how = {"component": component} if OLD else {"group": component}
