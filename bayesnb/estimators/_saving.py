@@ -157,13 +157,13 @@ def _check_statistics(found: Statistics, none: Statistics) -> None:
         require(shape == like.shape, f"statistics of shape {leaf.shape} in the place of {like.shape}")
     require(np.isfinite(stats.n).all() and (stats.n >= 0).all(), "negative classes")
     for held in stats.blocks.values():
-        for counts in (getattr(held, name) for name in ("n", "total", "weight") if hasattr(held, name)):
+        for counts in (getattr(held, name) for name in ("n", "total") if hasattr(held, name)):
             require((counts >= 0).all(), "negative counts")
         if isinstance(held, Sample):
-            require(held.value.shape == held.weight.shape, "cells without weights")
-            require(np.array_equal(np.isnan(held.value), held.weight == 0), "cells without weights")
-            require(not (np.diff(held.value) <= 0).any(), "cells that are not in order")
-            require(not np.isinf([held.value, held.weight]).any(), "cells that are infinite")
+            for value, weight in zip(held.value, held.weight, strict=True):
+                require(np.array_equal(np.isnan(value), weight == 0), "cells without weights")
+                require(not (np.diff(value) <= 0).any(), "cells that are not in order")
+                require(not np.isinf([value, weight]).any(), "cells that are infinite")
             continue
         require(all(np.isfinite(leaf).all() for leaf in leaves(held)), "statistics that are no numbers")
         if isinstance(held, Moments):
