@@ -148,7 +148,7 @@ def _rule_of_thumb(cells: Sample, as_r: bool = False) -> tuple[np.ndarray, np.nd
     """
     everyone = cells.pooled()
     width, gap = np.ones(cells.log_h.shape), np.zeros(cells.log_h.shape)
-    for j in range(width.shape[1]):
+    for j in range(len(everyone.value[0])):
         value, weight = everyone.of_piece(0, j)
         if not len(value):
             continue

@@ -202,7 +202,8 @@ class KernelDensity(AbstractBandwidth):
             return found
 
         def of_piece(k: int, j: Any) -> Array:
-            own, u, (w, kind), away, back = cells.of_piece(k, j), x[:, j], weights(k), leaving, slice(None)
+            own, u, (w, kind), away = cells.of_piece(k, j), x[:, j], weights(k), leaving
+            back: Any = slice(None)
             gone = own[1].sum() - w <= rounding(w) * own[1].sum()  # in these rows the class has no other cell
             if host:  # a row for all that are equal
                 rows, back = levels(j)
