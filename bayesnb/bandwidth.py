@@ -8,6 +8,8 @@ which the kernels of neighbours just close into a smooth curve; the estimator se
 varies there is no such gap, and the product is left out: the bandwidth then keeps its prior.
 """
 
+import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -20,15 +22,25 @@ from .base import AbstractConjugate
 from .core.arrays import Array, Float, Theta
 from .core.random import Key
 from .core.special import LOG_2PI, namespace
-from .statistics import Sample, one_hot
-from .sums.kernels import products
-from .sums.quadrature import NODES, GridMarginal, climb, gregory, log_sum, peak, search, spline
+from .statistics import Sample
+from .sums.kernels import by_piece, log_density
+
+_SEARCH = 17  # nodes of each of the two searches for the range of a posterior
+_NODES = 41  # nodes of the grid itself
+_MESH = 32  # steps from one node to the next, for distribution functions
+_DEPTH = 24.0  # nats below its peak where a posterior ends: a mass of 4e-11
+_NEWTON = 7  # steps from the best node to the mode; five reach rounding
+# Gregory's end corrections of an even grid, sixth order also where the integrand ends abruptly: Hildebrand (1974),
+# Introduction to Numerical Analysis, §5.9; ½ − 1/12 − 1/24 − 19/720 − 3/160 = 95/288 at the end
+_GREGORY = np.ones((_NODES, 1, 1))
+_GREGORY[:5, 0, 0] = _GREGORY[:-6:-1, 0, 0] = 95 / 288, 317 / 240, 23 / 30, 793 / 720, 157 / 160
 
 
 class _Grid(NamedTuple):
     """The posterior of t = log h as quadrature, and its normaliser."""
 
-    t: Any  # (g, c, d) nodes in ascending order
+    t: Any  # (g, c, d) nodes in ascending order, evenly spaced
+    density: Any  # (g, c, d) log density there, without its normaliser
     log_weight: Any  # (g, c, d) logarithms of weights that sum to one
     log_z: Any  # (c, d)
 
@@ -43,6 +55,11 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
     cells: Sample
     low: Float[Array, "c d"] | None
     high: Float[Array, "c d"] | None
+
+    @property
+    def parameters(self) -> tuple[str, ...]:  # type: ignore[override]
+        """`log_bandwidth`; none if the bandwidth is known."""
+        return () if self.low is None else ("log_bandwidth",)
 
     def log_normalizer(self) -> Float[Array, "c d"]:
         """log ∫ exp(−½ (t − log h⁰)²) Π_i f_−i(v_i; eᵗ)^{w_i} dt; the log product if the bandwidth is known."""
@@ -70,34 +87,28 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
         return -0.5 * (t - self.log_h) ** 2 + self._leave_one_out(t)
 
     def _leave_one_out(self, t: Float[Array, "g c d"]) -> Float[Array, "g c d"]:
-        """Σ_i w_i log f_−i(v_i; eᵗ); 0 in a feature that never varies, and for a cell that is alone."""
-        return self._products(t)[0]
+        """Σ_i w_i log f_−i(v_i; eᵗ); 0 in a feature that never varies, and for a cell that is alone.
 
-    def _slopes(self, t: Float[Array, "c d"]) -> tuple[Float[Array, "c d"], Float[Array, "c d"]]:
-        """First and second derivative of the log product with respect to t."""
-        _, first, second = self._products(t[None], order=2)
-        return first[0], second[0]
+        One unit of weight leaves each cell, or all of it where that is less.
+        """
+        xp, size = namespace(t, *self.cells.value), sum(v.size * v.shape[-1] for v in self.cells.value)
+        cells = self.cells if xp is np else jax.tree.map(jnp.asarray, self.cells)
+        varies = _varies(cells)
 
-    def _products(self, t: Float[Array, "g c d"], order: int = 0) -> Float[Array, "o g c d"]:
-        """The log product and its derivatives; without the cells of a feature that never varies."""
-        xp, pieces = namespace(self.cells.weight), (self.log_h.size, self.cells.value.shape[-1])
-        weight = xp.where(self._varies[:, None], self.cells.weight, 0)
-        found = products(self.cells.value.reshape(pieces), weight.reshape(pieces), t.reshape(len(t), -1), order)
-        return found.reshape(1 + order, *t.shape)
+        def product(k: int, j: Any) -> Float[Array, " g"]:
+            value, weight = cells.of_piece(k, j)
+            u = xp.where(weight != 0, value, 0)
+            terms = weight * log_density(u, value, weight, t[:, k, j], xp.minimum(weight, 1))
+            return xp.where(varies[j], terms.sum(-1), 0)
 
-    @property
-    def _varies(self) -> Array:
-        """Whether a feature has two distinct values in all classes together, (d,)."""
-        xp = namespace(self.cells.value)
-        seen, value = self.cells.weight != 0, self.cells.value
-        top = xp.where(seen, value, -xp.inf).max((0, 2), initial=-xp.inf)
-        return top > xp.where(seen, value, xp.inf).min((0, 2), initial=xp.inf)
+        found = by_piece(product, *self.shape, len(t) * size if xp is np else None)
+        return xp.stack([terms for _, terms in found], -1).reshape(t.shape)
 
     @property
     def _informed(self) -> Array:
         """Whether a class has two units of weight in a feature that varies: something to leave out, and some left."""
-        weight = self.cells.weight
-        return self._varies & (((weight > 0).sum(-1) > 1) | (weight > 1).any(-1))
+        two = [((w > 0).sum(-1) > 1) | (w > 1).any(-1) for w in self.cells.weight]
+        return _varies(self.cells) & namespace(*two).stack(two)
 
     @property
     def _grid(self) -> _Grid:
@@ -109,23 +120,26 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
         return vars(self)["_known"]
 
     def _integrate(self) -> _Grid:
-        """Gregory's quadrature on an even grid over the range of the posterior; Simpson-like orders, ends included."""
+        """Gregory's quadrature on an even grid over the range of the posterior, ends included."""
         assert self.low is not None and self.high is not None
-        xp = namespace(self.log_h, self.cells.value)
-        t, density = search(self._log_density, self.low, self.high)
-        spacing = (t[-1] - t[0]) / (NODES - 1)
-        log_w = density + _log_gregory(t) + xp.log(spacing)
-        log_z = log_sum(log_w)
-        ndtr = sp.ndtr if xp is np else jsp.ndtr
+        xp = namespace(self.log_h, *self.cells.value)
+        t, density = _search(self._log_density, self.low, self.high)
+        log_w = density + np.log(_GREGORY).astype(t.dtype) + xp.log((t[-1] - t[0]) / (_NODES - 1))
+        log_z, ndtr = log_sum(log_w), sp.ndtr if xp is np else jsp.ndtr
         prior = 0.5 * LOG_2PI + xp.log(ndtr(self.high - self.log_h) - ndtr(self.low - self.log_h))
-        return _Grid(t, log_w - log_z, xp.where(self._informed, log_z, prior))
+        return _Grid(t, density, log_w - log_z, xp.where(self._informed, log_z, prior))
+
+    @property
+    def _nodes(self) -> tuple[Array, Array]:
+        """Logarithms of bandwidths and of their weights, (g, c, d): those of the grid, or the one that is known."""
+        return (self.log_h[None], 0 * self.log_h[None]) if self.low is None else (self._grid.t, self._grid.log_weight)
 
     def _distribution(self) -> tuple[Float[Array, "f c d"], Float[Array, "f c d"]]:
         """Finer nodes of t, and the distribution function there, from 0 to 1."""
-        t, log_w, _ = self._grid
-        xp, density = namespace(t), log_w - _log_gregory(t)
-        refined = xp.tensordot(xp.asarray(spline(), t.dtype), density - peak(density), 1)
-        p = xp.exp(refined - peak(refined))
+        t, density, *_ = self._grid
+        xp = namespace(t)
+        p = xp.tensordot(xp.asarray(_spline(), t.dtype), density - _peak(density), 1)
+        p = xp.exp(p - _peak(p))
         area = xp.concatenate([0 * p[:1], xp.cumsum((p[1:] + p[:-1]) / 2, axis=0)])
         return t[0] + (t[-1] - t[0]) * np.linspace(0, 1, len(p), dtype=t.dtype)[:, None, None], area / area[-1]
 
@@ -133,17 +147,12 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
         """Draws of log h, by inverting its distribution function."""
         if self.low is None:
             return {}
-        c, d = self.shape
-        full = (*shape, c, d)
+        full, mesh = (*shape, *self.shape), self._distribution()
         u = key.random(full) if isinstance(key, np.random.Generator) else jax.random.uniform(key, full)
-        flat = u.reshape(-1, c * d).T
-        mesh, cdf = (leaf.reshape(-1, c * d).T for leaf in self._distribution())
-        t: Array
-        if namespace(u, cdf) is np:
-            t = np.stack([np.interp(*piece) for piece in zip(flat, cdf, mesh, strict=True)]).astype(mesh.dtype)
-        else:
-            t = jax.vmap(jnp.interp)(flat, jnp.asarray(cdf), jnp.asarray(mesh))
-        return {"log_bandwidth": t.T.reshape(full)}
+        host = namespace(u, *mesh) is np
+        interp = np.vectorize(np.interp, signature="(s),(f),(f)->(s)") if host else jax.vmap(jnp.interp)
+        t, cdf, draws = (leaf.reshape(-1, self.log_h.size).T for leaf in (*mesh, u))
+        return {"log_bandwidth": interp(draws, cdf, t).T.reshape(full).astype(t.dtype)}
 
     def mean(self) -> Theta:
         """log of the mean bandwidth."""
@@ -157,21 +166,15 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
         if self.low is None:
             return {}
         grid = self._grid
-
-        def slopes(t: Array) -> tuple[Array, Array]:
-            first, second = self._slopes(t)
-            return first - (t - self.log_h) - 1, second - 1
-
-        return {"log_bandwidth": climb(slopes, grid.t, grid.log_weight - _log_gregory(grid.t) - grid.t)}
+        return {"log_bandwidth": _climb(lambda t: self._log_density(t) - t, grid.t, grid.density - grid.t)}
 
     def mle(self, stats: Sample) -> Theta:
         """The bandwidth with the largest leave-one-out product within the limits; the mean if the product is flat."""
         if self.low is None or self.high is None:
             return {}
         block = self.update(stats)
-        t, product = search(block._leave_one_out, self.low, self.high)
-        best, mean = climb(block._slopes, t, product), self.mean()["log_bandwidth"]
-        return {"log_bandwidth": namespace(best, mean).where(block._informed, best, mean)}
+        best = _climb(block._leave_one_out, *_search(block._leave_one_out, self.low, self.high))
+        return {"log_bandwidth": namespace(best).where(block._informed, best, self.mean()["log_bandwidth"])}
 
     def on_boundary(self) -> bool:
         """False: the lower limit is a valid bandwidth, with a density everywhere."""
@@ -179,20 +182,82 @@ class AbstractBandwidth(AbstractConjugate[Sample]):
 
     def marginals(self) -> dict[str, Any]:
         """The grid posterior of each `bandwidth`."""
-        if self.low is None:
-            return {}
-        leaves = *self._grid[:2], *self._distribution()
-        return {"bandwidth": GridMarginal(*(np.asarray(leaf) for leaf in leaves))}
+        return {} if self.low is None else {"bandwidth": GridMarginal(*map(np.asarray, self._distribution()))}
 
 
-def _log_gregory(t: Array) -> Array:
-    """Logarithms of the weights of nodes t (g, c, d)."""
-    return np.log(gregory()).astype(t.dtype)[:, None, None]
+class GridMarginal:
+    """Distributions of bandwidths from a grid, each a `scipy.stats.rv_histogram`: its methods, of values (…, c, d)."""
+
+    def __init__(self, mesh: np.ndarray, cdf: np.ndarray) -> None:
+        from scipy.stats import rv_histogram
+
+        self._shape = mesh.shape[1:]
+        pieces = [(np.diff(cdf[:, k, j]), np.exp(mesh[:, k, j])) for k, j in np.ndindex(self._shape)]
+        self._laws = [rv_histogram(piece, density=False) for piece in pieces]
+
+    def __getattr__(self, name: str) -> Callable[..., np.ndarray]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return functools.partial(self._of_each, name)
+
+    def _of_each(self, name: str, *args: Any) -> np.ndarray:
+        wide = [np.broadcast_to(a, np.broadcast_shapes(np.shape(a), self._shape)) for a in args]
+        flat = [a.reshape(*a.shape[: a.ndim - 2], -1) for a in wide]
+        found = [getattr(law, name)(*(a[..., i] for a in flat)) for i, law in enumerate(self._laws)]
+        return np.stack(found, -1).reshape(*np.shape(found[0]), *self._shape)
 
 
-def cells_of(x: Any, y: Any, c: int) -> Sample:
-    """Cells of rows and labels, on the host where both are at hand: there equal values can be merged."""
-    if isinstance(x, jax.core.Tracer) or isinstance(y, jax.core.Tracer):
-        x = jnp.asarray(x, jnp.result_type(float))
-        return Sample.of(x, jax.nn.one_hot(y, c, dtype=x.dtype))
-    return Sample.of(np.asarray(x, float), one_hot(np.asarray(y), c))
+def _varies(cells: Sample) -> Array:
+    """Whether a feature has two distinct values in all classes together, (d,)."""
+    return (cells.pooled().weight[0] != 0).sum(-1) > 1
+
+
+def _search(f: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array, Array]:
+    """Even nodes (g, c, d) over the range where f is less than `_DEPTH` below its peak, and f there: two zooms."""
+    xp = namespace(low, high)
+    for size in (_SEARCH, _SEARCH, _NODES):
+        t = low + (high - low) * np.linspace(0, 1, size, dtype=low.dtype)[:, None, None]
+        value = f(t)
+        near = value > value.max(0) - _DEPTH
+        first = xp.maximum(near.argmax(0) - 1, 0)
+        last = xp.minimum(size - near[::-1].argmax(0), size - 1)
+        low, high = (xp.take_along_axis(t, place[None], 0)[0] for place in (first, last))
+    return t, value
+
+
+def _climb(f: Callable[[Array], Array], t: Array, value: Array) -> Array:
+    """Where f, with these values at nodes t (g, c, d), is largest: Newton's steps from the best node.
+
+    The slope is a difference of sixth order: its step leaves as much truncation as rounding.
+    """
+    xp, best = namespace(t, value), value.argmax(0)
+    low, at, high = (xp.take_along_axis(t, xp.clip(best + k, 0, len(t) - 1)[None], 0)[0] for k in (-1, 0, 1))
+    step = float(np.finfo(t.dtype).eps) ** (1 / 7)
+    offsets = step * np.arange(-3, 4, dtype=t.dtype)[:, None, None]
+    for _ in range(_NEWTON):
+        y = f(at + offsets)
+        first = (y[6] - y[0] - 9 * (y[5] - y[1]) + 45 * (y[4] - y[2])) / (60 * step)
+        second = (y[4] - 2 * y[3] + y[2]) / step**2
+        low, high = xp.where(first > 0, at, low), xp.where(first < 0, at, high)
+        newton = xp.clip(at - first / xp.where(second < 0, second, -1), low, high)
+        at = xp.where(second < 0, newton, (low + high) / 2)
+    return at
+
+
+def _peak(table: Array) -> Array:
+    """The largest value along the first axis, a constant to gradients: what is scaled by it is scaled back."""
+    return table.max(0) if namespace(table) is np else jax.lax.stop_gradient(table).max(0)
+
+
+def log_sum(table: Array) -> Array:
+    """log Σ exp along the first axis, of finite logarithms."""
+    top = _peak(table)
+    return top + namespace(table).log(namespace(table).exp(table - top).sum(0))
+
+
+@functools.cache
+def _spline() -> np.ndarray:
+    """The matrix that takes values at the nodes to those of the cubic spline through them on the mesh."""
+    from scipy.interpolate import CubicSpline
+
+    return CubicSpline(range(_NODES), np.eye(_NODES))(np.linspace(0, _NODES - 1, (_NODES - 1) * _MESH + 1))

@@ -529,13 +529,14 @@ def _check_statistics(found: Statistics, none: Statistics) -> None:
         require(shape == like.shape, f"statistics of shape {leaf.shape} in the place of {like.shape}")
     require(np.isfinite(stats.n).all() and (stats.n >= 0).all(), "negative classes")
     for held in found.blocks.values():
-        counts = [getattr(held, name) for name in ("n", "total", "weight") if hasattr(held, name)]
+        counts = [getattr(held, name) for name in ("n", "total") if hasattr(held, name)]
         require(all((count >= 0).all() for count in counts), "negative counts")
         if isinstance(held, Sample):
-            same = held.value.shape == held.weight.shape and np.array_equal(np.isnan(held.value), held.weight == 0)
-            require(same, "cells without weights")
-            require(not (np.diff(held.value) <= 0).any(), "cells that are not in order")
-            require(not np.isinf([held.value, held.weight]).any(), "cells that are infinite")
+            for value, weight in zip(held.value, held.weight, strict=True):
+                same = value.shape == weight.shape and np.array_equal(np.isnan(value), weight == 0)
+                require(same and (weight >= 0).all(), "cells without weights")
+                require(not (np.diff(value) <= 0).any(), "cells that are not in order")
+                require(not np.isinf([value, weight]).any(), "cells that are infinite")
             continue
         numbers = *leaves(held), *leaves(found.error)  # and what is known of their rounding
         require(all(np.isfinite(leaf).all() for leaf in numbers), "statistics that are no numbers")

@@ -11,7 +11,7 @@ from ..class_statistics import with_error
 from ..core.arrays import Sparse, is_sparse
 from ..core.pytrees import map_leaves, register_pytrees
 from ..naive_bayes import Statistics, fold_rows, row_slices
-from ..statistics import one_hot
+from ..statistics import Sample, one_hot
 from ..sums.rows import csr_slice
 from ..sums.slicing import stays
 from ._forgetting import check_digits, without
@@ -250,7 +250,12 @@ class AbstractFitted(AbstractWithPrior):
             wide[at] = leaf
             return wide
 
-        self.statistics_ = map_leaves(spread, self._conditioned.statistics)
+        held = self._conditioned.statistics
+        blocks = {  # cells have a pair of arrays a class, sums an axis of classes
+            name: stats.spread(at, len(classes)) if isinstance(stats, Sample) else map_leaves(spread, stats)
+            for name, stats in held.blocks.items()
+        }
+        self.statistics_ = Statistics(spread(held.n), blocks, map_leaves(spread, held.error))
         self.classes_ = classes
 
     def _without(self, stats: Statistics) -> tuple[Statistics, Statistics]:

@@ -76,7 +76,7 @@ def _left(given: Any) -> tuple[Any, Any]:
     """What is left of one block, and the same moved by the bounds of its rounding."""
     block: Any = given
     if not isinstance(given, Summed):  # distinct cells, or of a family of one's own
-        _emptied(np.asarray(getattr(block, "weight", getattr(block, "n", 0))), _NO_EVENT)
+        _emptied(np.asarray(getattr(block, "n", 0)), _NO_EVENT)
         return block, block
     centred = isinstance(block, Moments | Scatter)
     zero: Any = 0 * block.mean if centred else 0 * block.n

@@ -105,7 +105,7 @@ class KernelNB(AbstractNB):
     def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
         shape = len(self.classes_), self.n_features_in_
         given = self._given(shape)
-        cells = Sample(np.zeros((*shape, 0)), np.zeros((*shape, 0)))
+        cells = Sample.none(*shape)
         if given is None and self.bandwidth == "nrd0":
             given = np.ones(shape) if stats is None else _rule_of_thumb(stats.blocks[BLOCK], as_r=True)[0]
         if given is not None:
@@ -147,17 +147,17 @@ def _rule_of_thumb(cells: Sample, as_r: bool = False) -> tuple[np.ndarray, np.nd
         two cells, the cells of all classes step in
     """
     everyone = cells.pooled()
-    width, gap = np.ones(cells.value.shape[:2]), np.zeros(cells.value.shape[:2])
-    for j, (value, weight) in enumerate(zip(everyone.value[0], everyone.weight[0], strict=True)):
-        value, weight = value[weight > 0], weight[weight > 0]
+    width, gap = np.ones(cells.log_h.shape), np.zeros(cells.log_h.shape)
+    for j in range(len(everyone.value[0])):
+        value, weight = everyone.of_piece(0, j)
         if not len(value):
             continue
         gaps = np.diff(value / 2)  # halves, which is also what is asked for
         gaps = gaps[gaps > _ROUNDING * (value[-1] / 2 - value[0] / 2)]
         gap[:, j] = gaps.min(initial=np.inf) if len(gaps) else 0
         width[:, j] = nrd0(value, weight)
-        for k, (own, w) in enumerate(zip(cells.value[:, j], cells.weight[:, j], strict=True)):
-            own, w = own[w > 0], w[w > 0]
+        for k in range(len(width)):
+            own, w = cells.of_piece(k, j)
             if w.sum() > 1 and (len(own) > 1 or as_r):
                 width[k, j] = nrd0(own, w)
     return width, gap

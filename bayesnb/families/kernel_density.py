@@ -33,22 +33,23 @@ discriminant analysis). Zhang, King & Hyndman (2006), Comput. Stat. Data Anal. 5
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..bandwidth import AbstractBandwidth, cells_of
+from ..bandwidth import AbstractBandwidth, log_sum
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
 from ..core.pytrees import pytree
 from ..core.special import namespace, square
 from ..core.supports import CELLS, REAL, Field, declare
-from ..statistics import Sample
+from ..statistics import Sample, one_hot
 from ..sums.by_class import rounding
-from ..sums.kernels import in_pieces, log_density
+from ..sums.kernels import by_piece, log_density
 from ..sums.polya import distinct
-from ..sums.quadrature import log_sum
+from ..sums.rows import batches
 
 _CELLS = 1 << 18  # numbers of a table of levels and bandwidths: 2 MiB
 
@@ -92,11 +93,6 @@ class KernelDensity(AbstractBandwidth):
 
     several_modes = True  # of the leave-one-out product
 
-    @property
-    def parameters(self) -> tuple[str, ...]:  # type: ignore[override]
-        """`log_bandwidth`; none if the bandwidth is known."""
-        return () if self.low is None else ("log_bandwidth",)
-
     def suffstats(self, x: Real[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Sample:
         """The distinct observed cells and their weights."""
         return Sample.of(x, r)
@@ -136,9 +132,7 @@ class KernelDensity(AbstractBandwidth):
         return found
 
     def _averaged(self, x: Array, r: Array | Sparse | None) -> Float[Array, "n c"]:
-        if self.low is None:
-            return self._table(x, self.log_h[None], self.log_h[None], lambda table, _: table, r)[0]
-        return self._table(x, *self._grid[:2], lambda table, log_w: log_sum(table + log_w[:, None])[None], r)[0]
+        return self._table(x, *self._nodes, lambda table, log_w: log_sum(table + log_w[:, None])[None], r)[0]
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """Σ_j log f_cj(x_j; h_cj)."""
@@ -149,9 +143,6 @@ class KernelDensity(AbstractBandwidth):
 
     def log_moments(self, x: Real[Array, "n d"]) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """Mean and variance of log f_cj(x_j; h) over the grid, summed over j."""
-        if self.low is None:
-            table = self.log_likelihood({}, x)
-            return table, 0 * table
 
         def moments(table: Array, log_w: Array) -> Array:
             xp = namespace(table, log_w)
@@ -159,7 +150,7 @@ class KernelDensity(AbstractBandwidth):
             mean = (w * table).sum(0)
             return xp.stack([mean, (w * square(table - mean)).sum(0)])
 
-        mean, variance = self._table(x, *self._grid[:2], moments)
+        mean, variance = self._table(x, *self._nodes, moments)
         return mean, variance
 
     def _table(
@@ -173,79 +164,67 @@ class KernelDensity(AbstractBandwidth):
         reduce : (g, q) and (g,) → (rows, q)
         r : (n, c) weights with which the rows leave the cells; None: they stay
         """
-        if namespace(x, t, self.log_h, self.cells.value, r) is not np:
-            return self._traced_table(x, t, log_w, reduce, r)
-        n, levels = len(x), [np.unique(column, return_inverse=True) for column in x.T]  # NaN last, and once
+        (c, d), n, xp = self.shape, len(x), namespace(x, t, self.log_h, *self.cells.value, r)
+        host, cells = xp is np, self.cells
+        if not host:
+            r = r.toarray() if is_sparse(r) else r
+            x, t, log_w, r, cells = jax.tree.map(jnp.asarray, (x, t, log_w, r, cells))
         r = r.tocsc() if is_sparse(r) else r
-        leaving = np.zeros(n, x.dtype) if r is None else np.asarray(r.sum(1)).ravel()
+        leaving = xp.zeros(n, x.dtype) if r is None else xp.asarray(r.sum(1)).ravel()
+        lonely = not host or r is not None or any((w == 0).all(-1).any() for w in cells.weight)
+        everyone = cells.pooled() if lonely else cells
 
-        def terms(rows: np.ndarray, w: np.ndarray, cells: Any, k: int, j: int) -> Array:
-            """Terms of some rows, of which weights w leave the cells; 0 of the others, and where there is no cell."""
-            value, place = levels[j]
-            some_w, of_w = np.unique(w[rows], return_inverse=True)
-            pairs, at_row = distinct(place[rows] * len(some_w) + of_w, len(value) * len(some_w))
-            u, left = value[pairs // max(1, len(some_w))], some_w[pairs % max(1, len(some_w))]
-            step = max(1, _CELLS // len(t))
-            parts = [slice(i, i + step) for i in range(0, max(1, len(u)), step)]
-            args = cells[0], cells[1], t[:, k, j]
-            tables = [reduce(log_density(u[p], *args, left[p])[0], log_w[:, k, j]) for p in parts]
-            found = np.zeros((len(tables[0]), n), tables[0].dtype)
-            if len(cells[0]):
-                found[:, rows] = np.concatenate(tables, -1)[:, at_row]
+        @functools.cache
+        def levels(j: int | None) -> tuple[np.ndarray, np.ndarray]:
+            """A row of each level of feature j, or of each weight that leaves all classes; the level of each row."""
+            of = leaving if j is None else x[:, j]
+            return np.unique(of, return_index=True, return_inverse=True)[1:]  # NaN last, and once
+
+        @functools.cache
+        def weights(k: int) -> tuple[Array, Array]:
+            """Of each row the weight that leaves class k, and the kind of weights that leave this and all classes."""
+            w: Any = leaving if r is None else r[:, [k]].toarray()[:, 0] if is_sparse(r) else r[:, k]
+            if not host or r is None:
+                return w, w
+            return w, np.unique(w, return_inverse=True)[1] * len(levels(None)[0]) + levels(None)[1]
+
+        def terms(u: Array, w: Array, where: Array, own: tuple[Array, Array], k: int, j: Any) -> Array:
+            """Of some rows, of which weights w leave the cells; 0 of the others, and where there is no cell."""
+            args, where = (*own, t[:, k, j]), where & ~xp.isnan(u) & (own[1] != 0).any()
+            if not host:
+                found = reduce(log_density(xp.where(where, u, 0), *args, w), log_w[:, k, j])
+                return xp.where(where, found, 0)
+            found = np.zeros((len(reduce(t[:, k, j, None], log_w[:, k, j])), len(u)), t.dtype)
+            rows = np.flatnonzero(where)
+            for some in batches(len(rows), max(1, _CELLS // len(t))):
+                at = rows[some]
+                found[:, at] = reduce(log_density(u[at], *args, w[at]), log_w[:, k, j])
             return found
 
-        def of_class_and_feature(at: tuple[int, int]) -> Array:
-            j, k = at
-            own, seen, w = self.cells.of_piece(k, j), ~np.isnan(x[:, j]), weights(k)
+        def of_piece(k: int, j: Any) -> Array:
+            own, u, (w, kind), away = cells.of_piece(k, j), x[:, j], weights(k), leaving
+            back: Any = slice(None)
             gone = own[1].sum() - w <= rounding(w) * own[1].sum()  # in these rows the class has no other cell
-            found = terms(seen & ~gone, w, own, k, j)
-            if (seen & gone).any():
-                found += terms(seen & gone, leaving, everyone(j), k, j)
-            return found
+            if host:  # a row for all that are equal
+                rows, back = levels(j)
+                if r is not None:
+                    kinds = int(kind.max(initial=0)) + 1
+                    keys, back = distinct(back * kinds + np.where(gone | (w != 0), kind, 0), len(rows) * kinds)
+                    rows = np.empty(len(keys), int)
+                    rows[back] = np.arange(n)
+                u, w, gone, away = (leaf[rows] for leaf in (u, w, gone, away))
+            found = terms(u, w, ~gone, own, k, j)
+            if not host:
+                of_all = partial(terms, u, away, gone, everyone.of_piece(0, j), k, j)
+                found += jax.lax.cond(gone.any(), of_all, lambda: 0 * found)
+            elif gone.any():
+                found += terms(u, away, gone, everyone.of_piece(0, j), k, j)
+            return found[:, back]
 
-        @functools.cache
-        def weights(k: int) -> np.ndarray:
-            return 0 * leaving if r is None else r[:, [k]].toarray()[:, 0] if is_sparse(r) else r[:, k]
-
-        @functools.cache
-        def everyone(j: int) -> Any:
-            return self.cells.select(np.array([j])).pooled().of_piece(0, 0)
-
-        size = n * len(t) * self.cells.value.shape[-1]
-        pieces = [(j, k) for j in range(x.shape[1]) for k in range(len(self.log_h))]
-        total: Any = None
-        for (_, k), found in zip(pieces, in_pieces(of_class_and_feature, pieces, size), strict=True):
-            if total is None:
-                total = np.zeros((len(found), n, len(self.log_h)), found.dtype)
-            total[:, :, k] += found
-        return total
-
-    def _traced_table(self, x: Array, t: Array, log_w: Array, reduce: Callable[[Array, Array], Array], r: Any) -> Array:
-        """`_table` in JAX, one class and feature at a time."""
-        r = np.zeros((x.shape[0], len(self.log_h))) if r is None else r.toarray() if is_sparse(r) else r
-        x, t, log_w, r, cells = jax.tree.map(jnp.asarray, (x, t, log_w, r, self.cells))
-        everyone, leaving = cells.pooled(), r.sum(1)
-
-        def of_class_and_feature(piece: tuple[Array, ...]) -> Array:
-            column, value, weight, t, log_w, w, all_values, all_weights = piece
-            seen = ~jnp.isnan(column)
-            u = jnp.where(seen, column, 0)
-
-            def terms(value: Array, weight: Array, w: Array) -> Array:
-                found = reduce(log_density(u, value, weight, t, w)[0], log_w)
-                return jnp.where(seen & (weight != 0).any(), found, 0)
-
-            gone = weight.sum() - w <= rounding(w) * weight.sum()
-            own = terms(value, weight, w)
-            of_all = jax.lax.cond(gone.any(), lambda: terms(all_values, all_weights, leaving), lambda: 0 * own)
-            return jnp.where(gone, of_all, own)
-
-        def of_class(k: Any) -> Array:
-            over = x.T, cells.value[k], cells.weight[k], t[:, k].T, log_w[:, k].T
-            alike = jnp.broadcast_to(r[:, k], x.T.shape), everyone.value[0], everyone.weight[0]
-            return jax.lax.map(of_class_and_feature, (*over, *alike)).sum(0)
-
-        return jnp.moveaxis(jax.lax.map(of_class, jnp.arange(len(self.log_h))), 0, -1)
+        total: list[Any] = [0] * c
+        for k, found in by_piece(of_piece, c, d, n * len(t) * sum(v.size for v in cells.value) if host else None):
+            total[k] = total[k] + found
+        return xp.stack(total, -1)
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """A stored cell, drawn by its weight, plus h z with h from its posterior; NaN in a feature without cells.
@@ -255,21 +234,18 @@ class KernelDensity(AbstractBandwidth):
         ValueError
             if no feature has a cell: a kernel density can only draw values near its training cells
         """
-        if not self.cells.weight.any():
+        everyone, draws = self.cells.pooled(), int(np.bincount(y).max(initial=0))
+        if not everyone.n.any():
             raise ValueError("a kernel density without data cannot draw rows; fit it first, or draw from the posterior")
         new = np.full((len(y), self.shape[1]), np.nan)
-        mesh, cdf = (None, None) if self.low is None else self._distribution()
+        h = np.exp(self.sample(rng, (draws,)).get("log_bandwidth", self.log_h + np.zeros((draws, 1, 1))))
         for k, j in np.ndindex(self.shape):
-            rows = np.flatnonzero(y == k)
-            value, weight = self.cells.of_piece(k, j)
+            rows, (value, weight) = np.flatnonzero(y == k), self.cells.of_piece(k, j)
             if not len(value):
-                value, weight = self.cells.select(np.array([j])).pooled().of_piece(0, 0)
-            if len(value) and len(rows):
-                t: Any = self.log_h[k, j]
-                if mesh is not None and cdf is not None:
-                    t = np.interp(rng.random(len(rows)), cdf[:, k, j], mesh[:, k, j])
+                value, weight = everyone.of_piece(0, j)
+            if len(value):
                 centre = value[rng.choice(len(value), len(rows), p=weight / weight.sum())]
-                new[rows, j] = centre + np.exp(t) * rng.standard_normal(len(rows))
+                new[rows, j] = centre + h[: len(rows), k, j] * rng.standard_normal(len(rows))
         return new
 
     def model(self, x: Real[Array, "*c n d"] | None, y: Array | None) -> None:
@@ -293,8 +269,12 @@ class KernelDensity(AbstractBandwidth):
             raise ValueError(
                 "`y` is None, but labels of a kernel density cannot be summed out row by row; give the labels"
             )
-        c, d = self.log_h.shape
-        both = self.update(cells_of(x, y, c))
+        c, d = self.shape
+        if isinstance(x, jax.core.Tracer) or isinstance(y, jax.core.Tracer):
+            x = jnp.asarray(x, jnp.result_type(float))
+            both = self.update(Sample.of(x, jax.nn.one_hot(y, c, dtype=x.dtype)))
+        else:  # there equal values can be merged
+            both = self.update(Sample.of(np.asarray(x, float), one_hot(np.asarray(y), c)))
         if self.low is None or self.high is None:
             numpyro.factor("x", both.log_normalizer() - self.log_normalizer())
             return
@@ -304,7 +284,7 @@ class KernelDensity(AbstractBandwidth):
         with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
             h = numpyro.sample("bandwidth", dist.TransformedDistribution(log_prior, exp, validate_args=False))
         t = jnp.log(h)[None]
-        if self.cells.value.shape[-1]:
+        if self.cells.n.size:
             before = self._leave_one_out(t)
             blank = replace(self, cells=self.cells.zero())
             numpyro.factor("seen", before[0] - self.log_normalizer() + blank.log_normalizer())

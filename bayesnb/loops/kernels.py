@@ -25,20 +25,9 @@ def exp(x: Any) -> Any:
     whole = x * 1.4426950408889634 + 6755399441055744.0  # 1.5 · 2⁵²: the last bits hold n
     n = whole - 6755399441055744.0
     r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10
-    p = 1 / 6227020800
-    p = p * r + 1 / 479001600
-    p = p * r + 1 / 39916800
-    p = p * r + 1 / 3628800
-    p = p * r + 1 / 362880
-    p = p * r + 1 / 40320
-    p = p * r + 1 / 5040
-    p = p * r + 1 / 720
-    p = p * r + 1 / 120
-    p = p * r + 1 / 24
-    p = p * r + 1 / 6
-    p = p * r + 0.5
-    p = p * r + 1.0
-    p = p * r + 1.0
+    p = (((1 / 6227020800 * r + 1 / 479001600) * r + 1 / 39916800) * r + 1 / 3628800) * r + 1 / 362880
+    p = ((((p * r + 1 / 40320) * r + 1 / 5040) * r + 1 / 720) * r + 1 / 120) * r + 1 / 24
+    p = (((p * r + 1 / 6) * r + 0.5) * r + 1.0) * r + 1.0
     power = np.int64((np.float64(whole).view(np.int64) << 52) + 0x3FF0000000000000).view(np.float64)
     return p * power
 
@@ -53,77 +42,37 @@ def kernels(x: float, value: Any, weight: Any, rate: float, near: float) -> floa
     return total
 
 
-@loop(FAST)
-def moments(x: float, value: Any, weight: Any, rate: float, near: float) -> tuple[float, float, float]:
-    """Sums of weighted kernels, times a and times a², a the squared distance in bandwidths."""
-    total = first = second = 0.0
-    for k in range(len(value)):
-        z = x - value[k]
-        a = rate * z * z
-        kernel = weight[k] * exp(-0.5 * (a - rate * near))
-        total += kernel
-        first += kernel * a
-        second += kernel * a * a
-    return total, first, second
-
-
 @loop()
-def densities(
-    u: Any, value: Any, weight: Any, t: Any, w: Any, least: float, reach: float, out: Any
-) -> None:  # fmt: skip
-    """out_ogi = log f(u_i; e^t_g) without weight w_i of the cell at u_i, and derivatives by t; u and v ascending.
+def densities(u: Any, value: Any, weight: Any, t: Any, w: Any, least: float, reach: float, out: Any) -> None:
+    """out_gi = log f(u_i; e^t_g) without weight w_i of the cell at u_i.
 
     Parameters
     ----------
+    value : in ascending order
     least : the share of a weight that is rounding
     reach : only cells whose squared distance in bandwidths is within so much of the nearest cell's are looked at
-    out : (1 + order, g, q), zero on entry and where no cell is left
+    out : (g, q), zero on entry and where no cell is left
     """
-    m, n, whole = len(value), len(u), weight.sum()
-    below, above = np.empty(n, np.int64), np.empty(n, np.int64)  # cells before u, and from the first after u
-    left, near = np.zeros(n), np.empty(n)
-    k = 0
-    for i in range(n):
-        while k < m and value[k] < u[i]:
-            k += 1
-        below[i] = above[i] = k
-        near[i] = np.inf
-        if k < m and value[k] == u[i]:
-            above[i] = k + 1
-            rest = weight[k] - w[i]
-            left[i] = rest if rest > least * weight[k] else 0.0
-        if below[i] > 0:
-            near[i] = (u[i] - value[below[i] - 1]) ** 2
-        if above[i] < m:
-            near[i] = min(near[i], (value[above[i]] - u[i]) ** 2)
-        near[i] = 0.0 if left[i] > 0 else near[i]
-    for g in range(len(t)):
-        rate = np.exp(-2 * t[g])
-        begin = end = 0
-        for i in range(n):
-            if near[i] == np.inf:
-                continue
-            half = (1 + 1e-12) * np.sqrt(near[i] + reach / rate) + 1e-15 * abs(u[i])
-            while begin > 0 and value[begin - 1] >= u[i] - half:
-                begin -= 1
-            while begin < below[i] and value[begin] < u[i] - half:
-                begin += 1
-            end = max(end, above[i])
-            while end < m and value[end] <= u[i] + half:
-                end += 1
-            while end > above[i] and value[end - 1] > u[i] + half:
-                end -= 1
-            before, after = slice(begin, below[i]), slice(above[i], end)
-            level = log(whole - w[i]) + 0.5 * rate * near[i] + t[g] + _HALF_LOG_2PI
-            if len(out) == 1:
-                total = left[i] + kernels(u[i], value[before], weight[before], rate, near[i])
-                total += kernels(u[i], value[after], weight[after], rate, near[i])
-                out[0, g, i] = log(total) - level
-                continue
-            zero, one, two = moments(u[i], value[before], weight[before], rate, near[i])
-            more, more_one, more_two = moments(u[i], value[after], weight[after], rate, near[i])
-            total = left[i] + zero + more
-            first = (one + more_one) / total
-            out[0, g, i], out[1, g, i] = log(total) - level, first - 1
-            if len(out) > 2:
-                out[2, g, i] = (two + more_two) / total - first * first - 2 * first
+    m, whole = len(value), weight.sum()
+    for i in range(len(u)):
+        x, left, near = u[i], 0.0, np.inf
+        below = above = np.searchsorted(value, x)  # cells before x, and from the first after x
+        if below < m and value[below] == x:
+            above += 1
+            left = weight[below] - w[i]
+            left = left if left > least * weight[below] else 0.0
+        if below > 0:
+            near = (x - value[below - 1]) ** 2
+        if above < m:
+            near = min(near, (value[above] - x) ** 2)
+        near = 0.0 if left > 0 else near
+        if near == np.inf:
+            continue
+        level = log(whole - w[i]) + _HALF_LOG_2PI
+        for g in range(len(t)):
+            rate = np.exp(-2 * t[g])
+            half = (1 + 1e-12) * np.sqrt(near + reach / rate) + 1e-15 * abs(x)
+            begin, end = np.searchsorted(value[:below], x - half), above + np.searchsorted(value[above:], x + half)
+            total = left + kernels(x, value[begin:below], weight[begin:below], rate, near)
+            total += kernels(x, value[above:end], weight[above:end], rate, near)
+            out[g, i] = log(total) - level - 0.5 * rate * near - t[g]

@@ -7,8 +7,8 @@ import jax
 import numpy as np
 from scipy import stats
 
+from ..bandwidth import GridMarginal
 from ..core.wishart import InverseWishartMarginal
-from ..sums.quadrature import GridMarginal
 from ._common import column, feature_name
 
 

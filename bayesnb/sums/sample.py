@@ -1,7 +1,8 @@
 """The observed cells themselves as sufficient statistics, of models that have no others."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -19,119 +20,120 @@ class Sample:
 
     Fields
     ------
-    value : (c, d, m)   distinct values in ascending order, unit of the feature; NaN behind the last one
-    weight : (c, d, m)  Σ_i r_ic [x_ij = value]; 0 behind the last value
+    value : (d, m) by class   distinct values in ascending order, unit of the feature; NaN behind the last one
+    weight : (d, m) by class  Σ_i r_ic [x_ij = value]; 0 behind the last value
 
     Features are independent given the class, so the cells of a class and feature are all that matters of the rows. A
     value that occurs twice is stored once, with twice the weight. The order makes the form canonical: + commutes
-    exactly. On the host m is the largest number of distinct values of any class and feature; under a JAX trace, where
-    shapes may not depend on values, it is the number of rows.
+    exactly. On the host m is the largest number of distinct values that a feature has in this class, so a class with
+    many rows makes no other class longer. Under a JAX trace, where shapes may not depend on values, m is the number of
+    rows.
     """
 
-    value: Float[Array, "c d m"]
-    weight: Float[Array, "c d m"]
+    value: tuple[Float[Array, "d _"], ...]
+    weight: tuple[Float[Array, "d _"], ...]
+
+    @classmethod
+    def none(cls, c: int, d: int) -> Self:
+        """No cells at all, of c classes and d features."""
+        return cls((np.zeros((d, 0)),) * c, (np.zeros((d, 0)),) * c)
 
     @classmethod
     def of(cls, x: Shaped[Array, "n d"], r: Float[Array, "n c"] | Sparse) -> Self:
         """Cells of rows x (NaN = missing) under weights r."""
         if namespace(x, r) is not np:
-            import jax.numpy as jnp
+            return cls._of_classes((x.T.astype(r.dtype), w) for w in r.T)
+        dtype, r = np.result_type(x.dtype, r.dtype), sparse.csc_array(r)
+        own = [slice(*r.indptr[k : k + 2]) for k in range(r.shape[1])]
+        return cls._of_classes((x[r.indices[at]].T, r.data[at].astype(dtype)) for at in own)
 
-            (n, d), c = x.shape, r.shape[1]
-            value, weight = (jnp.broadcast_to(leaf, (c, d, n)) for leaf in (x.T.astype(r.dtype), r.T[:, None]))
-            return cls(*_canonical(value, weight))
-        entries = sparse.coo_array(r)
-        (rows, classes), dtype = entries.coords, np.result_type(x.dtype, r.dtype)
-        found = []
-        for column in x.T:
-            v = column[rows] + 0.0  # −0 becomes 0
-            order = np.lexsort((v, classes))
-            order = order[~np.isnan(v[order]) & (entries.data[order] != 0)]
-            v, k, w = v[order], classes[order], entries.data[order]
-            first = np.flatnonzero((np.diff(v, prepend=np.nan) != 0) | (np.diff(k, prepend=-1) != 0))
-            w = np.add.reduceat(w, first) if len(w) else w
-            k = k[first]
-            found.append((k, np.arange(len(k)) - np.searchsorted(k, k), v[first], w))
-        m = max((int(place.max(initial=-1)) + 1 for _, place, _, _ in found), default=0)
-        shape = r.shape[1], x.shape[1], m
-        cells = cls(np.full(shape, np.nan, dtype), np.zeros(shape, dtype))
-        for j, (k, place, v, w) in enumerate(found):
-            cells.value[k, j, place], cells.weight[k, j, place] = v, w
-        return cells
+    @classmethod
+    def _of_classes(cls, cells: Iterable[tuple[Array, Array]]) -> Self:
+        """Of the cells of each class, (d, m), and their weights, (d, m) or (m,), in any order."""
+        value, weight = zip(*(_canonical(v, w + 0 * v) for v, w in cells), strict=True)
+        return cls(value, weight)
 
     @property
-    def n(self) -> Float[Array, "c d m"]:
-        """Weight of every distinct cell: negative where more was taken out than there was."""
-        return self.weight
+    def n(self) -> Float[Array, " _"]:
+        """Weight of every distinct cell: negative where more was removed than there was."""
+        return namespace(*self.weight).concatenate([w.ravel() for w in self.weight])
 
     @property
     def log_h(self) -> Float[Array, "c d"]:
         """Log base measure: none, 0."""
-        return self.weight.sum(-1) * 0
+        return 0 * namespace(*self.weight).stack([w.sum(-1) for w in self.weight])
 
     def zero(self) -> Self:
         """No cells at all, for the same classes and features."""
-        return type(self)(self.value[..., :0], self.weight[..., :0])
+        return type(self)(tuple(v[:, :0] for v in self.value), tuple(w[:, :0] for w in self.weight))
 
     def scaled(self, factor: Scalar) -> Self:
         """The same cells, their weights multiplied by a positive number; weights that vanish are none."""
-        return type(self)(*_canonical(self.value, factor * self.weight))
+        return self._of_classes((v, factor * w) for v, w in zip(self.value, self.weight, strict=True))
 
     def __add__(self, other: Self) -> Self:
-        xp = namespace(self.value, other.value)
-        value = xp.concatenate([self.value, other.value], -1)
-        return type(self)(*_canonical(value, xp.concatenate([self.weight, other.weight], -1)))
+        if not self.n.size or not other.n.size:
+            return other if other.n.size else self
+        xp = namespace(*self.value, *other.value)
+        leaves = zip(self.value, other.value, self.weight, other.weight, strict=True)
+        return self._of_classes((xp.concatenate([a, b], -1), xp.concatenate([v, w], -1)) for a, b, v, w in leaves)
 
     def __sub__(self, other: Self) -> Self:
         """Weights subtracted; those that cancel to rounding are dropped, those of cells never seen stay negative."""
-        return self + type(self)(other.value, -other.weight)
+        return self + type(self)(other.value, tuple(-w for w in other.weight))
 
     def select(self, columns: Int[np.ndarray, " k"]) -> Self:
         """The cells of some of the features."""
-        return type(self)(self.value[:, columns], self.weight[:, columns])
+        return type(self)(tuple(v[columns] for v in self.value), tuple(w[columns] for w in self.weight))
 
-    def of_piece(self, k: int, j: int) -> tuple[np.ndarray, np.ndarray]:
-        """Values and weights of one class and feature, on the host."""
-        there = np.asarray(self.weight[k, j]) != 0
-        return np.asarray(self.value[k, j])[there], np.asarray(self.weight[k, j])[there]
+    def spread(self, at: Int[np.ndarray, " c"], classes: int) -> Self:
+        """The same cells where there are more classes, of which these stand at the places `at`."""
+        place = dict(zip(at.tolist(), zip(self.value, self.weight, strict=True), strict=True))
+        empty = self.value[0][:, :0], self.weight[0][:, :0]
+        return type(self)(*zip(*(place.get(k, empty) for k in range(classes)), strict=True))
+
+    def of_piece(self, k: int, j: Any) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
+        """Values and weights of one class and feature; on the host without those behind the last."""
+        value, weight = self.value[k][j], self.weight[k][j]
+        m = np.count_nonzero(weight) if namespace(value) is np else None
+        return value[:m], weight[:m]
 
     def pooled(self) -> Self:
-        """The cells of all classes together, (1, d, m)."""
-        xp = namespace(self.value)
-        c, d, m = self.value.shape
-        value, weight = (xp.moveaxis(leaf, 0, 1).reshape(1, d, c * m) for leaf in (self.value, self.weight))
-        return type(self)(*_canonical(value, weight))
+        """The cells of all classes together, as of one class."""
+        xp = namespace(*self.value)
+        return self._of_classes([(xp.concatenate(self.value, -1), xp.concatenate(self.weight, -1))])
 
 
-def _canonical(value: Float[Array, "c d m"], weight: Float[Array, "c d m"]) -> tuple[Array, Array]:
+def _canonical(value: Float[Array, "d m"], weight: Float[Array, "d m"]) -> tuple[Array, Array]:
     """Equal values merged, those without weight dropped, the others in ascending order and NaN behind them."""
-    xp = namespace(value, weight)
+    if namespace(value, weight) is not np:
+        import jax
+
+        return jax.vmap(_canonical_traced)(value, weight)
+    rows = []
+    for v, w in zip(value, weight, strict=True):
+        there = ~np.isnan(w) & (w != 0)
+        v, place = np.unique(v[there] + 0.0, return_inverse=True)  # −0 becomes 0
+        total, size = (np.bincount(place, part, len(v)) for part in (w[there], abs(w[there])))
+        kept = abs(total) > rounding(weight) * size
+        rows.append((v[kept], total[kept]))
+    shape = len(rows), max((len(v) for v, _ in rows), default=0)
+    found = np.full(shape, np.nan, weight.dtype), np.zeros(shape, weight.dtype)
+    for j, row in enumerate(rows):
+        for leaf, numbers in zip(found, row, strict=True):
+            leaf[j, : len(numbers)] = numbers
+    return found
+
+
+def _canonical_traced(value: Float[Array, " m"], weight: Float[Array, " m"]) -> tuple[Array, Array]:
+    import jax.numpy as jnp
 
     def ordered(value: Array, weight: Array) -> tuple[Array, Array]:
-        order = xp.argsort(value, axis=-1, stable=True)  # NaN last
-        return xp.take_along_axis(value, order, -1), xp.take_along_axis(weight, order, -1)
+        order = jnp.argsort(value, stable=True)  # NaN last
+        return value[order], jnp.where(jnp.isnan(value), 0, weight)[order]
 
-    value, weight = ordered(xp.where(weight == 0, xp.nan, value + 0), xp.where(xp.isnan(value), 0, weight))
-    if not value.size:
-        return value, weight
-    first = xp.concatenate([xp.ones_like(value[..., :1], bool), value[..., 1:] != value[..., :-1]], -1)
-    group = xp.cumsum(first, axis=-1) - 1
-    total, size = _sum_groups(group, weight), _sum_groups(group, abs(weight))
-    kept = first & (abs(xp.take_along_axis(total, group, -1)) > rounding(value) * xp.take_along_axis(size, group, -1))
-    weight = xp.where(kept, xp.take_along_axis(total, group, -1), 0)
-    value, weight = ordered(xp.where(kept, value, xp.nan), weight)
-    m = int(kept.sum(-1).max()) if xp is np else value.shape[-1]
-    return value[..., :m], weight[..., :m]
-
-
-def _sum_groups(group: Array, weight: Array) -> Array:
-    """Sums of weights (c, d, m) by group number 0 … m−1 along the last axis."""
-    if namespace(weight) is np:
-        offset = np.arange(weight[..., 0].size).reshape(*weight.shape[:-1], 1) * weight.shape[-1]
-        total = np.bincount((group + offset).ravel(), weight.ravel(), weight.size)
-        return total.reshape(weight.shape).astype(weight.dtype)
-    import jax
-
-    flat = weight.reshape(-1, weight.shape[-1])
-    add = jax.vmap(lambda g, w: jax.ops.segment_sum(w, g, weight.shape[-1]))
-    return add(group.reshape(flat.shape), flat).reshape(weight.shape)
+    value, weight = ordered(jnp.where(weight == 0, jnp.nan, value + 0), weight)
+    first = jnp.diff(value, prepend=jnp.nan) != 0
+    group = jnp.cumsum(first) - 1
+    total, size = (jnp.zeros_like(weight).at[group].add(part)[group] for part in (weight, abs(weight)))
+    return ordered(jnp.where(first & (abs(total) > rounding(value) * size), value, jnp.nan), total)

@@ -64,7 +64,6 @@ def share(fields: Any) -> float:
 
 def examples() -> dict[str, Example]:
     """The worked examples of the lectures, by family."""
-    none = np.zeros((1, 1, 0))
     positive = np.linspace(0.02, 12, 200)[:, None]
     return {
         "bernoulli": Example(
@@ -117,7 +116,7 @@ def examples() -> dict[str, Example]:
             positive, "next amount",
         ),
         "kernel_density": Example(
-            families.KernelDensity(np.zeros((1, 1)), Sample(none, none), *one(-1.6, 1.6)),
+            families.KernelDensity(np.zeros((1, 1)), Sample.none(1, 1), *one(-1.6, 1.6)),
             column(1, 1.4, 2, 5, 5.5, 6.2), "bandwidth", "h, bandwidth", (0, 4), np.linspace(-2, 9, 161)[:, None],
             "next value",
         ),
