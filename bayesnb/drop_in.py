@@ -43,7 +43,7 @@ class _WithPosterior:
         """Add a batch of rows to both; the arguments are scikit-learn's."""
         super().partial_fit(X, y, classes, sample_weight)  # type: ignore[misc]
         known = vars(self).get("bayes_") or self._settled()
-        self.bayes_ = known.partial_fit(self._cells(X), y, self.classes_, sample_weight)  # type: ignore[attr-defined]
+        self.bayes_ = known.partial_fit(self._cells(X), y, self.classes_, sample_weight)
         return self
 
     def _cells(self, X: Any) -> Any:
@@ -52,7 +52,7 @@ class _WithPosterior:
 
     def _settled(self) -> Any:
         """The estimator of `bayesnb` with the same settings."""
-        settings = self.get_params(deep=False)  # type: ignore[attr-defined]
+        settings = self.get_params(deep=False)
         if "alpha" in settings:
             settings["alpha"] = np.maximum(settings["alpha"], _LEAST)
         if "norm" in settings:  # of complements, whose class probabilities scikit-learn's prediction does not use
