@@ -26,7 +26,8 @@ from .core.supports import Field
 from .families import DirichletClasses
 from .naive_bayes import NaiveBayes, Statistics
 from .sampling import drawn_rows, exact_rows
-from .sampling.laws import LAWS, cases
+from .sampling.cases import cases
+from .sampling.laws import LAWS
 from .sampling.problem import Problem
 from .statistics import one_hot
 

@@ -16,7 +16,8 @@ from scipy.special import ndtri
 
 from ..base import Block, Site, to_sites
 from ..core.supports import GIVEN_TOTALS, Field
-from .laws import Gap, Labels, cases, cut, worst_row
+from .cases import Gap, Labels, cases, cut
+from .laws import worst_row
 from .problem import Problem
 from .report import CheckRow
 

@@ -11,7 +11,7 @@ from scipy import optimize
 from ..base import Site
 from ..core.arrays import Theta
 from ..naive_bayes import NaiveBayes
-from .laws import Labels, kind_of
+from .cases import Labels, kind_of
 from .nuts import unconstrained
 from .problem import Problem
 from .report import CheckRow

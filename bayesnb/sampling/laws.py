@@ -13,224 +13,22 @@ and `exact_rows` ties it to NumPyro:
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
-from ..base import Site, from_sites, to_sites
+from ..base import from_sites, to_sites
 from ..core.arrays import Theta
 from ..naive_bayes import sum_of_pieces
-from ..statistics import one_hot
-from .problem import Problem, choose
+from .cases import Case, Gap, Labels, cases, cut, derivatives, gap, kind_of, pairs, row_stats, shared
+from .problem import Problem
 from .report import CheckRow
 
 EXACT = 1e-7  # relative; rounding leaves some 1e-12, an error of one part in a million ten times this
-_NODES, _REACH, _STEP = 33, 0.5, 0.05  # of the polynomials that are differentiated: weights ½ to 1½; about an estimate
-_FEW, _SCALARS = 4, 4  # rows that are predicted and left out; parameters of each site that are moved
+_REACH, _STEP = 0.5, 0.05  # of the polynomials that are differentiated: weights ½ to 1½; about an estimate
+_SCALARS = 4  # parameters of each site that are moved
 _POINTS = (0.1, 0.35, 0.6, 0.9)  # posterior probabilities at which marginal densities are compared
 _T = np.linspace(-22, 22, 1409)  # nodes of the trapezoidal rule, after a hyperbolic sine
-
-
-@dataclass(frozen=True)
-class Gap:
-    """What was compared, and the largest difference in units of what it should be."""
-
-    what: str
-    size: float
-
-
-@dataclass(frozen=True)
-class Labels:
-    """The class probabilities as a block: the rows have no columns, and a class has the likelihood π_c."""
-
-    classes: Any
-    no_evidence = None
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self.classes, name)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Classes, and no features."""
-        return len(self.classes.log_predictive()), 0
-
-    def sites(self) -> dict[str, Site]:
-        """The site of the class probabilities."""
-        from numpyro.distributions import constraints
-
-        return {"pi": Site(constraints.simplex, ("event",))}
-
-    def suffstats(self, x: np.ndarray, r: Any) -> np.ndarray:
-        """The weight of each class."""
-        return r.sum(0)
-
-    def update(self, n: np.ndarray) -> "Labels":
-        """The posterior."""
-        return Labels(self.classes.update(n))
-
-    def log_predictive(self, x: np.ndarray) -> np.ndarray:
-        """The same for every row."""
-        return np.tile(self.classes.log_predictive(), (len(x), 1))
-
-    def log_loo(self, x: np.ndarray, r: Any) -> np.ndarray:
-        """Without each label."""
-        return self.classes.log_loo(r)
-
-    def log_likelihood(self, theta: Theta, x: np.ndarray) -> np.ndarray:
-        """log π."""
-        return np.repeat(theta["log_pi"][..., None, :], len(x), -2)
-
-
-@dataclass(frozen=True)
-class Case:
-    """A block, rows for all its classes, and the source of what is random."""
-
-    name: str
-    prior: Any
-    x: np.ndarray
-    y: np.ndarray
-    rng: np.random.Generator
-    few: np.ndarray
-
-    @cached_property
-    def r(self) -> np.ndarray:
-        """One-hot labels."""
-        return one_hot(self.y, self.prior.shape[0]).toarray()
-
-    @cached_property
-    def posterior(self) -> Any:
-        """The block after the rows."""
-        return self.prior.update(self.prior.suffstats(self.x, self.r))
-
-    @property
-    def why_not(self) -> str | None:
-        """Why ratios of evidences are no predictives, so that only leave-one-out is compared."""
-        kind = type(self.prior).__name__
-        return None if self.prior.no_evidence is None else f"{self.name}: {kind} has no evidence of single rows"
-
-
-def cases(problem: Problem, rng: np.random.Generator, few: int = _FEW) -> Iterator[Case]:
-    """The blocks of a problem that have rows, and its class probabilities where they are learnt.
-
-    A block that is about one class gives its inner block and the rows of that class.
-    """
-    y = problem.y
-    if problem.prior.classes.marginals():
-        yield Case("classes", Labels(problem.prior.classes), np.zeros((len(y), 0)), y, rng, choose(rng, len(y), few))
-    for name, block in problem.prior.blocks.items():
-        x, labels = np.asarray(problem.rows[name], float), y
-        if block.only_class is not None:
-            own = y == block.only_class
-            x, labels = x[own], np.zeros(int(own.sum()), int)
-        if len(labels):
-            yield Case(name, block.inner, x, labels, rng, choose(rng, len(labels), few))
-
-
-@dataclass(frozen=True)
-class Law:
-    """A row of the report: its name, what it says in plain words, why it is exact, and the comparison.
-
-    The comparison yields gaps, and texts of what it leaves out.
-    """
-
-    name: str
-    says: str
-    reason: str
-    compare: Callable[[Case], Iterator[Gap | str]]
-
-    def row(self, tried: list[Case]) -> CheckRow:
-        """The row of the report: of all cases, the largest gap."""
-        found: list[Gap | str] = []
-        for case in tried:
-            why = None if self.compare is leave_one_out else case.why_not
-            found += [why] if why else self.compare(case)
-        gaps = [one for one in found if isinstance(one, Gap)]
-        remark = f"{len(gaps)} comparisons of {', '.join(dict.fromkeys(one.what for one in gaps)) or 'nothing'}"
-        left_out = [one for one in found if isinstance(one, str)]
-        return worst_row(self.name, self.says, gaps, EXACT, "relative", self.reason, remark, left_out)
-
-
-def worst_row(
-    name: str, says: str, gaps: list[Gap], limit: float, unit: str, reason: str, remark: str, left_out: list[str]
-) -> CheckRow:
-    """A row whose figure is the largest of some differences, which has to stay within a limit."""
-    worst = max(gaps, key=lambda one: np.nan_to_num(one.size, nan=np.inf), default=Gap("nothing", 0.0))
-    if not worst.size <= limit:
-        remark = f"{worst.what} is off; " + remark
-    if left_out:
-        remark += f"; left out: {'; '.join(dict.fromkeys(left_out))}"
-    return CheckRow.within(name, says, worst.size, limit, unit, reason, remark)
-
-
-def closed_rows(whole: Problem, small: Problem, rng: np.random.Generator) -> list[CheckRow]:
-    """Rows 5 to 10.
-
-    Parameters
-    ----------
-    whole : all rows and columns: predictions are compared under its posterior too
-    small : a few rows of each class, under which all terms of a formula count
-    """
-    of_few = [*cases(small, rng)]
-    of_all = of_few if whole is small else [*cases(whole, rng, 2), *of_few]
-    return [law.row(of_all if law.compare in (predictive, leave_one_out) else of_few) for law in LAWS]
-
-
-# --- differences ----------------------------------------------------------------------------------------------------
-
-
-def gap(what: str, got: Any, want: Any, scale: Any = None) -> Gap:
-    """The largest |got − want| in units of `scale`: by default of `want`, and of 1 where that is smaller."""
-    got, want = np.asarray(got, float), np.asarray(want, float)
-    if got.shape != want.shape:
-        return Gap(f"{what} of shape {got.shape} for {want.shape}", np.inf)
-    unit = np.maximum(abs(want), 1) if scale is None else np.maximum(scale, 1e-300)
-    same = got == want  # infinite ones too
-    with np.errstate(invalid="ignore"):
-        return Gap(what, float(np.max(np.where(same, 0, abs(got - want)) / unit, initial=0)))
-
-
-def shared(what: str, score: Any, table: Any) -> Gap:
-    """Scores against log densities, which may differ by a term of the row that all classes share."""
-    want = table - table[..., :1]
-    return gap(what, score - score[..., :1], want, abs(want) + 1e-6 * abs(table))
-
-
-def pairs(n: int, c: int, most: int = 24) -> list[tuple[int, int]]:
-    """Rows and classes to compare: all, or some that visit every row and class in turn."""
-    every = [(i, k) for k in range(c) for i in range(n)]
-    return every[:: -(-len(every) // most)]
-
-
-def row_stats(block: Any, x: np.ndarray, classes: Any, weight: float = 1.0) -> Any:
-    """Statistics of one row (1, d) with a weight in some classes."""
-    r = np.zeros((1, block.shape[0]))
-    r[0, classes] = weight
-    return block.suffstats(x, r)
-
-
-@cache
-def _nodes() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Chebyshev nodes on (−1, 1), the matrix to coefficients, and derivatives 1, 2, 3 of the polynomials at 0."""
-    cheb = np.polynomial.chebyshev
-    nodes = np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES)
-    slopes = np.array([cheb.chebval(0.0, cheb.chebder(np.eye(_NODES - 8), k)) for k in (1, 2, 3)])
-    return nodes, np.linalg.inv(cheb.chebvander(nodes, _NODES - 1)), slopes
-
-
-def derivatives(f: Callable[..., Any], reach: float) -> tuple[np.ndarray, np.ndarray]:
-    """First three derivatives at 0 of a function of an array of arguments, (3, …), and their rounding.
-
-    By the polynomial through its values at nodes within ± reach. The highest coefficients are rounding, and measure it.
-    """
-    nodes, to_coefficients, slopes = _nodes()
-    coefficients = np.tensordot(to_coefficients, np.asarray(f(reach * nodes)), 1)
-    kept = slopes.shape[1]
-    scale = (reach ** -np.arange(1.0, 4.0)).reshape(3, *np.ones(coefficients.ndim - 1, int))
-    noise = 3 * abs(coefficients[kept:]).max(0) * abs(slopes).sum(1).reshape(scale.shape)
-    return np.tensordot(slopes, coefficients[:kept], 1) * scale, noise * scale
 
 
 # --- the laws of rows -----------------------------------------------------------------------------------------------
@@ -376,20 +174,6 @@ def _slopes(
 # --- the laws of parameters -----------------------------------------------------------------------------------------
 
 
-def kind_of(site: Site) -> str:
-    """What values a site has: on a simplex, a matrix, between 0 and 1, positive, or real."""
-    from numpyro.distributions import constraints
-
-    support = site.support
-    if isinstance(support, type(constraints.simplex)):
-        return "simplex"
-    if site.axes[-2:] == ("event", "event"):
-        return "matrix"
-    if isinstance(support, constraints.interval):
-        return "interval"
-    return "positive" if isinstance(support, constraints.greater_than) else "real"
-
-
 def estimates(case: Case) -> Iterator[Gap]:
     """The mean against the marginals; the mode and the maximum likelihood estimate against slopes, which are zero.
 
@@ -499,25 +283,43 @@ def marginals(case: Case) -> Iterator[Gap | str]:
         yield gap("marginals", abs(derivatives(cdf, 0.3 * min(room))[0][0]), want, want)
 
 
-def cut(block: Any, sites: dict[str, Site], *, classes: int, features: int, components: int) -> Any:
-    """The block of its first classes and features, and of so many components where they form a simplex.
+# --- the rows of the report -----------------------------------------------------------------------------------------
 
-    It is a model of the same family: of fewer classes that share a variance, of the shares among fewer events.
+
+@dataclass(frozen=True)
+class Law:
+    """A row of the report: its name, what it says in plain words, why it is exact, and the comparison.
+
+    The comparison yields gaps, and texts of what it leaves out.
     """
-    simplex = [site.axes for site in sites.values() if kind_of(site) == "simplex"]
-    width = {"class": classes, "feature": features, "level": components}
-    if simplex == [("event",)]:
-        width["class"] = components
-    elif simplex and not any("feature" in axes for axes in simplex):
-        width["feature"] = components
-    elif "event" in {axis for site in sites.values() for axis in site.axes} and not simplex:
-        block = block.select(np.arange(min(features, block.shape[1])))
-    chosen = {}
-    for name, field in block.fields_.items():
-        value = getattr(block, name)
-        if value is not None and np.ndim(value) == len(field.axes):
-            chosen[name] = value[tuple(slice(width.get(axis)) for axis in field.axes)]
-    return replace(block, **chosen)
+
+    name: str
+    says: str
+    reason: str
+    compare: Callable[[Case], Iterator[Gap | str]]
+
+    def row(self, tried: list[Case]) -> CheckRow:
+        """The row of the report: of all cases, the largest gap."""
+        found: list[Gap | str] = []
+        for case in tried:
+            why = None if self.compare is leave_one_out else case.why_not
+            found += [why] if why else self.compare(case)
+        gaps = [one for one in found if isinstance(one, Gap)]
+        remark = f"{len(gaps)} comparisons of {', '.join(dict.fromkeys(one.what for one in gaps)) or 'nothing'}"
+        left_out = [one for one in found if isinstance(one, str)]
+        return worst_row(self.name, self.says, gaps, EXACT, "relative", self.reason, remark, left_out)
+
+
+def worst_row(
+    name: str, says: str, gaps: list[Gap], limit: float, unit: str, reason: str, remark: str, left_out: list[str]
+) -> CheckRow:
+    """A row whose figure is the largest of some differences, which has to stay within a limit."""
+    worst = max(gaps, key=lambda one: np.nan_to_num(one.size, nan=np.inf), default=Gap("nothing", 0.0))
+    if not worst.size <= limit:
+        remark = f"{worst.what} is off; " + remark
+    if left_out:
+        remark += f"; left out: {'; '.join(dict.fromkeys(left_out))}"
+    return CheckRow.within(name, says, worst.size, limit, unit, reason, remark)
 
 
 LAWS = (
@@ -558,3 +360,16 @@ LAWS = (
         marginals,
     ),
 )
+
+
+def closed_rows(whole: Problem, small: Problem, rng: np.random.Generator) -> list[CheckRow]:
+    """Rows 5 to 10.
+
+    Parameters
+    ----------
+    whole : all rows and columns: predictions are compared under its posterior too
+    small : a few rows of each class, under which all terms of a formula count
+    """
+    of_few = [*cases(small, rng)]
+    of_all = of_few if whole is small else [*cases(whole, rng, 2), *of_few]
+    return [law.row(of_all if law.compare in (predictive, leave_one_out) else of_few) for law in LAWS]

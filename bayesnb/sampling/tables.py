@@ -9,7 +9,7 @@ import numpy as np
 from ..base import Block, to_sites
 from ..core.arrays import Scalar, Theta
 from ..core.supports import DENSITIES, LEAST_AMOUNT
-from .laws import kind_of
+from .cases import kind_of
 from .points import Model
 
 if TYPE_CHECKING:

@@ -205,7 +205,9 @@ def _nothing_left_out(method: Any) -> Any:
 
 
 def _other_freedom(method: Any) -> Any:
-    return lambda self, x: log_student_sum(x, 2 * self.a + 1, self.m, self._scale())
+    return lambda self, x: log_student_sum(
+        x, 2 * self.a + 1, self.m, np.sqrt(self.b * (self.kappa + 1) / (self.a * self.kappa))
+    )
 
 
 def _too_sure(method: Any) -> Any:
