@@ -113,8 +113,8 @@ def _slope(g: np.ndarray, theta: np.ndarray, sd: np.ndarray, low: Any, high: Any
     On a simplex only differences to the other components count. At a component on the boundary the density may rise
     outwards, never inwards.
     """
-    at_low = theta <= np.where(low == 0, 1e-100, low + 1e-12 * abs(low))
-    at_high = theta >= np.where(high == 1, 1 - 1e-15, high - 1e-12 * abs(high)) if np.isfinite(high).all() else False
+    near, far = (np.where(np.isfinite(end), 1e-12 * abs(end), 0.0) for end in (low, high))
+    at_low, at_high = theta <= low + np.maximum(near, 1e-100), theta >= high - np.where(high == 1, 1e-15, far)
     if on_simplex:
         inside = ~(at_low | at_high)
         level = np.where(inside, g, 0).sum(-1, keepdims=True) / np.maximum(inside.sum(-1, keepdims=True), 1)
