@@ -1,9 +1,7 @@
 """Tests for a family of your own: every law that the families of bayesnb obey.
 
-The laws of rows and parameters are those of the check of a fitted model (`bayesnb.sampling`). Here they run on random
-priors and rows, with the laws of statistics, of weights, and of NumPy against JAX.
-
-Provisional: a later release may change names and signatures.
+The laws of rows and parameters are those of the check of a fitted model. Here they run on random priors and rows, with
+the laws of statistics, weights, and NumPy against JAX. Provisional: a later release may change names and signatures.
 """
 
 import functools
