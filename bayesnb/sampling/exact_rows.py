@@ -18,7 +18,7 @@ from .report import CheckRow
 
 IDENTITY = 1e-9  # relative; rounding in sums of n·d logarithms is some 1e-12
 GRADIENT = 1e-6  # nats a posterior standard deviation; rounding leaves about 1e-10
-HIGHER = 1e-6  # nats by which an optimiser may end above the mode, and this share of the log joint's rounding
+HIGHER, ROUNDING = 1e-6, 1e-12  # an optimiser may end so many nats above the mode, and this share of the log joint
 
 _jit = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})  # most of it runs a few times
 _PILOT, _PILOT_NUMBERS = 400, 20_000_000  # exact draws behind scales and the start: most draws, most numbers
@@ -72,15 +72,12 @@ def mode_row(problem: Problem, rng: np.random.Generator) -> CheckRow:
         scale = {name: np.maximum(value.std(0), 1e-12) for name, value in states.items()}
         start = {name: value.mean(0) + 3 * (value[0] - value.mean(0)) for name, value in states.items()}
         above = float(_highest(lambda u: joint(constrain_fn(model, (), {}, u)), start, scale) - value)
-    slope, allowed = float(np.max(slopes)), HIGHER + 1e-12 * abs(float(value))
+    slope, allowed = float(np.max(slopes)), HIGHER + ROUNDING * abs(float(value))
     figure = float(np.max([slope / GRADIENT, above / allowed]))  # NaN stays, and fails
     says = "The most probable parameters by formula are where NumPyro's density is highest: a search finds none higher."
-    reason = (
-        f"gradient ≤ {GRADIENT:g} nats a posterior standard deviation, optimiser ≤ {allowed:.1g} nats above the mode"
-    )
-    remark = (
-        f"gradient {slope:.1e}; the optimiser ends {abs(above):.1e} nats {'above' if above > 0 else 'below'} the mode"
-    )
+    reason = f"gradient ≤ {GRADIENT:g} nats a standard deviation, optimiser ≤ {allowed:.1g} nats above (rounding)"
+    where = "above" if above > 0 else "below"
+    remark = f"gradient {slope:.1e}; the optimiser ends {abs(above):.1e} nats {where} the mode"
     return CheckRow.within("2  Mode", says, figure, 1.0, "of tolerance", reason, remark)
 
 
