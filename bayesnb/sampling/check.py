@@ -2,7 +2,7 @@
 
 1. Bayes' identity at random θ: log p(θ, x, y) by NumPyro − log p(θ | x, y) − log p(x, y) in closed form is zero.
 2. The mode in closed form, jitted, is a stationary point of NumPyro's log joint, and an optimiser started elsewhere
-   ends there.
+   finds no higher density.
 3. The posterior: short chains started at exact draws end as exact draws (a); NUTS from dispersed starts agrees (b).
 4. The prediction averaged over NUTS draws agrees with the closed form on held-out rows.
 
@@ -25,7 +25,6 @@ from sklearn.base import clone
 from ..core.random import generator
 from ..core.special import log_normalize
 from ..sums.slicing import rows_at
-from .closed_rows import closed_rows
 from .dependence import dependence
 from .drawn_rows import drawn_rows
 from .exact_rows import identity_row, mode_row
@@ -39,8 +38,9 @@ from .held_out import (
     take_rows,
     widest_of_draws,
 )
+from .laws import closed_rows
 from .problem import Problem, choose, count_features, sub_problem
-from .report import CheckReport, explained
+from .report import CheckReport
 from .sampled_rows import nuts_row, prediction_row, run_nuts, short_chains_row, thin
 
 _EXACT_CELLS = 5_000_000  # rows × features of rows 1 and 2, written out for NumPyro
@@ -120,7 +120,7 @@ def check(
     p = np.exp(log_normalize(predictive))
     return CheckReport(
         model=repr(estimator),
-        rows=tuple(explained(row) for row in (*exact, *sampled, *closed, *drawn)),
+        rows=(*exact, *sampled, *closed, *drawn),
         quality=tuple(quality(name, d, table, truth) for name, table in tables.items()),
         widest=widest_of_draws(fitted.classes_, truth, test, p, draws, level),
         level=level,

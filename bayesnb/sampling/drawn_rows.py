@@ -6,7 +6,7 @@ Rao, 1948, Proc. Cambridge Phil. Soc. 44). A wrong location, spread or dependenc
 its shape in the normal scores of the marginals.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,18 +14,17 @@ import numpy as np
 from scipy import stats
 from scipy.special import ndtri
 
-from ..base import AbstractConjugate, Block, Site, to_sites
-from ..core.arrays import Theta
+from ..base import Block, Site, to_sites
 from ..core.supports import GIVEN_TOTALS, Field
-from .closed_estimates import cut
-from .closed_forms import Gap, has_ratio
-from .closed_rows import class_sites, views, worst_row
+from .cases import Gap, Labels, cases, cut
+from .laws import worst_row
 from .problem import Problem
 from .report import CheckRow
 
 N_DRAWS = 200_000  # a standard deviation 1 % too small lies six standard errors off
 _LOG_RATIO = 0.3  # standard deviation of log q/p: large enough to be seen, small enough for a normal mean
-_CLASSES, _FEATURES, _COMPONENTS, _LENGTH = 2, 2, 4, 5
+_SIZES = {"classes": 2, "features": 2, "components": 4}
+_LENGTH = 5  # of rows whose total is given
 
 
 @dataclass(frozen=True)
@@ -43,26 +42,27 @@ class Tested:
 
 def parameters(block: Any, sites: dict[str, Site], rng: np.random.Generator, n: int = N_DRAWS) -> list[Tested]:
     """Draws of the parameters against their density and against their marginals."""
-    found, ratio = [], not isinstance(block, AbstractConjugate) or has_ratio(block)
-    if ratio:
-        block = cut(block, sites, classes=_CLASSES, features=_FEATURES, components=_COMPONENTS)
+    found, has_density = [], getattr(block, "no_evidence", None) is None
+    if has_density:
+        block = cut(block, sites, **_SIZES)
     theta = block.sample(rng, (n,))
-    if ratio:
-        for name, other in _neighbours(block, lambda one: one.log_prob(_some(theta)) - block.log_prob(_some(theta))):
+    if has_density:
+        some = {name: value[:1000] for name, value in theta.items()}
+        for name, other in _neighbours(block, lambda one: one.log_prob(some) - block.log_prob(some)):
             change = np.asarray(other.log_prob(theta) - block.log_prob(theta)).reshape(n, -1)
-            every = [change] if change.shape[1] == 1 else [change, change.sum(1, keepdims=True)]
-            found.append(Tested(f"sample, {name}", np.concatenate([_scores(one) for one in every])))
+            every = change if change.shape[1] == 1 else np.c_[change, change.sum(1)]
+            found.append(Tested(f"sample, {name}", _scores(every)))
     draws = to_sites(theta)
     for name, marginal in block.marginals().items():
-        found.append(Tested(f"sample, marginals of {name}", _normal_scores(marginal, draws[name])))
+        found.append(Tested(f"sample, marginals of {name}", normal_scores(marginal, draws[name])))
     return found
 
 
 def new_rows(block: Block, sites: dict[str, Site], rng: np.random.Generator, n: int = N_DRAWS) -> list[Tested]:
     """New rows of all classes against the predictive; none where the family has no density of a row."""
-    if block.is_composite or not has_ratio(block):
+    if block.is_composite or block.no_evidence is not None:
         return []
-    block = cut(block, sites, classes=_CLASSES, features=_FEATURES, components=_COMPONENTS)
+    block = cut(block, sites, **_SIZES)
     c = block.shape[0]
     y = np.arange(n) % c
     given = {"length": _LENGTH} if block.cells_.measure == GIVEN_TOTALS and not block.separable else {}
@@ -77,44 +77,38 @@ def new_rows(block: Block, sites: dict[str, Site], rng: np.random.Generator, n: 
         groups = [change, *(change[k::c] for k in range(c if c > 1 else 0))]
         found.append(Tested(f"sample_predictive, {name}", np.concatenate([_scores(one[:, None]) for one in groups])))
     if block.separable:
-        shares = _share_scores(block.select(np.arange(1)), x[:, :1], y)
+        one = block.select(np.arange(1))
+        shares = np.concatenate([_share_scores(one, k, x[y == k, 0]) for k in range(c)])
         found.append(Tested("sample_predictive, shares of the first column", shares))
     return found
 
 
-def _share_scores(block: Block, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Tests of how many new cells have each of the commonest values, or lie in each of some intervals, by class."""
-    found, c, discrete = [], block.shape[0], block.cells_.kind in ("counts", "yes/no", "levels")
-    for k in range(c):
-        cells = x[y == k, 0]
-        pilot, rest = cells[: len(cells) // 10], cells[len(cells) // 10 :]  # they choose the intervals
-        if discrete:
-            values, counts = np.unique(pilot, return_counts=True)
-            values = values[np.argsort(-counts)[:6]]
-            p = np.exp(block.log_predictive(values[:, None])[:, k])
-            seen = (rest[:, None] == values).sum(0)
-        else:
-            edges = np.quantile(pilot, np.linspace(0.01, 0.99, 15))
-            if block.cells_.kind != "real":
-                edges = np.r_[1e-9 * edges[0], edges]
-            nodes, weights = np.polynomial.legendre.leggauss(30)
-            half = np.diff(edges)[:, None] / 2
-            at = edges[:-1, None] + half * (1 + nodes)
-            density = np.exp(block.log_predictive(at.reshape(-1, 1))[:, k]).reshape(at.shape)
-            p, seen = (density * weights * half).sum(1), np.histogram(rest, edges)[0]
-        n = len(rest)
-        usual = (n * p > 50) & (n * (1 - p) > 50)
-        found.append(((seen - n * p) / np.sqrt(n * p * (1 - p) + 1e-300))[usual])
-    return np.concatenate(found)
+def _share_scores(block: Block, k: int, cells: np.ndarray) -> np.ndarray:
+    """Tests of how many new cells of a class have each of the commonest values, or lie in each of some intervals."""
+
+    def density(x: np.ndarray) -> np.ndarray:
+        return np.exp(block.log_predictive(x.reshape(-1, 1))[:, k]).reshape(x.shape)
+
+    pilot, rest = np.split(cells, [len(cells) // 10])  # the pilot chooses the intervals
+    if block.cells_.kind in ("counts", "yes/no", "levels"):
+        values, counts = np.unique(pilot, return_counts=True)
+        values = values[np.argsort(-counts)[:6]]
+        p, seen = density(values), (rest[:, None] == values).sum(0)
+    else:
+        edges = np.quantile(pilot, np.linspace(0.01, 0.99, 15))
+        if block.cells_.kind != "real":
+            edges = np.r_[1e-9 * edges[0], edges]
+        nodes, weights = np.polynomial.legendre.leggauss(30)
+        half = np.diff(edges)[:, None] / 2
+        p = (density(edges[:-1, None] + half * (1 + nodes)) * weights * half).sum(1)
+        seen = np.histogram(rest, edges)[0]
+    n = len(rest)
+    usual = (n * p > 50) & (n * (1 - p) > 50)
+    return ((seen - n * p) / np.sqrt(n * abs(p * (1 - p)) + 1e-300))[usual]
 
 
-def _some(theta: Theta) -> Theta:
-    return {name: value[:1000] for name, value in theta.items()}
-
-
-def _neighbours(block: Any, log_ratio: Callable[[Any], np.ndarray]) -> list[tuple[str, Any]]:
+def _neighbours(block: Any, log_ratio: Callable[[Any], np.ndarray]) -> Iterator[tuple[str, Any]]:
     """Blocks of which one field is different, by its name, so much that log q/p has a standard deviation of 0.3."""
-    found = []
     for name, field in block.fields_.items():
         if not field.fitted or getattr(block, name) is None:
             continue
@@ -126,31 +120,28 @@ def _neighbours(block: Any, log_ratio: Callable[[Any], np.ndarray]) -> list[tupl
                     break
                 step = float(np.clip(step * _LOG_RATIO / size, 1e-7, 0.4))
             if 1e-3 < size < np.inf:
-                found.append((name, moved(step)))
-    return found
+                yield name, moved(step)
 
 
 def _moves(block: Any, name: str, field: Field) -> list[Callable[[float], Any]]:
     """How a field is moved by a relative step: a matrix in size and dependence, shares against each other."""
-    kind = field.support.kind
     value = np.asarray(getattr(block, name), float)
-    if kind == "matrix":
-        d = value.shape[-1]
 
-        def sheared(step: float) -> Any:
-            a = np.eye(d) + step * np.eye(d, k=-1)
-            return replace(block, **{name: a @ value @ a.T})
+    def by(change: Callable[[float], np.ndarray]) -> Callable[[float], Any]:
+        return lambda step: replace(block, **{name: change(step)})
 
-        return [lambda step: replace(block, **{name: value * (1 + step)}), *([sheared] if d > 1 else [])]
-    if kind == "real":
+    if field.support.kind == "real":
         spread = to_sites(block.sample(np.random.default_rng(0), (400,)))
         like = [one.std(0) for one in spread.values() if one.shape[1:] == value.shape]
         unit = like[0] if like else np.maximum(abs(value), 1)
-        return [lambda step: replace(block, **{name: value + step * unit})]
-    moves = [lambda step: replace(block, **{name: value * (1 + step)})]
+        return [by(lambda step: value + step * unit)]
+    moves = [by(lambda step: value * (1 + step))]
+    k = value.shape[-1]
+    if field.support.kind == "matrix":
+        shear = np.eye(k, k=-1)
+        return moves + [by(lambda step: (np.eye(k) + step * shear) @ value @ (np.eye(k) + step * shear).T)] * (k > 1)
     if field.axes[-1] == "level" or not block.separable:  # shares may not depend on the sum
-        tilt = np.cos(2 * np.arange(value.shape[-1]))
-        moves.append(lambda step: replace(block, **{name: value * (1 + step * tilt)}))
+        moves.append(by(lambda step: value * (1 + step * np.cos(2 * np.arange(k)))))
     return moves
 
 
@@ -161,7 +152,7 @@ def _scores(log_ratio: np.ndarray) -> np.ndarray:
         return w.mean(0) / np.where(w.std(0) > 0, w.std(0), 1) * np.sqrt(len(w))
 
 
-def _normal_scores(marginal: Any, draws: np.ndarray) -> np.ndarray:
+def normal_scores(marginal: Any, draws: np.ndarray) -> np.ndarray:
     """Tests of mean and mean square of the normal scores of some scalars, whose marginals are known."""
     n = len(draws)
     u = np.asarray(marginal.cdf(draws), float).reshape(n, -1)
@@ -173,26 +164,28 @@ def _normal_scores(marginal: Any, draws: np.ndarray) -> np.ndarray:
 def drawn_rows(problem: Problem, rng: np.random.Generator, rate: float) -> list[CheckRow]:
     """Rows 11 and 12, each at a rate of false alarms; the posterior of a few rows, where all fields matter."""
     draws, rows, left_out = [], [], []
-    if problem.prior.classes.marginals():
-        draws += parameters(problem.posterior.classes, class_sites(), rng)
-    for view in views(problem):
-        block = view.posterior
-        sites = block.sites()
+    for case in cases(problem, rng):
+        block, sites = case.posterior, case.prior.sites()
+        if isinstance(block, Labels):
+            draws += parameters(block.classes, sites, rng)
+            continue
         draws += parameters(block, sites, rng)
         found = new_rows(block, sites, rng)
         rows += found
         if not found:
-            left_out.append(f"{view.name}: {type(block).__name__} has no density of new rows")
-    return [_row("11 Draws", draws, rate, []), _row("12 New rows", rows, rate, left_out)]
+            left_out.append(f"{case.name}: {type(block).__name__} has no density of new rows")
+    says = "Parameters drawn from the posterior have its location, spread and dependence, to one per cent."
+    says_rows = "New rows drawn from the model have the distribution that it predicts."
+    return [_row("11 Draws", says, draws, rate, []), _row("12 New rows", says_rows, rows, rate, left_out)]
 
 
-def _row(name: str, found: list[Tested], rate: float, left_out: list[str]) -> CheckRow:
+def _row(name: str, says: str, found: list[Tested], rate: float, left_out: list[str]) -> CheckRow:
     found = [one for one in found if one.z.size]
     count = sum(one.z.size for one in found)
     gaps = [Gap(one.what, one.largest) for one in found]
     reason = f"false alarms {rate:.2%} over {count} tests of densities, marginals and shares"
     remark = f"{N_DRAWS:,} draws a block; a spread 1 % too small would be found with probability 99.9 %"
-    return worst_row(name, gaps, limit_of(count, rate), "standard errors", reason, remark, left_out)
+    return worst_row(name, says, gaps, limit_of(count, rate), "standard errors", reason, remark, left_out)
 
 
 def limit_of(count: int, rate: float) -> float:

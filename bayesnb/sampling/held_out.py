@@ -54,7 +54,8 @@ def intervals_row(posterior: NaiveBayes, rows: Rows, level: float, rng: np.rando
     figure = float(abs(got - want).mean())
     reason = f"moments are exact, their shape is not; {_DRAWS:,} draws leave some 0.003"
     remark = f"mean distance of {want.size} ends from those of draws; largest {float(abs(got - want).max()):.3f}"
-    return CheckRow.within("13 Intervals", figure, INTERVALS, "probability", reason, remark)
+    says = "The intervals of class probabilities agree with those of exact draws."
+    return CheckRow.within("13 Intervals", says, figure, INTERVALS, "probability", reason, remark)
 
 
 def drawn_predictive(

@@ -25,9 +25,11 @@ class CheckRow:
     meaning: str = ""
 
     @classmethod
-    def within(cls, name: str, figure: float, threshold: float, unit: str, reason: str, remark: str) -> Self:
+    def within(
+        cls, name: str, meaning: str, figure: float, threshold: float, unit: str, reason: str, remark: str
+    ) -> Self:
         """A comparison that passes where its figure is at most the threshold."""
-        return cls(name, figure, threshold, unit, bool(figure <= threshold), reason, remark)
+        return cls(name, figure, threshold, unit, bool(figure <= threshold), reason, remark, meaning=meaning)
 
 
 @dataclass(frozen=True)
@@ -134,29 +136,6 @@ class CheckReport:
     def __str__(self) -> str:
         """`explain()`."""
         return self.explain()
-
-
-MEANINGS = {
-    "1": "At random parameters, NumPyro's model and the formulas give the same probability of data and parameters.",
-    "2": "The most probable parameters by formula are where NumPyro's density is highest, and a search ends there.",
-    "3a": "Short NumPyro chains that start at exact draws of the parameters end as draws of the same distribution.",
-    "3b": "NumPyro's sampler, started far away, finds the posterior distribution that the formulas state.",
-    "4": "Class probabilities by formula are those that NumPyro's draws give on rows that were not fitted.",
-    "5": "The probability of a row at given parameters is the one that Bayes' rule implies.",
-    "6": "The prediction of a row is how much more probable the data are with that row.",
-    "7": "The prediction of a row that is left out is that of a model fitted without it.",
-    "8": "The mean and spread of a row's log probability, which intervals rest on, are exact.",
-    "9": "The mean, the most probable and the most likely parameters are what their names say.",
-    "10": "The distribution stated for a single parameter is what remains of the distribution of all of them.",
-    "11": "Parameters drawn from the posterior have its location, spread and dependence, to one per cent.",
-    "12": "New rows drawn from the model have the distribution that it predicts.",
-    "13": "The intervals of class probabilities agree with those of exact draws.",
-}
-
-
-def explained(row: CheckRow) -> CheckRow:
-    """The row with a sentence of what it shows."""
-    return replace(row, meaning=MEANINGS[row.name.split()[0]])
 
 
 def _as_text(report: CheckReport, verbose: bool) -> str:

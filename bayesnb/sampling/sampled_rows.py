@@ -41,6 +41,7 @@ def short_chains_row(problem: Problem, rng: np.random.Generator, seed: int, rate
         f"{_SHORT_CHAINS} chains of {_SHORT_STEPS} steps; {size_text(problem)}; {moved:.0%} of states moved"
         + _known_exactly(problem.posterior),
         pit,
+        "Short NumPyro chains that start at exact draws of the parameters end as draws of the same distribution.",
     )
 
 
@@ -70,6 +71,7 @@ def nuts_row(problem: Problem, sites: Theta, rate: float) -> CheckRow:
         bool(worst <= limit and r_hat <= R_HAT and ess >= ESS),
         f"false alarms {rate:.2%} over {count} means and quantiles; R-hat ≤ {R_HAT}, ESS ≥ {ESS}",
         f"R-hat at most {r_hat:.4f}, ESS at least {ess:.0f}; {size_text(problem)}" + _known_exactly(problem.posterior),
+        meaning="NumPyro's sampler, started far away, finds the posterior distribution that the formulas state.",
     )
 
 
@@ -97,7 +99,8 @@ def prediction_row(problem: Problem, sites: Theta, rows: Rows, rate: float) -> C
         f"of {len(exact)} held-out rows, half cut to five cells, where no draw carries {HEAVY:.1%} of an "
         f"average; largest difference {gap:.1e}"
     )
-    return CheckRow.within("4  Prediction", worst, limit, "standard errors", reason, remark)
+    says = "Class probabilities by formula are those that NumPyro's draws give on rows that were not fitted."
+    return CheckRow.within("4  Prediction", says, worst, limit, "standard errors", reason, remark)
 
 
 def thin(problem: Problem, rows: Rows, rng: np.random.Generator) -> Rows:

@@ -9,7 +9,7 @@ import numpy as np
 from ..base import Block, to_sites
 from ..core.arrays import Scalar, Theta
 from ..core.supports import AMOUNT, DENSITIES
-from .closed_estimates import kind_of
+from .cases import kind_of
 from .points import Model
 
 if TYPE_CHECKING:

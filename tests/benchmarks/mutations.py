@@ -22,8 +22,8 @@ import numpy as np
 from bayesnb.base import from_sites, to_sites
 from bayesnb.families import DirichletClasses, NormalInverseGamma
 from bayesnb.naive_bayes import NaiveBayes
-from bayesnb.sampling.closed_rows import closed_rows
 from bayesnb.sampling.drawn_rows import drawn_rows
+from bayesnb.sampling.laws import closed_rows
 from bayesnb.sampling.problem import Problem
 from bayesnb.sums.gaussian import log_student_sum
 from tests.laws import FAMILIES, C, Family, positive
@@ -205,7 +205,9 @@ def _nothing_left_out(method: Any) -> Any:
 
 
 def _other_freedom(method: Any) -> Any:
-    return lambda self, x: log_student_sum(x, 2 * self.a + 1, self.m, self._scale())
+    return lambda self, x: log_student_sum(
+        x, 2 * self.a + 1, self.m, np.sqrt(self.b * (self.kappa + 1) / (self.a * self.kappa))
+    )
 
 
 def _too_sure(method: Any) -> Any:

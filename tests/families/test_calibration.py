@@ -34,6 +34,7 @@ import scipy.stats as st
 from numpyro.handlers import uncondition
 from numpyro.infer import Predictive
 
+from bayesnb.core.supports import COMPOSITE, GIVEN_TOTALS
 from bayesnb.families import (
     BetaBernoulli,
     DirichletClasses,
@@ -91,7 +92,7 @@ def simulated(name: str) -> Simulated:
     block, alpha = family.prior(rng, d), positive(rng, C)
     if family.composite:  # a row speaks for all other classes: a likelihood only where there is one other
         block, alpha = jax.tree.map(lambda leaf: leaf[:2], (block, alpha))
-    shared = family.simplex and not family.missing  # counts that share a row, whose length is given
+    shared = block.cells_.measure in (GIVEN_TOTALS, COMPOSITE)  # counts of a row whose total is given
     lengths = family.rows(rng, ROWS, d) if shared else None
     found = simulate(NaiveBayes(DirichletClasses(alpha), {"x": block}), lengths)
     x = found.x

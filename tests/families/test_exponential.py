@@ -11,9 +11,8 @@ from bayesnb.base import to_sites
 from bayesnb.families import DirichletClasses, GammaExponential
 from bayesnb.naive_bayes import NaiveBayes
 from bayesnb.statistics import Totals, one_hot
-from bayesnb.testing.cases import jitted, log_joint
 
-from ..laws import FAMILIES, case
+from ..laws import FAMILIES, case, jitted, log_joint
 from .twin import EXTREMES, check_evidence, check_fields, check_predictive
 
 FAMILY = next(f for f in FAMILIES if f.name == "exponential")

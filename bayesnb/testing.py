@@ -1,0 +1,400 @@
+"""Tests for a family of your own: every law that the families of bayesnb obey.
+
+The laws of rows and parameters are those of the check of a fitted model. Here they run on random priors and rows, with
+the laws of statistics, weights, and NumPy against JAX. Provisional: a later release may change names and signatures.
+"""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import sparse
+
+from .base import Block
+from .class_statistics import in_floats
+from .core.arrays import Scalar, Sparse
+from .core.pytrees import CLASSES
+from .core.supports import Field
+from .families import DirichletClasses
+from .naive_bayes import NaiveBayes, Statistics
+from .sampling import drawn_rows, exact_rows
+from .sampling.cases import cases
+from .sampling.laws import LAWS, Law
+from .sampling.problem import Problem
+from .sampling.report import CheckRow
+from .statistics import one_hot
+
+__all__ = ["BrokenLaw", "check_family"]
+
+C, D, N = 3, 4, 24  # classes, features and rows: few shapes, few compilations
+RATE = 1e-6  # of false alarms of the laws that are tests
+jitted = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})  # it runs once
+
+
+class BrokenLaw(AssertionError):
+    """Raised if a family breaks a law; the message names the law and what was found."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A prior of one block, rows, labels and what follows from them."""
+
+    prior: NaiveBayes
+    x: np.ndarray
+    y: np.ndarray
+    rng: np.random.Generator
+
+    @property
+    def block(self) -> Block:
+        """The only block of the prior."""
+        return self.prior.blocks["x"]
+
+    @property
+    def r(self) -> Sparse:
+        """One-hot labels, sparse."""
+        return one_hot(self.y, C)
+
+    @cached_property
+    def stats(self) -> Statistics:
+        """Statistics of all rows."""
+        return self.stats_of(slice(None))
+
+    @property
+    def posterior(self) -> NaiveBayes:
+        """The prior after all rows."""
+        return self.prior.update(self.stats)
+
+    @property
+    def complete(self) -> "Case":
+        """The same case without missing cells."""
+        return replace(self, x=np.where(np.isnan(self.x), np.nan_to_num(np.nanmax(self.x, 0)), self.x))
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The same for the laws of the check."""
+        return Problem.of(self.prior, {"x": self.x}, self.y)
+
+    def stats_of(self, rows: Any) -> Statistics:
+        """Statistics of some rows."""
+        return self.prior.suffstats({"x": self.x[rows]}, self.r[rows])
+
+
+def check_family(family: Block) -> None:
+    """Test every law on a family, as `sklearn.utils.estimator_checks.check_estimator` does for estimators.
+
+    The tests use 3 classes, 4 features and 24 rows. Random priors have fields of the size of the given ones, and random
+    rows follow `cells_`. These are the laws:
+
+    - What the family says of itself is true. Statistics add and subtract, updates chain, and weights count rows.
+    - Sparse rows equal dense rows, and missing cells are left out.
+    - Bayes' identity holds with the NumPyro model, and NumPyro's density is highest at the mode.
+    - Likelihood and predictive are ratios of evidences, and leave-one-out equals a refit without the row.
+    - Moments are derivatives of the evidence. Estimates, marginals and draws are those of the densities.
+    - NumPy and JAX agree in both precisions, and JAX differentiates the evidence.
+
+    Parameters
+    ----------
+    family : an instance of a family with any number of classes and features; fields may be numbers
+
+    Raises
+    ------
+    BrokenLaw
+        an AssertionError that names the first broken law, and what was found
+
+    Examples
+    --------
+    >>> from bayesnb import families
+    >>> from bayesnb.testing import check_family
+    >>> check_family(families.GammaPoisson(1.0, 1.0))
+    """
+    for name, law in laws_of(family).items():
+        try:
+            with jax.enable_x64(True):
+                law(random_case(family))
+        except Exception as error:
+            raise BrokenLaw(f"{type(family).__name__} breaks the law {name!r}: {error}") from error
+
+
+def laws_of(family: Block) -> dict[str, Callable[[Case], None]]:
+    """The laws that a family has to obey, by name."""
+    found: list[Callable[[Case], None]] = [
+        what_a_family_says_of_itself_is_true,
+        statistics_add_and_subtract,
+        updates_chain,
+        weights_count_rows,
+        *([sparse_rows_equal_dense_rows] if family.cells_.sparse else []),
+        *([a_missing_cell_is_a_cell_left_out] if family.gaps else []),
+        leaving_a_row_out_equals_a_refit_without_it,
+        mode_on_the_boundary_is_a_point,
+    ]
+    named = {law.__name__.replace("_", " "): law for law in found}
+    rows: dict[str, Callable[..., Any]] = {
+        "bayes' identity": exact_rows.identity_row,
+        "mode": exact_rows.mode_row,
+        **{law.name[3:].lower(): functools.partial(_row_of, law) for law in LAWS},
+        "draws": functools.partial(drawn_rows.drawn_rows, rate=RATE),
+    }
+    named |= {name: functools.partial(row_passes, row=row) for name, row in rows.items()}
+    return named | {
+        "draws of JAX follow their marginals": draws_of_jax_follow_their_marginals,
+        "NumPy and JAX agree in float64": functools.partial(numpy_and_jax_agree, dtype="float64"),
+        "NumPy and JAX agree in float32": functools.partial(numpy_and_jax_agree, dtype="float32"),
+        "JAX maps and differentiates the evidence": jax_maps_and_differentiates_the_evidence,
+    }
+
+
+def _row_of(law: Law, problem: Problem, rng: np.random.Generator) -> CheckRow:
+    return law.row([*cases(problem, rng)])
+
+
+def row_passes(case: Case, row: Callable[..., Any]) -> None:
+    """Rows of the check pass."""
+    found = row(case.problem, case.rng)
+    for one in found if isinstance(found, list) else [found]:
+        require(one.passed, f"{one.figure:.1e}, where {one.threshold:.1e} is allowed ({one.unit}). {one.remark}")
+
+
+def random_case(family: Block) -> Case:
+    """A random case of a family, from what it says of itself; every tenth cell missing where it takes that."""
+    rng = np.random.default_rng(0)
+    levels = max(
+        (np.shape(getattr(family, k))[-1] for k, f in family.fields_.items() if f.axes[-1] == "level"), default=2
+    )
+    x = {
+        "real": lambda: rng.normal(1, 2, (N, D)),
+        "amounts": lambda: rng.gamma(0.7, 3, (N, D)),
+        "positive": lambda: np.exp(rng.normal(0.3, 0.7, (N, D))),
+        "counts": lambda: rng.negative_binomial(1, 0.25, (N, D)).astype(float),
+        "yes/no": lambda: rng.integers(0, 2, (N, D)).astype(float),
+        "levels": lambda: rng.integers(0, levels, (N, D)).astype(float),
+    }[family.cells_.kind]()
+    sizes = {"class": C, "feature": D, "one": 1, "level": levels}
+    block = replace(family, **{k: _random(getattr(family, k), f, sizes, rng) for k, f in family.fields_.items()})
+    return make_case(block, x, rng)
+
+
+def make_case(block: Block, x: np.ndarray, rng: np.random.Generator, *, missing: bool = True) -> Case:
+    """A case of a prior and rows, with random labels; every tenth cell missing where the family takes that."""
+    y = rng.permutation(np.arange(len(x)) % C)
+    if missing and block.gaps:
+        x[rng.random(x.shape) < 0.1] = np.nan
+    return Case(NaiveBayes(DirichletClasses(positive(rng, C)), {"x": block}), x, y, rng)
+
+
+def positive(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Random hyperparameters between about 0.5 and 6: some sharp, some vague."""
+    return rng.gamma(2, 1, shape) + 0.5
+
+
+def spread(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Random positive definite matrices with eigenvalues above 1."""
+    root = rng.normal(size=shape)
+    return root @ root.swapaxes(-1, -2) + np.eye(shape[-1])
+
+
+def _random(value: Any, field: Field, sizes: dict[str, int], rng: np.random.Generator) -> np.ndarray:
+    if value is None or not set(field.axes) <= sizes.keys():
+        raise ValueError(f"a field of axes {field.axes} cannot be drawn; `check_family` knows numbers and matrices")
+    shape, middle = tuple(sizes[axis] for axis in field.axes), float(np.mean(value))
+    if not field.fitted:
+        return np.full(shape, middle)
+    if field.support.kind == "matrix":
+        return spread(rng, *shape)
+    if field.support.kind == "degrees":
+        return positive(rng, *shape) + sizes["feature"]
+    return middle + rng.normal(0, 1, shape) if field.support.kind == "real" else middle * positive(rng, *shape) / 2.5
+
+
+def require(holds: Any, what: str) -> None:
+    """Raise an AssertionError that says what does not hold, also under `python -O`."""
+    if not holds:
+        raise AssertionError(what)
+
+
+def assert_same(got: Any, want: Any, *, rtol: Scalar = 1e-12, atol: Scalar = 1e-12) -> None:
+    """Leaf by leaf equality up to rounding: the default allows some thousand roundings of numbers of order one."""
+    got, want = (in_floats(tree) if not isinstance(tree, Statistics) else tree.in_floats() for tree in (got, want))
+    require(jax.tree.structure(got) == jax.tree.structure(want), f"{got} has not the structure of {want}")
+    for one, other in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)
+
+
+def cast(tree: Any, xp: ModuleType, dtype: Any) -> Any:
+    """Every leaf in another namespace and precision."""
+    return jax.tree.map(lambda leaf: xp.asarray(leaf, dtype), tree)
+
+
+def what_a_family_says_of_itself_is_true(case: Case) -> None:
+    """JAX and files know the class; every field is declared; columns add up; parameters are NumPyro sites."""
+    block, kind = case.posterior.blocks["x"], type(case.block)
+    require("__dataclass_fields__" in vars(kind), f"{kind.__name__} is no dataclass: write `@dataclass(frozen=True)`")
+    known = not jax.tree_util.all_leaves([block])
+    require(known, f"JAX takes {kind.__name__} for a single number: write `@pytree` above `@dataclass(frozen=True)`")
+    data = {field.name for field in fields(block) if not field.metadata.get("static")}
+    require({*block.fields_} == data, f"`fields_` declares {sorted(block.fields_)}, the fields are {sorted(data)}")
+    require(kind in CLASSES.values(), "no file can name the class: define it at the top level of a module")
+    sites = {key.removeprefix("log_").removeprefix("logit_") for key in block.parameters}
+    for what, found in (("model", block.sites()), ("marginals", block.marginals())):
+        require(found.keys() == sites, f"`{what}` has {sorted(found)}, `parameters` {sorted(sites)}")
+    require(not block.cells_.wrong(case.x, None).any(), "`cells_` refuses cells that the family is tried on")
+    if block.separable:
+        parts = [(block.select(np.array([j])), case.x[:, [j]]) for j in range(case.x.shape[1])]
+        assert_same(sum(part.log_predictive(x) for part, x in parts), block.log_predictive(case.x), rtol=1e-10)
+        whole = block.log_marginal(block.suffstats(case.x, case.r)).sum()
+        assert_same(sum(part.log_marginal(part.suffstats(x, case.r)).sum() for part, x in parts), whole, rtol=1e-11)
+
+
+def statistics_add_and_subtract(case: Case) -> None:
+    """Any split, merged in any order, gives the statistics of all rows; a part subtracted leaves the others."""
+    for _ in range(20):
+        order, cuts = case.rng.permutation(len(case.x)), np.sort(case.rng.integers(0, len(case.x), 3))
+        a, b, c, d = (case.stats_of(part) for part in np.split(order, cuts))  # some parts are empty
+        assert_same((a + b) + (c + d), case.stats)
+        assert_same(d + (c + (b + a)), case.stats)
+        assert_same(a + a.zero(), a, rtol=0.0, atol=0.0)
+        assert_same(case.stats - d, a + b + c)
+
+
+def updates_chain(case: Case) -> None:
+    """Two updates are one with the sum; the evidence of both is the product of theirs."""
+    a, b = case.stats_of(slice(0, 9)), case.stats_of(slice(9, None))
+    assert_same(case.prior.update(a).update(b), case.posterior)
+    gain = case.prior.log_marginal(a) + case.prior.update(a).log_marginal(b)
+    assert_same(gain, case.prior.log_marginal(a + b))
+
+
+def weights_count_rows(case: Case) -> None:
+    """A whole weight counts as so many copies of the row; weights may be a dense or a sparse table."""
+    w, f = case.rng.integers(0, 4, len(case.x)), case.block.suffstats
+    assert_same(f(case.x, one_hot(case.y, C, w)), f(np.repeat(case.x, w, 0), one_hot(np.repeat(case.y, w), C)))
+    for r in (case.r.toarray(), case.rng.dirichlet(np.ones(C), len(case.x))):
+        assert_same(f(case.x, r), f(case.x, sparse.csr_array(r)))
+
+
+def sparse_rows_equal_dense_rows(case: Case) -> None:
+    """scipy.sparse rows give what dense rows give."""
+    dense = case.complete.x
+    prior, rows, posterior = case.block, sparse.csr_array(dense), case.posterior.blocks["x"]
+    theta = posterior.sample(case.rng, (2,))
+    for r in (case.r, case.r.toarray()):
+        assert_same(prior.suffstats(rows, r), prior.suffstats(dense, r))
+        assert_same(posterior.log_loo(rows, r), posterior.log_loo(dense, r))
+    assert_same(posterior.log_predictive(rows), posterior.log_predictive(dense))
+    assert_same(posterior.log_likelihood(theta, rows), posterior.log_likelihood(theta, dense))
+    assert_same(posterior.log_moments(rows), posterior.log_moments(dense))
+
+
+def a_missing_cell_is_a_cell_left_out(case: Case) -> None:
+    """A row with NaN in a column is a row of the model without that column."""
+    x, block = case.complete.x[:1].copy(), case.posterior.blocks["x"]
+    x[0, 1] = np.nan
+    kept = np.delete(np.arange(x.shape[1]), 1)
+    fewer, short = block.select(kept), x[:, kept]
+    assert_same(block.log_predictive(x), fewer.log_predictive(short))
+    assert_same(block.log_moments(x), fewer.log_moments(short))
+    theta = block.sample(case.rng)
+    assert_same(block.log_likelihood(theta, x), fewer.log_likelihood(block.take(theta, kept), short))
+    r = np.full((1, C), 1 / C)
+    evidence = block.log_marginal(block.suffstats(x, r)).sum()
+    assert_same(evidence, fewer.log_marginal(fewer.suffstats(short, r)).sum())
+
+
+def leaving_a_row_out_equals_a_refit_without_it(case: Case) -> None:
+    """With unit, unequal and zero weights, and with soft labels; cells are missing where the family takes that."""
+    w = case.rng.choice([0.0, 0.3, 1.0, 2.5], len(case.x))
+    soft = w[:, None] * case.rng.dirichlet(np.ones(C), len(case.x))
+    soft[:5, 0] = 0
+    rows, hard = {"x": case.x}, case.r.toarray()
+    for r in (hard, hard * 0.7, hard * w[:, None], soft):
+        posterior, want = case.prior.update(case.prior.suffstats(rows, r)), []
+        for i in range(len(case.x)):
+            others = np.arange(len(case.x)) != i
+            refit = case.prior.update(case.prior.suffstats({"x": case.x[others]}, r[others]))
+            want.append(refit.log_joint({"x": case.x[[i]]})[0])
+        for weights in (r, sparse.csr_array(r)):
+            assert_same(posterior.log_loo(rows, weights), np.stack(want), rtol=1e-10, atol=1e-10)
+    assert_same(case.posterior.log_loo(rows, 0 * hard), case.posterior.log_joint(rows), rtol=1e-11, atol=1e-11)
+    if all(field.fitted for field in case.block.fields_.values()):  # a row that is nearly all that is known
+        low = {name: getattr(case.block, name) for name in ("kappa", "nu") if name in case.block.fields_}
+        tiny = jax.tree.map(lambda leaf: 1e-8 * leaf, case.prior)
+        tiny = NaiveBayes(case.prior.classes, {"x": replace(tiny.blocks["x"], **low)})
+        table = tiny.update(tiny.suffstats({"x": case.x[:1]}, hard[:1])).log_loo({"x": case.x[:1]}, hard[:1])
+        require(np.isfinite(table).all(), f"under the smallest prior, a row alone in its class gets {table}")
+
+
+def mode_on_the_boundary_is_a_point(case: Case) -> None:
+    """Under concentrations below ½ the mode is finite, and so is the likelihood there."""
+    low = jax.tree.map(lambda leaf: 0.5 * leaf / max(abs(leaf).max(), 1), case.prior)  # no concentration above ½
+    flat = NaiveBayes(DirichletClasses(np.full(C, 0.5)), low.blocks)
+    require(flat.on_boundary(), "`on_boundary` is False")  # at least the classes are
+    mode = flat.to_sites(flat.mode())
+    require(all(np.isfinite(value).all() for value in mode.values()), "the mode is not finite")
+    require(np.isfinite(flat.log_joint({"x": case.x}, flat.mode())).all(), "the likelihood at the mode is not finite")
+
+
+def draws_of_jax_follow_their_marginals(case: Case) -> None:
+    """By mean and mean square of the normal scores of 4,000 draws."""
+    sites = jitted(lambda key: case.posterior.to_sites(case.posterior.sample(key, (4000,))))(jax.random.key(3))
+    marginals = case.posterior.marginals()
+    z = {name: drawn_rows.normal_scores(marginals[name], np.asarray(value)) for name, value in sites.items()}
+    limit = drawn_rows.limit_of(sum(one.size for one in z.values()), RATE)
+    for name, one in z.items():
+        require(abs(one).max() < limit, f"draws of {name} lie {abs(one).max():.1f} standard errors off")
+
+
+def numpy_and_jax_agree(case: Case, dtype: str) -> None:
+    """Every number here is a sum of at most some 200 terms below 1e2: 1,000 machine epsilons cover it."""
+
+    def page(nb: NaiveBayes, x: Any, r: Any, theta: Any) -> dict[str, Any]:
+        stats = nb.suffstats({"x": x}, r)
+        posterior = nb.update(stats)
+        points = {"mean": posterior.mean(), "mode": posterior.mode(), "mle": posterior.mle(stats)}
+        return {
+            "stats": stats,
+            "posterior": posterior,
+            "evidence": nb.log_marginal(stats),
+            "predictive": posterior.log_joint({"x": x}),
+            "left out": posterior.log_loo({"x": x}, r),
+            "likelihood": posterior.log_joint({"x": x}, theta),
+            "moments": posterior.blocks["x"].log_moments(x),
+            "log_prob": posterior.log_prob(theta),
+        } | {name: posterior.to_sites(point) for name, point in points.items()}
+
+    inputs = case.prior, case.x, case.r.toarray(), case.posterior.sample(case.rng)
+    want, tolerance = page(*inputs), float(1000 * np.finfo(dtype).eps)
+    with jax.enable_x64(dtype == "float64"):
+        traced = jitted(page)(*cast(inputs, jnp, dtype))
+    found = {leaf.dtype.name for leaf in jax.tree.leaves(traced)}
+    require(found == {dtype}, f"arrays of {dtype} give {sorted(found)}")
+    on_host = page(*cast(inputs, np, dtype))
+    host = all(isinstance(leaf, np.ndarray | np.generic) for leaf in jax.tree.leaves(on_host))
+    require(host, "NumPy arrays give arrays that are not NumPy's")
+    for got in (traced, on_host):
+        assert_same(got, want, rtol=tolerance, atol=tolerance)
+
+
+def jax_maps_and_differentiates_the_evidence(case: Case) -> None:
+    """Over the hyperparameters, along a random direction: the mean slope at both ends against the rise between."""
+    stats, theta = case.stats, case.posterior.sample(case.rng)
+
+    def total(prior: NaiveBayes) -> Any:
+        return prior.log_marginal(stats) + prior.log_prob(theta)
+
+    def step(leaf: np.ndarray) -> Any:
+        found = case.rng.uniform(0.5, 1, leaf.shape)
+        square = leaf.ndim > 1 and leaf.shape[-1] == leaf.shape[-2]
+        return found + found.swapaxes(-1, -2) if square else found  # a covariance stays symmetric
+
+    h, theta = 1e-5, cast(theta, jnp, float)
+    prior, by = cast(case.prior, jnp, float), cast(jax.tree.map(step, case.prior), jnp, float)
+    both = jax.tree.map(lambda at, one: jnp.stack([at - h * one, at + h * one]), prior, by)
+    (low, high), slopes = jitted(jax.vmap(jax.value_and_grad(total)))(both)
+    along = sum(jax.tree.leaves(jax.tree.map(lambda g, one: (g.mean(0) * one).sum(), slopes, by)))
+    # h² f‴ and 1e-13/h of rounding are both about 1e-8
+    assert_same(float(along), float(high - low) / (2 * h), rtol=1e-6)
