@@ -105,14 +105,13 @@ class AbstractEvents(AbstractDirichlet):
         """The block in which some kinds of events are merged into one kind, with the sum of their α."""
         return type(self)(merge_others(self.alpha, columns))  # type: ignore[call-arg]
 
-    def _by_event(self) -> tuple[np.ndarray, np.ndarray]:
-        """α and log α event by event, on the host, taken once for all rows."""
+    def _by_event(self) -> np.ndarray:
+        """α event by event, on the host, copied once for all rows."""
         return self._transposed
 
     @cached_property
-    def _transposed(self) -> tuple[np.ndarray, np.ndarray]:
-        alpha = contiguous(self.alpha.T)
-        return alpha, np.log(alpha)
+    def _transposed(self) -> np.ndarray:
+        return contiguous(self.alpha.T)
 
     @cached_property
     def _mean(self) -> Theta:

@@ -47,8 +47,8 @@ from ..core.supports import CELLS, REAL, Field, declare
 from ..statistics import Sample
 from ..sums.by_class import rounding
 from ..sums.kernels import in_pieces, log_density
-from ..sums.polya import distinct
 from ..sums.quadrature import log_sum
+from ..sums.rows import distinct
 
 _CELLS = 1 << 18  # numbers of a table of levels and bandwidths: 2 MiB
 

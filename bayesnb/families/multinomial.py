@@ -21,7 +21,7 @@ from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
 from ..dirichlet import AbstractEvents
 from ..statistics import Counts
 from ..sums.by_class import by_class
-from ..sums.polya import event_shares, log_coefficient, log_polya, log_polya_without
+from ..sums.polya import event_shares, log_coefficient, log_polya
 from ..sums.rows import matmul
 
 
@@ -44,25 +44,31 @@ class DirichletMultinomial(AbstractEvents):
         """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
         return Counts(by_class(r, x), by_class(r, log_coefficient(x)))
 
+    def _coefficient(self, x: Array | Sparse) -> Float[Array, "n 1"]:
+        """log L!/Πx!, equal in all classes."""
+        return log_coefficient(x)[:, None]
+
     def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
         """log p without the coefficient: the gain of the row, Σ_j log α_j^(x_j) − log A^(L), or Σ_j x_j log θ_j."""
-        return log_polya(x, self.alpha, self._by_event) if theta is None else matmul(x, theta["log_theta"])
-
-    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """log L!/Πx! + Σ_j log α_j^(x_j) − log A^(L), with rising factorials a^(x) = Γ(a+x)/Γ(a)."""
-        return log_coefficient(x)[:, None] + self.log_score(x)
+        if theta is None:
+            return log_polya(x, self.alpha, by_event=self._by_event)
+        return matmul(x, theta["log_theta"])
 
     def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Float[Array, "n c"]:
         """gain((1 − w) x) − gain(−w x): `log_score` with α − wx for α in the classes in which the row has weight w."""
-        return log_polya_without(x, self.alpha, r, self._by_event)
+        return log_polya(x, self.alpha, r, self._by_event)
+
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """log L!/Πx! + Σ_j log α_j^(x_j) − log A^(L), with rising factorials a^(x) = Γ(a+x)/Γ(a)."""
+        return self._coefficient(x) + self.log_score(x)
 
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log_predictive without row i: α − wx for α in the classes in which the row has weight w."""
-        return log_coefficient(x)[:, None] + self.log_loo_score(x, r)
+        """log_predictive without row i."""
+        return self._coefficient(x) + self.log_loo_score(x, r)
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """log L!/Πx! + Σ_j x_j log θ_j."""
-        return log_coefficient(x)[:, None] + self.log_score(x, theta)
+        return self._coefficient(x) + self.log_score(x, theta)
 
     def log_contributions(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
@@ -81,15 +87,11 @@ class DirichletMultinomial(AbstractEvents):
 
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """Σ_j x_j ψ(α_j) − L ψ(A) (and the coefficient), Σ_j x_j² ψ₁(α_j) − L² ψ₁(A)."""
-        return log_coefficient(x)[:, None] + self.cumulant(x, 1), self.cumulant(x, 2)
+        return self._coefficient(x) + self.cumulant(x, 1), self.cumulant(x, 2)
 
     def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j x_j³ ψ₂(α_j) − L³ ψ₂(A)."""
         return self.cumulant(x, 3)
-
-    def log_cumulants(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], ...]:
-        """Mean, variance and third cumulant of log p(x_i | θ_c) without the coefficient, which all classes share."""
-        return tuple(self.cumulant(x, order) for order in (1, 2, 3))
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """Counts of `length` events (a number, or one a row); each row has its own draw of θ."""

@@ -16,7 +16,7 @@ from ..core.pytrees import pytree
 from ..core.special import namespace
 from ..core.supports import COUNT, Cells, Field, declare
 from ..statistics import Totals
-from ..sums.events import log_factorial
+from ..sums.polya import log_factorial
 
 
 @pytree

@@ -1,6 +1,7 @@
 """The observed cells themselves as sufficient statistics, of models that have no others."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -40,24 +41,15 @@ class Sample:
             (n, d), c = x.shape, r.shape[1]
             value, weight = (jnp.broadcast_to(leaf, (c, d, n)) for leaf in (x.T.astype(r.dtype), r.T[:, None]))
             return cls(*_canonical(value, weight))
-        entries = sparse.coo_array(r)
-        (rows, classes), dtype = entries.coords, np.result_type(x.dtype, r.dtype)
-        found = []
-        for column in x.T:
-            v = column[rows] + 0.0  # −0 becomes 0
-            order = np.lexsort((v, classes))
-            order = order[~np.isnan(v[order]) & (entries.data[order] != 0)]
-            v, k, w = v[order], classes[order], entries.data[order]
-            first = np.flatnonzero((np.diff(v, prepend=np.nan) != 0) | (np.diff(k, prepend=-1) != 0))
-            w = np.add.reduceat(w, first) if len(w) else w
-            k = k[first]
-            found.append((k, np.arange(len(k)) - np.searchsorted(k, k), v[first], w))
-        m = max((int(place.max(initial=-1)) + 1 for _, place, _, _ in found), default=0)
-        shape = r.shape[1], x.shape[1], m
-        cells = cls(np.full(shape, np.nan, dtype), np.zeros(shape, dtype))
-        for j, (k, place, v, w) in enumerate(found):
-            cells.value[k, j, place], cells.weight[k, j, place] = v, w
-        return cells
+        r, found = sparse.csc_array(r), []
+        for first, last in pairwise(r.indptr.tolist()):
+            v = x[r.indices[first:last]].T.astype(np.result_type(x.dtype, r.dtype))
+            found.append(_canonical(v, np.broadcast_to(r.data[first:last], v.shape)))
+        shape = len(found), x.shape[1], max((v.shape[1] for v, _ in found), default=0)
+        value, weight = np.full(shape, np.nan, np.result_type(x.dtype, r.dtype)), np.zeros(shape, r.dtype)
+        for k, (v, w) in enumerate(found):
+            value[k, :, : v.shape[1]], weight[k, :, : w.shape[1]] = v, w
+        return cls(value, weight)
 
     @property
     def n(self) -> Float[Array, "c d m"]:
@@ -103,7 +95,7 @@ class Sample:
         return type(self)(*_canonical(value, weight))
 
 
-def _canonical(value: Float[Array, "c d m"], weight: Float[Array, "c d m"]) -> tuple[Array, Array]:
+def _canonical(value: Float[Array, "*c d m"], weight: Float[Array, "*c d m"]) -> tuple[Array, Array]:
     """Equal values merged, those without weight dropped, the others in ascending order and NaN behind them."""
     xp = namespace(value, weight)
 
