@@ -72,24 +72,14 @@ def log_polya(
         w = 0 * length if w is None else w
         cells = log_rising(downdate(alpha, w[..., None] * x[:, None]), x[:, None])
         return cells.sum(-1) - log_rising(downdate(total, w * length), length)
-    ends, columns, cells = _stored(x)
-    n, c = x.shape[0], len(alpha)
-    table = np.empty((n, c))
+    (ends, columns, cells), table = _stored(x), np.empty((x.shape[0], len(alpha)))
+    n, c = table.shape
     if worth(_SLOW * cells.size * c) and alpha.min() * _LARGE > 1 and total.max() < _LARGE:
         from ..loops.counts import rising
 
-        weights = None if w is None else np.ascontiguousarray(w, float)
         own = contiguous(alpha.T) if by_event is None else by_event()
-        rising(
-            ends,
-            columns,
-            np.ascontiguousarray(cells, float),
-            own,
-            total,
-            weights,
-            float(downdate(np.ones(1), 1)[0]),
-            table,
-        )
+        weights = None if w is None else np.ascontiguousarray(w, float)
+        rising(ends, columns, cells, own, total, weights, float(downdate(np.ones(1), 1)[0]), table)
         return table
     add = sparse.csr_array((np.ones(cells.size), np.arange(cells.size), ends), (n, cells.size))
     row, x = np.repeat(np.arange(n), np.diff(ends)), cells[:, None]
@@ -104,10 +94,10 @@ def _stored(x: Array | Sparse) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Ends of the rows, columns and cells, as CSR has them; dense rows have all cells."""
     if is_sparse(x):
         x = x.tocsr()
-        return x.indptr, x.indices, x.data
+        return x.indptr, x.indices, np.ascontiguousarray(x.data, float)
     index = np.int32 if x.size < 1 << 31 else np.int64
     ends = np.arange(len(x) + 1, dtype=index) * x.shape[1]
-    return ends, np.tile(np.arange(x.shape[1], dtype=index), len(x)), x.ravel()
+    return ends, np.tile(np.arange(x.shape[1], dtype=index), len(x)), np.ascontiguousarray(x, float).ravel()
 
 
 def event_shares(
