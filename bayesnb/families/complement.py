@@ -14,7 +14,8 @@ sum to one, and new rows cannot be drawn. The evidence is composite: it compares
 families. The θ_c are independent a posteriori, although they were learnt from shared rows. Given this likelihood,
 everything else is exact.
 
-The gain of a row in one complement is that of `DirichletMultinomial`, whose sums this page puts together.
+The gain of a row in one complement is that of a multinomial model, from `AbstractEvents`. This page puts these sums
+together.
 
 References
 ----------
@@ -32,14 +33,14 @@ from ..base import as_jax
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
 from ..core.pytrees import map_leaves, pytree
 from ..core.special import namespace
-from ..core.supports import COMPOSITE, Cells
+from ..core.supports import COMPOSITE, COUNT, Cells, Field, declare
+from ..dirichlet import AbstractEvents
 from ..statistics import Counts
-from .multinomial import DirichletMultinomial
 
 
 @pytree
 @dataclass(frozen=True)
-class DirichletComplement(DirichletMultinomial):
+class DirichletComplement(AbstractEvents):
     """Dirichlet density of each θ_c, as a prior or a posterior.
 
     Fields
@@ -47,6 +48,9 @@ class DirichletComplement(DirichletMultinomial):
     alpha : (c, d)   pseudo-counts of the events outside class c, positive
     """
 
+    alpha: Float[Array, "c d"]
+
+    fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
     cells_ = Cells("counts", sparse=True, measure=COMPOSITE)
     couples_classes = True
 
@@ -110,7 +114,7 @@ class DirichletComplement(DirichletMultinomial):
             "multinomial model to draw new rows"
         )
 
-    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:  # type: ignore[override]
+    def model(self, x: Real[Array, "*c n d"] | None, y: Array) -> None:
         """The same model in NumPyro, plates written out; the row lengths L are data, so x is required."""
         import jax.numpy as jnp
         import numpyro
