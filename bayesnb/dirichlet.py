@@ -14,12 +14,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from .base import AbstractConjugate
-from .core.arrays import Array, Float, Int, Theta, Value
+from .core.arrays import Array, Float, Int, Real, Sparse, Theta, Value
 from .core.random import Key, log_dirichlet
 from .core.special import digamma, gammaln, log_rising, log_shares, namespace, tetragamma, trigamma
 from .loops import contiguous
 from .statistics import Counts
-from .sums.polya import merge_others
+from .sums.by_class import by_class
+from .sums.polya import event_shares, log_coefficient, log_polya, merge_others
 from .sums.rows import map_cells, matmul, row_totals
 
 
@@ -95,22 +96,77 @@ class AbstractDirichlet(DirichletDensity, AbstractConjugate[Counts]):
 
 
 class AbstractEvents(AbstractDirichlet):
-    """Rows are counts of events, of which each kind has its share; a cell that is not there is a count of zero."""
+    """Rows are counts of events, of which each kind has its share: the gain of a row in one Dirichlet density.
+
+    A cell that is not there is a count of zero.
+    """
 
     missing_value = 0.0
+
+    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
+        """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
+        return Counts(by_class(r, x), by_class(r, log_coefficient(x)))
+
+    def _coefficient(self, x: Array | Sparse) -> Float[Array, "n 1"]:
+        """log L!/Πx!, equal in all classes."""
+        return log_coefficient(x)[:, None]
+
+    def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
+        """log p without the coefficient: the gain of the row, Σ_j log α_j^(x_j) − log A^(L), or Σ_j x_j log θ_j."""
+        if theta is None:
+            return log_polya(x, self.alpha, by_event=self._by_event)
+        return matmul(x, theta["log_theta"])
+
+    def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Float[Array, "n c"]:
+        """gain((1 − w) x) − gain(−w x): `log_score` with α − wx for α in the classes in which the row has weight w."""
+        return log_polya(x, self.alpha, r, self._by_event)
+
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """log L!/Πx! + Σ_j log α_j^(x_j) − log A^(L), with rising factorials a^(x) = Γ(a+x)/Γ(a)."""
+        return self._coefficient(x) + self.log_score(x)
+
+    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
+        """log_predictive without row i."""
+        return self._coefficient(x) + self.log_loo_score(x, r)
+
+    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
+        """log L!/Πx! + Σ_j x_j log θ_j."""
+        return self._coefficient(x) + self.log_score(x, theta)
+
+    def log_contributions(
+        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
+    ) -> Float[Array, "*s n k c"]:
+        """log α_j^(x_j) − (x_j/L) log A^(L), or x_j log θ_j: each kind gets its share of the row length.
+
+        The rule is additive, treats all kinds alike, and gives 0 to a kind that does not occur. If each event were its
+        own row with L = 1, it would be x_j log θ_j. The multinomial coefficient is equal in all classes.
+        """
+        return event_shares(x, columns, self.alpha, None if theta is None else theta["log_theta"])
+
+    def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
+        """Weights log θ and intercept 0 of log p(x | θ), up to the coefficient, which is equal in all classes."""
+        weights = theta["log_theta"].T
+        return weights, 0 * weights.sum(0)
+
+    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
+        """Σ_j x_j ψ(α_j) − L ψ(A) (and the coefficient), Σ_j x_j² ψ₁(α_j) − L² ψ₁(A)."""
+        return self._coefficient(x) + self.cumulant(x, 1), self.cumulant(x, 2)
+
+    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """Σ_j x_j³ ψ₂(α_j) − L³ ψ₂(A)."""
+        return self.cumulant(x, 3)
 
     def merged(self, columns: Int[np.ndarray, " k"]) -> Self:
         """The block in which some kinds of events are merged into one kind, with the sum of their α."""
         return type(self)(merge_others(self.alpha, columns))  # type: ignore[call-arg]
 
-    def _by_event(self) -> tuple[np.ndarray, np.ndarray]:
-        """α and log α event by event, on the host, taken once for all rows."""
+    def _by_event(self) -> np.ndarray:
+        """α event by event, on the host, copied once for all rows."""
         return self._transposed
 
     @cached_property
-    def _transposed(self) -> tuple[np.ndarray, np.ndarray]:
-        alpha = contiguous(self.alpha.T)
-        return alpha, np.log(alpha)
+    def _transposed(self) -> np.ndarray:
+        return contiguous(self.alpha.T)
 
     @cached_property
     def _mean(self) -> Theta:

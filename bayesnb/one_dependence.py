@@ -43,8 +43,7 @@ from .families.categorical import DirichletCategorical
 from .families.classes import DirichletClasses
 from .naive_bayes import CLASS, ENUMERATED, NaiveBayes, Parameters, Rows, Statistics
 from .statistics import Counts, class_totals
-from .sums.pair_draws import CELLS, DrawnPairs
-from .sums.pair_table import diagonal
+from .sums.pairs import CELLS, PairTable, diagonal
 from .sums.rows import downdate, slices
 
 BLOCK = "x"  # the name of the table among statistics, and of the levels among rows
@@ -52,7 +51,7 @@ BLOCK = "x"  # the name of the table among statistics, and of the levels among r
 
 @pytree
 @dataclass(frozen=True)
-class OneDependence(DrawnPairs):
+class OneDependence(PairTable):
     """Dirichlet densities of all d models, prior or posterior, and the weights of their average.
 
     Rows are levels 0 … k_j − 1 of each feature by the name "x", NaN where a cell is missing.

@@ -5,20 +5,8 @@ import pytest
 from scipy import sparse
 from scipy.special import gammaln
 
-from bayesnb.sums.events import log_factorial, log_rising_cells
+from bayesnb.sums.polya import log_factorial
 from bayesnb.sums.rows import distinct, map_cells, matmul
-
-
-@pytest.mark.parametrize("top", [1, 7, 8, 9, 31, 32, 33, 90])
-def test_rising_factorials_of_whole_counts_as_products(rng, top):
-    """Against a difference of log gammas, with counts up to and beyond those that are multiplied out."""
-    x = rng.integers(0, top + 1, (40, 3)).astype(float)
-    x[0] = top
-    a = 10 ** rng.uniform(-2, 4, 3)
-    want = gammaln(a + x) - gammaln(a)
-    np.testing.assert_allclose(log_rising_cells(a, x), want, rtol=1e-11, atol=1e-10)
-    np.testing.assert_allclose(log_rising_cells(a, x + 0.5), gammaln(a + x + 0.5) - gammaln(a), rtol=1e-11, atol=1e-10)
-    np.testing.assert_allclose(log_rising_cells(1e60 * a, x), x * np.log(1e60 * a), rtol=1e-12)
 
 
 def test_log_factorials_of_many_counts(rng):

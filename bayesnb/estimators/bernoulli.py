@@ -10,7 +10,7 @@ from sklearn.utils import Tags
 from ..core.arrays import Scalar
 from ..core.supports import as_numbers, shortened
 from ..families.bernoulli import BetaBernoulli
-from ..loops import contiguous, worth
+from ..loops import worth
 from ..naive_bayes import Rows, Statistics
 from ._base import AbstractNB
 from ._left_out import leave_out
@@ -147,15 +147,9 @@ class BernoulliNB(AbstractNB):
 
 def binarized(estimator: AbstractNB, X: np.ndarray, threshold: Scalar) -> np.ndarray:
     """[x > threshold] of each cell, NaN where it is missing; of many rows without missing cells as bytes."""
-    if worth(8 * X.size):
-        from ..loops.counts import above
-
-        cells = np.empty(X.shape, np.uint8)
-        if above(contiguous(X).ravel(), float(threshold), cells.ravel()):  # no cell is missing, and none infinite
-            return cells
-    table = (X > threshold).astype(float)
+    table = X > threshold
     ends = np.array([X.min(initial=0), X.max(initial=0)], float)
     estimator._refuse_infinite(X, ends)
-    if np.isnan(ends).any():
-        table[np.isnan(X)] = np.nan
-    return table
+    if not np.isnan(ends).any():
+        return table.view(np.uint8) if worth(8 * X.size) else table.astype(float)
+    return np.where(np.isnan(X), np.nan, table)

@@ -16,7 +16,7 @@ from ..families.categorical import DirichletCategorical
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows, fold_rows, row_slices
 from ..one_dependence import BLOCK, OneDependence
 from ..statistics import Counts
-from ..sums.pair_table import diagonal
+from ..sums.pairs import diagonal
 from ..sums.rows import csr_slice
 from ._input import concentration, cut_rows
 from ._one_parent import AbstractOneParent

@@ -14,6 +14,9 @@ sum to one, and new rows cannot be drawn. The evidence is composite: it compares
 families. The θ_c are independent a posteriori, although they were learnt from shared rows. Given this likelihood,
 everything else is exact.
 
+The gain of a row in one complement is that of a multinomial model, from `AbstractEvents`. This page puts these sums
+together.
+
 References
 ----------
 Rennie, Shih, Teevan & Karger (2003), Tackling the poor assumptions of naive Bayes text classifiers, ICML, §3.1;
@@ -28,14 +31,11 @@ import numpy as np
 
 from ..base import as_jax
 from ..core.arrays import Array, Float, Int, Real, Sparse, Theta, is_sparse
-from ..core.pytrees import pytree
+from ..core.pytrees import map_leaves, pytree
 from ..core.special import namespace
 from ..core.supports import COMPOSITE, COUNT, Cells, Field, declare
 from ..dirichlet import AbstractEvents
 from ..statistics import Counts
-from ..sums.by_class import by_class
-from ..sums.polya import event_shares, log_coefficient, log_polya, log_polya_without
-from ..sums.rows import matmul
 
 
 @pytree
@@ -56,43 +56,30 @@ class DirichletComplement(AbstractEvents):
 
     def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
         """n_cj = Σ_{k≠c} Σ_i r_ik x_ij: events outside class c; the log multinomial coefficients likewise."""
-        return Counts(_others(by_class(r, x)), _others(by_class(r, log_coefficient(x))))
+        return map_leaves(_others, super().suffstats(x, r))
+
+    def _coefficient(self, x: Array | Sparse) -> Float[Array, "n 1"]:
+        """(C − 1) log L!/Πx!, of all others together."""
+        return (len(self.alpha) - 1) * super()._coefficient(x)
 
     def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
-        """`log_predictive` or `log_likelihood` without the coefficients: the row's gains in the other complements."""
-        return _others(log_polya(x, self.alpha, self._by_event) if theta is None else matmul(x, theta["log_theta"]), -1)
-
-    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """Σ_{k≠c} log L!/Πx! + Σ_j log α_kj^(x_j) − log A_k^(L), A = Σα: Dirichlet–multinomials of the others."""
-        return self._coefficients(x) + self.log_score(x)
-
-    def _coefficients(self, x: Array | Sparse) -> Float[Array, "n 1"]:
-        """(C − 1) log L!/Πx!, of all others together."""
-        return (len(self.alpha) - 1) * log_coefficient(x)[:, None]
+        """Σ_{k≠c} Σ_j log α_kj^(x_j) − log A_k^(L), A = Σα, or Σ_{k≠c} Σ_j x_j log θ_kj: the row in the complements."""
+        return _others(super().log_score(x, theta), -1)
 
     def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Float[Array, "n c"]:
         """`log_score` without row i, which leaves every complement that it has weight in: those of other classes."""
-        r = r.toarray() if is_sparse(r) else r
-        return _others(log_polya_without(x, self.alpha, _others(r, -1)), -1)
-
-    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log_predictive without row i, which is removed from each complement in which it has weight."""
-        return self._coefficients(x) + self.log_loo_score(x, r)
-
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
-        """Σ_{k≠c} log L!/Πx! + Σ_j x_j log θ_kj."""
-        return self._coefficients(x) + self.log_score(x, theta)
+        return _others(super().log_loo_score(x, _others(r.toarray() if is_sparse(r) else r, -1)), -1)
 
     def log_contributions(
         self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
     ) -> Float[Array, "*s n k c"]:
         """−[log α_j^(x_j) − (x_j/L) log A^(L)] or −x_j log θ_j, of the complement: as in the multinomial model."""
-        return -event_shares(x, columns, self.alpha, None if theta is None else theta["log_theta"])
+        return -super().log_contributions(x, columns, theta)
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Rennie's weights −log θ and intercept 0 of log p(x | θ), up to terms that are equal in all classes."""
-        weights = -theta["log_theta"].T
-        return weights, 0 * weights.sum(0)
+        weights, intercept = super().linear_form(theta)
+        return -weights, intercept
 
     def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
         """Sums over k ≠ c of Σ_j x_j ψ(α_kj) − L ψ(A_k) (and the coefficient) and of Σ_j x_j² ψ₁(α_kj) − L² ψ₁(A_k).
@@ -100,7 +87,7 @@ class DirichletComplement(AbstractEvents):
         Two classes share all complements except their own, so these logarithms are correlated between classes; see
         `log_covariance`.
         """
-        return self._coefficients(x) + _others(self.cumulant(x, 1), -1), _others(self.cumulant(x, 2), -1)
+        return self._coefficient(x) + _others(self.cumulant(x, 1), -1), _others(self.cumulant(x, 2), -1)
 
     def log_covariance(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c c"]:
         """Covariance over θ between classes of −log Multinomial(x; θ_c), which is diagonal.

@@ -48,8 +48,7 @@ from ..core.supports import CELLS, REAL, Field, declare
 from ..statistics import Sample, one_hot
 from ..sums.by_class import rounding
 from ..sums.kernels import by_piece, log_density
-from ..sums.polya import distinct
-from ..sums.rows import batches
+from ..sums.rows import batches, distinct
 
 _CELLS = 1 << 18  # numbers of a table of levels and bandwidths: 2 MiB
 

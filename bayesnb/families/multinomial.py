@@ -6,6 +6,8 @@
 The features of a row are coupled through L_i, so a missing cell has no meaning here and is refused. With θ integrated
 out a row is Dirichlet–multinomial (Pólya): an event that has occurred is more likely to occur again. Plugging in the
 mean of θ misses this as soon as a row has two events. See Madsen, Kauchak & Elkan (2005), ICML, eq. (3)–(5).
+
+Statistic, update and the gain of a row, log L!/Πx! + Σ_j log α_j^(x_j) − log A^(L), stand in `AbstractEvents`.
 """
 
 from dataclasses import dataclass
@@ -14,15 +16,11 @@ from typing import Any
 import numpy as np
 
 from ..base import as_jax, n_rows
-from ..core.arrays import Array, Float, Int, Real, Sparse, Theta
+from ..core.arrays import Array, Float, Real
 from ..core.pytrees import pytree
 from ..core.random import log_dirichlet
 from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
 from ..dirichlet import AbstractEvents
-from ..statistics import Counts
-from ..sums.by_class import by_class
-from ..sums.polya import event_shares, log_coefficient, log_polya, log_polya_without
-from ..sums.rows import matmul
 
 
 @pytree
@@ -39,57 +37,6 @@ class DirichletMultinomial(AbstractEvents):
 
     fields_ = declare(alpha=Field(COUNT, ("class", "feature")))
     cells_ = Cells("counts", sparse=True, measure=GIVEN_TOTALS)
-
-    def suffstats(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Counts:
-        """n_cj = Σ_i r_ic x_ij, and the log multinomial coefficients of the rows."""
-        return Counts(by_class(r, x), by_class(r, log_coefficient(x)))
-
-    def log_score(self, x: Real[Array, "n d"] | Sparse, theta: Theta | None = None) -> Float[Array, "*s n c"]:
-        """log p without the coefficient: the gain of the row, Σ_j log α_j^(x_j) − log A^(L), or Σ_j x_j log θ_j."""
-        return log_polya(x, self.alpha, self._by_event) if theta is None else matmul(x, theta["log_theta"])
-
-    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """log L!/Πx! + Σ_j log α_j^(x_j) − log A^(L), with rising factorials a^(x) = Γ(a+x)/Γ(a)."""
-        return log_coefficient(x)[:, None] + self.log_score(x)
-
-    def log_loo_score(self, x: Array | Sparse, r: Array | Sparse) -> Float[Array, "n c"]:
-        """gain((1 − w) x) − gain(−w x): `log_score` with α − wx for α in the classes in which the row has weight w."""
-        return log_polya_without(x, self.alpha, r, self._by_event)
-
-    def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
-        """log_predictive without row i: α − wx for α in the classes in which the row has weight w."""
-        return log_coefficient(x)[:, None] + self.log_loo_score(x, r)
-
-    def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
-        """log L!/Πx! + Σ_j x_j log θ_j."""
-        return log_coefficient(x)[:, None] + self.log_score(x, theta)
-
-    def log_contributions(
-        self, x: Real[Array, "n d"] | Sparse, columns: Int[np.ndarray, " k"], theta: Theta | None = None
-    ) -> Float[Array, "*s n k c"]:
-        """log α_j^(x_j) − (x_j/L) log A^(L), or x_j log θ_j: each kind gets its share of the row length.
-
-        The rule is additive, treats all kinds alike, and gives 0 to a kind that does not occur. If each event were its
-        own row with L = 1, it would be x_j log θ_j. The multinomial coefficient is equal in all classes.
-        """
-        return event_shares(x, columns, self.alpha, None if theta is None else theta["log_theta"])
-
-    def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
-        """Weights log θ and intercept 0 of log p(x | θ), up to the coefficient, which is equal in all classes."""
-        weights = theta["log_theta"].T
-        return weights, 0 * weights.sum(0)
-
-    def log_moments(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], Float[Array, "n c"]]:
-        """Σ_j x_j ψ(α_j) − L ψ(A) (and the coefficient), Σ_j x_j² ψ₁(α_j) − L² ψ₁(A)."""
-        return log_coefficient(x)[:, None] + self.cumulant(x, 1), self.cumulant(x, 2)
-
-    def log_third_cumulant(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """Σ_j x_j³ ψ₂(α_j) − L³ ψ₂(A)."""
-        return self.cumulant(x, 3)
-
-    def log_cumulants(self, x: Real[Array, "n d"] | Sparse) -> tuple[Float[Array, "n c"], ...]:
-        """Mean, variance and third cumulant of log p(x_i | θ_c) without the coefficient, which all classes share."""
-        return tuple(self.cumulant(x, order) for order in (1, 2, 3))
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """Counts of `length` events (a number, or one a row); each row has its own draw of θ."""

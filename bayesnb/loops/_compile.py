@@ -44,12 +44,12 @@ class _Cache(FunctionCache):
             super().save_overload(sig, data)
 
 
-def loop(fastmath: set[str] | bool = False) -> Callable[[Callable[..., Any]], Any]:
+def loop(fastmath: set[str] | bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Decorator of a loop: compiled without Python's lock, division as in NumPy, kept on disk where that is allowed."""
 
     def decorate(f: Callable[..., Any]) -> Any:
         plain = inspect.unwrap(f)  # the tests check types of arguments around every function of the package
-        compiled: Any = njit(nogil=True, error_model="numpy", fastmath=fastmath)(plain)
+        compiled: Any = njit(nogil=True, error_model="numpy", fastmath=fastmath, **options)(plain)
         with suppress(RuntimeError):  # no folder can be written: compiled once a process
             compiled._cache = _Cache(plain)
         return compiled

@@ -1,27 +1,17 @@
 """Sums of counts by class, and of tables that counts look up; dense rows, and sparse ones as CSR has them."""
 
-import math
 from typing import Any
 
 import numpy as np
 
+from ..core import special
 from ._compile import FAST, loop
-from .gaussian import log
-from .levels import add_rows
+from .gaussian import log, log1p
 
-_LARGEST = np.finfo(float).max
-_FACTORS = 32  # of rising factorials, of up to 1e9 each, that are multiplied before a logarithm
-
-
-@loop()
-def above(cells: Any, threshold: float, out: Any) -> bool:
-    """[x > threshold] of each cell; returns whether all are finite."""
-    odd = 0
-    for p in range(len(cells)):
-        x = cells[p]
-        out[p] = x > threshold
-        odd += not abs(x) <= _LARGEST
-    return odd == 0
+_EPS = special.EPS
+_MULTIPLIED = 64  # counts above are few, and take Stirling's series
+_FACTORS = 16  # of 1e-18 to 1e18 each that are multiplied before a logarithm
+_stirling_rest = loop(FAST)(special._stirling_rest)
 
 
 @loop(FAST)
@@ -105,74 +95,83 @@ def stored_product(ends: Any, columns: Any, cells: Any, weights: Any, out: Any) 
         out[i] = total
 
 
+@loop(FAST, forceinline=True)
+def log_rising(a: Any, x: Any) -> Any:
+    """`core.special.log_rising` of 1e-18 < a < 1e18: eight steps of the recurrence are a quotient of two products."""
+    s, b = a + 8.0, a + x
+    below = a * (a + 1.0) * (a + 2.0) * (a + 3.0) * (a + 4.0) * (a + 5.0) * (a + 6.0) * (a + 7.0)
+    above = b * (b + 1.0) * (b + 2.0) * (b + 3.0) * (b + 4.0) * (b + 5.0) * (b + 6.0) * (b + 7.0)
+    series = _stirling_rest(b + 8.0) - _stirling_rest(s)
+    return (s - 0.5) * log1p(x / s) + x * (log(b + 8.0, 0.0) - 1.0) + series + log(below / above, 0.0 * above)
+
+
 @loop(FAST)
-def _add_logarithms(columns: Any, steps: Any, alpha: Any, many: Any, total: Any) -> None:
-    """total_k += log Π (α_jk + t) of so few factors that their product is a number, four at a time."""
-    c, n = len(total), len(columns)
+def rising_cells(a: Any, x: Any, out: Any) -> None:
+    """The same of many cells."""
+    for i in range(len(a)):
+        out[i] = log_rising(a[i], x[i])
+
+
+@loop(FAST)
+def _left(whole: Any, w: Any, i: int, k: int, x: float, least: float) -> Any:
+    """`downdate`: what row i leaves of a whole, where it has x times its weight in class k."""
+    if w is None:  # decided when it is compiled
+        return whole
+    rest = whole - w[i, k] * x
+    return rest if rest > _EPS * whole else least * whole
+
+
+@loop(FAST)
+def _multiply(alpha: Any, at: Any, x: Any, steps: Any, w: Any, i: int, least: Any, many: Any, found: Any) -> None:
+    """found_k += log Π (α_jk − w_ik x + t) of a few factors, four at a time."""
+    c, n = len(found), len(at)
     many[:] = 1.0
     for p in range(n % 4):
-        own, t = alpha[columns[p]], steps[p]
+        own, count, t = alpha[at[p]], x[p], steps[p]
         for k in range(c):
-            many[k] *= own[k] + t
+            many[k] *= _left(own[k], w, i, k, count, least) + t
     for p in range(n % 4, n, 4):
-        w0, w1, w2, w3 = alpha[columns[p]], alpha[columns[p + 1]], alpha[columns[p + 2]], alpha[columns[p + 3]]
+        a0, a1, a2, a3 = alpha[at[p]], alpha[at[p + 1]], alpha[at[p + 2]], alpha[at[p + 3]]
+        x0, x1, x2, x3 = x[p], x[p + 1], x[p + 2], x[p + 3]
         t0, t1, t2, t3 = steps[p], steps[p + 1], steps[p + 2], steps[p + 3]
         for k in range(c):
-            many[k] *= ((w0[k] + t0) * (w1[k] + t1)) * ((w2[k] + t2) * (w3[k] + t3))
+            first = (_left(a0[k], w, i, k, x0, least) + t0) * (_left(a1[k], w, i, k, x1, least) + t1)
+            many[k] *= first * ((_left(a2[k], w, i, k, x2, least) + t2) * (_left(a3[k], w, i, k, x3, least) + t3))
     for k in range(c):
-        total[k] += log(many[k], 0.0)
+        found[k] += log(many[k], 0.0 * many[k])
 
 
 @loop(FAST)
-def rising(ends: Any, columns: Any, cells: Any, alpha: Any, log_alpha: Any, largest: float, out: Any) -> bool:
-    """out_ik = Σ_j log α_jk (α_jk + 1) … (α_jk + x_ij − 1), of whole counts up to `largest`; returns if all are.
+def rising(ends: Any, columns: Any, cells: Any, alpha: Any, total: Any, w: Any, least: float, out: Any) -> None:
+    """out_ik = Σ_j log a_jk^(x_ij) − log A_k^(L_i) of α − w_i x_i and its sum; L the sum of the cells.
 
-    Which cells have one event and which have more is written down without a branch: which count comes next is chance.
+    Up to 64 factors of a whole count are multiplied, sixteen cells and more to a logarithm.
+
+    Parameters
+    ----------
+    alpha, total : (d, c) and (c,)
+    w : (n, c); None where no row leaves
+    least : share of α that is left where a row has all of it
     """
-    c = alpha.shape[1]
-    total, many = np.empty(c), np.empty(c)
-    factor, step = np.empty(_FACTORS, np.uint64), np.empty(_FACTORS)
-    here, several, count = np.empty(0, np.uint64), np.empty(0, np.uint64), np.empty(0)
-    sound = True
+    c = len(total)
+    found, many = np.empty(c), np.empty(c)
+    at, count, step = np.empty(_FACTORS, np.uint64), np.empty(_FACTORS), np.empty(_FACTORS)
     for i in range(len(ends) - 1):
-        total[:] = 0.0
-        at, row = columns[ends[i] : ends[i + 1]], cells[ends[i] : ends[i + 1]]
-        if len(at) > len(here):
-            here, several = np.empty(2 * len(at), np.uint64), np.empty(2 * len(at), np.uint64)
-            count = np.empty(2 * len(at))
-        n = more = 0
-        for p in range(len(at)):
-            x, j = row[p], np.uint64(at[p])
-            known = (x <= largest) & (x == np.floor(x)) & (x >= 0)
-            sound &= known
-            here[n], several[more], count[more] = j, j, x
-            n += known & (x > 0)
-            more += known & (x > 1)
-        add_rows(log_alpha, here[:n], total)
-        used = 0
-        for p in range(more):
-            for t in range(1, int(count[p])):
-                if used == _FACTORS:
-                    _add_logarithms(factor, step, alpha, many, total)
-                    used = 0
-                factor[used], step[used] = several[p], t
-                used += 1
-        if used:
-            _add_logarithms(factor[:used], step[:used], alpha, many, total)
-        out[i] = total
-    return sound
-
-
-@loop()
-def log_coefficients(ends: Any, cells: Any, known: Any, out: Any) -> None:
-    """out_i = log L_i!/Πx_ij!, L_i = Σ_j x_ij; log x! of small whole numbers is looked up."""
-    for i in range(len(ends) - 1):
-        length = spent = 0.0
+        found[:] = 0.0
+        length, used = 0.0, 0
         for p in range(ends[i], ends[i + 1]):
-            x = np.float64(cells[p])
+            x, j = np.float64(cells[p]), np.uint64(columns[p])
             length += x
-            if 0 <= x < len(known) and x == np.floor(x):
-                spent += known[int(x)]
-            else:
-                spent += math.lgamma(x + 1.0)
-        out[i] = math.lgamma(length + 1.0) - spent
+            if not (0 <= x <= _MULTIPLIED and x == np.floor(x)):
+                for k in range(c):
+                    found[k] += log_rising(_left(alpha[j, k], w, i, k, x, least), x)
+                continue
+            for t in range(int(x)):
+                at[used], count[used], step[used] = j, x, t
+                used += 1
+                if used == _FACTORS:
+                    _multiply(alpha, at, count, step, w, i, least, many, found)
+                    used = 0
+        _multiply(alpha, at[:used], count[:used], step[:used], w, i, least, many, found)
+        for k in range(c):
+            out[i, k] = found[k] - log_rising(_left(total[k], w, i, k, length, least), length)

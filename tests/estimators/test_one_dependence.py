@@ -346,7 +346,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     ]
     want = [call() for call in calls]
     monkeypatch.setattr("bayesnb.one_dependence.CELLS", 64)
-    monkeypatch.setattr("bayesnb.sums.pair_draws.CELLS", 64)
+    monkeypatch.setattr("bayesnb.sums.pairs.CELLS", 64)
     monkeypatch.setattr("bayesnb.estimators._one_parent._DRAWN", 64)
     for call, whole in zip(calls, want, strict=True):
         np.testing.assert_allclose(call(), whole, atol=1e-12)

@@ -12,7 +12,7 @@ from bayesnb.families.categorical import DirichletCategorical
 from bayesnb.families.multinomial import DirichletMultinomial
 from bayesnb.statistics import one_hot
 from bayesnb.sums.by_class import by_class
-from bayesnb.sums.polya import log_coefficient, log_polya
+from bayesnb.sums.polya import log_coefficient, log_polya, rising_cells
 from bayesnb.sums.rows import contract, matmul
 
 
@@ -92,12 +92,13 @@ def test_products_and_rising_factorials(c, most, rng, looped):
     w, alpha = rng.normal(size=(c, 30)), rng.gamma(1, size=(c, 30)) + 1e-6
     loop, formula = looped(lambda: matmul(x, w))
     np.testing.assert_allclose(loop, formula, rtol=1e-13, atol=1e-12)
-    loop, formula = looped(lambda: log_polya(x, alpha, lambda: (alpha.T.copy(), np.log(alpha.T))))
-    np.testing.assert_allclose(loop, formula, rtol=1e-13, atol=1e-13)
-    loop, formula = looped(lambda: log_coefficient(x))
+    r = rng.random((200, c)) * (rng.random((200, c)) < 0.5)
+    for w in (None, r, sparse.csr_array(r)):
+        whole = alpha if w is None else alpha + r.T @ x
+        loop, formula = looped(lambda w=w, whole=whole: log_polya(x, whole, w))
+        np.testing.assert_allclose(loop, formula, rtol=1e-12, atol=1e-12)
     exact = gammaln(x.sum(1) + 1) - gammaln(x.toarray() + 1).sum(1)
-    np.testing.assert_allclose(loop, formula, rtol=1e-13, atol=1e-10)
-    np.testing.assert_allclose(loop, exact, rtol=1e-12, atol=1e-10)
+    np.testing.assert_allclose(log_coefficient(x), exact, rtol=1e-12, atol=1e-10)
 
 
 @pytest.mark.parametrize("form", ["float64", "float32", "int64", "csr"])
@@ -114,19 +115,28 @@ def test_events_and_their_coefficients(form, odd, rng, looped):
     assert not loop.n[7:].any() and not loop.log_h[7:].any()
 
 
-@pytest.mark.parametrize("odd", [0.5, 1e6])
-def test_counts_that_no_loop_knows(odd, rng, looped):
-    """Fractions and large counts: the formula answers."""
-    x = sparse.csr_array(rng.integers(0, 3, (50, 9)).astype(float))
-    x.data[7] = odd
-    prior = DirichletMultinomial(rng.random((3, 9)) + 0.5)
-    for f in (
-        lambda: log_polya(x, prior.alpha, prior._by_event),
-        lambda: prior.log_predictive(x),
-        lambda: log_coefficient(x),
-    ):
-        loop, formula = looped(f)
-        np.testing.assert_allclose(loop, formula, rtol=1e-13, atol=1e-14)
+@pytest.mark.parametrize("odd", [1e-3, 0.5, 64.0, 65.0, 3000.0, 1e6])
+@pytest.mark.parametrize("form", ["csr", "float64", "float32", "int64"])
+@pytest.mark.parametrize("left", [False, True])
+def test_any_count_takes_the_loop(left, form, odd, rng, looped):
+    """Fractions and large counts among the others, also where most of the concentration is the row's own."""
+    x = rng.integers(0, 3, (50, 9)).astype(float)
+    x[7, 3] = np.floor(odd) if form == "int64" else odd
+    rows = sparse.csr_array(x) if form == "csr" else x.astype(form)
+    r = one_hot(rng.integers(3, size=50), 3, rng.random(50) + 0.1).toarray() if left else None
+    alpha = 10 ** rng.uniform(-8, 8, (3, 9)) + (r.T @ x if left else 0)
+    loop, formula = looped(lambda: log_polya(rows, alpha, r))
+    np.testing.assert_allclose(loop, formula, rtol=1e-12, atol=4e-16 * 20 * odd + 1e-9 * left + 1e-12)
+    if not left:
+        want = (gammaln(alpha + x[:, None]) - gammaln(alpha)).sum(-1)
+        want -= gammaln(alpha.sum(1) + x.sum(1)[:, None]) - gammaln(alpha.sum(1))
+        np.testing.assert_allclose(loop, want, rtol=1e-6, atol=1e-5)
+
+
+def test_rising_factorials_of_many_cells(rng, looped):
+    a, x = 10 ** rng.uniform(-17, 17, 5000), 10 ** rng.uniform(-8, 8, 5000)
+    loop, formula = looped(lambda: rising_cells(a, x))
+    np.testing.assert_allclose(loop, formula, rtol=4e-15, atol=1e-14)
 
 
 def test_dense_products_leave_missing_cells_out(rng, looped):
@@ -136,20 +146,6 @@ def test_dense_products_leave_missing_cells_out(rng, looped):
     loop, formula = looped(lambda: contract(x, slope, level))
     np.testing.assert_allclose(loop, formula, rtol=1e-13, atol=1e-12)
     np.testing.assert_array_equal(loop[5], 0)
-
-
-@pytest.mark.parametrize("cell", [np.nan, np.inf, -np.inf, -1.0, 0.5, 2000.0])
-def test_cells_that_no_loop_knows_are_seen(cell):
-    """Also one among many."""
-    from bayesnb.loops.counts import rising
-
-    ends, columns, cells = np.array([0, 40, 40, 80]), np.arange(80) % 40, np.ones(80)
-    alpha, table = np.ones((40, 3)), np.empty((3, 3))
-    assert rising(ends, columns, cells, alpha, np.log(alpha), 1024.0, table)
-    np.testing.assert_array_equal(table, 0)
-    cells[53] = cell
-    assert not rising(ends, columns, cells, alpha, np.log(alpha), 1024.0, table)
-    np.testing.assert_array_equal(table, 0)  # the cells beside it count
 
 
 @pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, 2e300])

@@ -1,27 +1,11 @@
 """What mutants of the loops showed to be untested: work that a loop declines, and rows that no other test has."""
 
-import math
-
 import numpy as np
 import pytest
 from scipy import sparse, stats
 
 from bayesnb import families, loops
-from bayesnb.loops import counts
 from bayesnb.sums import gaussian as sums
-
-
-def test_loops_take_whole_counts() -> None:
-    """A loop that returns False leaves the work to the formula: equal numbers, but slow, so no other test sees it."""
-    rows = np.array([[0, 2, 6], [5, 3, 0], [1, 0, 0]])
-    x = sparse.csr_array(rows.astype(float))
-    ends, cells = x.indptr, x.data
-    known = np.array([math.lgamma(k + 1) for k in range(7)])  # up to the largest count, and not further
-
-    found = np.zeros(3)
-    for levels in (known, known[:6]):  # the last is not looked up
-        counts.log_coefficients(ends, cells, levels, found)
-        assert math.isclose(found[0], math.lgamma(9) - math.lgamma(3) - math.lgamma(7))
 
 
 def test_student_of_many_far_features(monkeypatch: pytest.MonkeyPatch) -> None:
