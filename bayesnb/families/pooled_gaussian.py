@@ -19,9 +19,10 @@ from ..core.quadratics import PooledQuadratic
 from ..core.random import Key, inverse_gamma, normal, split
 from ..core.special import LOG_2PI, digamma, gammaln, log_rising, log_rising_half, namespace, tetragamma, trigamma
 from ..core.supports import AMOUNT, COUNT, REAL, Field, declare
+from ..loops import worth
 from ..normals import AbstractNormalCells, kept
 from ..sums.gaussian import log_student_left, log_student_sum
-from ..sums.rows import made_dense, unit_labels, with_odd_rows
+from ..sums.rows import made_dense, unit_labels
 
 
 @pytree
@@ -86,13 +87,12 @@ class PooledNormalInverseGamma(AbstractNormalCells):
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """The same formula as a sum over Student densities where each row has one class and weight 1."""
         y = unit_labels(r) if namespace(x, self.m) is np else None
-        if y is None:
+        if y is None or not worth(4 * x.size * len(self.m)):
             return super().log_loo(x, r)
         left, fewer = kept(self.kappa - 1, self.kappa), np.broadcast_to(kept(self.a - 0.5, self.a), self.m.shape)
         own, scale = np.sqrt(0.5 * self.kappa / left / self.b), np.sqrt(self.b * (1 + 1 / self.kappa) / fewer)
         level = log_rising_half(fewer) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / left))
-        table = log_student_left(x, y, 2 * fewer, self.m, scale, own, level)
-        return with_odd_rows(table, lambda odd: super(PooledNormalInverseGamma, self).log_loo(x[odd], r[odd]))
+        return log_student_left(x, y, 2 * fewer, self.m, scale, own, level)
 
     def log_normalizer(self) -> Float[Array, " d"]:
         """log Γ(a) − a log b + ½ Σ_c log(2π/κ_c)."""
