@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import Array, Float, Real, Scalar, Sparse, Value, is_sparse
-from ..core.special import in_chunks, namespace
+from ..core.special import in_chunks, is_whole, namespace
 from ..core.threads import in_order, n_sibling_tasks
 from ..loops import contiguous, worth
 from .by_class import is_one_hot
@@ -133,7 +133,7 @@ def _sum_over_stored(f: Callable[..., Array], x: Sparse, fields: tuple[Array, ..
                 table[part, k] = np.bincount(row, terms, piece.shape[0])
         return table
 
-    if not (x.data % 1 == 0).all():
+    if not is_whole(x):
         return empty.sum(1) + changes(x)
     pairs, place = np.unique(x.indices + 1j * x.data, return_inverse=True)  # complex numbers are sorted as pairs
     one, each = np.arange(len(pairs) + 1), (len(pairs), x.shape[1])
