@@ -68,9 +68,6 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
     separable: ClassVar[bool] = False
     """Whether features are independent given the class, each with parameters and an evidence of its own."""
 
-    marks_strangers: ClassVar[bool] = False
-    """Whether `log_loo` gives NaN to a row that more than all of a hyperparameter would leave with: `sums.marking`."""
-
     couples_classes: ClassVar[bool] = False
     """Whether log p(x | θ_c) of two classes depend on each other through a shared parameter: see `log_covariance`."""
 

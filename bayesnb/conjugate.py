@@ -244,7 +244,7 @@ class Conjugate(AbstractConjugate[Stats]):
     def _leave_out(self, k: int, x: Array | Sparse, rows: np.ndarray, w: np.ndarray, table: np.ndarray) -> None:
         """Put what is left without them into the column of class k, of rows that have weight w in it."""
         one, weights = self.of(*(v[k : k + 1] for v in self._arrays())), np.unique(w)
-        if len(weights) > _FEW:
+        if len(weights) > _FEW and not is_sparse(x):
             table[rows, k] = one.log_left_out(x[rows], w[:, None])[:, 0]
             return
         for weight in weights:

@@ -28,9 +28,9 @@ from .numpyro_twin import ENUMERATED as ENUMERATED
 from .numpyro_twin import NumPyroTwin
 from .numpyro_twin import Parameters as Parameters
 from .statistics import class_totals, one_hot
-from .sums.slicing import Rows as Rows
-from .sums.slicing import by_rows as by_rows
-from .sums.slicing import fold_rows, row_slices, rows_at, some_cells
+from .sums.rows import Rows as Rows
+from .sums.rows import by_rows as by_rows
+from .sums.rows import fold_rows, row_slices, rows_at, some_cells
 
 _PIECES: dict[type, int] = {}  # axes of the independent parts of a family
 

@@ -10,7 +10,7 @@ from .class_statistics import Statistics
 from .core.arrays import Theta, is_sparse
 from .core.scope import block_scope
 from .core.supports import GIVEN_TOTALS
-from .sums.slicing import Rows
+from .sums.rows import Rows
 
 Parameters: TypeAlias = dict[str, Theta]
 

@@ -73,7 +73,6 @@ class OneDependence(PairTable):
     missing_value: ClassVar[float] = float("nan")  # what a cell that is not there holds: NaN, left out
     cells_: ClassVar[Cells] = Cells("levels")
     is_improper: ClassVar[bool] = False
-    marks_strangers: ClassVar[bool] = True
     fields_: ClassVar[dict[str, Field]] = {}
     """None that the user gives: `OneDependenceNB` checks the numbers that the table is made of."""
 

@@ -180,8 +180,8 @@ def test_more_rows_than_one_slice(name: str, monkeypatch: pytest.MonkeyPatch) ->
     theta = this.prior.sample(this.rng, (2,))
     assert len(row_slices({"x": x})) == 1
     want = this.stats, this.prior.log_joint({"x": x}), this.prior.log_joint({"x": x}, theta)
-    monkeypatch.setattr("bayesnb.sums.slicing._CELLS", 1)
-    monkeypatch.setattr("bayesnb.sums.slicing._HALF", 1)
+    monkeypatch.setattr("bayesnb.sums.rows._CELLS", 1)
+    monkeypatch.setattr("bayesnb.sums.rows._HALF", 1)
     slices = row_slices({"x": x})
     assert [(s.start, s.stop) for s in slices] == [(0, 1024), (1024, 2048), (2048, 3072)]
     got = this.stats, this.prior.log_joint({"x": x}), this.prior.log_joint({"x": x}, theta)

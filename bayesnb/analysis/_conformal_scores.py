@@ -17,7 +17,7 @@ from ..core.pytrees import leaves, map_leaves
 from ..estimators._base import AbstractNB
 from ..naive_bayes import Rows
 from ..statistics import one_hot
-from ..sums.slicing import rows_at
+from ..sums.rows import rows_at
 
 _TIE = 1e-9  # scores this close, relative to their size, count as equal: sets can only grow by it
 _NUMBERS = 1 << 21  # worked on at a time: 16 MiB

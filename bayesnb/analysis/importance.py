@@ -16,7 +16,7 @@ from ..naive_bayes import Rows
 from ..sampling.complements import remaining
 from ..sampling.loo import group_places, leaves_alone
 from ..statistics import one_hot
-from ..sums.slicing import rows_at
+from ..sums.rows import rows_at
 from ._left_out_columns import sums
 
 

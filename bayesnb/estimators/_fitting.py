@@ -12,8 +12,7 @@ from ..core.arrays import Sparse, is_sparse
 from ..core.pytrees import map_leaves, register_pytrees
 from ..naive_bayes import Statistics, fold_rows, row_slices
 from ..statistics import Sample, one_hot
-from ..sums.rows import csr_slice
-from ..sums.slicing import stays
+from ..sums.rows import csr_slice, stays
 from ._forgetting import check_digits, without
 from ._input import (
     MOST_WEIGHT,

@@ -17,10 +17,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ..core.pytrees import leaves, map_leaves
-from ..core.special import most_probable
+from ..core.special import log_normalize, most_probable
 from ..core.supports import undefined
 from ..naive_bayes import Statistics
-from ..sums.normalizing import log_normalized
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -120,7 +119,7 @@ class JointClassifier(ClassifierMixin, BaseEstimator):
         `sample_proba(X).mean(0)`.
         """
         table = self._scores(X)
-        return log_normalized(table, out=table)
+        return log_normalize(table, out=table)
 
     @reads_one_state
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -18,9 +18,10 @@ from ..core.arrays import Array, Float, Real, Sparse, Theta, Value, is_sparse
 from ..core.quadratics import PooledQuadratic
 from ..core.random import Key, inverse_gamma, normal, split
 from ..core.special import LOG_2PI, digamma, gammaln, log_rising, namespace, tetragamma, trigamma
+from ..loops import worth
 from ..normals import AbstractNormals, by_slices, cumulant_of_cells, kept, linear_of_normals
 from ..sums.gaussian import log_normal_sum, log_student_left, log_student_sum
-from ..sums.rows import made_dense, shared_weight, unit_labels, with_odd_rows
+from ..sums.rows import made_dense, shared_weight, unit_labels
 from ._page import AMOUNT, COUNT, REAL, Cells, Field, Moments, declare, pytree
 
 
@@ -124,13 +125,12 @@ class PooledNormalInverseGamma(AbstractNormals[Moments]):
             return by_slices(lambda x, w: self._cells(x, w).sum(-1).T, self.m, x, r)
 
         y = unit_labels(r) if namespace(x, self.m) is np else None
-        if y is None:
+        if y is None or not worth(4 * x.size * len(self.m)):
             return left_out(x, r)
         left, fewer = kept(self.kappa - 1, self.kappa), np.broadcast_to(kept(self.a - 0.5, self.a), self.m.shape)
         own, scale = np.sqrt(0.5 * self.kappa / left / self.b), np.sqrt(self.b * (1 + 1 / self.kappa) / fewer)
         level = log_rising(fewer, 0.5) - 0.5 * (LOG_2PI + np.log(self.b) + np.log1p(1 / left))
-        table = log_student_left(x, y, 2 * fewer, self.m, scale, own, level)
-        return with_odd_rows(table, lambda odd: left_out(x[odd], r[odd]))
+        return log_student_left(x, y, 2 * fewer, self.m, scale, own, level)
 
     def log_normalizer(self) -> Float[Array, " d"]:
         """log Γ(a) − a log b + ½ Σ_c log(2π/κ_c)."""

@@ -24,7 +24,7 @@ from sklearn.base import clone
 
 from ..core.random import generator
 from ..core.special import log_normalize
-from ..sums.slicing import rows_at
+from ..sums.rows import rows_at
 from .dependence import dependence
 from .drawn_rows import drawn_rows
 from .exact_rows import identity_row, mode_row

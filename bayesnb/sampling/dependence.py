@@ -29,7 +29,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from ..core.arrays import is_sparse
 from ..core.supports import GIVEN_TOTALS
 from ..naive_bayes import Rows
-from ..sums.slicing import rows_at
+from ..sums.rows import rows_at
 from .posterior import dense
 from .problem import choose
 from .report import Dependence, Pair

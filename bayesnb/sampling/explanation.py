@@ -16,8 +16,7 @@ from ..core.arrays import Float, Int, Scalar, is_sparse
 from ..core.pytrees import leaves
 from ..core.random import generator
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows
-from ..sums.rows import batches
-from ..sums.slicing import rows_at
+from ..sums.rows import batches, rows_at
 from .points import Model
 
 _CELLS = 1 << 22  # numbers of a table worked on at a time

@@ -35,8 +35,7 @@ from ..core.random import generator
 from ..core.special import log_floor
 from ..core.supports import check_choice, check_least, check_level
 from ..naive_bayes import NaiveBayes, Rows
-from ..sums.rows import slices
-from ..sums.slicing import rows_at
+from ..sums.rows import rows_at, slices
 from .log_joint_moments import pearson_iii, sixth_of_skewness
 from .points import log_joint_points, log_probability_draws, row_groups, table_shape
 

@@ -27,22 +27,18 @@ Vehtari, Gelman & Gabry (2017), Practical Bayesian model evaluation using leave-
 Statistics and Computing 27, §2.1 (elpd, its standard error and p_loo); there by importance sampling, here exactly.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..core.arrays import Sparse
 from ..core.supports import check_choice
 from ..loops import worth
 from ..naive_bayes import Rows, by_rows
-from ..statistics import one_hot
-from ..sums.marking import marked
-from ..sums.rows import csr_slice
-from ..sums.slicing import rows_at, some_rows
+from ..statistics import Moments, one_hot
+from ..sums.rows import rows_at, some_rows
 from .copies import copies as copies
 from .known_rows import check_known, check_weights
 from .loo_groups import left_out_tables, needs_refits
@@ -100,12 +96,17 @@ def loo(
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     place = None if groups is None else group_places(groups, len(index))
     r = one_hot(index, len(estimator.classes_), weights)
-    if leaves_alone(estimator, place, prior) and all(b.marks_strangers for b in estimator.posterior_.blocks.values()):
-        check_weights(estimator, r)
-        return _one_by_one(estimator, {"x": X}, partial(_encoded, estimator, X), r, prior, strangers=True)
     rows = estimator.encode_validated(X)
-    check_known(estimator, rows, r)
-    return _result(estimator, rows, r, place, prior)
+    squares = all(getattr(block.inner, "monoid", None) is Moments for block in estimator.posterior_.blocks.values())
+    if not (squares and leaves_alone(estimator, place, prior)):
+        check_known(estimator, rows, r)
+        return _result(estimator, rows, r, place, prior)
+    check_weights(estimator, r)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        result = _one_by_one(estimator, rows, r, prior)
+    if not np.isfinite(result.log_joint.sum()):  # more squares than all that were learnt have no gain
+        check_known(estimator, rows, r)
+    return result
 
 
 def leave_out(
@@ -137,67 +138,40 @@ def leaves_alone(estimator: Any, place: np.ndarray | None, prior: str) -> bool:
 def _result(
     estimator: Any, rows: Rows, r: Sparse, place: np.ndarray | None, prior: str, scores: bool = False
 ) -> LooResult:
-    rows_of = partial(rows_at, rows)
     if leaves_alone(estimator, place, prior):
-        return _one_by_one(estimator, rows, rows_of, r, prior, scores)
+        return _one_by_one(estimator, rows, r, prior, scores)
     log_prior, parts = left_out_tables(estimator, rows, r, place, prior == "refit")
     by_part = None if list(parts) == ["x"] else parts
-    total, posterior = log_prior + sum(parts.values()), estimator.posterior_
-    return LooResult(
-        estimator.classes_, r.indices, r.data, total, log_prior, False, posterior, rows, rows_of, by_part, prior
-    )
+    return _found(estimator, rows, r, log_prior + sum(parts.values()), log_prior, False, by_part, prior)
 
 
-def _encoded(estimator: Any, X: Any, part: Any) -> Rows:
-    """Some rows of validated input by block."""
-    return estimator.encode_validated(_safe_indexing(X, part) if hasattr(X, "iloc") else some_rows(X, part))
-
-
-def _one_by_one(
-    estimator: Any,
-    sizes: Rows,
-    rows_of: Callable[[Any], Rows],
-    r: Sparse,
-    prior: str,
-    scores: bool = False,
-    strangers: bool = False,
-) -> LooResult:
-    """Each row without itself, in closed form.
-
-    Parameters
-    ----------
-    sizes : arrays or sparse matrices of as many rows and cells
-    rows_of : some of the rows by block
-    strangers : whether rows may be among them that were never fitted; they raise a ValueError
-    """
+def _one_by_one(estimator: Any, rows: Rows, r: Sparse, prior: str, scores: bool = False) -> LooResult:
+    """Each row without itself, in closed form."""
     posterior, parts = estimator.posterior_, estimator.part_blocks()
     alike, single = bool((r.data == 1).all()), list(parts) == ["x"]  # rows of a class leave the same behind, if alike
     log_prior = posterior.classes.log_loo(np.eye(r.shape[1]) if alike else r.toarray())
 
-    def table(part: Any) -> np.ndarray:
-        w = csr_slice(r, part) if isinstance(part, slice) else r[part]
-        found = posterior.loo_tables(rows_of(part), w, list(parts.values()), scores=scores)
+    def table(part: slice) -> np.ndarray:
+        w = some_rows(r, part)
+        found = posterior.loo_tables(rows_at(rows, part), w, list(parts.values()), scores=scores)
         if single:
             found[0] += log_prior.take(w.indices, 0) if alike else log_prior[part]
-        if strangers and isinstance(part, slice) and not np.isfinite(found.sum()):
-            own = np.take_along_axis(found, w.indices[None, :, None], 2)
-            odd.extend(part.start + np.flatnonzero(~np.isfinite(own).all((0, 2))))
         return found
 
-    odd: list[int] = []
-    with marked(strangers), np.errstate(invalid="ignore"):
-        size = _WIDE if alike and worth(8 * next(iter(sizes.values())).size) else 0
-        tables = by_rows(table, sizes, posterior.min_chunk_cells, size)
-    if odd:
-        at = np.sort(odd)
-        check_known(estimator, rows_of(at), r[at])
-        tables[:, at] = table(at)  # they were there: it is rounding that leaves nothing
-    total, by_part = tables[0], None
-    if not single:
-        total = sum(tables) + (log_prior[r.indices] if alike else log_prior)
-        by_part = dict(zip(parts, tables, strict=True))
+    size = _WIDE if alike and worth(8 * next(iter(rows.values())).size) else 0
+    tables = by_rows(table, rows, posterior.min_chunk_cells, size)
+    if single:
+        return _found(estimator, rows, r, tables[0], log_prior, alike, None, prior)
+    total = sum(tables) + (log_prior[r.indices] if alike else log_prior)
+    return _found(estimator, rows, r, total, log_prior, alike, dict(zip(parts, tables, strict=True)), prior)
+
+
+def _found(
+    estimator: Any, rows: Rows, r: Sparse, table: np.ndarray, log_prior: np.ndarray, alike: bool, parts: Any, prior: str
+) -> LooResult:
+    rows_of, posterior = partial(rows_at, rows), estimator.posterior_
     return LooResult(
-        estimator.classes_, r.indices, r.data, total, log_prior, alike, posterior, sizes, rows_of, by_part, prior
+        estimator.classes_, r.indices, r.data, table, log_prior, alike, posterior, rows, rows_of, parts, prior
     )
 
 

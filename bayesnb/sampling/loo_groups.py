@@ -13,8 +13,7 @@ from ..core.supports import AMOUNT, COUNT, undefined
 from ..core.threads import in_order
 from ..naive_bayes import NaiveBayes, Rows, Statistics
 from ..statistics import Scatter, one_hot
-from ..sums.rows import slices
-from ..sums.slicing import rows_at
+from ..sums.rows import rows_at, slices
 from .complements import complements, remaining, stack, take
 
 _CELLS = 1 << 17  # numbers of a table of statistics of many groups: 1 MiB

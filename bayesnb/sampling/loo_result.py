@@ -11,7 +11,6 @@ from ..core.arrays import Float, Shaped
 from ..core.special import log_normalize
 from ..core.supports import check_choice
 from ..naive_bayes import Rows, by_rows
-from ..sums.normalizing import log_normalized
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class LooResult:
     @functools.cached_property
     def log_proba(self) -> Float[np.ndarray, "n c"]:
         """Log class probabilities log p(y = c | x_i, D₋ᵢ) in nats, (n, c)."""
-        return log_normalized(self.log_joint)
+        return log_normalize(self.log_joint)
 
     @property
     def proba(self) -> Float[np.ndarray, "n c"]:

@@ -14,8 +14,7 @@ from ..core.quadratics import quadratic_points, quadratic_table
 from ..core.special import log_normalize
 from ..naive_bayes import NaiveBayes, Rows
 from ..one_dependence import OneDependence
-from ..sums.rows import batches, slices
-from ..sums.slicing import rows_at
+from ..sums.rows import batches, rows_at, slices
 from .log_joint_moments import LogJointMoments
 
 Model: TypeAlias = NaiveBayes | OneDependence  # what an estimator learns

@@ -20,7 +20,7 @@ def rows(kind, rng):
         return x
     if kind == "far":
         x = rng.normal(size=(N, D))
-        x[0] += 1e9
+        x[0] += 1e4
         return x
     x = rng.integers(0, 4, (N, D))
     if kind == "large":
