@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from ..columns.contract import ColumnContract
+from ..columns import ColumnContract
 from ..core.pytrees import branches, leaves, map_leaves, record
 from ..io import require, save
 from ..naive_bayes import Statistics

@@ -1,56 +1,13 @@
-"""What a number hides of its cell is found in all rows of a long file, in the column that it is in."""
+"""What a number hides of its cell is found, in the column that it is in."""
 
 import csv
-import io
-import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from bayesnb.columns import scanning
-from bayesnb.columns.reading import TableError
-from bayesnb.datasets import read_rows, read_table
-
-CELLS = ["1", "0", "0.5", "-05", "1e-05", "2024-01-05", "1005", "10.0001", "x", "", "100", "-0"]
-HIDING = ["007", " 00", "15.000", '"09"', '" 012 "', "1.000 "]
-QUOTED = ['"a, 05"', '"say ""05"" x"', '"two\n05"', '""', ' "a"', '"1\n2,007"']
-
-
-@pytest.mark.parametrize("block", [64, 300, scanning._BLOCK])
-@pytest.mark.parametrize("sep", [",", ";", "\t", "│"])
-def test_every_column_that_hides_a_cell_is_found(block: int, sep: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scanning, "_BLOCK", block)
-    rng = np.random.default_rng(0)
-    for k in range(60):
-        width = 2 + k % 5
-        some = [cell.replace(",", sep) for cell in CELLS + (QUOTED if k % 2 else [])]
-        rows = [rng.choice(some, width).tolist() for _ in range(1 + k)]
-        hidden = {}
-        for j in rng.permutation(width)[: k % 3].tolist():
-            i = int(rng.integers(len(rows)))
-            rows[i][j] = hidden[j] = str(rng.choice(HIDING))
-        text = "\n".join(map(sep.join, rows)) + "\n" * (k % 2)
-        found = scanning.columns_that_hide(io.StringIO(text), sep, width)
-        assert set(hidden) <= found, text
-        if sep != "│" and block > 64:  # the columns stay open where a block ends between quotes, or has no separator
-            parsed = list(csv.reader(io.StringIO(text), delimiter=sep, skipinitialspace=True))
-            inside = re.compile(r'(^|[\s",;])0\d|\.000')
-            assert found <= {j for row in parsed for j, cell in enumerate(row) if inside.search(cell)}, text
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        'x,5" p,1\nq,r,007\ny,6" p,7\n',  # inches are no quotes
-        'x,"a"b",1\nq,r,007\ny,"6",7\n',
-        "a,b,c\n1,2\n3,007\n",  # a row that is short
-        'a,b,c\n1,"2,007\n',  # a quote that is not closed
-    ],
-)
-def test_where_the_bounds_of_cells_are_open_any_column_may_hide_one(text: str) -> None:
-    assert scanning.columns_that_hide(io.StringIO(text), ",", 3) == {0, 1, 2}
+from bayesnb.datasets import TableError, read_rows, read_table
 
 
 def long(path: Path, cells: list[str], first: str = "1001", **write: object) -> Path:
