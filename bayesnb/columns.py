@@ -125,18 +125,6 @@ class ColumnContract:
             column |= {end: None for end in ("low", "high") if abs(column[end] or 0) == np.inf}
         return found
 
-    def read(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table with the cells of its used columns as a model takes them; all columns, in the order they have."""
-        changed = {}
-        for column in self.used:
-            cells = table[column.name]
-            if column.role != "levels":
-                if not pd.api.types.is_numeric_dtype(cells):
-                    changed[column.name] = _to_numbers(cells, column)
-            elif column.low is not None:
-                changed[column.name] = to_levels(cells)
-        return table.assign(**changed) if changed else table
-
     def apply(self, table: Any) -> pd.DataFrame:
         """The columns that a model uses, in the order of the contract, with cells as a model takes them.
 
@@ -152,36 +140,7 @@ class ColumnContract:
         names = [column.name for column in self.used]
         if missing := [repr(name) for name in names if name not in table.columns]:
             raise ValueError(f"`table` has no column {', '.join(missing)}; add it, because the contract needs it")
-        return self.read(table if names == list(table.columns) else table[names])
-
-    def refuse_contradictions(self, piece: pd.DataFrame) -> None:
-        """Raise a CellError on a cell, further down in the table, that its role has no place for."""
-        for column in self.columns:
-            cells, bad = piece[column.name], None
-            rest = f"; name its role with --columns {column.name}=ROLE, or leave it out with --drop {column.name}"
-            if column.role == "dropped" and column.distinct <= 1 and column.why != "left out as asked":
-                same = str(to_level(column.example))
-                bad = cells.notna() & ~cells.isin([c for c in cells.unique().tolist() if str(to_level(c)) == same])
-                rest = f", but the first rows {f'only {column.example}' if column.distinct else 'nothing'}{rest}"
-            elif column.role == "yes/no" and pd.api.types.is_numeric_dtype(cells):
-                bad, rest = ~(cells.isna() | cells.isin([0, 1])), f", but the first rows only 0 and 1{rest}"
-            if bad is not None and bad.any():
-                raise CellError(column.name, cells, bad, rest)
-
-    def widened(self, applied: pd.DataFrame) -> "ColumnContract":
-        """The contract after further rows, as `apply` gives them: with their ranges, and with their levels."""
-        found = []
-        for column in self.columns:
-            if column.low is not None and column.role in ROLES and len(known := applied[column.name].dropna()):
-                numbers = known.astype(float).to_numpy()
-                low, high = min(column.low, float(numbers.min())), max(column.high or 0, float(numbers.max()))
-                column = replace(column, low=low, high=high)
-            if column.levels:
-                more = {str(to_level(one, column)) for one in applied[column.name].dropna().unique().tolist()}
-                levels = sorted({*column.levels} | more, key=lambda one: to_level(one, column))
-                column = replace(column, levels=tuple(levels) if len(levels) <= LISTED else ())
-            found.append(column)
-        return replace(self, columns=tuple(found))
+        return read_cells(self, table if names == list(table.columns) else table[names])
 
     def differences(self, table: Any) -> list[str]:
         """How another table differs from this one, one sentence for each difference; an empty list if there is none.
@@ -246,6 +205,50 @@ class ColumnContract:
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def read_cells(contract: ColumnContract, table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the cells of its used columns as a model takes them; all columns, in the order they have."""
+    changed = {}
+    for column in contract.used:
+        cells = table[column.name]
+        if column.role != "levels":
+            if not pd.api.types.is_numeric_dtype(cells):
+                changed[column.name] = _to_numbers(cells, column)
+        elif column.low is not None:
+            changed[column.name] = to_levels(cells)
+    return table.assign(**changed) if changed else table
+
+
+def refuse_contradictions(contract: ColumnContract, piece: pd.DataFrame) -> None:
+    """Raise a CellError on a cell, further down in the table, that its role has no place for."""
+    for column in contract.columns:
+        cells, bad = piece[column.name], None
+        rest = f"; name its role with --columns {column.name}=ROLE, or leave it out with --drop {column.name}"
+        if column.role == "dropped" and column.distinct <= 1 and column.why != "left out as asked":
+            same = str(to_level(column.example))
+            bad = cells.notna() & ~cells.isin([c for c in cells.unique().tolist() if str(to_level(c)) == same])
+            rest = f", but the first rows {f'only {column.example}' if column.distinct else 'nothing'}{rest}"
+        elif column.role == "yes/no" and pd.api.types.is_numeric_dtype(cells):
+            bad, rest = ~(cells.isna() | cells.isin([0, 1])), f", but the first rows only 0 and 1{rest}"
+        if bad is not None and bad.any():
+            raise CellError(column.name, cells, bad, rest)
+
+
+def widened(contract: ColumnContract, applied: pd.DataFrame) -> ColumnContract:
+    """The contract after further rows, as `apply` gives them: with their ranges, and with their levels."""
+    found = []
+    for column in contract.columns:
+        if column.low is not None and column.role in ROLES and len(known := applied[column.name].dropna()):
+            numbers = known.astype(float).to_numpy()
+            low, high = min(column.low, float(numbers.min())), max(column.high or 0, float(numbers.max()))
+            column = replace(column, low=low, high=high)
+        if column.levels:
+            more = {str(to_level(one, column)) for one in applied[column.name].dropna().unique().tolist()}
+            levels = sorted({*column.levels} | more, key=lambda one: to_level(one, column))
+            column = replace(column, levels=tuple(levels) if len(levels) <= LISTED else ())
+        found.append(column)
+    return replace(contract, columns=tuple(found))
 
 
 def _far(column: Column, cells: pd.Series) -> np.ndarray:

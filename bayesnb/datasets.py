@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from .columns import CellError, ColumnContract
+from .columns import CellError, ColumnContract, refuse_contradictions, widened
 from .describing import describe, measures, suggestion
 from .tables import PARQUET, TextFile, listed, parquet_pieces, read_parquet
 from .tables import TableError as TableError
@@ -233,10 +233,10 @@ def read_large(path: str | Path, target: str, **wishes: Any) -> LargeTable:
         known = piece[target].notna()
         labelled = piece if known.all() else piece[known]
         with _named(path):
-            contract.refuse_contradictions(labelled)
+            refuse_contradictions(contract, labelled)
             X = contract.apply(labelled)
             refuse_infinity(X, path)
-        found.contract = found.contract.widened(X)
+        found.contract = widened(found.contract, X)
         return X, labels[labelled[target]].to_numpy()
 
     found = LargeTable(first, contract, np.unique(labels.to_numpy()), lambda: map(batch, pieces()))

@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.utils import _safe_indexing
 from sklearn.utils._indexing import _get_column_indices
 
-from ..columns import FEW_ROWS, ColumnContract
+from ..columns import FEW_ROWS, ColumnContract, read_cells
 from ..describing import describe
 from ._base import AbstractNB
 from .bernoulli import BernoulliNB
@@ -62,7 +62,7 @@ def automatic_contract(X: Any) -> ColumnContract | None:
 
 def as_described(X: pd.DataFrame, contract: ColumnContract) -> pd.DataFrame:
     """A table with its cells as the contract reads them; the columns stay."""
-    return contract.read(X.set_axis([str(name) for name in X.columns], axis=1)).set_axis(X.columns, axis=1)
+    return read_cells(contract, X.set_axis([str(name) for name in X.columns], axis=1)).set_axis(X.columns, axis=1)
 
 
 def automatic_parts(X: Any, contract: ColumnContract | None) -> list[tuple[str, Any, list[int]]]:

@@ -1,12 +1,14 @@
 """What a number hides of its cell is found, in the column that it is in."""
 
 import csv
+import gzip
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from bayesnb import tables
 from bayesnb.datasets import TableError, read_rows, read_table
 
 
@@ -74,3 +76,26 @@ def test_blanks_around_cells_are_no_part_of_them(tmp_path: Path) -> None:
     data = read_table(path, "y")
     assert data.y.tolist() == ["a", "b", "a", "b", "a", "b", "a"]
     assert data.X["colour"].fillna("-").tolist() == ["red", "red", "red", "blue", "-", "-", "blue"]
+
+
+@pytest.mark.parametrize(
+    ("first", "late", "text"),
+    [("12", "big", True), ("12", "15.018", True), ("12", "0.5", False), ("1.5", "15.018", False), ("True", "x", True)],
+)
+def test_a_cell_that_the_first_lines_have_no_place_for(
+    first: str, late: str, text: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole file is read again, with that column as text; a piece names the line."""
+    monkeypatch.setattr(tables, "_HEAD", 20)
+    monkeypatch.setattr(tables, "ROWS", 100)
+    path = tmp_path / "t.csv.gz"
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.write("a,b\n" + f"{first},1\n" * 249 + f"{late},1\n")
+    cells = read_rows(path)["a"]
+    assert (cells.iloc[0], cells.iloc[-1]) == ((first, late) if text else (float(first), float(late)))
+    pieces = tables.TextFile(path).pieces()
+    if text:
+        with pytest.raises(TableError, match=rf"t.csv.gz, line 251: column 'a' holds '{late}', but "):
+            list(pieces)
+    else:
+        assert [len(piece) for piece in pieces] == [100, 100, 50]
