@@ -301,13 +301,20 @@ def _levels(base: Column, known: pd.Series, wish: str | None, why: str, counts: 
 
 
 def _target_notes(target: Any, known: pd.Series, columns: Iterable[Column]) -> tuple[str, ...]:
-    """What to look at in the column of labels: many classes, or classes of a single row."""
+    """What to look at in the column of labels: many classes, classes of a single row, labels that are spelled alike."""
     counts = known.value_counts()
-    if len(counts) <= _MANY_CLASSES:
-        return ()
-    once = int((counts == 1).sum())
-    single = f", {once} of them in a single row" if once else ""
-    return (f"target {target!r} has {len(counts)} classes{single}{suggestion(columns)}",)
+    by_letters: dict[str, list[str]] = {}
+    for label in counts.index:
+        by_letters.setdefault("".join(str(label).casefold().split()), []).append(repr(label))
+    alike = [" and ".join(labels) for labels in by_letters.values() if len(labels) > 1]
+    notes = [
+        f"labels of {target!r} that differ only by case or blanks are classes of their own: {', '.join(alike[:4])}"
+    ]
+    if len(counts) > _MANY_CLASSES:
+        once = int((counts == 1).sum())
+        single = f", {once} of them in a single row" if once else ""
+        notes.append(f"target {target!r} has {len(counts)} classes{single}{suggestion(columns)}")
+    return tuple(notes if alike else notes[1:])
 
 
 def measures(cells: pd.Series, decimal: str | None = None, thousands: str | None = None) -> str:

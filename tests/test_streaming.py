@@ -293,8 +293,8 @@ def test_refused_files_and_methods(tmp_path, rows, monkeypatch):
     path = tmp_path / "t.csv"
     pd.DataFrame({"a": ["1", "2", "x", "3"], "k": [0, 1, 0, 1]}).to_csv(path, index=False)
     assert set(fit_batches(CategoricalNB(), path, "k", batch_size=2).categories_[0]) == {*"12x3"}
-    monkeypatch.setattr(tables, "_HEAD", 8)  # the first lines end before the x
-    with pytest.raises(ValueError, match="line 4: column 'a' holds 'x', but numbers in the first lines"):
+    with monkeypatch.context() as few, pytest.raises(ValueError, match="line 4: column 'a' holds 'x', but numbers in"):
+        few.setattr(tables, "_HEAD", 8)  # the first lines end before the x
         fit_batches(CategoricalNB(), path, "k", batch_size=2)
     with pytest.raises(ValueError, match="'z'"):
         fit_batches(CategoricalNB(), path, "z")

@@ -87,3 +87,11 @@ def test_a_column_that_was_constant_contradicts_its_role_with_a_line(
     assert cli.main([*arguments, "--columns", "year=levels"]) == 0
     year = bayesnb.load(tmp_path / "m").contract_["year"]
     assert (year.levels, year.low, year.high) == (("2025", "2026"), 2025, 2026)  # of all pieces
+
+
+def test_labels_that_are_spelled_alike_are_named() -> None:
+    table = pd.DataFrame({"x": range(60), "y": ["yes", "no", "no"] * 19 + ["Yes", "n o", "maybe"]})
+    (note,) = bayesnb.describe(table, "y").notes
+    assert note.startswith("labels of 'y' that differ only by case or blanks are classes of their own: ")
+    assert "'no' and 'n o'" in note and "'yes' and 'Yes'" in note and "maybe" not in note
+    assert bayesnb.describe(table.replace({"Yes": "yes", "n o": "no"}), "y").notes == ()
