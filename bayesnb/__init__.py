@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .analysis.spss import SPSSNaiveBayes as SPSSNaiveBayes
     from .analysis.spss import SPSSReport as SPSSReport
     from .columns import ColumnContract as ColumnContract
-    from .columns import describe as describe
+    from .describing import describe as describe
     from .distributed import DistributedLoo as DistributedLoo
     from .distributed import DistributedNB as DistributedNB
     from .estimators import BernoulliNB as BernoulliNB
@@ -113,7 +113,7 @@ _HOME = {
     "count_parameters": "analysis.counting",
     "datasets": "datasets",
     "decide": "analysis.decisions",
-    "describe": "columns",
+    "describe": "describing",
     "drop_in": "drop_in",
     "expected_costs": "analysis.decisions",
     "expected_information": "analysis.active",

@@ -3,8 +3,9 @@
 import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -14,12 +15,10 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from .columns.batches import pieces_of, thousands_hint
-from .columns.contract import ColumnContract
-from .columns.describing import describe_cells, measures, suggestion
-from .columns.number_text import first_fraction
-from .columns.reading import PARQUET, TextFile, listed, read_parquet
-from .columns.reading import TableError as TableError
+from .columns import CellError, ColumnContract, refuse_contradictions, widened
+from .describing import describe, measures, suggestion
+from .tables import PARQUET, TextFile, listed, parquet_pieces, read_parquet
+from .tables import TableError as TableError
 
 
 @dataclass(frozen=True)
@@ -138,18 +137,17 @@ def read_table(
         tables, if numbers can be read in two ways, or if no feature has a value
     """
     path = Path(path)
-    given = {"decimal": decimal, "thousands": thousands}
-    frame, clear = _read(path, [target], {**given, "encoding": encoding, "sep": sep})
+    described = {"drop": drop, "columns": columns, "decimal": decimal, "thousands": thousands}
+    frame = read_rows(path, [target], decimal=decimal, thousands=thousands, encoding=encoding, sep=sep)
     notes = []
     if frame.columns[0] == "Unnamed: 0":
         frame = frame.iloc[:, 1:]
         notes.append("The first column has no name, so it counts as row numbers and was left out.")
-    return labelled_table(frame, target, path, notes, drop=drop, columns=columns, clear=clear, **given)
+    return _labelled(frame, target, path, notes, **described)
 
 
-def labelled_table(frame: pd.DataFrame, target: str, path: Path, notes: Iterable[str] = (), **wishes: Any) -> Dataset:
+def _labelled(frame: pd.DataFrame, target: str, path: Path, notes: list[str], **wishes: Any) -> Dataset:
     """The rows of a table that have a label, with their features as the column contract has them."""
-    notes = list(notes)
     if target not in frame.columns:
         hint = _suggestion(target, frame.columns) or f"; the columns are {listed(frame.columns)}"
         raise TableError(f"{path} has no column {target!r}{hint}.")
@@ -161,19 +159,11 @@ def labelled_table(frame: pd.DataFrame, target: str, path: Path, notes: Iterable
         raise TableError(f"{where} has no value in any of the {len(frame)} rows; choose another target.")
     if y.nunique() == 1:
         raise TableError(f"{where} holds {y.iloc[0]!s} in every row; a classifier needs at least two classes.")
-    try:
-        contract = describe_cells(labelled, target, **wishes)
-        hint = suggestion(contract.columns).lstrip(":.").removesuffix("?")
-        if why := measures(labelled[target]):
-            raise _no_classes(where, why, hint)
-        y = _labels(path, wishes)(y, where, hint)
-        if endless := [c.name for c in contract.used if np.inf in (c.high, -(c.low or 0))]:
-            refuse_infinity(labelled[endless], path)
+    with _named(path):
+        contract = describe(labelled, target, **wishes)
+        y = _labels(y, path, suggestion(contract.columns), wishes)
         x = contract.apply(labelled)
-    except TableError:
-        raise
-    except ValueError as error:
-        raise TableError(f"{path}: {error}.") from error
+        refuse_infinity(x, path)
     if dropped := len(frame) - len(labelled):
         notes.append(f"{dropped} of {len(frame)} rows have no value in {target!r} and were left out.")
     if empty := [column.name for column in contract.dropped if column.missing == 1]:
@@ -188,63 +178,69 @@ def labelled_table(frame: pd.DataFrame, target: str, path: Path, notes: Iterable
     return Dataset(path.stem, x, y, target, str(path), tuple(notes), contract)
 
 
-@dataclass(frozen=True)
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Let the errors of a table name its file."""
+    try:
+        yield
+    except TableError:
+        raise
+    except CellError as error:
+        raise TableError(f"{path}, line {error.row + 2}: {error}.") from error
+    except ValueError as error:
+        raise TableError(f"{path}: {str(error).rstrip('.')}.") from error
+
+
+@dataclass
 class LargeTable:
-    """A user's file that is read in batches.
+    """A user's file that is read piece by piece.
 
     Fields
     ------
-    first : the first batch; its column contract applies to all batches
+    first : the first piece
+    contract : the column contract of the first piece, with the ranges and levels of all pieces that were read
     labels : all labels, (c,)
-    batches : function that reads the features and labels of the file batch by batch
+    batches : function that reads the features and labels of the file piece by piece
     """
 
     first: Dataset
+    contract: ColumnContract
     labels: np.ndarray
     batches: Callable[[], Iterator[tuple[pd.DataFrame, np.ndarray]]]
 
 
 def read_large(path: str | Path, target: str, **wishes: Any) -> LargeTable:
-    """Read a file that does not fit into memory, in batches; parameters and errors as in `read_table`.
+    """Read a file that does not fit into memory, piece by piece; parameters and errors as in `read_table`.
 
-    The file is read twice, for its labels and for its rows. Text is also searched for codes such as 007 beforehand.
+    The file is read twice, for its labels and for its rows.
     """
-    path, of_file = Path(path), ("decimal", "thousands", "encoding", "sep")
-    pieces, clear, late = pieces_of(path, [target], {key: wishes.get(key) for key in of_file})
-    described = {key: value for key, value in wishes.items() if key not in ("encoding", "sep")}
-    rows = next(pieces())
-    n = len(rows)
-    first = labelled_table(rows, target, path, clear=clear, **described)
-    del rows  # the memory of a batch
+    path = Path(path)
+    writing = {key: wishes.pop(key, None) for key in ("encoding", "sep")}
+    wishes = {"drop": (), "columns": None, "decimal": None, "thousands": None} | wishes
+    if path.suffix in PARQUET:
+        pieces = partial(parquet_pieces, path, None)
+    else:
+        file = TextFile(path, [target], decimal=wishes["decimal"], thousands=wishes["thousands"], **writing)
+        pieces = partial(file.pieces, None)
+    first = _labelled(next(pieces()), target, path, [], **wishes)
     contract = first.contract
     assert contract is not None
-    for column in contract.used:
-        cell, row = late.get(column.name, ("", 0))
-        if row < n or column.role == "levels":
-            continue
-        where = f"{path}: column {column.name!r} holds {cell} in row {row + 1}"
-        if not cell.isdigit() and not (wishes.get("decimal") or wishes.get("thousands")):
-            raise TableError(f"{where}, {thousands_hint(column.name)}")
-        if cell.isdigit() and column.why != "as asked":
-            raise TableError(
-                f"{where}, below the first batch, a code or a number; give --columns {column.name}=levels "
-                f"or --columns {column.name}=numbers."
-            )
     spelled = dict.fromkeys(cell for piece in pieces([target]) for cell in piece[target].dropna().unique().tolist())
-    cells = pd.Series(list(spelled), dtype=None if path.suffix in PARQUET else object)
-    labels = pd.Series(_labels(path, {**wishes, "clear": clear})(cells, f"{path}: column {target!r}"), list(spelled))
+    cells = pd.Series(list(spelled), dtype=None if path.suffix in PARQUET else object, name=target)
+    labels = pd.Series(_labels(cells, path, "", wishes), list(spelled))
 
     def batch(piece: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
         known = piece[target].notna()
         labelled = piece if known.all() else piece[known]
-        try:
+        with _named(path):
+            refuse_contradictions(contract, labelled)
             X = contract.apply(labelled)
-        except ValueError as error:
-            raise TableError(f"{path}: {str(error).rstrip('.')}.") from error
-        refuse_infinity(X, path)
+            refuse_infinity(X, path)
+        found.contract = widened(found.contract, X)
         return X, labels[labelled[target]].to_numpy()
 
-    return LargeTable(first, np.unique(labels.to_numpy()), lambda: map(batch, pieces()))
+    found = LargeTable(first, contract, np.unique(labels.to_numpy()), lambda: map(batch, pieces()))
+    return found
 
 
 def read_rows(path: str | Path, text: Iterable[str] = (), **given: Any) -> pd.DataFrame:
@@ -260,7 +256,15 @@ def read_rows(path: str | Path, text: Iterable[str] = (), **given: Any) -> pd.Da
     ------
     TableError   if the file is missing, empty or not a table, or has two columns of one name
     """
-    return _read(Path(path), text, given)[0]
+    path = Path(path)
+    if path.is_dir():
+        raise TableError(f"{path} is a folder; name a CSV, TSV or Parquet file.")
+    if not path.exists():
+        raise TableError(f"there is no file {path}; check the path, or choose one of {', '.join(NAMES)}.")
+    frame = read_parquet(path) if path.suffix in PARQUET else TextFile(path, text, **given).frame()
+    if frame.empty:
+        raise TableError(f"{path} has no rows below the header; add rows to learn from.")
+    return frame
 
 
 def refuse_infinity(table: pd.DataFrame, source: str | Path) -> None:
@@ -288,33 +292,27 @@ _INTEGER = re.compile(r"0|-?[1-9]\d{0,18}", re.ASCII)  # as Python writes it
 _YES_NO = {text: value for value in (True, False) for text in (str(value), str(value).upper(), str(value).lower())}
 
 
-def _labels(path: Path, wishes: Mapping[str, Any]) -> Callable[..., np.ndarray]:
-    """What makes labels of the cells of a file."""
-    if path.suffix in PARQUET:
-        return _typed_labels
-    separators: dict[str, Any] = {name: wishes.get(name) for name in ("decimal", "thousands", "clear")}
-    return partial(_written_labels, **separators)
+def _labels(y: pd.Series, path: Path, hint: str, wishes: Mapping[str, Any]) -> np.ndarray:
+    """Labels of the cells of a file; a TableError where they are measurements."""
+    where = f"{path}: column {y.name!r}"
+    if why := measures(y, wishes["decimal"], wishes["thousands"]):
+        raise TableError(f"{where} {why}; bin it or name another{hint.replace(':', ' -', 1) or '.'}")
+    return _typed_labels(y, where) if path.suffix in PARQUET else _written_labels(y, where)
 
 
-def _written_labels(y: pd.Series, where: str, hint: str = "", **separators: str | None) -> np.ndarray:
+def _written_labels(y: pd.Series, where: str) -> np.ndarray:
     """Labels of a text file: integers and booleans where Python writes them just so, else the text of the cell."""
     codes, found = pd.factorize(y)
     spelled = np.asarray(found, object).tolist()
     stripped = [cell.strip() for cell in spelled]
     if all(cell in _YES_NO for cell in stripped):
         values: list[Any] = [_YES_NO[cell] for cell in stripped]
-    elif all(_NUMBER.fullmatch(cell) or _INFINITY.fullmatch(cell) for cell in stripped):
-        if any(_INFINITY.fullmatch(cell) for cell in stripped):
-            raise TableError(f"{where} holds infinity; leave the cell empty if its value is unknown.")
-        try:
-            values = [Decimal(cell) for cell in stripped]
-            fractions = [cell for cell, v in zip(spelled, values, strict=True) if v != v.to_integral_value()]
-        except InvalidOperation:  # an exponent of twenty digits
-            return np.array(spelled, object)[codes]
-        if fractions:
-            raise _no_classes(where, f"holds measurements such as {fractions[0]}, not classes", hint)
-    elif cell := first_fraction(stripped, **separators):
-        raise _no_classes(where, f"holds measurements such as {cell}, not classes", hint)
+    elif any(_INFINITY.fullmatch(cell) for cell in stripped) and all(
+        _NUMBER.fullmatch(cell) or _INFINITY.fullmatch(cell) for cell in stripped
+    ):
+        raise TableError(f"{where} holds infinity; leave the cell empty if its value is unknown.")
+    elif all(_NUMBER.fullmatch(cell) for cell in stripped):
+        values = [Decimal(cell) if len(cell.lower().partition("e")[2]) < 9 else cell for cell in stripped]
     else:
         return np.array(spelled, object)[codes]
     first: dict[Any, str] = {}
@@ -333,12 +331,7 @@ def _written_labels(y: pd.Series, where: str, hint: str = "", **separators: str 
     return np.array(stripped, object)[codes]
 
 
-def _no_classes(where: str, why: str, hint: str) -> TableError:
-    """What is wrong with a target of real numbers."""
-    return TableError(f"{where} {why}; bin it or name another{(hint and f' -{hint}?') or '.'}")
-
-
-def _typed_labels(y: pd.Series, where: str, hint: str = "") -> np.ndarray:
+def _typed_labels(y: pd.Series, where: str) -> np.ndarray:
     """Labels of a file that knows types: integers, booleans and text as they are, all else as text."""
     if isinstance(y.dtype, pd.CategoricalDtype):
         y = y.astype(y.dtype.categories.dtype)
@@ -348,30 +341,12 @@ def _typed_labels(y: pd.Series, where: str, hint: str = "") -> np.ndarray:
     kind = y.dtype.kind
     if kind == "f":
         values = y.to_numpy(float)
-        if fractions := values[values % 1 != 0].tolist():
-            raise _no_classes(where, f"holds measurements such as {fractions[0]}, not classes", hint)
         # whole numbers that became floats beside a missing cell; above 2^53 not every integer is a float
         return values.astype(np.int64) if abs(values).max() <= 2**53 else y.map(repr).to_numpy(object)
     if kind in "iub":
         return y.to_numpy(y.dtype.numpy_dtype if isinstance(y.dtype, pd.api.extensions.ExtensionDtype) else None)
     cells = y.to_numpy(object)
     return cells if set(map(type, cells)) == {str} else y.astype(str).to_numpy(object)
-
-
-def _read(path: Path, text: Iterable[str], given: Mapping[str, Any]) -> tuple[pd.DataFrame, str | None]:
-    """A user's file, and the decimal separator that it shows."""
-    if path.is_dir():
-        raise TableError(f"{path} is a folder; name a CSV, TSV or Parquet file.")
-    if not path.exists():
-        raise TableError(f"there is no file {path}; check the path, or choose one of {', '.join(NAMES)}.")
-    if path.suffix in PARQUET:
-        frame, clear = read_parquet(path), None
-    else:
-        file = TextFile(path, text, **given)
-        frame, clear = file.frame(), file.clear
-    if frame.empty:
-        raise TableError(f"{path} has no rows below the header; add rows to learn from.")
-    return frame, clear
 
 
 _SCIKIT_LEARN = {

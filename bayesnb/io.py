@@ -32,7 +32,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import bayesnb
 
-from .columns.contract import ColumnContract
+from .columns import ColumnContract
 from .core import distributions
 from .core.pytrees import CLASSES, branches, leaves, map_leaves, record
 from .naive_bayes import Statistics

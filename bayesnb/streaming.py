@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .estimators._base import AbstractNB
 from .estimators._input import check_decay, checked_labels, refuse_no_weight
+from .tables import TextFile, parquet_files, parquet_pieces
 
 Batch: TypeAlias = tuple[Any, Any, Any]  # rows, labels and weights; None where there are none
 
@@ -66,7 +67,7 @@ def fit_batches(
     ------
     ValueError
         if the source has no rows or no labels, if `fit` refuses a batch, or if a column of numbers in a CSV file has
-        text further down
+        text further down; the message names line and column
 
     Notes
     -----
@@ -235,47 +236,10 @@ def _column(table: Any, name: Any) -> np.ndarray:
 
 def _tables(path: Any, size: int, columns: list[Any] | None) -> Iterator[pd.DataFrame]:
     """A file or folder as data frames of bounded length."""
-    if _is_text(path):
-        yield from _csv(path, size, columns)
-        return
-    from pyarrow.dataset import ParquetFragmentScanOptions
-
-    table = _parquet(path)
-    # row group by row group, for Arrow left to itself reads ahead until the whole file is in memory
-    scan = {
-        "columns": columns,
-        "batch_size": size,
-        "fragment_scan_options": ParquetFragmentScanOptions(pre_buffer=False),
-    }
-    for file in table.get_fragments():
-        for group in file.split_by_row_group():
-            yield from (batch.to_pandas() for batch in group.to_batches(table.schema, **scan))
-
-
-def _parquet(path: Any) -> Any:
-    """A Parquet file, or a folder of them in the order of their names, with the types that hold all that they hold."""
-    from pyarrow import dataset, unify_schemas
-
-    settings = {"format": "parquet", "partitioning": "hive"}
-    files = dataset.dataset(path, **settings)
-    each = [files.schema, *(file.physical_schema for file in files.get_fragments())]
-    return dataset.dataset(path, unify_schemas(each, promote_options="permissive"), **settings)
-
-
-def _csv(path: Any, size: int, columns: list[Any] | None) -> Iterator[pd.DataFrame]:
-    """A CSV file; a column may not turn from numbers to text on the way, or from text to numbers."""
-    numeric: dict[Any, bool] = {}
-    separator = "\t" if ".tsv" in Path(path).suffixes else ","
-    with pd.read_csv(path, sep=separator, usecols=columns, chunksize=size, low_memory=False) as tables:
-        for table in tables:
-            for name, column in table.items():
-                kind = pd.api.types.is_numeric_dtype(column)
-                if column.notna().any() and numeric.setdefault(name, kind) != kind:
-                    raise ValueError(
-                        f"`source` has both numbers and text in column {name!r}; give a function that yields (X, y) "
-                        "out of `pandas.read_csv(…, chunksize=…, dtype=…)`"
-                    )
-            yield table if columns is None else table[columns]
+    if not _is_text(path):
+        return parquet_pieces(path, size, columns)
+    pieces = TextFile(Path(path)).pieces(size, columns)
+    return pieces if columns is None else map(lambda piece: piece[columns], pieces)
 
 
 def _is_path(source: Any) -> bool:
@@ -304,6 +268,6 @@ def _progress(source: Any, shown: bool) -> Iterator[Callable[[int], Any]]:
 
     total = source.shape[0] if _is_table(source) else None
     if _is_path(source) and not _is_text(source):
-        total = _parquet(source).count_rows()
+        total = parquet_files(source).count_rows()
     with tqdm(total=total, unit=" rows", unit_scale=True) as bar:
         yield bar.update

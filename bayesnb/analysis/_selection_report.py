@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..columns.reading import listed
+from ..tables import listed
 
 
 def steps_table(added: list[Any], fit: np.ndarray, n_forced: int, n: float) -> pd.DataFrame:

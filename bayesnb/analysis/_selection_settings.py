@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Tags
 
-from ..columns.reading import listed
 from ..core.arrays import Float
 from ..core.supports import check_choice
 from ..estimators._state import reads_one_state
+from ..tables import listed
 from .binning import whole_number
 
 

@@ -14,11 +14,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ..columns.reading import listed
 from ..core.arrays import Bool, Float
 from ..core.random import generator
 from ..estimators._input import of_any_type
 from ..estimators._state import all_or_nothing, reads_one_state
+from ..tables import listed
 from ._selection_rows import check_labels, check_weights, split_rows
 from ._selection_settings import SelectionSettings, check_settings, partition_column, position
 from .binning import EqualWidthBinner, whole_number

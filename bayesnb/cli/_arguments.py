@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import __version__
-from ..columns.contract import ROLES
+from ..columns import ROLES
 from ..datasets import NAMES
 from . import _commands
 from ._output import shorten

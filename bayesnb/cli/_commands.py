@@ -48,7 +48,7 @@ def describe(options: argparse.Namespace) -> int:
     if contract.used:
         estimator = choose_model(contract.apply(table), "auto", contract)[0]
         echo(f"suggested model: {' '.join(repr(estimator).split())}")
-    echo("Empty cells, NA, N/A, NaN, NULL and Excel's errors such as #N/A are missing cells.")
+    echo("Empty cells, NA, N/A, #N/A, NaN, NULL and None are missing cells.")
     echo("Change a role with --columns NAME=ROLE, leave columns out with --drop NAME.")
     return 0
 
@@ -186,7 +186,7 @@ def fit(options: argparse.Namespace) -> int:
             raise
         given = " ".join(f"{name}={shorten(repr(value))}" for name, value in options.settings)
         raise TableError(f"--set {given}: {error}; give this parameter another value.") from error
-    estimator.contract_ = data.contract
+    estimator.contract_ = large.contract if large else data.contract
     estimator.save(options.output)
     model = " ".join(repr(estimator).split())
     rows = {str(label): float(n) for label, n in zip(estimator.classes_, estimator.class_count_, strict=True)}

@@ -10,10 +10,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from .. import estimators
-from ..columns.batches import is_large
-from ..columns.contract import ColumnContract, to_levels
-from ..columns.describing import describe_cells
-from ..columns.number_text import NumberFormat
+from ..columns import ColumnContract, to_level
 from ..datasets import (
     NAMES,
     Dataset,
@@ -26,6 +23,9 @@ from ..datasets import (
     refuse_infinity,
     refuse_nested,
 )
+from ..describing import describe
+from ..number_text import NumberFormat
+from ..tables import is_large
 
 _KINDS = [getattr(estimators, name) for name in estimators.__all__]
 _VARIANTS = {name: (kind, settings) for kind in _KINDS for name, settings in kind.variants.items()}
@@ -67,7 +67,7 @@ def load_table(options: argparse.Namespace) -> Dataset:
 
 def _described(options: argparse.Namespace, table: pd.DataFrame, target: Any) -> ColumnContract:
     """The contract of a table under the user's wishes."""
-    return describe_cells(table, target, **roles_of(options), decimal=options.decimal, thousands=options.thousands)
+    return describe(table, target, **roles_of(options), decimal=options.decimal, thousands=options.thousands)
 
 
 def python_of(options: argparse.Namespace) -> str:
@@ -220,8 +220,8 @@ def as_fitted(kinds: dict[str, str], table: pd.DataFrame, source: str) -> pd.Dat
     fresh = {}
     for name, kind in kinds.items():
         cells = table[name]
-        if kind == "text" and is_numeric_dtype(cells):
-            fresh[name] = to_levels(cells).astype("string").astype(object)
+        if kind == "text" and is_numeric_dtype(cells.dropna().infer_objects()):
+            fresh[name] = cells.astype(object).map(lambda one: str(to_level(one)), na_action="ignore")
         elif kind == "number":
             try:
                 fresh[name] = cells.astype(float)

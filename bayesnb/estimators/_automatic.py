@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,8 @@ import pandas as pd
 from sklearn.utils import _safe_indexing
 from sklearn.utils._indexing import _get_column_indices
 
-from ..columns.contract import FEW_ROWS, ColumnContract
-from ..columns.describing import describe
+from ..columns import FEW_ROWS, ColumnContract, read_cells
+from ..describing import describe
 from ._base import AbstractNB
 from .bernoulli import BernoulliNB
 from .categorical import CategoricalNB
@@ -47,27 +48,32 @@ def parts_of_roles(roles: Sequence[str]) -> list[tuple[str, Any, list[int]]]:
     return [(role.replace("/", "_"), makers[role], at) for role, at in places.items() if at]
 
 
-def automatic_parts(X: Any) -> tuple[list[tuple[str, Any, list[int]]], ColumnContract | None]:
-    """The parts for a table, by the types of its columns; of a data frame by its column contract, too."""
-    roles = [role_of_type(X, j) for j in range(X.shape[1])]
-    if not isinstance(X, pd.DataFrame) or not X.columns.is_unique or len(X) < FEW_ROWS:
-        return parts_of_roles(roles), None
+def automatic_contract(X: Any) -> ColumnContract | None:
+    """What the columns of a data frame are; None of another table. Of few rows, none is left out."""
+    if not isinstance(X, pd.DataFrame) or not X.columns.is_unique:
+        return None
     contract = describe(X)
-    for j, column in enumerate(contract.columns):
-        text = column.role == "numbers" and roles[j] == "levels"
-        if text and column.written is not None and str(column.written):
-            warnings.warn(
-                f"`X` has numbers written as text in column {column.name!r} ({column.written}), which count as "
-                "levels. To make them numbers, pass bayesnb.describe(X).apply(X)",
-                UserWarning,
-                stacklevel=2,
-            )
-        if column.role == "dropped":
-            roles[j] = "dropped"
+    if len(X) >= FEW_ROWS:
+        return contract
+    kept = enumerate(contract.columns)
+    columns = tuple(c if c.role != "dropped" else replace(c, role=role_of_type(X, j)) for j, c in kept)
+    return replace(contract, columns=columns)
+
+
+def as_described(X: pd.DataFrame, contract: ColumnContract) -> pd.DataFrame:
+    """A table with its cells as the contract reads them; the columns stay."""
+    return read_cells(contract, X.set_axis([str(name) for name in X.columns], axis=1)).set_axis(X.columns, axis=1)
+
+
+def automatic_parts(X: Any, contract: ColumnContract | None) -> list[tuple[str, Any, list[int]]]:
+    """The parts for a table: by the contract of its columns, or else by the types of their cells."""
+    if contract is None:
+        return parts_of_roles([role_of_type(X, j) for j in range(X.shape[1])])
+    roles = [column.role for column in contract.columns]
     if set(roles) == {"dropped"}:
         why = "; ".join(f"{column.name}: {column.why}" for column in contract.columns[:4])
         raise ValueError(f"`X` has no column to learn from with parts='auto' ({why}); list the parts")
-    return parts_of_roles(roles), contract
+    return parts_of_roles(roles)
 
 
 def warn_of_late_values(X: Any, contract: ColumnContract | None) -> None:

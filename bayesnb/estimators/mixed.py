@@ -12,12 +12,12 @@ from sklearn.base import clone
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import _get_feature_names
 
-from ..columns.contract import ColumnContract
+from ..columns import ColumnContract
 from ..core.arrays import is_sparse
 from ..families.one_class import OneClass
 from ..io import Take, require
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
-from ._automatic import automatic_parts, positions, warn_of_late_values
+from ._automatic import as_described, automatic_contract, automatic_parts, positions, warn_of_late_values
 from ._base import AbstractNB, AbstractOfTotals
 from ._input import of_any_type
 from ._part import _Part
@@ -36,8 +36,9 @@ class MixedNB(AbstractOfTotals):
         each class its own likelihood. "drop" leaves the columns out. Columns are a name, a position, a list of either,
         a slice, a mask, or a function of X such as `sklearn.compose.make_column_selector` with a type.
         Every column is in exactly one part. "auto" chooses `BernoulliNB` for columns of booleans or of zeros and ones,
-        `GaussianNB` for other numbers, and `CategoricalNB` for all other columns. It leaves out columns of a data frame
-        that identify the row (identifiers, names, dates), that have the same value in every row, or no value at all.
+        `GaussianNB` for other numbers, also those written as text in a data frame, and `CategoricalNB` for all other
+        columns. It leaves out columns of a data frame that identify the row (identifiers, names, dates), that have
+        the same value in every row, or no value at all.
         `contract_` lists them with the reason. With `partial_fit` the first batch decides. Where a part is a
         `BernoulliNB` with binarize=None, numbers other than 0 and 1 in rows to predict count as missing, with a warning
     fit_prior : bool, default True
@@ -54,7 +55,7 @@ class MixedNB(AbstractOfTotals):
     parts_ : list of (name, estimator, column positions)
         the fitted parts; columns that are left out are in none of them
     contract_ : `ColumnContract` or None
-        what "auto" found in a data frame of at least 20 rows
+        what "auto" found in a data frame; of fewer than 20 rows it leaves out no column
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
     statistics_, prior_, posterior_ : the sufficient statistics, and `NaiveBayes` before and after the rows. The blocks
         have the names of the parts
@@ -114,7 +115,16 @@ class MixedNB(AbstractOfTotals):
     def _validate(self, X: Any, **checks: Any) -> Any:
         sparse_ok = "csr" if self.__sklearn_tags__().input_tags.sparse else False
         found = of_any_type(self, X, accept_sparse=sparse_ok, **checks)
+        if self._is_automatic() and isinstance(X, pd.DataFrame):
+            if checks["reset"]:
+                self.contract_: ColumnContract | None = automatic_contract(X)
+            if contract := getattr(self, "contract_", None):
+                rows = as_described(X, contract)
+                found = (rows, found[1]) if "y" in checks else rows
         return found if checks["reset"] or "y" in checks or is_sparse(found) else self._leave_out_unseen(found)
+
+    def _is_automatic(self) -> bool:
+        return isinstance(self.parts, str) and self.parts == "auto"
 
     def _leave_out_unseen(self, X: Any) -> Any:
         """Rows to predict, whose numbers other than 0 and 1 count as missing in columns that held only these."""
@@ -190,10 +200,10 @@ class MixedNB(AbstractOfTotals):
 
     def _resolve(self, X: Any) -> Iterator[_Part]:
         """The parts with their columns looked up in X; refuses columns in two parts or in none."""
-        self.contract_: ColumnContract | None
-        parts, self.contract_ = (
-            automatic_parts(X) if isinstance(self.parts, str) and self.parts == "auto" else (self.parts, None)
-        )
+        automatic = self._is_automatic()
+        if not (automatic and isinstance(X, pd.DataFrame)):
+            self.contract_ = None
+        parts = automatic_parts(X, self.contract_) if automatic else self.parts
         if not isinstance(parts, list) or not parts or any(not isinstance(p, tuple) or len(p) != 3 for p in parts):
             raise ValueError(f"`parts` is {parts!r}; give 'auto' or a list of (name, estimator, columns)")
         labels = _get_feature_names(X)

@@ -10,15 +10,14 @@ import pandas as pd
 import pytest
 
 import bayesnb
-from bayesnb import cli
-from bayesnb.columns import batches
+from bayesnb import cli, tables
 from bayesnb.datasets import read_large
 
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "LARGE", 0)
-    monkeypatch.setattr(batches, "ROWS", 100)
+    monkeypatch.setattr(tables, "LARGE", 0)
+    monkeypatch.setattr(tables, "ROWS", 100)
 
 
 def table(n: int = 350) -> pd.DataFrame:
@@ -57,8 +56,8 @@ def test_a_later_batch_adds_levels_that_are_numbers(tmp_path: Path, small_batche
     frame.loc[200, "zip"], frame.loc[220, ["zip", "f"]] = 77, None
     frame.to_csv(path, index=False)
     found = []
-    for large in (0, batches.LARGE + (1 << 40)):
-        monkeypatch.setattr(batches, "LARGE", large)
+    for large in (0, tables.LARGE + (1 << 40)):
+        monkeypatch.setattr(tables, "LARGE", large)
         model = str(tmp_path / f"m{large}")
         assert cli.main(["fit", str(path), "--target", "y", "--columns", "zip=levels", "-o", model]) == 0
         found.append(bayesnb.load(model))
@@ -69,7 +68,9 @@ def test_a_later_batch_adds_levels_that_are_numbers(tmp_path: Path, small_batche
     np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=1e-12)
 
 
-@pytest.mark.parametrize(("cell", "message"), [("big", "column 'x' holds 'big'"), ("inf", "column 'x' holds infinity")])
+@pytest.mark.parametrize(
+    ("cell", "message"), [("big", "line 1402: column 'x' holds 'big'"), ("inf", "column 'x' holds infinity")]
+)
 def test_a_later_batch_that_differs_is_told(
     cell: str, message: str, tmp_path: Path, capsys: Any, small_batches: None
 ) -> None:
@@ -87,7 +88,9 @@ def test_thousands_that_show_late_are_told(tmp_path: Path, capsys: Any, small_ba
     frame = table(1500).assign(n=[*range(0, 3000, 3)] + [f"{15 + i}.018" for i in range(500)])
     frame.to_csv(path, index=False)
     assert cli.main(["fit", str(path), "--target", "y", "-o", str(tmp_path / "m"), "--drop", "x"]) == 2
-    assert "--decimal . or --thousands ." in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "line 1002: column 'n' holds '15.018', which is not a number in the format of the other cells" in err
+    assert "give --decimal and --thousands" in err
 
 
 def test_codes_that_show_late_are_told(tmp_path: Path, capsys: Any, small_batches: None) -> None:
@@ -97,7 +100,7 @@ def test_codes_that_show_late_are_told(tmp_path: Path, capsys: Any, small_batche
     frame.to_csv(path, index=False)
     arguments = ["fit", str(path), "--target", "y", "-o", str(model)]
     assert cli.main(arguments) == 2
-    said = "column 'plz' holds 01001 in row 1201, below the first batch, a code or a number; give --columns plz=levels"
+    said = "line 1202: column 'plz' holds '01001', a code or a number; give --columns plz=levels or plz=numbers"
     assert said in capsys.readouterr().err
     assert cli.main([*arguments, "--columns", "plz=levels"]) == 0
     nb = bayesnb.load(model)
@@ -113,7 +116,7 @@ def test_whole_thousands_that_show_late_are_told(tmp_path: Path, capsys: Any, sm
     frame.to_csv(path, index=False)
     arguments = ["fit", str(path), "--target", "y", "-o", str(model)]
     assert cli.main(arguments) == 2
-    assert "'n' holds 15.000 in row 1201, which may be fifteen or fifteen thousand; give" in capsys.readouterr().err
+    assert "line 1202: column 'n' holds '15.000', which is not a number in the format" in capsys.readouterr().err
     for given, most in (("decimal", 30), ("thousands", 15_000)):
         parts = read_large(path, "y", **{given: "."}).batches()
         assert max(X["n"].max() for X, _ in parts) == most
@@ -122,8 +125,8 @@ def test_whole_thousands_that_show_late_are_told(tmp_path: Path, capsys: Any, sm
 FIT = """
 import sys
 from bayesnb import cli
-from bayesnb.columns import batches
-batches.LARGE = int(sys.argv[3])
+from bayesnb import tables
+tables.LARGE = int(sys.argv[3])
 assert cli.main(["fit", sys.argv[1], "--target", "kind", "-o", sys.argv[2]]) == 0
 print(*(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
@@ -134,10 +137,10 @@ print(*(line.split()[1] for line in open("/proc/self/status") if line.startswith
 def test_the_memory_of_a_fit_does_not_grow_with_the_file(tmp_path: Path) -> None:
     """1.4 GiB in 18 row groups of 84 MB, and a third of it; a pass over all groups at once kept 20 MB of each."""
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    rng, n = np.random.default_rng(0), batches.ROWS
+    rng, n = np.random.default_rng(0), tables.ROWS
     columns = {f"f{j}": rng.integers(0, 100, n) / 10 for j in range(40)}
     table, peak = pyarrow.table({**columns, "kind": np.array(["a", "b"])[np.arange(n) % 2]}), {}
-    for groups, large in ((6, 0), (18, batches.LARGE)):
+    for groups, large in ((6, 0), (18, tables.LARGE)):
         path = tmp_path / "rows.parquet"
         with parquet.ParquetWriter(path, table.schema, compression="zstd", use_dictionary=False) as writer:
             for _ in range(groups):

@@ -3,7 +3,6 @@
 import io
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,25 +97,6 @@ def test_new_rows_may_write_them_otherwise(name: str, suffix: str, tmp_path: Pat
         assert np.flatnonzero(probabilities(out) != known).tolist() == [3] * changed, how
         assert ("levels that are not in the training rows" in err) == ("word" in how or "own" in how), (how, err)
         assert err.count("in 1 rows") == err.count("\n"), (how, err)
-
-
-def test_models_of_before_predict_as_they_did(tmp_path: Path, capsys: Any) -> None:
-    """Numbers were the levels 0 … max, and the contract listed those beside missing cells as text of floats."""
-    table, path = rows([9, 2, 5]).drop(columns="x"), tmp_path / "t.csv"
-    table["s"] = table["s"].where(table.index % 7 != 1)
-    table.to_csv(path, index=False)
-    nb = bayesnb.CategoricalNB().fit(table[["s"]], table["kind"])
-    assert nb.n_categories_.tolist() == [10]
-    contract = bayesnb.describe(table, "kind", columns={"s": "levels"})
-    column = replace(contract["s"], levels=("2.0", "5.0", "9.0"))
-    nb.contract_ = replace(contract, columns=(column, contract["kind"]))
-    nb.save(tmp_path / "m")
-    old = bayesnb.load(tmp_path / "m")
-    np.testing.assert_array_equal(old.predict_proba(old.contract_.apply(table)), nb.predict_proba(table[["s"]]))
-    assert cli.main(["predict", str(tmp_path / "m"), str(path), "--digits", "12"]) == 0
-    out, err = capsys.readouterr()
-    np.testing.assert_allclose(probabilities(out), nb.predict_proba(table[["s"]])[:, 0], rtol=1e-10)
-    assert err == ""
 
 
 def test_no_command_measures_with_them(tmp_path: Path, capsys: Any) -> None:

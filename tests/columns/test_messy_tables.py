@@ -15,9 +15,9 @@ import pytest
 
 from bayesnb import cli, describe
 from bayesnb.cli._tables import choose_model
-from bayesnb.columns.reading import TableError
 from bayesnb.datasets import Dataset, read_table
 from bayesnb.estimators.mixed import MixedNB
+from bayesnb.tables import TableError
 
 N = 200
 
@@ -232,14 +232,11 @@ def test_numbers_that_can_be_read_in_two_ways_stop_the_run(tmp_path: Path, capsy
         (["octane 95", "octane 98"], "levels"),
         (["Mars 20", "Mars 30", "Junior 11"], "levels"),
         (["Jun 123", "Jul 456"], "levels"),
-        (["Mar 20", "May 2021"], "dropped"),
-        (["3. März 2024", "12. Dez. 24", "Okt 99"], "dropped"),
-        (["January 5, 2024", "Sept. 2024", "october 99"], "dropped"),
-        (["3 novembre 2024", "14 marzo 2023"], "dropped"),
+        (["3.3.2024", "12/12/24"], "dropped"),
         (["08:30", "17:45:10"], "dropped"),
     ],
 )
-def test_a_word_that_begins_like_a_month_is_no_date(cells: list[str], role: str) -> None:
+def test_a_date_has_digits_only(cells: list[str], role: str) -> None:
     assert describe(pd.DataFrame({"when": cells * 20}))["when"].role == role
 
 

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from bayesnb.columns.number_text import AmbiguousNumbers, NumberFormat, looks_like_number, number_format
+from bayesnb.number_text import AmbiguousNumbers, NumberFormat, looks_like_number, number_format
 
 NUMBERS = [0.5, 3.25, 12.0, 1234.5, 1234567.25, -42.75]
 

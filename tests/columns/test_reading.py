@@ -1,56 +1,15 @@
-"""What a number hides of its cell is found in all rows of a long file, in the column that it is in."""
+"""What a number hides of its cell is found, in the column that it is in."""
 
 import csv
-import io
-import re
+import gzip
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from bayesnb.columns import scanning
-from bayesnb.columns.reading import TableError
-from bayesnb.datasets import read_rows, read_table
-
-CELLS = ["1", "0", "0.5", "-05", "1e-05", "2024-01-05", "1005", "10.0001", "x", "", "100", "-0"]
-HIDING = ["007", " 00", "15.000", '"09"', '" 012 "', "1.000 "]
-QUOTED = ['"a, 05"', '"say ""05"" x"', '"two\n05"', '""', ' "a"', '"1\n2,007"']
-
-
-@pytest.mark.parametrize("block", [64, 300, scanning._BLOCK])
-@pytest.mark.parametrize("sep", [",", ";", "\t", "│"])
-def test_every_column_that_hides_a_cell_is_found(block: int, sep: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scanning, "_BLOCK", block)
-    rng = np.random.default_rng(0)
-    for k in range(60):
-        width = 2 + k % 5
-        some = [cell.replace(",", sep) for cell in CELLS + (QUOTED if k % 2 else [])]
-        rows = [rng.choice(some, width).tolist() for _ in range(1 + k)]
-        hidden = {}
-        for j in rng.permutation(width)[: k % 3].tolist():
-            i = int(rng.integers(len(rows)))
-            rows[i][j] = hidden[j] = str(rng.choice(HIDING))
-        text = "\n".join(map(sep.join, rows)) + "\n" * (k % 2)
-        found = scanning.columns_that_hide(io.StringIO(text), sep, width)
-        assert set(hidden) <= found, text
-        if sep != "│" and block > 64:  # the columns stay open where a block ends between quotes, or has no separator
-            parsed = list(csv.reader(io.StringIO(text), delimiter=sep, skipinitialspace=True))
-            inside = re.compile(r'(^|[\s",;])0\d|\.000')
-            assert found <= {j for row in parsed for j, cell in enumerate(row) if inside.search(cell)}, text
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        'x,5" p,1\nq,r,007\ny,6" p,7\n',  # inches are no quotes
-        'x,"a"b",1\nq,r,007\ny,"6",7\n',
-        "a,b,c\n1,2\n3,007\n",  # a row that is short
-        'a,b,c\n1,"2,007\n',  # a quote that is not closed
-    ],
-)
-def test_where_the_bounds_of_cells_are_open_any_column_may_hide_one(text: str) -> None:
-    assert scanning.columns_that_hide(io.StringIO(text), ",", 3) == {0, 1, 2}
+from bayesnb import tables
+from bayesnb.datasets import TableError, read_rows, read_table
 
 
 def long(path: Path, cells: list[str], first: str = "1001", **write: object) -> Path:
@@ -117,3 +76,26 @@ def test_blanks_around_cells_are_no_part_of_them(tmp_path: Path) -> None:
     data = read_table(path, "y")
     assert data.y.tolist() == ["a", "b", "a", "b", "a", "b", "a"]
     assert data.X["colour"].fillna("-").tolist() == ["red", "red", "red", "blue", "-", "-", "blue"]
+
+
+@pytest.mark.parametrize(
+    ("first", "late", "text"),
+    [("12", "big", True), ("12", "15.018", True), ("12", "0.5", False), ("1.5", "15.018", False), ("True", "x", True)],
+)
+def test_a_cell_that_the_first_lines_have_no_place_for(
+    first: str, late: str, text: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole file is read again, with that column as text; a piece names the line."""
+    monkeypatch.setattr(tables, "_HEAD", 20)
+    monkeypatch.setattr(tables, "ROWS", 100)
+    path = tmp_path / "t.csv.gz"
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.write("a,b\n" + f"{first},1\n" * 249 + f"{late},1\n")
+    cells = read_rows(path)["a"]
+    assert (cells.iloc[0], cells.iloc[-1]) == ((first, late) if text else (float(first), float(late)))
+    pieces = tables.TextFile(path).pieces()
+    if text:
+        with pytest.raises(TableError, match=rf"t.csv.gz, line 251: column 'a' holds '{late}', but "):
+            list(pieces)
+    else:
+        assert [len(piece) for piece in pieces] == [100, 100, 50]
