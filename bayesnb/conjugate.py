@@ -394,7 +394,7 @@ class Conjugate(AbstractConjugate[Stats]):
         c, d = self.shape
         with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
             self.prior(sample, numpyro.distributions)
-        rows = self.of(*(value[y] for value in self._arrays()))
+        rows = self.of(*(as_jax(value)[y] for value in self._arrays()))
         cell = rows.likelihood(_Unchecked(), **{site: value[y] for site, value in theta.items()})
         seen, x = self.observed(x)
         with numpyro.plate("row", n_rows(x, y), dim=-1):

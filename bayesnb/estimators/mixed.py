@@ -304,8 +304,8 @@ class MixedNB(AbstractOfTotals):
     # --- model files ------------------------------------------------------------------------------------------------
 
     def _to_save(self) -> dict[str, Any]:
-        parts = [replace(part, estimator=part.unfitted()) for part in self._parts]
-        return super()._to_save() | {"_parts": parts}
+        parts = [replace(part, estimator=part.unfitted()) for part in vars(self).get("_parts", [])]
+        return super()._to_save() | ({"_parts": parts} if parts else {})
 
     def _check_encoding(self) -> None:
         super()._check_encoding()

@@ -34,35 +34,44 @@ def log(u: Any, lost: Any) -> Any:
 
 
 @loop({"contract"})
+def log_of(u: Any, x: Any) -> Any:
+    """log u for u = 1 + x, of which rounding has lost some of x; near 0 u has all digits, and x has not."""
+    return log(u, (x - (u - 1.0)) / u if u > 0.5 else 0.0)
+
+
+@loop({"contract"})
 def log1p(x: Any) -> Any:
-    """log(1 + x) for x > −1: log u, u = 1 + x, and c/u for what rounding u has lost."""
-    u = 1.0 + x
-    return log(u, (x - (u - 1.0)) / u)
+    """log(1 + x) for x > −1."""
+    return log_of(1.0 + x, x)
 
 
 @loop(FAST)
 def _multiply(tile: Any, gone: Any, j: int, mu: float, slope: float, sign: float, both: float, product: Any) -> None:
-    """Multiply product + 1 by 1 + v, v = ± ((x − μ) slope)² − gone, if `both` is 1; if it is 0, add v to product."""
-    x, u = tile[j], gone[j]
+    """Multiply product_0 + 1 and product_1 by 1 + v, v = ± ((x − μ) slope)² − gone; if `both` is 0, add v."""
+    x, u, less, whole = tile[j], gone[j], product[0], product[1]
     for i in range(TILE):
         z = (x[i] - mu) * slope
         v = sign * z * z - u[i]
         v = v if v > -1.0 else np.nan
         v = v if x[i] == x[i] else 0.0
-        product[i] += v * (1.0 + both * product[i])
+        less[i] += v * (1.0 + both * less[i])
+        whole[i] *= 1.0 + v
 
 
 @loop(FAST)
 def _add(product: Any, weight: float, both: float, total: Any, k: int) -> None:
-    """Add weight log(1 + product), or weight product, to total_k, and begin a new product."""
-    sums = total[k]
+    """Add weight log product_1, or weight product_0, to total_k, and begin a new product.
+
+    What rounding has lost of a product near 1 is in product_0, the product less one; near 0 that has no digits.
+    """
+    sums, less, whole = total[k], product[0], product[1]
     if both:
         for i in range(TILE):
-            sums[i] += weight * log1p(product[i])
+            sums[i] += weight * log_of(whole[i], less[i])
     else:
         for i in range(TILE):
-            sums[i] += weight * product[i]
-    product[:] = 0.0
+            sums[i] += weight * less[i]
+    less[:], whole[:] = 0.0, 1.0
 
 
 @loop(FAST)
@@ -72,11 +81,12 @@ def add_logs(
     """out_ik += Σ_j weight_kj log(1 + v), v = ± ((x_ij − μ_kj) slope_kj)² − gone_ij, over the observed cells.
 
     Where the columns of each class have one weight (`alike`), 24 factors are multiplied before a logarithm is taken.
-    They are held less one, (1 + v)(1 + v') − 1 = v + v' + vv', so that small v keep all their digits. If `both` is 0,
-    it is the sum of weight_kj v, that of normal densities. NaN where some v is not above −1.
+    They are also held less one, (1 + v)(1 + v') − 1 = v + v' + vv', so that small v keep all their digits. If `both` is
+    0, it is the sum of weight_kj v, that of normal densities. NaN where some v is not above −1.
     """
     n, d = X.shape
-    tile, left, product = np.zeros((PRODUCT, TILE)), np.zeros((PRODUCT, TILE)), np.zeros(TILE)
+    tile, left, product = np.zeros((PRODUCT, TILE)), np.zeros((PRODUCT, TILE)), np.zeros((2, TILE))
+    product[1] = 1.0
     total = np.zeros((len(mu), TILE))
     for at in range(0, n, TILE):
         total[:] = 0.0

@@ -129,11 +129,12 @@ def _sum_over_stored(f: Callable[..., Array], x: Sparse, fields: tuple[Array, ..
             piece = csr_slice(x, part)
             row = np.repeat(np.arange(piece.shape[0]), np.diff(piece.indptr))
             for k, (none, *values) in enumerate(zip(empty, *fields, strict=True)):
-                terms = f(piece.data, *(v.take(piece.indices, 0) for v in values)) - none.take(piece.indices)
+                with np.errstate(invalid="ignore", divide="ignore"):  # of cells that a class never had
+                    terms = f(piece.data, *(v.take(piece.indices, 0) for v in values)) - none.take(piece.indices)
                 table[part, k] = np.bincount(row, terms, piece.shape[0])
         return table
 
-    if not is_whole(x):
+    if not (is_whole(x.data[:_FEW]) and is_whole(x)):
         return empty.sum(1) + changes(x)
     pairs, place = np.unique(x.indices + 1j * x.data, return_inverse=True)  # complex numbers are sorted as pairs
     one, each = np.arange(len(pairs) + 1), (len(pairs), x.shape[1])

@@ -131,7 +131,7 @@ NAMED = pd.DataFrame(X2, columns=["a", "b"])
             "prior=",
         ),
     ],
-    ids=range(15),
+    ids=range(14),
 )
 def test_what_does_not_merge_is_named_and_nothing_changes(one, two, named):
     before = dict(vars(one))
