@@ -252,9 +252,11 @@ def test_sparse_rows_and_data_frames(nb, table):
 
 def test_mixed_columns_with_missing_cells(table):
     X, y, new, _ = table
-    frame = pd.DataFrame(X, columns=list("pqrs")).astype({"s": str})
+    frame, more = (
+        pd.DataFrame(rows, columns=list("pqrs")).assign(s=[f"level {code:g}" for code in rows[:, 3]])
+        for rows in (X, new)
+    )
     frame.loc[::5, "p"] = np.nan
-    more = pd.DataFrame(new, columns=list("pqrs")).astype({"s": str})
     classes = np.unique(y)
     smaller = np.zeros((14, 3, 3))
     for i in range(14):
