@@ -29,11 +29,8 @@ HERE = Path(__file__)
 SEEDS = range(12)
 N, D, C = 60, 5, 3
 DRAWS = 2000
-LATER = (
-    "LogNormal",
-    "PooledNormalInverseGamma",
-    "TiedNormalInverseWishart",
-)  # the older copy had no third cumulant, or 0
+# of these the older copy has no third cumulant, or 0
+LATER = "LogNormal", "PooledNormalInverseGamma", "TiedNormalInverseWishart"
 
 
 def tables(kind: str, rng: np.random.Generator) -> Iterator[tuple[str, Any, np.ndarray]]:
