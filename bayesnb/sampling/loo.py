@@ -97,7 +97,8 @@ def loo(
     place = None if groups is None else group_places(groups, len(index))
     r = one_hot(index, len(estimator.classes_), weights)
     rows = estimator.encode_validated(X)
-    squares = all(getattr(block.inner, "monoid", None) is Moments for block in estimator.posterior_.blocks.values())
+    blocks = [block.inner for block in estimator.posterior_.blocks.values()]
+    squares = all(getattr(one, "monoid", None) is Moments and "variance" in one.parameters for one in blocks)
     if not (squares and leaves_alone(estimator, place, prior)):
         check_known(estimator, rows, r)
         return _result(estimator, rows, r, place, prior)

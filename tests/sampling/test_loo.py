@@ -365,6 +365,10 @@ def test_what_cannot_have_been_fitted_is_refused(table):
     X, y, w = table
     with pytest.raises(ValueError, match="never fitted"):
         PoissonNB().fit(X[:30], y[:30]).loo(X, y)
+    far = X + 50.0 * (np.arange(len(X)) == 0)[:, None]
+    for settings in {}, {"variance": "pooled"}, {"known_variance": 1.0}:
+        with pytest.raises(ValueError, match="never fitted"):
+            GaussianNB(**settings).fit(X, y).loo(far, y)
     with pytest.raises(ValueError, match="never fitted"):
         PoissonNB().fit(X, y).loo(X, y, 1 + w)
     with pytest.raises(ValueError, match="do not exist in the initial classes"):
