@@ -290,7 +290,7 @@ def checked_prior(name: str, prior: Any, sizes: Mapping[str, int], fields: Mappi
     return replace(prior, **found)
 
 
-def _first(field: Field, wrong: np.ndarray) -> tuple[tuple[int, ...], str]:
+def _first(field: Field, wrong: Any) -> tuple[tuple[int, ...], str]:
     """The place of the first number that is wrong, and its axes in words."""
     at = tuple(int(i) for i in np.argwhere(wrong)[0])
     return at, ", ".join(f"{axis} {i}" for axis, i in zip(field.axes, at, strict=False) if axis != "one")

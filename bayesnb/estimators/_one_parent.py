@@ -157,7 +157,7 @@ class AbstractOneParent(AbstractLevels):
         ----------
         parent : name or number of the parent's column; rows where it is missing are left out
         """
-        fitted = clone(self).set_params(weights="uniform").fit(X, y)
+        fitted = clone(self).fit(X, y)
         j = fitted._position(parent)
         there = np.flatnonzero(~np.isnan(fitted._encode(X)[BLOCK][:, j]))
         X, y = _safe_indexing(X, there), np.asarray(y)[there]

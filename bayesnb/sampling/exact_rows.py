@@ -126,11 +126,14 @@ def _highest(f: Any, start: Theta, scale: Theta) -> Any:
     centre, unravel = ravel_pytree(start)
     size, _ = ravel_pytree(scale)
     value_and_grad = _jit(jax.value_and_grad(lambda v: -f(unravel(centre + size * v))))
-    result = optimize.minimize(
-        lambda v: tuple(np.asarray(part, float) for part in value_and_grad(v)),
-        np.zeros(len(centre)),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": 5_000, "maxfun": 10_000, "ftol": 0, "gtol": 1e-7, "maxcor": 30},
-    )
-    return -result.fun
+    found = [-np.inf]
+
+    def visited(v: np.ndarray) -> tuple[np.ndarray, ...]:
+        value, gradient = (np.asarray(part, float) for part in value_and_grad(v))
+        if np.isfinite(value):  # a density without a bound takes the search out of the numbers
+            found[0] = max(found[0], -float(value))
+        return value, gradient
+
+    options = {"maxiter": 5_000, "maxfun": 10_000, "ftol": 0, "gtol": 1e-7, "maxcor": 30}
+    optimize.minimize(visited, np.zeros(len(centre)), jac=True, method="L-BFGS-B", options=options)
+    return found[0]

@@ -45,7 +45,7 @@ def row_groups(
             order, count = np.broadcast_to([0, 1], (n, 2)), np.full(n, 2)
         else:
             low, high = shapes.bounds()
-            order = np.argsort(-high, 1)
+            order = np.argsort(-np.round(high, 9), 1, kind="stable")  # equal up to rounding are equal
             count = (high >= low.max(1, keepdims=True) - _NEGLIGIBLE).sum(1)
         kind = 2 * count
         for k in np.unique(count):
