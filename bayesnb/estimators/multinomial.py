@@ -67,8 +67,6 @@ class MultinomialNB(AbstractOfTotals):
     class_alpha: Any = 1.0
     estimate: str = "predictive"
 
-    _wide_slices = True
-
     _family = DirichletMultinomial
     variants: ClassVar = {"multinomial": {}}
 
