@@ -322,7 +322,7 @@ def spss_denominator() -> list[Slip]:
     """A(J) over N rows and B(J) over the N′ with some predictor of J."""
     X, y = load_breast_cancer(return_X_y=True)
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
-    found = [bayesnb.SPSSNaiveBayes(denominator=by).fit(X, y).report_.selection for by in ("N'", "N")]
+    found = [bayesnb.SPSSNaiveBayes(denominator=by).fit(X, y).report_ for by in ("N'", "N")]
     return [
         Slip("SPSS", "B(J) divided by N′", "predictors chosen, holes", *(len(one.selected) for one in found)),
         Slip("SPSS", "B(J) divided by N′", "error, breast cancer, holes", *(one.error for one in found)),

@@ -1,16 +1,67 @@
-"""The rows of forward selection: labels, weights, which are held out, cells as codes; and counts of the codes."""
+"""What forward selection is given: its settings, labels, and which rows train and which are held out."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
-from ..core.arrays import Bool, Float, Int
-from ..estimators import CategoricalNB
-from ..naive_bayes import Statistics
-from ..statistics import Counts
+from ..core.arrays import Bool, Int
+from ..core.supports import check_choice
+from ..tables import listed
+from .binning import whole_number
+
+
+def check_settings(settings: Any) -> str:
+    """The criterion in force; raises ValueError on settings out of range."""
+    if settings.max_features != "auto":
+        whole_number("max_features", settings.max_features)
+    if settings.exact_features is not None:
+        whole_number("exact_features", settings.exact_features)
+        if settings.max_features != "auto":
+            raise ValueError("`max_features` and `exact_features` are both given; leave one of them out")
+    if settings.normalizer == "simulated":
+        whole_number("n_simulated", settings.n_simulated)
+    check_choice("criterion", settings.criterion, ("auto", "bic", "test"))
+    check_choice("normalizer", settings.normalizer, ("exact", "simulated"))
+    check_choice("denominator", settings.denominator, ("N", "N'"))
+    if settings.test_share is not None and settings.partition is not None:
+        raise ValueError("`test_share` and `partition` are both given; leave one of them out")
+    holds_out = settings.test_share is not None or settings.partition is not None
+    if settings.criterion == "test" and not holds_out:
+        raise ValueError(
+            "`criterion` is 'test', but no rows are held out; give `test_share`, such as 0.3, or `partition`"
+        )
+    if settings.test_share is not None and not (np.isreal(settings.test_share) and 0 < settings.test_share < 1):
+        raise ValueError(f"`test_share` is {settings.test_share!r}; it needs to lie between 0 and 1")
+    if settings.criterion == "auto":
+        return "test" if holds_out else "bic"
+    return settings.criterion
+
+
+def column_positions(found: str, columns: Any, names: list[Any], advice: str = "the columns are") -> list[int]:
+    """Numbers of columns given by name or number, in the order given; ValueError where there is no such column."""
+    positions: dict[int, None] = {}
+    for column in [columns] if isinstance(columns, str) else columns:
+        if column not in (names if isinstance(column, str) else range(len(names))):
+            raise ValueError(f"{found} {column!r}, which is not a column of `X`; {advice} {listed(names)}")
+        positions[names.index(column) if isinstance(column, str) else int(column)] = None
+    return list(positions)
+
+
+def count_steps(settings: Any, candidates: int, usable: int) -> int:
+    """How many predictors are added to the forced ones: J_max less their number."""
+    if settings.exact_features is not None:
+        if settings.exact_features > candidates:
+            raise ValueError(
+                f"`exact_features` is {settings.exact_features}, but only {candidates} predictors with at least two "
+                "observed categories can be added to the forced ones; give at most that number"
+            )
+        return int(settings.exact_features)
+    if settings.max_features != "auto":
+        return min(int(settings.max_features), candidates)
+    return min(candidates, 100, max(20, usable // 5))
 
 
 def check_labels(y: Any) -> tuple[np.ndarray, Bool[np.ndarray, " n"]]:
@@ -32,29 +83,12 @@ def check_labels(y: Any) -> tuple[np.ndarray, Bool[np.ndarray, " n"]]:
     return y, there
 
 
-def check_weights(given: Any, X: Any) -> Float[np.ndarray, " n"]:
-    """Weights of the rows, 1 where none are given."""
-    return _check_sample_weight(given, X, dtype=np.float64, ensure_non_negative=True)
-
-
-def nothing_to_select(n: int) -> ValueError:
-    """What to say where no column can tell classes apart, in n rows with a target and a value."""
-    if not n:
-        return ValueError("`X`, `y` have no row with a target and a predictor; give at least one")
-    return ValueError(
-        f"`X` has no column with two observed categories in the {n} sample(s) that can be used, so there is nothing "
-        "to select from"
-    )
-
-
-def _has_predictor(tables: list[np.ndarray], used: Bool[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
+def _has_predictor(codes: Int[np.ndarray, "d n"], used: Bool[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
     """Which rows have a value of some column that has two categories in the rows used."""
     found = np.zeros(len(used), bool)
-    for table in tables:
-        for column in table.T:
-            held = column[used & ~np.isnan(column)]
-            if len(held) and held.min() < held.max():
-                found |= ~np.isnan(column)
+    for row in codes:
+        if len(np.unique(row[used & (row >= 0)])) > 1:
+            found |= row >= 0
     return found
 
 
@@ -85,65 +119,31 @@ def draw_held_out(
     return held_out
 
 
-def category_codes(
-    rows: dict[str, np.ndarray], encoder: CategoricalNB, observed: list[np.ndarray]
-) -> Int[np.ndarray, "d n"]:
-    """Category of each cell among the observed ones, 0 … M−1; M where it is missing or was not observed."""
-    d, n = len(observed), len(next(iter(rows.values())))
-    codes = np.empty((d, n), np.int32)
-    for name, group in encoder.block_columns().items():
-        for i, j in enumerate(group):
-            levels = len(encoder.categories_[j])
-            place = np.full(levels + 1, len(observed[j]), np.int32)
-            place[observed[j]] = np.arange(len(observed[j]))
-            cell = rows[name][:, i]
-            codes[j] = place[np.where(np.isnan(cell), levels, cell).astype(np.intp)]
-    return codes
-
-
-def observed_levels(levels: np.ndarray, observed: Int[np.ndarray, " m"]) -> np.ndarray:
-    """The levels that rows have; other whole numbers than 0 … M−1 are labels rather than codes."""
-    kept = levels[observed]
-    return kept if np.array_equal(kept, np.arange(len(kept))) else kept.astype(object)
-
-
 def split_rows(
-    tables: list[np.ndarray],
+    codes: Int[np.ndarray, "d n"],
     label: Int[np.ndarray, " n"],
     given: Bool[np.ndarray, " n"],
     share: Any,
     marked: Any,
     rng: np.random.Generator,
 ) -> tuple[Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-    """Training rows and held-out ones, among the rows given, of tables of codes that are NaN where missing.
+    """Training rows and held-out ones, among the rows given, of codes that are −1 where a cell is missing.
 
     Parameters
     ----------
     share : of each class that is held out at random, None for no rows
     marked : None, or an array whose 1s mark the training rows
     """
-    seen = given & _has_predictor(tables, given)
-    if not seen.any():
-        held = sum((~np.isnan(table)).any(1) for table in tables) > 0
-        raise nothing_to_select(int((given & held).sum()))
-    held_out = draw_held_out(label, seen, share, rng) if marked is None else _marked_rows(marked, seen)
-    seen &= _has_predictor(tables, seen & ~held_out)  # one that training does not drop
-    return seen & ~held_out, seen & held_out
-
-
-def of_counts(
-    nb: CategoricalNB, levels: list[np.ndarray], cells: list[np.ndarray], class_count: Float[np.ndarray, " c"]
-) -> CategoricalNB:
-    """An estimator with these levels of each column, and their counts (c, levels)."""
-    nb.categories_, nb.n_categories_ = levels, np.array([len(one) for one in levels])
-    blocks = {
-        name: Counts(np.stack([cells[j] for j in group], 1), np.zeros((len(class_count), len(group))))
-        for name, group in nb.block_columns().items()
-    }
-    return nb.with_statistics(Statistics(class_count, blocks))
-
-
-def level_counts(nb: CategoricalNB) -> list[Float[np.ndarray, "c k"]]:
-    """Counts of the levels of each column, out of the statistics."""
-    places = {j: (name, i) for name, group in nb.block_columns().items() for i, j in enumerate(group.tolist())}
-    return [nb.statistics_.blocks[name].n[:, i] for _, (name, i) in sorted(places.items())]
+    seen = given & _has_predictor(codes, given)
+    if seen.any():
+        held_out = draw_held_out(label, seen, share, rng) if marked is None else _marked_rows(marked, seen)
+        seen &= _has_predictor(codes, seen & ~held_out)  # one that training does not drop
+        if seen.any():
+            return seen & ~held_out, seen & held_out
+    n = int((given & (codes >= 0).any(0)).sum())
+    if not n:
+        raise ValueError("`X`, `y` have no row with a target and a predictor; give at least one")
+    raise ValueError(
+        f"`X` has no column with two observed categories in the {n} sample(s) that can be used, so there is nothing "
+        "to select from"
+    )

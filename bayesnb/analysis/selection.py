@@ -19,6 +19,8 @@ the sum, so that only the divisor differs: `denominator="N′"` is the chapter's
 different rows.
 """
 
+import copy
+import textwrap
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -27,29 +29,16 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, _safe_indexing
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
-from ..core.arrays import Bool, Float
+from ..core.arrays import Bool, Float, Int
 from ..core.random import generator
 from ..core.special import log_normalize, most_probable
 from ..estimators import CategoricalNB
 from ..estimators._input import of_any_type
-from ..estimators._state import all_or_nothing, reads_one_state
-from ..statistics import one_hot
-from ._selection_report import as_text, steps_table
-from ._selection_rows import (
-    category_codes,
-    check_labels,
-    check_weights,
-    level_counts,
-    nothing_to_select,
-    observed_levels,
-    of_counts,
-    split_rows,
-)
-from ._selection_sets import add_one_by_one, held_out_fit, log_joint, simulate, smoothed
-from ._selection_settings import SelectionSettings, check_settings, count_steps, forced_columns, partition_column
-from .binning import whole_number
+from ..tables import listed
+from ._selection_rows import check_labels, check_settings, column_positions, count_steps, split_rows
+from ._selection_sets import SmoothedModel, add_one_by_one, held_out_fit, simulate
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +58,9 @@ class SelectionReport:
         if rows are weighted
     error : share of rows that the chosen set classifies wrongly
     error_on : "test" or "training": the rows on which `error` is measured
+    classification : data frame with one row a class and sample. Its columns are `sample` ("training" or "test"), the
+        class `observed`, the weight of its rows by predicted class, and the share `correct`
+    scale : columns that `SPSSNaiveBayes` cut into bins, by name or position
     settings : the settings used: numbers of rows and classes, λ and f, the criterion, and how B(J) was computed
 
     Examples
@@ -87,28 +79,66 @@ class SelectionReport:
     ignored: dict[str, int]
     error: float
     error_on: str
+    classification: pd.DataFrame
+    scale: tuple[Any, ...]
     settings: dict[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain lists and dictionaries, for JSON."""
-        steps = self.steps.astype(object).where(self.steps.notna(), None).reset_index()
-        return {
-            "selected": list(self.selected),
-            "forced": list(self.forced),
-            "dropped": {str(name): reason for name, reason in self.dropped.items()},
-            "ignored": dict(self.ignored),
-            "error": self.error,
-            "error_on": self.error_on,
-            "steps": steps.to_dict("records"),
-            "settings": dict(self.settings),
+        plain: dict[str, Any] = {
+            **vars(self),
+            "steps": self.steps.reset_index(),
+            "dropped": {str(k): v for k, v in self.dropped.items()},
         }
+        for name, table in plain.items():
+            if isinstance(table, pd.DataFrame):
+                cells = table.astype(object).where(table.notna(), None).rename(columns=str)
+                plain[name] = cells.to_dict("records")
+            elif isinstance(table, tuple):
+                plain[name] = list(table)
+        return plain
 
     def __str__(self) -> str:
-        """The sequence of sets, the one chosen and what was left out, at most 120 columns wide."""
-        return as_text(self)
+        """The sequence of sets, the one chosen, what was left out and how rows are classified, at most 120 wide."""
+        s = self.settings
+        rows = f"{s['rows_training']} training rows" + (f", {s['rows_test']} held out" if s["rows_test"] else "")
+        names = {
+            "n_features": "J",
+            "log_likelihood": "log-lik. a row",
+            "pseudo_bic": "pseudo-BIC",
+            "test_log_likelihood": "log-lik. held out",
+        }
+        added = [textwrap.shorten(str(name), 60, placeholder="…") for name in self.steps["added"]]
+        added[0] = "(forced)" if self.forced else "(no predictor)"
+        best = np.where(self.steps["best"], "best", "")
+        steps = self.steps.rename(columns=names).assign(added=added, best=best).rename(columns={"best": ""})
+        why = {
+            "bic": "smallest pseudo-BIC",
+            "test": "largest log-likelihood on the held-out rows",
+            "exact": "exact number of features",
+        }
+        of = {"selected": self.selected, "forced": self.forced, "cut into bins": self.scale}
+        of[f"selected ({why[s['criterion']]})"] = of.pop("selected")
+        notes = [f"{what}: {listed(found, len(found))}" for what, found in reversed(of.items()) if found or "(" in what]
+        notes.append(f"classification error {self.error:.4f} on the {self.error_on.replace('test', 'held-out')} rows")
+        if s["denominator"] == "N'":
+            notes.append("B(J) divided by N', the rows with some predictor of the set")
+        if s["normalizer"] == "simulated":
+            notes.append(f"log-likelihoods of training by {s['n_simulated']} simulated rows")
+        notes += [f"dropped: {name!r}, {reason}" for name, reason in self.dropped.items()]
+        notes += [f"ignored: {count} rows with {reason}" for reason, count in self.ignored.items() if count]
+        wrapped = [line for text in notes for line in textwrap.wrap(text, 118, subsequent_indent="  ")]
+        parts = [
+            f"forward selection from {s['features']} predictors: {rows}, {s['classes']} classes",
+            textwrap.indent(steps.to_string(index_names=False), "  "),
+            textwrap.indent("\n".join(wrapped), "  "),
+            "  observed class by predicted class\n" + textwrap.indent(_as_text(self.classification), "  "),
+        ]
+        return "\n\n".join(parts)
 
 
-class ForwardSelection(SelectionSettings, SelectorMixin, ClassifierMixin, BaseEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
     """Categorical naive Bayes with forward selection of the predictors by average log-likelihood.
 
     The search starts with the forced predictors. Each step adds the predictor that raises the average log-likelihood l̄
@@ -199,7 +229,19 @@ class ForwardSelection(SelectionSettings, SelectorMixin, ClassifierMixin, BaseEs
     3
     """
 
-    @all_or_nothing
+    max_features: Any = "auto"
+    exact_features: Any = None
+    force: Any = ()
+    criterion: Any = "auto"
+    test_share: Any = None
+    partition: Any = None
+    alpha: Any = None
+    class_alpha: Any = None
+    normalizer: Any = "exact"
+    n_simulated: Any = 1000
+    denominator: Any = "N"
+    seed: Any = 0
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Select the predictors and fit the model of the selected ones.
 
@@ -215,66 +257,78 @@ class ForwardSelection(SelectionSettings, SelectorMixin, ClassifierMixin, BaseEs
             if a setting is out of range, or if no row or no predictor remains. Also if `force` names an unknown column,
             or `exact_features` is larger than the number of predictors
         """
+        learner: Any = copy.copy(self)
+        learner._learn(X, y, sample_weight)
+        self.__dict__ = vars(learner)  # at once, and only if all went well
+        return self
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
         criterion = check_settings(self)
         rng = generator(self.seed)
         X = of_any_type(self, X, reset=True)
         y, labelled = check_labels(y)
         check_consistent_length(X, y)
-        weight = check_weights(sample_weight, X)
-        weighted = weight > 0
-        given = labelled & weighted
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        given = labelled & (weight > 0)
         if not given.any():
             raise ValueError("`X`, `y`, `sample_weight` have no row with a target and a weight; give at least one")
         self.classes_, index = np.unique(y[given], return_inverse=True)
         label = np.zeros(len(y), int)
         label[given] = index
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_)).tolist()
-        column = partition_column(self.partition, names)
+        names = self._names()
+        column = None if np.ndim(self.partition) else self.partition
+        marked = self.partition
+        if column is not None:
+            (column,) = column_positions("`partition` is", [column], names)
+            marked = _safe_indexing(X, column, axis=1)
 
-        encoder = CategoricalNB().learn_columns(X, self.classes_)
-        rows = dict(encoder.rows_of(X))
+        columns, self._scale = self._read(X, fresh=True), np.empty(0, int)
+        codes = _codes(columns)
         if column is not None:  # it is no predictor
-            for name, group in encoder.block_columns().items():
-                rows[name] = np.where(group == column, np.nan, rows[name])
-        marked = self.partition if column is None else _safe_indexing(X, column, axis=1)
-        training, self.held_out_ = split_rows(list(rows.values()), label, given, self.test_share, marked, rng)
-
-        r = one_hot(label, len(self.classes_), training * weight)
-        encoder.statistics_ = encoder.prior_for().suffstats(rows, r)  # the one pass
-        self.class_count_ = encoder.statistics_.n
-        cells = level_counts(encoder)
-        observed = [np.flatnonzero(n.sum(0)) for n in cells]
-        cells = [n[:, levels] for n, levels in zip(cells, observed, strict=True)]
-
+            codes[column] = -1
+        training, held_out = split_rows(codes, label, given, self.test_share, marked, rng)
+        columns = self._categories(columns, training)
+        for j in self._scale:
+            codes[j] = _codes([columns[j]])[0]
+        observed = [np.unique(row[training & (row >= 0)]) for row in codes]
         dropped = {
-            names[j]: "tells training from test rows"
-            if j == column
-            else ("one observed category" if len(levels) else "no observed value")
-            for j, levels in enumerate(observed)
-            if len(levels) < 2
+            names[j]: "one observed category" if len(found) else "no observed value"
+            for j, found in enumerate(observed)
+            if len(found) < 2
         }
-        usable = [j for j, levels in enumerate(observed) if len(levels) > 1]
-        if not usable:
-            raise nothing_to_select(int(training.sum()))
-        forced = [j for j in forced_columns(self.force, names) if j in usable]
+        if column is not None:
+            dropped[names[column]] = "tells training from test rows"
+        usable = [j for j, found in enumerate(observed) if len(found) > 1]
+        forced = [j for j in column_positions("`force` has", self.force, names) if j in usable]
         steps = count_steps(self, len(usable) - len(forced), len(usable))
 
-        n = float(self.class_count_.sum())
-        smoothing: dict[str, Any] = {
-            "alpha": 1 / n if self.alpha is None else self.alpha,
-            "class_alpha": 1 / n if self.class_alpha is None else self.class_alpha,
-        }
-        model = smoothed(self.class_count_, cells, **smoothing)
-        codes = category_codes(rows, encoder, observed)
+        # from here on a cell is the number of its category among those observed, and the last one is a missing cell
+        codes = np.stack([_renumbered(row, found) for row, found in zip(codes, observed, strict=True)])
+        model = SmoothedModel.of(
+            codes[:, training],
+            label[training],
+            weight[training],
+            list(map(len, observed)),
+            len(self.classes_),
+            self.alpha,
+            self.class_alpha,
+        )
+        n = float(model.class_count.sum())
         if self.normalizer == "exact":
             visited, counted = codes[:, training], weight[training]
         else:
-            m = whole_number("n_simulated", self.n_simulated)
-            visited, counted = simulate(model, cells, self.class_count_, m, rng), np.ones(m)
+            visited, counted = simulate(model, self.n_simulated, rng), np.ones(self.n_simulated)
         joining = [j for j in usable if j not in forced]
         order, fit = add_one_by_one(model, visited, counted, forced, joining, steps, self.denominator == "N")
-        frame = steps_table([names[j] for j in order], fit, len(forced), n)
-        held_out = self.held_out_
+        size = len(forced) + np.arange(len(fit))
+        frame = pd.DataFrame(
+            {
+                "added": pd.Series([None, *(names[j] for j in order)], dtype=object),
+                "n_features": size,
+                "log_likelihood": fit,
+                "pseudo_bic": -fit + 0.5 * size * np.log(n) / n,
+            }
+        ).rename_axis("step")
         if held_out.any():
             frame["test_log_likelihood"] = held_out_fit(
                 model, codes[:, held_out], label[held_out], weight[held_out], forced, order
@@ -288,19 +342,17 @@ class ForwardSelection(SelectionSettings, SelectorMixin, ClassifierMixin, BaseEs
         frame["best"] = np.arange(len(frame)) == best
 
         entered = [*forced, *order[:best]]
-        self.support_ = np.isin(np.arange(self.n_features_in_), entered)
-        self._log_pi = model.log_pi
-        columns = np.flatnonzero(self.support_)
+        self.support_, self.held_out_ = np.isin(np.arange(len(names)), entered), held_out
+        self.class_count_, self._log_pi = model.class_count, model.log_pi
         self.estimator_: CategoricalNB | None = None
-        if len(columns):
-            chosen = CategoricalNB(estimate="mean", **smoothing)
-            chosen.learn_columns(_safe_indexing(X, columns, axis=1), self.classes_)
-            if np.ndim(self.alpha):
-                chosen.alpha = np.asarray(self.alpha)[columns]
-            levels = [observed_levels(encoder.categories_[j], observed[j]) for j in columns]
-            self.estimator_ = of_counts(chosen, levels, [cells[j] for j in columns], self.class_count_)
-        judged = held_out if held_out.any() else training
-        table = log_joint(model, codes[:, judged], entered)
+        if entered:
+            alpha = np.asarray(model.alpha)[self.support_]
+            nb = CategoricalNB(estimate="mean", alpha=alpha, class_alpha=model.class_alpha)
+            rows = pd.DataFrame(self._chosen(columns))[training].apply(pd.Categorical)  # its levels are those observed
+            self.estimator_ = nb.partial_fit(rows, y[training], self.classes_, weight[training])
+        found = most_probable(model.log_joint(codes, entered).T, model.log_pi)
+        samples = {"training": training, "test": held_out} if held_out.any() else {"training": training}
+        error_on, judged = list(samples.items())[-1]
         self.report_ = SelectionReport(
             steps=frame,
             selected=tuple(names[j] for j in entered),
@@ -309,44 +361,77 @@ class ForwardSelection(SelectionSettings, SelectorMixin, ClassifierMixin, BaseEs
             ignored={
                 "no target": int((~labelled).sum()),
                 "no predictor": int((given & ~training & ~held_out).sum()),
-                **({} if sample_weight is None else {"no weight": int((labelled & ~weighted).sum())}),
+                **({} if sample_weight is None else {"no weight": int((labelled & ~given).sum())}),
             },
-            error=float(np.average(most_probable(table.T, model.log_pi) != label[judged], weights=weight[judged])),
-            error_on="test" if held_out.any() else "training",
+            error=float(np.average(found[judged] != label[judged], weights=weight[judged])),
+            error_on=error_on,
+            classification=pd.concat(
+                [
+                    _classification(sample, label[rows], found[rows], weight[rows], self.classes_)
+                    for sample, rows in samples.items()
+                ],
+                ignore_index=True,
+            ),
+            scale=tuple(names[j] for j in self._scale),
             settings={
                 "rows_training": int(training.sum()),
                 "rows_test": int(held_out.sum()),
                 "weight_training": n,
-                "features": self.n_features_in_,
+                "features": len(names),
                 "classes": len(self.classes_),
                 "criterion": "exact" if self.exact_features is not None else criterion,
-                **{name: np.asarray(value).tolist() for name, value in smoothing.items()},
+                "alpha": np.asarray(1 / n if self.alpha is None else self.alpha).tolist(),
+                "class_alpha": np.asarray(1 / n if self.class_alpha is None else self.class_alpha).tolist(),
                 "normalizer": self.normalizer,
                 "n_simulated": None if self.normalizer == "exact" else int(self.n_simulated),
                 "denominator": self.denominator,
             },
         )
-        return self
 
-    @reads_one_state
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "n c"]:
+        """p(y = c | x_i), (n, c); see `predict_log_proba`."""
+        return np.exp(self.predict_log_proba(X))
+
     def predict_log_proba(self, X: Any) -> Float[np.ndarray, "n c"]:
         """log p(y = c | x_i) in nats, (n, c), given the selected predictors that are present in the row."""
-        return log_normalize(self._table(X))
+        return log_normalize(self._table(X)[0])
 
-    @reads_one_state
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, (n,); ties go to the label with the larger π."""
-        table = self._table(X)
-        return self.classes_[most_probable(table, self._log_pi)]
+        table, log_pi, classes = self._table(X)
+        return classes[most_probable(table, log_pi)]
 
-    def _table(self, X: Any) -> Float[np.ndarray, "n c"]:
-        """log p(x_i, y = c) of the selected predictors, in nats."""
+    def _table(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """log p(x_i, y = c) of the selected predictors in nats, (n, c); log π; and the labels."""
         check_is_fitted(self)
+        self = copy.copy(self)  # one state, whatever another thread fits meanwhile
         X = of_any_type(self, X, reset=False)
         if self.estimator_ is None:
-            return np.tile(self._log_pi, (X.shape[0], 1))
-        chosen = _safe_indexing(X, np.flatnonzero(self.support_), axis=1)
-        return self.estimator_.posterior_.log_joint(self.estimator_.rows_of(chosen), self.estimator_.point_estimate())
+            table = np.tile(self._log_pi, (X.shape[0], 1))
+        else:
+            table = self.estimator_.predict_joint_log_proba(self._chosen(self._categories(self._read(X))))
+        return table, self._log_pi, self.classes_
+
+    # --- the cells: here they are categories; `SPSSNaiveBayes` has numbers too --------------------------------------
+
+    def _read(self, X: Any, fresh: bool = False) -> list[np.ndarray]:
+        """The columns of a table, as objects or floats."""
+        if fresh:
+            CategoricalNB().learn_columns(X, self.classes_)  # refuses cells that are no levels
+        return [np.asarray(_safe_indexing(X, j, axis=1), dtype=object) for j in range(self.n_features_in_)]
+
+    def _categories(self, columns: list[np.ndarray], training: Any = None) -> list[np.ndarray]:
+        """The columns as categories; where training rows are given, what is needed is learnt from them."""
+        return columns
+
+    def _names(self) -> list[Any]:
+        return getattr(self, "feature_names_in_", np.arange(self.n_features_in_)).tolist()
+
+    def _chosen(self, columns: list[np.ndarray]) -> Any:
+        """The chosen columns as the estimator inside reads them: a data frame where columns have names."""
+        names = self._names()
+        table = pd.DataFrame({names[j]: columns[j] for j in np.flatnonzero(self.support_)}, dtype=object)
+        return table if hasattr(self, "feature_names_in_") else table.to_numpy(dtype=object)
 
     def _get_support_mask(self) -> Bool[np.ndarray, " d"]:
         check_is_fitted(self)
@@ -354,5 +439,38 @@ class ForwardSelection(SelectionSettings, SelectorMixin, ClassifierMixin, BaseEs
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags.poor_score = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
         tags.input_tags.positive_only = True
         return tags
+
+
+def _codes(columns: list[np.ndarray]) -> Int[np.ndarray, "d n"]:
+    """A number for each different cell of a column, −1 where it is missing."""
+    return np.stack([pd.factorize(values)[0] for values in columns])
+
+
+def _renumbered(codes: Int[np.ndarray, " n"], observed: Int[np.ndarray, " m"]) -> Int[np.ndarray, " n"]:
+    """Place of each code among those observed; their number for any other."""
+    place = np.searchsorted(observed, codes)
+    return np.where(np.isin(codes, observed), place, len(observed))
+
+
+def _classification(
+    sample: str, observed: np.ndarray, predicted: np.ndarray, weight: np.ndarray, classes: np.ndarray
+) -> pd.DataFrame:
+    """Weight of the rows of each observed class by predicted class, and the share that is correct."""
+    counts = np.zeros((len(classes), len(classes)))
+    np.add.at(counts, (observed, predicted), weight)
+    total = counts.sum(1)
+    correct = np.divide(counts.diagonal(), total, out=np.full(len(classes), np.nan), where=total > 0)
+    columns = dict(zip(classes.tolist(), counts.T, strict=True))
+    return pd.DataFrame({"sample": sample, "observed": classes, **columns, "correct": correct})
+
+
+def _as_text(table: pd.DataFrame) -> str:
+    with pd.option_context("display.width", 116, "display.max_columns", 12, "display.max_rows", 60):
+        return table.to_string(index=False, float_format="{:.6g}".format, max_cols=12, max_rows=60)

@@ -4,75 +4,21 @@ Numbers are cut into bins of equal width, empty ones eliminated (`EqualWidthBinn
 the model of those selected is fitted (`ForwardSelection`, where the formulas are).
 """
 
-import textwrap
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils import Tags, _safe_indexing
 
-from ..core.arrays import Bool, Float
-from ..core.random import generator
-from ..estimators._input import of_any_type
-from ..estimators._state import all_or_nothing, reads_one_state
-from ..tables import listed
-from ._selection_rows import check_labels, check_weights, split_rows
-from ._selection_settings import SelectionSettings, check_settings, partition_column, position
+from ..core.arrays import Bool
+from ._selection_rows import column_positions
 from .binning import EqualWidthBinner, whole_number
-from .selection import ForwardSelection, SelectionReport
-
-
-@dataclass(frozen=True, eq=False)
-class SPSSReport:
-    """The result of the procedure; `print` shows it as a table.
-
-    Fields
-    ------
-    selection : SelectionReport
-        the sequence of sets of predictors, the chosen set, and what was left out
-    scale : columns that were cut into bins, by name or position
-    classification : data frame, one row a class and sample
-        its columns are `sample` ("training" or "test"), the class `observed`, the weight of its rows by predicted
-        class, and the share `correct`
-
-    Examples
-    --------
-    >>> import bayesnb
-    >>> votes = bayesnb.datasets.load("votes")
-    >>> report = bayesnb.SPSSNaiveBayes().fit(votes.X, votes.y).report_
-    >>> type(report.selection).__name__
-    'SelectionReport'
-    """
-
-    selection: SelectionReport
-    scale: tuple[Any, ...]
-    classification: pd.DataFrame
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report as plain lists and dictionaries, for JSON."""
-        table = self.classification.astype(object)
-        return self.selection.to_dict() | {
-            "scale": list(self.scale),
-            "classification": table.where(table.notna(), None).rename(columns=str).to_dict("records"),
-        }
-
-    def __str__(self) -> str:
-        """The sequence, the set chosen and the classification table, at most 120 columns wide."""
-        lines = [str(self.selection)]
-        if self.scale:
-            text = f"cut into bins: {listed(self.scale, len(self.scale))}"
-            lines += textwrap.wrap(text, 118, initial_indent="  ", subsequent_indent="    ")
-        lines += ["", "  observed class by predicted class"]
-        with pd.option_context("display.width", 116, "display.max_columns", 12, "display.max_rows", 60):
-            table = self.classification.to_string(index=False, float_format="{:.6g}".format, max_cols=12, max_rows=60)
-        return "\n".join([*lines, textwrap.indent(table, "  ")])
+from .selection import ForwardSelection
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SPSSNaiveBayes(SelectionSettings, ClassifierMixin, BaseEstimator):
+class SPSSNaiveBayes(ForwardSelection):
     """The naive Bayes procedure of SPSS, from the raw table to the result.
 
     Numbers are put into bins of equal width. Predictors that cannot separate the classes are dropped. Rows without a
@@ -93,10 +39,10 @@ class SPSSNaiveBayes(SelectionSettings, ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    report_ : SPSSReport
+    report_ : SelectionReport
         the sequence of sets and the classification table; `print` shows both
-    selection_ : ForwardSelection
-        the selection, fitted to the table of categories
+    estimator_ : CategoricalNB or None
+        the model of the chosen columns: bins, and numbers that are no scale as text
     binner_ : EqualWidthBinner or None
         the bins of the scale columns, from the training rows; None if there is no scale column
     support_ : (d,) bool
@@ -124,7 +70,7 @@ class SPSSNaiveBayes(SelectionSettings, ClassifierMixin, BaseEstimator):
     >>> from bayesnb import SPSSNaiveBayes, datasets
     >>> penguins = datasets.load("penguins")
     >>> model = SPSSNaiveBayes(max_features=3).fit(penguins.X, penguins.y)
-    >>> model.report_.selection.selected
+    >>> model.report_.selected
     ('flipper_length_mm', 'bill_length_mm', 'island')
     >>> model.report_.classification
          sample   observed  Adelie  Chinstrap  Gentoo   correct
@@ -136,114 +82,49 @@ class SPSSNaiveBayes(SelectionSettings, ClassifierMixin, BaseEstimator):
     n_bins: Any = 10
     scale: Any = "auto"
 
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Cut numbers into bins, select predictors, and fit the model of the selected ones.
+    def _read(self, X: Any, fresh: bool = False) -> list[np.ndarray]:
+        """Floats where all cells of a column are numbers; all others as objects."""
+        if not fresh:
+            return _columns(X, self._names(), self._numbers)
+        whole_number("n_bins", self.n_bins)
+        columns = _columns(X, self._names())
+        self._numbers: list[bool] = [values.dtype.kind == "f" for values in columns]
+        return columns
 
-        Parameters
-        ----------
-        X : (n, d) numbers, strings or categoricals, as an array or a data frame
-        y : (n,) labels; rows where it is missing are ignored
-        sample_weight : (n,) non-negative weights; an integer weight counts as that many copies of the row
-
-        Raises
-        ------
-        ValueError
-            if `n_bins` or `scale` is out of range, or if X holds infinities. Errors of `ForwardSelection.fit` are
-            passed on
-        """
-        settings = self.get_params()
-        n_bins, _ = whole_number("n_bins", settings.pop("n_bins")), settings.pop("scale")
-        selection = ForwardSelection(**settings)
-        check_settings(selection)
-        X = of_any_type(self, X, reset=True)
-        labels, labelled = check_labels(y)
-        check_consistent_length(X, labels)
-        weight = check_weights(sample_weight, X)
-        given = labelled & (weight > 0)
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_)).tolist()
-        column = partition_column(selection.partition, names)
-
-        columns = _columns(X, names)
-        self._numbers = [values.dtype.kind == "f" for values in columns]
-        raw = np.column_stack([_as_codes(values) for values in columns])
-        marked = selection.partition
-        if column is not None:
-            marked, raw[:, column] = _safe_indexing(X, column, axis=1), np.nan
-        label = np.zeros(len(labels), int)
-        label[given] = np.unique(labels[given], return_inverse=True)[1]
-        training, held_out = split_rows([raw], label, given, selection.test_share, marked, generator(self.seed))
-
-        chosen = self._scale_columns([values[training] for values in columns], names, n_bins, column)
-        self._scale = np.flatnonzero(chosen)
-        self.binner_: EqualWidthBinner | None = None
-        if len(self._scale):
-            values = np.column_stack([columns[j] for j in self._scale])[training]
-            self.binner_ = EqualWidthBinner(n_bins).fit(values if len(values) > 1 else np.repeat(values, 2, axis=0))
-        table = self._categories(columns)
-        if column is not None:
-            table.isetitem(column, (pd.Series(np.asarray(marked, object)) == 1).astype(int))
-        elif held_out.any():
-            selection.set_params(partition=~held_out, test_share=None)
-        self.selection_ = selection.fit(table, y, sample_weight)
-        self.classes_, self.support_ = selection.classes_, selection.support_
-        self.held_out_ = selection.held_out_
-        samples = {"training": training, "test": held_out} if held_out.any() else {"training": training}
-        predicted = selection.predict(table)
-        parts = [
-            _classification(name, labels[rows], predicted[rows], weight[rows], self.classes_)
-            for name, rows in samples.items()
-        ]
-        self.report_ = SPSSReport(
-            selection.report_, tuple(names[j] for j in self._scale), pd.concat(parts, ignore_index=True)
-        )
-        return self
-
-    @reads_one_state
-    def predict_log_proba(self, X: Any) -> Float[np.ndarray, "n c"]:
-        """log p(y = c | x_i) in nats, (n, c), given the selected predictors that are present in the row."""
-        table = self._encode(X)
-        return self.selection_.predict_log_proba(table)
-
-    @reads_one_state
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable label of each row, (n,); ties go to the label with the larger π."""
-        table = self._encode(X)
-        return self.selection_.predict(table)
-
-    # --- the table as categories ------------------------------------------------------------------------------------
-
-    def _encode(self, X: Any) -> pd.DataFrame:
-        check_is_fitted(self)
-        X = of_any_type(self, X, reset=False)
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_)).tolist()
-        columns = _columns(X, names, self._numbers)
-        return self._categories(columns)
-
-    def _categories(self, columns: list[np.ndarray]) -> pd.DataFrame:
+    def _categories(self, columns: list[np.ndarray], training: Any = None) -> list[np.ndarray]:
         """Bins of the scale columns; other numbers as text, so that they are names and not codes."""
-        table = {j: _as_text(values) if values.dtype.kind == "f" else values for j, values in enumerate(columns)}
+        if training is not None:
+            chosen = self._scale_columns([values[training] for values in columns])
+            self._scale = np.flatnonzero(chosen)
+            self.binner_: EqualWidthBinner | None = None
+            if len(self._scale):
+                values = np.column_stack([columns[j] for j in self._scale])[training]
+                self.binner_ = EqualWidthBinner(self.n_bins).fit(np.repeat(values, 2, 0) if len(values) < 2 else values)
+        found = [_as_text(values) if values.dtype.kind == "f" else values for values in columns]
         if self.binner_ is not None:
-            codes = self.binner_.transform(np.column_stack([columns[j] for j in self._scale]))
-            table |= dict(zip(self._scale.tolist(), codes.T, strict=True))
-        frame = pd.DataFrame(table)
-        if hasattr(self, "feature_names_in_"):
-            frame.columns = self.feature_names_in_
-        return frame
+            bins = self.binner_.transform(np.column_stack([columns[j] for j in self._scale]))
+            for j, values in zip(self._scale, bins.T, strict=True):
+                found[j] = values
+        return found
 
-    def _scale_columns(
-        self, columns: list[np.ndarray], names: list[Any], n_bins: int, partition: int | None
-    ) -> Bool[np.ndarray, " d"]:
+    def _scale_columns(self, columns: list[np.ndarray]) -> Bool[np.ndarray, " d"]:
         """Which columns are cut into bins; the one that marks training rows is not."""
+        names = self._names()
         if isinstance(self.scale, str) and self.scale == "auto":
-            return _is_scale(columns, n_bins) & (np.arange(len(names)) != partition)
-        chosen = np.zeros(len(names), bool)
-        for one in [self.scale] if isinstance(self.scale, str) else self.scale:
-            j = position("`scale` has", one, names, "choose 'auto', or columns of")
+            marks = column_positions(
+                "`partition` is", [] if np.ndim(self.partition) or self.partition is None else [self.partition], names
+            )
+            return _is_scale(columns, self.n_bins) & ~np.isin(np.arange(len(names)), marks)
+        chosen = column_positions("`scale` has", self.scale, names, "choose 'auto', or columns of")
+        for j in chosen:
             if columns[j].dtype.kind != "f":
-                raise ValueError(f"`scale` has {one!r}, but that column does not hold numbers; leave it out")
-            chosen[j] = True
-        return chosen
+                raise ValueError(f"`scale` has {names[j]!r}, but that column does not hold numbers; leave it out")
+        return np.isin(np.arange(len(names)), chosen)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = False
+        return tags
 
 
 def scale_columns(X: Any, n_bins: int = 10) -> list[Any]:
@@ -285,24 +166,6 @@ def _columns(X: Any, names: list[Any], numbers: list[bool] | None = None) -> lis
     return found
 
 
-def _as_codes(values: np.ndarray) -> Float[np.ndarray, " n"]:
-    """A number for each different cell; NaN where it is missing."""
-    codes = pd.factorize(values)[0]
-    return np.where(codes < 0, np.nan, codes)
-
-
 def _as_text(values: np.ndarray) -> np.ndarray:
     """Numbers as text; None where they are missing."""
     return np.array([None if value != value else repr(value) for value in values.tolist()], dtype=object)
-
-
-def _classification(
-    sample: str, observed: np.ndarray, predicted: np.ndarray, weight: np.ndarray, classes: np.ndarray
-) -> pd.DataFrame:
-    """Weight of the rows of each observed class by predicted class, and the share that is correct."""
-    counts = np.zeros((len(classes), len(classes)))
-    np.add.at(counts, (np.searchsorted(classes, observed), np.searchsorted(classes, predicted)), weight)
-    total = counts.sum(1)
-    correct = np.divide(counts.diagonal(), total, out=np.full(len(classes), np.nan), where=total > 0)
-    columns = dict(zip(classes.tolist(), counts.T, strict=True))
-    return pd.DataFrame({"sample": sample, "observed": classes, **columns, "correct": correct})

@@ -160,7 +160,7 @@ def test_the_brute_force(name, holes, settings):
         criterion=criterion,
         printed="denominator" in settings,
     )
-    report = model.report_.selection
+    report = model.report_
     assert [*report.forced, *report.steps["added"].iloc[1:]] == chosen
     np.testing.assert_allclose(report.steps["log_likelihood"], fits, rtol=1e-9)  # sums of 400 numbers
     assert list(report.selected) == selected
@@ -175,9 +175,9 @@ def test_the_brute_force(name, holes, settings):
 
 def test_the_simulated_normaliser_is_reached():
     X, y, _ = load("penguins", False)
-    report = SPSSNaiveBayes(normalizer="simulated", n_simulated=200, seed=3).fit(X, y).report_.selection
+    report = SPSSNaiveBayes(normalizer="simulated", n_simulated=200, seed=3).fit(X, y).report_
     assert report.settings["n_simulated"] == 200
-    exact = SPSSNaiveBayes().fit(X, y).report_.selection
+    exact = SPSSNaiveBayes().fit(X, y).report_
     assert not np.allclose(report.steps["log_likelihood"], exact.steps["log_likelihood"])
 
 
@@ -205,7 +205,7 @@ def test_a_constant_column_is_ignored_in_every_fold():
     scores = cross_val_score(SPSSNaiveBayes(scale=["same", "nearly", "body_mass_g"]), X, y, cv=5)
     assert scores.min() > 0.8  # from flipper length and bills as they stand; it used to be an error
     model = SPSSNaiveBayes(scale=["same"]).fit(X, y)
-    assert model.report_.selection.dropped == {"same": "one observed category"}
+    assert model.report_.dropped == {"same": "one observed category"}
 
 
 def test_held_out_rows_have_no_part_in_the_bins():
@@ -224,7 +224,7 @@ def test_a_column_that_marks_training_rows():
     by_mask = SPSSNaiveBayes(partition=marks).fit(X, y)
     for marked in (X.assign(train=marks), X.assign(train=np.where(marks, 1, np.linspace(2, 3, len(y))))):
         by_name = SPSSNaiveBayes(partition="train").fit(marked, y)
-        pd.testing.assert_frame_equal(by_name.report_.selection.steps, by_mask.report_.selection.steps)
+        pd.testing.assert_frame_equal(by_name.report_.steps, by_mask.report_.steps)
         np.testing.assert_array_equal(by_name.predict(marked), by_mask.predict(X))
         assert "train" not in by_name.report_.scale
 
@@ -255,7 +255,7 @@ def test_frames_arrays_copies_and_reports():
     assert "observed class by predicted class" in text
     back = json.loads(json.dumps(model.report_.to_dict()))
     assert back["scale"] == scale
-    assert back["selected"] == list(model.report_.selection.selected)
+    assert back["selected"] == list(model.report_.selected)
     assert back["classification"][0]["sample"] == "training"
 
 
