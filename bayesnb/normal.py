@@ -23,23 +23,17 @@ from .sums.rows import map_cells, sum_over_cells_of
 class NormalCells(Conjugate[Moments]):
     """Normal cells t(x) with a conjugate mean, whose sums over many rows on the host take few operations a cell."""
 
-    student: ClassVar[float] = 1.0
-    """1 if the variance is learnt, so that a cell is Student t; 0 if it is known."""
+    student: ClassVar[bool] = True
+    """Whether the variance is learnt, so that a cell is Student t and not normal."""
 
     m: Float[Array, "c d"]
 
     def _terms(self, n: float) -> tuple[Array, ...]:
-        """Centre, slope, weight and level of n power(n), n = ±1, for `sum_of_logs` and `sum_of_own`."""
+        """Centre, slope, weight and level of n power(n), n = ±1, for the sums of `sums.gaussian`."""
         raise NotImplementedError
 
-    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
-        """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)), or log Normal(x_j; m, σ²(1 + 1/κ)). Murphy (2007), (100), (36)."""
-        if namespace(x, self.m) is not np:
-            return super().log_predictive(x)
-        return sum_of_logs(x, *self._terms(1.0), self.student)
-
     def own_left_out(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """The same without the row."""
+        """Σ_j left_out: in one pass for rows of weight 1."""
         if is_sparse(x) or (w != 1).any():
             return super().own_left_out(x, at, y, w)
         return sum_of_own(x, at, y, self._terms(-1.0), self.student)
@@ -63,6 +57,10 @@ class ConjugateNormal(NormalCells):
 
     flat_ = declare(kappa=0.0, a=-1.5, b=0.0)
     parameters = ("mu", "variance")
+
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)). Murphy (2007), (100)."""
+        return sum_of_logs(x, *self._terms(1.0)) if namespace(x, self.m) is np else super().log_predictive(x)
 
     def _terms(self, n: float) -> tuple[Array, ...]:
         """n power(n) for n = ±1: what it is at x = m, and −n(a + n/2) log(1 + ½ n κ (x − m)²/((κ + n) b))."""

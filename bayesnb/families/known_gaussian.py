@@ -57,7 +57,7 @@ class KnownVarianceNormal(NormalCells):
     kept_types = frozenset({"float32", "int64"})
     monoid = Moments
     parameters = ("mu",)
-    student = 0.0
+    student = False
     distribution_ = "Normal", MappingProxyType({"m": "loc", "kappa": "scale"})
 
     def prior(self, sample: Any, dist: Any) -> None:
@@ -89,6 +89,10 @@ class KnownVarianceNormal(NormalCells):
     def log_normalizer(self) -> Float[Array, "c d"]:
         """½ log(2πσ²/κ), and the part of the likelihood that does not depend on μ."""
         return super().log_normalizer() + self.log_c
+
+    def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
+        """Σ_j log Normal(x_j; m, σ²(1 + 1/κ)). Murphy (2007), (36)."""
+        return log_normal_sum(x, self.m, (self.variance * (1 + 1 / self.kappa)) ** 0.5)
 
     def _terms(self, n: float) -> tuple[Array, ...]:
         """n power(n) for n = ±1: what it is at x = m, and −½ κ (x − m)²/((κ + n) σ²)."""

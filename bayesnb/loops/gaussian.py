@@ -46,36 +46,41 @@ def log1p(x: Any) -> Any:
 
 
 @loop(FAST)
-def _multiply(x: Any, gone: Any, mu: float, slope: float, both: float, product: Any) -> None:
-    """Multiply product_0 + 1 and product_1 by 1 + v, v = ((x − μ) slope)² − gone; if `both` is 0, add v + gone."""
-    less, whole = product[0], product[1]
-    if both:
-        for i in range(TILE):
-            z = (x[i] - mu) * slope
-            v = z * z - gone[i]
-            v = v if v > -1.0 else np.nan
-            v = v if x[i] == x[i] else 0.0
-            less[i] += v * (1.0 + less[i])
-            whole[i] *= 1.0 + v
-    else:
-        for i in range(TILE):
-            z = (x[i] - mu) * slope
-            less[i] += z * z if x[i] == x[i] else 0.0
+def _multiply(x: Any, mu: float, slope: float, product: Any) -> None:
+    """Multiply product_0 + 1 by 1 + v, v = ((x − μ) slope)²."""
+    less = product[0]
+    for i in range(TILE):
+        z = (x[i] - mu) * slope
+        v = z * z if x[i] == x[i] else 0.0
+        less[i] += v * (1.0 + less[i])
 
 
 @loop(FAST)
-def _add(product: Any, weight: float, both: float, sums: Any) -> None:
-    """Add weight log product_1, or weight product_0, to the sums, and begin a new product.
+def _multiply_left(x: Any, gone: Any, mu: float, slope: float, product: Any) -> None:
+    """Multiply product_0 + 1 and product_1 by 1 + v, v = ((x − μ) slope)² − gone."""
+    less, whole = product[0], product[1]
+    for i in range(TILE):
+        z = (x[i] - mu) * slope
+        v = z * z - gone[i]
+        v = v if v > -1.0 else np.nan
+        v = v if x[i] == x[i] else 0.0
+        less[i] += v * (1.0 + less[i])
+        whole[i] *= 1.0 + v
+
+
+@loop(FAST)
+def _add(product: Any, weight: float, left: bool, sums: Any) -> None:
+    """Add the weight times the logarithm of the product to the sums, and begin a new product.
 
     What rounding has lost of a product near 1 is in product_0, the product less one; near 0 that has no digits.
     """
     less, whole = product[0], product[1]
-    if both:
+    if left:
         for i in range(TILE):
             sums[i] += weight * log_of(whole[i], less[i])
     else:
         for i in range(TILE):
-            sums[i] += weight * less[i]
+            sums[i] += weight * log_of(1.0 + less[i], less[i])
     less[:], whole[:] = 0.0, 1.0
 
 
@@ -94,17 +99,15 @@ def _add_levels(tile: Any, level: Any, missing: bool, sums: Any) -> None:
 
 
 @loop(FAST)
-def sum_logs(
-    X: Any, y: Any, own: Any, mu: Any, slope: Any, weight: Any, level: Any, both: float, alike: bool, out: Any
-) -> None:
+def sum_logs(X: Any, y: Any, own: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, out: Any) -> None:
     """out_ik = Σ_j level_kj + weight_kj log(1 + v), v = ((x_ij − μ_kj) slope_kj)² − u_ij, over the observed cells.
 
     With labels y the rows have left a scale that the classes share: u_ij = ((x_ij − μ_yj) own_yj)²; otherwise u = 0.
     Where the columns of each class have one weight (`alike`), 24 factors are multiplied before a logarithm is taken.
-    They are also held less one, (1 + v)(1 + v') − 1 = v + v' + vv', so that small v keep all their digits. If `both` is
-    0, it is the sum of level_kj + weight_kj v, that of normal densities. NaN where some v is not above −1.
+    They are held less one, (1 + v)(1 + v') − 1 = v + v' + vv', so that small v keep all their digits. NaN where some v
+    is not above −1.
     """
-    n, d = X.shape
+    (n, d), left = X.shape, len(y) > 0
     tile, gone, product = np.zeros((PRODUCT, TILE)), np.zeros((PRODUCT, TILE)), np.zeros((2, TILE))
     product[1] = 1.0
     total = np.zeros((len(mu), TILE))
@@ -119,7 +122,7 @@ def sum_logs(
                     x = np.float64(cells[i, j])
                     tile[j, i] = x
                     missing += x != x
-            for i in range(rows if len(y) else 0):
+            for i in range(rows if left else 0):
                 m, g = mu[y[at + i]], own[y[at + i]]
                 for j in range(columns):
                     z = (cells[i, j] - m[first + j]) * g[first + j]
@@ -127,9 +130,12 @@ def sum_logs(
             for k in range(len(mu)):
                 _add_levels(tile, level[k, first : first + columns], missing > 0, total[k])
                 for j in range(columns):
-                    _multiply(tile[j], gone[j], mu[k, first + j], slope[k, first + j], both, product)
+                    if left:
+                        _multiply_left(tile[j], gone[j], mu[k, first + j], slope[k, first + j], product)
+                    else:
+                        _multiply(tile[j], mu[k, first + j], slope[k, first + j], product)
                     if not alike or j == columns - 1:
-                        _add(product, weight[k, first + j], both, total[k])
+                        _add(product, weight[k, first + j], left, total[k])
         for i in range(min(TILE, n - at)):
             row = out[at + i]
             for k in range(len(mu)):
@@ -137,19 +143,50 @@ def sum_logs(
 
 
 @loop(FAST)
-def sum_own(X: Any, at: Any, y: Any, mu: Any, slope: Any, weight: Any, level: Any, both: float, out: Any) -> None:
+def sum_squares(X: Any, mu: Any, slope: Any, level: Any, out: Any) -> None:
+    """out_ik = Σ_j level_kj − ((x_ij − μ_kj) slope_kj)² over the observed cells: normal densities."""
+    whole = np.zeros(len(mu))
+    for k in range(len(mu)):
+        for j in range(mu.shape[1]):
+            whole[k] += level[k, j]
+    for i in range(len(X)):
+        x, missing = X[i], 0
+        for j in range(len(x)):
+            missing += x[j] != x[j]
+        for k in range(len(mu)):
+            m, g, a = mu[k], slope[k], level[k]
+            total = 0.0 if missing else whole[k]
+            if missing:
+                for j in range(len(m)):
+                    z = (x[j] - m[j]) * g[j]
+                    total += a[j] - z * z if x[j] == x[j] else 0.0
+            else:
+                for j in range(len(m)):
+                    z = (x[j] - m[j]) * g[j]
+                    total -= z * z
+            out[i, k] = total
+
+
+@loop(FAST)
+def sum_own(X: Any, at: Any, y: Any, mu: Any, slope: Any, weight: Any, level: Any, student: bool, out: Any) -> None:
     """Of rows `at` and a class k of each, y: out_i0 = Σ_j level_kj and out_i1 = Σ_j weight_kj log(1 − v).
 
-    v = ((x_ij − μ_kj) slope_kj)²; if `both` is 0, −v is taken for its logarithm. NaN where some v is not below 1.
+    v = ((x_ij − μ_kj) slope_kj)². NaN where some v is not below 1. Where it is not for `student` densities but for
+    normal ones, −v is taken for its logarithm.
     """
     for i in range(len(at)):
         k = np.uint64(y[i])
         x, m, g, w, a = X[at[i]], mu[k], slope[k], weight[k], level[k]
         levels = logs = 0.0
         for j in range(len(m)):
-            z = (x[j] - m[j]) * g[j]
-            v = -z * z if x[j] == x[j] else 0.0
-            v = v if v > -1.0 or both == 0 else np.nan
-            logs += w[j] * (log1p(v) if both else v)
             levels += a[j] if x[j] == x[j] else 0.0
+        if student:
+            for j in range(len(m)):
+                z = (x[j] - m[j]) * g[j]
+                v = -z * z if x[j] == x[j] else 0.0
+                logs += w[j] * log1p(v if v > -1.0 else np.nan)
+        else:
+            for j in range(len(m)):
+                z = (x[j] - m[j]) * g[j]
+                logs -= w[j] * z * z if x[j] == x[j] else 0.0
         out[i, 0], out[i, 1] = levels, logs

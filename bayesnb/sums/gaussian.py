@@ -13,6 +13,7 @@ from ..loops import contiguous, worth
 from .rows import sum_over_cells_of, sum_over_features, sum_over_own
 
 _LOG = 6  # cells of other sums that take as long as a cell with its logarithm in NumPy
+_OWN = 16  # the same of one for the row's own class, whose fields are gathered
 _SQUARE = 2  # the same of a square
 
 
@@ -20,9 +21,14 @@ def log_normal_sum(
     x: Real[Array, "n d"] | Sparse, mu: Float[Array, "*s c d"], sd: Float[Array, "*#s #c d"]
 ) -> Float[Array, "*s n c"]:
     """Σ_j log Normal(x_ij; μ_cj, s_cj²) over the observed cells in nats; leading axes are draws."""
-    if namespace(x, mu, sd) is not np or mu.ndim > 2:
+    many = mu.ndim == 2 and not is_sparse(x) and worth(_SQUARE * x.size * len(mu))
+    if not many or namespace(x, mu, sd) is not np:
         return sum_over_features(log_normal, x, mu, sd)
-    return sum_of_logs(x, mu, np.sqrt(0.5) / sd, np.full(mu.shape, -1.0), -0.5 * LOG_2PI - np.log(sd), 0.0)
+    from ..loops.gaussian import sum_squares
+
+    table, fields = np.empty((len(x), len(mu))), (mu, np.sqrt(0.5) / sd, -0.5 * LOG_2PI - np.log(sd))
+    sum_squares(contiguous(x), *(contiguous(np.broadcast_to(field, mu.shape)) for field in fields), table)
+    return table
 
 
 def log_student_sum(
@@ -37,24 +43,19 @@ def log_student_sum(
 def sum_of_logs(
     x: Real[np.ndarray, "n d"] | Sparse,
     loc: Float[np.ndarray, "c d"],
-    slope: Float[np.ndarray, "*#c d"],
+    slope: Float[np.ndarray, "c d"],
     weight: Float[np.ndarray, "c d"],
-    level: Float[np.ndarray, "*#c d"],
-    both: float = 1.0,
+    level: Float[np.ndarray, "c d"],
 ) -> Float[np.ndarray, "n c"]:
-    """Σ_j level_cj + weight_cj log(1 + v) over the observed cells of rows on the host, v = ((x_ij − loc_cj) slope_cj)².
-
-    These are Student densities; normal ones, for which `both` is 0, have v itself.
-    """
+    """Σ_j level_cj + weight_cj log(1 + ((x_ij − loc_cj) slope_cj)²) over the observed cells of rows on the host."""
 
     def cell(x: Array, _: float, loc: Array, slope: Array, weight: Array, level: Array) -> Array:
-        v = np.square((x - loc) * slope)
-        return level + weight * (np.log1p(v) if both else v)
+        return level + weight * np.log1p(np.square((x - loc) * slope))
 
-    fields = [np.broadcast_to(field, loc.shape) for field in (loc, slope, weight, level)]
-    if is_sparse(x) or not worth((_LOG if both else _SQUARE) * x.size * len(loc)):
-        return sum_over_cells_of(cell, x, 1.0, tuple(fields))
-    return _looped(x, np.empty(0, int), loc, fields, both)
+    fields = loc, slope, weight, np.broadcast_to(level, loc.shape)
+    if is_sparse(x) or not worth(_LOG * x.size * len(loc)):
+        return sum_over_cells_of(cell, x, 1.0, fields)
+    return _looped(x, np.empty(0, int), loc, fields)
 
 
 def sum_of_own(
@@ -62,19 +63,19 @@ def sum_of_own(
     at: Int[np.ndarray, " m"],
     y: Int[np.ndarray, " m"],
     fields: tuple[Float[np.ndarray, "c d"], ...],
-    both: float = 1.0,
+    student: bool,
 ) -> Float[np.ndarray, " m"]:
-    """Σ_j level_yj + weight_yj log(1 − v) of rows `at` and a class y of each; fields and v as in `sum_of_logs`.
+    """Σ_j level_yj + weight_yj log(1 − v), v = ((x_ij − loc_yj) slope_yj)², of rows `at` and a class y of each.
 
     It is what the cells of a row have in a class that they have left; normal densities have −v for the logarithm.
     """
 
     def cell(x: Array, _: Array, loc: Array, slope: Array, weight: Array, level: Array) -> Array:
         v = -np.square((x - loc) * slope)
-        return level + weight * (np.log1p(v) if both else v)
+        return level + weight * (np.log1p(v) if student else v)
 
-    if worth(_LOG * x.size):
-        return _looped_own(x, at, y, fields, both).sum(1)
+    if worth(_OWN * x.size):
+        return _looped_own(x, at, y, fields, student).sum(1)
     return sum_over_own(cell, x, at, y, np.ones(len(at)), fields)
 
 
@@ -105,21 +106,20 @@ def _student_fields(df: Array, loc: Array, scale: Array) -> tuple[Array, Array, 
     return loc, 1 / (np.sqrt(df) * scale), np.full(loc.shape, -0.5 * (df + 1)), level
 
 
-def _looped(x: Array, y: Array, own: Array, fields: Any, both: float = 1.0) -> Float[Array, "n c"]:
+def _looped(x: Array, y: Array, own: Array, fields: Any) -> Float[Array, "n c"]:
     """The table of `loops.gaussian.sum_logs`."""
     from ..loops.gaussian import sum_logs
 
     loc, slope, weight, level = map(contiguous, fields)
-    table = np.empty((len(x), len(loc)))
-    alike = bool((weight == weight[:, :1]).all())
-    sum_logs(contiguous(x), y, contiguous(own), loc, slope, weight, level, both, alike, table)
+    table, alike = np.empty((len(x), len(loc))), bool((weight == weight[:, :1]).all())
+    sum_logs(contiguous(x), y, contiguous(own), loc, slope, weight, level, alike, table)
     return table
 
 
-def _looped_own(x: Array, at: Array, y: Array, fields: Any, both: float = 1.0) -> Float[Array, "m 2"]:
+def _looped_own(x: Array, at: Array, y: Array, fields: Any, student: bool = True) -> Float[Array, "m 2"]:
     """Levels and logarithms of `loops.gaussian.sum_own`."""
     from ..loops.gaussian import sum_own
 
     found = np.empty((len(at), 2))
-    sum_own(contiguous(x), at, y, *map(contiguous, fields), both, found)
+    sum_own(contiguous(x), at, y, *map(contiguous, fields), student, found)
     return found
