@@ -7,6 +7,7 @@ import numpy as np
 from ._compile import FAST, loop
 
 TILE = 128  # rows
+_SMALL = 1 / 256  # the seventh term of the series of log(1 − v) is below rounding
 PRODUCT = 24  # factors to a logarithm: of cells 1e6 spreads away 1e12 each
 
 
@@ -172,21 +173,24 @@ def sum_own(X: Any, at: Any, y: Any, mu: Any, slope: Any, weight: Any, level: An
     """Of rows `at` and a class k of each, y: out_i0 = Σ_j level_kj and out_i1 = Σ_j weight_kj log(1 − v).
 
     v = ((x_ij − μ_kj) slope_kj)². NaN where some v is not below 1. Where it is not for `student` densities but for
-    normal ones, −v is taken for its logarithm.
+    normal ones, −v is taken for its logarithm. In a class of many rows all v are small, and six terms of the series of
+    the logarithm have all its digits.
     """
     for i in range(len(at)):
         k = np.uint64(y[i])
         x, m, g, w, a = X[at[i]], mu[k], slope[k], weight[k], level[k]
-        levels = logs = 0.0
+        levels = squares = logs = large = 0.0
         for j in range(len(m)):
+            z = (x[j] - m[j]) * g[j]
+            v = z * z if x[j] == x[j] else 0.0
             levels += a[j] if x[j] == x[j] else 0.0
-        if student:
+            squares -= w[j] * v
+            logs -= w[j] * (v * (1 + v * (1 / 2 + v * (1 / 3 + v * (1 / 4 + v * (1 / 5 + v * (1 / 6)))))))
+            large += 1.0 if v > _SMALL else 0.0
+        if large and student:
+            logs = 0.0
             for j in range(len(m)):
                 z = (x[j] - m[j]) * g[j]
                 v = -z * z if x[j] == x[j] else 0.0
                 logs += w[j] * log1p(v if v > -1.0 else np.nan)
-        else:
-            for j in range(len(m)):
-                z = (x[j] - m[j]) * g[j]
-                logs -= w[j] * z * z if x[j] == x[j] else 0.0
-        out[i, 0], out[i, 1] = levels, logs
+        out[i, 0], out[i, 1] = levels, logs if student else squares
