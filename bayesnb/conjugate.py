@@ -37,9 +37,9 @@ from .loops import worth
 from .statistics import Moments, Stats, Totals
 from .sums.by_class import by_class, class_totals
 from .sums.levels import look_up, n_levels
-from .sums.rows import as_csr, contract, is_missing_free, map_cells, row_totals, sum_over_cells_of
+from .sums.rows import as_csr, contract, is_missing_free, map_cells, row_totals, sum_over_cells_of, sum_over_own
 
-_FEW = 16  # different weights of rows, each with a table of its own
+_MANY = 32  # rows of one class and weight, for which tables of levels are made
 _FACTORS = {1: 1.0, 2: 2.0, 3: 6.0}  # of a Taylor coefficient, to make it a cumulant
 
 
@@ -234,23 +234,25 @@ class Conjugate(AbstractConjugate[Stats]):
         """log_predictive without row i: Σ_j power(1 − w) − power(−w) in the classes in which the row has weight w."""
         if namespace(x, r, *self._arrays()) is not np:
             return self.log_left_out(x, r)
-        table, r = self.log_predictive(x), sparse.csc_array(r)
-        x = as_csr(x) if is_sparse(x) else x
-        with one_of(len(self._arrays()[0])):
-            for k, (start, end) in enumerate(zip(r.indptr[:-1], r.indptr[1:], strict=True)):
-                self._leave_out(k, x, r.indices[start:end], r.data[start:end], table)
+        table, r = self.log_predictive(x), sparse.csr_array(r)
+        at = np.repeat(np.arange(len(table)), np.diff(r.indptr))
+        table[at, r.indices] = self.own_left_out(x, at, r.indices, r.data)
         return table
 
-    def _leave_out(self, k: int, x: Array | Sparse, rows: np.ndarray, w: np.ndarray, table: np.ndarray) -> None:
-        """Put what is left without them into the column of class k, of rows that have weight w in it."""
-        one, weights = self.of(*(v[k : k + 1] for v in self._arrays())), np.unique(w)
-        if len(weights) > _FEW and not is_sparse(x):
-            table[rows, k] = one.log_left_out(x[rows], w[:, None])[:, 0]
-            return
-        for weight in weights:
-            some = rows if len(weights) == 1 else rows[w == weight]
-            cells = x[some] if is_sparse(x) else x.take(some, 0)  # several times as fast as x[some]
-            table[some, k] = one.log_left_out(cells, float(weight))[:, 0]
+    def own_left_out(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Σ_j left_out of rows `at` on the host, for one class of each, y, and the weight that it has there."""
+        groups = np.lexsort((w, y))  # of one class and weight, for which a table of levels may serve
+        starts = np.flatnonzero((np.diff(y[groups]) != 0) | (np.diff(w[groups]) != 0)) + 1
+        many = len(at) >= _MANY * (len(starts) + 1)
+        if not is_sparse(x) and not (many and self.levels(x)):
+            return sum_over_own(self.left_out, self.cells(x), at, y, w, self._arrays())
+        x, found = as_csr(x) if is_sparse(x) else x, np.empty(len(at))
+        with one_of(len(starts) + 1):
+            for some in np.split(groups, starts) if len(at) else ():
+                one = self.of(*(v[y[some[:1]]] for v in self._arrays()))
+                cells = x[at[some]] if is_sparse(x) else x.take(at[some], 0)  # several times as fast as x[…]
+                found[some] = one.log_left_out(cells, float(w[some[0]]))[:, 0]
+        return found
 
     def _cumulant(self, order: int, x: Any) -> Any:
         """The cumulant of an order over θ of log p(x_i | θ_c)."""

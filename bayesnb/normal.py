@@ -6,21 +6,40 @@
 Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, §6 (with α, β for a, b).
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .conjugate import Conjugate, Sums
-from .core.arrays import Array, Float, Real, Sparse, Theta
+from .core.arrays import Array, Float, Real, Sparse, Theta, is_sparse
 from .core.special import LOG_2PI, digamma, gammaln, namespace, tetragamma, trigamma
 from .core.supports import declare
 from .normals import cumulant_of_cells
 from .statistics import Moments
-from .sums.gaussian import sum_of_logs
+from .sums.gaussian import sum_of_logs, sum_of_own
 from .sums.rows import map_cells, sum_over_cells_of
 
 
-class ConjugateNormal(Conjugate[Moments]):
+class NormalCells(Conjugate[Moments]):
+    """Normal cells t(x) with a conjugate mean, whose sums over many rows on the host take few operations a cell."""
+
+    student: ClassVar[bool] = True
+    """Whether the variance is learnt, so that a cell is Student t and not normal."""
+
+    m: Float[Array, "c d"]
+
+    def _terms(self, n: float) -> tuple[Array, ...]:
+        """Centre, slope, weight and level of n power(n), n = ±1, for the sums of `sums.gaussian`."""
+        raise NotImplementedError
+
+    def own_left_out(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Σ_j left_out: in one pass for rows of weight 1."""
+        if is_sparse(x) or (w != 1).any():
+            return super().own_left_out(x, at, y, w)
+        return sum_of_own(x, at, y, self._terms(-1.0), self.student)
+
+
+class ConjugateNormal(NormalCells):
     """Normal–inverse-gamma density of means and variances: estimates, and sums over many cells.
 
     Fields
@@ -41,20 +60,15 @@ class ConjugateNormal(Conjugate[Moments]):
 
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j log t(x_j; 2a, m, b(κ+1)/(aκ)). Murphy (2007), (100)."""
-        return self._sum(x, 1.0) if namespace(x, self.m) is np else super().log_predictive(x)
+        return sum_of_logs(x, *self._terms(1.0)) if namespace(x, self.m) is np else super().log_predictive(x)
 
-    def log_left_out(self, x: Real[Array, "n d"] | Sparse, w: Any) -> Float[Array, "n c"]:
-        """The same without cells of weight w."""
-        host = namespace(x, self.m) is np and np.ndim(w) == 0 and w == 1
-        return self._sum(x, -1.0) if host else super().log_left_out(x, w)
-
-    def _sum(self, x: Any, n: float) -> Array:
-        """Σ_j n power(n), n = 1 or −1: what it is at x = m, and −n(a + n/2) log(1 + ½ n κ (x − m)²/((κ + n) b))."""
+    def _terms(self, n: float) -> tuple[Array, ...]:
+        """n power(n) for n = ±1: what it is at x = m, and −n(a + n/2) log(1 + ½ n κ (x − m)²/((κ + n) b))."""
         m, kappa, a, b = self._arrays()
         with np.errstate(invalid="ignore", divide="ignore"):  # of columns in which the rows have no cell
             level = n * self.gain(Sums(n, 0.0, m), m, kappa, a, b) - 0.5 * LOG_2PI
             slope = np.sqrt(0.5 * kappa / (kappa + n)) / np.sqrt(b)
-        return sum_of_logs(x, m, slope, -n * (a + 0.5 * n), level, n)
+        return m, slope, -n * (a + 0.5 * n), level
 
     def _cumulant(self, order: int, x: Any) -> Array:
         """Those of Student's t in closed form: for λ = 1/σ² the cumulants of log λ, E λ = a/b, Cov(log λ, λ) = 1/b."""

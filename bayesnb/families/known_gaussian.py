@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Array, Float, Real, Sparse, Theta
+from ..normal import NormalCells
 from ..normals import growth, linear_of_normals
 from ..sums.gaussian import log_normal_sum
-from ._page import AMOUNT, COUNT, LOG_2PI, REAL, Cells, Conjugate, Field, Moments, declare, log1p, namespace, pytree
+from ._page import AMOUNT, COUNT, LOG_2PI, REAL, Cells, Field, Moments, Sums, declare, log1p, namespace, pytree
 
 
 @pytree
 @dataclass(frozen=True)
-class KnownVarianceNormal(Conjugate[Moments]):
+class KnownVarianceNormal(NormalCells):
     """Normal density of each μ_cj, as a prior or a posterior.
 
     Fields
@@ -56,6 +57,7 @@ class KnownVarianceNormal(Conjugate[Moments]):
     kept_types = frozenset({"float32", "int64"})
     monoid = Moments
     parameters = ("mu",)
+    student = False
     distribution_ = "Normal", MappingProxyType({"m": "loc", "kappa": "scale"})
 
     def prior(self, sample: Any, dist: Any) -> None:
@@ -91,6 +93,14 @@ class KnownVarianceNormal(Conjugate[Moments]):
     def log_predictive(self, x: Real[Array, "n d"] | Sparse) -> Float[Array, "n c"]:
         """Σ_j log Normal(x_j; m, σ²(1 + 1/κ)). Murphy (2007), (36)."""
         return log_normal_sum(x, self.m, (self.variance * (1 + 1 / self.kappa)) ** 0.5)
+
+    def _terms(self, n: float) -> tuple[Array, ...]:
+        """n power(n) for n = ±1: what it is at x = m, and −½ κ (x − m)²/((κ + n) σ²)."""
+        m, kappa, variance, log_c = self._arrays()
+        with np.errstate(invalid="ignore", divide="ignore"):  # of columns in which the rows have no cell
+            level = n * self.gain(Sums(n, 0.0, m), m, kappa, variance, log_c) - 0.5 * LOG_2PI
+            slope = np.sqrt(0.5 * kappa / (kappa + n) / variance)
+        return m, slope, np.full(m.shape, -n), level
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"] | Sparse) -> Float[Array, "*s n c"]:
         """−½ Σ_j log 2πσ² + (x − μ)²/σ²."""

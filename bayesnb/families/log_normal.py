@@ -12,6 +12,8 @@ for z.
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..core.arrays import Array, Float, Real, Theta
 from ..normal import ConjugateNormal
 from ..normals import growth
@@ -88,9 +90,17 @@ class LogNormal(ConjugateNormal):
         spread = log1p(growth(s, m, kappa) / b) * (a + s.n * 0.5) + s.n * (0.5 * namespace(b).log(b))
         return log_rising(a, s.n * 0.5) - spread - 0.5 * log1p(s.n / kappa)
 
-    def _sum(self, x: Any, n: float) -> Array:
-        """The same of z, and −Σ_j z."""
-        return super()._sum(namespace(x).log(x), n) - self._observed(self.statistic, x).sum(1)[:, None]
+    def log_predictive(self, x: Real[Array, "n d"]) -> Float[Array, "n c"]:
+        """Σ_j log t(z_j; 2a, m, b(κ+1)/(aκ)) − z_j."""
+        if namespace(x, self.m) is not np:
+            return super().log_predictive(x)
+        return super().log_predictive(np.log(x)) - self._observed(self.statistic, x).sum(1)[:, None]
+
+    def own_left_out(self, x: Array, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """The same without the row."""
+        if (w != 1).any():
+            return super().own_left_out(x, at, y, w)
+        return super().own_left_out(np.log(x), at, y, w) - self._observed(self.statistic, x).sum(1)[at]
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Float[Array, "*s n c"]:
         """Σ_j log Normal(z; μ, σ²) − z."""

@@ -53,6 +53,7 @@ class PooledNormalInverseGamma(AbstractNormals[Moments]):
     kept_types = frozenset({"float32", "int64"})
     separable = True
     couples_classes = True
+    monoid = Moments
     parameters = "mu", "variance"
     scale_ = "a", "b"
 
@@ -104,7 +105,7 @@ class PooledNormalInverseGamma(AbstractNormals[Moments]):
         seen, square = self._squares(x)
         left, fields = kept(kappa + v, kappa), self._scale()
         rest = self.added(shared_weight(v.sum(0)), (v * kappa / left * square).sum(0), *fields)
-        fields = [kept(new, old) for new, old in zip(rest, fields, strict=True)]
+        fields = [xp.where(new > -1e-9 * old, kept(new, old), xp.nan) for new, old in zip(rest, fields, strict=True)]
         gain = self.gain(1, kappa / left * (kappa / (left + 1)) * square, *fields)
         gain = gain - 0.5 * (xp.log1p(1 / left) + LOG_2PI)
         return gain if seen is True else xp.where(seen, gain, 0)
@@ -117,8 +118,8 @@ class PooledNormalInverseGamma(AbstractNormals[Moments]):
     def log_loo(self, x: Real[Array, "n d"] | Sparse, r: Float[Array, "n c"] | Sparse) -> Float[Array, "n c"]:
         """log_predictive without row i, which is removed from the classes in which it has weight w; δ = x − m.
 
-        κ' = κ − w,   m' = m − wδ/κ',   and Σ wκδ²/κ' is removed from the scale; where each row has one class and
-        weight 1 this is a sum over Student densities
+        κ' = κ − w,   m' = m − wδ/κ',   and Σ wκδ²/κ' is removed from the scale; NaN where it is more than that. Where
+        each row has one class and weight 1 this is a sum over Student densities
         """
 
         def left_out(x: Array, r: Any) -> Array:

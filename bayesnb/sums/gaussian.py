@@ -10,10 +10,10 @@ import numpy as np
 from ..core.arrays import Array, Float, Int, Real, Sparse, is_sparse
 from ..core.special import LOG_2PI, log_normal, log_rising, log_student_t, namespace
 from ..loops import contiguous, worth
-from .rows import is_missing_free, slices, sum_over_cells_of, sum_over_features
+from .rows import sum_over_cells_of, sum_over_features, sum_over_own
 
 _LOG = 6  # cells of other sums that take as long as a cell with its logarithm in NumPy
-_CELLS = 1 << 16  # of a table at a time: 512 KiB, which stay in a core's cache
+_OWN = 16  # the same of one for the row's own class, whose fields are gathered
 _SQUARE = 2  # the same of a square
 
 
@@ -24,8 +24,11 @@ def log_normal_sum(
     many = mu.ndim == 2 and not is_sparse(x) and worth(_SQUARE * x.size * len(mu))
     if not many or namespace(x, mu, sd) is not np:
         return sum_over_features(log_normal, x, mu, sd)
-    level = -0.5 * LOG_2PI - np.log(sd)
-    return _looped(x, mu, np.sqrt(0.5) / sd, np.full(mu.shape, -1.0), level, both=0.0)
+    from ..loops.gaussian import sum_squares
+
+    table, fields = np.empty((len(x), len(mu))), (mu, np.sqrt(0.5) / sd, -0.5 * LOG_2PI - np.log(sd))
+    sum_squares(contiguous(x), *(contiguous(np.broadcast_to(field, mu.shape)) for field in fields), table)
+    return table
 
 
 def log_student_sum(
@@ -43,19 +46,37 @@ def sum_of_logs(
     slope: Float[np.ndarray, "c d"],
     weight: Float[np.ndarray, "c d"],
     level: Float[np.ndarray, "c d"],
-    sign: float = 1.0,
 ) -> Float[np.ndarray, "n c"]:
-    """Σ_j level_cj + weight_cj log(1 ± v) over the observed cells of rows on the host, v = ((x_ij − loc_cj) slope_cj)².
-
-    Student densities have the sign 1; those of the cells of a class without these cells have the sign −1.
-    """
+    """Σ_j level_cj + weight_cj log(1 + ((x_ij − loc_cj) slope_cj)²) over the observed cells of rows on the host."""
 
     def cell(x: Array, _: float, loc: Array, slope: Array, weight: Array, level: Array) -> Array:
-        return level + weight * np.log1p(sign * np.square((x - loc) * slope))
+        return level + weight * np.log1p(np.square((x - loc) * slope))
 
+    fields = loc, slope, weight, np.broadcast_to(level, loc.shape)
     if is_sparse(x) or not worth(_LOG * x.size * len(loc)):
-        return sum_over_cells_of(cell, x, 1.0, (loc, slope, weight, level))
-    return _looped(x, loc, slope, weight, level, sign)
+        return sum_over_cells_of(cell, x, 1.0, fields)
+    return _looped(x, np.empty(0, int), loc, fields)
+
+
+def sum_of_own(
+    x: Real[np.ndarray, "n d"],
+    at: Int[np.ndarray, " m"],
+    y: Int[np.ndarray, " m"],
+    fields: tuple[Float[np.ndarray, "c d"], ...],
+    student: bool,
+) -> Float[np.ndarray, " m"]:
+    """Σ_j level_yj + weight_yj log(1 − v), v = ((x_ij − loc_yj) slope_yj)², of rows `at` and a class y of each.
+
+    It is what the cells of a row have in a class that they have left; normal densities have −v for the logarithm.
+    """
+
+    def cell(x: Array, _: Array, loc: Array, slope: Array, weight: Array, level: Array) -> Array:
+        v = -np.square((x - loc) * slope)
+        return level + weight * (np.log1p(v) if student else v)
+
+    if worth(_OWN * x.size):
+        return _looped_own(x, at, y, fields, student).sum(1)
+    return sum_over_own(cell, x, at, y, np.ones(len(at)), fields)
 
 
 def log_student_left(
@@ -72,19 +93,11 @@ def log_student_left(
     With s² r for s² and ν the same in all classes, log t = level + w log(r + v) − (w + ½) log r, w = −½(ν + 1). For the
     row's own class y it is the evidence of all rows over that of the others, l_yj − (w + ½) log r.
     """
-    loc, slope, weight, level = _student_fields(df, loc, scale)
-    from ..loops.gaussian import scale_by_class
-
-    table, none = np.empty((len(x), len(loc))), np.zeros((1, x.shape[1]))
-    for part in slices(len(x), x.shape[1], _CELLS):
-        rows, mine = contiguous(x[part]), y[part]
-        u, each = np.empty(rows.shape), np.arange(len(mine))
-        scale_by_class(rows, mine, contiguous(loc), contiguous(own), u)
-        rest = _looped(u, none, none + 1, -0.5 - weight[:1], none, -1.0)
-        found = _looped(rows, loc, slope, weight, level, gone=np.multiply(u, u, out=u))
-        found[each, mine] = _levels(rows, level_of_own)[each, mine]
-        np.add(found, rest, out=table[part])
-    return table
+    fields, rows = _student_fields(df, loc, scale), np.arange(len(x))
+    levels, rest = _looped_own(x, rows, y, (loc, own, -0.5 - fields[2], level_of_own)).T
+    table = _looped(x, y, own, fields)
+    table[rows, y] = levels
+    return table + rest[:, None]
 
 
 def _student_fields(df: Array, loc: Array, scale: Array) -> tuple[Array, Array, Array, Array]:
@@ -93,21 +106,20 @@ def _student_fields(df: Array, loc: Array, scale: Array) -> tuple[Array, Array, 
     return loc, 1 / (np.sqrt(df) * scale), np.full(loc.shape, -0.5 * (df + 1)), level
 
 
-def _levels(x: Array, level: Array) -> Float[Array, "n c"]:
-    """Σ_j level_cj over the observed cells."""
-    if is_missing_free(x):
-        return np.tile(level.sum(1), (len(x), 1))
-    return (~np.isnan(x)).astype(float) @ np.where(np.isfinite(level), level, 0).T
+def _looped(x: Array, y: Array, own: Array, fields: Any) -> Float[Array, "n c"]:
+    """The table of `loops.gaussian.sum_logs`."""
+    from ..loops.gaussian import sum_logs
 
-
-def _looped(
-    x: Array, loc: Array, slope: Array, weight: Array, level: Array, sign: float = 1.0, both: float = 1.0,
-    gone: Any = None,
-) -> Float[Array, "n c"]:  # fmt: skip
-    """The levels of the observed cells, and what `loops.gaussian.add_logs` adds."""
-    from ..loops.gaussian import add_logs
-
-    fields = (contiguous(np.broadcast_to(field, loc.shape)) for field in (loc, slope, weight))
-    table, gone = _levels(x, np.broadcast_to(level, loc.shape)), np.empty((0, 0)) if gone is None else gone
-    add_logs(contiguous(x), gone, *fields, sign, both, bool((weight == weight[:, :1]).all()), table)
+    loc, slope, weight, level = map(contiguous, fields)
+    table, alike = np.empty((len(x), len(loc))), bool((weight == weight[:, :1]).all())
+    sum_logs(contiguous(x), y, contiguous(own), loc, slope, weight, level, alike, table)
     return table
+
+
+def _looped_own(x: Array, at: Array, y: Array, fields: Any, student: bool = True) -> Float[Array, "m 2"]:
+    """Levels and logarithms of `loops.gaussian.sum_own`."""
+    from ..loops.gaussian import sum_own
+
+    found = np.empty((len(at), 2))
+    sum_own(contiguous(x), at, y, *map(contiguous, fields), student, found)
+    return found

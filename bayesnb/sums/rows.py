@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Float, Real, Scalar, Sparse, Value, is_sparse
+from ..core.arrays import Array, Float, Int, Real, Scalar, Sparse, Value, is_sparse
 from ..core.special import in_chunks, is_whole, namespace
 from ..core.threads import in_order, n_sibling_tasks
 from ..loops import contiguous, worth
@@ -109,6 +109,26 @@ def sum_over_cells_of(
                 weights = w[part, some if w.shape[1] > 1 else slice(None)] if np.ndim(w) else w
                 table[part, some] = sums(x[part], weights, [field[some] for field in fields])
     return table
+
+
+def sum_over_own(
+    f: Callable[..., Array],
+    x: Real[np.ndarray, "n d"],
+    at: Int[np.ndarray, " m"],
+    y: Int[np.ndarray, " m"],
+    w: Float[np.ndarray, " m"],
+    fields: Sequence[Array],
+) -> Float[np.ndarray, " m"]:
+    """Σ_j f(x_ij, w_i, *fields_kj) over the observed cells of rows i = `at`, for one class k of each, y."""
+    fields = [v[:, :1] if v.ndim == 2 and (v == v[:, :1]).all() else v for v in fields]  # one number serves all columns
+    found = np.empty(len(at))
+    with np.errstate(all="ignore"):  # of a missing cell
+        for part in slices(len(at), x.shape[1], _FEW):
+            cells = x[at[part]]
+            seen = ~np.isnan(cells)
+            terms = f(np.where(seen, cells, 0), w[part, None], *(v[y[part]] for v in fields))
+            found[part] = np.where(seen, terms, 0).sum(1)
+    return found
 
 
 def _sum_over_stored(f: Callable[..., Array], x: Sparse, fields: tuple[Array, ...]) -> Float[np.ndarray, "n c"]:
