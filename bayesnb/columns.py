@@ -112,6 +112,11 @@ class ColumnContract:
         """The columns that are left out."""
         return tuple(column for column in self.columns if column.role == "dropped")
 
+    @property
+    def text(self) -> set[str]:
+        """The names of columns whose cells are read as text: numbers written as text, and levels that are text."""
+        return {c.name for c in self.used if c.written or (c.role == "levels" and c.low is None)}
+
     def to_frame(self) -> pd.DataFrame:
         """A data frame with one row a column: role, why, distinct values, missing share, example and warning."""
         names = ["role", "why", "distinct", "missing", "example", "warning"]
@@ -139,7 +144,8 @@ class ColumnContract:
         table = pd.DataFrame(table)
         names = [column.name for column in self.used]
         if missing := [repr(name) for name in names if name not in table.columns]:
-            raise ValueError(f"`table` has no column {', '.join(missing)}; add it, because the contract needs it")
+            one, them = ("column", "it") if len(missing) == 1 else ("columns", "them")
+            raise ValueError(f"`table` has no {one} {', '.join(missing)}, which the model was fitted to; add {them}")
         return read_cells(self, table if names == list(table.columns) else table[names])
 
     def differences(self, table: Any) -> list[str]:
@@ -217,6 +223,8 @@ def read_cells(contract: ColumnContract, table: pd.DataFrame) -> pd.DataFrame:
                 changed[column.name] = _to_numbers(cells, column)
         elif column.low is not None:
             changed[column.name] = to_levels(cells)
+        elif pd.api.types.is_numeric_dtype(cells.dropna().infer_objects()):  # numbers where the levels are text
+            changed[column.name] = cells.astype(object).map(lambda cell: str(to_level(cell)), na_action="ignore")
     return table.assign(**changed) if changed else table
 
 

@@ -19,7 +19,6 @@ from safetensors.numpy import save as to_bytes
 import bayesnb
 from bayesnb import cli
 from bayesnb import io as files
-from bayesnb.cli import _tables
 from bayesnb.core import pytrees
 
 from .estimators_table import mostly_slow, these
@@ -291,7 +290,7 @@ def test_no_table_makes_a_traceback(chunk: int, tmp_path: Path, capsys: Any) -> 
         Path(data).write_bytes(table(rng))
         Path(other).write_bytes(table(rng))
         Path(model).unlink(missing_ok=True)
-        variant = "auto" if rng.random() < 0.6 else str(rng.choice(_tables.MODELS))
+        variant = "auto" if rng.random() < 0.6 else str(rng.choice(cli.MODELS))
         code, told = run(["fit", data, "--target", "y", "--model", variant, "-o", model], capsys)
         assert Path(model).exists() == (code == 0), seed
         for rows in (data, other) if code == 0 else ():
