@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from .estimators import PoissonNB as PoissonNB
     from .io import load as load
     from .naive_bayes import NaiveBayes as NaiveBayes
-    from .reporting.report import Report as Report
-    from .reporting.report import report as report
+    from .reporting import Report as Report
+    from .reporting import report as report
     from .sampling.intervals import Uncertainty as Uncertainty
     from .sampling.loo import LooResult as LooResult
     from .sampling.report import CheckReport as CheckReport
@@ -100,7 +100,7 @@ _HOME = {
     "PoissonNB": "estimators",
     "PriorDraws": "analysis.prior_fitting",
     "PriorFit": "analysis.prior_fitting",
-    "Report": "reporting.report",
+    "Report": "reporting",
     "SPSSNaiveBayes": "analysis.spss",
     "SPSSReport": "analysis.spss",
     "SelectionReport": "analysis.selection",
@@ -127,7 +127,7 @@ _HOME = {
     "plots": "plots",
     "predict_batches": "streaming",
     "rank_features": "analysis.ranking",
-    "report": "reporting.report",
+    "report": "reporting",
     "with_class_prior": "analysis.decisions",
 }
 _PROVISIONAL = ("FamilyNB",)  # names that may change in a minor version; all others change by deprecation alone

@@ -354,8 +354,8 @@ def report(options: argparse.Namespace) -> int:
     Fit a model to all rows and write one page of HTML. It shows columns, classes, exact leave-one-out, calibration,
     importance, explained rows, priors and other models. The page needs no network.
     """
-    from .reporting.report import python_code
-    from .reporting.report import report as make_report
+    from .reporting import python_code
+    from .reporting import report as make_report
 
     data = _load(options)
     estimator = choose_model(data.X, options.model, data.contract)
@@ -364,7 +364,8 @@ def report(options: argparse.Namespace) -> int:
     call = f"load({data.name!r}" if options.data in NAMES else f"read_table({options.data!r}, {data.target!r}{given}"
     code = python_code(estimator, f"data = bayesnb.datasets.{call})\nX, y = data.X, data.y")
     title = f"{data.name}: {data.target}"
-    page = make_report(estimator, data.X, data.y, title=title, contract=data.contract, code=code)
+    about: Any = {"title": title, "contract": data.contract, "code": code, "lines": data.lines}
+    page = make_report(estimator, data.X, data.y, **about)
     page.save(options.output)
     text = f"leave-one-out accuracy {page.accuracy:.4f}, log loss {page.log_loss:.4f}\nsaved as {options.output}"
     fields = {"accuracy": page.accuracy, "log_loss": page.log_loss, "warnings": page.warnings, "file": options.output}

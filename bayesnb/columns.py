@@ -22,6 +22,12 @@ ROLES = ("numbers", "counts", "yes/no", "levels")
 LISTED = 100  # levels that a contract keeps
 
 
+def shorten(value: Any, most: int = 28) -> str:
+    """A value as text, a long one cut."""
+    shown = f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+
+
 class CellError(ValueError):
     """A cell that a column of its contract cannot hold."""
 

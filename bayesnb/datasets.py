@@ -36,6 +36,7 @@ class Dataset:
     contract : how each column of your file is used, and why
     batches : function that reads the features and labels of a large file piece by piece; X is its first piece
     labels : (c,) all labels of a large file
+    lines : (n,) the line of each row in your file
     """
 
     name: str
@@ -47,6 +48,7 @@ class Dataset:
     contract: Any = None
     batches: Callable[[], Iterator[tuple[pd.DataFrame, np.ndarray]]] | None = None
     labels: np.ndarray | None = None
+    lines: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -179,7 +181,8 @@ def labelled(frame: pd.DataFrame, target: str, path: str | Path, **wishes: Any) 
         raise TableError(f"{path} has no column to learn from ({why}); ask for one with --columns NAME=ROLE.")
     if others := [f"{column.name!r} ({column.why})" for column in contract.dropped if column.missing < 1]:
         notes.append(f"Left out: {', '.join(others)}.")
-    return Dataset(path.stem, x, y, target, str(path), tuple(notes), contract)
+    lines = np.flatnonzero(known) + 2 if str(path) not in NAMES and path.suffix not in PARQUET else None
+    return Dataset(path.stem, x, y, target, str(path), tuple(notes), contract, lines=lines)
 
 
 @contextmanager
