@@ -344,7 +344,9 @@ def fit(options: argparse.Namespace) -> int:
     counted = [f"{n:g} {label!r}" for label, n in rows.items()]
     more = f" and {len(counted) - 12} more classes" if len(counted) > 12 else ""
     text = f"{_code(estimator)}, rows a class: {', '.join(counted[:12])}{more}\nsaved as {options.output}"
-    _tell(options, data, text, {"model": _code(estimator), "rows": rows, "file": options.output})
+    text += "".join(f"\n! {sentence}" for sentence in data.contract.cautions)
+    fields = {"model": _code(estimator), "rows": rows, "file": options.output, "cautions": data.contract.cautions}
+    _tell(options, data, text, fields)
     return 0
 
 

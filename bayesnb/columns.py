@@ -123,6 +123,15 @@ class ColumnContract:
         """The names of columns whose cells are read as text: numbers written as text, and levels that are text."""
         return {c.name for c in self.used if c.written or (c.role == "levels" and c.low is None)}
 
+    @property
+    def cautions(self) -> list[str]:
+        """What to look at before a model is trusted, a sentence each: first the target, then the columns."""
+        said = [note.rstrip(".") for note in self.notes]
+        for c in self.columns:
+            left = f" is left out: {c.why}" if c.role == "dropped" else ""
+            said += [f"column {c.name!r}{left}{'; ' if left else ': '}{c.warning.rstrip('.')}"] if c.warning else []
+        return [f"{sentence[:1].upper()}{sentence[1:]}." for sentence in said]
+
     def to_frame(self) -> pd.DataFrame:
         """A data frame with one row a column: role, why, distinct values, missing share, example and warning."""
         names = ["role", "why", "distinct", "missing", "example", "warning"]

@@ -229,7 +229,7 @@ def _cautions(m: Any) -> list[str]:
             f"The model predicts with {ignored}, which leave-one-out ignores. Accuracy, log loss and calibration here "
             "are those of the posterior predictive."
         )
-    said += [f"{note[:1].upper()}{note[1:].rstrip('.')}." for note in getattr(m.contract, "notes", ())]
+    said += getattr(m.contract, "cautions", [])
     if small := [k for k in np.argsort(m.count, kind="stable") if m.count[k] < _FEW_ROWS]:
         listed = ", ".join(f"{m.classes[k]} ({m.count[k]})" for k in small[:6])
         classes = f"class{'es' if len(small) > 1 else ''} {listed}{f' and {len(small) - 6} more' * (len(small) > 6)}"
@@ -274,7 +274,7 @@ def _cautions(m: Any) -> list[str]:
             )
     for name, missing, warning in zip(m.columns.index, m.columns["missing"], m.columns["warning"], strict=True):
         said += [f"Column {name}: {missing:.0%} of the cells are missing."] * (missing > 0.2)
-        said += [f"Column {name}: {warning.rstrip('.')}."] if warning else []
+        said += [f"Column {name}: {warning.rstrip('.')}."] if warning and not hasattr(m.contract, "cautions") else []
     said.append(
         "Leave-one-out assumes that rows are independent. If rows belong together, such as those of one person or one "
         "day, use `loo(groups=…)`."
@@ -332,9 +332,8 @@ def inline_svg(draw: Callable[..., Any], title: str, width: float = 4.6, height:
         name = ax.get_xlabel().replace(r"\$", "\0")  # an escaped dollar is one letter
         ax.set_xlabel("\n".join(textwrap.wrap(name, 46)).replace("\0", r"\$"))
         for axis in (ax.xaxis, ax.yaxis):
-            form: Any = axis.get_major_formatter()
-            if hasattr(form, "seq"):  # texts, and no numbers
-                form.seq = [shorten(label, 36) for label in form.seq]
+            if any(len(label.get_text()) > 36 for label in axis.get_ticklabels()):  # texts, and no numbers
+                axis.set_ticks(axis.get_ticklocs(), [shorten(label.get_text(), 36) for label in axis.get_ticklabels()])
         for label in [*ax.texts, *(legend.get_texts() if (legend := ax.get_legend()) else [])]:
             label.set_text(shorten(label.get_text(), 36))
         figure.savefig(
