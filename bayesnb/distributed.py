@@ -6,31 +6,20 @@ does the work is Dask's affair: the one that is active.
 """
 
 import copy
-import functools
-import operator
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ._dask_chunks import add_in_tree, aligned_chunks, lazy_rows
-from .analysis.calibration import CalibratedClassifierLOO
 from .core.arrays import Scalar
-from .core.random import generator
-from .core.special import log_normalize
-from .core.supports import check_choice
 from .estimators._base import AbstractNB
 from .estimators._input import check_decay, refuse_no_weight
-from .estimators._state import reads_one_state
-from .sampling.held_out import take_rows
 from .sampling.intervals import fix_seed
-from .statistics import Moments
 from .streaming import united_labels
+
+_ARITY = 8  # parts added at a time
 
 
 class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -38,8 +27,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : any estimator of bayesnb, or a `CalibratedClassifierLOO` of one. The map of the latter is learnt from
-        `max_rows` rows, which are drawn at random and gathered in memory
+    estimator : any estimator of bayesnb
 
     Attributes
     ----------
@@ -96,35 +84,10 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ValueError
             if there are no rows, if y or the weights do not match X, or if the estimator's `fit` refuses a chunk
         """
-        if isinstance(self.estimator, CalibratedClassifierLOO):
-            self.estimator_ = self._calibrated(X, y, sample_weight, classes)
-        else:
-            learnt = self._learnt(X, y, sample_weight, classes)
-            refuse_no_weight(learnt.class_count_)
-            self.estimator_ = learnt
+        learnt = self._learnt(X, y, sample_weight, classes)
+        refuse_no_weight(learnt.class_count_)
+        self.estimator_ = learnt
         return self
-
-    def _calibrated(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> Any:
-        """The estimator of all rows, calibrated by leave-one-out of as many rows, drawn at random, as it asks for."""
-        import dask
-
-        estimator = clone(self.estimator)
-        estimator.check_parameters()
-        nb = DistributedNB(estimator.estimator).fit(X, y, sample_weight, classes=classes).estimator_
-        pieces = list(zip(*aligned_chunks(X, y=y, sample_weight=sample_weight), strict=True))
-        sizes = dask.compute(*(dask.delayed(len)(labels) for _, labels, _ in pieces))
-        share = min(1.0, estimator.max_rows / max(1, sum(sizes)))
-        chosen = [
-            np.sort(generator(i).permutation(size)[: int(np.ceil(share * size))])
-            for i, size in enumerate(sizes)
-            if size
-        ]
-        held = [piece for piece, size in zip(pieces, sizes, strict=True) if size]
-        found = dask.compute(*(dask.delayed(_rows_of)(*piece, rows) for piece, rows in zip(held, chosen, strict=True)))
-        rows, labels, weights = zip(*found, strict=True)
-        return estimator.calibrate(
-            nb, _stacked(rows), np.concatenate(labels), None if sample_weight is None else np.concatenate(weights)
-        )
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, decay: Any = 1.0) -> Self:
         """Add rows; the first call needs `classes`, all labels that will ever occur.
@@ -132,10 +95,6 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         `decay` first multiplies the weight of all earlier rows, as in `GaussianNB.partial_fit`.
         """
         check_decay(decay)
-        if isinstance(self.estimator, CalibratedClassifierLOO):
-            raise ValueError(
-                "`estimator` is calibrated on leave-one-out of all rows, so it needs all rows at once; use `fit`"
-            )
         if not hasattr(self, "estimator_"):
             if classes is None:
                 raise ValueError(
@@ -154,9 +113,12 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _learnt(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> AbstractNB:
         import dask
 
+        if not hasattr(self.estimator, "add_statistics"):
+            name = type(self.estimator).__name__
+            raise ValueError(f"`estimator` is a {name}, which needs all rows at once; fit it on rows in memory")
         if y is None:
             raise ValueError("`y` is None; give the labels")
-        rows, labels, weights = aligned_chunks(X, y=y, sample_weight=sample_weight)
+        rows, labels, weights = _aligned_chunks(X, y=y, sample_weight=sample_weight)
         if classes is None:
             found = dask.compute(*(dask.delayed(_labels_of)(piece) for piece in labels))
         else:
@@ -164,34 +126,29 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         classes = united_labels(part for part in found if part is not None)
         estimator = dask.delayed(clone(self.estimator), traverse=False)
         parts = zip(rows, labels, weights, strict=True)
-        total = add_in_tree(_merged, [dask.delayed(_statistics)(estimator, classes, *piece) for piece in parts])
+        total = _add_in_tree(_merged, [dask.delayed(_statistics)(estimator, classes, *piece) for piece in parts])
         if total is None:
             raise ValueError("`X` has no rows; at least one is needed")
         return total.with_statistics(total.statistics_)
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
-    @reads_one_state
     def predict(self, X: Any) -> Any:
         """The most probable label of each row, a Dask array (n,)."""
         return self._table("predict", X, (), self.classes_.dtype)
 
-    @reads_one_state
     def predict_joint_log_proba(self, X: Any) -> Any:
         """log p(x_i, y = c) in nats, a Dask array (n, c)."""
         return self._table("predict_joint_log_proba", X, self.classes_.shape)
 
-    @reads_one_state
     def predict_log_proba(self, X: Any) -> Any:
         """log p(y = c | x_i) in nats, a Dask array (n, c)."""
         return self._table("predict_log_proba", X, self.classes_.shape)
 
-    @reads_one_state
     def predict_proba(self, X: Any) -> Any:
         """p(y = c | x_i), a Dask array (n, c)."""
         return self._table("predict_proba", X, self.classes_.shape)
 
-    @reads_one_state
     def predict_interval(
         self,
         X: Any,
@@ -209,102 +166,22 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         import dask
 
         check_is_fitted(self, "estimator_")
-        (rows,) = aligned_chunks(X)
+        (rows,) = _aligned_chunks(X)
         estimator = dask.delayed(self.estimator_, traverse=False)
         tables = [dask.delayed(_said)(estimator, method, piece, shape, dtype, settings or {}) for piece in rows]
-        return lazy_rows(X, tables, shape, dtype)
+        return _lazy_rows(X, tables, shape, dtype)
 
-    @reads_one_state
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy: the weighted share of rows whose label is predicted correctly."""
         import dask
 
         check_is_fitted(self, "estimator_")
         estimator = dask.delayed(self.estimator_, traverse=False)
-        parts = zip(*aligned_chunks(X, y=y, sample_weight=sample_weight), strict=True)
-        hits, weight = add_in_tree(_sum, [dask.delayed(_hits)(estimator, *piece) for piece in parts])
+        parts = zip(*_aligned_chunks(X, y=y, sample_weight=sample_weight), strict=True)
+        hits, weight = np.sum(dask.compute(*(dask.delayed(_hits)(estimator, *piece) for piece in parts)), 0)
         if not weight:
             raise ValueError("`X` has no rows with a positive weight; give at least one")
         return float(hits / weight)
-
-    @reads_one_state
-    def loo(
-        self, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None
-    ) -> "DistributedLoo":
-        """Exact leave-one-out of the training rows, chunk by chunk, given the posterior of all rows; see `LooResult`.
-
-        Parameters
-        ----------
-        X, y, sample_weight : all or some of the rows, as they were fitted
-        prior : "kept" (default) or "refit", as in the method `loo` of the estimator
-        groups : None. Rows of a group may be in several chunks; use the estimator in memory to leave out groups
-
-        Raises
-        ------
-        ValueError
-            if some rows of a chunk cannot have been fitted, if `groups` is given, or if `prior` is neither of the two
-        """
-        if groups is not None:
-            raise ValueError(
-                "`groups` is given, but a group may lie in several chunks. Gather the rows in memory and call "
-                "`estimator_.loo(X, y, groups=groups)`"
-            )
-        check_choice("prior", prior, ("kept", "refit"))
-        import dask
-
-        check_is_fitted(self, "estimator_")
-        estimator = dask.delayed(self.estimator_, traverse=False)
-        parts = list(zip(*aligned_chunks(X, y=y, sample_weight=sample_weight), strict=True))
-        terms = add_in_tree(_sum, [dask.delayed(_loo_terms)(estimator, *piece, prior) for piece in parts])
-        if terms is None:
-            raise ValueError("`X` has no rows; at least one is needed")
-        tables = [dask.delayed(_loo_table)(estimator, *piece, prior) for piece in parts]
-        log_joint = lazy_rows(X, tables, self.classes_.shape, float)
-        sums, se = (terms.n * terms.mean)[0], np.sqrt(terms.ss[0])
-        elpd, elpd_joint, p_loo, p_loo_joint, hits, weight = map(float, sums)
-        refuse_no_weight(weight)
-        return DistributedLoo(
-            elpd, float(se[0]), p_loo, elpd_joint, float(se[1]), p_loo_joint, hits / weight, -elpd / weight, log_joint
-        )
-
-
-@dataclass(frozen=True)
-class DistributedLoo:
-    """Exact leave-one-out of rows in Dask: the sums of `LooResult`, and its table as a lazy Dask array.
-
-    Attributes
-    ----------
-    elpd, se, p_loo : Σ_i w_i log p(y_i | x_i, D₋ᵢ) in nats, its standard error, and the effective number of parameters
-    elpd_joint, se_joint, p_loo_joint : the same for log p(x_i, y_i | D₋ᵢ)
-    accuracy, log_loss : weighted share of rows classified correctly from all other rows; −elpd over the total weight
-    log_joint : Dask array (n, c) of log p(x_i, y = c | D₋ᵢ), nats
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> import numpy as np
-    >>> from bayesnb import DistributedNB, GaussianNB
-    >>> X = da.from_array(np.array([[0.0], [1.0], [5.0], [6.0]]), chunks=(2, 1))
-    >>> y = da.from_array(np.array([0, 0, 1, 1]), chunks=2)
-    >>> loo = DistributedNB(GaussianNB()).fit(X, y).loo(X, y)
-    >>> loo.accuracy
-    1.0
-    """
-
-    elpd: float
-    se: float
-    p_loo: float
-    elpd_joint: float
-    se_joint: float
-    p_loo_joint: float
-    accuracy: float
-    log_loss: float
-    log_joint: Any = field(repr=False)
-
-    @property
-    def proba(self) -> Any:
-        """Class probabilities p(y = c | x_i, D₋ᵢ), a Dask array (n, c)."""
-        return self.log_joint.map_blocks(lambda table: np.exp(log_normalize(table)), dtype=float)
 
 
 # --- what is done to a chunk ----------------------------------------------------------------------------------------
@@ -312,18 +189,6 @@ class DistributedLoo:
 
 def _labels_of(y: Any) -> np.ndarray | None:
     return united_labels([y]) if len(y) else None
-
-
-def _rows_of(X: Any, y: Any, weights: Any, rows: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """Some rows of a chunk."""
-    return take_rows(X, rows), np.asarray(y)[rows], None if weights is None else np.asarray(weights)[rows]
-
-
-def _stacked(rows: Sequence[Any]) -> Any:
-    """Rows of chunks, one below the other."""
-    if sparse.issparse(rows[0]):
-        return sparse.vstack(rows, "csr")
-    return pd.concat(rows) if hasattr(rows[0], "columns") else np.concatenate(rows)
 
 
 def _statistics(estimator: AbstractNB, classes: np.ndarray, X: Any, y: Any, weights: Any) -> AbstractNB | None:
@@ -345,11 +210,6 @@ def _merged(parts: list[AbstractNB | None]) -> AbstractNB | None:
     return total
 
 
-def _sum(parts: list[Any]) -> Any:
-    present = [part for part in parts if part is not None]
-    return functools.reduce(operator.add, present) if present else None
-
-
 def _said(estimator: Any, method: str, X: Any, shape: tuple[int, ...], dtype: Any, settings: Any) -> np.ndarray:
     return getattr(estimator, method)(X, **settings) if X.shape[0] else np.empty((0, *shape), dtype)
 
@@ -362,27 +222,74 @@ def _hits(estimator: Any, X: Any, y: Any, weights: Any) -> np.ndarray:
     return np.array([w @ (estimator.predict(X) == np.asarray(y)), w.sum()])
 
 
-def _loo_terms(estimator: AbstractNB, X: Any, y: Any, weights: Any, prior: str) -> Moments | None:
-    """Mean and squares of what is summed over rows: their sum, and its standard error √ss, follow by Chan's rule."""
-    if not X.shape[0]:
-        return None
-    if _weightless(weights):
-        return Moments.of(np.zeros((X.shape[0], 6)), np.ones((X.shape[0], 1)))
-    found = estimator.loo(X, y, weights, prior=prior)
-    w, own, joint = found.weight, found.pointwise_fitted, found.pointwise_joint_fitted
-    terms = [found.pointwise, found.pointwise_joint, own - found.pointwise, joint - found.pointwise_joint]
-    hits = found.log_joint.argmax(1) == found.index
-    return Moments.of(w[:, None] * np.stack([*terms, hits, np.ones(len(w))], 1), np.ones((len(w), 1)))
+# --- how collections are cut into chunks of rows ------------------------------------------------------------------
 
 
-def _loo_table(estimator: AbstractNB, X: Any, y: Any, weights: Any, prior: str) -> np.ndarray:
-    if not X.shape[0]:
-        return np.empty((0, len(estimator.classes_)))
-    if _weightless(weights):  # nothing leaves
-        return estimator.posterior_.log_joint(estimator.encode(X))
-    return estimator.loo(X, y, weights, prior=prior).log_joint
+def _add_in_tree(add: Callable[[list[Any]], Any], parts: list[Any]) -> Any:
+    """All parts added, some at a time, where they are; the order, and so the last bit, is always the same."""
+    import dask
+
+    while len(parts) > 1:
+        parts = [dask.delayed(add)(parts[at : at + _ARITY]) for at in range(0, len(parts), _ARITY)]
+    return dask.compute(parts[0])[0]
 
 
-def _weightless(weights: Any) -> bool:
-    """Whether all rows of a chunk have weight 0."""
-    return weights is not None and not np.any(np.asarray(weights))
+def _chunk_sizes(X: Any) -> tuple[int | float, ...]:
+    """Number of rows of each chunk, NaN where it is not known."""
+    return X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * X.npartitions
+
+
+def _lazy_rows(X: Any, tables: list[Any], shape: tuple[int, ...], dtype: Any) -> Any:
+    """Delayed tables (n, *shape) of the chunks of X, one below the other, as a lazy Dask array."""
+    import dask.array as da
+
+    parts = [da.from_delayed(table, (n, *shape), dtype) for n, table in zip(_chunk_sizes(X), tables, strict=True)]
+    return da.concatenate(parts, allow_unknown_chunksizes=True)
+
+
+def _delayed_chunks(collection: Any) -> list[Any]:
+    """The chunks of an array or data frame, delayed."""
+    chunks = collection.to_delayed()
+    chunks = list(getattr(chunks, "flat", chunks))
+    if len(chunks) != collection.npartitions:  # Dask joins small pieces of a file of which few columns are read
+        chunks = list(collection.to_delayed(optimize_graph=False))
+    return chunks
+
+
+def _aligned_chunks(X: Any, **beside: Any) -> list[list[Any]]:
+    """The chunks of X, each with all its columns, and those of what goes beside it, one by one; None for None."""
+    import dask
+    import dask.array as da
+
+    if not dask.is_dask_collection(X) or not hasattr(X, "to_delayed"):
+        raise ValueError(f"`X` is a {type(X).__name__}; give a Dask array or data frame, or use the estimator itself")
+    sizes = _chunk_sizes(X)
+    if isinstance(X, da.Array):
+        if X.ndim != 2:
+            raise ValueError(f"`X` has {X.ndim} dimensions; it needs 2, rows and columns")
+        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+    found = [_delayed_chunks(X)]
+    for name, column in beside.items():
+        if column is None:
+            found.append([None] * len(sizes))
+            continue
+        if not dask.is_dask_collection(column):
+            column = da.from_array(np.asarray(column), chunks=-1)
+        if (
+            isinstance(column, da.Array)
+            and column.chunks[0] != sizes
+            and not np.isnan([*sizes, *column.chunks[0]]).any()
+        ):
+            if column.shape[0] != sum(sizes):
+                raise ValueError(
+                    f"`{name}` has {column.shape[0]} rows and `X` has {sum(sizes)}; give one value for each row"
+                )
+            column = column.rechunk({0: sizes})
+        pieces = _delayed_chunks(column)
+        if len(pieces) != len(sizes):
+            raise ValueError(
+                f"`{name}` has {len(pieces)} chunks and `X` has {len(sizes)}, and some lengths are unknown; give both "
+                "the same chunks, or call `compute__chunk_sizes()`"
+            )
+        found.append(pieces)
+    return found

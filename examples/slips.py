@@ -14,6 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.model_selection import train_test_split
 
 import bayesnb
+from bayesnb.analysis.counting import count_parameters
 
 
 class Slip(NamedTuple):
@@ -187,7 +188,7 @@ def notes_parameters() -> list[Slip]:
             "O(D) parameters for C classes",
             "20 classes, 10,000 words",
             d,
-            bayesnb.count_parameters(d, c),
+            count_parameters(d, c),
         )
     ]
 

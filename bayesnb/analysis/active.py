@@ -40,7 +40,8 @@ def expected_information(
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> from bayesnb import GaussianNB, expected_information
+    >>> from bayesnb import GaussianNB
+    >>> from bayesnb.analysis.active import expected_information
     >>> nb = GaussianNB().fit(X[::10], y[::10])
     >>> expected_information(nb, X[[0, 70]]).round(2)  # nats
     array([0.  , 0.16])

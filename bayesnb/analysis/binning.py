@@ -80,7 +80,7 @@ class EqualWidthBinner(_AbstractBinner):
 
     Examples
     --------
-    >>> from bayesnb import EqualWidthBinner
+    >>> from bayesnb.analysis.binning import EqualWidthBinner
     >>> EqualWidthBinner(3).fit_transform([[0.0], [1.0], [4.0], [9.0]]).ravel()
     array([0., 0., 1., 2.])
     """

@@ -24,7 +24,7 @@ def count_parameters(n_features: int, n_classes: int = 2, n_levels: int = 2, *, 
 
     Examples
     --------
-    >>> from bayesnb import count_parameters
+    >>> from bayesnb.analysis.counting import count_parameters
     >>> count_parameters(10), count_parameters(10, naive=False)
     (21, 2047)
     """

@@ -49,7 +49,7 @@ def cost_threshold(false_positive: Scalar, false_negative: Scalar) -> float:
 
     Examples
     --------
-    >>> from bayesnb import cost_threshold
+    >>> from bayesnb.analysis.decisions import cost_threshold
     >>> cost_threshold(false_positive=1, false_negative=4)  # call it positive from this probability on
     0.2
     """
@@ -79,7 +79,8 @@ def cost_scorer(false_positive: Scalar, false_negative: Scalar) -> Any:
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> from sklearn.model_selection import cross_val_score
-    >>> from bayesnb import GaussianNB, cost_scorer
+    >>> from bayesnb import GaussianNB
+    >>> from bayesnb.analysis.decisions import cost_scorer
     >>> scorer = cost_scorer(false_positive=1, false_negative=5)
     >>> scores = cross_val_score(GaussianNB(), X[50:], y[50:] == 2, scoring=scorer)
     >>> scores.round(2)
@@ -117,7 +118,7 @@ def moved_prior(class_prior: Any, threshold: Scalar) -> Float[np.ndarray, " 2"]:
 
     Examples
     --------
-    >>> from bayesnb import moved_prior
+    >>> from bayesnb.analysis.decisions import moved_prior
     >>> moved_prior([0.5, 0.5], 0.9)  # the prior under which 1/2 is the threshold that 0.9 was
     array([0.9, 0.1])
     """
@@ -179,7 +180,7 @@ def expected_costs(p: Float[np.ndarray, "n c"], costs: Real[np.ndarray, "c a"]) 
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesnb import expected_costs
+    >>> from bayesnb.analysis.decisions import expected_costs
     >>> expected_costs(np.array([[0.7, 0.3]]), np.array([[0, 1], [5, 0]]))
     array([[1.5, 0.7]])
     """

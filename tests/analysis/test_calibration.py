@@ -497,19 +497,6 @@ def test_a_file_holds_it(tmp_path, n):
         again.save(tmp_path / "never")
 
 
-def test_rows_in_chunks(cancer):
-    da = pytest.importorskip("dask.array")
-    X, X_new, y, _ = cancer
-    spread = bayesnb.DistributedNB(CalibratedClassifierLOO(GaussianNB())).fit(da.from_array(X, chunks=(70, 30)), y)
-    together = CalibratedClassifierLOO(GaussianNB()).fit(X, y)
-    p = spread.predict_proba(da.from_array(X_new, chunks=(100, 30)))
-    np.testing.assert_allclose(p.compute(), together.predict_proba(X_new), atol=1e-8)
-    interval = spread.predict_interval(da.from_array(X_new[:8], chunks=(4, 30)), n_draws=50).compute()
-    np.testing.assert_allclose(interval[:4], together.predict_interval(X_new[:4], n_draws=50), atol=1e-6)
-    with pytest.raises(ValueError, match="use `fit`"):
-        spread.partial_fit(da.from_array(X, chunks=(70, 30)), y)
-
-
 @pytest.mark.parametrize("kind", [KINDS[7], KINDS[11]], ids=lambda kind: kind.name)
 def test_numpyro_has_the_same_density(kind):
     import jax

@@ -20,17 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bayesnb import (
-    BernoulliNB,
-    ComplementNB,
-    GaussianNB,
-    OneDependenceNB,
-    cost_scorer,
-    cost_threshold,
-    moved_prior,
-    with_class_prior,
-)
-from bayesnb.analysis.decisions import CostClassifier, decide, expected_costs
+from bayesnb import BernoulliNB, ComplementNB, GaussianNB, OneDependenceNB, with_class_prior
+from bayesnb.analysis.decisions import CostClassifier, cost_scorer, cost_threshold, decide, expected_costs, moved_prior
 
 
 @pytest.fixture(scope="module")

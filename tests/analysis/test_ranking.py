@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, MultinomialNB, count_parameters, rank_features
+from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, MultinomialNB, rank_features
+from bayesnb.analysis.counting import count_parameters
 
 
 @pytest.fixture(scope="module")

