@@ -19,7 +19,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from . import __version__, estimators, plots
+from . import estimators, plots
 from .analysis.comparison import Comparison, compare
 from .analysis.importance import importance
 from .columns import shorten
@@ -115,6 +115,8 @@ def report(
     >>> page.html.startswith("<!DOCTYPE html>"), "http" in page.html.replace("http://www.w3.org", "")
     (True, False)
     """
+    from . import __version__
+
     check_level(level)
     y = np.asarray(y)
     if len(y) < 2 or len(np.unique(y)) < 2:
