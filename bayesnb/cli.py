@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 getattr(stream, "reconfigure", dict)(errors="backslashreplace")
             options = make_parser().parse_args(arguments)
             _check_output(options)
-            return int(options.run(options))
+            return options.run(options) or 0
         finally:
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -187,7 +187,9 @@ def _load(options: argparse.Namespace) -> Dataset:
     if options.data not in NAMES and options.target is None:
         raise TableError(f"{options.data!r} is not one of {', '.join(NAMES)}; for a file, name its --target column.")
     data = labelled(*_table(options), options.data, **_wishes(options))
-    return replace(data, source=load(data.name).source) if options.data in NAMES else data
+    if options.data in NAMES:
+        data.source = load(data.name).source
+    return data
 
 
 def _code(estimator: Any) -> str:
@@ -212,7 +214,7 @@ def _tell(options: argparse.Namespace, data: Dataset, text: Any, fields: dict[st
     print(json.dumps({**about, "columns": columns, **fields}, indent=2, default=str) if options.json else text)
 
 
-def describe(options: argparse.Namespace) -> int:
+def describe(options: argparse.Namespace) -> None:
     """Show the role of each column of a table, with the reason.
 
     Show the role of each column (numbers, counts, yes/no, levels, dropped) with the reason, the number of different
@@ -224,13 +226,12 @@ def describe(options: argparse.Namespace) -> int:
     contract = describe_columns(table, target, **_wishes(options))
     if options.json:
         print(json.dumps({"data": name, **contract.to_dict()}, indent=2))
-        return 0
+        return
     print(f"{name}: {contract.rows} rows, {len(contract.columns)} columns ({options.data})\n{contract}")
     if contract.used:
         print(f"suggested model: {_code(choose_model(contract.apply(table), 'auto', contract))}")
     print("Empty cells, NA, N/A, #N/A, NaN, NULL and None are missing cells.")
     print("Change a role with --columns NAME=ROLE, leave columns out with --drop NAME.")
-    return 0
 
 
 def check(options: argparse.Namespace) -> int:
@@ -256,7 +257,7 @@ def check(options: argparse.Namespace) -> int:
     return 0 if report.passed else 1
 
 
-def select(options: argparse.Namespace) -> int:
+def select(options: argparse.Namespace) -> None:
     """Select features for a categorical model by forward selection.
 
     Run the naive Bayes procedure of SPSS. Each step adds the feature that raises the average log-likelihood of the
@@ -276,10 +277,9 @@ def select(options: argparse.Namespace) -> int:
     _announce(options, data)
     report = SPSSNaiveBayes(**settings).fit(data.X, data.y).report_
     _tell(options, data, report, report.to_dict())
-    return 0
 
 
-def compare(options: argparse.Namespace) -> int:
+def compare(options: argparse.Namespace) -> None:
     """Compare models by evidence and exact leave-one-out.
 
     Fit several models to the same rows and compare them. The table has the log evidence, the Bayes factor against
@@ -305,7 +305,6 @@ def compare(options: argparse.Namespace) -> int:
     unfit = [f"{', '.join(names)} cannot use this table: {why}" for why, names in reasons.items()]
     outcome = replace(outcome, notes=(*outcome.notes, *unfit))
     _tell(options, data, outcome, outcome.to_dict(list(data.notes)))
-    return 0
 
 
 def _models_to_try(X: pd.DataFrame) -> list[str]:
@@ -317,7 +316,7 @@ def _models_to_try(X: pd.DataFrame) -> list[str]:
     return [name for name in names if name not in left]
 
 
-def fit(options: argparse.Namespace) -> int:
+def fit(options: argparse.Namespace) -> None:
     """Fit a model and save it.
 
     Fit a model to all rows and save it as a safetensors file. `bayesnb predict` and bayesnb.load read this file.
@@ -347,10 +346,9 @@ def fit(options: argparse.Namespace) -> int:
     text += "".join(f"\n! {sentence}" for sentence in data.contract.cautions)
     fields = {"model": _code(estimator), "rows": rows, "file": options.output, "cautions": data.contract.cautions}
     _tell(options, data, text, fields)
-    return 0
 
 
-def report(options: argparse.Namespace) -> int:
+def report(options: argparse.Namespace) -> None:
     """Write a page about a model and its rows.
 
     Fit a model to all rows and write one page of HTML. It shows columns, classes, exact leave-one-out, calibration,
@@ -372,10 +370,9 @@ def report(options: argparse.Namespace) -> int:
     text = f"leave-one-out accuracy {page.accuracy:.4f}, log loss {page.log_loss:.4f}\nsaved as {options.output}"
     fields = {"accuracy": page.accuracy, "log_loss": page.log_loss, "warnings": page.warnings, "file": options.output}
     _tell(options, data, text, fields)
-    return 0
 
 
-def predict(options: argparse.Namespace) -> int:
+def predict(options: argparse.Namespace) -> None:
     """Predict the classes of new rows with a saved model.
 
     Print a CSV table with one line for each row: the class `predicted`, its `probability`, and the probability
@@ -416,7 +413,6 @@ def predict(options: argparse.Namespace) -> int:
         print(csv, end="")
     else:
         io.replace_file(options.output, csv.encode())
-    return 0
 
 
 def _predictions(model: Any, X: pd.DataFrame, level: float | None, contract: ColumnContract) -> dict[str, Any]:
@@ -426,10 +422,10 @@ def _predictions(model: Any, X: pd.DataFrame, level: float | None, contract: Col
     if level is not None:
         from .sampling.intervals import mean_probabilities
 
-        exact = hasattr(model, "posterior_")  # otherwise a calibrated classifier, with the draws of its interval
-        means = (
-            mean_probabilities(model.posterior_, model.encode(X)) if exact else model.sample_proba(X, seed=0).mean(0)
-        )
+        if hasattr(model, "posterior_"):
+            means = mean_probabilities(model.posterior_, model.encode(X))
+        else:  # a calibrated classifier, with the draws of its interval
+            means = model.sample_proba(X, seed=0).mean(0)
         ends, note = model.predict_interval(X, level), np.array(contract.far_columns(X), object)
         for name, values in (("mean", means), ("low", ends[..., 0]), ("high", ends[..., 1])):
             tables[name] = np.where((note == "")[:, None], values, np.nan)

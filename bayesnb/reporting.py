@@ -449,7 +449,7 @@ def _confusion(m: Any) -> str:
         None, axis=1
     )
     said = "<p>Rows are the true class. Columns are the label that is predicted from all other rows.</p>"
-    return said + _table(table, "Confusion table", index=True)
+    return said + _table(table.rename_axis(index=None, columns=None), "Confusion table", index=True)
 
 
 def _importance(m: Any) -> str:

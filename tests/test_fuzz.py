@@ -338,9 +338,7 @@ def test_all_commands_agree_on_malformed_tables(chunk: int, tmp_path: Path, caps
         assert {column.name: column.role for column in bayesnb.describe(frame, "y").columns} == roles, seed
         mixed = bayesnb.MixedNB().fit(X, frame["y"])
         used = {column.name: column.role for column in mixed.contract_.columns}
-        few = {
-            name for name, role in roles.items() if role == "dropped" and len(X) < 20
-        }  # none is left out of few rows
+        few = {name for name, role in roles.items() if role == "dropped" and len(X) < 20}
         assert {n: r for n, r in used.items() if n not in few} == {
             n: r for n, r in roles.items() if n not in few | {"y"}
         }, seed
