@@ -2,15 +2,16 @@
 
 import sys
 
-from ._interrupted import watch
-
 
 def main() -> int:
-    """Run the command line and return its exit code."""
-    watch()
-    from .cli import main as run
+    """Run the command line and return its exit code; an interrupt while it is imported is one line, too."""
+    try:
+        from .cli import main as run
 
-    return run()
+        return run()
+    except KeyboardInterrupt:
+        print("bayesnb: interrupted", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

@@ -22,6 +22,12 @@ ROLES = ("numbers", "counts", "yes/no", "levels")
 LISTED = 100  # levels that a contract keeps
 
 
+def shorten(value: Any, most: int = 28) -> str:
+    """A value as text, a long one cut."""
+    shown = f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+
+
 class CellError(ValueError):
     """A cell that a column of its contract cannot hold."""
 
@@ -112,6 +118,20 @@ class ColumnContract:
         """The columns that are left out."""
         return tuple(column for column in self.columns if column.role == "dropped")
 
+    @property
+    def text(self) -> set[str]:
+        """The names of columns whose cells are read as text: numbers written as text, and levels that are text."""
+        return {c.name for c in self.used if c.written or (c.role == "levels" and c.low is None)}
+
+    @property
+    def cautions(self) -> list[str]:
+        """What to look at before a model is trusted, a sentence each: first the target, then the columns."""
+        said = [note.rstrip(".") for note in self.notes]
+        for c in self.columns:
+            left = f" is left out: {c.why}" if c.role == "dropped" else ""
+            said += [f"column {c.name!r}{left}{'; ' if left else ': '}{c.warning.rstrip('.')}"] if c.warning else []
+        return [f"{sentence[:1].upper()}{sentence[1:]}." for sentence in said]
+
     def to_frame(self) -> pd.DataFrame:
         """A data frame with one row a column: role, why, distinct values, missing share, example and warning."""
         names = ["role", "why", "distinct", "missing", "example", "warning"]
@@ -139,7 +159,8 @@ class ColumnContract:
         table = pd.DataFrame(table)
         names = [column.name for column in self.used]
         if missing := [repr(name) for name in names if name not in table.columns]:
-            raise ValueError(f"`table` has no column {', '.join(missing)}; add it, because the contract needs it")
+            one, them = ("column", "it") if len(missing) == 1 else ("columns", "them")
+            raise ValueError(f"`table` has no {one} {', '.join(missing)}, which the model was fitted to; add {them}")
         return read_cells(self, table if names == list(table.columns) else table[names])
 
     def differences(self, table: Any) -> list[str]:
@@ -217,6 +238,8 @@ def read_cells(contract: ColumnContract, table: pd.DataFrame) -> pd.DataFrame:
                 changed[column.name] = _to_numbers(cells, column)
         elif column.low is not None:
             changed[column.name] = to_levels(cells)
+        elif pd.api.types.is_numeric_dtype(cells.dropna().infer_objects()):  # numbers where the levels are text
+            changed[column.name] = cells.astype(object).map(lambda cell: str(to_level(cell)), na_action="ignore")
     return table.assign(**changed) if changed else table
 
 

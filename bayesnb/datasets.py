@@ -15,13 +15,13 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from .columns import CellError, ColumnContract, refuse_contradictions, widened
+from .columns import CellError, refuse_contradictions, widened
 from .describing import describe, measures, suggestion
-from .tables import PARQUET, TextFile, listed, parquet_pieces, read_parquet
+from .tables import PARQUET, TextFile, is_large, listed, parquet_pieces, read_parquet
 from .tables import TableError as TableError
 
 
-@dataclass(frozen=True)
+@dataclass
 class Dataset:
     """A table with a target column.
 
@@ -34,6 +34,9 @@ class Dataset:
     source : the origin of the rows, in one line
     notes : what was left out while reading, one sentence each
     contract : how each column of your file is used, and why
+    batches : function that reads the features and labels of a large file piece by piece; X is its first piece
+    labels : (c,) all labels of a large file
+    lines : (n,) the line of each row in your file
     """
 
     name: str
@@ -42,7 +45,10 @@ class Dataset:
     target: str
     source: str
     notes: tuple[str, ...] = ()
-    contract: ColumnContract | None = None
+    contract: Any = None
+    batches: Callable[[], Iterator[tuple[pd.DataFrame, np.ndarray]]] | None = None
+    labels: np.ndarray | None = None
+    lines: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -139,15 +145,15 @@ def read_table(
     path = Path(path)
     described = {"drop": drop, "columns": columns, "decimal": decimal, "thousands": thousands}
     frame = read_rows(path, [target], decimal=decimal, thousands=thousands, encoding=encoding, sep=sep)
-    notes = []
+    return labelled(frame, target, path, **described)
+
+
+def labelled(frame: pd.DataFrame, target: str, path: str | Path, **wishes: Any) -> Dataset:
+    """The rows of a table that have a label, with their features as the column contract has them."""
+    path, notes = Path(path), []
     if frame.columns[0] == "Unnamed: 0":
         frame = frame.iloc[:, 1:]
         notes.append("The first column has no name, so it counts as row numbers and was left out.")
-    return _labelled(frame, target, path, notes, **described)
-
-
-def _labelled(frame: pd.DataFrame, target: str, path: Path, notes: list[str], **wishes: Any) -> Dataset:
-    """The rows of a table that have a label, with their features as the column contract has them."""
     if target not in frame.columns:
         hint = _suggestion(target, frame.columns) or f"; the columns are {listed(frame.columns)}"
         raise TableError(f"{path} has no column {target!r}{hint}.")
@@ -175,7 +181,8 @@ def _labelled(frame: pd.DataFrame, target: str, path: Path, notes: list[str], **
         raise TableError(f"{path} has no column to learn from ({why}); ask for one with --columns NAME=ROLE.")
     if others := [f"{column.name!r} ({column.why})" for column in contract.dropped if column.missing < 1]:
         notes.append(f"Left out: {', '.join(others)}.")
-    return Dataset(path.stem, x, y, target, str(path), tuple(notes), contract)
+    lines = np.flatnonzero(known) + 2 if str(path) not in NAMES and path.suffix not in PARQUET else None
+    return Dataset(path.stem, x, y, target, str(path), tuple(notes), contract, lines=lines)
 
 
 @contextmanager
@@ -191,30 +198,14 @@ def _named(path: Path) -> Iterator[None]:
         raise TableError(f"{path}: {str(error).rstrip('.')}.") from error
 
 
-@dataclass
-class LargeTable:
-    """A user's file that is read piece by piece.
-
-    Fields
-    ------
-    first : the first piece
-    contract : the column contract of the first piece, with the ranges and levels of all pieces that were read
-    labels : all labels, (c,)
-    batches : function that reads the features and labels of the file piece by piece
-    """
-
-    first: Dataset
-    contract: ColumnContract
-    labels: np.ndarray
-    batches: Callable[[], Iterator[tuple[pd.DataFrame, np.ndarray]]]
-
-
-def read_large(path: str | Path, target: str, **wishes: Any) -> LargeTable:
-    """Read a file that does not fit into memory, piece by piece; parameters and errors as in `read_table`.
+def read_large(path: str | Path, target: str | None, **wishes: Any) -> Dataset | None:
+    """Read a file above 64 MiB piece by piece, None if it is none; parameters and errors as in `read_table`.
 
     The file is read twice, for its labels and for its rows.
     """
     path = Path(path)
+    if target is None or str(path) in NAMES or not is_large(path):
+        return None
     writing = {key: wishes.pop(key, None) for key in ("encoding", "sep")}
     wishes = {"drop": (), "columns": None, "decimal": None, "thousands": None} | wishes
     if path.suffix in PARQUET:
@@ -222,8 +213,8 @@ def read_large(path: str | Path, target: str, **wishes: Any) -> LargeTable:
     else:
         file = TextFile(path, [target], decimal=wishes["decimal"], thousands=wishes["thousands"], **writing)
         pieces = partial(file.pieces, None)
-    first = _labelled(next(pieces()), target, path, [], **wishes)
-    contract = first.contract
+    data = labelled(next(pieces()), target, path, **wishes)
+    contract = data.contract
     assert contract is not None
     spelled = dict.fromkeys(cell for piece in pieces([target]) for cell in piece[target].dropna().unique().tolist())
     cells = pd.Series(list(spelled), dtype=None if path.suffix in PARQUET else object, name=target)
@@ -236,11 +227,12 @@ def read_large(path: str | Path, target: str, **wishes: Any) -> LargeTable:
             refuse_contradictions(contract, labelled)
             X = contract.apply(labelled)
             refuse_infinity(X, path)
-        found.contract = widened(found.contract, X)
+        data.contract = widened(data.contract, X)
         return X, labels[labelled[target]].to_numpy()
 
-    found = LargeTable(first, contract, np.unique(labels.to_numpy()), lambda: map(batch, pieces()))
-    return found
+    data.labels, data.batches = np.unique(labels.to_numpy()), lambda: map(batch, pieces())
+    data.notes = (*data.notes, f"Read in batches; the columns are those of the first {len(data.X)} rows.")
+    return data
 
 
 def read_rows(path: str | Path, text: Iterable[str] = (), **given: Any) -> pd.DataFrame:

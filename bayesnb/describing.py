@@ -1,5 +1,6 @@
 """`describe`: one function gives each column its role, read from its cells and its name."""
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -32,6 +33,7 @@ _IDENTIFIER = re.compile(
 _POSTAL = re.compile(r"(^|[\W_])(zip|zipcode|postal|postcode|plz)($|[\W_])", re.IGNORECASE)
 _LOOKED_AT = 50_000  # rows in which the values of a column of numbers are counted
 _MANY_CLASSES = 20
+_COMPARED = 200  # labels, the most frequent, that are compared with each other
 
 
 def describe(
@@ -193,7 +195,28 @@ def _numbers(base: Column, values: np.ndarray, wish: str | None, why: str) -> Co
         return replace(base, why=reason, warning=f"{base.name}=numbers uses it")
     if whole and not base.warning and _POSTAL.search(base.name):
         base = replace(base, warning=f"a postal code? {base.name}=levels makes it levels")
+    if finite and (codes := _codes_of_gaps(values)):
+        base = replace(base, warning="; ".join(filter(None, [base.warning, codes])))
     return replace(base, role="numbers", why=why or ("whole numbers" if whole else "numbers"))
+
+
+def _codes_of_gaps(values: np.ndarray) -> str:
+    """Numbers that occur three times or more, farther from the rest than the rest is wide, such as 999; "" if none."""
+    if min((values == values.min()).sum(), 3) + min((values == values.max()).sum(), 3) < 3:
+        return ""
+    rest, counts = np.unique(values, return_counts=True)
+    codes = []
+    for _ in range(2):  # the upper end, and then the lower one
+        for k in (3, 2, 1):
+            inner = rest[:-k]
+            if len(inner) > 1 and (counts[-k:] >= 3).all() and abs(rest[-k] - inner[-1]) > abs(inner[-1] - inner[0]):
+                codes += [f"{value:g} ({count} times)" for value, count in zip(rest[-k:], counts[-k:], strict=True)]
+                rest, counts = inner, counts[:-k]
+                break
+        rest, counts = rest[::-1], counts[::-1]
+    others = f"{rest.min():g} to {rest.max():g}"
+    advice = "if this stands for a missing cell, leave the cell empty"
+    return f"{', '.join(codes)} far outside of the other numbers, {others}; {advice}" if codes else ""
 
 
 def _names_rows(name: str, values: np.ndarray) -> str:
@@ -302,19 +325,31 @@ def _levels(base: Column, known: pd.Series, wish: str | None, why: str, counts: 
 
 def _target_notes(target: Any, known: pd.Series, columns: Iterable[Column]) -> tuple[str, ...]:
     """What to look at in the column of labels: many classes, classes of a single row, labels that are spelled alike."""
-    counts = known.value_counts()
-    by_letters: dict[str, list[str]] = {}
-    for label in counts.index:
-        by_letters.setdefault("".join(str(label).casefold().split()), []).append(repr(label))
-    alike = [" and ".join(labels) for labels in by_letters.values() if len(labels) > 1]
-    notes = [
-        f"labels of {target!r} that differ only by case or blanks are classes of their own: {', '.join(alike[:4])}"
-    ]
+    counts, notes = known.value_counts(), []
+    plain = {label: "".join(str(label).casefold().split()) for label in counts.index[:_COMPARED]}
+    alike = []
+    for one, other in itertools.combinations(plain, 2):  # the second is not more frequent than the first
+        is_rare = counts[other] <= max(2, counts[one] / 10)
+        if plain[one] == plain[other] or (is_rare and _one_letter_apart(plain[one], plain[other])):
+            alike.append(f"{one!r} ({counts[one]} rows) and {other!r} ({counts[other]})")
+    if alike:
+        what = "that differ only by case, blanks or one letter are classes of their own"
+        notes.append(f"labels of {target!r} {what}: {', '.join(alike[:4])}{' …' * (len(alike) > 4)}")
     if len(counts) > _MANY_CLASSES:
         once = int((counts == 1).sum())
         single = f", {once} of them in a single row" if once else ""
         notes.append(f"target {target!r} has {len(counts)} classes{single}{suggestion(columns)}")
-    return tuple(notes if alike else notes[1:])
+    return tuple(notes)
+
+
+def _one_letter_apart(one: str, other: str) -> bool:
+    """Whether a letter that is added, left out or changed makes one word the other; a digit has its own meaning."""
+    if abs(len(one) - len(other)) > 1 or max(len(one), len(other)) < 3 or any(map(str.isdigit, one + other)):
+        return False
+    if len(one) == len(other):
+        return sum(a != b for a, b in zip(one, other, strict=True)) == 1
+    short, long = sorted([one, other], key=len)
+    return any(long[:i] + long[i + 1 :] == short for i in range(len(long)))
 
 
 def measures(cells: pd.Series, decimal: str | None = None, thousands: str | None = None) -> str:

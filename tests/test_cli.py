@@ -14,8 +14,9 @@ import pytest
 
 import bayesnb
 from bayesnb import cli
-from bayesnb.cli._tables import MODELS, choose_model
+from bayesnb.cli import MODELS
 from bayesnb.datasets import load
+from bayesnb.estimators._by_name import choose_model
 from bayesnb.sampling import sampled_rows
 
 
@@ -161,21 +162,20 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, message, table, tmp_pa
     ("columns", "expected"),
     [
         ({"x": [0.5, 1.0]}, "GaussianNB()"),
-        ({"x": [0, 1], "z": [1, None]}, "BernoulliNB(binarize=None)"),
+        ({"x": [0, 1, 1], "z": [1, None, 0]}, "BernoulliNB(binarize=None)"),
         ({"x": ["a", "b"]}, "CategoricalNB()"),
         ({"x": ["a", "b"], "z": [1.5, 2.0]}, "MixedNB()"),
     ],
 )
 def test_the_variant_is_read_from_the_columns(columns, expected):
-    estimator, X = choose_model(pd.DataFrame(columns), "auto")
-    assert repr(estimator) == expected
-    assert list(X.columns) == list(columns)
+    X = pd.DataFrame(columns)
+    assert repr(choose_model(X, "auto", bayesnb.describe(X))) == expected
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_fits_a_table_it_is_for(model):
-    estimator, X = choose_model(pd.DataFrame({"x": [0, 1, 1, 0, 1], "z": [1, 1, 0, 1, 0]}), model)
-    assert estimator.fit(X, [0, 1, 0, 1, 0]).predict(X).shape == (5,)
+    X = pd.DataFrame({"x": [0, 1, 1, 0, 1], "z": [1, 1, 0, 1, 0]})
+    assert choose_model(X, model, bayesnb.describe(X)).fit(X, [0, 1, 0, 1, 0]).predict(X).shape == (5,)
 
 
 def test_features_are_selected(capsys):
@@ -512,7 +512,10 @@ def test_cells_are_read_as_they_were_fitted(tmp_path, capsys):
         (["predict", ".", "iris"], "is a folder"),
         (["predict", "TABLE", "iris"], "is damaged, or was not written by `save`"),
         (["predict", "MODEL", "nothing.csv"], "there is no file nothing.csv"),
-        (["predict", "MODEL", "iris"], "iris has no columns 'size', 'colour', which the model was fitted to; add them"),
+        (
+            ["predict", "MODEL", "iris"],
+            "`table` has no columns 'size', 'colour', which the model was fitted to; add them",
+        ),
         (["predict", "MODEL", "SHORT"], "has no column 'colour', which the model was fitted to; add it."),
         (["predict", "MODEL", "TEXT"], "column 'size' holds 'big'; the model was fitted to numbers there"),
         (["predict", "MODEL", "HEADER"], "no rows below the header"),
@@ -631,7 +634,7 @@ def test_new_rows_are_read_by_the_contract_of_the_model(orders, tmp_path, capsys
 
 
 def test_probabilities_are_rounded_to_what_they_say():
-    from bayesnb.cli._commands import _rounded
+    from bayesnb.cli import _rounded
 
     p = np.array([0.0, 1.0, 0.123456, 1.23456e-9, 1 - 1.23456e-9, 0.99994567])
     assert _rounded(p, 4).tolist() == [0.0, 1.0, 0.1235, 1.235e-09, 1 - 1.235e-09, 0.99994567]

@@ -17,9 +17,8 @@ import pytest
 from safetensors.numpy import save as to_bytes
 
 import bayesnb
-from bayesnb import cli
+from bayesnb import cli, datasets
 from bayesnb import io as files
-from bayesnb.cli import _tables
 from bayesnb.core import pytrees
 
 from .estimators_table import mostly_slow, these
@@ -291,7 +290,7 @@ def test_no_table_makes_a_traceback(chunk: int, tmp_path: Path, capsys: Any) -> 
         Path(data).write_bytes(table(rng))
         Path(other).write_bytes(table(rng))
         Path(model).unlink(missing_ok=True)
-        variant = "auto" if rng.random() < 0.6 else str(rng.choice(_tables.MODELS))
+        variant = "auto" if rng.random() < 0.6 else str(rng.choice(cli.MODELS))
         code, told = run(["fit", data, "--target", "y", "--model", variant, "-o", model], capsys)
         assert Path(model).exists() == (code == 0), seed
         for rows in (data, other) if code == 0 else ():
@@ -307,3 +306,39 @@ def test_no_table_makes_a_traceback(chunk: int, tmp_path: Path, capsys: Any) -> 
         if seed % 6 == 0:
             run(["compare", data, "--target", "y", "--models", "categorical,mixed"], capsys)
             run(["select", data, "--target", "y", "--json"], capsys)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("chunk", range(6))
+def test_all_commands_agree_on_malformed_tables(chunk: int, tmp_path: Path, capsys: Any) -> None:
+    """300 files: an exit code and one line, and one role for each column in `describe`, `fit` and `MixedNB.fit`."""
+    data, model, page = (str(tmp_path / name) for name in ("data.csv", "model", "page.html"))
+    for seed in range(chunk, 300, 6):
+        rng = np.random.default_rng([7, seed])
+        Path(data).write_bytes(table(rng))
+        asked = [data, "--target", "y"]
+        described, out = run(["describe", *asked, "--json"], capsys)
+        fitted, _ = run(["fit", *asked, "-o", model], capsys)
+        run(["select", *asked, "--max", "2"], capsys)
+        run(["compare", *asked, "--models", "categorical,mixed"], capsys)
+        run(["predict", model, data], capsys) if fitted == 0 else None
+        if seed % 25 == chunk:
+            run(["report", *asked, "-o", page], capsys)
+        if described:
+            assert fitted == 2, seed
+        if fitted:
+            continue
+        nb = bayesnb.load(model)
+        roles = {column.name: column.role for column in nb.contract_.columns}
+        assert {column["name"]: column["role"] for column in json.loads(out)["columns"]}.keys() == roles.keys()
+        frame = datasets.read_rows(data, ["y"])
+        frame = frame[frame["y"].notna()].reset_index(drop=True)
+        X = frame[[name for name in roles if name != "y"]]
+        assert {column.name: column.role for column in bayesnb.describe(frame, "y").columns} == roles, seed
+        mixed = bayesnb.MixedNB().fit(X, frame["y"])
+        used = {column.name: column.role for column in mixed.contract_.columns}
+        few = {name for name, role in roles.items() if role == "dropped" and len(X) < 20}
+        assert {n: r for n, r in used.items() if n not in few} == {
+            n: r for n, r in roles.items() if n not in few | {"y"}
+        }, seed

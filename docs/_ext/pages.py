@@ -294,7 +294,7 @@ def with_formulas(text: str) -> str:
 
 def write(app: Any) -> None:
     """Write the pages that are made into the folders where Sphinx looks for them."""
-    from bayesnb.cli._arguments import make_parser
+    from bayesnb.cli import make_parser
 
     docs = Path(app.srcdir)
     sources = [path for pattern in THEORY for path in sorted(ROOT.glob(pattern)) if path.stem != "__init__"]

@@ -92,6 +92,6 @@ def test_a_column_that_was_constant_contradicts_its_role_with_a_line(
 def test_labels_that_are_spelled_alike_are_named() -> None:
     table = pd.DataFrame({"x": range(60), "y": ["yes", "no", "no"] * 19 + ["Yes", "n o", "maybe"]})
     (note,) = bayesnb.describe(table, "y").notes
-    assert note.startswith("labels of 'y' that differ only by case or blanks are classes of their own: ")
-    assert "'no' and 'n o'" in note and "'yes' and 'Yes'" in note and "maybe" not in note
+    assert note.startswith("labels of 'y' that differ only by case, blanks or one letter are classes of their own: ")
+    assert "'no' (38 rows) and 'n o' (1)" in note and "'yes' (19 rows) and 'Yes' (1)" in note and "maybe" not in note
     assert bayesnb.describe(table.replace({"Yes": "yes", "n o": "no"}), "y").notes == ()

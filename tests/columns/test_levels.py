@@ -12,8 +12,8 @@ import pytest
 
 import bayesnb
 from bayesnb import cli
-from bayesnb.cli._tables import choose_model
 from bayesnb.datasets import read_table
+from bayesnb.estimators._by_name import choose_model
 
 N = 120
 KIND = np.repeat(["a", "b"], N // 2)
@@ -49,7 +49,7 @@ def test_they_are_levels_by_name(name: str, missing: bool, tmp_path: Path) -> No
         frame.to_csv(path, index=False)
         data = read_table(path, "kind", columns={"s": "levels"})
         assert data.contract is not None
-        nb = choose_model(data.X, "auto", data.contract)[0].fit(data.X, data.y)
+        nb = choose_model(data.X, "auto", data.contract).fit(data.X, data.y)
         evidence.append(nb.log_evidence_)
         counted.append(bayesnb.CategoricalNB().fit(data.X[["s"]], data.y).n_categories_.tolist())
         assert len(data.contract["s"].levels) == data.contract["s"].distinct == len(set(LEVELS[name]))

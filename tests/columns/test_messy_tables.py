@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 from bayesnb import cli, describe
-from bayesnb.cli._tables import choose_model
 from bayesnb.datasets import Dataset, read_table
+from bayesnb.estimators._by_name import choose_model
 from bayesnb.estimators.mixed import MixedNB
 from bayesnb.tables import TableError
 
@@ -151,8 +151,8 @@ MESSY = [
 
 
 def accuracy(data: Dataset) -> float:
-    estimator, X = choose_model(data.X, "auto", data.contract)
-    return float(estimator.fit(X, data.y).loo(X, data.y).accuracy)
+    estimator = choose_model(data.X, "auto", data.contract)
+    return float(estimator.fit(data.X, data.y).loo(data.X, data.y).accuracy)
 
 
 def by_hand(table: pd.DataFrame) -> float:
@@ -268,7 +268,7 @@ def test_what_is_asked_for_is_used(tmp_path: Path) -> None:
     assert {name: data.contract[name].role for name in wanted} == wanted
     assert data.contract["price"].role == "dropped"
     assert data.X["day"][0] == 19723  # days since 1970
-    parts = choose_model(data.X, "auto", data.contract)[0].fit(data.X, data.y).parts_
+    parts = choose_model(data.X, "auto", data.contract).fit(data.X, data.y).parts_
     found = {name: list(data.X.columns[columns]) for name, _, columns in parts}
     assert found == {"numbers": ["weight", "share", "id", "day"], "counts": ["visits"], "levels": ["colour", "urgent"]}
 

@@ -5,7 +5,7 @@ import pytest
 
 import bayesnb
 from bayesnb.core.supports import COMPOSITE
-from bayesnb.reporting.content import _compared, candidates
+from bayesnb.reporting import _compared, candidates
 
 from ..estimators_table import DEFAULTS
 

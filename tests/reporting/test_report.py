@@ -14,8 +14,7 @@ import pandas as pd
 import pytest
 
 import bayesnb
-from bayesnb.reporting import page
-from bayesnb.reporting.figures import inline_svg
+from bayesnb.reporting import inline_svg, number, percent
 
 
 @functools.cache
@@ -91,9 +90,9 @@ def test_the_page_says_what_the_model_says() -> None:
     X, y = table()
     nb = bayesnb.MixedNB().fit(X, y)
     loo, said = nb.loo(X, y), words(made().html).text
-    assert page.percent(loo.accuracy) in said and page.number(loo.log_loss) in said
+    assert percent(loo.accuracy) in said and number(loo.log_loss) in said
     assert made().accuracy == loo.accuracy and made().log_loss == loo.log_loss
-    assert page.number(nb.log_evidence_) in said and page.number(nb.bic_) in said
+    assert number(nb.log_evidence_) in said and number(nb.bic_) in said
     for heading in ("Columns", "Classes", "Calibration", "Confusion table", "Importance of the features"):
         assert heading in said
     for name in ("fever", "town & country", "<ill>"):

@@ -1,0 +1,448 @@
+"""The command `bayesnb`: exit code 0 for a pass, 1 for a check that fails, 2 for an error, 130 for an interrupt.
+
+An error is one line on standard error. The docstrings of the commands are what `--help` prints.
+"""
+
+import argparse
+import ast
+import inspect
+import json
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from . import __version__, io
+from .columns import ROLES, ColumnContract
+from .datasets import NAMES, Dataset, TableError, labelled, load, read_large, read_rows, refuse_nested
+from .describing import describe as describe_columns
+from .estimators._by_name import MIXED, choose_model, contract_of, variants
+
+MODELS = ("auto", *sorted(variants()))
+_KERNEL_ROWS = 20_000  # beyond, `compare` tries kernel densities only if asked: their time grows with its square
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; without arguments it takes those of the process."""
+    try:
+        try:
+            for stream in (sys.stdout, sys.stderr):  # a letter that the terminal does not have is written as an escape
+                getattr(stream, "reconfigure", dict)(errors="backslashreplace")
+            options = make_parser().parse_args(arguments)
+            _check_output(options)
+            return options.run(options) or 0
+        finally:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        text, code = "interrupted", 130
+    except BrokenPipeError:  # the reader of the output has closed it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (ValueError, OSError, MemoryError) as error:
+        text, code = str(error) or "there is not enough memory; use fewer rows or columns.", 2
+    except Exception as error:
+        if os.environ.get("BAYESNB_DEBUG"):
+            raise
+        defect = "this is a defect of bayesnb. Please report it, with the output under BAYESNB_DEBUG=1."
+        text, code = f"unexpected {type(error).__name__}: {error} - {defect}", 2
+    print(f"bayesnb: {_shorten(' '.join(text.split()), 1000)}", file=sys.stderr)
+    return code
+
+
+def _shorten(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
+
+
+def _check_output(options: argparse.Namespace) -> None:
+    """Refuse an output that cannot be written, or that is an input by any of its names."""
+    if output := getattr(options, "output", None):
+        io.check_target(output)
+        for name in {options.data, getattr(options, "fitted", options.data)} - {*NAMES}:
+            if os.path.isfile(output) and os.path.exists(name) and os.path.samefile(output, name):
+                raise ValueError(f"the output {output} is the input {name}, which it would replace; name another file")
+
+
+def _checked(value: Any, holds: bool, wrong: str) -> Any:
+    if not holds:
+        raise argparse.ArgumentTypeError(wrong)
+    return value
+
+
+def _count(text: str) -> int:
+    return _checked(int(text), int(text) >= 1, f"{text} is less than 1")
+
+
+def _share(text: str) -> float:
+    return _checked(float(text), 0 < float(text) < 1, f"{text} is not between 0 and 1")
+
+
+def _models(text: str) -> list[str]:
+    unknown = sorted({*text.split(",")} - {*MODELS[1:], *MIXED})
+    wrong = f"{', '.join(map(repr, unknown))} is not one of {', '.join(MODELS[1:])}"
+    return _checked([*dict.fromkeys(text.split(","))], not unknown, wrong)
+
+
+def _roles(text: str) -> dict[str, str]:
+    pairs = [part.rpartition("=") for part in text.split(",")]
+    known = all(name and role in (*ROLES, "drop") for name, _, role in pairs)
+    wrong = f"{text!r} is not of the form NAME=ROLE, with one of the roles {', '.join(ROLES)}"
+    return _checked({name: role for name, _, role in pairs}, known, wrong)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """NAME=VALUE, the value as Python writes it, or else as text."""
+    name, _, value = text.partition("=")
+    _checked(name, bool(name and value), f"{text!r} is not of the form NAME=VALUE")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return name, value
+
+
+_LABELLED, _FLAG = "describe check select compare fit report", {"action": "store_true"}
+_LIST: dict[str, Any] = {"action": "append", "default": []}
+_WHICH = {"choices": (*MODELS, *MIXED), "default": "auto", "metavar": "VARIANT"}
+_OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, settings, help
+    ("predict", "fitted", {"metavar": "MODEL"}, "file that `bayesnb fit` or `save` of an estimator wrote"),
+    (f"{_LABELLED} predict", "data", {"metavar": "NAME|FILE"}, f"{', '.join(NAMES)}, or a CSV, TSV or Parquet file"),
+    (_LABELLED, "--target", {"metavar": "COLUMN"}, "column with the class labels; required for a file"),
+    (_LABELLED, "--json", _FLAG, "print the report as JSON"),
+    (_LABELLED, "--drop", {"metavar": "COLUMNS", **_LIST}, "columns to leave out, separated by commas"),
+    (_LABELLED, "--columns", {"metavar": "NAME=ROLE,…", "type": _roles, **_LIST}, f"roles: {', '.join(ROLES)}"),
+    ("", "--decimal", {"metavar": "CHAR"}, "decimal separator of numbers, such as ,"),
+    ("", "--thousands", {"metavar": "CHAR"}, "separator of thousands, such as ."),
+    ("", "--encoding", {"metavar": "NAME"}, "encoding of a text file, such as cp1252 (default: UTF-8)"),
+    ("", "--sep", {"metavar": "CHAR"}, "separator of the cells, such as ; or tab"),
+    ("check fit report", "--model", _WHICH, f"the model: {', '.join((*MODELS, *MIXED))} (default: by the columns)"),
+    ("check", "--level", {"type": _share, "default": 0.9}, "level of the credible intervals (default 0.9)"),
+    ("check", "--false-alarm", {"type": _share, "default": 0.01}, "probability that a correct model fails by chance"),
+    ("check select", "--seed", {"type": int, "default": 0}, "seed of the split and of all draws (default 0)"),
+    ("check", "--verbose", _FLAG, "print the figure, the threshold and the reason of every row"),
+    ("select", "--bins", {"type": _count, "default": 10}, "number of bins of a numeric column (default 10)"),
+    ("select", "--max", {"type": _count}, "largest number of added features (default: by the number of features)"),
+    ("select", "--exact", {"type": _count}, "exact number of added features"),
+    ("select", "--criterion", {"choices": ("bic", "test")}, "best set by pseudo-BIC or by held-out log-likelihood"),
+    ("select", "--test-share", {"type": _share}, "share of held-out rows (default 0.3 with --criterion test)"),
+    ("select", "--force", {"metavar": "COLUMNS", **_LIST}, "features that are in every set; may be repeated"),
+    ("compare", "--models", {"type": _models}, f"of {', '.join((*MODELS[1:], *MIXED))}, by commas (default: all)"),
+    ("fit", "--set", {"metavar": "NAME=VALUE", "type": _setting, **_LIST}, "a parameter, such as alpha=0.5"),
+    ("fit", "--output", {"metavar": "MODEL", "required": True}, "the file for the fitted model"),
+    ("report", "--output", {"metavar": "PAGE", "required": True}, "the HTML file to write"),
+    ("predict", "--output", {"metavar": "FILE"}, "CSV file to write (default: standard output)"),
+    ("predict", "--id", {"metavar": "COLUMN"}, "column to print first, unchanged"),
+    ("predict", "--digits", {"type": _count, "default": 4}, "digits of a probability or its complement (default 4)"),
+    ("predict", "--interval", {"type": _share, "metavar": "LEVEL"}, "posterior mass of the intervals, such as 0.9"),
+]
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line; `run` of what it returns is the command."""
+    parser = argparse.ArgumentParser(prog="bayesnb", description="Naive Bayes with the whole posterior.")
+    parser.add_argument("--version", action="version", version=f"bayesnb {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name in (*_LABELLED.split(), "predict"):
+        head, _, text = inspect.cleandoc(globals()[name].__doc__ or "").partition("\n\n")
+        description = f"{' '.join(text.split())} The exit code is 2 if the input cannot be used."
+        command = commands.add_parser(name, help=head[:1].lower() + head[1:-1], description=description)
+        command.set_defaults(run=globals()[name])
+        reading = command.add_argument_group("how the file is written (by default this is found in the file)")
+        size = command.add_mutually_exclusive_group() if name == "select" else command
+        for used, option, settings, text in _OPTIONS:
+            if not used or name in used.split():
+                place = size if option in ("--max", "--exact") else command if used else reading
+                place.add_argument(*(["-o"] if option == "--output" else []), option, help=text, **settings)
+    return parser
+
+
+def _writing(options: argparse.Namespace) -> dict[str, Any]:
+    """What the user has said about how a file is written."""
+    return {name: getattr(options, name) for name in ("decimal", "thousands", "encoding", "sep")}
+
+
+def _wishes(options: argparse.Namespace) -> dict[str, Any]:
+    """What the user has said about the roles of columns."""
+    drop = [name for names in options.drop for name in names.split(",")]
+    columns = {name: role for part in options.columns for name, role in part.items()}
+    return {"drop": drop, "columns": columns, "decimal": options.decimal, "thousands": options.thousands}
+
+
+def _table(options: argparse.Namespace) -> tuple[pd.DataFrame, Any]:
+    """All rows and columns of the data, and the name of the target."""
+    if options.data not in NAMES:
+        return read_rows(options.data, [options.target] if options.target else [], **_writing(options)), options.target
+    data = load(options.data)
+    if options.target not in (None, data.target):
+        raise TableError(f"the target of {data.name} is {data.target!r}, not {options.target!r}; leave --target out.")
+    return data.X.assign(**{data.target: data.y}), data.target
+
+
+def _load(options: argparse.Namespace) -> Dataset:
+    """The data with their labels, under the column contract."""
+    if options.data not in NAMES and options.target is None:
+        raise TableError(f"{options.data!r} is not one of {', '.join(NAMES)}; for a file, name its --target column.")
+    data = labelled(*_table(options), options.data, **_wishes(options))
+    if options.data in NAMES:
+        data.source = load(data.name).source
+    return data
+
+
+def _code(estimator: Any) -> str:
+    return " ".join(repr(estimator).split())
+
+
+def _announce(options: argparse.Namespace, data: Dataset) -> None:
+    """Say what is worked on, before the work; in JSON it is part of the report."""
+    if not options.json:
+        rows, features = data.X.shape
+        print(f"{data.name}: {rows} rows, {features} features, target {data.target!r} ({data.source})")
+        print(data.contract.summary(most=12))
+        for text in data.notes:
+            if not text.startswith("Left out: "):  # the lines above say so
+                print(f"note: {text}", flush=True)
+
+
+def _tell(options: argparse.Namespace, data: Dataset, text: Any, fields: dict[str, Any]) -> None:
+    """Print the outcome as text, or its fields as JSON."""
+    about = {"data": data.name, "target": data.target, "notes": data.notes}
+    columns = data.contract.to_frame().to_dict("index")
+    print(json.dumps({**about, "columns": columns, **fields}, indent=2, default=str) if options.json else text)
+
+
+def describe(options: argparse.Namespace) -> None:
+    """Show the role of each column of a table, with the reason.
+
+    Show the role of each column (numbers, counts, yes/no, levels, dropped) with the reason, the number of different
+    values, the share of missing cells and an example. A mark (!) shows possible problems: numbers written as text,
+    a target with many classes, and identifiers and dates, which are left out by default.
+    """
+    table, target = _table(options)
+    name = Path(options.data).stem
+    contract = describe_columns(table, target, **_wishes(options))
+    if options.json:
+        print(json.dumps({"data": name, **contract.to_dict()}, indent=2))
+        return
+    print(f"{name}: {contract.rows} rows, {len(contract.columns)} columns ({options.data})\n{contract}")
+    if contract.used:
+        print(f"suggested model: {_code(choose_model(contract.apply(table), 'auto', contract))}")
+    print("Empty cells, NA, N/A, #N/A, NaN, NULL and None are missing cells.")
+    print("Change a role with --columns NAME=ROLE, leave columns out with --drop NAME.")
+
+
+def check(options: argparse.Namespace) -> int:
+    """Compare the closed form with NumPyro on a data set.
+
+    Fit one half of the rows and check all formulas against NumPyro and against each other, from Bayes' identity to
+    leave-one-out and intervals. The exit code is 1 if a row of the report fails.
+    """
+    from .analysis.calibration import CalibratedClassifierLOO
+
+    data = _load(options)
+    estimator = choose_model(data.X, options.model, data.contract)
+    _announce(options, data)
+    report = estimator.check(data.X, data.y, options.seed, false_alarm=options.false_alarm, level=options.level)
+    loss = CalibratedClassifierLOO(estimator).fit(data.X, data.y).loo_log_loss_
+    plain, calibrated = loss["plain"], loss["calibrated"]
+    gain = f"Calibration lowers it by {1 - calibrated / plain:.0%}: use CalibratedClassifierLOO({_code(estimator)})."
+    if calibrated >= 0.95 * plain:  # the map is fitted to these rows, so a small gain is no reason for it
+        gain = "Calibration changes little: it is not needed for this model."
+    figures = f"leave-one-out log loss of all rows: {plain:.4f} nats a row, {calibrated:.4f} after calibration"
+    fields = {**report.to_dict(), "loo_log_loss": loss} if options.json else {}
+    _tell(options, data, f"{report.explain(options.verbose)}\n\n  {figures}\n  {gain}", fields)
+    return 0 if report.passed else 1
+
+
+def select(options: argparse.Namespace) -> None:
+    """Select features for a categorical model by forward selection.
+
+    Run the naive Bayes procedure of SPSS. Each step adds the feature that raises the average log-likelihood of the
+    classes most to a categorical naive Bayes model. The best set of this sequence is kept. Numeric columns with
+    more than BINS different values are cut into bins of equal width. All other columns are categories.
+    """
+    from .analysis.spss import SPSSNaiveBayes, scale_columns
+
+    data = _load(options)
+    cut = scale_columns(data.X.select_dtypes(exclude="category"), options.bins)
+    if cut:
+        data.notes += (f"cut into at most {options.bins} bins: {', '.join(map(repr, cut))}.",)
+    settings = {"n_bins": options.bins, "scale": cut, "exact_features": options.exact, "seed": options.seed}
+    settings["force"] = [name for text in options.force for name in ([text] if text in data.X else text.split(","))]
+    settings["test_share"] = options.test_share or (0.3 if options.criterion == "test" else None)
+    settings |= {"max_features": options.max or "auto", "criterion": options.criterion or "auto"}
+    _announce(options, data)
+    report = SPSSNaiveBayes(**settings).fit(data.X, data.y).report_
+    _tell(options, data, report, report.to_dict())
+
+
+def compare(options: argparse.Namespace) -> None:
+    """Compare models by evidence and exact leave-one-out.
+
+    Fit several models to the same rows and compare them. The table has the log evidence, the Bayes factor against
+    the best model, and the probability of the model. It also has `elpd`, the sum of log p(y | x) by exact leave-
+    one-out (`arviz.loo` is of log p(x, y)), with the standard error of the paired difference to the best model.
+    Models that cannot use the columns are listed with the reason.
+    """
+    from .analysis.comparison import compare as compare_models
+
+    data = _load(options)
+    _announce(options, data)
+    models: dict[str, Any] = {}
+    reasons: dict[str, list[str]] = {}
+    for name in options.models or _models_to_try(data.X):
+        try:
+            models[name] = choose_model(data.X, name, data.contract).fit(data.X, data.y)
+        except ValueError as error:  # the table is not for this model
+            reason = str(error).splitlines()[0].replace(f"--model {name} needs", "they need")
+            reasons.setdefault(_shorten(reason, 200), []).append(name)
+    if not models:
+        raise TableError("; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()))
+    outcome = compare_models(models, data.X, data.y, fitted=True)
+    unfit = [f"{', '.join(names)} cannot use this table: {why}" for why, names in reasons.items()]
+    outcome = replace(outcome, notes=(*outcome.notes, *unfit))
+    _tell(options, data, outcome, outcome.to_dict(list(data.notes)))
+
+
+def _models_to_try(X: pd.DataFrame) -> list[str]:
+    """All models, but no levels of real numbers, and no kernel densities of very many rows."""
+    numbers = X.select_dtypes(["number", "bool"])
+    names = [*MODELS[1:], *(MIXED if 0 < numbers.shape[1] < X.shape[1] else ())]
+    left = {"categorical"} if (numbers.nunique() > 20).any() else set()
+    left |= {name for name in names if name.endswith("kernel") and len(X) > _KERNEL_ROWS}
+    return [name for name in names if name not in left]
+
+
+def fit(options: argparse.Namespace) -> None:
+    """Fit a model and save it.
+
+    Fit a model to all rows and save it as a safetensors file. `bayesnb predict` and bayesnb.load read this file.
+    """
+    from .streaming import fit_batches
+
+    data = read_large(options.data, options.target, **(_wishes(options) | _writing(options))) or _load(options)
+    estimator = choose_model(data.X, options.model, data.contract)
+    _announce(options, data)
+    try:
+        estimator.set_params(**dict(options.set))
+        if data.batches:
+            fit_batches(estimator, data.batches, classes=data.labels)
+        else:
+            estimator.fit(data.X, data.y)
+    except (TypeError, OverflowError, MemoryError) as error:  # a value that the parameter cannot have
+        if not options.set:
+            raise
+        given = " ".join(f"{name}={_shorten(repr(value))}" for name, value in options.set)
+        raise TableError(f"--set {given}: {error}; give this parameter another value.") from error
+    estimator.contract_ = data.contract
+    estimator.save(options.output)
+    rows = {str(label): float(n) for label, n in zip(estimator.classes_, estimator.class_count_, strict=True)}
+    counted = [f"{n:g} {label!r}" for label, n in rows.items()]
+    more = f" and {len(counted) - 12} more classes" if len(counted) > 12 else ""
+    text = f"{_code(estimator)}, rows a class: {', '.join(counted[:12])}{more}\nsaved as {options.output}"
+    text += "".join(f"\n! {sentence}" for sentence in data.contract.cautions)
+    fields = {"model": _code(estimator), "rows": rows, "file": options.output, "cautions": data.contract.cautions}
+    _tell(options, data, text, fields)
+
+
+def report(options: argparse.Namespace) -> None:
+    """Write a page about a model and its rows.
+
+    Fit a model to all rows and write one page of HTML. It shows columns, classes, exact leave-one-out, calibration,
+    importance, explained rows, priors and other models. The page needs no network.
+    """
+    from .reporting import python_code
+    from .reporting import report as make_report
+
+    data = _load(options)
+    estimator = choose_model(data.X, options.model, data.contract)
+    _announce(options, data)
+    given = "".join(f", {name}={value!r}" for name, value in (_wishes(options) | _writing(options)).items() if value)
+    call = f"load({data.name!r}" if options.data in NAMES else f"read_table({options.data!r}, {data.target!r}{given}"
+    code = python_code(estimator, f"data = bayesnb.datasets.{call})\nX, y = data.X, data.y")
+    title = f"{data.name}: {data.target}"
+    about: Any = {"title": title, "contract": data.contract, "code": code, "lines": data.lines}
+    page = make_report(estimator, data.X, data.y, **about)
+    page.save(options.output)
+    text = f"leave-one-out accuracy {page.accuracy:.4f}, log loss {page.log_loss:.4f}\nsaved as {options.output}"
+    fields = {"accuracy": page.accuracy, "log_loss": page.log_loss, "warnings": page.warnings, "file": options.output}
+    _tell(options, data, text, fields)
+
+
+def predict(options: argparse.Namespace) -> None:
+    """Predict the classes of new rows with a saved model.
+
+    Print a CSV table with one line for each row: the class `predicted`, its `probability`, and the probability
+    p(CLASS) of every class. --interval adds the posterior `mean` of each class probability, and the ends `low` and
+    `high` of its credible interval. `probability` and p(CLASS) are the Bayes predictive: it first averages the joint
+    probability over the parameters and then normalises. `mean` averages the normalised probabilities. The interval
+    belongs to `mean`, so `probability` may lie outside. If a number of a row is beyond the training range by more than
+    the length of that range, `mean`, `low` and `high` are empty, and `note` names the column; this needs a model that
+    `bayesnb fit` wrote. Columns are found by name, in any order; further columns, such as the target, are ignored.
+    Differences from the training table are printed on standard error.
+    """
+    model = io.load(options.fitted)
+    contract = contract_of(model, options.decimal, options.thousands)
+    if options.data in NAMES:
+        table = load(options.data).X
+    else:
+        table = read_rows(options.data, contract.text | ({options.id} - {None}), **_writing(options))
+    if options.id is not None and options.id not in table.columns:
+        raise TableError(f"{options.data} has no column {options.id!r} for --id; it has {', '.join(table.columns)}.")
+    try:
+        refuse_nested(table[[column.name for column in contract.used if column.name in table]], options.data)
+        X, notes = contract.apply(table), contract.differences(table)
+    except ValueError as error:
+        raise TableError(f"{options.data}: {str(error).rstrip('.')}.") from error
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", UserWarning)
+        columns = _predictions(model, X, options.interval, contract)
+    for text in [*notes, *dict.fromkeys(f"{str(warning.message).rstrip('.')}." for warning in warned)]:
+        print(f"note: {text}", file=sys.stderr)
+    if options.id in columns:
+        what = f"--id {options.id} has the name of a column that predict prints"
+        raise TableError(f"{what}; rename column {options.id!r} in {options.data}.")
+    columns |= {name: _rounded(p, options.digits) for name, p in columns.items() if p.dtype.kind == "f"}
+    first = {} if options.id is None else {options.id: table[options.id].to_numpy()}
+    csv = pd.DataFrame(first | columns).to_csv(index=False, lineterminator="\n")
+    if options.output is None:
+        getattr(sys.stdout, "reconfigure", dict)(encoding="utf-8")  # as in a file: labels as they stood in the data
+        print(csv, end="")
+    else:
+        io.replace_file(options.output, csv.encode())
+
+
+def _predictions(model: Any, X: pd.DataFrame, level: float | None, contract: ColumnContract) -> dict[str, Any]:
+    """The columns that `predict` prints of rows as the model takes them; with a level those of the intervals too."""
+    p, label = model.predict_proba(X), model.predict(X)
+    columns, tables, notes = {"predicted": label}, {"p": p}, {}
+    if level is not None:
+        from .sampling.intervals import mean_probabilities
+
+        if hasattr(model, "posterior_"):
+            means = mean_probabilities(model.posterior_, model.encode(X))
+        else:  # a calibrated classifier, with the draws of its interval
+            means = model.sample_proba(X, seed=0).mean(0)
+        ends, note = model.predict_interval(X, level), np.array(contract.far_columns(X), object)
+        for name, values in (("mean", means), ("low", ends[..., 0]), ("high", ends[..., 1])):
+            tables[name] = np.where((note == "")[:, None], values, np.nan)
+        notes = {"note": note}
+    top = np.arange(len(p)), np.searchsorted(model.classes_, label)
+    columns |= {"probability" if name == "p" else name: values[top] for name, values in tables.items()}
+    of_class = [{f"{name}({one})": t[:, k] for name, t in tables.items()} for k, one in enumerate(model.classes_)]
+    return columns | {name: values for one in of_class for name, values in one.items()} | notes
+
+
+def _rounded(p: np.ndarray, digits: int) -> np.ndarray:
+    """Probabilities to so many digits of p or of 1 − p, whichever is smaller: none but 0 and 1 becomes 0 or 1."""
+    small = np.minimum(p, 1 - p)
+    with np.errstate(divide="ignore"):
+        places = np.where(small > 0, digits - 1 - np.floor(np.log10(np.where(small > 0, small, 1))), digits)
+    return np.array([round(one, int(k)) for one, k in zip(p.tolist(), places.tolist(), strict=True)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

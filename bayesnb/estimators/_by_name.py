@@ -1,0 +1,78 @@
+"""Models by name for the tables of the command line, and the contract by which a fitted model reads new rows."""
+
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from .. import estimators
+from ..columns import Column, ColumnContract
+from ..number_text import NumberFormat
+from ._automatic import default_estimators, parts_of_roles, role_of_type
+from ._base import AbstractNB
+
+MIXED = tuple(f"mixed:{name}" for name in ("gaussian-da", "kernel", "pooled", "shared-da"))
+"""A variant for the columns of numbers of a table that has others, too."""
+
+
+def variants() -> dict[str, tuple[type[AbstractNB], dict[str, Any]]]:
+    """The names of models, each with its estimator and settings."""
+    kinds = [getattr(estimators, name) for name in estimators.__all__]
+    return {name: (kind, settings) for kind in kinds for name, settings in kind.variants.items()}
+
+
+def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract) -> Any:
+    """Estimator for a table whose columns have the roles of a contract.
+
+    "auto" is the family of the columns if all have one role (yes/no, numbers, counts or levels), else each kind of
+    column with its own. "mixed:kernel" and the like take that variant for the columns of numbers.
+
+    Raises
+    ------
+    ValueError
+        if a model for numbers was asked for and a column holds text
+    """
+    roles = [contract[name].role for name in X.columns]
+    if model == "auto":
+        model = next(iter(default_estimators()[roles[0]].variants)) if len({*roles}) == 1 else "mixed"
+    whole, _, of_numbers = model.partition(":")
+    known = variants()
+    made: dict[str, Any] = {name: known[name][0](**known[name][1]) for name in (whole, of_numbers) if name}
+    if whole == "mixed":
+        asked = any(column.why.endswith("as asked") for column in contract.used)
+        if of_numbers or asked or roles != [role_of_type(X, j) for j in range(X.shape[1])]:
+            usual = [(name, nb, [str(X.columns[j]) for j in at]) for name, nb, at in parts_of_roles(roles)]
+            parts = [(name, made.get(of_numbers, nb) if name == "numbers" else nb, at) for name, nb, at in usual]
+            made[whole].set_params(parts=parts)
+    elif not made[whole].__sklearn_tags__().input_tags.string:
+        for name in X.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes]]:
+            what = "levels" if isinstance(X[name].dtype, pd.CategoricalDtype) else "text"
+            value = X[name].dropna().tolist()[0]
+            raise ValueError(f"column {name!r} holds {what} such as {value!r}; --model {model} needs numbers.")
+    return made[whole]
+
+
+def contract_of(model: Any, decimal: str | None = None, thousands: str | None = None) -> ColumnContract:
+    """The contract by which a fitted model reads new rows, with the separators that the user names."""
+    if not hasattr(model, "feature_names_in_"):
+        raise ValueError("the model was fitted to an array, so its columns have no names; fit it to a data frame")
+    names = model.feature_names_in_.tolist()
+    contract = getattr(model, "contract_", None)
+    if contract is None:  # fitted in Python, or calibrated
+        nb = getattr(model, "estimator_", model)
+        numbers = {j for at in nb.block_columns().values() for j in at.tolist() if nb.levels_of(j) is None}
+        levels = [() if (found := nb.levels_of(j)) is None else found.tolist() for j in range(len(names))]
+        typed = [0.0 if known and not any(isinstance(level, str) for level in known) else None for known in levels]
+        made = [Column(name, "numbers" if j in numbers else "levels", "", 0, 1, "") for j, name in enumerate(names)]
+        contract = ColumnContract(tuple(replace(c, low=end, high=end) for c, end in zip(made, typed, strict=True)), 0)
+    listed = [c.role != "dropped" or c.name not in names for c in contract.columns]
+    known = zip(contract.columns, listed, strict=True)
+    columns = [c if used else replace(c, role="levels", missing=1.0) for c, used in known]  # the model leaves it out
+    if decimal or thousands:
+        decimal = decimal or ("," if thousands == "." else ".")
+        thousands = thousands or ("." if decimal == "," else ",")
+        signs = [(c.written or NumberFormat()).sign for c in columns]
+        forms = [NumberFormat(decimal, thousands, sign) for sign in signs]
+        written = zip(columns, forms, strict=True)
+        columns = [c if c.role == "levels" else replace(c, written=form) for c, form in written]
+    return replace(contract, columns=tuple(columns))

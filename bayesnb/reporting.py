@@ -1,0 +1,550 @@
+"""One page of HTML about a fitted model and its rows: `bayesnb.report`. `data/report.html` lays it out."""
+
+import html as _html
+import io
+import re
+import textwrap
+import warnings
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.resources import files
+from string import Template
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from . import estimators, plots
+from .analysis.comparison import Comparison, compare
+from .analysis.importance import importance
+from .columns import shorten
+from .core.supports import check_level
+from .io import replace_file
+from .sampling.held_out import column_of, take_rows
+
+_FEW_ROWS = 20  # of a class, below which its results are called uncertain
+_SHOWN = 12  # features of the importance, classes of a confusion table
+_INK = "#0a0b0c"  # stands for the colour of the text around a figure
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report on a fitted model: one page of HTML that loads nothing else.
+
+    Fields
+    ------
+    html : the page
+    accuracy, log_loss : results of exact leave-one-out
+    warnings : warnings about the model or the rows, one sentence each
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayesnb import GaussianNB, report
+    >>> X, y = load_iris(return_X_y=True)
+    >>> page = report(GaussianNB(), X, y)
+    >>> round(page.accuracy, 3), page.html[:15]
+    (0.953, '<!DOCTYPE html>')
+    """
+
+    html: str = field(repr=False)
+    accuracy: float
+    log_loss: float
+    warnings: tuple[str, ...] = ()
+
+    def save(self, path: Any) -> None:
+        """Write the page to a file; if writing fails, an older file stays as it was."""
+        replace_file(path, self.html.encode())
+
+    def _repr_html_(self) -> str:
+        style = "width: 100%; height: 48rem; border: 0"
+        return f'<iframe srcdoc="{_html.escape(self.html)}" title="report" loading="lazy" style="{style}"></iframe>'
+
+
+def report(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    title: str | None = None,
+    contract: Any = None,
+    code: str | None = None,
+    others: Any = "auto",
+    level: float = 0.9,
+    seed: int = 0,
+    lines: Any = None,
+) -> Report:
+    """Make one page about a model and its training rows, to read, print and send.
+
+    The page shows what needs care, how each column was used, the balance of the classes, and accuracy and log loss of
+    exact leave-one-out. It has a calibration plot with its band, the confusion table, and the importance of each
+    feature. The most and the least certain rows come with their nomograms, and the strongest features with prior and
+    posterior. The page also shows which model has the largest evidence, and the Python code that makes the page. It
+    needs no network, follows light and dark settings, and suits a phone and paper.
+
+    Parameters
+    ----------
+    estimator : an estimator of bayesnb. If it is not fitted, a clone is fitted to X and y; the estimator does not
+        change
+    X, y : its training rows and labels
+    title : title of the page, by default the name of the model
+    contract : how the columns were used, as returned by `describe`
+    code : the Python code that makes the page, by default derived from the model
+    others : mapping from name to estimator, the models to compare with; "auto" chooses models that suit the cells, None
+        no model
+    level : level of the credible intervals
+    seed : seed of all draws
+    lines : (n,) the line of each row in its file, by which rows are named; by default the index of a data frame
+
+    Raises
+    ------
+    ValueError
+        if there are fewer than two classes or two rows, or if `level` is out of range
+
+    Examples
+    --------
+    >>> import bayesnb
+    >>> data = bayesnb.datasets.load("penguins")
+    >>> X, y = data.X[["bill_length_mm", "sex"]][::12], data.y[::12]
+    >>> page = bayesnb.report(bayesnb.MixedNB(), X, y, others=None)
+    >>> page.html.startswith("<!DOCTYPE html>"), "http" in page.html.replace("http://www.w3.org", "")
+    (True, False)
+    """
+    from . import __version__
+
+    check_level(level)
+    y = np.asarray(y)
+    if len(y) < 2 or len(np.unique(y)) < 2:
+        raise ValueError(f"`y` has {len(y)} rows and {len(np.unique(y))} classes; a report needs at least two of each")
+    try:
+        check_is_fitted(estimator)
+    except ValueError:
+        estimator = clone(estimator).fit(X, y)
+    m = SimpleNamespace(nb=estimator, X=X, y=y, n=len(y), level=level, seed=seed, classes=estimator.classes_.tolist())
+    m.loo = estimator.loo(X, y)
+    m.count = np.bincount(m.loo.index, minlength=len(m.classes))
+    share = m.count[m.count > 0] / m.n
+    m.base, m.base_loss = float(share.max()), float(-(share * np.log(share)).sum())  # of the class frequencies alone
+    m.importance = importance(estimator, X, y, level=level)
+    m.contract = getattr(estimator, "contract_", None) if contract is None else contract
+    m.columns = _column_table(estimator, X) if m.contract is None else m.contract.to_frame()
+    m.comparison = None if others is None else _compared(estimator, X, y, m.loo.log_proba, others)
+    index = X.index if isinstance(X, pd.DataFrame) else range(m.n)
+    m.row_names = [f"Row {i:,}" if isinstance(i, int) else f"Row {i}" for i in index]
+    if lines is not None:
+        m.row_names = [f"Line {line:,}" for line in np.asarray(lines).tolist()]
+    m.cautions = _cautions(m)
+    m.code = code or python_code(estimator)
+    made = [(key, heading, make(m)) for key, heading, make in _SECTIONS]
+    body = "\n".join(f'<section id="{key}"><h2>{heading}</h2>{text}</section>' for key, heading, text in made if text)
+    links = "".join(f'<a href="#{key}">{heading}</a>' for key, heading, text in made if text)
+    title = title or f"{type(estimator).__name__}: {m.n:,} rows, {len(m.classes)} classes"
+    said = f"Intervals are {level:.0%} credible intervals; log losses are in nats."
+    page = Template(files("bayesnb").joinpath("data", "report.html").read_text("utf-8")).substitute(
+        title=_text(title), header=_header(title, m), links=links, sections=body, version=__version__, said=said
+    )
+    return Report(page, m.loo.accuracy, m.loo.log_loss, tuple(m.cautions))
+
+
+def python_code(estimator: Any, rows: str = "# X, y: your rows and labels") -> str:
+    """The Python that fits an estimator to rows, which some lines of code read, and makes the page."""
+    return (
+        f"import bayesnb\nfrom bayesnb import {type(estimator).__name__}\n\n{rows}\n"
+        f"nb = {' '.join(repr(estimator).split())}.fit(X, y)\n"
+        "print(nb.loo(X, y))\nprint(bayesnb.importance(nb, X, y))\nprint(nb.explain(X[:1]))\n"
+        'bayesnb.report(nb, X, y).save("report.html")'
+    )
+
+
+def candidates(kind: str, n: int, d: int) -> list[Any]:
+    """The models that are tried on n rows of d cells of one kind: every estimator that suits them, in its variants."""
+    kinds = (getattr(estimators, name) for name in sorted(estimators.__all__))
+    suited = [one for one in kinds if one.suits(kind, n, d)]
+    return [one(**settings) for one in suited for settings in ({}, *[*one.variants.values()][1:])]
+
+
+def _compared(nb: Any, X: Any, y: np.ndarray, own: np.ndarray, others: Any) -> Comparison | None:
+    """The model beside others of the same cells; those that cannot take them or are the same are left out."""
+    chosen = not isinstance(others, str)
+    if not chosen:
+        kinds = {block.inner.cells_.kind for block in nb.posterior_.blocks.values()}
+        others = {str(one): one for one in (candidates(next(iter(kinds)), *X.shape) if len(kinds) == 1 else ())}
+        if "parts" in nb.get_params(deep=False):
+            others = _other_parts(nb, X.shape[0])
+    models = {}
+    for name, one in others.items():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                fitted = clone(one).fit(X, y)
+                table = fitted.loo(X, y).log_proba
+        except (ValueError, TypeError, Warning, ArithmeticError):
+            continue
+        if chosen or not np.allclose(table, own):  # the same model may have several names
+            models[name] = fitted
+    if not models:
+        return None
+    return compare({"this model": clone(nb).fit(X, y), **models}, X, y, fitted=True)
+
+
+def _other_parts(nb: Any, n: int) -> dict[str, Any]:
+    """The mixed model with another model of its real numbers."""
+    parts = [(name, clone(one), columns.tolist()) for name, one, columns in nb.parts_]
+    kinds = {name: block.inner.cells_.kind for name, block in nb.posterior_.blocks.items()}
+    if len({name for name, _, _ in parts}) < len(parts) or any("." in name for name, _, _ in parts):
+        return {}
+    left = [j for j in range(nb.n_features_in_) if not any(j in at for _, _, at in parts)]
+    unused: list[Any] = [("unused", "drop", left)] if left else []
+    found = {}
+    for one in candidates("real", n, max((len(at) for part, _, at in parts if kinds.get(part) == "real"), default=0)):
+        swapped = [(part, one if kinds.get(part) == "real" else own, at) for part, own, at in parts]
+        if repr(swapped) != repr(parts):
+            found[f"numbers: {one}"] = type(nb)([*swapped, *unused])
+    return found
+
+
+def _column_table(nb: Any, X: Any) -> pd.DataFrame:
+    """Role of each column as the model has it, distinct values, missing share, an example, and what to look at."""
+    blocks, lines = nb.block_columns().items(), []
+    role = {j: nb.posterior_.blocks[block].inner.cells_.role for block, at in blocks for j in at.tolist()}
+    for j in range(nb.n_features_in_):
+        cells = pd.Series(column_of(X, j))
+        known, own = cells.dropna(), role.get(j, "left out")
+        names_rows = known.nunique() > 0.9 * len(cells) > 18 and own == "levels"
+        note = "almost every row has its own value. Check whether it is a name or a number of the row."
+        notes = "never varies" if known.nunique() <= 1 else note if names_rows else ""
+        lines.append((own, known.nunique(), cells.isna().mean(), next(iter(known), ""), notes))
+    head = ["role", "distinct", "missing", "example", "warning"]
+    return pd.DataFrame(lines, columns=head, index=pd.Index(nb.feature_names(), name="column"))
+
+
+def _cautions(m: Any) -> list[str]:
+    """What a reader should be careful about, a sentence each."""
+    said, loo = [], m.loo
+    if ignored := m.nb.ignored_by_loo:
+        said.append(
+            f"The model predicts with {ignored}, which leave-one-out ignores. Accuracy, log loss and calibration here "
+            "are those of the posterior predictive."
+        )
+    said += getattr(m.contract, "cautions", [])
+    if small := [k for k in np.argsort(m.count, kind="stable") if m.count[k] < _FEW_ROWS]:
+        listed = ", ".join(f"{m.classes[k]} ({m.count[k]})" for k in small[:6])
+        classes = f"class{'es' if len(small) > 1 else ''} {listed}{f' and {len(small) - 6} more' * (len(small) > 6)}"
+        said.append(f"Few rows in the {classes}: their results are uncertain.")
+    if m.n < 100:
+        said.append(f"There are only {m.n} rows. Accuracy and calibration are therefore uncertain.")
+    if loo.log_loss >= m.base_loss:
+        said.append(
+            f"The log loss ({loo.log_loss:.3f}) is no better than that of the class frequencies ({m.base_loss:.3f}). "
+            "Do not trust the probabilities as they are."
+        )
+    elif loo.accuracy <= m.base:
+        said.append("The predicted labels are right no more often than the most frequent class.")
+    p, right = loo.proba.max(1), loo.predicted == loo.classes[loo.index]
+    if abs(gap := float(p.mean() - right.mean())) > 0.03 + 2 * np.sqrt(right.mean() * (1 - right.mean()) / m.n):
+        said.append(
+            f"The model is {'too sure of itself' if gap > 0 else 'not sure enough'}: its labels have the mean "
+            f"probability {p.mean():.2f}, and {right.mean():.0%} are right. Correlated features are counted twice. "
+            "`CalibratedClassifierLOO` corrects this."
+        )
+    if loo.accuracy > 0.995 and m.n >= 50:
+        said.append(
+            "Almost every row is predicted correctly. Check whether a column contains the answer in another form."
+        )
+    top = m.importance
+    if len(top) > 1 and top.information[0] > 0.9 * m.base_loss:
+        said.append(
+            f"The column {top.feature[0]} alone determines the label almost completely. Check that you know it before "
+            "you predict."
+        )
+    noise = int((top.low <= 0).sum())
+    if len(top) > 3 and noise > len(top) / 2:
+        said.append(
+            f"{noise} of {len(top)} features are not shown to help: the interval of their information reaches 0. "
+            "FeatureAverage weights features by their evidence."
+        )
+    if m.comparison is not None:
+        best, line = m.comparison.table.index[0], m.comparison.table.loc["this model"]
+        if best != "this model" and line.elpd_diff < -2 * line.se_diff:
+            said.append(
+                f"The model “{best}” predicts the labels better than this one, by more than two standard errors."
+            )
+    for name, missing, warning in zip(m.columns.index, m.columns["missing"], m.columns["warning"], strict=True):
+        said += [f"Column {name}: {missing:.0%} of the cells are missing."] * (missing > 0.2)
+        said += [f"Column {name}: {warning.rstrip('.')}."] if warning and not hasattr(m.contract, "cautions") else []
+    said.append(
+        "Leave-one-out assumes that rows are independent. If rows belong together, such as those of one person or one "
+        "day, use `loo(groups=…)`."
+    )
+    return said
+
+
+# --- pieces of the page ---------------------------------------------------------------------------------------------
+
+
+def _text(value: Any) -> str:
+    return _html.escape(str(value))
+
+
+def number(value: float) -> str:
+    """A number in three digits, never in scientific form where a reader would not expect it."""
+    if value != value:
+        return "–"
+    shown = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return shown.replace("-", "−", 1) if "e" not in shown else f"{value:.1e}"
+
+
+def percent(value: float) -> str:
+    """A share in percent, with one digit behind the point."""
+    return f"{100 * value:.1f}\N{NO-BREAK SPACE}%"
+
+
+def _table(frame: pd.DataFrame, name: str, index: bool = False) -> str:
+    """A table in a box that scrolls by itself where the screen is narrow."""
+    table = frame.to_html(index=index, border=0, escape=True, justify="left", na_rep="–")
+    return f'<div class="wide" tabindex="0" role="region" aria-label="{name}">{table}</div>'
+
+
+def _cards(pairs: Sequence[tuple[str, str]]) -> str:
+    return '<div class="cards">' + "".join(f"<div><b>{v}</b><span>{k}</span></div>" for k, v in pairs) + "</div>"
+
+
+def _figure(svg: str, caption: str) -> str:
+    return f"<figure>{svg}<figcaption>{caption}</figcaption></figure>"
+
+
+def inline_svg(draw: Callable[..., Any], title: str, width: float = 4.6, height: float = 3.2) -> str:
+    """An SVG element of what `draw` draws on Axes; text and lines are in the colour of the page, long texts are cut."""
+    import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+    settings: Any = dict.fromkeys(inked, _INK) | {"svg.fonttype": "none", "svg.hashsalt": title, "font.size": 9.0}
+    settings |= {"axes.facecolor": "none", "legend.facecolor": "none"}
+    with matplotlib.rc_context(settings | {"axes.spines.top": False, "axes.spines.right": False}):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasSVG(figure)
+        draw(ax=(ax := figure.subplots()))
+        name = ax.get_xlabel().replace(r"\$", "\0")  # an escaped dollar is one letter
+        ax.set_xlabel("\n".join(textwrap.wrap(name, 46)).replace("\0", r"\$"))
+        for axis in (ax.xaxis, ax.yaxis):
+            if any(len(label.get_text()) > 36 for label in axis.get_ticklabels()):  # texts, and no numbers
+                axis.set_ticks(axis.get_ticklocs(), [shorten(label.get_text(), 36) for label in axis.get_ticklabels()])
+        for label in [*ax.texts, *(legend.get_texts() if (legend := ax.get_legend()) else [])]:
+            label.set_text(shorten(label.get_text(), 36))
+        figure.savefig(
+            buffer := io.StringIO(), format="svg", transparent=True, metadata={"Date": None, "Creator": None}
+        )
+    svg = buffer.getvalue()
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
+    svg = re.sub(r'(<svg[^>]*?) width="[^"]*" height="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
+    own = f"f{zlib.crc32(title.encode()):x}-"  # a name is used once on a page
+    svg = re.sub(r'(\bid="|url\(#|href="#)', lambda found: found[1] + own, svg)
+    about = f'role="img" aria-label="{_text(title)}" style="max-width: {width * 96:.0f}px"'
+    return svg.replace("<svg", f"<svg {about}", 1).replace(_INK, "currentColor")
+
+
+# --- sections -------------------------------------------------------------------------------------------------------
+
+
+def _header(title: str, m: Any) -> str:
+    figures = [
+        ("accuracy, leave-one-out", percent(m.loo.accuracy)),
+        ("most frequent class", percent(m.base)),
+        ("log loss, leave-one-out", number(m.loo.log_loss)),
+        ("log loss of the frequencies", number(m.base_loss)),
+        ("rows", f"{m.n:,}"),
+        ("features", f"{m.nb.n_features_in_:,}"),
+    ]
+    said = (
+        f"If each row is predicted from all other rows, {percent(m.loo.accuracy)} of the {m.n:,} rows get their own "
+        f"label. Always predicting the most frequent class would be right for {percent(m.base)}."
+    )
+    model = _text(" ".join(repr(m.nb).split()))
+    return f"<h1>{_text(title)}</h1><p><code>{model}</code></p><p>{said}</p>{_cards(figures)}"
+
+
+def _careful(m: Any) -> str:
+    said = (re.sub(r"`([^`]*)`", r"<code>\1</code>", _text(one)) for one in m.cautions)
+    return "<ul>" + "".join(f"<li>{one}</li>" for one in said) + "</ul>"
+
+
+def _columns(m: Any) -> str:
+    target = m.columns["role"] == "target"
+    shown = m.columns[target | (np.cumsum(~target) <= 40)].reset_index(names="column")
+    shown = shown.rename(columns={"role": "used as", "warning": "to look at"})
+    shown["missing"] = [percent(share) if share else "" for share in shown["missing"]]
+    shown["example"] = [shorten(value) for value in shown["example"]]
+    more = len(m.columns) - len(shown)
+    return _table(shown, "Columns") + (f"<p class='soft'>and {more:,} more columns</p>" if more > 0 else "")
+
+
+def _classes(m: Any) -> str:
+    law, tail = m.nb.posterior_.classes.marginals().get("pi"), (1 - m.level) / 2
+    table = pd.DataFrame({"class": m.classes, "rows": m.count, "share": [percent(one) for one in m.count / m.n]})
+    if law is not None:
+        ends = zip(law.ppf(tail), law.ppf(1 - tail), strict=True)
+        table["interval"] = [f"{percent(low)} to {percent(high)}" for low, high in ends]
+    return _table(table, "Classes")
+
+
+def _accuracy(m: Any) -> str:
+    loo, error = m.loo, np.sqrt(m.loo.accuracy * (1 - m.loo.accuracy) / m.n)
+    rows = [
+        ["accuracy", percent(loo.accuracy), percent(error), percent(m.base)],
+        ["log loss, nats a row", number(loo.log_loss), number(loo.se / m.n), number(m.base_loss)],
+        ["log p(y | x), nats", number(loo.elpd), number(loo.se), number(-m.n * m.base_loss)],
+    ]
+    table = pd.DataFrame(rows, columns=["", "value", "standard error", "frequencies"])
+    fit = []
+    for name in ("log_evidence_", "log_likelihood_", "aic_", "bic_"):
+        try:
+            fit.append((name.strip("_").replace("_", " "), number(getattr(m.nb, name))))
+        except (AttributeError, ValueError):
+            continue
+    said = (
+        "<p>Each row was predicted from all other rows. This is exact and needs no second fit. The last column is the "
+        "result of the class frequencies alone.</p>"
+    )
+    return said + _table(table, "Leave-one-out") + (_cards(fit) if fit else "")
+
+
+def _calibration(m: Any) -> str:
+    loo, two = m.loo, len(m.classes) == 2
+    fold = np.random.default_rng(m.seed).permutation(m.n) % 5
+    try:  # sorted by its own leave-one-out probability, a row would be sorted by its label
+        by = m.nb.loo(m.X, m.y, groups=fold).proba
+    except ValueError:  # too few rows for an improper prior
+        return ""
+    event = loo.index == 1 if two else loo.predicted == loo.classes[loo.index]
+    p, by = (table[:, 1] if two else table.max(1) for table in (loo.proba, by))
+
+    def draw(ax: Any) -> None:
+        plots.calibration(event, p, by=by, bins=int(np.clip(m.n // 25, 4, 15)), ax=ax)
+        ax.legend(frameon=False, loc="lower right")
+
+    of = _text(m.classes[1]) if two else "the predicted label"
+    said = (
+        f"Share of events against the leave-one-out probability of {of}. If the probabilities are true, all "
+        "points lie in the band with 95 % probability. Crosses lie outside."
+    )
+    return _figure(inline_svg(draw, "Calibration"), said)
+
+
+def _confusion(m: Any) -> str:
+    found = pd.Series(m.loo.classes[m.loo.log_joint.argmax(1)], name="predicted as")
+    true = pd.Series(m.loo.classes[m.loo.index], name="class")
+    if len(m.classes) > _SHOWN:
+        wrong = pd.DataFrame([true, found]).T[true != found].value_counts().head(_SHOWN)
+        return _table(wrong.reset_index(name="rows"), "Most frequent confusions")
+    table = pd.crosstab(true, found).reindex(index=m.classes, columns=m.classes, fill_value=0)
+    table = table.rename(index=lambda one: shorten(one, 14), columns=lambda one: shorten(one, 14)).rename_axis(
+        None, axis=1
+    )
+    said = "<p>Rows are the true class. Columns are the label that is predicted from all other rows.</p>"
+    return said + _table(table.rename_axis(index=None, columns=None), "Confusion table", index=True)
+
+
+def _importance(m: Any) -> str:
+    shown = m.importance.iloc[:_SHOWN].copy()
+    shown["feature"] = [shorten(name, 26) for name in shown["feature"]]
+    if shown["feature"].duplicated().any():
+        shown["feature"] = [f"{name} ({i})" for i, name in enumerate(shown["feature"])]
+    height = 0.8 + 0.24 * len(shown)
+    svg = inline_svg(lambda ax: plots.feature_weights(shown, n=_SHOWN, ax=ax), "Importance", height=height)
+    grey, many = int((m.importance["low"] <= 0).sum()), len(m.importance)
+    said = (
+        "Dots: how much better each feature alone predicts the labels than the class frequencies do, by leave-one-out, "
+        f"in nats a row, with {m.level:.0%} intervals over the rows. The log loss of the class frequencies is "
+        f"{number(m.base_loss)} nats. {grey} of {many} features are not shown to help: their interval reaches 0, "
+        "and they are grey. Bars: what this model loses without the feature (<code>elpd_gain</code>). It is negative "
+        "where the model counts dependent features twice, so it is no ranking."
+    )
+    return _figure(svg, said)
+
+
+def _rows(m: Any) -> str:
+    p, loo, made = m.loo.proba, m.loo, []
+    order = np.argsort(p.max(1), kind="stable")
+    chosen = {int(order[0]): "The least certain row", int(order[-1]): "The most certain row"}
+    if m.n > 3:
+        chosen[int(order[1])], chosen[int(order[-2])] = "The second least certain row", "The second most certain row"
+    if len(wrong := np.flatnonzero(loo.log_joint.argmax(1) != loo.index)):
+        chosen.setdefault(int(wrong[np.argmin(loo.pointwise[wrong])]), "The most certain mistake")
+    names = [shorten(name, 18) for name in m.nb.feature_names()]
+    for i, said in chosen.items():
+        best, other = np.argsort(-p[i], kind="stable")[:2].tolist()
+        one: Any = {"label": m.classes[best], "against": m.classes[other], "n": 8, "n_draws": 400, "level": m.level}
+        draw = partial(plots.nomogram, m.nb, take_rows(m.X, np.array([i])), feature_names=names, **one)
+        svg = inline_svg(draw, f"{said}: nomogram", height=1.75 + 0.25 * min(8, m.nb.n_features_in_))
+        sure = f"{p[i, best]:.3f}" if p[i, best] < 0.9995 else "above 0.999"  # not 1 where it is less
+        right = loo.index[i] == best
+        truth = "which is right" if right else f"but it is <b>{_text(m.classes[loo.index[i]])}</b>"
+        predicts = f"the other rows predict <b>{_text(m.classes[best])}</b> with probability {sure}, {truth}."
+        made.append(f"<div><h3>{said}</h3>{_figure(svg, f'{_text(m.row_names[i])}: {predicts}')}</div>")
+    note = (
+        "<p>A nomogram shows what each feature adds to the log odds of the predicted label against the next one. The "
+        "last line is their sum, the log odds. <code>nb.explain(X)</code> returns these numbers. They follow from the "
+        "model of all rows, so the log odds can differ a little from the caption, which leaves the row out.</p>"
+    )
+    return f'{note}<div class="pair">{"".join(made)}</div>'
+
+
+def _priors(m: Any) -> str:
+    made = []
+    for name in m.importance["feature"].iloc[:3]:
+        at = m.nb.feature_names().index(name)
+        try:
+            draw = partial(plots.prior_to_posterior, m.nb, at)
+            svg = inline_svg(draw, f"Prior to posterior of {name}", height=2.8)
+        except (ValueError, AttributeError, KeyError):
+            continue
+        made.append(_figure(svg, f"{_text(shorten(name, 40))}: the prior is dashed, each class has a line."))
+    note = "<p>If a posterior still looks like its prior, it depends on few rows.</p>"
+    return f'{note}<div class="pair">{"".join(made)}</div>' if made else ""
+
+
+def _models(m: Any) -> str:
+    if m.comparison is None:
+        return ""
+    found = m.comparison.table
+    table = pd.DataFrame({"model": found.index, "log evidence": [*map(number, found["log_evidence"])]})
+    table["probability"] = [percent(p) if p == p else "–" for p in found["probability"]]
+    table["log p(y | x)"] = [*map(number, found["elpd"])]
+    gaps = zip(found["elpd_diff"], found["se_diff"], strict=True)
+    table["to the best"] = [f"{number(gap)} ± {number(error)}" if gap else "best" for gap, error in gaps]
+    table["accuracy"] = [*map(percent, found["accuracy"])]
+    said = f"<p>By leave-one-out <b>{_text(found.index[0])}</b> predicts the labels best.</p>"
+    if found["log_evidence"].notna().any():
+        said = f"<p><b>{_text(found['log_evidence'].idxmax())}</b> has the largest evidence.</p>{said}"
+    return said + _table(table, "Models") + "".join(f"<p class='soft'>{_text(note)}</p>" for note in m.comparison.notes)
+
+
+def _python(m: Any) -> str:
+    return f"<pre tabindex='0'><code>{_text(m.code)}</code></pre>"
+
+
+_SECTIONS: list[tuple[str, str, Callable[[Any], str]]] = [
+    ("careful", "What needs care", _careful),
+    ("columns", "Columns", _columns),
+    ("classes", "Classes", _classes),
+    ("accuracy", "How well it predicts", _accuracy),
+    ("calibration", "Calibration", _calibration),
+    ("confusion", "Confusion table", _confusion),
+    ("importance", "Importance of the features", _importance),
+    ("rows", "The most and least certain rows", _rows),
+    ("priors", "From prior to posterior", _priors),
+    ("models", "Which model is preferred", _models),
+    (
+        "python",
+        "The Python code that makes this page",
+        lambda m: f"<pre tabindex='0'><code>{_text(m.code)}</code></pre>",
+    ),
+]
