@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .analysis.binning import EqualWidthBinner as EqualWidthBinner
     from .analysis.binning import EvidenceBinner as EvidenceBinner
     from .analysis.calibration import CalibratedClassifierLOO as CalibratedClassifierLOO
+    from .analysis.calibrator import PosteriorCalibrator as PosteriorCalibrator
     from .analysis.comparison import Comparison as Comparison
     from .analysis.comparison import compare as compare
     from .analysis.conformal import ConformalClassifierLOO as ConformalClassifierLOO
@@ -98,6 +99,7 @@ _HOME = {
     "NaiveBayes": "naive_bayes",
     "OneDependenceNB": "estimators",
     "PoissonNB": "estimators",
+    "PosteriorCalibrator": "analysis.calibrator",
     "PriorDraws": "analysis.prior_fitting",
     "PriorFit": "analysis.prior_fitting",
     "Report": "reporting.report",
