@@ -19,9 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils.validation import check_is_fitted
 
 from ._dask_chunks import add_in_tree, aligned_chunks, lazy_rows
-from .analysis.calibration import CalibratedClassifierLOO
 from .core.arrays import Scalar
-from .core.random import generator
 from .core.special import log_normalize
 from .core.supports import check_choice
 from .estimators._base import AbstractNB
@@ -38,8 +36,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : any estimator of bayesnb, or a `CalibratedClassifierLOO` of one. The map of the latter is learnt from
-        `max_rows` rows, which are drawn at random and gathered in memory
+    estimator : any estimator of bayesnb
 
     Attributes
     ----------
@@ -96,35 +93,10 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ValueError
             if there are no rows, if y or the weights do not match X, or if the estimator's `fit` refuses a chunk
         """
-        if isinstance(self.estimator, CalibratedClassifierLOO):
-            self.estimator_ = self._calibrated(X, y, sample_weight, classes)
-        else:
-            learnt = self._learnt(X, y, sample_weight, classes)
-            refuse_no_weight(learnt.class_count_)
-            self.estimator_ = learnt
+        learnt = self._learnt(X, y, sample_weight, classes)
+        refuse_no_weight(learnt.class_count_)
+        self.estimator_ = learnt
         return self
-
-    def _calibrated(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> Any:
-        """The estimator of all rows, calibrated by leave-one-out of as many rows, drawn at random, as it asks for."""
-        import dask
-
-        estimator = clone(self.estimator)
-        estimator.check_parameters()
-        nb = DistributedNB(estimator.estimator).fit(X, y, sample_weight, classes=classes).estimator_
-        pieces = list(zip(*aligned_chunks(X, y=y, sample_weight=sample_weight), strict=True))
-        sizes = dask.compute(*(dask.delayed(len)(labels) for _, labels, _ in pieces))
-        share = min(1.0, estimator.max_rows / max(1, sum(sizes)))
-        chosen = [
-            np.sort(generator(i).permutation(size)[: int(np.ceil(share * size))])
-            for i, size in enumerate(sizes)
-            if size
-        ]
-        held = [piece for piece, size in zip(pieces, sizes, strict=True) if size]
-        found = dask.compute(*(dask.delayed(_rows_of)(*piece, rows) for piece, rows in zip(held, chosen, strict=True)))
-        rows, labels, weights = zip(*found, strict=True)
-        return estimator.calibrate(
-            nb, _stacked(rows), np.concatenate(labels), None if sample_weight is None else np.concatenate(weights)
-        )
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, decay: Any = 1.0) -> Self:
         """Add rows; the first call needs `classes`, all labels that will ever occur.
@@ -132,10 +104,6 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         `decay` first multiplies the weight of all earlier rows, as in `GaussianNB.partial_fit`.
         """
         check_decay(decay)
-        if isinstance(self.estimator, CalibratedClassifierLOO):
-            raise ValueError(
-                "`estimator` is calibrated on leave-one-out of all rows, so it needs all rows at once; use `fit`"
-            )
         if not hasattr(self, "estimator_"):
             if classes is None:
                 raise ValueError(

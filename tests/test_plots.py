@@ -264,14 +264,6 @@ NAMED: dict[str, tuple[tuple[str, ...], Callable[[Any], Any]]] = {
         FEATURES[1:2],
         lambda axes: plots.comparison(comparison().table.rename(index={"rows": FEATURES[1]}), axes=axes),
     ),
-    "calibration_map": (
-        CLASSES,
-        of_rows(
-            "reals",
-            lambda: bayesnb.CalibratedClassifierLOO(bayesnb.GaussianNB()),
-            lambda nb, X, y, axes: plots.calibration_map(nb, axes=axes),
-        ),
-    ),
 }
 
 
@@ -430,9 +422,6 @@ def test_a_legend_names_every_line_and_band(ax: Any) -> None:
     two = bayesnb.GaussianNB().fit(X.iloc[:, :2], y)
     plots.decision_regions(two, X.iloc[:, :2], y, n_draws=2, points=10, ax=ax)
     assert named() == ["ape", "bee", "cat", "boundary", "boundaries of\nposterior draws"]
-    ax.clear()
-    plots.calibration_map(bayesnb.CalibratedClassifierLOO(two).fit(X.iloc[:, :2], y), axes=[ax, canvas().subplots()])
-    assert named() == ["ape", "bee", "cat", "90% interval", "not calibrated"]
 
 
 def test_a_mixed_model_names_categories_and_classes_with_likelihoods_of_their_own(ax: Any) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import check_cv, cross_val_predict
-from sklearn.utils import Tags
+from sklearn.utils import Tags, assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
@@ -23,6 +23,7 @@ from ._calibration_map import MODELS, CalibrationMap, check_maps, fit_maps, samp
 from ._wrapper import OfEstimator
 
 _FLOOR = 1e-9  # of the model's probabilities
+_LOWEST = -690.0  # of log probabilities: e^−690 is still a float
 _ROWS = 1 << 15  # whose draws are averaged at a time
 
 
@@ -41,9 +42,15 @@ class AbstractCalibrated(Saved, OfEstimator, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "maps_")
         return {MODELS[one.model]: one.probability for one in self.maps_}
 
+    @staticmethod
+    def floored(z: np.ndarray) -> np.ndarray:
+        """Log probabilities, none below −690: draws of p go no further. Provisional."""
+        return np.maximum(z, _LOWEST)
+
     def calibrated(self, z: np.ndarray) -> np.ndarray:
         """Calibrated probabilities (n, c) of rows with log probabilities z: the posterior mean. Provisional."""
         check_is_fitted(self, "maps_")
+        z = self.floored(z)
         parts = [z[at : at + _ROWS] for at in range(0, max(len(z), 1), _ROWS)]
         n_draws = sum(len(one.draws) for one in self.maps_)
         return np.concatenate([sum(sample_maps(self.maps_, part)) / n_draws for part in parts])
@@ -142,7 +149,7 @@ class PosteriorCalibrator(AbstractCalibrated):
 
     _learnt_names = frozenset({"maps_", "classes_", "estimator_", "n_features_in_", "feature_names_in_"})
 
-    def __init__(self, estimator: Any = None, *, cv: Any = 5, n_draws: int = 100, random_state: int = 0) -> None:
+    def __init__(self, estimator: Any = None, *, cv: Any = 5, n_draws: Any = 100, random_state: Any = 0) -> None:
         self.estimator = estimator
         self.cv = cv
         self.n_draws = n_draws
@@ -168,6 +175,7 @@ class PosteriorCalibrator(AbstractCalibrated):
         """
         check_least(2, n_draws=self.n_draws)
         y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
         classes, index = np.unique(y, return_inverse=True)
