@@ -749,8 +749,8 @@ def test_the_reliability_curve_is_monotone_and_splits_the_score(ax: Any, rng: np
     own = rng.permutation(600)  # the order of the rows does not matter
     other = plots.reliability(y[own], p[own], n_draws=50, ax=canvas().subplots())
     np.testing.assert_allclose(lines(other)["share of events"].get_ydata(), share)
-    split = score_split(y, p)
-    assert f"log loss {split.score:.3f}" in ax.get_legend().get_title().get_text()
+    split = score_split(y, p, "brier")
+    assert f"Brier {split.score:.3f}\nMCB {split.miscalibration:.3f}" in ax.texts[0].get_text()
 
 
 def test_the_reliability_band_holds_curves_of_true_forecasts(rng: np.random.Generator) -> None:
@@ -777,6 +777,8 @@ def test_the_parts_of_a_score_add_up(score: str, rng: np.random.Generator) -> No
     same = score_split(y, p**3, score)  # a monotone map moves the miscalibration alone
     assert same.discrimination == pytest.approx(found.discrimination)
     assert same.miscalibration > 5 * found.miscalibration
+    certain = score_split([0, 0, 1, 1, 0], [0.0, 1.0, 1.0, 1.0, 1e-300], score)  # and wrong in the second row
+    assert certain.score == certain.miscalibration == np.inf if score == "log" else certain.score == pytest.approx(0.2)
     blind = score_split(y, np.full(500, y.mean()), score)
     assert blind.miscalibration == pytest.approx(0, abs=1e-12)
     assert blind.discrimination == pytest.approx(0, abs=1e-12)

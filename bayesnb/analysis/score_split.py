@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
-from sklearn.isotonic import IsotonicRegression
+from sklearn.isotonic import isotonic_regression
 
 from ..core.arrays import Float
 from ..core.supports import check_choice
@@ -59,4 +59,5 @@ def score_split(event: Any, probability: Any, score: str = "log") -> ScoreSplit:
 
 def monotone(event: Float[np.ndarray, " n"], probability: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """The share of events as a non-decreasing function of the probability, at each row: pool adjacent violators."""
-    return IsotonicRegression(y_min=0, y_max=1).fit_transform(probability, event)
+    _, place, count = np.unique(probability, return_inverse=True, return_counts=True)
+    return isotonic_regression(np.bincount(place, event) / count, sample_weight=count)[place]

@@ -105,8 +105,8 @@ def reliability(
 
     The curve is the isotonic regression of the events (pool adjacent violators). The band holds such curves of events
     that are drawn from the probabilities, at each probability with mass `level`: where the curve leaves it, the
-    probabilities are not what they say. The legend splits the log loss into miscalibration (MCB), discrimination (DSC)
-    and uncertainty (UNC): log loss = MCB − DSC + UNC. The ticks on the axis are the rows.
+    probabilities are not what they say. The Brier score is split into miscalibration (MCB), discrimination (DSC)
+    and uncertainty (UNC): score = MCB − DSC + UNC. The ticks on the axis are the rows.
 
     Parameters
     ----------
@@ -139,15 +139,17 @@ def reliability(
     rng = np.random.default_rng(seed)
     curves = [monotone((rng.random(len(p)) < p).astype(float), p) for _ in range(n_draws)]
     low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    split = score_split(y, p)
-    parts = f"log loss {split.score:.3f}\n= MCB {split.miscalibration:.3f} − DSC {split.discrimination:.3f}"
+    split = score_split(y, p, "brier")
+    names = ("Brier", "MCB", "DSC", "UNC")
     ax = given_or_new(ax)
     ax.plot([0, 1], [0, 1], color=ink(ax), linewidth=0.8, linestyle=":", label="calibrated")
-    ax.fill_between(p, low, high, color=colour(5), alpha=0.4, linewidth=0, label=f"{level:.0%} band of true forecasts")
+    ax.fill_between(p, low, high, color=colour(5), alpha=0.4, linewidth=0, label=f"{level:.0%} band")
     ax.plot(p, monotone(y, p), color=ink(ax), linewidth=1.5, label="share of events")
     ax.plot(p, np.zeros_like(p), "|", color=ink(ax), markersize=6, alpha=0.3, clip_on=False)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="predicted probability", ylabel="share of events")
-    ax.legend(frameon=False, loc="upper left", title=f"{parts} + UNC {split.uncertainty:.3f}", alignment="left")
+    said = "\n".join(f"{name} {part:.3f}" for name, part in zip(names, split, strict=True))
+    ax.text(0.97, 0.05, said, transform=ax.transAxes, ha="right", color=ink(ax))
+    ax.legend(frameon=False, loc="upper left")
     return ax
 
 
