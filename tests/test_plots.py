@@ -20,9 +20,11 @@ from matplotlib.colors import to_rgb
 from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
 from scipy import sparse, stats
+from sklearn.metrics import brier_score_loss, log_loss
 
 import bayesnb
 from bayesnb import plots
+from bayesnb.analysis.score_split import score_split
 from bayesnb.plots._common import PALETTE
 from bayesnb.sampling.report import CheckReport, CheckRow
 
@@ -144,6 +146,7 @@ EVERY: dict[str, Callable[[Any], Any]] = {
     "class_probabilities": lambda ax: plots.class_probabilities(*fitted("poisson"), label="bee", ax=ax),
     "decision_regions": lambda ax: plots.decision_regions(*two_features(), points=20, n_draws=3, ax=ax),
     "calibration": lambda ax: plots.calibration(np.arange(40) % 2 == 0, np.linspace(0, 1, 40), ax=ax),
+    "reliability": lambda ax: plots.reliability(np.arange(40) % 2 == 0, np.linspace(0, 1, 40), n_draws=9, ax=ax),
     "feature_weights": lambda ax: plots.feature_weights(
         bayesnb.rank_features(fitted("bernoulli")[0], n_draws=9), ax=ax
     ),
@@ -263,14 +266,6 @@ NAMED: dict[str, tuple[tuple[str, ...], Callable[[Any], Any]]] = {
     "comparison": (
         FEATURES[1:2],
         lambda axes: plots.comparison(comparison().table.rename(index={"rows": FEATURES[1]}), axes=axes),
-    ),
-    "calibration_map": (
-        CLASSES,
-        of_rows(
-            "reals",
-            lambda: bayesnb.CalibratedClassifierLOO(bayesnb.GaussianNB()),
-            lambda nb, X, y, axes: plots.calibration_map(nb, axes=axes),
-        ),
     ),
 }
 
@@ -430,9 +425,6 @@ def test_a_legend_names_every_line_and_band(ax: Any) -> None:
     two = bayesnb.GaussianNB().fit(X.iloc[:, :2], y)
     plots.decision_regions(two, X.iloc[:, :2], y, n_draws=2, points=10, ax=ax)
     assert named() == ["ape", "bee", "cat", "boundary", "boundaries of\nposterior draws"]
-    ax.clear()
-    plots.calibration_map(bayesnb.CalibratedClassifierLOO(two).fit(X.iloc[:, :2], y), axes=[ax, canvas().subplots()])
-    assert named() == ["ape", "bee", "cat", "90% interval", "not calibrated"]
 
 
 def test_a_mixed_model_names_categories_and_classes_with_likelihoods_of_their_own(ax: Any) -> None:
@@ -746,6 +738,52 @@ def test_leave_one_out_of_true_probabilities_lies_in_the_band(ax: Any, rng: np.r
     assert "outside" in lines(other)  # sorted by label: the default order is for held-out rows
 
 
+def test_the_reliability_curve_is_monotone_and_splits_the_score(ax: Any, rng: np.random.Generator) -> None:
+    p = rng.random(600)
+    y = rng.random(600) < p**2
+    plots.reliability(y, p, n_draws=50, ax=ax)
+    x, share = lines(ax)["share of events"].get_data()
+    np.testing.assert_array_equal(x, np.sort(p))
+    assert (np.diff(share) >= 0).all()
+    assert abs(share - x**2).mean() < 0.06
+    own = rng.permutation(600)  # the order of the rows does not matter
+    other = plots.reliability(y[own], p[own], n_draws=50, ax=canvas().subplots())
+    np.testing.assert_allclose(lines(other)["share of events"].get_ydata(), share)
+    split = score_split(y, p, "brier")
+    assert f"Brier {split.score:.3f}\nMCB {split.miscalibration:.3f}" in ax.texts[0].get_text()
+
+
+def test_the_reliability_band_holds_curves_of_true_forecasts(rng: np.random.Generator) -> None:
+    inside = []
+    for _ in range(10):
+        p = rng.beta(0.7, 0.7, 400)
+        ax = plots.reliability(rng.random(400) < p, p, ax=canvas().subplots())
+        band = ax.collections[0].get_paths()[0].vertices
+        share = lines(ax)["share of events"].get_ydata()
+        low, high = band[1:401, 1], band[402:802, 1][::-1]
+        inside.append(((low - 1e-12 <= share) & (share <= high + 1e-12)).mean())
+    assert 0.8 < np.mean(inside) < 0.97  # 90 % at each probability, and neighbours move together
+
+
+@pytest.mark.parametrize("score", ["log", "brier"])
+def test_the_parts_of_a_score_add_up(score: str, rng: np.random.Generator) -> None:
+    p = rng.random(500)
+    y = rng.random(500) < p
+    found = score_split(y, p, score)
+    theirs = (log_loss if score == "log" else brier_score_loss)(y, p)
+    assert found.score == pytest.approx(theirs)
+    assert found.score == pytest.approx(found.miscalibration - found.discrimination + found.uncertainty)
+    assert 0 < found.miscalibration < 0.05 < found.discrimination
+    same = score_split(y, p**3, score)  # a monotone map moves the miscalibration alone
+    assert same.discrimination == pytest.approx(found.discrimination)
+    assert same.miscalibration > 5 * found.miscalibration
+    certain = score_split([0, 0, 1, 1, 0], [0.0, 1.0, 1.0, 1.0, 1e-300], score)  # and wrong in the second row
+    assert certain.score == certain.miscalibration == np.inf if score == "log" else certain.score == pytest.approx(0.2)
+    blind = score_split(y, np.full(500, y.mean()), score)
+    assert blind.miscalibration == pytest.approx(0, abs=1e-12)
+    assert blind.discrimination == pytest.approx(0, abs=1e-12)
+
+
 def test_comparison_shows_the_table() -> None:
     table = comparison().table
     table.loc["rows", "log_bayes_factor"] = np.nan
@@ -816,6 +854,8 @@ BAD: dict[str, tuple[str, Callable[[], Any]]] = {
     "by": ("`by` has shape", lambda: plots.calibration([0, 1], [0.5, 0.5], by=[1])),
     "by a gap": ("`by` has shape", lambda: plots.calibration([0, 1], [0.5, 0.5], by=[1, np.nan])),
     "bins": ("`bins` is 0", lambda: plots.calibration([0, 1], [0.5, 0.5], bins=0)),
+    "reliability": ("`probability`", lambda: plots.reliability([0, 1], [0.5, np.nan])),
+    "curves": ("`n_draws` is 1", lambda: plots.reliability([0, 1], [0.5, 0.5], n_draws=1)),
     "result": ("`result` has no column", lambda: plots.comparison({})),
     "axes": ("`axes` has 1", lambda: plots.comparison(comparison(), axes=canvas().subplots())),
     "table": ("`table` has no column", lambda: plots.feature_weights(pd.DataFrame({"feature": []}))),

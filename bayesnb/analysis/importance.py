@@ -10,6 +10,7 @@ from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
+from ..core.special import log_normalize
 from ..core.supports import check_level
 from ..estimators._base import AbstractNB
 from ..naive_bayes import Rows
@@ -111,9 +112,9 @@ def importance(
     total = np.zeros((3, 2, d))
     for at, model, leaving in leave:
         prior = log_prior[at]
-        score = (
-            None if calibrated is None else lambda t, at=at, prior=prior: calibrated(t.values(), prior, _some(X, at))
-        )
+        score = None
+        if calibrated is not None:
+            score = lambda t, prior=prior: np.log(calibrated(log_normalize(sum(t.values()) + prior)))  # noqa: E731
         some = {name: table[at] for name, table in tables.items()}
         total += sums(
             d, model, rows_at(rows, at), nb.block_columns(), parts, some, prior, index[at], weight[at], leaving, score
@@ -142,10 +143,6 @@ def _left_out(
         at = np.flatnonzero(place == group)
         left = remaining(nb.statistics_, nb.prior_.suffstats(rows_at(rows, at), r[at]))
         yield at, nb.prior_.update(left), None
-
-
-def _some(X: Any, at: np.ndarray) -> Any:
-    return X.iloc[at] if hasattr(X, "iloc") else X[at]
 
 
 def named(estimator: Any, names: Any) -> Any:

@@ -7,7 +7,7 @@ line, marker or position as well as by colour. The colours (Okabe & Ito 2008) su
 from .assessment import calibration as calibration
 from .assessment import comparison as comparison
 from .assessment import pit as pit
-from .calibration_map import calibration_map as calibration_map
+from .assessment import reliability as reliability
 from .evidence import feature_weights as feature_weights
 from .evidence import nomogram as nomogram
 from .parameters import parameter_intervals as parameter_intervals

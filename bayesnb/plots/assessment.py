@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import signal, stats
 
+from ..analysis.score_split import monotone, score_split
 from ..core.arrays import Scalar
 from ..core.supports import check_least, check_level
 from ._common import (
@@ -76,15 +77,10 @@ def calibration(
     """
     check_level(level)
     check_least(1, bins=bins)
-    happened, p = np.asarray(event), np.asarray(probability, float)
-    if p.ndim != 1 or not len(p) or not ((p >= 0) & (p <= 1)).all():
-        raise ValueError(f"`probability` has shape {p.shape}; it needs numbers between 0 and 1, one a row")
-    if happened.shape != p.shape or not np.isin(happened, [0, 1]).all():
-        raise ValueError(f"`event` has shape {happened.shape}; it needs True or False for each of {len(p)} rows")
+    happened, p = _forecasts(event, probability)
     key = p if by is None else np.asarray(by, float)
     if key.shape != p.shape or np.isnan(key).any():
         raise ValueError(f"`by` has shape {key.shape}; it needs one number, not NaN, for each of {len(p)} rows")
-    happened = happened.astype(bool)
     parts = _bins(key, bins)
     tail = (1 - level ** (1 / len(parts))) / 2
     mean = np.array([p[part].mean() for part in parts])
@@ -98,6 +94,61 @@ def calibration(
         if marks.any():
             ax.plot(mean[marks], share[marks], shape, color=ink(ax), markersize=5, linestyle="", label=name)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="predicted probability", ylabel="share of events")
+    ax.legend(frameon=False, loc="upper left")
+    return ax
+
+
+def reliability(
+    event: Any, probability: Any, *, level: Scalar = 0.9, n_draws: int = 200, seed: int = 0, ax: Drawn | None = None
+) -> Drawn:
+    """Reliability diagram without bins: the share of events as a non-decreasing function of the probability.
+
+    The curve is the isotonic regression of the events (pool adjacent violators). The band holds such curves of events
+    that are drawn from the probabilities, at each probability with mass `level`: where the curve leaves it, the
+    probabilities are not what they say. The Brier score is split into miscalibration (MCB), discrimination (DSC)
+    and uncertainty (UNC): score = MCB − DSC + UNC. The ticks on the axis are the rows.
+
+    Parameters
+    ----------
+    event : (n,) whether the event happened: `y == "spam"`, or `estimator.predict(X) == y` for the most probable label
+    probability : (n,) its predicted probability, by a model that has not seen the row: `p[:, 1]`, or `p.max(1)`
+    level : mass of the band at each probability
+    n_draws, seed : draws of the events
+
+    Raises
+    ------
+    ValueError
+        if `event` and `probability` differ in length or hold other values, or if a setting is out of range
+
+    References
+    ----------
+    Dimitriadis, Gneiting & Jordan (2021), Stable reliability diagrams for probabilistic classifiers, PNAS 118.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb import plots
+    >>> p = np.random.default_rng(0).random(500)
+    >>> ax = plots.reliability(np.random.default_rng(1).random(500) < p**2, p)
+    """
+    check_level(level)
+    check_least(2, n_draws=n_draws)
+    happened, p = _forecasts(event, probability)
+    order = np.argsort(p, kind="stable")
+    y, p = happened[order].astype(float), p[order]
+    rng = np.random.default_rng(seed)
+    curves = [monotone((rng.random(len(p)) < p).astype(float), p) for _ in range(n_draws)]
+    low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    split = score_split(y, p, "brier")
+    names = ("Brier", "MCB", "DSC", "UNC")
+    ax = given_or_new(ax)
+    ax.plot([0, 1], [0, 1], color=ink(ax), linewidth=0.8, linestyle=":", label="calibrated")
+    ax.fill_between(p, low, high, color=colour(5), alpha=0.4, linewidth=0, label=f"{level:.0%} band")
+    ax.plot(p, monotone(y, p), color=ink(ax), linewidth=1.5, label="share of events")
+    ax.plot(p, np.zeros_like(p), "|", color=ink(ax), markersize=6, alpha=0.3, clip_on=False)
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="predicted probability", ylabel="share of events")
+    said = "\n".join(f"{name} {part:.3f}" for name, part in zip(names, split, strict=True))
+    ax.text(0.97, 0.05, said, transform=ax.transAxes, ha="right", color=ink(ax))
     ax.legend(frameon=False, loc="upper left")
     return ax
 
@@ -189,6 +240,16 @@ def pit(report: Any, *, ax: Drawn | None = None) -> Drawn:
     ax.set(xlim=(0, 1), xlabel="probability under the exact posterior", ylabel="distribution function − uniform")
     legend_beside(ax, title="parameter")
     return ax
+
+
+def _forecasts(event: Any, probability: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Events and their probabilities, checked."""
+    happened, p = np.asarray(event), np.asarray(probability, float)
+    if p.ndim != 1 or not len(p) or not ((p >= 0) & (p <= 1)).all():
+        raise ValueError(f"`probability` has shape {p.shape}; it needs numbers between 0 and 1, one a row")
+    if happened.shape != p.shape or not np.isin(happened, [0, 1]).all():
+        raise ValueError(f"`event` has shape {happened.shape}; it needs True or False for each of {len(p)} rows")
+    return happened.astype(bool), p
 
 
 def _bins(by: np.ndarray, bins: int) -> list[np.ndarray]:

@@ -50,7 +50,7 @@ def nomogram(
 
     Parameters
     ----------
-    estimator : a fitted estimator
+    estimator : a fitted estimator; of a calibrated one the model inside, whose log odds the map takes
     x : (1, d) a single row, as in `predict`
     label : class a, by default the predicted one
     against : class b, by default the most probable of the other classes
@@ -77,6 +77,7 @@ def nomogram(
     """
     check_level(level)
     check_least(1, n=n, n_draws=n_draws)
+    estimator = getattr(estimator, "estimator_", estimator)
     known = named(estimator, feature_names)
     joint = estimator.predict_joint_log_proba(x)
     if joint.shape[0] != 1:

@@ -139,11 +139,16 @@ def calibration(plt: Any) -> Any:
     return plots.calibration(truth == "spam", p, ax=plt.subplots()[1])
 
 
-def calibration_map(plt: Any) -> Any:
-    """The map from log odds to calibrated probabilities. Thirty columns of breast cancer have the evidence of a few."""
+def reliability(plt: Any) -> Any:
+    """Probabilities of a malignant tumour on held-out rows, before and after calibration by leave-one-out."""
     cancer = bayesnb.datasets.load("breast_cancer")
-    nb = bayesnb.CalibratedClassifierLOO(bayesnb.GaussianNB()).fit(cancer.X, cancer.y)
-    return plots.calibration_map(nb, axes=plt.subplots(1, 2, figsize=(9, 4))[1])
+    rows, y = cancer.X.to_numpy(), cancer.y
+    nb = bayesnb.CalibratedClassifierLOO(bayesnb.GaussianNB()).fit(rows[::2], y[::2])
+    axes = plt.subplots(1, 2, figsize=(9, 4.5), sharey=True)[1]
+    for ax, model, title in zip(axes, (nb.estimator_, nb), ("naive Bayes", "calibrated"), strict=True):
+        plots.reliability(y[1::2] == "malignant", model.predict_proba(rows[1::2])[:, 1], ax=ax)
+        ax.set_title(title)
+    return axes
 
 
 def comparison(plt: Any) -> Any:
@@ -213,7 +218,7 @@ FIGURES = [
     class_probabilities,
     decision_regions,
     calibration,
-    calibration_map,
+    reliability,
     comparison,
     feature_weights,
     nomogram,

@@ -77,6 +77,13 @@ PARTS = {
     "calibration": Part(
         "calibration", "calibration.md", CALIBRATION, f"--splits 2 --sizes 10 --data wine {CALIBRATION}"
     ),
+    "calibrators": Part(
+        "calibrators",
+        "calibration.md",
+        "--json {out}/calibrators.json",
+        "--tables wine --models GaussianNB --splits 1 --json {out}/calibrators.json",
+    ),
+    "calibrators-coverage": Part("calibrators", "calibration.md", "--coverage 400", "--coverage 2"),
     "trust": Part(
         "trust",
         "trust.md",

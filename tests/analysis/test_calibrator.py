@@ -1,0 +1,412 @@
+"""The map from probabilities to calibrated ones: formula, derivatives, posterior, NumPyro model; the estimator."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit, softmax
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GroupKFold, train_test_split
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import bayesnb
+from bayesnb import GaussianNB, PosteriorCalibrator
+from bayesnb.analysis import _calibration_map as page
+from bayesnb.analysis._calibration_map import CalibrationMap, fit_maps, numpyro_model
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([PosteriorCalibrator(GaussianNB())])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(
+    [PosteriorCalibrator(LogisticRegression())],
+    expected_failed_checks={"check_sample_weight_equivalence_on_sparse_data": "its solver ends 1e-4 from the optimum"},
+)
+def test_scikit_learns_checks_around_their_model(estimator, check):
+    check(estimator)
+
+
+# --- the map --------------------------------------------------------------------------------------------------------
+
+
+def log_table(rng, n, c, width=2.0):
+    return np.log(softmax(width * rng.normal(size=(n, c)), axis=1))
+
+
+def labels(rng, p):
+    return (rng.random(len(p))[:, None] > np.cumsum(p, 1)[:, :-1]).sum(1)
+
+
+def a_map(rng, model, c, width=0.5):
+    """A map with random parameters, and these."""
+    one = CalibrationMap.prior(model, rng.dirichlet(np.full(c, 5.0)), 0.7)
+    return one, one.entries[2] + width * one.entries[3] * rng.normal(size=len(one.mode))
+
+
+def textbook(one, theta, z):
+    """p' written out row by row, in the symbols of the page."""
+    c, p, at = len(one.rho), np.empty_like(z), 1
+    matrix, b = np.zeros((c, c)), np.zeros(c)
+    t_o, t_x, _ = page.WIDTHS[one.model - 1]
+    for k in range(c):
+        for d in range(c):
+            if t_o if d == k else t_x and c <= page.MOST_CLASSES:
+                matrix[d, k], at = theta[at], at + 1
+        b[k], at = theta[at], at + 1
+    assert at == len(theta) - 1
+    for i, row in enumerate(z):
+        eta = [
+            np.exp(theta[0]) * row[k] + one.scale * sum(row[d] * matrix[d, k] for d in range(c)) + b[k]
+            for k in range(c)
+        ]
+        p[i] = (1 - expit(theta[-1])) * softmax(eta) + expit(theta[-1]) * one.rho
+    return p
+
+
+@pytest.mark.parametrize("model", [1, 2, 3])
+@pytest.mark.parametrize("c", [2, 3, 13])
+def test_a_map_and_its_derivatives(model, c):
+    rng = np.random.default_rng(model)
+    (one, theta), z = a_map(rng, model, c), log_table(rng, 30, c)
+    np.testing.assert_allclose(one.proba(theta, z), textbook(one, theta, z), atol=3e-9)
+    y, weight = np.eye(c)[labels(rng, np.exp(z))], rng.random(30) + 0.5
+    value, gradient, hessian = one.derivatives(theta, z, y, weight)
+    assert value == pytest.approx(one.value(theta, z, y, weight), rel=1e-12)
+    h = 1e-5
+    ends = [[one.derivatives(theta + sign * step, z, y, weight) for sign in (1, -1)] for step in h * np.eye(len(theta))]
+    np.testing.assert_allclose(gradient, [(up[0] - down[0]) / (2 * h) for up, down in ends], atol=1e-6)
+    np.testing.assert_allclose(hessian, [(up[1] - down[1]) / (2 * h) for up, down in ends], atol=1e-6)
+
+
+def test_two_classes_without_contamination_are_the_beta_map():
+    """log odds = a log p − b log(1 − p) + m, for any a, b and m."""
+    rng = np.random.default_rng(0)
+    one, theta = a_map(rng, 3, 2)
+    theta[-1] = -40
+    p = rng.random(50)
+    v, power = one.matrix(theta), np.exp(theta[0])
+    a = power + one.scale * (v[1, 1] - v[1, 0])
+    b = power + one.scale * (v[0, 0] - v[0, 1])
+    got = one.proba(theta, np.log(np.column_stack([1 - p, p])))[:, 1]
+    np.testing.assert_allclose(logit(got), a * np.log(p) - b * np.log1p(-p) + v[2, 1] - v[2, 0], atol=1e-5)
+
+
+@pytest.mark.parametrize("model", [1, 2, 3])
+def test_newton_ends_at_the_mode_and_draws_stay_on_the_hill(model):
+    rng = np.random.default_rng(1)
+    z = log_table(rng, 200, 3)
+    y, weight = np.eye(3)[labels(rng, softmax(0.4 * z, axis=1))], np.ones(200)
+    one, _ = CalibrationMap.prior(model, np.full(3, 1 / 3)).fitted(z, y, weight, 0.0, -4.0)
+    value, gradient, hessian = one.derivatives(one.mode, z, y, weight)
+    assert abs(np.linalg.solve(hessian, gradient)).max() < 1e-3
+    assert value == pytest.approx(one.height)
+    np.testing.assert_allclose(one.root @ one.root.T, np.linalg.inv(hessian), rtol=1e-6, atol=1e-9)
+    for s in 2 * rng.normal(size=(20, len(one.mode))):
+        rise = one.value(one.draw(s, z, y, weight), z, y, weight) - value
+        assert rise <= 0.55 * s @ s
+
+
+def test_the_evidence_is_the_integral():
+    """Power alone, nearly: Laplace against quadrature over u and logit ε. The posterior is close to a Gaussian."""
+    rng = np.random.default_rng(2)
+    z = log_table(rng, 300, 2)
+    y, weight = np.eye(2)[labels(rng, softmax(0.5 * z, axis=1))], np.ones(300)
+    one, evidence = CalibrationMap.prior(1, np.full(2, 0.5)).fitted(z, y, weight, 0.0, -4.0)
+    draws = np.random.default_rng(0).normal(size=(4000, len(one.mode)))
+    spread = 1.3 * one.root  # importance sampling from a wider Gaussian
+    theta = one.mode + draws @ spread.T
+    of_prior = np.log(one.entries[3]).sum()
+    log_weight = np.array([-one.value(t, z, y, weight) for t in theta]) - of_prior
+    log_weight += 0.5 * np.square(draws).sum(1) + np.linalg.slogdet(spread)[1]
+    exact = np.logaddexp.reduce(log_weight) - np.log(len(draws))
+    assert evidence == pytest.approx(exact, abs=0.15)  # logit ε is skewed
+
+
+def test_numpyro_has_the_same_density():
+    import jax
+    from numpyro.infer.util import log_density
+
+    rng = np.random.default_rng(0)
+    z = log_table(rng, 40, 3)
+    index, weight = labels(rng, np.exp(z)), rng.random(40) + 0.5
+    for model in (1, 2, 3):
+        one, _ = a_map(rng, model, 3)
+        gaps = []
+        with jax.enable_x64(True):
+            for _ in range(3):
+                theta = one.entries[2] + one.entries[3] * rng.normal(size=len(one.mode))
+                sites = {"u": theta[0], "entries": theta[1:-1], "logit_eps": theta[-1]}
+                theirs, _ = log_density(numpyro_model, (one, z, index, weight), {}, sites)
+                gaps.append(float(theirs) + one.value(theta, z, np.eye(3)[index], weight))
+        constant = -np.log(one.entries[3]).sum() - 0.5 * len(one.mode) * np.log(2 * np.pi)
+        np.testing.assert_allclose(gaps, constant, rtol=1e-10)
+
+
+# --- its posterior ----------------------------------------------------------------------------------------------------
+
+
+def test_a_calibrated_table_stays_as_it_is():
+    rng = np.random.default_rng(0)
+    for c in (2, 5):
+        p = np.exp(log_table(rng, 1000, c))
+        calibrator = PosteriorCalibrator().fit(p, labels(rng, p))
+        assert calibrator.model_probabilities_["unchanged"] > 0.8
+        assert abs(calibrator.predict_proba(p) - p).mean() < 0.01
+
+
+def test_a_table_too_sure_of_itself_is_brought_back():
+    rng = np.random.default_rng(0)
+    for c in (2, 4):
+        z = log_table(rng, 3000, c)
+        y = labels(rng, np.exp(z))
+        sure = softmax(4 * z, axis=1)
+        calibrator = PosteriorCalibrator().fit(sure[:1000], y[:1000])
+        assert calibrator.model_probabilities_["unchanged"] < 0.01
+        found, best, before = (log_loss(y[1000:], p[1000:]) for p in (calibrator.predict_proba(sure), np.exp(z), sure))
+        assert found < best + 0.01 < before
+        power = calibrator.summary().loc["power"]
+        assert power["low"] < power["median"] < power["high"] < 0.6
+
+
+@pytest.mark.parametrize("c", [2, 3, 20])
+def test_never_0_or_1_or_nan(c):
+    """A perfect model of tables of 0 and 1, and new rows that it gets wrong."""
+    rng = np.random.default_rng(0)
+    index = rng.integers(c, size=60)
+    index[:c] = np.arange(c)
+    table = np.eye(c)[index]
+    for y in (index, rng.permutation(index)):
+        calibrator = PosteriorCalibrator().fit(table, y)
+        for p in (calibrator.predict_proba(table), calibrator.predict_interval(table)):
+            assert np.isfinite(p).all()
+            assert p.min() > 0
+            assert p.max() < 1
+        np.testing.assert_allclose(calibrator.predict_proba(table).sum(1), 1)
+    scores = np.array([-1e6, -1e3, 0, 1e3, 1e6])
+    p = PosteriorCalibrator().fit(scores, [0, 0, 1, 1, 1]).predict_proba(scores)
+    assert (p > 0).all()
+    assert (p < 1).all()
+
+
+def test_log_odds_are_two_columns_of_probabilities():
+    rng = np.random.default_rng(3)
+    score = rng.normal(size=200)
+    y = rng.random(200) < expit(score / 3)
+    table = np.column_stack([expit(-score), expit(score)])
+    one, other = PosteriorCalibrator().fit(score, y), PosteriorCalibrator().fit(table, y)
+    np.testing.assert_allclose(one.predict_proba(score), other.predict_proba(table), atol=1e-9)
+    assert one.predict(score).dtype == bool
+
+
+def test_a_weight_is_as_many_rows_and_a_group_of_copies_is_one():
+    rng = np.random.default_rng(0)
+    p = np.exp(log_table(rng, 200, 3))
+    y = labels(rng, softmax(0.5 * np.log(p), axis=1))
+    times = rng.integers(0, 4, 200)
+    rows = np.repeat(np.arange(200), times)
+    weighted, repeated = PosteriorCalibrator().fit(p, y, times), PosteriorCalibrator().fit(p[rows], y[rows])
+    np.testing.assert_allclose(weighted.predict_proba(p), repeated.predict_proba(p), atol=1e-6)
+    single, five = PosteriorCalibrator().fit(p, y), np.repeat(np.arange(200), 5)
+    grouped = PosteriorCalibrator().fit(p[five], y[five], groups=five)
+    # one row in 200 less of ρ's extra row for each class, and Newton's last step
+    np.testing.assert_allclose(grouped.predict_proba(p), single.predict_proba(p), atol=1e-3)
+    copied = PosteriorCalibrator().fit(p[five], y[five])
+    width = [np.diff(one.predict_interval(p)).mean() for one in (single, grouped, copied)]
+    assert width[1] == pytest.approx(width[0], rel=1e-2)
+    assert width[2] < 0.7 * width[0]
+
+
+def test_the_interval_is_that_of_the_draws():
+    rng = np.random.default_rng(0)
+    p = np.exp(log_table(rng, 100, 3))
+    calibrator = PosteriorCalibrator(n_draws=40).fit(p, labels(rng, softmax(0.3 * np.log(p), axis=1)))
+    z = np.log(p)
+    draws = [textbook(one, theta, z) if one.model else p for one in calibrator.maps_ for theta in one.draws]
+    assert len(draws) == 40
+    np.testing.assert_allclose(calibrator.predict_proba(p), np.mean(draws, 0), atol=1e-8)
+    ends = np.moveaxis(np.quantile(draws, [0.1, 0.9], axis=0, method="weibull"), 0, -1)
+    np.testing.assert_allclose(calibrator.predict_interval(p, 0.8), ends, atol=1e-8)
+    assert sum(calibrator.model_probabilities_.values()) == pytest.approx(1)
+
+
+def test_arrays_of_other_libraries():
+    import jax.numpy as jnp
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    p = np.exp(log_table(rng, 80, 3)).astype(np.float32)
+    y = labels(rng, p)
+    expected = PosteriorCalibrator().fit(p, y).predict_proba(p)
+    made = [jnp.asarray, pd.DataFrame]
+    try:
+        import torch
+
+        made.append(torch.as_tensor)
+    except ImportError:
+        pass
+    for one in made:
+        np.testing.assert_array_equal(PosteriorCalibrator().fit(one(p), y).predict_proba(one(p)), expected)
+
+
+# --- around a classifier ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return train_test_split(X, y, train_size=200, stratify=y, random_state=0)
+
+
+def test_around_a_classifier_fitted_or_not(cancer):
+    X, X_new, y, y_new = cancer
+    plain = GaussianNB().fit(X, y)
+    folds = PosteriorCalibrator(GaussianNB()).fit(X, y)
+    np.testing.assert_array_equal(folds.estimator_.predict_proba(X_new), plain.predict_proba(X_new))
+    assert log_loss(y_new, folds.predict_proba(X_new)) < 0.4 * log_loss(y_new, plain.predict_proba(X_new))
+    first = GaussianNB().fit(X[:100], y[:100])
+    prefit = PosteriorCalibrator(first, cv="prefit").fit(X[100:], y[100:])
+    table = PosteriorCalibrator().fit(first.predict_proba(X[100:]), y[100:])
+    expected = table.predict_proba(first.predict_proba(X_new))
+    np.testing.assert_array_equal(prefit.predict_proba(X_new), expected)
+    frozen = PosteriorCalibrator(FrozenEstimator(first)).fit(X[100:], y[100:])
+    np.testing.assert_allclose(frozen.predict_proba(X_new), expected, atol=1e-12)
+    assert (prefit.predict(X_new) == y_new).mean() > 0.9
+    np.testing.assert_allclose(np.exp(prefit.predict_log_proba(X_new)), expected)
+
+
+def test_a_classifier_without_probabilities(cancer):
+    X, X_new, y, y_new = cancer
+    spread = X.std(0)
+    calibrated = PosteriorCalibrator(LinearSVC()).fit(X / spread, y)
+    assert log_loss(y_new, calibrated.predict_proba(X_new / spread)) < 0.25
+    X, y = load_iris(return_X_y=True)
+    assert PosteriorCalibrator(LinearSVC()).fit(X, y).score(X, y) > 0.9
+
+
+def test_groups_go_to_the_folds(cancer):
+    X, _, y, _ = cancer
+    person = np.arange(len(y)) // 2
+    fitted = PosteriorCalibrator(GaussianNB(), cv=GroupKFold(4)).fit(X, y, groups=person)
+    assert fitted.predict_proba(X).shape == (len(y), 2)
+
+
+def test_labels_of_any_kind_and_classes_without_rows():
+    rng = np.random.default_rng(0)
+    p = np.exp(log_table(rng, 60, 3))
+    y = np.array(["a", "b", "c"])[labels(rng, p)]
+    assert set(PosteriorCalibrator().fit(p, y).predict(p)) <= {"a", "b", "c"}
+    few = PosteriorCalibrator().fit(p, np.arange(60) % 2)
+    np.testing.assert_array_equal(few.classes_, [0, 1, 2])
+
+
+def test_what_is_refused(cancer):
+    X, _, y, _ = cancer
+    p = np.full((4, 2), 0.5)
+    for table, message in ((X, "no table of probabilities"), (-p, "no table"), ([np.nan, 1.0, 1, 1], "no table")):
+        with pytest.raises(ValueError, match=message):
+            PosteriorCalibrator().fit(table, y[: len(table)])
+    with pytest.raises(ValueError, match="`y` has 4 rows of 1 class, but the probabilities have shape"):
+        PosteriorCalibrator().fit(p, ["a"] * 4)
+    with pytest.raises(ValueError, match="`y` has 3 rows"):
+        PosteriorCalibrator().fit(p, [0, 1, 0])
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        PosteriorCalibrator().fit(p, [0, 1, 0, 1], np.zeros(4))
+    with pytest.raises(ValueError, match="`groups` has shape"):
+        PosteriorCalibrator().fit(p, [0, 1, 0, 1], groups=[1, 2])
+    with pytest.raises(ValueError, match="`n_draws` is 1"):
+        PosteriorCalibrator(n_draws=1).fit(p, [0, 1, 0, 1])
+    with pytest.raises(ValueError, match=r"rarest with 1 row\(s\)"):
+        PosteriorCalibrator(GaussianNB()).fit(X[:5], [0, 1, 1, 1, 1])
+    with pytest.raises(ValueError, match="has 3 columns"):
+        PosteriorCalibrator().fit(p, [0, 1, 0, 1]).predict_proba(np.full((2, 3), 1 / 3))
+    with pytest.raises(ValueError, match="`level` is 2"):
+        PosteriorCalibrator().fit(p, [0, 1, 0, 1]).predict_interval(p, 2)
+
+
+def test_a_file_holds_it(tmp_path, cancer):
+    X, X_new, y, _ = cancer
+    p = GaussianNB().fit(X, y).predict_proba(X_new)
+    for name, one, rows in (
+        ("table", PosteriorCalibrator().fit(p, cancer[3]), p),
+        ("model", PosteriorCalibrator(GaussianNB()).fit(X, y), X_new),
+    ):
+        one.save(tmp_path / name)
+        again = bayesnb.load(tmp_path / name)
+        for method in ("predict_proba", "predict_interval", "predict"):
+            np.testing.assert_array_equal(getattr(again, method)(rows), getattr(one, method)(rows))
+        again.maps_ = tuple(replace(kept, draws=kept.draws * np.nan) for kept in again.maps_)
+        with pytest.raises(ValueError, match="parameters that are no numbers"):
+            again.save(tmp_path / "never")
+    other = PosteriorCalibrator(LogisticRegression()).fit(X / X.std(0), y)
+    with pytest.raises(ValueError, match="a file cannot hold"):
+        other.save(tmp_path / "other")
+
+
+# --- coverage ---------------------------------------------------------------------------------------------------------
+
+
+def truth_of_the_prior(rng, c):
+    """A map drawn from the prior, as a function of log probabilities."""
+    model = rng.choice(4, p=[0.4, 0.2, 0.2, 0.2])
+    one, theta = a_map(rng, model, c, 1.0) if model else (None, None)
+    if one is None:
+        return lambda z: np.exp(z)
+    one = replace(one, scale=float(np.exp(theta[0])))
+    return lambda z: one.proba(theta, z)
+
+
+def coverage(c, n, repeats, near=1e-7):
+    """Share of probabilities of new rows inside their 90 % intervals, where the prior makes the truth."""
+    inside = []
+    for seed in range(repeats):
+        rng = np.random.default_rng(seed)
+        z, truth = log_table(rng, n + 30, c), truth_of_the_prior(rng, c)
+        p = truth(z)
+        found = PosteriorCalibrator().fit(np.exp(z[:n]), labels(rng, p[:n]))
+        low, high = np.moveaxis(found.predict_interval(np.exp(z[n:])), -1, 0)
+        inside.append(((low - near <= p[n:]) & (p[n:] <= high + near)).mean())
+    return np.mean(inside)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("c", "n"), [(2, 50), (2, 200), (4, 200)])
+def test_coverage_of_truths_from_the_prior(c, n):
+    assert 0.87 <= coverage(c, n, 400) <= 0.93
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("c", "model"), [(2, 3), (4, 2)])
+def test_prediction_and_interval_are_those_of_nuts(c, model):
+    """The posterior of one model of the map, by NumPyro: probabilities, intervals and parameters."""
+    from bayesnb.sampling.nuts import run_chains
+
+    rng = np.random.default_rng(0)
+    z, new = log_table(rng, 300, c), log_table(rng, 50, c)
+    index, weight = labels(rng, softmax(0.4 * z, axis=1)), np.ones(300)
+    one = fit_maps(z, index, weight, n_draws=400)[model]
+    y = np.eye(c)[index]
+    normal = np.random.default_rng(0).normal(size=(400, len(one.mode)))
+    ours = np.array([one.draw(s, z, y, weight) for s in normal])
+    starts = one.mode + 0.5 * normal[:4] @ one.root.T
+    sites = {"u": starts[:, 0], "entries": starts[:, 1:-1], "logit_eps": starts[:, -1]}
+    names = ("entries", "logit_eps", "u")
+    order = np.r_[1 : len(one.mode) - 1, len(one.mode) - 1, 0]
+    metric = {names: (one.root @ one.root.T)[np.ix_(order, order)]}
+    chains = run_chains(lambda: numpyro_model(one, z, index, weight), sites, metric, 1, draws=500, warmup=300)
+    theirs = np.concatenate([chains[name].reshape(2000, -1) for name in ("u", "entries", "logit_eps")], 1)
+    p, q = (np.array([one.proba(theta, new) for theta in draws]) for draws in (ours, theirs[::5]))
+    assert abs(p.mean(0) - q.mean(0)).mean() < 0.005
+    assert abs(np.quantile(p, [0.05, 0.95], axis=0) - np.quantile(q, [0.05, 0.95], axis=0)).mean() < 0.015
+    low, high = np.quantile(ours, [0.05, 0.95], axis=0, method="weibull")
+    mass = ((low <= theirs) & (theirs <= high)).mean(0)
+    assert 0.87 < mass.mean() < 0.93
+    assert 0.8 < mass.min()

@@ -1,0 +1,229 @@
+"""Calibrating other models: `PosteriorCalibrator` beside scikit-learn's maps, on the same calibration rows.
+
+    python -m tests.benchmarks.calibrators [--tables wine votes] [--models forest] [--sizes 50 200] [--json FILE]
+
+Five models of scikit-learn are fitted to a third of the rows of each table, at most 1,000. The map is learnt from 50,
+200 and 1,000 other rows, where a hundred or more are left, and judged on the rest, at most 2,000. Pairs of a model and
+a table have several splits. Beta calibration (betacal) and Venn-Abers (venn-abers) join if they are installed. No table
+that `trust` keeps aside is read.
+
+`--coverage` measures instead how many true probabilities the 90 % intervals hold: truths drawn from the prior, fixed
+ones that flatten or sharpen, a beta map, and a staircase.
+"""
+
+import argparse
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import softmax
+from sklearn import datasets as sklearn_datasets
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import bayesnb
+
+SIZES = (50, 200, 1000)
+MODELS: dict[str, Any] = {
+    "logistic": LogisticRegression(max_iter=500),
+    "forest": RandomForestClassifier(100, random_state=0),
+    "boosting": HistGradientBoostingClassifier(max_iter=60, random_state=0),
+    "network": MLPClassifier((30,), max_iter=150, random_state=0),
+    "GaussianNB": GaussianNB(),
+}
+CLIP = 1e-15
+Record = dict[str, Any]
+
+
+def tables() -> dict[str, Callable[[], tuple[Any, np.ndarray]]]:
+    """Rows and labels by name: tables of scikit-learn and of bayesnb, and simulated ones."""
+
+    def of_sklearn(name: str) -> tuple[Any, np.ndarray]:
+        return getattr(sklearn_datasets, f"load_{name}")(return_X_y=True)
+
+    def votes() -> tuple[Any, np.ndarray]:
+        data: Any = bayesnb.datasets.load("votes")
+        columns = ColumnTransformer([("levels", OneHotEncoder(sparse_output=False), [*data.X])])
+        return columns.fit_transform(data.X.astype(object).where(data.X.notna(), "?")), np.asarray(data.y)
+
+    def simulated(classes: int, flip: float, seed: int) -> tuple[Any, np.ndarray]:
+        return sklearn_datasets.make_classification(
+            4000, 20, n_informative=8, n_classes=classes, flip_y=flip, class_sep=0.8, random_state=seed
+        )
+
+    found: dict[str, Any] = {n: (lambda n=n: of_sklearn(n)) for n in ("breast_cancer", "wine", "digits")}
+    found["votes"] = votes
+    for classes, flip in ((2, 0.02), (2, 0.3), (3, 0.1), (6, 0.1), (15, 0.05)):
+        for seed in (0, 1):
+            name = f"simulated, {classes} classes, {flip:.0%} flipped, {seed}"
+            found[name] = lambda classes=classes, flip=flip, seed=seed: simulated(classes, flip, seed)
+    return found
+
+
+def maps() -> dict[str, Callable[[Any, Any, Any], Callable[[Any], np.ndarray]]]:
+    """From a fitted model and calibration rows to a function that gives calibrated probabilities."""
+
+    def theirs(method: str) -> Callable[[Any, Any, Any], Callable[[Any], np.ndarray]]:
+        return lambda nb, X, y: CalibratedClassifierCV(FrozenEstimator(nb), method=method).fit(X, y).predict_proba
+
+    found: dict[str, Any] = {
+        "uncalibrated": lambda nb, X, y: nb.predict_proba,
+        "PosteriorCalibrator": lambda nb, X, y: bayesnb.PosteriorCalibrator(nb, cv="prefit").fit(X, y).predict_proba,
+        **{method: theirs(method) for method in ("sigmoid", "temperature", "isotonic")},
+    }
+    try:
+        from betacal import BetaCalibration
+
+        def beta(nb: Any, X: Any, y: Any) -> Callable[[Any], np.ndarray]:
+            p = nb.predict_proba(X)
+            each = [BetaCalibration("abm").fit(p[:, [k]], y == one) for k, one in enumerate(nb.classes_)]
+
+            def predict(new: Any) -> np.ndarray:
+                q = nb.predict_proba(new)
+                table = np.column_stack([one.predict(q[:, [k]]) for k, one in enumerate(each)])
+                return table / table.sum(1, keepdims=True)
+
+            return predict
+
+        found["beta"] = beta
+    except ImportError:
+        pass
+    try:
+        from venn_abers import VennAbersCalibrator
+
+        def venn(nb: Any, X: Any, y: Any) -> Callable[[Any], np.ndarray]:
+            p, index = nb.predict_proba(X), np.searchsorted(nb.classes_, y)
+            return lambda new: VennAbersCalibrator().predict_proba(p_cal=p, y_cal=index, p_test=nb.predict_proba(new))
+
+        found["Venn-Abers"] = venn
+    except ImportError:
+        pass
+    return found
+
+
+def run(name: str, model: str, sizes: tuple[int, ...], splits: int) -> Iterator[Record]:
+    """A record for each number of calibration rows, map and split."""
+    X, y = tables()[name]()
+    for seed in range(splits):
+        own = np.arange(len(y))
+        train, rest = train_test_split(own, train_size=min(len(y) // 3, 1000), stratify=y, random_state=seed)
+        nb = make_pipeline(StandardScaler(), MODELS[model]).fit(X[train], y[train])
+        for size in (size for size in sizes if size + 100 <= len(rest)):
+            some, new = train_test_split(rest, train_size=size, stratify=y[rest], random_state=seed)
+            new = new[:2000]
+            truth = np.searchsorted(nb.classes_, y[new])
+            for kind, learn in maps().items():
+                try:
+                    p = learn(nb, X[some], y[some])(X[new])
+                    loss = -np.log(np.maximum(p[np.arange(len(new)), truth], CLIP)).mean()
+                    brier = np.square(p - np.eye(p.shape[1])[truth]).sum(1).mean()
+                except ValueError:  # a class with too few calibration rows for this map
+                    loss = brier = np.nan
+                record = {"table": name, "model": model, "classes": len(nb.classes_), "size": size, "map": kind}
+                yield {**record, "split": seed, "loss": float(loss), "Brier": float(brier)}
+
+
+def show(records: list[Record]) -> str:
+    """Mean losses over the pairs that all maps could learn, and how often a map is worse than none by over .002."""
+    table = pd.DataFrame(records).groupby(["table", "model", "size", "map"], sort=False)[["loss", "Brier"]].mean()
+    loss, brier = (table[name].unstack().dropna() for name in ("loss", "Brier"))
+    order = [name for name in maps() if name in loss]
+    lines = [f"| calibration rows | pairs | measure | {' | '.join(order)} |", f"|{'---|' * (3 + len(order))}"]
+    for size, some in loss.groupby(level="size"):
+        worse = (some.sub(some["uncalibrated"], axis=0) > 0.002).mean()
+        of_brier = brier.xs(size, level="size").mean()
+        for name, values, form in (
+            ("log loss", some.mean(), "{:.3f}"),
+            ("Brier score", of_brier, "{:.3f}"),
+            ("worse than none", worse, "{:.0%}"),
+        ):
+            cells = " | ".join(form.format(values[one]) for one in order)
+            lines.append(f"| {size:,} | {len(some)} | {name} | {cells} |")
+    return "\n".join(lines)
+
+
+def truths(c: int) -> dict[str, Callable[[np.random.Generator], Callable[[np.ndarray], np.ndarray]]]:
+    """True maps from log probabilities to probabilities, drawn with a generator."""
+    from bayesnb.analysis._calibration_map import CalibrationMap
+
+    def of_prior(rng: np.random.Generator) -> Callable[[np.ndarray], np.ndarray]:
+        model = rng.choice(4, p=[0.4, 0.2, 0.2, 0.2])
+        one = CalibrationMap.prior(model, np.full(c, 1 / c))
+        if not model:
+            return np.exp
+        theta = one.entries[2] + one.entries[3] * rng.normal(size=len(one.mode))
+        one = CalibrationMap.prior(model, one.rho, float(np.exp(theta[0])))
+        return lambda z: one.proba(theta, z)
+
+    def beta(z: np.ndarray) -> np.ndarray:
+        eta = np.stack([0.5 * z[:, k] - 1.5 * np.log1p(-np.minimum(np.exp(z[:, k]), 1 - 1e-12)) for k in range(c)], 1)
+        return softmax(eta - [0.5, *[0] * (c - 1)], axis=1)
+
+    def stairs(z: np.ndarray) -> np.ndarray:
+        p = np.floor(np.exp(z) * 5) / 5 + 0.05
+        return p / p.sum(1, keepdims=True)
+
+    return {
+        "the prior": of_prior,
+        "flattening": lambda rng: lambda z: softmax(0.5 * z, axis=1),
+        "sharpening": lambda rng: lambda z: softmax(2 * z, axis=1),
+        "beta map": lambda rng: beta,
+        "staircase": lambda rng: stairs,
+    }
+
+
+def coverage(repeats: int, c: int, n: int) -> Iterator[str]:
+    """Lines of a table: share of true probabilities of new rows in their 90 % intervals, exactly and within .005."""
+    for name, draw in truths(c).items():
+        inside = []
+        for seed in range(repeats):
+            rng = np.random.default_rng(seed)
+            z = np.log(softmax(2 * rng.normal(size=(n + 30, c)), axis=1))
+            p = draw(rng)(z)
+            y = (rng.random(n)[:, None] > np.cumsum(p[:n], 1)[:, :-1]).sum(1)
+            found = bayesnb.PosteriorCalibrator().fit(np.exp(z[:n]), y)
+            low, high = np.moveaxis(found.predict_interval(np.exp(z[n:])), -1, 0)
+            inside.append([((low - e <= p[n:]) & (p[n:] <= high + e)).mean() for e in (1e-7, 0.005)])
+        exact, near = np.mean(inside, 0)
+        yield f"| {name} | {c} | {n} | {exact:.2f} | {near:.2f} |"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tables", nargs="*", default=[*tables()], metavar="NAME")
+    parser.add_argument("--models", nargs="*", default=[*MODELS], choices=[*MODELS], metavar="NAME")
+    parser.add_argument("--sizes", nargs="*", type=int, default=SIZES)
+    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--json", help="file for all records")
+    parser.add_argument("--coverage", type=int, metavar="REPEATS", help="measure the intervals, so often")
+    options = parser.parse_args(arguments)
+    if options.coverage:
+        print("| truth | classes | rows | inside | within .005 |\n|---|---|---|---|---|")
+        for c, n in ((2, 50), (2, 200), (4, 200)):
+            for line in coverage(options.coverage, c, n):
+                print(line, flush=True)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        pairs = [(table, model) for table in options.tables for model in options.models]
+        records = [one for pair in pairs for one in run(*pair, tuple(options.sizes), options.splits)]
+    print(show(records))
+    if options.json:
+        Path(options.json).write_text(json.dumps(records))
+
+
+if __name__ == "__main__":
+    main()
