@@ -38,7 +38,7 @@ from .estimators import OneDependenceNB as OneDependenceNB
 from .estimators import PoissonNB as PoissonNB
 from .io import load as load
 from .naive_bayes import NaiveBayes as NaiveBayes
-from .reporting import report as report  # type: ignore[no-redef]  # mypy sees it twice, once in a cycle
+from .reporting import report as report
 from .streaming import fit_batches as fit_batches
 from .streaming import predict_batches as predict_batches
 
