@@ -422,10 +422,10 @@ def _predictions(model: Any, X: pd.DataFrame, level: float | None, contract: Col
     if level is not None:
         from .sampling.intervals import mean_probabilities
 
-        if hasattr(model, "posterior_"):
-            means = mean_probabilities(model.posterior_, model.encode(X))
-        else:  # a calibrated classifier, with the draws of its interval
+        if hasattr(model, "maps_"):  # a calibrated classifier, with the draws of its interval
             means = model.sample_proba(X, seed=0).mean(0)
+        else:
+            means = mean_probabilities(model.posterior_, model.encode(X))
         ends, note = model.predict_interval(X, level), np.array(contract.far_columns(X), object)
         for name, values in (("mean", means), ("low", ends[..., 0]), ("high", ends[..., 1])):
             tables[name] = np.where((note == "")[:, None], values, np.nan)

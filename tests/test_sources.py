@@ -2,6 +2,7 @@
 
 import re
 import runpy
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,9 @@ def names():
     counts = np.array([[3, 0, 1], [2, 1, 0], [0, 2, 2], [0, 4, 1]])
     data = {"X": X, "y": y, "B": (votes.X == "y").to_numpy(), "V": votes.X, "p": votes.y, "T": counts}
     data |= {"t": np.array(["spam", "spam", "ham", "ham"]), "P": penguins.X, "s": penguins.y, "np": np}
+    said = (ROOT / "docs" / "sources.md").read_text("utf-8").split("## Every method")[1].split("\n| ")[0]
+    for names, module in re.findall(r"((?:`\w+`(?: and )?)+) (?:is |are )?in `(bayesnb\.[\w.]+)`", said):
+        data |= {name: getattr(import_module(module), name) for name in re.findall(r"\w+", names) if name != "and"}
     return {name: getattr(bayesnb, name) for name in bayesnb.__all__} | data
 
 

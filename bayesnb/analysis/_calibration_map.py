@@ -162,7 +162,8 @@ class CalibrationMap:
         values, vectors = np.linalg.eigh(hessian)
         values = np.maximum(values, 0.1)  # the prior's precision is 1/4 or more; the contamination can take some away
         log_evidence = -value - np.log(width).sum() - 0.5 * np.log(values).sum()
-        return replace(self, mode=theta, root=vectors / np.sqrt(values), height=value), float(log_evidence)
+        root = (vectors / np.sqrt(values)) @ vectors.T  # symmetric: a vector's sign would change all draws
+        return replace(self, mode=theta, root=root, height=value), float(log_evidence)
 
     def draw(self, s: np.ndarray, z: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """The draw of standard normal numbers s: θ where −log p(θ | y) has risen by |s|²/2 at most."""

@@ -80,8 +80,8 @@ class AbstractCalibrated(Saved, OfEstimator, ClassifierMixin, BaseEstimator):
         -------
         DataFrame
             one row for each parameter, with the columns `median`, `low` and `high`. The power e^u multiplies the log
-            probabilities: below 1 the model is too sure of itself. b shifts a class, ε is the share of rows that the
-            model knows nothing of, and O[d, c] is what log p of class d adds to class c. A model of the map without a
+            probabilities: below 1 the model is too sure of itself. b shifts a class. ε is the share of rows that the
+            model knows nothing of. O[d, c] is what log p of class d adds to class c. A model of the map without a
             parameter leaves it at 1 (power) or 0
         """
         check_is_fitted(self, "maps_")

@@ -103,7 +103,7 @@ def source_of(page: str, suffix: str) -> str:
     if folder == "project":
         return f"{name}.md"
     if page == "api/command_line":
-        return "bayesnb/cli/_arguments.py"
+        return "bayesnb/cli.py"
     if folder.startswith("api/"):
         return f"docs/{folder}.rst"
     if folder == "theory" and suffix == ".rst":
