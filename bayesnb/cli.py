@@ -420,7 +420,7 @@ def _predictions(model: Any, X: pd.DataFrame, level: float | None, contract: Col
     p, label = model.predict_proba(X), model.predict(X)
     columns, tables, notes = {"predicted": label}, {"p": p}, {}
     if level is not None:
-        from .sampling.intervals import mean_probabilities
+        from .inference.intervals import mean_probabilities
 
         if hasattr(model, "maps_"):  # a calibrated classifier, with the draws of its interval
             means = model.sample_proba(X, seed=0).mean(0)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .core.arrays import Scalar
 from .estimators._base import AbstractNB
 from .estimators._input import check_decay, refuse_no_weight
-from .sampling.intervals import fix_seed
+from .inference.intervals import fix_seed
 from .streaming import united_labels
 
 _ARITY = 8  # parts added at a time

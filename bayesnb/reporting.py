@@ -24,8 +24,8 @@ from .analysis.comparison import Comparison, compare
 from .analysis.importance import importance
 from .columns import shorten
 from .core.supports import check_level
+from .inference.held_out import column_of, take_rows
 from .io import replace_file
-from .sampling.held_out import column_of, take_rows
 
 _FEW_ROWS = 20  # of a class, below which its results are called uncertain
 _SHOWN = 12  # features of the importance, classes of a confusion table

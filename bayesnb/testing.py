@@ -22,12 +22,12 @@ from .core.arrays import Scalar, Sparse
 from .core.pytrees import CLASSES
 from .core.supports import Field
 from .families import DirichletClasses
+from .inference import drawn_rows, exact_rows
+from .inference.cases import cases
+from .inference.laws import LAWS, Law
+from .inference.problem import Problem
+from .inference.report import CheckRow
 from .naive_bayes import NaiveBayes, Statistics
-from .sampling import drawn_rows, exact_rows
-from .sampling.cases import cases
-from .sampling.laws import LAWS, Law
-from .sampling.problem import Problem
-from .sampling.report import CheckRow
 from .statistics import one_hot
 
 __all__ = ["BrokenLaw", "check_family"]

@@ -17,7 +17,7 @@ from bayesnb import cli
 from bayesnb.cli import MODELS
 from bayesnb.datasets import load
 from bayesnb.estimators._by_name import choose_model
-from bayesnb.sampling import sampled_rows
+from bayesnb.inference import sampled_rows
 
 
 @pytest.fixture

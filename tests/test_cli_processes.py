@@ -172,7 +172,7 @@ class Report:
     explain = str
 
 def check(*_, **__):
-    import bayesnb.sampling.check
+    import bayesnb.inference.check
     assert not {"arviz", "matplotlib.pyplot"} & sys.modules.keys()
     return Report()
 

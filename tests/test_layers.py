@@ -38,7 +38,7 @@ FLOORS = [
     {"numpyro_twin"},
     {"naive_bayes"},
     {"one_dependence"},
-    {"sampling"},
+    {"inference"},
     {"number_text", "tables"},
     {"columns"},
     {"describing", "io"},
@@ -178,7 +178,7 @@ def private_reads(source: str, members: set[str]) -> Iterator[str]:
                 yield f"line {node.lineno}: {ast.unparse(node)}"
 
 
-READERS = ("sampling", "analysis", "plots", "reporting", "cli", "streaming", "distributed")
+READERS = ("inference", "analysis", "plots", "reporting", "cli", "streaming", "distributed")
 
 
 @pytest.mark.parametrize("path", [f for f in FILES if home(f) in READERS], ids=lambda path: str(path.relative_to(ROOT)))

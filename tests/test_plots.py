@@ -25,8 +25,8 @@ from sklearn.metrics import brier_score_loss, log_loss
 import bayesnb
 from bayesnb import plots
 from bayesnb.analysis.score_split import score_split
+from bayesnb.inference.report import CheckReport, CheckRow
 from bayesnb.plots._common import PALETTE
-from bayesnb.sampling.report import CheckReport, CheckRow
 
 from .estimators_table import WHOLE, called, mostly_slow, these
 

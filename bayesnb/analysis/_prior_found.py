@@ -45,7 +45,7 @@ def _compact(full: np.ndarray, over: str) -> Any:
 
 def as_draws(nb: Any, problem: EvidenceOfPrior, sampled: dict[str, np.ndarray], over: str) -> Any:
     """Draws of the hyperparameters that have coordinates, as ArviZ data."""
-    from ..sampling.to_arviz import as_arviz, dataset
+    from ..inference.to_arviz import as_arviz, dataset
 
     flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in sampled.items()}
     lead = next(iter(sampled.values())).shape[:2]

@@ -66,7 +66,7 @@ def draw_coordinates(
     import numpyro
     import numpyro.distributions as dist
 
-    from ..sampling.nuts import run_chains
+    from ..inference.nuts import run_chains
 
     def model() -> None:
         z = {

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from ..core.arrays import Float, Int
-from ..sampling.intervals import Uncertainty
+from ..inference.intervals import Uncertainty
 
 
 def expected_information(

@@ -26,15 +26,15 @@ from ..core.random import generator
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least, check_level
 from ..estimators._base import AbstractNB
-from ..sampling.intervals import Uncertainty
-from ..sampling.loo import LooResult
+from ..inference.intervals import Uncertainty
+from ..inference.loo import LooResult
 from ._calibration_map import fit_maps
 from ._left_out_tables import leave_out_rows
 from ._suited import refuse_points
 from .calibrator import AbstractCalibrated
 
 if TYPE_CHECKING:
-    from ..sampling.report import CheckReport
+    from ..inference.report import CheckReport
 
 _OF_THE_MODEL = frozenset(
     {"explain", "contributions", "tables", "prior_summary", "prior_", "posterior_", "class_count_", "class_log_prior_"}

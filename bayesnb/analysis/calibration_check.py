@@ -15,10 +15,10 @@ import numpy as np
 from sklearn.base import clone
 
 from ..core.random import generator
-from ..sampling.exact_rows import IDENTITY
-from ..sampling.held_out import quality, split_halves, take_rows
-from ..sampling.nuts import Metric, run_chains
-from ..sampling.report import CheckReport, CheckRow
+from ..inference.exact_rows import IDENTITY
+from ..inference.held_out import quality, split_halves, take_rows
+from ..inference.nuts import Metric, run_chains
+from ..inference.report import CheckReport, CheckRow
 from ._calibration_map import CalibrationMap, fit_maps, numpyro_model
 from ._left_out_tables import leave_out_rows
 

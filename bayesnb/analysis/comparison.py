@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.arrays import Float, Scalar
 from ..core.special import log_normalize
 from ..core.supports import COMPOSITE, MEASURES
-from ..sampling.loo import LooResult
+from ..inference.loo import LooResult
 
 
 @dataclass(frozen=True)

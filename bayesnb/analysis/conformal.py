@@ -48,7 +48,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from ..core.arrays import Bool, Float
 from ..core.supports import check_choice
 from ..estimators._state import all_or_nothing
-from ..sampling.loo import group_places
+from ..inference.loo import group_places
 from ._conformal_scores import Training, comparisons
 from ._wrapper import AbstractWrapper
 

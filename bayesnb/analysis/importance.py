@@ -13,9 +13,9 @@ from ..core.arrays import Scalar
 from ..core.special import log_normalize
 from ..core.supports import check_level
 from ..estimators._base import AbstractNB
+from ..inference.complements import remaining
+from ..inference.loo import group_places, leaves_alone
 from ..naive_bayes import Rows
-from ..sampling.complements import remaining
-from ..sampling.loo import group_places, leaves_alone
 from ..statistics import one_hot
 from ..sums.rows import rows_at
 from ._left_out_columns import sums
@@ -50,7 +50,7 @@ def importance(
     estimator : a fitted estimator, or a fitted `CalibratedClassifierLOO`, whose `elpd_gain` is that of the calibrated
         probabilities, by the map as it is
     X, y, sample_weight : rows and labels, as in the method `loo`
-    groups : (n,) labels of groups of rows that are left out together, such as `sampling.loo.copies(X, y)`
+    groups : (n,) labels of groups of rows that are left out together, such as `inference.loo.copies(X, y)`
     held_out : True if the rows were not fitted. Nothing is then left out
     level : level of the intervals, mean ± z standard errors over the rows
     feature_names : (d,) names of the columns, by default those of the data frame, otherwise 0 … d−1

@@ -21,8 +21,8 @@ from ._reading import AbstractReadable
 from ._state import LazyPosterior
 
 if TYPE_CHECKING:
-    from ..sampling.loo import LooResult
-    from ..sampling.report import CheckReport
+    from ..inference.loo import LooResult
+    from ..inference.report import CheckReport
     from ._prior_summary import PriorSummary
 
 _Conditioned = LazyPosterior  # its name in pickles of version 0.1
@@ -230,7 +230,7 @@ class AbstractNB(Saved, AbstractReadable):
             log_likelihood (log p(x_i, y_i | θ) in nats) and observed_data. With `KernelNB` there is no log_likelihood,
             because its density at a training row contains the row's own kernel. Use `loo`
         """
-        from ..sampling.posterior import sample_posterior
+        from ..inference.posterior import sample_posterior
 
         return sample_posterior(
             self, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup, progress_bar=progress_bar
@@ -241,7 +241,7 @@ class AbstractNB(Saved, AbstractReadable):
 
         The estimator does not change: a clone is fitted to one half of the rows.
         """
-        from ..sampling.check import check
+        from ..inference.check import check
 
         return check(self, X, y, seed=seed, **settings)
 
@@ -266,7 +266,7 @@ class AbstractNB(Saved, AbstractReadable):
         ValueError
             if some of the rows cannot have been fitted, or if `prior` or `groups` is not one of the above
         """
-        from ..sampling.loo import loo
+        from ..inference.loo import loo
 
         return loo(self, X, y, sample_weight, prior=prior, groups=groups)
 

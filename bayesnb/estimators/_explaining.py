@@ -13,9 +13,9 @@ from ._prediction import AbstractPredicting
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..sampling.explanation import Contributions
-    from ..sampling.summary import Summary
-    from ..sampling.tables import Fit
+    from ..inference.explanation import Contributions
+    from ..inference.summary import Summary
+    from ..inference.tables import Fit
 
 
 class AbstractExplaining(AbstractPredicting):
@@ -107,7 +107,7 @@ class AbstractExplaining(AbstractPredicting):
 
     def contributions(self, X: Any, *, against: Any = None, **settings: Any) -> "tuple[Contributions, int | None]":
         """What `explain` shows, as arrays, and the place of the class that the odds are against. Provisional."""
-        from ..sampling.explanation import contributions, odds_against
+        from ..inference.explanation import contributions, odds_against
 
         check_is_fitted(self)
         c, level, b = len(self.classes_), settings.get("level", 0.9), None
@@ -140,7 +140,7 @@ class AbstractExplaining(AbstractPredicting):
     def _frame(self, found: "Contributions", X: Any, b: int | None) -> "pd.DataFrame":
         import pandas as pd
 
-        from ..sampling.explanation import OTHERS, PRIOR
+        from ..inference.explanation import OTHERS, PRIOR
 
         classes = [k for k in range(len(self.classes_)) if k != b]
         names = np.array([*self.feature_names(), "(other features)", "(class prior)"], object)
@@ -199,7 +199,7 @@ class AbstractExplaining(AbstractPredicting):
         >>> nb.tables()[0].round(2).to_string(index=False).split()[5:]
         ['a', 'P(1)', '0.60', '0.25', '0.90', 'b', 'P(1)', '0.33', '0.03', '0.78']
         """
-        from ..sampling.tables import tables
+        from ..inference.tables import tables
 
         check_is_fitted(self)
         check_level(level)
@@ -227,7 +227,7 @@ class AbstractExplaining(AbstractPredicting):
         ----------
         level : posterior mass inside the intervals of the class probabilities
         """
-        from ..sampling.summary import summarise
+        from ..inference.summary import summarise
 
         check_is_fitted(self)
         check_level(level)
@@ -260,13 +260,13 @@ class AbstractExplaining(AbstractPredicting):
     @property
     def n_parameters_(self) -> int:
         """Number k of free parameters of all classes and features together, including the class probabilities."""
-        from ..sampling.tables import count_free
+        from ..inference.tables import count_free
 
         return count_free(self._fitted_state().posterior)
 
     @property
     def _fit(self) -> "Fit":
-        from ..sampling.tables import fit_of
+        from ..inference.tables import fit_of
 
         return fit_of(self)
 

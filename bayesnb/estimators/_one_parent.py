@@ -17,8 +17,8 @@ from ..sums.rows import batches
 from .categorical import AbstractLevels, CategoricalNB
 
 if TYPE_CHECKING:
-    from ..sampling.intervals import Uncertainty
-    from ..sampling.report import CheckReport
+    from ..inference.intervals import Uncertainty
+    from ..inference.report import CheckReport
 
 
 _DRAWN = 1 << 22  # probabilities kept at a time for the quantiles of draws
@@ -230,7 +230,7 @@ class AbstractOneParent(AbstractLevels):
         `total` is the entropy of the mean of `sample_proba`. `aleatoric` is the mean of the entropies of the draws.
         `epistemic` is the difference: the mutual information of the label with the parent and its parameters.
         """
-        from ..sampling.intervals import Uncertainty
+        from ..inference.intervals import Uncertainty
 
         parts = []
         for _, log_p in self._draws(X, _checked_draws(method, n_draws), seed):

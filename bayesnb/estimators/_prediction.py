@@ -20,7 +20,7 @@ from ._input import cut_rows
 from ._state import BLOCK
 
 if TYPE_CHECKING:
-    from ..sampling.intervals import Uncertainty
+    from ..inference.intervals import Uncertainty
 
 _DRAWN = 1 << 22  # numbers drawn at a time
 
@@ -173,7 +173,7 @@ class AbstractPredicting(AbstractFitted):
         On average 49 to 51, 90 and 98.6 to 99 % of the posterior is inside. For a single class of a single row it is 44
         to 55, 87 to 93 and 97.5 to 99.6 %. With "analytic" the last interval may hold as little as 95 %.
         """
-        from ..sampling.intervals import fix_seed, intervals
+        from ..inference.intervals import fix_seed, intervals
 
         posterior, seed = self._fitted_state().posterior, fix_seed(seed)
 
@@ -196,7 +196,7 @@ class AbstractPredicting(AbstractFitted):
         All three describe the posterior and do not depend on `estimate`. The parameters are those of
         `predict_interval`.
         """
-        from ..sampling.intervals import Uncertainty, fix_seed, uncertainty
+        from ..inference.intervals import Uncertainty, fix_seed, uncertainty
 
         posterior, seed = self._fitted_state().posterior, fix_seed(seed)
 

@@ -8,7 +8,7 @@ from scipy import sparse
 from ..analysis.importance import named
 from ..core.arrays import Scalar
 from ..core.supports import check_least, check_level
-from ..sampling.explanation import OTHERS, PRIOR
+from ..inference.explanation import OTHERS, PRIOR
 from ._common import (
     Drawn,
     class_index,

@@ -7,7 +7,7 @@ import pandas as pd
 
 from ..analysis.importance import named
 from ..core.supports import check_least
-from ..sampling.held_out import column_of
+from ..inference.held_out import column_of
 from ._common import Drawn, column, feature_name, given_or_new, legend_beside, line, plain_text
 
 _BARS = 30  # distinct whole numbers that are drawn one by one

@@ -26,8 +26,8 @@ def test_it_is_what_a_label_teaches():
     from scipy import stats
 
     from bayesnb.families import BetaBernoulli, FixedClasses
+    from bayesnb.inference.intervals import uncertainty
     from bayesnb.naive_bayes import NaiveBayes
-    from bayesnb.sampling.intervals import uncertainty
 
     theta = (np.arange(20_000) + 0.5) / 20_000
     prior = stats.beta(30, 20).pdf(theta) / 20_000

@@ -387,7 +387,7 @@ def test_coverage_of_truths_from_the_prior(c, n):
 @pytest.mark.parametrize(("c", "model"), [(2, 3), (4, 2)])
 def test_prediction_and_interval_are_those_of_nuts(c, model):
     """The posterior of one model of the map, by NumPyro: probabilities, intervals and parameters."""
-    from bayesnb.sampling.nuts import run_chains
+    from bayesnb.inference.nuts import run_chains
 
     rng = np.random.default_rng(0)
     z, new = log_table(rng, 300, c), log_table(rng, 50, c)

@@ -11,10 +11,10 @@ from scipy import sparse, stats
 
 import bayesnb
 from bayesnb.core.special import log_normalize
-from bayesnb.sampling.loo import copies
+from bayesnb.inference.loo import copies
 
 from ..estimators_table import mostly_slow, these
-from ..sampling.test_explanation import BITS, COUNTS, GAPS, LABELS, LEVELS, MODELS, REAL, RNG, SOME
+from ..inference.test_explanation import BITS, COUNTS, GAPS, LABELS, LEVELS, MODELS, REAL, RNG, SOME
 
 N = len(LABELS)
 

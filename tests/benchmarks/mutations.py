@@ -21,10 +21,10 @@ import numpy as np
 
 from bayesnb.base import from_sites, to_sites
 from bayesnb.families import DirichletClasses, NormalInverseGamma
+from bayesnb.inference.drawn_rows import drawn_rows
+from bayesnb.inference.laws import closed_rows
+from bayesnb.inference.problem import Problem
 from bayesnb.naive_bayes import NaiveBayes
-from bayesnb.sampling.drawn_rows import drawn_rows
-from bayesnb.sampling.laws import closed_rows
-from bayesnb.sampling.problem import Problem
 from bayesnb.sums.gaussian import log_student_sum
 from tests.laws import FAMILIES, C, Family, positive
 

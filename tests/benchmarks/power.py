@@ -14,8 +14,8 @@ from unittest import mock
 import numpy as np
 
 from bayesnb.families import NormalInverseGamma
-from bayesnb.sampling import drawn_rows, sampled_rows
-from bayesnb.sampling.laws import closed_rows
+from bayesnb.inference import drawn_rows, sampled_rows
+from bayesnb.inference.laws import closed_rows
 from tests.benchmarks.mutations import RATE, Mutation, mutations, problem
 from tests.laws import FAMILIES
 

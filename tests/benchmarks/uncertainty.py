@@ -28,7 +28,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 
 import bayesnb
 from bayesnb import datasets
-from bayesnb.sampling.to_arviz import dataset, import_arviz
+from bayesnb.inference.to_arviz import dataset, import_arviz
 
 from .timing import medians, seconds
 

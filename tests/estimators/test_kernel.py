@@ -281,8 +281,8 @@ def test_memory_stays_bounded():
 
 def mode_row(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[Any, Any]:
     """Row 2 of the check, and the block's posterior."""
-    from bayesnb.sampling import exact_rows
-    from bayesnb.sampling.problem import Problem
+    from bayesnb.inference import exact_rows
+    from bayesnb.inference.problem import Problem
 
     nb = KernelNB().fit(X, y)
     problem = Problem.of(nb.prior_, {"x": X}, nb._class_index(y))

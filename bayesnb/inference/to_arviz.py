@@ -32,7 +32,7 @@ def as_arviz(groups: Mapping[str, xr.Dataset]) -> Any:
     --------
     >>> import numpy as np
     >>> import xarray as xr
-    >>> from bayesnb.sampling.to_arviz import as_arviz
+    >>> from bayesnb.inference.to_arviz import as_arviz
     >>> draws = xr.Dataset({"theta": (("chain", "draw"), np.zeros((1, 3)))})
     >>> as_arviz({"posterior": draws})["posterior"]["theta"].dims
     ('chain', 'draw')

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, MixedNB, MultinomialNB
 from bayesnb.estimators import ComplementNB
-from bayesnb.sampling.dependence import dependence
+from bayesnb.inference.dependence import dependence
 
 
 def found(nb, X, y):

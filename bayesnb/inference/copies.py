@@ -35,7 +35,7 @@ def copies(X: Any, y: Any) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesnb.sampling.loo import copies
+    >>> from bayesnb.inference.loo import copies
     >>> copies(np.array([[1.0, np.nan], [2.0, 3.0], [1.0, np.nan], [1.0, np.nan]]), ["a", "a", "a", "b"])
     array([0, 1, 0, 2])
     """

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bayesnb import GaussianNB, MixedNB, MultinomialNB, datasets
-from bayesnb.sampling.to_arviz import import_arviz
+from bayesnb.inference.to_arviz import import_arviz
 
 matplotlib.use("Agg")
 GROUPS = {

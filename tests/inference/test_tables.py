@@ -8,7 +8,7 @@ from scipy import stats
 
 import bayesnb
 from tests.estimators_table import WHOLE, called, mostly_slow, these
-from tests.sampling.test_explanation import BITS, COUNTS, LABELS, LEVELS, MODELS, REAL, SOME, TABLE, N
+from tests.inference.test_explanation import BITS, COUNTS, LABELS, LEVELS, MODELS, REAL, SOME, TABLE, N
 
 
 def line(table: Any, label: str, parameter: str) -> Any:

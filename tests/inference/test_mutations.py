@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bayesnb.families import DirichletClasses, NormalInverseGamma
-from bayesnb.sampling import drawn_rows
+from bayesnb.inference import drawn_rows
 from tests.benchmarks.mutations import DRAWN, Mutation, _is_idle, mutations, problem, rows_that_find
 from tests.laws import FAMILIES, Family
 

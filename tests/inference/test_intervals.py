@@ -16,11 +16,11 @@ from bayesnb.core.quadratics import quadratic_points, quadratic_table
 from bayesnb.core.special import tetragamma
 from bayesnb.estimators import ComplementNB, KernelNB
 from bayesnb.families import DirichletClasses, FixedClasses, OneClass
+from bayesnb.inference import intervals as page
+from bayesnb.inference import points
+from bayesnb.inference.log_joint_moments import LogJointMoments, pearson_iii
+from bayesnb.inference.points import log_probability_draws
 from bayesnb.naive_bayes import NaiveBayes
-from bayesnb.sampling import intervals as page
-from bayesnb.sampling import points
-from bayesnb.sampling.log_joint_moments import LogJointMoments, pearson_iii
-from bayesnb.sampling.points import log_probability_draws
 
 from ..benchmarks.coupled import errors
 from ..estimators_table import mostly_slow, these

@@ -9,7 +9,7 @@ from scipy import sparse, stats
 from sklearn.datasets import load_iris
 
 from bayesnb import CategoricalNB, GaussianNB, KernelNB, MixedNB, MultinomialNB
-from bayesnb.sampling.to_arviz import as_arviz, import_arviz
+from bayesnb.inference.to_arviz import as_arviz, import_arviz
 
 
 @pytest.fixture(scope="module")

@@ -21,14 +21,14 @@ from bayesnb.families import (
     NormalInverseGamma,
     NormalInverseWishart,
 )
+from bayesnb.inference import exact_rows, sampled_rows
+from bayesnb.inference.drawn_rows import drawn_rows
+from bayesnb.inference.held_out import split_halves
+from bayesnb.inference.laws import closed_rows
+from bayesnb.inference.nuts import last_states, run_chains, start_points
+from bayesnb.inference.problem import Problem, sub_problem
+from bayesnb.inference.report import CheckReport, CheckRow, Dependence, Differences, Pair
 from bayesnb.naive_bayes import NaiveBayes
-from bayesnb.sampling import exact_rows, sampled_rows
-from bayesnb.sampling.drawn_rows import drawn_rows
-from bayesnb.sampling.held_out import split_halves
-from bayesnb.sampling.laws import closed_rows
-from bayesnb.sampling.nuts import last_states, run_chains, start_points
-from bayesnb.sampling.problem import Problem, sub_problem
-from bayesnb.sampling.report import CheckReport, CheckRow, Dependence, Differences, Pair
 
 RATE = 0.01
 

@@ -26,9 +26,9 @@ from bayesnb.estimators import (
     PoissonNB,
 )
 from bayesnb.families.gaussian import NormalInverseGamma
-from bayesnb.sampling import loo_groups
-from bayesnb.sampling.loo import copies, loo
-from bayesnb.sampling.to_arviz import import_arviz
+from bayesnb.inference import loo_groups
+from bayesnb.inference.loo import copies, loo
+from bayesnb.inference.to_arviz import import_arviz
 from bayesnb.statistics import one_hot
 from bayesnb.sums import kernels as _kernel_sums
 
