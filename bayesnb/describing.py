@@ -277,7 +277,8 @@ def _text(base: Column, known: pd.Series, counts: pd.Series, wish: str | None, w
         if np.isnan(number):
             raise ValueError(
                 f"column {base.name!r} holds {word!r}, which is not a number with the given separators "
-                f"({form or 'decimal point'}); write all cells in one format, or leave it out with --drop {base.name}"
+                f"({str(form) or 'decimal point'}); write all cells in one format, or leave it out with "
+                f"--drop {base.name}"
             )
         if np.isinf(number):
             raise ValueError(

@@ -2,8 +2,10 @@
 
 import gc
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from time import perf_counter
 
 import jax
 import numpy as np
@@ -19,6 +21,30 @@ COMPILED = {
 for name, value in COMPILED.items():
     # in the environment too, for the processes that tests start
     jax.config.update(name, type(value)(os.environ.setdefault(name.upper(), str(value))))
+
+collected = threading.Event()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """A line every ten seconds until the first test has ended: collecting them takes longest on the first run."""
+    said = session.config.pluginmanager.get_plugin("terminalreporter")
+    if hasattr(session.config, "workerinput") or said is None:
+        return
+
+    def wait(start: float = perf_counter()) -> None:
+        while not collected.wait(10):
+            said.write_line(f"collecting tests: {perf_counter() - start:.0f} s")
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def pytest_runtest_logreport() -> None:
+    collected.set()
+
+
+def pytest_sessionfinish() -> None:
+    collected.set()
+
 
 # What is imported and collected lives until the end, so the garbage collector need not walk through it again and again.
 gc.disable()
