@@ -46,3 +46,47 @@ html_extra_path = [path.name for path in HERE.glob("*.html")]
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "  # what is copied are the commands, without prompts and results
 copybutton_prompt_is_regexp = True
+
+# The order of the pages. Pages hold no toctree: a place that shows them unbuilt would print it.
+navigation = {
+    "index": {
+        "Use it": [
+            "start",
+            "guide/which_variant",
+            "guide/which_prior",
+            "guide/which_estimate",
+            "guide/not_sure",
+            "guide/extreme_probabilities",
+            "explain",
+            "guide/messy_tables",
+            "guide/missing_cells",
+            "scale",
+            "guide/drift",
+            "from_scikit_learn",
+            "guide/from_numpyro",
+            "from_others",
+            "gallery",
+            "notebooks",
+            "api/index",
+        ],
+        "Teach with it": ["teaching/index", "smoothing_in_five_minutes", "theory/index", "handout", "glossary"],
+        "Extend it": ["add_a_family", "testing", "goals", "project/CONTRIBUTING", "project/CHANGELOG"],
+        "Trust it": ["check", "calibration", "trust", "robustness", "sources", "comparison", "benchmarks", "cite"],
+    },
+    "api/index": {
+        "": [
+            "api/estimators",
+            "api/families",
+            "api/analysis",
+            "api/results",
+            "api/scale",
+            "api/plots",
+            "api/drop_in",
+            "api/datasets",
+            "api/command_line",
+        ]
+    },
+    "notebooks": {"": ["notebooks/*.ipynb"]},
+    "teaching/index": {"": ["teaching/exercises"]},
+    "theory/index": {"": ["theory/*.rst"]},
+}

@@ -53,7 +53,7 @@ def test_the_table_of_methods_overlooks_no_row():
 
 @pytest.mark.slow
 def test_the_page_shows_what_the_slips_cost():
-    page = (ROOT / "docs" / "slips.md").read_text("utf-8")
+    page = (ROOT / "docs" / "sources.md").read_text("utf-8")
     shown = page.split("$ python examples/slips.py\n")[1].split("```")[0].strip().splitlines()
     found = runpy.run_path(str(ROOT / "examples" / "slips.py"))["table"]().splitlines()
     assert len(shown) == len(found) > 20

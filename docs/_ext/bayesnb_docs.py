@@ -81,8 +81,10 @@ def formula(translator: Any, node: nodes.math | nodes.math_block) -> None:
 def setup(app: Any) -> dict[str, bool]:
     """Connect all of it to the build."""
     app.connect("builder-inited", pages.write)
+    app.add_config_value("navigation", {}, "env")
     app.connect("source-read", pages.links)
     app.connect("source-read", pages.formulas)
+    app.connect("source-read", pages.built)
     app.connect("autodoc-process-docstring", docstring)
     app.connect("autodoc-process-signature", signature)
     app.connect("autodoc-skip-member", skip)

@@ -2,7 +2,6 @@
 
 import argparse
 import ast
-import json
 import os
 import re
 from importlib import import_module
@@ -28,8 +27,12 @@ GLANCE = {  # what the head of a family's page shows, and the methods one of whi
     "Mode": ("mode",),
     "Maximum likelihood": ("mle",),
 }
-_PLOT = re.compile(r"plots\.(\w+)\(")
 _TAKEN = re.compile(r"^```\{(result|model)\} (\w+)\.?(\w*)\n```$", re.MULTILINE)
+_NAMED = re.compile(
+    r"""^[ ]*(`{3,}|:{3,}|~{3,})[^\n]*\n[\s\S]*?^[ ]*\1[^\n]*$ | ^\#+[ ].*$ | !?\[[^\]]*\]\([^)]*\) | <[^>\n]+>
+    | (?<!`)`(?P<name>[^`\n]+)`(?!`)""",
+    re.MULTILINE | re.VERBOSE,
+)
 _LINK = re.compile(r"\]\((?!\w+:|#|/)([^)\s#]+)(#[^)\s]*)?\)")
 
 
@@ -77,26 +80,18 @@ def lecture(text: str, stem: str) -> str:
     return _TAKEN.sub(taken, text)
 
 
-def theory_table(paths: list[Path]) -> str:
+def theory_table() -> str:
     """The contents of the theory, in Markdown: what each file is about."""
     rows = ["| page | about |", "|---|---|"]
-    for path in paths:
+    for path in theory_sources():
         title, lead, _ = _opening(path.read_text("utf-8"))
-        rows.append(f"| [{title}]({path.stem}.rst) | {lead} |")
-    tree = [f"{path.stem.replace('_', ' ').title()} <{path.stem}>" for path in paths]
-    return "\n".join([*rows, "", "```{toctree}", ":hidden:", "", *tree, "```", ""])
+        rows.append(f"| [{title}](/theory/{path.stem}.rst) | {lead} |")
+    return "\n".join(["", *rows, ""])
 
 
-def notebook_table(paths: list[Path]) -> str:
-    """The contents of the notebooks, in Markdown: what each asks, in bold below its title."""
-    rows = ["| notebook | question |", "|---|---|"]
-    for path in paths:
-        title, question = (
-            line.strip("#* \n") for line in json.loads(path.read_text("utf-8"))["cells"][0]["source"][:3:2]
-        )
-        rows.append(f"| [{title}](notebooks/{path.name}) | {question} |")
-    tree = [f"/notebooks/{path.stem}" for path in paths]
-    return "\n".join([*rows, "", "```{toctree}", ":hidden:", "", *tree, "```", ""])
+def theory_sources() -> list[Path]:
+    """The files that have a page of theory, in the order of the pages."""
+    return [path for pattern in THEORY for path in sorted(ROOT.glob(pattern)) if path.stem != "__init__"]
 
 
 def _opening(source: str) -> tuple[str, str, str]:
@@ -198,24 +193,67 @@ def _help(parser: argparse.ArgumentParser) -> str:
 # --- the gallery -----------------------------------------------------------------------------------------------------
 
 
-_TITLES = {"pit": "Closed form against sampler", "prior_to_posterior_draws": "Prior to posterior, with draws"}
+def gallery(text: str) -> str:
+    """The page of the pictures, with the code that drew each below it."""
+    source = (ROOT / "docs" / "figures" / "gallery.py").read_text("utf-8")
+    drawn = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
+
+    def with_code(match: re.Match[str]) -> str:
+        code = _source(drawn[match[1]], source)
+        return f"{match[0]}\n\n<details><summary>Code</summary>\n\n```python\n{code}\n```\n\n</details>"
+
+    return re.sub(r"!\[[^\]]+\]\(figures/gallery/(\w+)\.\w+\)", with_code, text)
 
 
-def gallery(source: str, pictures: Path) -> str:
-    """The pictures drawn, each with the function that drew it, in Markdown."""
-    found = {path.stem: path.name for path in sorted(pictures.glob("*.*g"))}
-    parts = []
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.FunctionDef) and node.name in found:
-            said, code = " ".join(_docstring(node).split()), _source(node, source)
-            name = _PLOT.findall(code)[-1]
-            parts += [
-                f"## {_TITLES.get(node.name) or node.name.replace('_', ' ').capitalize()}",
-                f"{said} {{func}}`bayesnb.plots.{name}`.",
-                f"![{said}](figures/gallery/{found[node.name]})",
-                f"<details><summary>Code</summary>\n\n```python\n{code}\n```\n\n</details>",
-            ]
-    return "\n\n".join(parts) + "\n"
+# --- what only the built pages have ----------------------------------------------------------------------------------
+
+
+def built(app: Any, docname: str, content: list[str]) -> None:
+    """The navigation of `conf.py`, links from the names of classes, the code of the gallery, the table of the theory.
+
+    A place that shows the files unbuilt knows none of these, so the pages are written without them.
+    """
+    if docname == "gallery":
+        content[0] = gallery(content[0])
+    if docname == "theory/index":
+        content[0] += theory_table()
+    if Path(app.env.doc2path(docname)).suffix == ".md":
+        content[0] = with_names(content[0]) + navigation(app.config.navigation.get(docname, {}))
+
+
+def navigation(groups: dict[str, list[str]]) -> str:
+    """Hidden trees of pages, by caption; a pattern stands for the files that it matches below docs/."""
+    docs, text = ROOT / "docs", ""
+    for caption, entries in groups.items():
+        pages = [name for entry in entries for name in ([entry] if "*" not in entry else _matching(docs, entry))]
+        options = f":hidden:\n:caption: {caption}" if caption else ":hidden:"
+        lines = [f"{_short(name)} </{name}>" if name.startswith("theory/") else f"/{name}" for name in pages]
+        text += "\n".join(["", "", f"```{{toctree}}\n{options}\n", *lines, "```", ""])
+    return text
+
+
+def _short(name: str) -> str:
+    return name.rpartition("/")[2].strip("_").replace("_", " ").title()
+
+
+def _matching(docs: Path, pattern: str) -> list[str]:
+    return [path.relative_to(docs).with_suffix("").as_posix() for path in sorted(docs.glob(pattern))]
+
+
+def with_names(text: str) -> str:
+    """Markdown in which the first mention of each public name leads to its page of the reference."""
+    import bayesnb
+
+    seen: set[str] = set()
+
+    def link(match: re.Match[str]) -> str:
+        name = match["name"]
+        if name is None or name in seen or name not in bayesnb.__all__ or name.islower():
+            return match[0]
+        seen.add(name)
+        return f"{{py:obj}}`~bayesnb.{name}`"
+
+    return _NAMED.sub(link, text)
 
 
 # --- links -----------------------------------------------------------------------------------------------------------
@@ -297,18 +335,10 @@ def write(app: Any) -> None:
     from bayesnb.cli import make_parser
 
     docs = Path(app.srcdir)
-    sources = [path for pattern in THEORY for path in sorted(ROOT.glob(pattern)) if path.stem != "__init__"]
     copied = [(folder, path) for pattern, folder in COPIED.items() for path in sorted(ROOT.glob(pattern))]
-    notebooks = [path for folder, path in copied if folder == "notebooks"]
-    figures = docs / "figures"
-    made = {
-        docs / "theory" / "families.txt": theory_table(sources),
-        docs / "notebooks" / "contents.txt": notebook_table(notebooks),
-        docs / "api" / "command_line.rst": command_line_page(make_parser()),
-        figures / "gallery.txt": gallery((figures / "gallery.py").read_text("utf-8"), figures / "gallery"),
-    }
+    made = {docs / "api" / "command_line.rst": command_line_page(make_parser())}
     lectures = docs / "theory" / "lectures"
-    for path in sources:
+    for path in theory_sources():
         told = lectures / f"{path.stem}.md"
         included = f"lectures/{path.stem}.txt" if told.exists() else ""
         page = theory_page(path.read_text("utf-8"), path.relative_to(ROOT).as_posix(), included)

@@ -1,8 +1,6 @@
-"""Write `flow_chart.svg`, the picture of docs/guide/flow_chart.md.
+"""Write `flow_chart.svg`, the picture of docs/guide/which_variant.md.
 
     python docs/figures/flow_chart.py
-
-The colours are in `docs/_static/figures.css`, so that they follow the page.
 """
 
 from html import escape
@@ -24,7 +22,7 @@ CHART = [  # a question, and where "yes" leads: (when, estimator)
         "Does a cell hold a count of its own?",
         [("spread as large as the mean", "PoissonNB"), ("long tail, failures before a success", "GeometricNB")],
     ),
-    ("Does a cell hold a waiting time?", [("amounts from 0, most of them small", "ExponentialNB")]),
+    ("Does a cell hold a waiting time?", [("amounts from 0, mostly small", "ExponentialNB")]),
     (
         "Is it near normal within a class?",
         [("independent in a class, or few rows", "GaussianNB"), ("correlated in a class", "GaussianDA")],
@@ -32,7 +30,14 @@ CHART = [  # a question, and where "yes" leads: (when, estimator)
 ]
 LAST = ("Two peaks, or a long tail?", [("any shape", "KernelNB"), ("a family of your own", "FamilyNB")])
 WHEN = ' class="when"'
-PAGE = "../api/estimators/{}.html"
+STYLE = """
+text { font: 16px system-ui, sans-serif; fill: #1c2126; }
+text.name { font-weight: 600; fill: #0a4b94; }
+text.when { font-size: 13.5px; fill: #4a525b; }
+rect { fill: #f6f7f8; stroke: #6b7280; }
+path { fill: none; stroke: #6b7280; stroke-width: 1.5; }
+marker path { fill: #6b7280; }
+"""
 LEFT, WIDE, RIGHT, TARGET, BOX, STEP = 4, 200, 276, 250, 44, 54  # narrow, so that a phone shows all of it
 
 
@@ -49,7 +54,7 @@ def svg() -> str:
             line = f"M{LEFT + WIDE} {middle} H{RIGHT - 34} V{y} H{RIGHT - 4}"
             parts.append(f'<path d="{line}" marker-end="url(#head)"/>')
             box = _box(RIGHT, y - BOX / 2, TARGET, [name], when)
-            parts.append(f'<a href="{PAGE.format(name)}">{box}</a>')
+            parts.append(box.replace("<text", '<text class="name"', 1))
         parts.append(f'<text x="{LEFT + WIDE + 6}" y="{middle - 6}">yes</text>')
         if number + 1 < len(rows):
             following = rows[number + 1][1]
@@ -63,9 +68,10 @@ def svg() -> str:
         '<path d="M0 0 L8 4 L0 8 z"/></marker>'
     )
     title = "<title>Flow chart: which variant fits the data. The same steps are listed below the picture.</title>"
-    size = f'viewBox="0 0 {RIGHT + TARGET + 4} {top}"'
-    opening = f'<div class="flow"><svg class="flow" role="img" {size}>'
-    return "\n".join([opening, title, f"<defs>{head}</defs>", *parts, "</svg></div>", ""])
+    width = RIGHT + TARGET + 4
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" viewBox="0 0 {width} {top}">'
+    ground = f'<rect width="{width}" height="{top}" style="fill: #fff; stroke: none"/>'
+    return "\n".join([opening, title, f"<style>{STYLE}</style><defs>{head}</defs>", ground, *parts, "</svg>", ""])
 
 
 def _box(x: float, y: float, width: float, lines: list[str], when: str = "") -> str:
