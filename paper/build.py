@@ -1,13 +1,15 @@
 """The paper: its figures taken from the pages of docs/, and its PDF.
 
-    python paper/build.py            # fills the tables of paper.md from the pages, then writes paper/paper.pdf
-    python paper/build.py --png      # and one picture a page beside it
+    python paper/build.py              # fills the tables of paper.md from the pages, then writes paper/paper.pdf
+    python paper/build.py --figures    # draws its figure first
+    python paper/build.py --png        # and one picture a page beside it
 
 It needs `pip install 'bayesnb[paper]'`: pandoc turns Markdown and BibTeX into Typst, and Typst sets the pages.
 """
 
 import argparse
 import re
+import runpy
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
@@ -87,8 +89,11 @@ def build(written: Path = FOLDER / "paper.pdf", png: bool = False) -> Path:
 def main() -> None:
     """Fill the tables, write the PDF, print where it is."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--figures", action="store_true", help="draw the figure anew")
     parser.add_argument("--png", action="store_true", help="one picture a page, to look at")
     given = parser.parse_args()
+    if given.figures:
+        runpy.run_path(str(DOCS / "figures" / "how_sure.py"))["main"](str(DOCS / "figures" / "how_sure.png"))
     PAPER.write_text(fill(PAPER.read_text("utf-8")), encoding="utf-8")
     print(build(png=given.png))
 

@@ -52,9 +52,17 @@ def test_header_is_that_of_the_journal() -> None:
     keys = re.findall(r"^(\w+):", header, re.MULTILINE)
     assert keys == ["title", "tags", "authors", "affiliations", "date", "bibliography"]
     titles = re.findall(r"^# (.+)", PAPER, re.MULTILINE)
-    wanted = ["Summary", "Statement of need", "State of the field", "Limits", "Acknowledgements", "References"]
-    assert [title for title in titles if title in wanted] == wanted
-    assert len(PAPER.split()) < 1750
+    assert titles == [
+        "Summary",
+        "Statement of need",
+        "State of the field",
+        "Software design",
+        "Research impact statement",
+        "AI usage disclosure",
+        "Acknowledgements",
+        "References",
+    ]
+    assert 750 < len(PAPER.split()) < 1750
 
 
 def test_tables_are_those_of_the_pages() -> None:
@@ -68,17 +76,15 @@ def test_tables_are_those_of_the_pages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("title", "name"),
+    ("title", "names"),
     [
-        ("Can the probabilities be trusted?", "trust.md"),
-        ("Speed", "benchmarks.md"),
-        ("State of the field", "comparison.md"),
+        ("Research impact statement", ("trust.md", "benchmarks.md")),
+        ("State of the field", ("comparison.md",)),
     ],
 )
-def test_every_number_is_on_its_page(title: str, name: str) -> None:
-    text = section(title)
-    missing = numbers(text) - numbers(page(name))
-    assert not missing, f"{sorted(missing)} of “{title}” are not on docs/{name}"
+def test_every_number_is_on_its_page(title: str, names: tuple[str, ...]) -> None:
+    missing = numbers(section(title)).difference(*(numbers(page(name)) for name in names))
+    assert not missing, f"{sorted(missing)} of “{title}” are not on {names}"
     assert numbers("0.31 of 1,000, −0.012 and `7`") == {"0.31", "1,000", "0.012"}
 
 

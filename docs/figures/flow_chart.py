@@ -1,6 +1,6 @@
 """Write `flow_chart.svg`, the picture of docs/guide/which_variant.md.
 
-    python docs/figures/flow_chart.py
+python docs/figures/flow_chart.py
 """
 
 from html import escape
