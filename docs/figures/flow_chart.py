@@ -1,7 +1,4 @@
-"""Write `flow_chart.svg`, the picture of docs/guide/which_variant.md.
-
-python docs/figures/flow_chart.py
-"""
+"""Write `flow_chart.svg`, the picture of docs/guide/which_variant.md: `python docs/figures/flow_chart.py`."""
 
 from html import escape
 from pathlib import Path

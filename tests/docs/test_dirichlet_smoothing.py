@@ -71,7 +71,7 @@ def expected(state: State, alpha: float) -> dict[str, float]:
         found |= {f"{w} {c} {name}": values[k, j] for k, c in enumerate(CLASSES) for j, w in enumerate(WORDS)}
     for name in ESTIMATES:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "the posterior mode has parameters on the boundary")
+            warnings.filterwarnings("ignore", "the posterior mode ")
             proba = nb.set_params(estimate=name).predict_proba(row(state))[0]
         found |= {f"{c} {name}": p for c, p in zip(CLASSES, proba, strict=True)}
     return found
@@ -264,54 +264,6 @@ def test_every_number_is_the_librarys(page: Page, state: State) -> None:
 
 
 @pytest.mark.browser
-def test_text_bars_and_dots_say_the_same_as_the_numbers(page: Page) -> None:
-    for state in (State(), State(-60), State(60, text="thanks"), random_state(7), random_state(-33), NOTHING):
-        page.set(state)
-        for key, value, text in page.shown():
-            if text in ("0", "1"):
-                assert abs(value - int(text)) < 1e-15, key
-            elif text in ("<0.001", ">0.999"):
-                assert (value < 0.0005) if text[0] == "<" else (value > 0.9995), key
-            else:
-                assert abs(float(text) - value) <= 0.0005 + 1e-12, key
-        numbers = page.numbers()
-        boxes = "return [...document.querySelectorAll(arguments[0])].map(e => e.getBoundingClientRect().toJSON())"
-        top = float(page.find("#axis span:last-child").text)
-        assert max(v for k, v in numbers.items() if k.split()[0] in WORDS) <= top + 1e-9
-        for c, name in enumerate(CLASSES):
-            for j, word in enumerate(WORDS):
-                (track,) = page(boxes, f"#track-{c}-{j}")
-                at = {
-                    k: numbers[f"{word} {name} {k}"] / top * track["width"] for k in ("mle", "map", "mean", "5%", "95%")
-                }
-                *bars, band = page(boxes, f"#track-{c}-{j} > *")
-                for bar, kind in zip(bars, ("mle", "map", "mean"), strict=True):
-                    assert bar["width"] == pytest.approx(max(at[kind], 1), abs=0.1)  # the border of an empty bar
-                assert band["left"] - track["left"] == pytest.approx(at["5%"], abs=0.1)
-                assert band["width"] == pytest.approx(max(at["95%"] - at["5%"], 4), abs=0.1)  # two borders
-        for name in ESTIMATES:
-            (line,), (dot,) = page(boxes, f".{name} .line"), page(boxes, f"#dot-{name}")
-            centre = (dot["left"] + dot["right"]) / 2 - line["left"]
-            assert centre == pytest.approx(numbers[f"spam {name}"] * line["width"], abs=0.1)
-
-
-@pytest.mark.browser
-def test_the_slider_is_a_logarithmic_scale(page: Page) -> None:
-    said = page("""
-        const slider = document.querySelector("#alpha"), said = [];
-        for (slider.value = -60; ; slider.stepUp()) {
-            slider.dispatchEvent(new Event("input"));
-            said.push([document.querySelector("#alpha-value").textContent, slider.getAttribute("aria-valuetext")]);
-            if (slider.value === "60") return said;
-        }""")
-    assert all(aloud == f"α = {text}" for text, aloud in said)
-    alphas = [float(text) for text, _ in said]
-    assert (np.diff(alphas) > 0).all()
-    np.testing.assert_allclose(alphas, 10 ** (np.arange(-60, 61) / 20), rtol=0.02)  # round numbers
-    assert {0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 100, 1000} <= set(alphas)
-
-
-@pytest.mark.browser
 def test_what_it_teaches_is_true(page: Page) -> None:
     """The buttons beside the text lead to where its sentences hold."""
 
@@ -467,13 +419,6 @@ def curves(page: Page, chart: str) -> dict[str, np.ndarray]:
     return found
 
 
-def mark(page: Page, chart: str) -> float:
-    data = page(
-        f"const e = document.querySelector('#{chart}'); return [e.dataset.limit, e.querySelector('i').style.left]"
-    )
-    return float(data[0]) * float(data[1].rstrip("%")) / 100
-
-
 @pytest.mark.browser
 def test_the_curves_are_the_densities(page: Page) -> None:
     def check(chart: str, name: str, density: Any) -> None:
@@ -484,48 +429,25 @@ def test_the_curves_are_the_densities(page: Page) -> None:
         assert len(x) > 200
         assert (np.abs(y - np.minimum(density(x), 1.5 * top)) <= 1e-5 * top + rounded).all(), (chart, name)
 
-    spam = np.array(State().counts[1])
-    for alpha in (0.1, 1, 31.5):
+    for alpha in (0.1, 31.5):
         page.to(f"scene=prior&alpha={alpha}")
         check("prior-chart", "prior", beta(alpha, 5 * alpha).pdf)
-        area = curves(page, "prior-chart")["area"]
-        numbers = page.numbers()
-        assert numbers["prior 5%"] <= area[1:-1, 0].min() + 1e-6 <= numbers["prior 5%"] + 0.01
-        assert numbers["prior 95%"] - 0.01 <= area[1:-1, 0].max() - 1e-6 <= numbers["prior 95%"]
-        assert mark(page, "prior-chart") == pytest.approx(1 / 6, rel=1e-5)
-        for word, counted in (("free", 3), ("thanks", 40)):
-            page.to(f"scene=arriving&alpha={alpha}&word={word}&counted={counted}")
-            seen = page("return SEQUENCE")
-            for name, t in (("prior", 0), ("before", counted - 1), ("now", counted)):
-                n = seen[:t].count(WORDS.index(word))
-                check("arriving-chart", name, beta(alpha + n, 5 * alpha + t - n).pdf)
-            assert mark(page, "arriving-chart") == pytest.approx(page.numbers()["posterior mean"], rel=1e-4)
+        page.to(f"scene=arriving&alpha={alpha}&word=free&counted=40")
+        seen = page("return SEQUENCE")
+        for name, t in (("prior", 0), ("before", 39), ("now", 40)):
+            n = seen[:t].count(WORDS.index("free"))
+            check("arriving-chart", name, beta(alpha + n, 5 * alpha + t - n).pdf)
         page.to(f"scene=add-one&alpha={alpha}&word=money")
         check("mean-chart", "now", beta(alpha + 13, 5 * alpha + 46).pdf)
-        ridge = curves(page, "mode-chart")["now"]
-        a = spam + alpha + 1
-        others = np.delete(a - 1, 1) / np.delete(a - 1, 1).sum()
-        inside = ridge[(ridge[:, 0] > 0.01) & (ridge[:, 0] < 0.99) & (ridge[:, 1] > 0.05 * ridge[:, 1].max())]
-        joint = [dirichlet(a).logpdf(np.insert((1 - p) * others, 1, p)) for p in inside[:, 0]]
-        off = np.log(inside[:, 1]) - joint
-        assert np.ptp(off) < 1e-2
-        assert mark(page, "mode-chart") == pytest.approx(inside[np.argmax(inside[:, 1]), 0], abs=0.01)
-        assert mark(page, "mode-chart") == pytest.approx(mark(page, "mean-chart"), rel=1e-4)
-        widths = page("return [...document.querySelectorAll('#shares > div')].map(e => parseFloat(e.style.width))")
-        np.testing.assert_allclose(widths, 100 * (spam + alpha) / (59 + 6 * alpha), rtol=1e-5)
         page.to(f"scene=play&alpha={alpha}&word=money")
-        check("play-chart", "prior", beta(alpha, 5 * alpha).pdf)
-        for name, n, total in (("ham", 4, 50), ("spam", 13, 59)):
+        for name, n, total in (("prior", 0, 0), ("ham", 4, 50), ("spam", 13, 59)):
             check("play-chart", name, beta(alpha + n, 5 * alpha + total - n).pdf)
         page.to(f"scene=twice&alpha={alpha}&word=wrote&times=3")
-        nb = fitted(State(), alpha)
+        nb, k = fitted(State(), alpha), np.arange(7)[:, None] * np.eye(6)[[WORDS.index("wrote")]]
         for name, estimate in (("plug", "mean"), ("now", "predictive")):
-            k = np.arange(7)[:, None] * np.eye(6)[[WORDS.index("wrote")]]
             log = nb.set_params(estimate=estimate).predict_joint_log_proba(k)
-            truth = (log[:, 1] - log[:, 0]) / np.log(10)
-            np.testing.assert_allclose(
-                curves(page, "twice-chart")[name], np.column_stack([np.arange(7), truth]), atol=1e-4
-            )
+            truth = np.column_stack([np.arange(7), (log[:, 1] - log[:, 0]) / np.log(10)])
+            np.testing.assert_allclose(curves(page, "twice-chart")[name], truth, atol=1e-4)
 
 
 @pytest.mark.browser
@@ -559,100 +481,31 @@ def test_the_triangle_shows_the_density_and_its_points(page: Page) -> None:
 def test_it_works_by_keyboard(page: Page) -> None:
     from selenium.webdriver.common.keys import Keys
 
-    def focused() -> str:
-        """What has the focus: it shows, and the slider above does not cover it."""
-        element = page.driver.switch_to.active_element
-        style = page("const s = getComputedStyle(document.activeElement); return [s.outlineStyle, s.outlineWidth]")
-        assert style == ["solid", "3px"], element.accessible_name
-        box = "const e = document.activeElement, r = e.getBoundingClientRect();"
-        assert page(box + "return document.elementFromPoint(r.left + r.width / 2, r.top + 4) === e")
-        return element.get_attribute("id") or element.text
-
-    page.press(Keys.TAB)
-    assert focused().split() == ["7", "Free", "play"]  # the address has led to it
-    page.press(Keys.TAB)
-    assert focused() == "alpha"
+    page.press(Keys.TAB, Keys.TAB)  # the address has led to the scene
     for key, alpha in ((Keys.RIGHT, 1.12), (Keys.LEFT, 1), (Keys.HOME, 0.001), (Keys.END, 1000)):
-        before = page.numbers()
         page.press(key)
         assert page.alpha == alpha
-        assert page.numbers() != before
-    order = []
-    for _ in range(25):
-        page.press(Keys.TAB)
-        order.append(focused())
-    counts = [f"count-{c}-{j}" for j in range(6) for c in range(2)]
-    buttons = ["α → 0", "α = 1", "α = 2", "α = 1000", "Repeat a word", "Counts × 10"]
-    words = ["messages-0", "messages-1", *counts, "tenfold", "reset"]
-    assert order == ["message", *buttons, *words, "play-word", "All numbers as a table"]
-    back = []
-    for _ in range(6):
-        page.press(Keys.SHIFT, Keys.TAB)
-        back.append(focused())
-    assert back == order[-2:-8:-1]
-    assert back[-1] == "count-1-4"
-    page.press("7")  # a field that is reached by tab is selected
-    page("document.querySelector('#message').focus()")
-    page.press(Keys.CONTROL, Keys.END)
-    page.press(" wrote")
-    state = State(60, counts=(State().counts[0], (38, 13, 6, 2, 7, 0)), text=f"{State().text} wrote")
-    truth, shown = expected(state, 1000), page.numbers()
-    for key, value in truth.items():
-        assert abs(shown[key] - value) <= TOLERANCE, key
-    page("document.querySelectorAll('ol button')[1].focus()")
-    page.press(Keys.SPACE)
-    assert page.alpha == 1
-    page("document.querySelector('summary').focus()")
-    page.press(Keys.ENTER)
-    assert page.find("#words-table").is_displayed()
+    page.open(address="scene=simplex")
+    handle = page.find("#handle")
+    page("document.querySelector('#handle').focus()")
+    keys = Keys.UP, Keys.RIGHT, Keys.LEFT, Keys.DOWN, Keys.DOWN
+    for key, after in zip(keys, ([5, 2, 1], [4, 3, 1], [5, 2, 1], [5, 3, 0], [5, 3, 0]), strict=True):
+        page.press(key)
+        assert page("return state.simplex.counts[0]") == after
+        spoken = ", ".join(f"{w} {n}" for w, n in zip(("free", "money", "thanks"), after, strict=True))
+        assert handle.get_attribute("aria-valuetext") == spoken
+    assert page.numbers()["thanks mean"] == pytest.approx(1 / 11)
 
 
 @pytest.mark.browser
-def test_what_is_no_count_changes_nothing(page: Page) -> None:
-    before = page.numbers()
-    for selector, values in (("#count-0-0", ["", "-1", "1.5", "100001"]), ("#messages-1", ["", "0", "-3", "2.5"])):
-        field, held = page.find(selector), page.find(selector).get_attribute("value")
-        for value in values:
-            page.put(selector, value)
-            assert field.get_attribute("aria-invalid") == "true"
-            assert "a whole number from" in field.get_attribute("title")
-            assert page.numbers() == before
-            page(f"document.querySelector('{selector}').dispatchEvent(new Event('change'))")  # the field is left
-            assert field.get_attribute("value") == held
-            assert field.get_attribute("aria-invalid") == "false"
-        page.put(selector, 3)
-        assert page.numbers() != before
-        page.find("#reset").click()
-
-
-@pytest.mark.browser
-def test_everything_has_a_name_and_the_result_is_said(page: Page) -> None:
-    from selenium.webdriver.support.wait import WebDriverWait
-
+def test_everything_has_a_name(page: Page) -> None:
     for scene in SCENES:
         page.to(f"scene={scene}")
         page("document.querySelector('details').open = true")
         fields = page.driver.find_elements("css selector", "a, input, textarea, select, button, [role=region], summary")
         names = [field.accessible_name for field in fields if field.is_displayed()]
         assert all(names)
-        if scene != "play":
-            assert len(set(names)) == len(names)
-            headings = page("return [...document.querySelectorAll('h1, h2')].filter(e => e.checkVisibility()).length")
-            assert headings == 2
-    assert names.count("Counts × 10") == 2  # the second is the first again
-    assert names.count("All numbers as a table") == 2  # what opens it, and the table
-    assert len(set(names)) == len(names) - 2
-    assert {"α", "ham messages", "count of thanks in spam", "Is this message spam?"} <= set(names)
-    page.put("#alpha", 6)
-    sentence = "α = 2: spam with probability {}, 90 % interval {} to {}"
-    texts = {key: text for key, _, text in page.shown()}
-    sentence = sentence.format(*(texts[f"spam {name}"] for name in ("predictive", "5%", "95%")))
-    status = page.find("[role=status]")
-    WebDriverWait(page.driver, 5).until(lambda _: status.get_attribute("textContent") == sentence)
-    headings = page(
-        "return [...document.querySelectorAll('h1, h2')].filter(e => e.checkVisibility()).map(e => e.tagName)"
-    )
-    assert headings == ["H1", "H2", "H2", "H2", "H2"]
+        assert scene == "play" or len(set(names)) == len(names)
 
 
 CONTRAST = """
@@ -669,175 +522,48 @@ return [...document.querySelectorAll('body *')].filter(e => e.checkVisibility() 
 
 
 def readable(page: Page, width: int, least: int) -> None:
-    """What can be read now: nothing too wide, nothing broken, nothing pale."""
+    """What can be read now: nothing too wide, nothing pale."""
     across = page("const e = document.documentElement; return [e.scrollWidth, e.clientWidth, innerWidth]")
     assert across[0] == across[1] <= across[2] == width
-    beyond = page(
-        "return [...document.querySelectorAll("
-        "'section > :not(details, .hidden), .word > *, .row > span, .answer > *, .stage > div > *, .three > *')]"
-        ".filter(e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth && !e.matches('.chart')).map(e => e.outerHTML)"
-    )
-    assert beyond == []
-    broken = page(
-        "return [...document.querySelectorAll('button, .number, .word label, strong, #axis span, .ticks span, td > b')]"
-        ".filter(e => { const range = document.createRange(); range.selectNodeContents(e);"
-        "  return new Set([...range.getClientRects()].map(r => Math.round(r.bottom / 8))).size > 1; })"
-        ".map(e => e.outerHTML)"
-    )
-    assert broken == []
     contrasts = page(CONTRAST)
     assert len(contrasts) > least
     assert [pair for pair in contrasts if pair[1] < 4.5] == []
 
 
-EXTREME = [
-    "scene=zero",
-    "scene=zero&message=" + "+".join([*WORDS, *WORDS * 7, "thanks", "Donaudampfschifffahrtsgesellschaft"]),
-    *(f"scene={scene}&alpha={alpha}" for scene in SCENES[1:-1] for alpha in (0.001, 0.0355, 1, 1000)),
-    "scene=arriving&counted=59&word=business",
-    "scene=twice&word=wrote&times=6&alpha=0.001",
-    "scene=simplex&counts=20,20,20",
-]
-
-
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [320, 390, 1280])
+@pytest.mark.parametrize("width", [390, 1280])
 def test_it_can_be_read(page: Page, width: int, scheme: str) -> None:
-    """No scrolling sideways, nothing cut off by its panel, and a contrast of 4.5 (WCAG 2.2, 1.4.3)."""
+    """No scrolling sideways, and a contrast of 4.5 (WCAG 2.2, 1.4.3)."""
     page.open(width, 844, scheme)
-    page("document.querySelector('details').open = true")
-    for state in (State(), State(-60), State(60, text="free money " * 90 + "Donaudampfschifffahrtsgesellschaft" * 9)):
-        page.set(state)
-        readable(page, width, 100)
-    for address in EXTREME:
-        page.to(address)
+    page.set(State(60, text="free money " * 90 + "Donaudampfschifffahrtsgesellschaft" * 9))
+    readable(page, width, 100)
+    for scene in SCENES[:-1]:
+        page.to(f"scene={scene}&alpha=0.0355")
         readable(page, width, 20)
-    page.to("scene=play")
-    background = page("return getComputedStyle(document.body).backgroundColor")
-    assert (background == "rgb(18, 21, 25)") == (scheme == "dark")
-    page.find("#alpha").send_keys("")  # the slider stays in sight
-    page("window.scrollTo(0, document.body.scrollHeight)")
-    assert page("return document.querySelector('#alpha').getBoundingClientRect().top") < 100
 
 
 @pytest.mark.browser
-def test_motion_only_where_it_is_wanted(page: Page) -> None:
-    durations = (
-        "return ['.bar', '.band', '.dot'].map(s => getComputedStyle(document.querySelector(s)).transitionDuration)"
-    )
-    assert page(durations) == ["0s"] * 3
-    motion = {"features": [{"name": "prefers-reduced-motion", "value": "no-preference"}]}
-    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", motion)
-    assert page(durations) == ["0.12s, 0.12s", "0.12s, 0.12s", "0.12s"]
-
-
-def ring(page: Page) -> tuple[float, float]:
-    """The middle of the ring on the screen."""
-    box = page("return document.querySelector('#handle').getBoundingClientRect().toJSON()")
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-
-@pytest.mark.browser
-def test_the_ring_is_dragged_by_mouse_finger_and_keys(page: Page) -> None:
-    from selenium.webdriver.common.action_chains import ActionChains
-    from selenium.webdriver.common.keys import Keys
-
-    def counts() -> list[int]:
-        return page("return state.simplex.counts[0]")
-
-    def near(truth: tuple[float, ...]) -> bool:
-        """The counts are these shares of eight words, rounded."""
-        return sum(counts()) == 8 and bool(np.abs(np.array(counts()) - 8 * np.array(truth)).max() < 1)
-
-    page.open(1280, 900, address="scene=simplex")
-    box = page("return document.querySelector('#triangle').getBoundingClientRect().toJSON()")
-    drag = ActionChains(page.driver, 0).click_and_hold(page.find("#handle"))
-    drag.move_by_offset(int(box["width"] / 4), -int(box["height"] / 2)).perform()  # from (6, 2, 0) / 8
-    assert near((0.25, 0.25, 0.5))
-    drag.reset_actions()
-    ActionChains(page.driver, 0).release().perform()
-    assert page("return document.activeElement.id") == "handle"
-    held = counts()
-    ActionChains(page.driver, 0).move_by_offset(60, 60).perform()  # no button is held
-    assert counts() == held
-    page.put("#total", 30)
-    assert sum(counts()) == 30
-    page.put("#total", 8)
-    assert counts() == held  # the ring has kept its place
-    corner = int(box["width"] / 2) - 9, int(box["height"] / 2) - 3
-    ActionChains(page.driver, 0).move_to_element_with_offset(page.find("#triangle"), *corner).click().perform()
-    assert counts() == [0, 8, 0]
-
-    page.open(address="scene=simplex")
-    handle = page.find("#handle")
-    page("document.querySelector('#handle').focus()")
-    keys = Keys.UP, Keys.RIGHT, Keys.LEFT, Keys.DOWN, Keys.DOWN
-    for key, after in zip(keys, ([5, 2, 1], [4, 3, 1], [5, 2, 1], [5, 3, 0], [5, 3, 0]), strict=True):
-        page.press(key)
-        assert counts() == after
-        spoken = ", ".join(f"{w} {n}" for w, n in zip(("free", "money", "thanks"), after, strict=True))
-        assert handle.get_attribute("aria-valuetext") == spoken
-    shown = page.numbers()
-    assert shown["thanks mean"] == pytest.approx(1 / 11)
-    page.press("x")
-    assert page.numbers() == shown
-
-    page.open(390, 844, address="scene=simplex")
-    page("document.querySelector('#triangle').scrollIntoView({block: 'center'})")
-    box = page("return document.querySelector('#triangle').getBoundingClientRect().toJSON()")
-    x, y = ring(page)
-
-    def touch(kind: str, *at: float) -> None:
-        points = [{"x": at[0], "y": at[1]}] if at else []
-        page.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
-
-    touch("Start", x, y)
-    for part in (0.2, 0.6, 1.0):
-        touch("Move", x + part * box["width"] / 4, y - part * box["height"] / 2)
-    touch("End")
-    assert near((0.25, 0.25, 0.5))
-    tap = {"x": box["x"] + box["width"] - 12, "y": box["y"] + box["height"] - 4, "gestureSourceType": "touch"}
-    page.driver.execute_cdp_cmd("Input.synthesizeTapGesture", tap)
-    assert counts() == [0, 8, 0]
-
-
-@pytest.mark.browser
-def test_back_next_and_the_list_lead_through_the_scenes(page: Page) -> None:
+def test_next_leads_through_the_scenes(page: Page) -> None:
     from selenium.webdriver.support.wait import WebDriverWait
 
     page.open(address="")
-    questions = []
     for k, scene in enumerate(SCENES):
-        visible = page(
-            "return [...document.querySelectorAll('.scene')].filter(e => e.checkVisibility()).map(e => e.id)"
-        )
-        assert visible == [scene]
-        current = page.driver.find_elements("css selector", ".progress [aria-current=step]")
-        assert [link.get_attribute("hash") for link in current] == [f"#scene={scene}"]
+        WebDriverWait(page.driver, 5).until(lambda _, scene=scene: page("return scene") == scene)
+        seen = "return [...document.querySelectorAll('.scene')].filter(e => e.checkVisibility()).map(e => e.id)"
+        assert page(seen) == [scene]
         assert page.find("#where").text == f"{k + 1} of 7"
-        questions.append(page(f"return document.querySelector('#{scene} h2').textContent.trim()"))
-        assert page.find("#back").is_enabled() == (k > 0)
+        assert page.find("#back").is_enabled() == (k > 0) and page.find("#next").is_enabled() == (scene != "play")
         if scene != "play":
             page.find("#next").click()
-            WebDriverWait(page.driver, 5).until(lambda _, k=k: page("return scene") == SCENES[k + 1])
-            assert page("return document.activeElement === document.querySelector(`#${scene} h2`)")
-    assert not page.find("#next").is_enabled()
-    assert all(question.endswith("?") for question in questions)
-    page.find("#back").click()
-    page.find(".progress li:nth-child(2) a").click()
-    WebDriverWait(page.driver, 5).until(lambda _: page("return scene") == "prior")
-    page.driver.back()
-    WebDriverWait(page.driver, 5).until(lambda _: page("return scene") == "simplex")
 
 
 @pytest.mark.browser
 def test_the_address_holds_what_was_set(page: Page) -> None:
     from selenium.webdriver.support.wait import WebDriverWait
 
-    state = State(
-        6, counts=((1, 2, 3, 4, 5, 6), (0, 100, 0, 3, 0, 100_000)), messages=(7, 9), text="50 % free; a&b=c +wrote\n#1"
-    )
+    counts = (1, 2, 3, 4, 5, 6), (0, 100, 0, 3, 0, 100_000)
+    state = State(6, counts=counts, messages=(7, 9), text="50 % free; a&b=c +wrote\n#1")
     page.set(state)
     before = page.numbers()
     WebDriverWait(page.driver, 5).until(lambda _: "wrote" in page("return location.hash"))
@@ -845,75 +571,14 @@ def test_the_address_holds_what_was_set(page: Page) -> None:
     assert "alpha=2&counts=1,2,3,4,5,6;0,100,0,3,0,100000&mails=7,9&message=" in where
     page.open(address=where[1:])
     assert page.numbers() == before
-    assert page.find("#message").get_attribute("value") == state.text
-    assert page.find("#count-1-5").get_attribute("value") == "100000"
-    page.to("scene=simplex&alpha=0.5&counts=1,2,3")
-    page("document.querySelector('.progress li:nth-child(7) a').click()")
-    WebDriverWait(page.driver, 5).until(lambda _: page("return scene") == "play")
-    assert page.numbers() == before  # what was set elsewhere is kept
     page("document.querySelector('#reset').click()")
     begun = page.numbers()
-    nonsense = (
-        "alpha=0&counts=1,2;3&mails=0,1&message",
-        "alpha=-1&counts=a,b&mails=1&word=zzz",
-        "alpha=1e9&counts=&toString=1",
-    )
-    for text in nonsense:
-        page.open(address=f"scene=play&{text}")
-        empty = text.endswith("message")
-        page.put("#message", State().text if empty else page.find("#message").get_attribute("value"))
+    for nonsense in ("alpha=-1&counts=a,b&mails=1&word=zzz", "alpha=1e9&counts=&toString=1"):
+        page.open(address=f"scene=play&{nonsense}")
         assert page.numbers() == begun
-    for text in ("scene=nowhere", "%%%", "words-title", "scene=zero&message=" + State().text):
+    for text in ("scene=nowhere", "%%%"):
         page.open(address=text)
         assert page("return scene") == "zero"
-        assert page.numbers()["spam mle"] < 1e-16
-    for address_, counts in (("counts=61,0,0", [6, 2, 0]), ("counts=60,0,0", [60, 0, 0]), ("counts=1,1", [6, 2, 0])):
-        page.open(address=f"scene=simplex&{address_}")
-        assert page("return state.simplex.counts[0]") == counts
-
-
-@pytest.mark.browser
-def test_presets_lead_where_their_labels_say(page: Page) -> None:
-    """Each changes something or is how the scene begins, and none leaves the range of its settings."""
-    for scene in SCENES:
-        page.to(f"scene={scene}")
-        for k in range(page("return document.querySelectorAll(`#${scene} [data-set]`).length")):
-            text = page(f"return document.querySelectorAll(`#${{scene}} [data-set]`)[{k}].dataset.set")
-            page(f"document.querySelectorAll(`#${{scene}} [data-set]`)[{k}].click()")
-            for key, value in (pair.split("=") for pair in text.split("&")):
-                assert page("return write(arguments[0], state[scene][arguments[0]])", key) == value.replace("+", " ")
-    page.to("scene=arriving&counted=58")
-    page.find("#count-next").click()
-    assert page("return state.arriving.counted") == 59
-    assert not page.find("#count-next").is_enabled()
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("scene", ["zero", "play"])
-def test_message_and_answer_are_seen_together_on_a_phone(page: Page, scene: str) -> None:
-    page.open(390, 844, address=f"scene={scene}")
-    field, answer = ("#zero-message", "#zero-answer") if scene == "zero" else ("#message", "#answer-interval")
-    for selector in (field, answer):
-        box = page(f"return document.querySelector('{selector}').getBoundingClientRect().toJSON()")
-        over = page("return document.elementFromPoint(arguments[0], arguments[1]).id", box["x"] + 9, box["bottom"] - 6)
-        assert box["top"] > 0
-        assert f"#{over}" == selector or scene == "play"
-        assert box["bottom"] < 760
-
-
-@pytest.mark.browser
-def test_an_interval_whose_ends_print_alike_is_explained(page: Page) -> None:
-    assert page.find("#interval-note").text == ""
-    for text, position, ends in (("thanks wrote", -60, "0 to 0"), ("business", -60, "1 to 1"), ("thanks", 60, "0.")):
-        page.set(State(position, text=text))
-        shown = page.find("#answer-interval").text
-        low, high = shown.split(" to ")
-        note = page.find("#interval-note").text
-        if low == high:
-            assert f"“{shown}” is no empty interval." in note
-        else:
-            assert note == ""
-        assert shown.startswith(ends)
 
 
 # --- without a browser ----------------------------------------------------------------------------------------------
@@ -922,7 +587,6 @@ def test_an_interval_whose_ends_print_alike_is_explained(page: Page) -> None:
 def test_it_starts_from_the_librarys_data() -> None:
     """`python docs/make_dirichlet_smoothing.py` has been run, and would change nothing."""
     assert runpy.run_path(str(DOCS / "make_dirichlet_smoothing.py"))["start"]() == start()
-    assert sum(count == 0 for row in start()["counts"] for count in row) >= 3  # there is something to smooth
 
 
 def test_the_page_is_one_file_that_asks_for_nothing() -> None:
