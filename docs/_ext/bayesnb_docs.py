@@ -85,6 +85,7 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("source-read", pages.links)
     app.connect("source-read", pages.formulas)
     app.connect("source-read", pages.built)
+    app.connect("build-finished", pages.live_page)
     app.connect("autodoc-process-docstring", docstring)
     app.connect("autodoc-process-signature", signature)
     app.connect("autodoc-skip-member", skip)

@@ -205,6 +205,13 @@ def gallery(text: str) -> str:
     return re.sub(r"!\[[^\]]+\]\(figures/gallery/(\w+)\.\w+\)", with_code, text)
 
 
+def live_page(app: Any, failure: Exception | None) -> None:
+    """In the live page, which is copied, the links to pages of a clone lead to the pages built."""
+    for path in Path(app.srcdir).glob("*.html"):
+        if (copy := Path(app.outdir) / path.name).exists():
+            copy.write_text(re.sub(r'(href="[\w/]+)\.md"', r'\1.html"', path.read_text("utf-8")), "utf-8")
+
+
 # --- what only the built pages have ----------------------------------------------------------------------------------
 
 
@@ -227,7 +234,7 @@ def navigation(groups: dict[str, list[str]]) -> str:
     for caption, entries in groups.items():
         pages = [name for entry in entries for name in ([entry] if "*" not in entry else _matching(docs, entry))]
         options = f":hidden:\n:caption: {caption}" if caption else ":hidden:"
-        lines = [f"{_short(name)} </{name}>" if name.startswith("theory/") else f"/{name}" for name in pages]
+        lines = [f"{_short(name)} </{name}>" if re.match("theory/(?!index)", name) else f"/{name}" for name in pages]
         text += "\n".join(["", "", f"```{{toctree}}\n{options}\n", *lines, "```", ""])
     return text
 

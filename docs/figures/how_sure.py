@@ -26,8 +26,8 @@ def main(path: str) -> None:
     few, _, gentoo_of_few, _ = train_test_split(X, gentoo, train_size=12, stratify=gentoo, random_state=1)
     grid = np.linspace(2500, 6500, 401)[:, None]
 
-    plt.rcParams["font.size"] = 12
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.9), sharey=True, layout="constrained")
+    plt.rcParams["font.size"] = 13
+    figure, axes = plt.subplots(1, 2, figsize=(6.6, 4.3), sharey=True, layout="constrained")
     for ax, rows, labels in zip(axes, (few, X), (gentoo_of_few, gentoo), strict=True):
         nb = bayesnb.GaussianNB().fit(rows, labels)
         low, high = nb.predict_interval(grid, level=0.9)[:, 1].T
@@ -36,12 +36,12 @@ def main(path: str) -> None:
         plugged_in = drop_in.GaussianNB().fit(rows, labels).predict_proba(grid)[:, 1]
         ax.plot(grid / 1000, plugged_in, color=ORANGE, lw=2, ls="--", label="estimate plugged in (scikit-learn)")
         ax.plot(rows[:, 0] / 1000, np.where(labels, 1.05, -0.05), "|", color="black", ms=10, alpha=0.6)
-        ax.set_title(f"fitted to {len(rows)} penguins", fontsize=13)
+        ax.set_title(f"fitted to {len(rows)} penguins", fontsize=14)
         ax.set_xlabel("body mass in kg")
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("probability of a Gentoo")
     axes[0].set_yticks([0, 0.25, 0.5, 0.75, 1])
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=11)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", frameon=False, fontsize=12.5)
     figure.savefig(path, dpi=160)
 
 

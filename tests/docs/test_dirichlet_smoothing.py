@@ -597,13 +597,6 @@ def test_the_page_is_one_file_that_asks_for_nothing() -> None:
     )
 
 
-def test_the_pages_it_links_to_are_there() -> None:
-    text = PAGE.read_text("utf-8")
-    pages = {target for target in re.findall(r'href="([^"#]+\.html)"', text)}
-    assert "index.html" in pages
-    assert all((DOCS / target).with_suffix(".md").exists() for target in pages)
-
-
 def test_five_minutes_answers_the_questions_of_the_scenes() -> None:
     """The page asks in the words of the scenes, in their order, and answers each."""
     text = (DOCS / "smoothing_in_five_minutes.md").read_text("utf-8")
