@@ -27,7 +27,7 @@ GLANCE = {  # what the head of a family's page shows, and the methods one of whi
     "Mode": ("mode",),
     "Maximum likelihood": ("mle",),
 }
-_TAKEN = re.compile(r"^```\{(result|model)\} (\w+)\.?(\w*)\n```$", re.MULTILINE)
+_TAKEN = re.compile(r'^\[([\w ]+)\]\(\S+\.py "(\w+)\.?(\w*)"\)$', re.MULTILINE)  # a link where nothing is built
 _NAMED = re.compile(
     r"""^[ ]*(`{3,}|:{3,}|~{3,})[^\n]*\n[\s\S]*?^[ ]*\1[^\n]*$ | ^\#+[ ].*$ | !?\[[^\]]*\]\([^)]*\) | <[^>\n]+>
     | (?<!`)`(?P<name>[^`\n]+)`(?!`)""",
@@ -66,11 +66,10 @@ def lecture(text: str, stem: str) -> str:
     module = import_module(f"bayesnb.families.{stem}")
 
     def taken(match: re.Match[str]) -> str:
-        kind, name, method = match.groups()
+        title, name, method = match.groups()
         family = getattr(module, name)
-        if kind == "result":
+        if method:
             said = to_rst(_said(family, method))
-            title = next(name for name, known in GLANCE.items() if method in known)
             rst = f".. container:: result\n\n   **{title}.** {said}"
         else:
             drawn = cleandoc(module.__doc__).split("\n\n")[1]
@@ -352,7 +351,7 @@ def write(app: Any) -> None:
         made[docs / "theory" / f"{path.stem}.rst"] = page
         if included:
             text = linked(told.read_text("utf-8"), "theory/lectures")
-            made[told.with_suffix(".txt")] = lecture(with_formulas(text), path.stem)
+            made[told.with_suffix(".txt")] = with_formulas(lecture(text, path.stem))
     for folder, path in copied:
         made[docs / folder / path.name] = path.read_text("utf-8")
     for path in {*docs.glob("theory/*.rst"), *docs.glob("notebooks/*.ipynb")} - made.keys():

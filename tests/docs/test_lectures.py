@@ -57,7 +57,7 @@ def test_results_are_the_formulas_of_the_docstrings(pages: object, path: Path) -
     """Nothing that a lecture takes is lost, and each of the five results is there."""
     text = path.read_text("utf-8")
     shown = pages.lecture(text, path.stem)  # type: ignore[attr-defined]
-    assert "{result}" not in shown and "{model}" not in shown
+    assert not re.search(r'^\[.*\.py "', shown, re.MULTILINE)
     results = re.findall(r"\*\*(\w+)\.\*\* (.+)", shown.replace("numpyro", ""))
     formulas = {name: said for name, said in results if not name.isdigit()}
     assert {"Update", "Evidence", "Predictive", "Mode", "Mean"} <= formulas.keys()
@@ -69,7 +69,7 @@ def test_results_are_the_formulas_of_the_docstrings(pages: object, path: Path) -
 
 def test_an_unknown_formula_is_noticed(pages: object) -> None:
     with pytest.raises(AttributeError, match="nowhere"):
-        pages.lecture("```{result} BetaBernoulli.nowhere\n```", "bernoulli")  # type: ignore[attr-defined]
+        pages.lecture('[Mode](bernoulli.py "BetaBernoulli.nowhere")', "bernoulli")  # type: ignore[attr-defined]
 
 
 def test_a_picture_shows_the_worked_example_of_its_lecture() -> None:
