@@ -253,7 +253,7 @@ def check(options: argparse.Namespace) -> int:
         gain = "Calibration changes little: it is not needed for this model."
     figures = f"leave-one-out log loss of all rows: {plain:.4f} nats a row, {calibrated:.4f} after calibration"
     fields = {**report.to_dict(), "loo_log_loss": loss} if options.json else {}
-    _tell(options, data, f"{report.explain(options.verbose)}\n\n  {figures}\n  {gain}", fields)
+    _tell(options, data, f"  {figures}\n  {gain}\n\n{report.explain(options.verbose)}", fields)
     return 0 if report.passed else 1
 
 

@@ -81,12 +81,12 @@ def differences(joint: np.ndarray, other: np.ndarray) -> Differences:
 def widest_of_draws(
     classes: np.ndarray, truth: np.ndarray, positions: np.ndarray, p: np.ndarray, draws: np.ndarray, level: float
 ) -> tuple[Interval, ...]:
-    """Five of the rows with predictions p (n, c), by draws (s, n) of the probability of the most probable class."""
+    """The five least certain predictions p (n, c), and draws (s, n) of the probability of the predicted class."""
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     top, mean = p.argmax(1), draws.mean(0)
     labels = [str(label) for label in classes]
     found = []
-    for i in np.argsort(low - high, kind="stable")[:5]:
+    for i in np.argsort(p.max(1), kind="stable")[:5]:
         figures = map(float, (p[i, top[i]], low[i], high[i], mean[i]))
         found.append(Interval(int(positions[i]), labels[top[i]], labels[truth[i]], *figures))
     return tuple(found)

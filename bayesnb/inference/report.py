@@ -139,7 +139,7 @@ class CheckReport:
 
 
 def _as_text(report: CheckReport, verbose: bool) -> str:
-    """The rows, the quality of prediction on held-out rows and the widest intervals, at most 120 columns wide."""
+    """The rows, the quality of prediction on held-out rows and the least certain of them, at most 120 columns wide."""
     s = report.settings
     lines = [
         f"{report.model}: fitted on {s['rows_fitted']} rows, held out {s['rows_held_out']}; "
@@ -182,8 +182,8 @@ def _as_text(report: CheckReport, verbose: bool) -> str:
             f"prediction {i.probability:.3f}; truth {i.truth}"
         )
     count = sum(row.passed for row in report.rows)
-    lines += ["", f"  {count} of {len(report.rows)} rows pass: the check {'passes' if report.passed else 'FAILS'}"]
-    lines += textwrap.wrap(_conclusion(report), 114, initial_indent="  ", subsequent_indent="  ")
+    lines += ["", *textwrap.wrap(_conclusion(report), 114, initial_indent="  ", subsequent_indent="  ")]
+    lines.append(f"  {count} of {len(report.rows)} rows pass: the check {'passes' if report.passed else 'FAILS'}")
     return "\n".join(lines)
 
 
