@@ -112,6 +112,7 @@ def test_every_number_of_the_page_is_in_the_csv() -> None:
     page = trust.PAGE.read_text()
     made = trust.fill(page, found)
     assert made == page
+    assert trust.appendix(found) == trust.APPENDIX.read_text()
     for group, part in trust.groups(found).items():
         interval = trust.over_tables(trust.by_table(trust.excess(part, "loo", trust.RIVALS)))
         assert f"| {group} ({interval.tables}) | loo, against CV around bayesnb | {interval} |" in page

@@ -56,6 +56,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 CSV = DOCS / "data" / "trust.csv.gz"
 PAGE = DOCS / "trust.md"
 FIGURE = DOCS / "figures" / "trust.png"
+APPENDIX = DOCS / "data" / "trust-tables.txt"
 
 
 # --- the tables -----------------------------------------------------------------------------------------------------
@@ -746,7 +747,6 @@ def table_failures(records: pd.DataFrame) -> str:
 
 
 BLOCKS: dict[str, Callable[[pd.DataFrame], str]] = {
-    "tables": table_tables,
     "excess": table_excess,
     "plain": table_against_plain,
     "worst": table_worst,
@@ -754,8 +754,12 @@ BLOCKS: dict[str, Callable[[pd.DataFrame], str]] = {
     "one-dependence": table_one_dependence,
     "measures": table_measures,
     "failures": table_failures,
-    "losses": table_losses,
 }
+
+
+def appendix(records: pd.DataFrame) -> str:
+    """The tables of the study, and the loss of every method in every cell."""
+    return f"{table_tables(records)}\n\n{table_losses(records)}\n"
 
 
 def block(name: str, records: pd.DataFrame) -> str:
@@ -852,6 +856,7 @@ def main(arguments: list[str] | None = None) -> None:
     page, figure = options.page or PAGE, options.figure or FIGURE
     if options.show or options.page:
         page.write_text(fill(page.read_text(), found))
+        (APPENDIX if page == PAGE else page.with_name(APPENDIX.name)).write_text(appendix(found))
     if options.show or options.figure:
         draw(found, figure)
 
