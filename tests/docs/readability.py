@@ -1,10 +1,7 @@
-"""How hard the prose is to read, page by page, and in the docstrings of public names.
+"""The sentences of the pages and of the docstrings of public names, and how hard they are to read.
 
-    python -m tests.docs.readability [PAGE …]
-
-It prints the words in a sentence (median and most), Flesch's reading ease and the longest sentences. Code, tables,
-formulas and link targets are left out, and the examples and references of docstrings too. pyphen's hyphenation finds
-the syllables and misses some. A package that counts them with a dictionary would download it.
+Code, tables, formulas and link targets are left out, and the examples and references of docstrings too. pyphen's
+hyphenation finds the syllables and misses some. A package that counts them with a dictionary would download it.
 
 Flesch (1948), A new readability yardstick, Journal of Applied Psychology 32.
 """
@@ -12,8 +9,6 @@ Flesch (1948), A new readability yardstick, Journal of Applied Psychology 32.
 import inspect
 import json
 import re
-import statistics
-import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -131,26 +126,3 @@ def plain(docstring: str) -> Iterator[str]:
 def docstrings() -> dict[str, Prose]:
     """The sentences of the public docstrings by name."""
     return {name: sentences(plain(text)) for name, text in public().items()}
-
-
-def main(names: list[str]) -> None:
-    """Print the table and the longest sentences."""
-    pages = [Path(name).resolve() for name in names] or PAGES
-    every: list[tuple[int, str, str]] = []
-    print(f"{'page':38} {'sentences':>9} {'median':>7} {'longest':>8} {'ease':>6}")
-    read = {str(path.relative_to(ROOT)): {str(path.relative_to(ROOT)): prose(path)} for path in pages}
-    read |= {} if names else {"docstrings of public names": docstrings()}
-    for title, parts in read.items():
-        if not (found := Prose([one for part in parts.values() for one in part.sentences])).sentences:
-            continue
-        lengths = found.lengths
-        print(f"{title:38} {len(lengths):9} {statistics.median(lengths):7.0f} {max(lengths):8} {found.ease:6.0f}")
-        every += [(len(one.split()), name, one) for name, part in parts.items() for one in part.sentences]
-    print(f"{'all':38} {len(every):9} {statistics.median(length for length, *_ in every):7.0f} {max(every)[0]:8}")
-    print("\nlongest sentences")
-    for length, name, sentence in sorted(every, reverse=True)[:15]:
-        print(f"{length:3} {name}: {sentence}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

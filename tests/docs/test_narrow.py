@@ -17,13 +17,6 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return import_module("narrow")
 
 
-def test_shapes_are_read_from_the_files(narrow: ModuleType) -> None:
-    figures = ROOT / "docs" / "figures"
-    assert narrow.shape(figures / "how_sure.png") == pytest.approx(6.6 / 4.3, rel=0.01)
-    assert narrow.shape(figures / "theory" / "gaussian.svg") == pytest.approx(2.4)
-    assert narrow.shape(ROOT / "README.md") == 0
-
-
 def test_wide_pictures_and_full_cells_are_marked(narrow: ModuleType) -> None:
     numbers = ["0.801 ± 0.010", "−0.04", "12 %", "∞ (0.19 %)", "+0.062 (+0.010 to +0.141)"]
     cells = [*numbers, "yes", "1 of 3", "word " * 10, "word"]
