@@ -233,7 +233,7 @@ def test_nothing_of_a_docstring_is_lost_or_misread(made: ModuleType, monkeypatch
     monkeypatch.setattr(docstrings, "typeset", lambda text, mark, escaped=str: escaped(text))
 
     def letters(text: str) -> str:
-        return re.sub(r"^(\d+\.|[\w ]+\n-+$)|[\s`*:,-]", lambda m: re.sub(r"[\W\d]", "", m[0]), text, flags=re.M)
+        return re.sub(r"^(\d+\.(?= )|[\w ]+\n-+$)|[\s`*:,-]", lambda m: re.sub(r"[\W\d]", "", m[0]), text, flags=re.M)
 
     count = 0
     for path in SOURCES:
