@@ -1,6 +1,5 @@
 """The study of class probabilities: its measures and its judgement, and its page, whose numbers are in the CSV."""
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -9,23 +8,6 @@ import pandas as pd
 import pytest
 
 from .benchmarks import trust
-
-
-def test_the_chance_level_is_that_of_a_calibrated_forecaster() -> None:
-    rng = np.random.default_rng(3)
-    confidence = rng.uniform(0.5, 1, 1500)
-    p = np.column_stack([confidence, 1 - confidence])
-    right = (rng.random(1500) >= confidence).astype(int)
-    found = trust.measures(p, right)
-    assert 0.6 < found["ece"] / found["chance_ece"] < 1.5  # 15 bins of 100 rows: about .034, give or take a fifth
-    wrong = trust.measures(p, 1 - right)
-    assert wrong["ece"] > 10 * wrong["chance_ece"]
-    test, _ = trust.split(
-        np.repeat([0, 1], [1200, 1800]), 0
-    )  # equal confidences: held-out rows are not sorted by class
-    same = trust.measures(np.tile([0.4, 0.6], (1000, 1)), (test >= 1200).astype(int))
-    assert same["ece"] < 2 * same["chance_ece"] < 0.15
-    assert trust.measures(np.array([[1.0, 0.0]]), np.array([1]))["log_loss"] == pytest.approx(15 * math.log(10))
 
 
 @pytest.mark.parametrize(("counts", "n"), [([50, 50, 50], 50), ([2871, 250], 50), ([990, 10], 50), ([7, 90, 40], 100)])

@@ -6,15 +6,14 @@ import runpy
 import shutil
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import gammaln, loggamma, logit
-from scipy.stats import beta
+from scipy.special import loggamma, logit
 from sklearn.feature_extraction.text import CountVectorizer
 
 from bayesnb import MultinomialNB
@@ -221,17 +220,12 @@ CASES = {
     "as it starts": State(),
     "no message": State(text=""),
     "only words it has not counted": State(5, text="Dear colleague, 你好"),
-    "seen in neither": State(20, counts=((5, 0, 0, 1, 1, 1), (2, 3, 0, 1, 1, 0)), text="business money"),
     "both excluded": State(-60, text="business thanks wrote business"),
-    "no word seen at all, small alpha": replace(NOTHING, position=-60),
-    "no word seen at all, alpha of one": NOTHING,
-    "no word seen at all, large alpha": replace(NOTHING, position=60),
+    "no word seen at all": NOTHING,
     "one class without words": State(-6, counts=((0,) * 6, (3, 0, 1, 0, 0, 2)), messages=(4, 7)),
     "largest counts": State(0, counts=((100_000,) * 6,) * 2, messages=(100_000, 100_000)),
-    "many messages, few words": State(-40, counts=((0,) * 6, (1, 0, 0, 0, 0, 0)), messages=(100_000, 90_000)),
     "a long message": State(3, text="free money " * 90 + "thanks"),
-    "one word over and over": State(-20, text="wrote " * 40),
-    **{f"random, slider at {k}": random_state(k) for k in range(-60, 61, 5)},
+    **{f"random, slider at {k}": random_state(k) for k in range(-60, 61, 10)},
 }
 
 
@@ -286,13 +280,6 @@ def scene_numbers(page: Page, scene: str, said: dict[str, Any]) -> dict[str, flo
     alpha, word = said.get("alpha", 1.0), said.get("word", "free")
     ham, spam = State().counts
     j = WORDS.index(word)
-    if scene == "simplex":
-        names, counts = ("free", "money", "thanks"), said["counts"]
-        nb = MultinomialNB(alpha=alpha).fit([counts, [0, 0, 0]], ["spam", "other"])
-        prior, posterior, stats = nb.prior_.blocks["x"], nb.posterior_.blocks["x"], nb.statistics_.blocks["x"]
-        c = list(nb.classes_).index("spam")
-        of = {"mle": prior.mle(stats), "map": posterior.mode(), "mean": posterior.mean()}
-        return {f"{w} {k}": np.exp(v["log_theta"][c, i]) for k, v in of.items() for i, w in enumerate(names)}
     if scene == "arriving":
         sequence = page("return SEQUENCE")
         assert np.bincount(sequence, minlength=6).tolist() == list(spam)
@@ -301,19 +288,6 @@ def scene_numbers(page: Page, scene: str, said: dict[str, Any]) -> dict[str, flo
     nb = fitted(state, alpha)
     block, one = nb.posterior_.blocks["x"], np.eye(6)[[j]]
     found: dict[str, float] = {}
-    if scene == "zero":
-        nb.set_params(estimate="mle")
-        x = row(State(text=said["message"]))
-        log = nb.predict_joint_log_proba(np.vstack([0 * x, x]))
-        orders = gammaln(x.sum() + 1) - gammaln(x + 1).sum()  # log of the orders of the words, alike in both classes
-        theta = np.exp(nb.prior_.blocks["x"].mle(nb.statistics_.blocks["x"])["log_theta"])
-        for c, name in enumerate(CLASSES):
-            found[f"mails {name} factor"] = np.exp(log[0, c])
-            found[f"{name} product"] = np.exp(log[1, c] - orders)
-            for w, k, p in zip(WORDS, x[0], theta[c], strict=True):
-                if k:
-                    found[f"{w}{f' × {k}' if k > 1 else ''} {name} factor"] = p**k
-        found["spam mle"] = nb.predict_proba(x)[0, 1]
     if scene in ("prior", "arriving"):
         found["prior mean"] = np.exp(nb.prior_.blocks["x"].mean()["log_theta"].ravel()[j])
         name, of = ("prior", nb.prior_.blocks["x"]) if scene == "prior" else ("posterior", block)
@@ -336,35 +310,16 @@ def scene_numbers(page: Page, scene: str, said: dict[str, Any]) -> dict[str, flo
     return found
 
 
-def settings(**said: Any) -> dict[str, Any]:
-    return said
-
-
-MESSAGES = "", "Free money!", State().text, "wrote business business", "你好"
-ARRIVED = (
-    (1, "free", 0),
-    (1, "free", 4),
-    (0.001, "thanks", 59),
-    (0.5, "think", 31),
-    (10, "money", 59),
-    (1000, "free", 7),
-)
-ADDED = (1, "thanks"), (0.5, "thanks"), (0.001, "wrote"), (7.1, "free")
-REPEATED = (1, "business", 2), (0.001, "wrote", 6), (50, "free", 1), (2, "thanks", 3)
-DRAGGED = (1, (6, 2, 0)), (1, (0, 0, 0)), (0.5, (0, 0, 0)), (5, (45, 15, 0)), (0.1, (0, 60, 0)), (2, (3, 1, 9))
 SETTINGS = [
-    *(("zero", settings(message=text)) for text in MESSAGES),
-    *(("prior", settings(alpha=alpha)) for alpha in (0.001, 0.1, 1, 3.55, 1000)),
-    *(("arriving", settings(alpha=alpha, word=word, counted=t)) for alpha, word, t in ARRIVED),
-    *(("add-one", settings(alpha=alpha, word=word)) for alpha, word in ADDED),
-    *(("twice", settings(alpha=alpha, word=word, times=k)) for alpha, word, k in REPEATED),
-    *(("simplex", settings(alpha=alpha, counts=counts)) for alpha, counts in DRAGGED),
+    *(("prior", {"alpha": alpha}) for alpha in (0.001, 1, 3.55)),
+    *(("arriving", {"alpha": alpha, "word": w, "counted": t}) for alpha, w, t in [(1, "free", 4), (0.5, "think", 31)]),
+    *(("add-one", {"alpha": alpha, "word": word}) for alpha, word in [(1, "thanks"), (7.1, "free")]),
+    *(("twice", {"alpha": alpha, "word": w, "times": k}) for alpha, w, k in [(1, "business", 2), (0.001, "wrote", 6)]),
 ]
 
 
 def address(scene: str, said: dict[str, Any]) -> str:
-    text = {key: ",".join(map(str, value)) if key == "counts" else value for key, value in said.items()}
-    return "&".join([f"scene={scene}", *(f"{key}={value}" for key, value in text.items())])
+    return "&".join([f"scene={scene}", *(f"{key}={value}" for key, value in said.items())])
 
 
 @pytest.mark.browser
@@ -386,52 +341,6 @@ def test_every_number_of_a_scene_is_the_librarys(page: Page, scene: str, said: d
     if scene == "add-one":
         assert len({text for _, _, text in page.shown()}) == 1
         np.testing.assert_allclose(list(shown.values()), next(iter(shown.values())), rtol=1e-12)
-
-
-def curves(page: Page, chart: str) -> dict[str, np.ndarray]:
-    """The lines of a chart in the units of its axes, points by (x, y), by name; of two with one name the later."""
-    paths = (
-        "return Array.from(document.querySelectorAll(`#${arguments[0]} path`), "
-        "e => [e.className.baseVal, e.getAttribute('d')])"
-    )
-    data = page(f"return {{...document.querySelector('#{chart}').dataset}}")
-    limit, bottom, top = (float(data[key]) for key in ("limit", "bottom", "top"))
-    found = {}
-    for name, d in page(paths, chart):
-        x, y = np.array([[float(v) for v in pair.split()] for pair in d.strip("MZ").split("L")]).T / 100
-        found[name] = np.column_stack([x * limit, bottom + (1 - y) * (top - bottom)])
-    return found
-
-
-@pytest.mark.browser
-def test_the_curves_are_the_densities(page: Page) -> None:
-    def check(chart: str, name: str, density: Any) -> None:
-        x, y = curves(page, chart)[name].T
-        top = float(page(f"return document.querySelector('#{chart}').dataset.top"))
-        x, y = x[(x > 1e-3) & (x < 1)], y[(x > 1e-3) & (x < 1)]
-        rounded = np.abs(density(x + 1e-6) - density(x - 1e-6))  # the digits written for x
-        assert len(x) > 200
-        assert (np.abs(y - np.minimum(density(x), 1.5 * top)) <= 1e-5 * top + rounded).all(), (chart, name)
-
-    for alpha in (0.1, 31.5):
-        page.to(f"scene=prior&alpha={alpha}")
-        check("prior-chart", "prior", beta(alpha, 5 * alpha).pdf)
-        page.to(f"scene=arriving&alpha={alpha}&word=free&counted=40")
-        seen = page("return SEQUENCE")
-        for name, t in (("prior", 0), ("before", 39), ("now", 40)):
-            n = seen[:t].count(WORDS.index("free"))
-            check("arriving-chart", name, beta(alpha + n, 5 * alpha + t - n).pdf)
-        page.to(f"scene=add-one&alpha={alpha}&word=money")
-        check("mean-chart", "now", beta(alpha + 13, 5 * alpha + 46).pdf)
-        page.to(f"scene=play&alpha={alpha}&word=money")
-        for name, n, total in (("prior", 0, 0), ("ham", 4, 50), ("spam", 13, 59)):
-            check("play-chart", name, beta(alpha + n, 5 * alpha + total - n).pdf)
-        page.to(f"scene=twice&alpha={alpha}&word=wrote&times=3")
-        nb, k = fitted(State(), alpha), np.arange(7)[:, None] * np.eye(6)[[WORDS.index("wrote")]]
-        for name, estimate in (("plug", "mean"), ("now", "predictive")):
-            log = nb.set_params(estimate=estimate).predict_joint_log_proba(k)
-            truth = np.column_stack([np.arange(7), (log[:, 1] - log[:, 0]) / np.log(10)])
-            np.testing.assert_allclose(curves(page, "twice-chart")[name], truth, atol=1e-4)
 
 
 # --- hands, eyes and ears -------------------------------------------------------------------------------------------
@@ -477,21 +386,6 @@ def test_nothing_is_wider_than_the_screen(page: Page, width: int) -> None:
         page.to(f"scene={scene}")
         across = page("const e = document.documentElement; return [e.scrollWidth, e.clientWidth, innerWidth]")
         assert across[0] == across[1] <= across[2] == width
-
-
-@pytest.mark.browser
-def test_next_leads_through_the_scenes(page: Page) -> None:
-    from selenium.webdriver.support.wait import WebDriverWait
-
-    page.open(address="")
-    for k, scene in enumerate(SCENES):
-        WebDriverWait(page.driver, 5).until(lambda _, scene=scene: page("return scene") == scene)
-        seen = "return [...document.querySelectorAll('.scene')].filter(e => e.checkVisibility()).map(e => e.id)"
-        assert page(seen) == [scene]
-        assert page.find("#where").text == f"{k + 1} of 7"
-        assert page.find("#back").is_enabled() == (k > 0) and page.find("#next").is_enabled() == (scene != "play")
-        if scene != "play":
-            page.find("#next").click()
 
 
 @pytest.mark.browser

@@ -1,11 +1,9 @@
 """The lectures at the head of the theory pages: each has all its parts, and its results come from the files."""
 
 import re
-import runpy
 from importlib import import_module
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
@@ -70,17 +68,3 @@ def test_results_are_the_formulas_of_the_docstrings(pages: object, path: Path) -
 def test_an_unknown_formula_is_noticed(pages: object) -> None:
     with pytest.raises(AttributeError, match="nowhere"):
         pages.lecture('[Mode](bernoulli.py "BetaBernoulli.nowhere")', "bernoulli")  # type: ignore[attr-defined]
-
-
-def test_a_picture_shows_the_worked_example_of_its_lecture() -> None:
-    """Prior and rows of the script are those of the page: both give the same posterior."""
-    examples = runpy.run_path(str(ROOT / "docs" / "figures" / "prior_to_posterior.py"))["examples"]()
-    assert examples.keys() == {path.stem for path in LECTURES}
-    for stem, example in examples.items():
-        session = (ROOT / "docs" / "theory" / "lectures" / f"{stem}.md").read_text("utf-8")
-        said = re.findall(r"^>>> x(?:, r)? = (.+?)(?:  +#.*)?$", session, re.MULTILINE)
-        if stem in ("classes", "complement", "kernel_density"):  # drawn of a model that has a density to draw
-            continue
-        rows = eval(said[0], {"np": np})
-        rows = rows[0] if isinstance(rows, tuple) else rows
-        np.testing.assert_allclose(np.sort(example.rows, 0), np.sort(rows, 0), err_msg=stem)

@@ -1,6 +1,5 @@
 """Pages and public docstrings are plain: short sentences, a median of fifteen words at most, easy words, no blunder."""
 
-import inspect
 import json
 import statistics
 import subprocess
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .readability import PAGES, Prose, docstrings, plain, prose, sentences
+from .readability import PAGES, Prose, docstrings, prose
 
 LONGEST = 35  # words in a sentence
 MEDIAN = 15
@@ -52,35 +51,6 @@ def test_sentences_of_public_docstrings_are_short_and_plain() -> None:
     assert len(every) > 400
     found = Prose([text for said in every.values() for text in said.sentences])
     assert not faults(found), "\n".join(faults(found))
-
-
-def test_only_the_prose_of_a_docstring_counts() -> None:
-    said = """Bayes' rule: p(y | x) = p(x | y) p(y) / p(x).
-
-        log p(y = c | x)    a display, which is no prose
-
-    A sentence of six words only, with `code`.
-
-    Parameters
-    ----------
-    alpha : float or (d,), default 1
-        the pseudo-count of each level, positive
-    beta : the rate of the prior
-
-    Examples
-    --------
-    >>> print("An example is not prose of the page")
-    An example is not prose of the page
-
-    References
-    ----------
-    Bayes (1763), An essay towards solving a problem in the doctrine of chances.
-    """
-    assert sentences(plain(inspect.cleandoc(said))).sentences == [
-        "A sentence of six words only, with X.",
-        "the pseudo-count of each level, positive",
-        "the rate of the prior",
-    ]
 
 
 def test_proselint_finds_nothing(tmp_path: Path) -> None:
