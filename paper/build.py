@@ -4,7 +4,7 @@
     python paper/build.py --figures    # draws its figure first
     python paper/build.py --png        # and one picture a page beside it
 
-It needs `pip install 'bayesnb[paper]'`: pandoc turns Markdown and BibTeX into Typst, and Typst sets the pages.
+It needs `pip install '.[paper]'`: pandoc turns Markdown and BibTeX into Typst, and Typst sets the pages.
 """
 
 import argparse

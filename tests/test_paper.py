@@ -99,7 +99,7 @@ def test_versions_are_those_compared() -> None:
 
 @pytest.mark.slow
 def test_pdf_is_built(tmp_path: Path) -> None:
-    pytest.importorskip("pypandoc", reason="pip install 'bayesnb[paper]'")
-    pytest.importorskip("typst", reason="pip install 'bayesnb[paper]'")
+    pytest.importorskip("pypandoc", reason="pip install '.[paper]'")
+    pytest.importorskip("typst", reason="pip install '.[paper]'")
     written = builder().build(tmp_path / "paper.pdf")
     assert written.read_bytes().startswith(b"%PDF")

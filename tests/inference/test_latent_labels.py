@@ -89,7 +89,7 @@ class TestFunsor:
 
     @pytest.fixture(autouse=True)
     def _funsor(self) -> None:
-        pytest.importorskip("funsor", reason="an extra of bayesnb: pip install 'bayesnb[enumerate]'")
+        pytest.importorskip("funsor", reason="an extra of bayesnb: pip install funsor")
 
     @staticmethod
     def log_density(model: Any, rows: Any, sites: Any) -> float:
