@@ -203,7 +203,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
 
     With N′ a predictor that is often missing looks better than it is. B(J) is then an average over the rows that have
     it, while A(J) is an average over all rows. On breast cancer in ten bins with a tenth of the cells missing, N′ stops
-    after one predictor. See the page "Where the sources slip".
+    after one predictor. See the page "The sources, and where they slip".
 
     Simulated rows miss cells as often as the training rows of their class, so A(J) and B(J) refer to the same cells.
     B(J) then has a Monte Carlo error of about its spread over the rows divided by √n_simulated. It is the average over
