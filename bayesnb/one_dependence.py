@@ -131,6 +131,8 @@ class OneDependence(PairTable):
             table[y] = (own.T @ weighted).toarray()
         return Statistics(class_totals(r), {BLOCK: Counts(table, np.zeros(len(table)))})
 
+    statistics = suffstats
+
     def update(self, stats: Statistics) -> Self:
         """α + n."""
         return replace(self, classes=self.classes.update(stats.n), alpha=self.alpha + stats.blocks[BLOCK].n)
@@ -177,6 +179,8 @@ class OneDependence(PairTable):
         for part, of_parents in self.log_parents(rows):
             table[part] = self._pooled(of_parents, self.classes.log_predictive())
         return table
+
+    log_scores = log_joint
 
     def _log_drawn(self, x: np.ndarray, theta: Theta) -> Float[np.ndarray, "*s n c"]:
         """log p_j(y, x | θ_j) of the parent of each draw."""

@@ -47,7 +47,6 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..core.arrays import Bool, Float
 from ..core.supports import check_choice
-from ..estimators._state import all_or_nothing
 from ..inference.loo import group_places
 from ._conformal_scores import Training, comparisons
 from ._wrapper import AbstractWrapper
@@ -123,7 +122,6 @@ class ConformalClassifierLOO(AbstractWrapper):
         self.method = method
         self.class_conditional = class_conditional
 
-    @all_or_nothing
     def fit(self, X: Any, y: Any, *, groups: Any = None, **unknown: Any) -> Self:
         """Fit a clone of the estimator and keep the rows.
 

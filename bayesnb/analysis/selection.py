@@ -35,7 +35,7 @@ from ..core.arrays import Bool, Float, Int
 from ..core.random import generator
 from ..core.special import log_normalize, most_probable
 from ..estimators import CategoricalNB
-from ..estimators._input import of_any_type
+from ..estimators._input import Columns, checked_rows
 from ..tables import listed
 from ._selection_rows import check_labels, check_settings, column_positions, count_steps, split_rows
 from ._selection_sets import SmoothedModel, add_one_by_one, held_out_fit, simulate
@@ -265,7 +265,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
         criterion = check_settings(self)
         rng = generator(self.seed)
-        X = of_any_type(self, X, reset=True)
+        X = self._checked(X, fresh=True)
         y, labelled = check_labels(y)
         check_consistent_length(X, y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -405,12 +405,23 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
         """log p(x_i, y = c) of the selected predictors in nats, (n, c); log π; and the labels."""
         check_is_fitted(self)
         self = copy.copy(self)  # one state, whatever another thread fits meanwhile
-        X = of_any_type(self, X, reset=False)
+        X = self._checked(X)
         if self.estimator_ is None:
             table = np.tile(self._log_pi, (X.shape[0], 1))
         else:
             table = self.estimator_.predict_joint_log_proba(self._chosen(self._categories(self._read(X))))
         return table, self._log_pi, self.classes_
+
+    def _checked(self, X: Any, fresh: bool = False) -> Any:
+        """Rows with the types that they have, and columns as those of the fit."""
+        known = None if fresh else Columns(vars(self)["n_features_in_"], getattr(self, "feature_names_in_", None))
+        X, _, columns = checked_rows(self, X, known, numbers=False, sparse=False, gaps=True)
+        self.n_features_in_ = columns.n
+        if columns.names is not None:
+            self.feature_names_in_ = columns.names
+        elif fresh and hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return X
 
     # --- the cells: here they are categories; `SPSSNaiveBayes` has numbers too --------------------------------------
 

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ..core.pytrees import map_leaves
 from ..naive_bayes import Statistics
 from ._priors import put_columns
-from ._state import BLOCK
+from ._state import BLOCK, Columns
 
 
 def side_by_side(left: Any, c: int) -> Any:
@@ -43,16 +44,17 @@ def leave_out(
     total : (g,) weight of these rows
     prior : the prior that is kept; None has the estimator make it of `left`
     """
-    c, d, g = len(estimator.classes_), estimator.n_features_in_, len(total)
+    state, g = estimator._state, len(total)
+    c, d = state.shape
     stats = side_by_side(left, c)
     if prior is None:
         own = copy.copy(estimator)
-        own.n_features_in_ = g * d
         if not isinstance(own.alpha, str):
             own.alpha = np.tile(np.broadcast_to(np.asarray(own.alpha, float), (c, d)), g)
-        prior = own._default_blocks(Statistics(np.zeros(c), {BLOCK: stats}))[BLOCK]
+        wide = replace(state, columns=Columns(g * d), statistics=Statistics(np.zeros(c), {BLOCK: stats}))
+        prior = own._default_blocks(wide)[BLOCK]
         if estimator.prior is not None:
-            prior = put_columns(estimator, estimator._blocks(None)[BLOCK], prior)
+            prior = put_columns(estimator, estimator._blocks(state.bare)[BLOCK], prior)
     else:
         prior = map_leaves(lambda leaf: np.tile(leaf, g), prior)
     return by_cells(prior.update(stats), d)

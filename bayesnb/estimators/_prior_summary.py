@@ -36,7 +36,7 @@ def prior_summary(nb: Any, columns: int = 20) -> PriorSummary:
         lines += [f"classes: probabilities fixed at {_numbers(np.exp(rows[CLASS]['log_pi']))}"]
     groups = [(name, block, at) for name, block in prior.blocks.items() for at in _groups(block.inner)]
     for name, block, at in groups[:columns]:
-        lines += [f"{_names(nb, nb._columns()[name][at])} ~ {_density(block.inner, at)}"]
+        lines += [f"{_names(nb, nb.block_columns()[name][at])} ~ {_density(block.inner, at)}"]
         if not block.is_improper:
             lines += _scales(nb, name, block, at, to_sites(rows[name]))
     if len(groups) > columns:
@@ -99,7 +99,7 @@ def _levels(nb: Any, name: str, at: np.ndarray) -> list[Any]:
     """Levels of a column, by the estimator of the part that has it."""
     parts = ((own, inner) for _, own, names, _ in nb.part_estimators() for inner in names if names[inner] == name)
     own, inner = next(parts)
-    return own.categories_[own._columns()[inner][at[0]]].tolist()
+    return own.categories_[own.block_columns()[inner][at[0]]].tolist()
 
 
 def _numbers(value: np.ndarray, by_level: bool = False) -> str:

@@ -6,7 +6,6 @@ import numpy as np
 
 from ..class_statistics import NEVER_FITTED
 from ..core.arrays import Sparse
-from ..core.pytrees import leaves
 from ..naive_bayes import Rows
 from ..statistics import Moments, Scatter, class_totals
 
@@ -29,7 +28,6 @@ def check_known(estimator: Any, rows: Rows, r: Sparse) -> None:
     rows, r : encoded rows, and their weights (n, c)
     """
     gone = estimator.prior_.suffstats(rows, r).in_floats()
-    estimator.refuse_infinite(next(iter(rows.values())), *leaves(gone.blocks))
     left, held = estimator.statistics_without(gone), estimator.statistics_
     if any(_too_far(left.blocks[name], taken, held.blocks[name]) for name, taken in gone.blocks.items()):
         raise ValueError(NEVER_FITTED.format("squares"))

@@ -180,7 +180,7 @@ def test_class_probabilities_are_checked(nb, prior, message):
     """scikit-learn 1.9.1: the four discrete classifiers check the length alone; a negative one predicts NaN."""
     X, y = [[0, 1], [1, 0], [1, 1]], [0, 1, 1]
     with pytest.raises(ValueError, match=message):
-        clone(nb).set_params(**{nb._prior_name(): prior}).fit(X, y)
+        clone(nb).set_params(**{nb.class_prior_parameter: prior}).fit(X, y)
 
 
 # --- all of them ----------------------------------------------------------------------------------------------------

@@ -285,7 +285,7 @@ def mode_row(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[Any, Any]:
     from bayesnb.inference.problem import Problem
 
     nb = KernelNB().fit(X, y)
-    problem = Problem.of(nb.prior_, {"x": X}, nb._class_index(y))
+    problem = Problem.of(nb.prior_, {"x": X}, nb.class_index(y))
     return exact_rows.mode_row(problem, np.random.default_rng(seed)), nb.posterior_.blocks["x"]
 
 

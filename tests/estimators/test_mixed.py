@@ -59,7 +59,9 @@ def test_the_table_is_the_sum_of_the_parts(penguins, estimate):
     X, y = penguins
     mixed = MixedNB(PARTS, estimate=estimate).fit(X, y)
     log_pi = (
-        mixed.posterior_.classes.log_predictive() if estimate == "predictive" else mixed._theta()["class"]["log_pi"]
+        mixed.posterior_.classes.log_predictive()
+        if estimate == "predictive"
+        else mixed.point_estimate()["class"]["log_pi"]
     )
     total = log_pi
     for _, estimator, columns in PARTS[:2]:
@@ -199,7 +201,7 @@ def test_bayes_identity_of_mixed_models(penguins, x64):
     )
     X = X.assign(year=X["year"].astype(str)).round()
     mixed.fit(X, y)
-    rows, index = mixed._encode(X), mixed._class_index(y)
+    rows, index = mixed.encode(X), mixed.class_index(y)
     log_p = jitted(log_joint(mixed.prior_.model, rows, index))
     for source in (mixed.prior_, mixed.posterior_):
         theta = source.sample(np.random.default_rng(1))

@@ -292,11 +292,11 @@ def test_evidence_of_the_average_and_of_each_parent():
     nb.fit(X, y)
     assert nb.log_evidence_ == pytest.approx(np.log(np.exp(nb.parent_log_evidence_ + 300).mean()) - 300, rel=1e-12)
     for name in X.columns:
-        own = nb.parent(name)
+        own, j = nb._of_parent(name)
         assert own.log_evidence_ == pytest.approx(nb.parent_log_evidence_[list(X.columns).index(name)], rel=1e-12)
         if name == "grade":  # has a level without rows, so that a fit would know less pairs
             continue
-        again = CategoricalNB(class_alpha=own.class_alpha).fit(X.drop(columns=name), nb.pairs(X, y, name))
+        again = CategoricalNB(class_alpha=own.class_alpha).fit(X.drop(columns=name), nb._children(X, y, j)[1])
         np.testing.assert_allclose(
             again.predict_joint_log_proba(X.drop(columns=name)),
             own.predict_joint_log_proba(X.drop(columns=name))[:, again.classes_],
@@ -314,7 +314,7 @@ def test_drawn_parameters_average_to_the_prediction():
     X, y = levels()
     nb = OneDependenceNB().fit(X, y)
     rows, s = X[:12], 200
-    posterior, encoded = nb.posterior_, nb._encode(rows)
+    posterior, encoded = nb.posterior_, nb.encode(rows)
     theta = posterior.sample(np.random.default_rng(7), (s,))
     joint = np.exp(posterior.log_joint(encoded, theta))
     parts = posterior.log_parts(encoded, theta=theta)[0] + theta["class"]["log_pi"][:, None]
@@ -348,7 +348,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     want = [call() for call in calls]
     monkeypatch.setattr("bayesnb.one_dependence.CELLS", 64)
     monkeypatch.setattr("bayesnb.sums.pairs.CELLS", 64)
-    monkeypatch.setattr("bayesnb.estimators._one_parent._DRAWN", 64)
+    monkeypatch.setattr("bayesnb.estimators._base._DRAWN", 64)
     for call, whole in zip(calls, want, strict=True):
         np.testing.assert_allclose(call(), whole, atol=1e-12)
 
@@ -417,9 +417,11 @@ def test_a_prior_of_ones_own_for_each_level(tmp_path):
     assert np.exp(nb.predict_joint_log_proba(X[:1])[0, 0]) == pytest.approx((pair * z + pair * x) / 2, rel=1e-12)
     of_classes = OneDependenceNB(prior={"z": np.array([[3.0, 1.0], [1.0, 0.5]])}).fit(X, y)
     for one in (nb, of_classes):
-        evidence = [one.parent(j).log_evidence_ for j in range(2)]
+        evidence = [one._of_parent(j)[0].log_evidence_ for j in range(2)]
         np.testing.assert_allclose(evidence, one.parent_log_evidence_, rtol=1e-12)
-    np.testing.assert_array_equal(of_classes.parent("x").prior_.blocks["levels_2"].alpha[:, 0, 1], [1, 1, 0.5, 0.5])
+    np.testing.assert_array_equal(
+        of_classes._of_parent("x")[0].prior_.blocks["levels_2"].alpha[:, 0, 1], [1, 1, 0.5, 0.5]
+    )
     nb.save(tmp_path / "model")
     np.testing.assert_array_equal(bayesnb.load(tmp_path / "model").predict_proba(X), nb.predict_proba(X))
     same = OneDependenceNB(prior={"x": [2, 2], "z": [2, 2]}).fit(X, y)
@@ -451,12 +453,12 @@ def test_one_column_has_no_children():
     X, y = np.array([[0], [1], [1], [0]]), [0, 1, 1, 1]
     nb = OneDependenceNB().fit(X, y)
     np.testing.assert_allclose(nb.predict_proba([[0]])[0], [1.25 / 2.5, 1.25 / 2.5])
-    for call in (lambda: nb.parent(0), lambda: nb.numpyro_model(X, y)):
+    for call in (lambda: nb.sample_posterior(5), lambda: nb.numpyro_model(X, y)):
         with pytest.raises(ValueError, match="single column"):
             call()
     two = OneDependenceNB().fit(np.column_stack([X, X]), y)
-    with pytest.raises(ValueError, match="`feature` is 'size'"):
-        two.parent("size")
+    with pytest.raises(ValueError, match="`parent` is 'size'"):
+        two.sample_posterior(5, parent="size")
 
 
 def test_what_needs_a_product_of_blocks_is_refused():

@@ -123,8 +123,8 @@ REFUSED = [
     (BernoulliNB(prior={}), YES, "empty"),
     (BernoulliNB(prior="beta"), YES, "'beta'"),
     (BernoulliNB(prior={0: {"a": -1, "b": 2}}), YES, "prior.0..a"),
-    (GaussianNB(prior=(dist.Normal(0, 1), dist.InverseGamma(1, 1))), REALS, "not conjugate"),
-    (GaussianNB(prior={"mu": dist.Normal(0, 1), "variance": dist.InverseGamma(1, 1)}), REALS, "not conjugate"),
+    (GaussianNB(prior=(dist.Normal(0, 1), dist.InverseGamma(1, 1))), REALS, "needs a family"),
+    (GaussianNB(prior={"mu": dist.Normal(0, 1), "variance": dist.InverseGamma(1, 1)}), REALS, "not a field of"),
     (GaussianNB(prior={1: dist.Normal(0, 1)}), REALS, "not conjugate"),
     (GaussianDA(prior={0: {"m": 0, "kappa": 1, "nu": 5, "S": 1}}), REALS, "share one"),
 ]

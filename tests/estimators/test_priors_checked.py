@@ -168,7 +168,7 @@ class Reference:
 
     def __init__(self, nb, X):
         self.prior = nb.prior_
-        rows = nb._encode(X)
+        rows = nb.encode(X)
         self.rows = {
             name: [[mp.mpf(float(v)) for v in row] for row in (x.toarray() if hasattr(x, "toarray") else x)]
             for name, x in rows.items()
@@ -543,12 +543,6 @@ def test_the_number_of_draws(n_draws):
 def test_the_number_of_samples(n_samples):
     with pytest.raises(ValueError, match=r"`n_samples` is .* whole number"):
         inspect.unwrap(GaussianNB.sample)(GaussianNB().fit(REALS, LABELS), n_samples)
-
-
-@pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="longdouble is float64 here")
-def test_longdouble_in_a_table_of_unknown_columns():
-    with pytest.raises(ValueError, match=r"`X` has numbers of type \w+ \(longdouble\) .* pass X\.astype\(float\)"):
-        MixedNB().fit(REALS.astype(np.longdouble), LABELS)
 
 
 @pytest.mark.parametrize("nb", [MixedNB(), CategoricalNB(), GaussianNB()], ids=repr)

@@ -1,6 +1,5 @@
 """Many threads, one model: the same numbers to the last bit; and what a seed reproduces."""
 
-import inspect
 import os
 import pickle
 import subprocess
@@ -32,11 +31,6 @@ from bayesnb import (
     fit_batches,
     load,
 )
-from bayesnb.analysis.averaging import FeatureAverage
-from bayesnb.analysis.decisions import CostClassifier
-from bayesnb.analysis.half_labelled import HalfLabelledClassifier
-from bayesnb.analysis.selection import ForwardSelection
-from bayesnb.estimators._state import JointClassifier
 from bayesnb.naive_bayes import NaiveBayes
 
 from ..estimators_table import DEFAULTS, mostly_slow, these
@@ -368,25 +362,6 @@ def test_batches_of_a_wide_table_wait_while_eight_threads_ask(nb):
     assert teach_while_others_ask(nb, steps, asked, rounds=1) > 1
 
 
-@pytest.mark.parametrize(
-    "nb",
-    [
-        FeatureAverage(BernoulliNB(binarize=2)),
-        *(
-            pytest.param(one, marks=pytest.mark.slow)
-            for one in (CostClassifier(GaussianNB()), ForwardSelection(), HalfLabelledClassifier(GaussianNB()))
-        ),
-    ],
-    ids=lambda nb: type(nb).__name__,
-)
-def test_what_is_built_on_estimators_is_fitted_anew_while_eight_threads_ask_it(nb, table):
-    X = table[0][::5].astype(int)
-    steps = [lambda one, k=k: one.fit(X, np.resize(["ant", "bee", "cow", "dog"][:k], len(X))) for k in (3, 2, 4)]
-    asked = {name: ask for name, ask in questions(GaussianNB(), X).items() if name == "labels"}
-    asked["probabilities"] = lambda one: one.predict_proba(X)
-    assert teach_while_others_ask(nb, steps, asked, rounds=3) > 1
-
-
 def test_a_copy_keeps_the_state(table):
     """For several calls that belong together; and it is the object itself that `fit` returns."""
     X, y = table
@@ -395,32 +370,6 @@ def test_a_copy_keeps_the_state(table):
     assert nb.partial_fit(X[:9] + 1, y[:9]) is nb
     assert not np.array_equal(nb.predict_log_proba(X), expected)
     np.testing.assert_array_equal(kept.predict_log_proba(X), expected)
-
-
-def methods_of_estimators():
-    """Every public method and property of bayesnb's classifiers, and whether it mixes no states."""
-    below, found = [JointClassifier], {}
-    while below:
-        kind = below.pop()
-        below += kind.__subclasses__()
-        members = vars(kind).items() if kind.__module__.startswith("bayesnb") else ()
-        for name, member in members:
-            method = getattr(member, "fn", getattr(member, "fget", member))  # of `available_if`, of a property
-            function = inspect.unwrap(method)
-            if callable(function) and function.__module__.startswith("bayesnb") and not name.startswith("_"):
-                found[f"{kind.__module__}.{kind.__name__}.{name}"] = hasattr(method, "mixes_no_states")
-    return found
-
-
-def test_every_method_learns_at_once_or_reads_one_state():
-    """`JointClassifier` sees to the methods of its subclasses; one that is neither would mix two states."""
-    plain = {
-        "bayesnb.estimators._state.JointClassifier.predict_joint_log_proba",  # for estimators to define
-        "bayesnb.estimators._reading.AbstractReadable.suits",  # of the class, which has no state
-    }
-    found = methods_of_estimators()
-    assert len(found) > 40 and plain <= found.keys()
-    assert {name for name, guarded in found.items() if not guarded} == plain
 
 
 def test_a_class_of_the_users_own_may_learn_in_any_method(table):

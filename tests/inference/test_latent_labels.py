@@ -80,7 +80,7 @@ def test_every_label_of_a_row_side_by_side(name: str, rng: np.random.Generator) 
 def test_every_label_of_mixed_blocks_side_by_side(mixed: Any, rng: np.random.Generator) -> None:
     nb, X, _ = mixed
     theta = nb.prior_.sample(rng)
-    want = closed_form(nb.prior_, nb._encode(X), theta)
+    want = closed_form(nb.prior_, nb.encode(X), theta)
     assert by_hand(nb.numpyro_model, nb.prior_.to_sites(theta), 2, X) == pytest.approx(want, rel=1e-9)
 
 
@@ -109,7 +109,7 @@ class TestFunsor:
     @pytest.mark.usefixtures("x64")
     def test_enumerated_log_density_and_elbo_of_mixed_blocks(self, mixed: Any, rng: np.random.Generator) -> None:
         nb, X, _ = mixed
-        self.compare(nb.numpyro_model, nb.prior_, X, nb._encode(X), rng)
+        self.compare(nb.numpyro_model, nb.prior_, X, nb.encode(X), rng)
 
     def compare(self, model: Any, prior: NaiveBayes, X: Any, rows: Any, rng: np.random.Generator) -> None:
         from numpyro.infer import TraceEnum_ELBO
@@ -141,7 +141,7 @@ class TestFunsor:
 
         if name == "mixed":
             nb, X, _ = mixed
-            model, prior, posterior, rows = nb.numpyro_model, nb.prior_, nb.posterior_, nb._encode(X)
+            model, prior, posterior, rows = nb.numpyro_model, nb.prior_, nb.posterior_, nb.encode(X)
         else:
             this = CASES[name]
             prior, posterior = this.prior, this.posterior
@@ -169,18 +169,18 @@ class TestFunsor:
     def test_one_dependence_sums_labels_out_too(self, rng: np.random.Generator) -> None:
         X, y = rng.integers(0, 2, (8, 3)), np.arange(8) % 2
         nb = OneDependenceNB().fit(X, y)
-        theta = nb.parent(0).prior_.sample(rng)
-        sites = nb.parent(0).prior_.to_sites(theta)
+        theta = nb.prior_.parent(0).sample(rng)
+        sites = nb.prior_.parent(0).to_sites(theta)
         got = self.log_density(nb.numpyro_model, X, sites)
         pairs = np.stack(
             [
-                nb.parent(0).prior_.log_joint(
-                    {n: nb._encode(X)["x"][:, g] for n, g in nb.prior_.groups(0).items()}, theta
+                nb.prior_.parent(0).log_joint(
+                    {n: nb.encode(X)["x"][:, g] for n, g in nb.prior_.groups(0).items()}, theta
                 )[np.arange(8), c * 2 + X[:, 0]]
                 for c in (0, 1)
             ]
         )
-        want = float(nb.parent(0).prior_.log_prob(theta) + logsumexp(pairs, axis=0).sum())
+        want = float(nb.prior_.parent(0).log_prob(theta) + logsumexp(pairs, axis=0).sum())
         assert got == pytest.approx(want, rel=1e-9)
 
 

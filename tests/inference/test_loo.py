@@ -65,7 +65,7 @@ def table():
 
 def refits(nb, X, y, w):
     """log p(x_i, y = c | D without row i) by n updates of the fitted prior."""
-    rows, r = nb._encode(X), one_hot(nb._class_index(y), len(nb.classes_), w)
+    rows, r = nb.encode(X), one_hot(nb.class_index(y), len(nb.classes_), w)
     tables = []
     for i in range(len(y)):
         others = np.delete(np.arange(len(y)), i)
@@ -89,7 +89,7 @@ def test_leave_one_out_is_n_refits(nb, weighted, table):
     p = np.exp(want - want.max(1, keepdims=True))
     p /= p.sum(1, keepdims=True)
     np.testing.assert_allclose(result.proba, p, atol=1e-10)
-    own = fitted._class_index(y)
+    own = fitted.class_index(y)
     at = np.arange(len(y)), own
     assert result.elpd == pytest.approx((weight * np.log(p[at])).sum(), rel=1e-10)
     assert result.elpd_joint == pytest.approx((weight * want[at]).sum(), rel=1e-10)
@@ -188,7 +188,7 @@ def test_a_refit_without_the_row_or_its_group(nb, change, grouped, table):
     for i in range(len(y)):
         others = groups != groups[i]
         fresh = clone(nb).partial_fit(X[others], y[others], np.unique(y), w[others])
-        want.append(fresh.posterior_.log_joint(fresh._encode(X[[i]]))[0])
+        want.append(fresh.posterior_.log_joint(fresh.encode(X[[i]]))[0])
     np.testing.assert_allclose(result.log_joint, want, rtol=1e-9, atol=1e-9)
 
 
@@ -410,7 +410,7 @@ def test_posterior_bandwidths_without_the_row_or_its_group(grouped, table):
     for i in range(len(y)):
         others = groups != groups[i]
         fresh = KernelNB(bandwidth="posterior").partial_fit(X[others], y[others], np.unique(y), w[others])
-        want = fresh.posterior_.log_joint(fresh._encode(X[[i]]))[0]
+        want = fresh.posterior_.log_joint(fresh.encode(X[[i]]))[0]
         np.testing.assert_allclose(found[i], want, rtol=1e-9, atol=1e-9)
 
 
@@ -426,7 +426,7 @@ def test_groups_under_the_prior_that_is_kept(nb, table):
     X[10:14], y[10:14], groups[10:14] = X[10], y[10], "copies"
     fitted = clone(nb).fit(X, y, w)
     result = fitted.loo(X, y, w, groups=list(groups))
-    rows, r = fitted._encode(X), one_hot(fitted._class_index(y), len(fitted.classes_), w)
+    rows, r = fitted.encode(X), one_hot(fitted.class_index(y), len(fitted.classes_), w)
     for label in np.unique(groups):
         others, own = np.flatnonzero(groups != label), np.flatnonzero(groups == label)
         stats = fitted.prior_.suffstats({name: x[others] for name, x in rows.items()}, r[others])
