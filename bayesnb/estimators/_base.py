@@ -270,8 +270,6 @@ class AbstractNB(Saved, AbstractReadable):
 
         return loo(self, X, y, sample_weight, prior=prior, groups=groups)
 
-    _leave_out: Any = None  # a method for all rows at once, where there is a closed form: see GaussianNB
-
 
 class AbstractOfTotals(AbstractNB):
     """An estimator of rows of counts whose totals are given: a new row needs a total, too."""

@@ -8,7 +8,6 @@ import numpy as np
 from ..core.supports import checked_numbers
 from ..naive_bayes import Statistics
 from ._base import AbstractNB
-from ._left_out import leave_out
 from ._state import BLOCK
 
 
@@ -44,5 +43,3 @@ class AbstractRates(AbstractNB):
     @property
     def _default_follows_rows(self) -> bool:
         return self.beta is None
-
-    _leave_out = leave_out

@@ -4,7 +4,6 @@ All of it is provisional. An analysis of your own that reads these names, and no
 """
 
 import copy
-from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -116,11 +115,6 @@ class AbstractReadable(AbstractExplaining):
     def statistics_without(self, stats: Statistics) -> Statistics:
         """`statistics_` without those of some rows; ValueError where such rows were never fitted. Provisional."""
         return self._without(stats)[0]
-
-    @property
-    def leave_groups_out(self) -> Callable[..., Any] | None:
-        """Makes the table for rows of which many groups are left out at once; None where there is none. Provisional."""
-        return self._leave_out
 
     def point_estimate(self) -> Parameters | None:
         """Parameters that `estimate` plugs in; None for "predictive". Provisional."""

@@ -13,7 +13,6 @@ from ..families.bernoulli import BetaBernoulli
 from ..loops import worth
 from ..naive_bayes import Rows, Statistics
 from ._base import AbstractNB
-from ._left_out import leave_out
 from ._state import BLOCK
 
 
@@ -136,8 +135,6 @@ class BernoulliNB(AbstractNB):
     @property
     def _default_follows_rows(self) -> bool:
         return isinstance(self.alpha, str)
-
-    _leave_out = leave_out
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

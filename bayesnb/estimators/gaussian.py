@@ -1,19 +1,15 @@
 """Gaussian naive Bayes for scikit-learn users."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..core.pytrees import map_leaves
 from ..core.supports import AMOUNT, as_numbers, checked_numbers
 from ..families.gaussian import NormalInverseGamma
 from ..naive_bayes import Parameters, Statistics
 from ..statistics import Moments
 from ._base import AbstractNB
-from ._left_out import by_cells, side_by_side
-from ._priors import put_columns
 from ._state import BLOCK
 
 # The default prior, in pseudo-rows: see the Notes of GaussianNB.
@@ -170,30 +166,6 @@ class GaussianNB(AbstractNB):
 
             return PooledNormalInverseGamma(m, kappa, a, b)
         return NormalInverseGamma(m, kappa, nothing + a, nothing + b)
-
-    def _leave_out(
-        self, left: Moments, total: np.ndarray, prior: Any
-    ) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        """A table for rows that are left out: the g groups' features are g · d features of one block.
-
-        Parameters
-        ----------
-        left : (g · c, d) statistics of the rows that are not in a group, group by group
-        total : (g,) weight of these rows
-        prior : the prior that is kept; None scales it by `left`
-        """
-        c, d = len(self.classes_), left.mean.shape[1]
-        stats = side_by_side(left, c)
-        if prior is None:
-            known = None
-            if self.known_variance is not None:
-                known = np.tile(checked_numbers("known_variance", self.known_variance, (c, d)), len(total))
-            prior = self._scaled(*column_scale(stats), np.repeat(total, d), known)
-            if self.prior is not None:
-                prior = put_columns(self, self._blocks(None)[BLOCK], prior)
-        else:
-            prior = map_leaves(lambda leaf: np.tile(leaf, len(total)), prior)
-        return by_cells(prior.update(stats), d)
 
     def _scale(self, stats: Statistics | None) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of every feature over all rows, (d,); the variance is 0 where a feature never varies."""

@@ -1,19 +1,16 @@
 """Gaussian discriminant analysis for scikit-learn users."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.pytrees import map_leaves
 from ..core.supports import check_choice
 from ..families.full_gaussian import NormalInverseWishart
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.tied_gaussian import TiedNormalInverseWishart
 from ..naive_bayes import Parameters, Statistics
 from ._base import AbstractNB
-from ._left_out import by_cells, side_by_side
 from ._state import BLOCK
 from .gaussian import column_scale, refuse_far_centres, refuse_overflow
 
@@ -117,37 +114,6 @@ class GaussianDA(AbstractNB):
         if shared:
             return TiedNormalInverseWishart(m, kappa, np.array([d + _DEGREES]), scale[0])
         return NormalInverseWishart(m, kappa, np.full(g * c, d + _DEGREES), np.repeat(scale, c, 0))
-
-    def _leave_out(self, left: Any, total: np.ndarray, prior: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        """A table for rows that are left out: the g groups' classes are g · c classes of one block.
-
-        Parameters
-        ----------
-        left : (g · c, …) statistics of the rows that are not in a group, group by group
-        total : (g,) weight of these rows
-        prior : the prior that is kept; None scales it by `left`
-        """
-        c, g, d = len(self.classes_), len(total), left.mean.shape[1]
-        if prior is None:
-            mean, spread = column_scale(side_by_side(left if self.covariance == "identity" else left.moments(), c))
-            prior = self._scaled(mean.reshape(g, d), np.where(spread > 0, spread, 1).reshape(g, d))
-        else:
-            if self.covariance == "shared":  # every class has it to itself
-                prior = NormalInverseWishart(prior.m, prior.kappa, np.repeat(prior.nu, c), np.stack([prior.S] * c))
-            prior = map_leaves(lambda leaf: np.tile(leaf, (g, *[1] * (leaf.ndim - 1))), prior)
-        posterior = prior.update(left)
-        if self.covariance == "identity":
-            return by_cells(map_leaves(lambda leaf: leaf.reshape(g, c, d).swapaxes(0, 1).reshape(c, -1), posterior), d)
-        if self.covariance == "shared":  # what all classes add to it
-            growth = (posterior.S - prior.S).reshape(g, c, d, d).sum(1)
-            scale = np.repeat(prior.S[::c] + growth, c, 0)
-            posterior = replace(posterior, nu=prior.nu + np.repeat(total, c), S=scale)
-
-        def table(x: np.ndarray, group: np.ndarray) -> np.ndarray:
-            own = map_leaves(lambda leaf: leaf[(group[:, None] * c + np.arange(c)).ravel()], posterior)
-            return own.log_own(np.repeat(x, c, 0)).reshape(len(x), c)
-
-        return table
 
     def _prior_cells(self) -> int:
         return self.n_features_in_ * (1 if self.covariance == "identity" else self.n_features_in_)
