@@ -7,9 +7,8 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import Float, Int, is_sparse
-from ..inference.copies import copies
 from ..inference.held_out import take_rows
-from ..inference.loo import group_places, leave_out
+from ..inference.loo import copies, group_places, leave_out
 from ..naive_bayes import Rows
 
 _SAME_BY_CHANCE = 0.01  # expected number of rows like this one, below which a second one is a copy

@@ -142,7 +142,8 @@ class FeatureAverage(OfEstimator, ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, (n,); ties go to the label with the larger class prior."""
-        return self.classes_[most_probable(self.predict_joint_log_proba(X), self.estimator_.tie_prior())]
+        best = most_probable(self.predict_joint_log_proba(X), self.estimator_.tie_prior())
+        return self.classes_[best]
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c | data) averaged over all subsets, (n, c), nats."""

@@ -211,7 +211,8 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         check_is_fitted(self, "maps_")
         found = self.estimator_.loo(X, y, sample_weight, prior=prior or self.prior, groups=groups)
         joint = _CalibratedJoint(self, self.estimator_.posterior_)
-        return replace(found, log_joint=joint.of(found.log_joint), _posterior=joint, _parts=None)
+        table = joint.of(found.log_joint) - found.log_prior
+        return replace(found, by_block={"x": table}, _posterior=joint)
 
     def numpyro_model(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
         """The regression of the labels on their leave-one-out table in NumPyro, for the most probable map.

@@ -45,7 +45,6 @@ class AbstractNB(AbstractFitted):
     """Settings by the name of a model on the command line. A report tries all but the first as well. Provisional."""
     _most_cells: ClassVar[float] = np.inf  # of a table that is quick enough to be tried unasked
     _most_columns: ClassVar[float] = np.inf
-    _leave_out: ClassVar[Any] = None  # a method for all rows at once, where there is a closed form: see GaussianNB
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
@@ -783,11 +782,6 @@ class AbstractNB(AbstractFitted):
         """Labels of the levels of a column, None where it has no levels. Provisional."""
         levels = getattr(self, "categories_", None)
         return None if levels is None else levels[feature]
-
-    @property
-    def leave_groups_out(self) -> Callable[..., Any] | None:
-        """Makes the table for rows of which many groups are left out at once; None where there is none. Provisional."""
-        return self._leave_out
 
     @property
     def ignored_by_loo(self) -> str:

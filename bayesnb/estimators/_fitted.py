@@ -481,6 +481,11 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             raise AttributeError("`X` had no names of columns")
         return names
 
+    @feature_names_in_.setter
+    def feature_names_in_(self, names: Any) -> None:
+        state = self._fitted()
+        self._state = replace(state, columns=replace(state.columns, names=np.asarray(names, object)))
+
     def _known(self) -> State:
         """The state, which may be without statistics."""
         return vars(self).get("_state") or self._fitted()

@@ -97,6 +97,7 @@ def _left(given: Any) -> tuple[Any, Any]:
         centre = (weight * block.mean).sum(0) / np.maximum(weight.sum(0), 1e-300)
         still = (block.own <= far) & (abs(block.mean - centre) <= shift + abs(shift).max(0)) | (weight <= 0)
         flat = still.all(0)
+        centre = np.where(flat & (abs(centre) <= abs(shift).max(0)), 0, centre)  # a column of zeros
         sure = flat & ((far <= safe * (_NOISE * centre) ** 2) & (shift <= _NOISE * abs(centre))).all(0)
         far, shift = np.where(sure, 0, far), np.where(sure, 0, shift)
         squares = np.where(flat, 0, block.ss if isinstance(block, Scatter) else np.maximum(block.ss, 0))

@@ -76,21 +76,6 @@ def leaves_default(nb: Any) -> bool:
     return _some_are_left(nb.prior, nb._state)
 
 
-def put_columns(nb: Any, block: Any, default: Any) -> Any:
-    """A default for g groups of columns side by side, with the columns that `prior` names from a block in each."""
-    if not isinstance(nb.prior, Mapping):
-        return default
-    d, at = nb.n_features_in_, np.array([_position(nb._state, key) for key in nb.prior])
-    changes = {}
-    for name, declared in block.fields_.items():
-        value, axis = np.array(getattr(default, name)), declared.axes.index("feature")
-        own = getattr(block, name)
-        for j in at:
-            value[(*(slice(None),) * axis, slice(j, None, d))] = np.take(own, [j], axis)
-        changes[name] = value
-    return replace(default, **changes)
-
-
 # --- columns --------------------------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,6 @@ from ..core.supports import as_numbers, shortened
 from ..families.bernoulli import BetaBernoulli
 from ..naive_bayes import Rows
 from ._base import AbstractNB
-from ._left_out import leave_out
 from ._state import BLOCK, State
 
 
@@ -118,8 +117,6 @@ class BernoulliNB(AbstractNB):
     @property
     def _default_follows_rows(self) -> bool:
         return isinstance(self.alpha, str)
-
-    _leave_out = leave_out
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -16,7 +16,6 @@ from ..naive_bayes import CLASS, Parameters
 from ..statistics import Counts
 from ._base import AbstractNB
 from ._input import boolean
-from ._left_out import leave_out
 from ._state import BLOCK, State
 
 _FIRM = 1e5  # pseudo-rows of a column of zeros, for every row fitted
@@ -47,8 +46,6 @@ class AbstractRates(AbstractNB):
     @property
     def _default_follows_rows(self) -> bool:
         return self.beta is None
-
-    _leave_out: ClassVar[Any] = leave_out
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -208,7 +205,6 @@ class GeometricNB(AbstractRates):
 
     _family = BetaGeometric
     variants: ClassVar = {"geometric": {}}
-    _leave_out = None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

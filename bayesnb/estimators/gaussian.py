@@ -1,12 +1,10 @@
 """Gaussian naive Bayes for scikit-learn users."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.pytrees import map_leaves
 from ..core.supports import AMOUNT, as_numbers, check_choice, checked_numbers
 from ..families.gaussian import NormalInverseGamma
 from ..families.known_gaussian import KnownVarianceNormal
@@ -14,8 +12,6 @@ from ..families.pooled_gaussian import PooledNormalInverseGamma
 from ..naive_bayes import Parameters
 from ..statistics import Moments
 from ._base import AbstractNB
-from ._left_out import by_cells, side_by_side
-from ._priors import put_columns
 from ._state import BLOCK, State
 
 # The default prior, in pseudo-rows: see the Notes of GaussianNB.
@@ -101,72 +97,36 @@ class GaussianNB(AbstractNB):
         smoothing = as_numbers("var_smoothing", self.var_smoothing, f"one number from 0 to {_MOST_SMOOTHING:g}")
         if smoothing.ndim or not 0 <= float(smoothing) <= _MOST_SMOOTHING:
             raise ValueError(f"`var_smoothing` is {self.var_smoothing!r}; it needs to be from 0 to {_MOST_SMOOTHING:g}")
-        known = self.known_variance
+        pooled, known = self.variance == "pooled", self.known_variance
+        if pooled and known is not None:
+            raise ValueError(
+                "`variance` is 'pooled' and `known_variance` is given too, but a known variance is not learnt. "
+                "Leave out one of the two"
+            )
+        (centre, spread), nothing = _scale(state), np.zeros(state.shape)
+        rows = _FIRM * (1 + (0.0 if state.statistics is None else state.statistics.n.sum()))
+        m, kappa, a = nothing + centre, nothing + np.where(spread > 0, _KAPPA, rows), np.where(spread > 0, _SHAPE, rows)
         if known is not None:
-            if self.variance == "pooled":
-                raise ValueError(
-                    "`variance` is 'pooled' and `known_variance` is given too, but a known variance is not learnt. "
-                    "Leave out one of the two"
-                )
-            known = checked_numbers("known_variance", known, state.shape, AMOUNT)
-        total = 0.0 if state.statistics is None else state.statistics.n.sum()
-        return {BLOCK: self._scaled(len(state.classes), *_scale(state), np.asarray(total), known)}
+            variance = checked_numbers("known_variance", known, state.shape, AMOUNT)
+            return {BLOCK: KnownVarianceNormal(m, kappa, variance, nothing)}
+        square = np.where(centre * centre > _LEAST, centre * centre, 1)
+        b = np.where(spread > 0, _SHAPE * spread, rows * square)
+        if pooled:
+            return {BLOCK: PooledNormalInverseGamma(m, kappa, a, b)}
+        return {BLOCK: NormalInverseGamma(m, kappa, nothing + a, nothing + b)}
 
     def _blocks(self, state: State) -> dict[str, Any]:
         blocks = super()._blocks(state)
-        own, known = blocks[BLOCK], self.known_variance
-        if self.prior is not None and known is not None:
-            if (wrong := own.variance != np.broadcast_to(known, own.shape)).any():
+        if self.prior is not None and self.known_variance is not None:
+            own = blocks[BLOCK].variance
+            known = np.broadcast_to(self.known_variance, own.shape)
+            if (wrong := own != known).any():
                 at = tuple(np.argwhere(wrong)[0])
                 raise ValueError(
-                    f"`known_variance` has {np.broadcast_to(known, own.shape)[at]:g} and `prior.variance` "
-                    f"{own.variance[at]:g} (class {at[0]}, feature {at[1]}), which differ. Give both the same value"
+                    f"`known_variance` has {known[at]:g} and `prior.variance` {own[at]:g} (class {at[0]}, feature "
+                    f"{at[1]}), which differ. Give both the same value"
                 )
         return blocks
-
-    def _scaled(self, c: int, centre: np.ndarray, spread: np.ndarray, total: np.ndarray, known: Any) -> Any:
-        """The default prior of c classes and d features from their mean and variance, (d,), and the weight of all rows.
-
-        Parameters
-        ----------
-        total : (d,) or one number
-        known : (c, d) variances that are given
-        """
-        nothing = np.zeros((c, len(centre)))
-        firm, rows = spread == 0, _FIRM * (1 + total)
-        m, kappa = nothing + centre, nothing + np.where(firm, rows, _KAPPA)
-        if known is not None:
-            return KnownVarianceNormal(m, kappa, known, nothing)
-        a = np.where(firm, rows, _SHAPE)
-        square = centre * centre
-        b = np.where(firm, rows * np.where(square > _LEAST, square, 1), _SHAPE * spread)
-        if self.variance == "pooled":
-            return PooledNormalInverseGamma(m, kappa, a, b)
-        return NormalInverseGamma(m, kappa, nothing + a, nothing + b)
-
-    def _leave_out(
-        self, left: Moments, total: np.ndarray, prior: Any
-    ) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        """A table for rows that are left out: the g groups' features are g · d features of one block.
-
-        Parameters
-        ----------
-        left : (g · c, d) statistics of the rows that are not in a group, group by group
-        total : (g,) weight of these rows
-        prior : the prior that is kept; None scales it by `left`
-        """
-        c, d = len(self.classes_), left.mean.shape[1]
-        stats = side_by_side(left, c)
-        if prior is None:
-            known = None
-            if self.known_variance is not None:
-                known = np.tile(checked_numbers("known_variance", self.known_variance, (c, d)), len(total))
-            prior = self._scaled(c, *column_scale(stats), np.repeat(total, d), known)
-            if self.prior is not None:
-                prior = put_columns(self, self._blocks(self._state.bare)[BLOCK], prior)
-        else:
-            prior = map_leaves(lambda leaf: np.tile(leaf, len(total)), prior)
-        return by_cells(prior.update(stats), d)
 
     def _refined(self, state: State, theta: Parameters) -> Parameters:
         if "variance" in theta[BLOCK]:

@@ -1,19 +1,16 @@
 """Gaussian discriminant analysis for scikit-learn users."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.pytrees import map_leaves
 from ..core.supports import check_choice
 from ..families.full_gaussian import NormalInverseWishart
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.tied_gaussian import TiedNormalInverseWishart
 from ..naive_bayes import CLASS, Parameters
 from ._base import AbstractNB
-from ._left_out import by_cells, side_by_side
 from ._state import BLOCK, State, Unavailable
 from .gaussian import column_scale
 
@@ -87,12 +84,18 @@ class GaussianDA(AbstractNB):
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         check_choice("covariance", self.covariance, ("class", "shared", "identity"))
-        centre, spread = np.zeros(state.columns.n), np.ones(state.columns.n)
+        (c, d), identity = state.shape, self.covariance == "identity"
+        centre, spread = np.zeros(d), np.ones(d)
         if state.statistics is not None:
             block = state.statistics.blocks[BLOCK]
-            centre, spread = column_scale(block if self.covariance == "identity" else block.moments())
-        spread = np.where(spread > 0, spread, 1)
-        return {BLOCK: self._scaled(len(state.classes), centre[None], spread[None], shared=self.covariance == "shared")}
+            centre, spread = column_scale(block if identity else block.moments())
+        m, kappa = np.tile(centre, (c, 1)), np.full(c, _KAPPA)
+        if identity:
+            return {BLOCK: KnownVarianceNormal(m, np.full((c, d), _KAPPA), np.ones((c, d)), np.zeros((c, d)))}
+        nu, scale = d + _DEGREES, 2 * np.where(spread > 0, spread, 1) * np.eye(d)
+        if self.covariance == "shared":
+            return {BLOCK: TiedNormalInverseWishart(m, kappa, np.array([nu]), scale)}
+        return {BLOCK: NormalInverseWishart(m, kappa, np.full(c, nu), np.tile(scale, (c, 1, 1)))}
 
     def _blocks(self, state: State) -> dict[str, Any]:
         blocks = super()._blocks(state)
@@ -108,51 +111,6 @@ class GaussianDA(AbstractNB):
                     "lose its digits. Give the prior the unit and location of the rows"
                 )
         return blocks
-
-    def _scaled(self, c: int, centre: np.ndarray, spread: np.ndarray, *, shared: bool = False) -> Any:
-        """The default prior from mean and variance of every feature, (g, d), the c classes of g groups in turn.
-
-        Unless the covariance is to be `shared` by the classes of one group, every class has it to itself.
-        """
-        g, d = centre.shape
-        m, kappa = np.repeat(centre, c, 0), np.full(g * c, _KAPPA)
-        if self.covariance == "identity":
-            return KnownVarianceNormal(m, np.full(m.shape, _KAPPA), np.ones(m.shape), np.zeros(m.shape))
-        scale = 2 * spread[:, :, None] * np.eye(d)
-        if shared:
-            return TiedNormalInverseWishart(m, kappa, np.array([d + _DEGREES]), scale[0])
-        return NormalInverseWishart(m, kappa, np.full(g * c, d + _DEGREES), np.repeat(scale, c, 0))
-
-    def _leave_out(self, left: Any, total: np.ndarray, prior: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        """A table for rows that are left out: the g groups' classes are g · c classes of one block.
-
-        Parameters
-        ----------
-        left : (g · c, …) statistics of the rows that are not in a group, group by group
-        total : (g,) weight of these rows
-        prior : the prior that is kept; None scales it by `left`
-        """
-        c, g, d = len(self.classes_), len(total), left.mean.shape[1]
-        if prior is None:
-            mean, spread = column_scale(side_by_side(left if self.covariance == "identity" else left.moments(), c))
-            prior = self._scaled(c, mean.reshape(g, d), np.where(spread > 0, spread, 1).reshape(g, d))
-        else:
-            if self.covariance == "shared":  # every class has it to itself
-                prior = NormalInverseWishart(prior.m, prior.kappa, np.repeat(prior.nu, c), np.stack([prior.S] * c))
-            prior = map_leaves(lambda leaf: np.tile(leaf, (g, *[1] * (leaf.ndim - 1))), prior)
-        posterior = prior.update(left)
-        if self.covariance == "identity":
-            return by_cells(map_leaves(lambda leaf: leaf.reshape(g, c, d).swapaxes(0, 1).reshape(c, -1), posterior), d)
-        if self.covariance == "shared":  # what all classes add to it
-            growth = (posterior.S - prior.S).reshape(g, c, d, d).sum(1)
-            scale = np.repeat(prior.S[::c] + growth, c, 0)
-            posterior = replace(posterior, nu=prior.nu + np.repeat(total, c), S=scale)
-
-        def table(x: np.ndarray, group: np.ndarray) -> np.ndarray:
-            own = map_leaves(lambda leaf: leaf[(group[:, None] * c + np.arange(c)).ravel()], posterior)
-            return own.log_own(np.repeat(x, c, 0)).reshape(len(x), c)
-
-        return table
 
     def _prior_cells(self, state: State) -> int:
         return state.columns.n * (1 if self.covariance == "identity" else state.columns.n)
