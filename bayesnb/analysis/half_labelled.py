@@ -143,7 +143,7 @@ class HalfLabelledClassifier(AbstractWrapper):
         check_consistent_length(X, missing)
         check_classification_targets(labels)
         classes, index = np.unique(labels, return_inverse=True)
-        rows, n, c = nb.learn_columns(X, classes).rows_of(X), len(missing), len(classes)
+        rows, n, c = nb.learn_columns(X, classes).encode(X), len(missing), len(classes)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         known, unknown = ({name: x[at] for name, x in rows.items()} for at in (~missing, missing))
 

@@ -788,12 +788,6 @@ class AbstractNB(AbstractFitted):
         """Settings that `predict` uses and leave-one-out does not, such as "estimate='map'"; else "". Provisional."""
         return "" if self.estimate == "predictive" else f"estimate={self.estimate!r}"
 
-    @property
-    def predicts_from_posterior(self) -> bool:
-        """Whether prediction is `posterior_.log_joint` with the parameters integrated out. Provisional."""
-        own = all(getattr(type(self), name) is getattr(AbstractNB, name) for name in ("_table", "_scores"))
-        return own and self.estimate == "predictive"
-
 
 def _average_length(state: State, name: str) -> int:
     """Rounded average of the events of a row of counts."""

@@ -120,27 +120,18 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
     def encode(self, X: Any) -> Rows:
         """Rows as the blocks of `prior_` take them, by block and in float64. Provisional."""
-        state = self._fitted()
+        state = self._known()
         return self._encoded(state, self._checked(X, state)[0])
 
     def _encoded(self, state: State, X: Any) -> Rows:
         """Checked rows by block, in float64."""
         return {name: x.astype(float, copy=False) for name, x in self._rows(state, X).items()}
 
-    def rows_of(self, X: Any) -> Rows:
-        """Rows by block with the types that they have; statistics need not be there yet. Provisional."""
-        state = self._state
-        return self._rows(state, self._checked(X, state)[0])
-
-    def validate_labelled(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        """Rows as checked input, for `encode_validated`, and the class index of each. Provisional."""
+    def encode_labelled(self, X: Any, y: Any) -> tuple[Rows, np.ndarray]:
+        """Rows by block with the types that they have, and the class index of each. Provisional."""
         state = self._fitted()
         X, y, _ = self._checked(X, state, y)
-        return X, places_of(y, state.classes)
-
-    def encode_validated(self, X: Any) -> Rows:
-        """Some rows of checked input by block, with the types that they have. Provisional."""
-        return self._rows(self._fitted(), X)
+        return self._rows(state, X), places_of(y, state.classes)
 
     # --- the prior --------------------------------------------------------------------------------------------------
 

@@ -35,7 +35,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..class_statistics import NEVER_FITTED
 from ..core.arrays import Float, Shaped, Sparse, is_sparse
-from ..core.pytrees import leaves
 from ..core.special import log_normalize
 from ..core.supports import AMOUNT, COUNT, check_choice, undefined
 from ..naive_bayes import Rows
@@ -248,12 +247,13 @@ def loo(
     """
     check_choice("prior", prior, ("kept", "refit"))
     check_is_fitted(estimator)
-    X, index = estimator.validate_labelled(X, y)
+    rows, index = estimator.encode_labelled(X, y)
     weights = np.ones(len(index))
     if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        cells = next(iter(rows.values()))
+        weights = _check_sample_weight(sample_weight, cells, dtype=np.float64, ensure_non_negative=True)
     place = None if groups is None else group_places(groups, len(index))
-    rows, r = estimator.encode_validated(X), one_hot(index, len(estimator.classes_), weights)
+    r = one_hot(index, len(estimator.classes_), weights)
     blocks = [block.inner for block in estimator.posterior_.blocks.values()]
     # more squares than all that were learnt have no gain, so a pass over the rows can wait until that is seen
     seen = all(getattr(one, "monoid", None) is Moments and "variance" in one.parameters for one in blocks)
@@ -370,7 +370,6 @@ def _check_weights(estimator: Any, r: Sparse) -> None:
 def _check_fitted(estimator: Any, rows: Rows, r: Sparse) -> None:
     """ValueError where removing all of the rows would leave negative counts or squares: they were never fitted."""
     gone = estimator.prior_.suffstats(rows, r).in_floats()
-    estimator.refuse_infinite(next(iter(rows.values())), *leaves(gone.blocks))
     left, held = estimator.statistics_without(gone), estimator.statistics_
     for name, taken in gone.blocks.items():
         if isinstance(taken, Moments | Scatter):  # where nothing is left: put back, would they make more squares?

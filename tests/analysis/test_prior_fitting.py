@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
-from bayesnb.analysis import _prior_search
+from bayesnb.analysis import prior_fitting
 from bayesnb.analysis.prior_fitting import fit_prior
 from bayesnb.estimators import (
     BernoulliNB,
@@ -324,9 +324,9 @@ def test_what_cannot_be_fitted_is_refused(table):
 
 def test_an_unfinished_search_warns(table, monkeypatch):
     X, y = table
-    search = _prior_search.minimize
+    search = prior_fitting.minimize
     monkeypatch.setattr(
-        _prior_search, "minimize", lambda *args, **given: search(*args, **{**given, "options": {"maxiter": 1}})
+        prior_fitting, "minimize", lambda *args, **given: search(*args, **{**given, "options": {"maxiter": 1}})
     )
     with pytest.warns(ConvergenceWarning, match="still increasing"):
         fit_prior(GaussianNB(), X, y)
