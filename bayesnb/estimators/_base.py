@@ -13,13 +13,11 @@ from scipy import sparse
 from sklearn.base import clone
 
 from ..core.arrays import Scalar, is_sparse
-from ..core.pytrees import leaves, map_leaves
+from ..core.pytrees import map_leaves
 from ..core.random import categorical, generator
 from ..core.special import log_normalize, most_probable
 from ..core.supports import COMPOSITE, GIVEN_TOTALS, check_choice, check_least, check_level
-from ..core.threads import in_order
-from ..naive_bayes import CLASS, Parameters, Rows, by_rows, row_slices
-from ..sums.rows import slices
+from ..naive_bayes import CLASS, Parameters, Rows, by_rows
 from ._fitted import AbstractFitted
 from ._input import as_table, cut_rows
 from ._state import BLOCK, State
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
     from ._prior_summary import PriorSummary
 
 Seed = int | np.random.Generator | None
-_DRAWN = 1 << 22  # numbers drawn at a time
 
 
 class AbstractNB(AbstractFitted):
@@ -219,23 +216,14 @@ class AbstractNB(AbstractFitted):
         Their mean is the posterior mean of the class probability. It differs from `predict_proba`, which first averages
         the joint probability and then normalises.
         """
+        from ..inference.intervals import fix_seed
+        from ..inference.points import log_probability_draws
+
         check_least(1, n_draws=n_draws)
-        state, rng = self._fitted(), generator(seed)
-        X, posterior = self._checked(X, state)[0], state.posterior
-        step = max(1, _DRAWN // sum(leaf.size for leaf in leaves(posterior)))
-        found = np.empty((n_draws, X.shape[0], len(state.classes)))
-        for at in range(0, n_draws, step):
-            theta, out = posterior.sample(rng, (min(step, n_draws - at),)), found[at : at + step]
-
-            def put(part: slice, theta: Parameters = theta, out: np.ndarray = out) -> None:
-                rows = self._encoded(state, cut_rows(X, part))
-                for some in slices(len(out), out[0, part].size):
-                    few = map_leaves(lambda draws, some=some: draws[some], theta)
-                    out[some, part] = np.exp(log_normalize(posterior.log_joint(rows, few)))
-
-            for _ in in_order(put, row_slices({BLOCK: X}, posterior.min_chunk_cells)):
-                pass
-        return found
+        state = self._fitted()
+        rows, seed = self._encoded(state, self._checked(X, state)[0]), fix_seed(seed)
+        parts = log_probability_draws(state.posterior, rows, int(n_draws), seed)
+        return np.concatenate([np.exp(np.moveaxis(log_p, -1, 0)) for _, log_p in parts], 1)
 
     def predict_interval(
         self, X: Any, level: Scalar = 0.9, method: str = "auto", n_draws: int | None = None, seed: Seed = 0
@@ -780,8 +768,7 @@ class AbstractNB(AbstractFitted):
 
     def levels_of(self, feature: int) -> Any:
         """Labels of the levels of a column, None where it has no levels. Provisional."""
-        levels = getattr(self, "categories_", None)
-        return None if levels is None else levels[feature]
+        return None
 
     @property
     def ignored_by_loo(self) -> str:

@@ -167,14 +167,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         name, c = self.class_prior_parameter, len(state.classes)
         if (given := getattr(self, name)) is not None:
             pi = as_numbers(name, given, f"{c} probabilities that sum to 1")
-            if pi.shape != (c,):
-                raise ValueError(f"Number of priors must match number of classes, {c}; `{name}` has shape {pi.shape}")
-            if not (pi >= 0).all():
-                raise ValueError(f"Priors must be non-negative; `{name}` is {pi}")
-            if not np.isclose(pi.sum(), 1, rtol=0, atol=1e-8):
-                raise ValueError(f"The sum of the priors should be 1; `{name}` is {pi}")
-            if not SIMPLEX.holds(pi):
-                raise ValueError(f"`{name}` is {pi}; it needs {SIMPLEX.describe()}")
+            if pi.shape != (c,) or not SIMPLEX.holds(pi):
+                raise ValueError(f"`{name}` is {shortened(given)}; it needs {c} {SIMPLEX.describe()}")
             return FixedClasses(pi / pi.sum())
         if not boolean("fit_prior", self.fit_prior):
             return FixedClasses(np.full(c, 1 / c))
@@ -322,17 +316,13 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
                     f"`other` has {name}={settings[name]!r}, but this estimator has {value!r}; fit both with the same "
                     "value"
                 )
-        if not np.array_equal(state.classes, theirs.classes):
-            raise ValueError(
-                f"`other` has the classes {theirs.classes}, but this estimator has {state.classes}; give both fits "
-                "all labels, with `partial_fit(X, y, classes=…)`"
-            )
-        one, two = state.columns, theirs.columns
-        if one.n != two.n or not alike(one.names, two.names):
-            here, there = (c.n if c.names is None or one.n != two.n else c.names for c in (one, two))
-            raise ValueError(
-                f"`other` has the features {there}, but this estimator has {here}; fit both to the same columns"
-            )
+        pairs = {"classes": (theirs.classes, state.classes), "features": (theirs.columns.labels, state.columns.labels)}
+        for what, (there, here) in pairs.items():
+            if not np.array_equal(there, here):
+                raise ValueError(
+                    f"`other` has the {what} {there}, but this estimator has {here}; fit both to the same columns, and "
+                    "with all labels, as in `partial_fit(X, y, classes=…)`"
+                )
         state = self._united(state, theirs)
         self._state = self._conditioned(state, state.statistics)
         return self
@@ -436,11 +426,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         require(type(d) is int and d > 0, f"n_features_in_ is {d!r}")
         require(names is None or np.shape(names) == (d,), "feature_names_in_ are not one a feature")
         require(isinstance(state.columns.contract, ColumnContract | None), "contract_ is no column contract")
-        take(8 * len(labels) * self._prior_cells(state))
-
-    def _prior_cells(self, state: State) -> int:
-        """How many numbers the largest field of the prior has for a class."""
-        return state.columns.n
+        take(8 * len(labels) * d)
 
     # --- what was learnt --------------------------------------------------------------------------------------------
 

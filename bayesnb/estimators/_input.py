@@ -1,7 +1,6 @@
 """Input as arrays: rows, labels and hyperparameters, checked where they enter; each error names its argument."""
 
 import re
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import is_dataclass
@@ -13,7 +12,13 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, _check_y, _get_feature_names, check_consistent_length
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_sample_weight,
+    _check_y,
+    _get_feature_names,
+    check_consistent_length,
+)
 
 from ..core import distributions
 from ..core.arrays import is_sparse
@@ -48,7 +53,7 @@ def checked_rows(
     if numbers:
         _refuse_times(X, names)
     if known is not None:
-        _check_names(type(estimator).__name__, names, known.names)
+        _check_feature_names(estimator, X, reset=False)
     if y is not _NO_LABELS:
         _refuse_missing(y, "y")
     finite = ("allow-nan" if gaps and not is_sparse(X) else True) if numbers else False
@@ -99,23 +104,6 @@ def as_table(X: Any) -> Any:
     return X
 
 
-def _check_names(kind: str, names: np.ndarray | None, fitted: np.ndarray | None) -> None:
-    """Names of columns are those of the fit, in the words of scikit-learn."""
-    if names is None and fitted is not None:
-        warnings.warn(f"X does not have valid feature names, but {kind} was fitted with feature names", stacklevel=4)
-    elif names is not None and fitted is None:
-        warnings.warn(f"X has feature names, but {kind} was fitted without feature names", stacklevel=4)
-    elif names is not None and not np.array_equal(names, fitted):  # type: ignore[arg-type]
-        message = "The feature names should match those that were passed during fit.\n"
-        groups = {"unseen at fit time": {*names} - {*fitted}, "seen at fit time, yet now missing": {*fitted} - {*names}}  # type: ignore[misc]
-        for what, some in groups.items():
-            lines = [f"- {name}\n" for name in sorted(some)]
-            message += f"Feature names {what}:\n" * bool(lines) + "".join(lines[:5]) + "- ...\n" * (len(lines) > 5)
-        if not any(groups.values()):
-            message += "Feature names must be in the same order as they were in fit.\n"
-        raise ValueError(message)
-
-
 def _refuse_times(X: Any, names: np.ndarray | None) -> None:
     """Raise a ValueError that names a column of dates or durations.
 
@@ -139,19 +127,16 @@ def _refuse_times(X: Any, names: np.ndarray | None) -> None:
 
 def _refuse_text(X: Any, names: np.ndarray | None, error: ValueError) -> None:
     """Name the column of text behind an error of NumPy, and say what to do."""
-    if "could not convert string to float" not in str(error):
-        return
     table = pd.DataFrame(X if hasattr(X, "shape") else np.asarray(X, dtype=object))
-    for j in range(table.shape[1]):
-        for cell in table.iloc[:, j]:
-            try:
-                float(cell) if isinstance(cell, str | bytes) else None
-            except ValueError as reason:
-                raise ValueError(
-                    f"`X` has text in column {Columns(0, names).label(j)}: {reason}. Leave the column out, make "
-                    "numbers of it, or use CategoricalNB for text; MixedNB takes columns of text beside columns of "
-                    "numbers"
-                ) from error
+    for j in range(table.shape[1] if "could not convert string to float" in str(error) else 0):
+        cells = table.iloc[:, j]
+        text = cells.map(lambda cell: isinstance(cell, str | bytes)) & pd.to_numeric(cells, errors="coerce").isna()
+        if text.any():
+            raise ValueError(
+                f"`X` has text in column {Columns(0, names).label(j)}, such as {cells[text].iloc[0]!r}. Leave the "
+                "column out, make numbers of it, or use CategoricalNB for text; MixedNB takes columns of text beside "
+                "columns of numbers"
+            ) from error
 
 
 def check_cells(estimator: Any, X: Any, columns: Columns, cells: Cells, advice: str, levels: int | None = None) -> None:

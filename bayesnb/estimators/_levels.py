@@ -34,6 +34,10 @@ class AbstractLevels(AbstractNB):
         """Levels of each feature; of a column without a single cell the code 0."""
         return [levels if len(levels) else np.arange(1) for levels in self._known().encoding]
 
+    def levels_of(self, feature: int) -> Any:
+        """Labels of the levels of a column. Provisional."""
+        return self.categories_[feature]
+
     @property
     def n_categories_(self) -> np.ndarray:
         """Number of levels of each feature, (d,)."""

@@ -1,6 +1,6 @@
 """Naive Bayes for counts and amounts: Poisson, geometric, exponential, multinomial, and Rennie's complement."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +13,6 @@ from ..families.geometric import BetaGeometric
 from ..families.multinomial import DirichletMultinomial
 from ..families.poisson import GammaPoisson
 from ..naive_bayes import CLASS, Parameters
-from ..statistics import Counts
 from ._base import AbstractNB
 from ._input import boolean
 from ._state import BLOCK, State
@@ -336,18 +335,7 @@ class ComplementNB(AbstractNB):
         return FixedClasses(np.full(len(state.classes), 1 / len(state.classes)))
 
     def _widened(self, state: State, classes: np.ndarray) -> State:
-        old = state.classes
-        if len(old) == 1:
-            raise ValueError(
-                f"`classes` is not given, and so far there is only the class {old.tolist()[0]!r}, which is not enough "
-                "for ComplementNB. Pass all labels as `classes`."
-            )
-        wide, held = super()._widened(state, classes), state.statistics.blocks[BLOCK]
-        new = ~np.isin(classes, old)  # every row so far is outside them: each was outside all old classes but its own
-        known = wide.statistics.blocks[BLOCK]
-        n = np.where(new[:, None], held.n.sum(0) / (len(old) - 1), known.n)
-        log_h = np.where(new, held.log_h.sum(0) / (len(old) - 1), known.log_h)
-        return replace(wide, statistics=replace(wide.statistics, blocks={BLOCK: Counts(n, log_h)}))
+        raise ValueError("`classes` is not given, but ComplementNB learns each class from all others; pass all labels")
 
     def _scores(self, state: State, X: Any) -> np.ndarray:
         """With `norm` the linear score."""

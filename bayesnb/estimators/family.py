@@ -39,7 +39,6 @@ class FamilyNB(AbstractNB):
     statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
     log_evidence_ : log p(X, y) in nats
     coef_, intercept_ : linear discriminant, where the family has one
-    categories_, n_categories_ : levels 0 … K−1 of every feature and their number, where cells are levels
 
     Notes
     -----
@@ -95,25 +94,13 @@ class FamilyNB(AbstractNB):
         axes = ((name, field.axes) for name, field in self._family.fields_.items())
         return next((np.shape(getattr(self.family, name))[-1] for name, found in axes if found[-1] == "level"), None)
 
-    @property
-    def categories_(self) -> list[np.ndarray]:
-        """Levels 0 … K−1 of every feature, where cells are levels."""
-        if self._n_levels is None:
-            raise AttributeError(f"a cell of {type(self.family).__name__} is no level")
-        return [np.arange(self._n_levels)] * self.n_features_in_
-
-    @property
-    def n_categories_(self) -> np.ndarray:
-        """Number of levels of every feature, where cells are levels."""
-        return np.array([len(levels) for levels in self.categories_])
+    def levels_of(self, feature: int) -> Any:
+        """Labels of the levels of a column, None where it has no levels. Provisional."""
+        return None if self._n_levels is None else np.arange(self._n_levels)
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         sizes = dict(zip(("class", "feature"), state.shape, strict=True))
         return {BLOCK: checked_prior("family", self._family, sizes)}
-
-    def _prior_cells(self, state: State) -> int:
-        square = any(field.axes.count("feature") > 1 for field in self._family.fields_.values())
-        return state.columns.n * (state.columns.n if square else self._n_levels or 1)
 
     def block_labels(self, block: str) -> dict[str, np.ndarray]:
         """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""

@@ -112,9 +112,6 @@ class GaussianDA(AbstractNB):
                 )
         return blocks
 
-    def _prior_cells(self, state: State) -> int:
-        return state.columns.n * (1 if self.covariance == "identity" else state.columns.n)
-
     def _refined(self, state: State, theta: Parameters) -> Parameters:
         if "covariance" in theta[BLOCK]:
             d = state.columns.n

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core.arrays import Float
-from ..core.supports import LENGTH, checked_numbers, shortened
+from ..core.supports import LENGTH, checked_numbers
 from ..families.kernel_density import KernelDensity
 from ..statistics import Sample
 from ._base import AbstractNB
@@ -116,20 +116,10 @@ class KernelNB(AbstractNB):
     def _given(self, shape: tuple[int, int]) -> np.ndarray | None:
         """Bandwidths that are given, (c, d); None where they come from the data."""
         if isinstance(self.bandwidth, str):
-            if self.bandwidth in ("posterior", "nrd0"):
-                return None
-            found = repr(self.bandwidth)
-        else:
-            try:
-                return np.array(checked_numbers("bandwidth", self.bandwidth, shape, LENGTH))
-            except ValueError:
-                array = isinstance(self.bandwidth, list | tuple | np.ndarray)
-                found = shortened(self.bandwidth) + (f" of shape {np.shape(self.bandwidth)}" if array else "")
-        c, d = shape
-        raise ValueError(
-            f"`bandwidth` is {found}; choose 'posterior' or 'nrd0', or give numbers ({LENGTH.describe()}): one, one a "
-            f"feature ({d},), or one a class and feature ({c}, {d})"
-        )
+            if self.bandwidth not in ("posterior", "nrd0"):
+                raise ValueError(f"`bandwidth` is {self.bandwidth!r}; choose 'posterior', 'nrd0' or positive numbers")
+            return None
+        return np.array(checked_numbers("bandwidth", self.bandwidth, shape, LENGTH))
 
 
 def _rule_of_thumb(cells: Sample, as_r: bool = False) -> tuple[np.ndarray, np.ndarray]:

@@ -208,20 +208,16 @@ class MixedNB(AbstractNB):
         parts = automatic_parts(X, state.columns.contract) if self._is_automatic else self.parts
         if not isinstance(parts, list) or not parts or any(not isinstance(p, tuple) or len(p) != 3 for p in parts):
             raise ValueError(f"`parts` is {parts!r}; give 'auto' or a list of (name, estimator, columns)")
-        labels, owner, names = state.columns.labels, dict[int, str](), set[str]()
+        names, owner, labels = [name for name, _, _ in parts], dict[int, str](), state.columns.labels
         for name, estimator, columns in parts:
-            if not isinstance(name, str) or name in names or name == "class" or "." in name or "__" in name:
+            if not isinstance(name, str) or names.count(name) > 1 or name == "class" or "." in name or "__" in name:
                 raise ValueError(
                     f"`parts` has the name {name!r}; a name must be a string without '.' and '__', and must be used "
                     "once"
                 )
-            names.add(name)
             at = positions(X, columns, name)
-            if twice := [j for j in at.tolist() if j in owner]:
-                raise ValueError(
-                    f"`parts` has column {labels[twice[0]]!s} in both {owner[twice[0]]!r} and {name!r}; list it in one "
-                    "part"
-                )
+            if twice := [f"{labels[j]!s} in both {owner[j]!r} and {name!r}" for j in at.tolist() if j in owner]:
+                raise ValueError(f"`parts` has column {twice[0]}; list it in one part")
             owner |= dict.fromkeys(at.tolist(), name)
             if (isinstance(estimator, str) and estimator == "drop") or not len(at):
                 continue
@@ -297,20 +293,13 @@ class MixedNB(AbstractNB):
         return theta
 
     def _as_input(self, state: State, rows: Rows) -> Any:
-        columns: dict[int, np.ndarray] = {}
+        found = np.full((len(next(iter(rows.values()))), state.columns.n), np.nan, object)
         for part in state.encoding:
             own = {inner: rows[name] for inner, name in part.names.items()}
-            table = part.estimator._as_input(part.estimator._state, own)
-            for i, j in enumerate(part.at.tolist()):
-                fresh = np.asarray(table[:, i])
-                if j in columns:  # another class's rows of the same column
-                    fresh = np.where(pd.isna(columns[j]), fresh, columns[j])
-                columns[j] = fresh
-        blank = np.full(len(next(iter(rows.values()))), np.nan)
-        ordered = [columns.get(j, blank) for j in range(state.columns.n)]
-        if state.columns.names is not None:
-            return pd.DataFrame(dict(zip(state.columns.names, ordered, strict=True)))
-        return np.stack(ordered, 1)
+            table = np.asarray(part.estimator._as_input(part.estimator._state, own), object)
+            found[:, part.at] = np.where(pd.isna(table), found[:, part.at], table)  # of the rows of its class
+        frame = pd.DataFrame(found, columns=state.columns.names).infer_objects()
+        return frame.to_numpy() if state.columns.names is None else frame
 
     def weight_labels(self, names: np.ndarray | None = None) -> np.ndarray:
         """A label for each weight of `linear_form`, (k,), from names of the columns. Provisional."""
@@ -342,17 +331,17 @@ class MixedNB(AbstractNB):
 
     def _check_state(self, take: Take) -> None:
         super()._check_state(take)
-        state, names = self._state, set[str]()
+        state = self._state
+        require(len({part.name for part in state.encoding}) == len(state.encoding), "two parts have one name")
         for part in state.encoding:
-            require(part.name not in names, "two parts have one name")
-            names.add(part.name)
+            nb, at = part.estimator, part.at
             require(part.k is None or part.k in range(len(state.classes)), f"a part of class {part.k!r}")
-            own, at = state.classes if part.k is None else state.classes[[part.k]], part.at
-            require(np.array_equal(part.estimator.classes_, own), f"part {part.name!r} has other classes")
-            require(at.dtype.kind == "i" and at.shape == (part.estimator.n_features_in_,), "columns of a part")
+            own = state.classes if part.k is None else state.classes[[part.k]]
+            require(np.array_equal(nb.classes_, own), f"part {part.name!r} has other classes")
+            require(at.dtype.kind == "i" and at.shape == (nb.n_features_in_,), "columns of a part")
             require(len(set(at.tolist())) == len(at), "a part has a column twice")
             require(((at >= 0) & (at < state.columns.n)).all(), f"part {part.name!r} has columns beyond those of X")
-            part.estimator._check_state(take)
+            nb._check_state(take)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -294,70 +294,54 @@ class OneDependenceNB(AbstractLevels):
 
     # --- the model of one parent ------------------------------------------------------------------------------------
 
-    def _of_parent(self, parent: Any) -> tuple[CategoricalNB, int]:
-        """`CategoricalNB` of all features but one, whose classes are the pairs y·k_j + u of class and its level."""
+    def _of_parent(self, parent: Any, X: Any = None, y: Any = None) -> tuple[CategoricalNB, Any, Any]:
+        """`CategoricalNB` of all features but one, whose classes are the pairs y·k_j + u of class and its level.
+
+        Rows and labels become those of this model; a row whose x_j is missing is left out.
+        """
         state = self._fitted()
         j, (c, d) = state.columns.place(parent), state.shape
-        if j is None:
-            raise ValueError(f"`parent` is {parent!r}; give the name or the number of one of the {d} features")
-        if d == 1:
-            raise ValueError("`X` has a single column, so no other feature can depend on it; use CategoricalNB")
+        if j is None or d == 1:
+            raise ValueError(
+                f"`parent` is {parent!r}; give the name or the number of one of several features, of which here are {d}"
+            )
         others, k, own = np.delete(np.arange(d), j), int(sizes_of(state)[j]), self._pseudo_counts(state)
         prior = {i: np.repeat(own[at], k, axis=0) for i, at in enumerate(others)}
         nb = CategoricalNB(class_alpha=self.pair_alpha / (c * k), prior=prior)
         nb._state = State(np.arange(c * k), state.columns.take(others), [state.encoding[i] for i in others])
-        return nb.with_statistics(state.posterior.parent_statistics(j, state.statistics)), j
+        nb = nb.with_statistics(state.posterior.parent_statistics(j, state.statistics))
+        if X is None and y is None:
+            return nb, None, None
+        if X is None or y is None:
+            raise ValueError("only one of `X` and `y` is given; give both, or none")
+        X, u = as_table(X), self.encode(X)[BLOCK][:, j]
+        there = np.flatnonzero(~np.isnan(u))
+        rows = _safe_indexing(X if hasattr(X, "columns") else np.asarray(X), others, axis=1)
+        return nb, _safe_indexing(rows, there), self.class_index(y)[there] * k + u[there].astype(int)
 
-    def _children(self, X: Any, y: Any, j: int) -> tuple[Any, np.ndarray]:
-        """Columns of X but one, and the pair of class and level of each row; of rows in which that cell is known."""
-        X, index, u = as_table(X), self.class_index(y), self.encode(X)[BLOCK][:, j]
-        there, others = np.flatnonzero(~np.isnan(u)), np.delete(np.arange(self.n_features_in_), j)
-        X = _safe_indexing(X if hasattr(X, "columns") else np.asarray(X), others, axis=1)
-        pairs = index[there] * int(self.n_categories_[j]) + u[there].astype(int)
-        return _safe_indexing(X, there), pairs
-
-    def numpyro_model(self, X: Any, y: Any = None, parent: Any = 0) -> None:  # type: ignore[override]
+    def numpyro_model(self, X: Any = None, y: Any = None, parent: Any = 0, **given: Any) -> None:
         """The generative model of one parent in NumPyro, with this estimator's prior.
 
         The estimator is the average of these models. The pairs are (y, x_j) ~ Categorical(pi), and all other features
-        are x_i ~ Categorical(theta[pair]). The sites of the data are `parent`, `y` and `x`.
+        are x_i ~ Categorical(theta[pair]). The sites of the data are `y`, the pairs, and `x`.
 
         Parameters
         ----------
-        X : rows as in `predict`; a row whose parent is missing is left out
-        y : labels as in `fit`; with None and X they are a latent discrete site
+        X, y : rows and labels as in `fit`, or none; a row whose parent is missing is left out
         parent : name or number of the parent's column
         """
-        _, j = self._of_parent(parent)
-        x = self.encode(X)[BLOCK]
-        there = ~np.isnan(x[:, j])
-        self._state.prior.model({BLOCK: x[there]}, None if y is None else self.class_index(y)[there], j)
+        nb, rows, pairs = self._of_parent(parent, X, y)
+        nb.numpyro_model(rows, pairs, **given)
 
-    def sample_posterior(
-        self,
-        draws: int = 1000,
-        seed: int = 0,
-        method: str = "exact",
-        *,
-        X: Any = None,
-        y: Any = None,
-        chains: int = 4,
-        warmup: int = 1000,
-        progress_bar: bool = True,
-        parent: Any = 0,
-    ) -> Any:
+    def sample_posterior(self, *args: Any, X: Any = None, y: Any = None, parent: Any = 0, **settings: Any) -> Any:
         """Posterior draws of the model of one parent as ArviZ data; see `AbstractNB.sample_posterior`.
 
         Parameters
         ----------
         parent : name or number of the parent's column; the classes of the draws are pairs of class and parent level
         """
-        nb, j = self._of_parent(parent)
-        if (X is None) != (y is None):
-            raise ValueError("only one of `X` and `y` is given; give both, or none")
-        rows, pairs = (None, None) if X is None else self._children(X, y, j)
-        settings: dict[str, Any] = {"chains": chains, "warmup": warmup, "progress_bar": progress_bar}
-        return nb.sample_posterior(draws, seed, method, X=rows, y=pairs, **settings)
+        nb, rows, pairs = self._of_parent(parent, X, y)
+        return nb.sample_posterior(*args, X=rows, y=pairs, **settings)
 
     def check(self, X: Any, y: Any, seed: int = 0, *, parent: Any = 0, **settings: Any) -> "CheckReport":
         """Compare the closed form with NumPyro for the model of one parent; see `AbstractNB.check`.
@@ -366,9 +350,8 @@ class OneDependenceNB(AbstractLevels):
         ----------
         parent : name or number of the parent's column; rows where it is missing are left out
         """
-        fitted = clone(self).fit(X, y)
-        nb, j = fitted._of_parent(parent)
-        return nb.check(*fitted._children(X, y, j), seed, **settings)
+        nb, rows, pairs = clone(self).fit(X, y)._of_parent(parent, X, y)
+        return nb.check(rows, pairs, seed, **settings)
 
 
 def _by_draws(method: str) -> str:
