@@ -43,7 +43,7 @@ def prior_summary(nb: Any, columns: int = 20) -> PriorSummary:
             texts = [f"{texts[0]}, {texts[1]} … {texts[-1]} ({len(texts)} columns)"]
         lines += [f"{', '.join(texts)} ~ {_density(block, at)}"]
         if not block.is_improper:
-            lines += _scales(block, at, to_sites(rows[name]), nb.levels_of(places[0]) if len(at) == 1 else None)
+            lines += _scales(block, at, to_sites(rows[name]), nb.levels_of(int(places[0])) if len(at) == 1 else None)
     if len(groups) > columns:
         lines += [f"… and {len(groups) - columns} more; `columns={len(groups)}` lists all"]
     return PriorSummary("\n".join(lines))

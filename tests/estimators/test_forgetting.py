@@ -145,43 +145,13 @@ def test_forgetting_is_refitting_or_refused(nb, kind):
     assert check_windows(nb, kind, 12, seed=0) <= most
 
 
-@pytest.mark.parametrize("nb", mostly_slow([*GAUSSIAN.values()], lambda nb: nb is GAUSSIAN["known"]), ids=repr)
-def test_few_windows_of_plain_columns_are_refused(nb):
-    """Columns up to 1e4 spreads from 0; the known variance of a column with one row left showed a wrong prior."""
-    assert check_windows(nb, "plain gaussian", 40, seed=0) <= (0.2 if nb is GAUSSIAN["identity"] else 0.15)
-
-
-@pytest.mark.parametrize("value", [0.1, 1e4 + 1 / 3])
-def test_a_column_that_never_varies_passes_through_a_long_window(value):
-    rng = np.random.default_rng(0)
-    X, y, w = np.c_[rng.normal(size=300), np.full(300, value)], np.arange(300) % 2, rng.choice([0.1, 0.3, 1.0], 300)
-    nb = GaussianNB().fit(X[:50], y[:50], w[:50])
-    for i in range(250):
-        nb.partial_fit(X[50 + i : 51 + i], y[50 + i : 51 + i], sample_weight=w[50 + i : 51 + i])
-        nb.forget(X[i : i + 1], y[i : i + 1], w[i : i + 1])
-    assert_same(nb, GaussianNB().fit(X[250:], y[250:], w[250:]), X[250:])
-
-
-def test_an_outlier_of_a_million_spreads_that_comes_a_thousand_times_is_refused():
+def test_an_outlier_of_a_million_spreads_that_comes_often_is_refused():
     rng = np.random.default_rng(0)
     nb = GaussianNB().fit(rng.normal(size=(100, 2)), np.arange(100) % 2)
-    for _ in range(1000):
+    for _ in range(200):
         nb.partial_fit([[1e6, -1e6]], [0])
     with pytest.raises(ValueError, match=REFUSED):
-        nb.forget(np.tile([[1e6, -1e6]], (1000, 1)), np.zeros(1000, int))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("nb", GAUSSIAN.values(), ids=repr)
-def test_a_window_of_a_thousand_rows_far_from_zero(nb):
-    """Rows 1e4 spreads from 0 come and go one by one, while their mean drifts."""
-    rng = np.random.default_rng(0)
-    y = np.arange(1200) % 2
-    X = rng.normal(size=(1200, 2)) + y[:, None] + 1e4 + np.linspace(0, 0.3, 1200)[:, None]
-    nb = clone(nb).fit(X[:200], y[:200])
-    for i in range(1000):
-        nb.partial_fit(X[200 + i : 201 + i], y[200 + i : 201 + i]).forget(X[i : i + 1], y[i : i + 1])
-    assert_same(nb, clone(nb).fit(X[1000:], y[1000:]), X[1000:])
+        nb.forget(np.tile([[1e6, -1e6]], (200, 1)), np.zeros(200, int))
 
 
 @pytest.mark.parametrize("far", [1e2, 1e4, 1e6, 1e9])

@@ -1,7 +1,5 @@
 """OneDependenceNB: the page against a textbook loop and against the blocks of each parent; the estimator's promises."""
 
-import itertools
-
 import jax
 import numpy as np
 import numpyro.distributions as dist
@@ -9,16 +7,12 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bayesnb
 from bayesnb import CategoricalNB, OneDependenceNB
 from bayesnb.analysis.binning import EqualWidthBinner
 from bayesnb.one_dependence import BLOCK, OneDependence
 from bayesnb.statistics import one_hot
-
-from ..laws import jitted, log_joint
-from .test_scikit_learn import expected_failures
 
 SIZES = (2, 3, 4, 3, 1)
 ALPHA = np.array([0.7, 1.0, 2.5, 0.3, 1.0])
@@ -118,29 +112,6 @@ def test_each_model_is_naive_bayes_of_pairs(j):
         np.testing.assert_allclose(found[there], want, rtol=0, atol=1e-10, err_msg=name)
 
 
-@pytest.mark.parametrize("j", [0, 2])
-def test_bayes_identity_of_each_parent(j, x64):
-    """log p(θ, x, y) by the NumPyro twin − log p(θ | x, y) in closed form is the closed-form evidence, at any θ."""
-    x, y, _ = table(seed=3)
-    x[:, j] = np.where(np.isnan(x[:, j]), 0, x[:, j])
-    prior = page()
-    stats = prior.suffstats({BLOCK: x}, one_hot(y, C))
-    posterior, evidence = prior.update(stats).parent(j), prior.log_marginal(stats)[j]
-    twin = jitted(log_joint(lambda: prior.model({BLOCK: x}, y, j)))
-    for theta in (prior.parent(j).sample(np.random.default_rng(1)), posterior.sample(np.random.default_rng(2))):
-        total = float(twin(posterior.to_sites(theta))) - posterior.log_prob(theta)
-        assert total == pytest.approx(evidence, abs=1e-9 * abs(evidence))
-
-
-def test_the_predictive_of_each_parent_sums_to_one():
-    prior = page()
-    x, y, w = table()
-    posterior = prior.update(prior.suffstats({BLOCK: x}, one_hot(y, C, w)))
-    every = np.array(list(itertools.product(*map(range, SIZES))), float)
-    of_parents = np.concatenate([part for _, part in posterior.log_parents({BLOCK: every})])
-    np.testing.assert_allclose(np.exp(of_parents).sum((0, 2)), 1, rtol=1e-12)
-
-
 def test_one_row_after_the_other_gives_the_evidence():
     """Π p_j(x_i, y_i | rows before i) is the evidence of parent j."""
     x, y, _ = table(missing=0, n=12)
@@ -166,21 +137,7 @@ def test_statistics_add():
     )
 
 
-def test_soft_labels_are_weights():
-    x, _, _ = table()
-    r = np.random.default_rng(0).dirichlet(np.ones(C), N)
-    found, prior = page().suffstats({BLOCK: x}, r), page()
-    want = sum(prior.suffstats({BLOCK: x}, one_hot(np.full(N, c), C, r[:, c])).blocks[BLOCK].n for c in range(C))
-    np.testing.assert_allclose(found.blocks[BLOCK].n, want, rtol=1e-12)
-
-
 # --- the estimator ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([OneDependenceNB()], expected_failed_checks=expected_failures)
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 def levels(seed: int = 0, n: int = 90) -> tuple[pd.DataFrame, np.ndarray]:
@@ -253,18 +210,6 @@ def test_batches_forgetting_and_merging_reach_the_same_posterior():
         whole.forget(X, np.where(y == "yes", "no", "yes"))
 
 
-def test_a_weight_is_a_number_of_copies():
-    """The law of scikit-learn's checks that feed real numbers, on levels."""
-    rng = np.random.default_rng(0)
-    X, y, w = rng.integers(0, 3, (60, 3)), rng.integers(0, 3, 60), rng.integers(0, 3, 60)
-    X[0], w[0] = 2, 1  # every level has weight in both
-    weighted = OneDependenceNB(min_categories=3).fit(X, y, w)
-    repeated = OneDependenceNB(min_categories=3).fit(np.repeat(X, w, 0), np.repeat(y, w))
-    np.testing.assert_allclose(weighted.predict_log_proba(X), repeated.predict_log_proba(X), atol=1e-12)
-    without = OneDependenceNB(min_categories=3).fit(X[w > 0], y[w > 0], w[w > 0])
-    np.testing.assert_allclose(weighted.predict_log_proba(X), without.predict_log_proba(X), atol=1e-6)
-
-
 def test_loo_and_its_parts():
     X, y = levels()
     w = np.random.default_rng(0).choice([1.0, 2.0], len(y))
@@ -292,11 +237,11 @@ def test_evidence_of_the_average_and_of_each_parent():
     nb.fit(X, y)
     assert nb.log_evidence_ == pytest.approx(np.log(np.exp(nb.parent_log_evidence_ + 300).mean()) - 300, rel=1e-12)
     for name in X.columns:
-        own, j = nb._of_parent(name)
+        own, _, pairs = nb._of_parent(name, X, y)
         assert own.log_evidence_ == pytest.approx(nb.parent_log_evidence_[list(X.columns).index(name)], rel=1e-12)
         if name == "grade":  # has a level without rows, so that a fit would know less pairs
             continue
-        again = CategoricalNB(class_alpha=own.class_alpha).fit(X.drop(columns=name), nb._children(X, y, j)[1])
+        again = CategoricalNB(class_alpha=own.class_alpha).fit(X.drop(columns=name), pairs)
         np.testing.assert_allclose(
             again.predict_joint_log_proba(X.drop(columns=name)),
             own.predict_joint_log_proba(X.drop(columns=name))[:, again.classes_],
@@ -348,7 +293,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     want = [call() for call in calls]
     monkeypatch.setattr("bayesnb.one_dependence.CELLS", 64)
     monkeypatch.setattr("bayesnb.sums.pairs.CELLS", 64)
-    monkeypatch.setattr("bayesnb.estimators._base._DRAWN", 64)
+    monkeypatch.setattr("bayesnb.inference.points._DRAWN", 64)
     for call, whole in zip(calls, want, strict=True):
         np.testing.assert_allclose(call(), whole, atol=1e-12)
 
@@ -366,19 +311,6 @@ def test_new_rows_follow_the_predictive():
     assert abs(z[often]).max() < 4.5  # Bonferroni over 72 rows at 0.05 %
     assert (nb.sample(5, seed=1)[0] == nb.sample(5, seed=1)[0]).all()
     assert len(nb.sample(5, seed=1, source="prior")[1]) == 5
-
-
-@pytest.mark.slow
-def test_the_twin_takes_labels_or_makes_them_latent(x64):
-    X, y = levels()
-    nb = OneDependenceNB().fit(X, y)
-    there = X["colour"].notna()
-    sites = nb.posterior_.parent(0).to_sites(nb.posterior_.parent(0).sample(np.random.default_rng(0)))
-    index = (y[there] == "yes").astype(int)
-    given = float(log_joint(lambda: nb.numpyro_model(X, y, parent="colour"))(sites))
-    latent = float(log_joint(lambda: nb.numpyro_model(X, parent="colour"))(sites | {"y": index}))
-    assert given == pytest.approx(latent, rel=1e-12)
-    assert np.isfinite(given)
 
 
 def test_draws_of_one_parent_for_arviz():
@@ -454,7 +386,7 @@ def test_one_column_has_no_children():
     nb = OneDependenceNB().fit(X, y)
     np.testing.assert_allclose(nb.predict_proba([[0]])[0], [1.25 / 2.5, 1.25 / 2.5])
     for call in (lambda: nb.sample_posterior(5), lambda: nb.numpyro_model(X, y)):
-        with pytest.raises(ValueError, match="single column"):
+        with pytest.raises(ValueError, match="one of several features"):
             call()
     two = OneDependenceNB().fit(np.column_stack([X, X]), y)
     with pytest.raises(ValueError, match="`parent` is 'size'"):

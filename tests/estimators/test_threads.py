@@ -1,8 +1,6 @@
 """Many threads, one model: the same numbers to the last bit; and what a seed reproduces."""
 
-import os
 import pickle
-import subprocess
 import sys
 import threading
 import time
@@ -14,7 +12,6 @@ from tempfile import TemporaryDirectory
 import jax
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
@@ -100,74 +97,18 @@ def test_threads_share_a_model(nb, table):
             np.testing.assert_array_equal(one, other)
 
 
-@every
-def test_the_callers_precision_changes_nothing(nb, table):
-    X, y = table
-    found = []
-    for precise in (False, True):
-        with jax.enable_x64(precise):
-            fitted = clone(nb).fit(X, y)
-            found.append(answers(fitted, X))
-            assert all(leaf.dtype == np.float64 for leaf in found[-1])
-            assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(fitted.posterior_))
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert not jax.config.jax_enable_x64
-
-
-SEEDED = """
-import hashlib, sys
-import numpy as np
-from sklearn.datasets import load_iris
-from bayesnb import ComplementNB, GaussianNB, MultinomialNB
-
-X, y = load_iris(return_X_y=True)
-X, y = np.round(X)[::3], y[::3]
-digest = hashlib.sha256()
-for nb in (GaussianNB(), MultinomialNB()):
-    nb.fit(X, y)
-    rows, labels = nb.sample(20, seed=3)
-    draws = [rows, labels.astype(float), nb.sample_proba(X, 7, seed=4), nb.predict_interval(X[:5], seed=5)]
-    exact = nb.sample_posterior(11, seed=6, chains=2)["posterior"]
-    draws += [exact[name].values for name in sorted(exact.data_vars)]
-    if isinstance(nb, GaussianNB):
-        nuts = nb.sample_posterior(9, seed=7, method="nuts", chains=1, warmup=20, progress_bar=False)["posterior"]
-        draws += [nuts[name].values for name in sorted(nuts.data_vars)]
-        draws.append(np.frombuffer(str(nb.check(X, y, seed=8)).encode(), np.uint8))
-    for values in draws:
-        digest.update(np.ascontiguousarray(values).tobytes())
-print(digest.hexdigest())
-"""
-
-
-def digest(hash_seed: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", SEEDED],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONHASHSEED": hash_seed},
-    ).stdout
-
-
-@pytest.mark.slow
-def test_seeds_reproduce_in_another_process():
-    """Rows, probabilities, intervals, exact and NUTS draws, and the report of a check, to the last bit."""
-    assert digest("0") == digest("1") != ""
-
-
-@every
-def test_seeds_reproduce(nb, table):
-    X, y = table
-    fitted = clone(nb).fit(X, y)
-    if not isinstance(nb, ComplementNB):
-        one, other, third = (fitted.sample(30, seed=seed) for seed in (1, 1, 2))
-        np.testing.assert_array_equal(one[0], other[0])
-        np.testing.assert_array_equal(one[1], other[1])
-        assert not np.array_equal(one[1], third[1])
-    same, again = (fitted.sample_posterior(5, seed=3, chains=1)["posterior"] for _ in range(2))
-    for name in same.data_vars:
-        np.testing.assert_array_equal(same[name].values, again[name].values)
+def test_seeds_reproduce(table):
+    for nb in EVERY:
+        X, y = table
+        fitted = clone(nb).fit(X, y)
+        if not isinstance(nb, ComplementNB):
+            one, other, third = (fitted.sample(30, seed=seed) for seed in (1, 1, 2))
+            np.testing.assert_array_equal(one[0], other[0])
+            np.testing.assert_array_equal(one[1], other[1])
+            assert not np.array_equal(one[1], third[1])
+        same, again = (fitted.sample_posterior(5, seed=3, chains=1)["posterior"] for _ in range(2))
+        for name in same.data_vars:
+            np.testing.assert_array_equal(same[name].values, again[name].values)
 
 
 def test_interrupting_one_thread_leaves_the_others_alone(table, monkeypatch):
@@ -338,28 +279,6 @@ def test_a_model_learns_for_longer_while_eight_threads_ask_all_it_knows(nb, tabl
     X = table[0][::3]
     asked = questions(clone(nb).fit(X, np.resize(["ant", "bee"], len(X))), X)
     assert teach_while_others_ask(nb, lessons(nb, X), asked, rounds=1) > 1
-
-
-@pytest.mark.parametrize(
-    "nb",
-    mostly_slow([MultinomialNB(), BernoulliNB(), ComplementNB()], these("BernoulliNB()")),
-    ids=lambda nb: type(nb).__module__,
-)
-def test_batches_of_a_wide_table_wait_while_eight_threads_ask(nb):
-    """Sparse batches that nobody has added up yet are counted whole or not at all."""
-    rng = np.random.default_rng(0)
-    X = sparse.random_array(
-        (40, 1000), density=0.005, format="csr", rng=rng, data_sampler=lambda size: rng.integers(1, 4, size)
-    ).astype(float)
-    y = np.resize(["ant", "bee", "cow"], 40)
-    steps = [lambda one: one.fit(X[:9], y[:9])]
-    steps += [lambda one, at=at: one.partial_fit(X[at : at + 3], y[at : at + 3]) for at in range(9, 39, 3)]
-    asked = {
-        "probabilities": lambda one: one.predict_log_proba(X),
-        "counts": lambda one: one.statistics_.blocks["x"].n,
-        "pickle": lambda one: pickle.loads(pickle.dumps(one)).class_count_,
-    }
-    assert teach_while_others_ask(nb, steps, asked, rounds=1) > 1
 
 
 def test_a_copy_keeps_the_state(table):
