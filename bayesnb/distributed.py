@@ -192,7 +192,7 @@ def _labels_of(y: Any) -> np.ndarray | None:
 
 
 def _statistics(estimator: AbstractNB, classes: np.ndarray, X: Any, y: Any, weights: Any) -> AbstractNB | None:
-    """The estimator with what a chunk taught it; only that travels, prior and posterior follow from it."""
+    """The estimator with what a chunk taught it."""
     if not X.shape[0]:
         return None
     return clone(estimator).partial_fit(X, y, classes=classes, sample_weight=weights)

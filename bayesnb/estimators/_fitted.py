@@ -96,7 +96,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         settings = {"numbers": not self._takes_text, "sparse": self.cells.sparse, "gaps": self._gaps}
         return checked_rows(self, X, known, *y, **settings)
 
-    def _learn(self, state: State, X: Any) -> State:
+    def _learn_encoding(self, state: State, X: Any) -> State:
         """The state that knows the encoding of rows, such as their levels; statistics are recoded."""
         return state
 
@@ -202,7 +202,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """
         X, y, columns = self._checked(X, None, y)
         classes, index = classes_of(checked_labels(y))
-        state = self._learn(State(classes, columns), X)
+        state = self._learn_encoding(State(classes, columns), X)
         stats = self._gather(state, X, index, sample_weight)
         refuse_no_weight(stats.n)
         state = self._conditioned(state, stats)
@@ -258,7 +258,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
                     "give the same labels in every call"
                 )
         X, y, columns = self._checked(X, state, y)
-        state = self._learn(State(labels, columns) if state is None else state, X)
+        state = self._learn_encoding(State(labels, columns) if state is None else state, X)
         stats = self._gather(state, X, places_of(checked_labels(y), state.classes), sample_weight)
         if (held := state.statistics) is not None:
             stats = (held if decay == 1 else held.scaled(decay)) + stats
@@ -279,7 +279,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """
         state = self._fitted()
         X, y, _ = self._checked(X, state, y)
-        state = self._learn(state, X)
+        state = self._learn_encoding(state, X)
         gone = self._gather(state, X, places_of(y, state.classes), sample_weight)
         left, moved = without(state.statistics, gone)
         after = self._conditioned(state, left)
@@ -340,7 +340,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """
         state = self._state if classes is None else None
         X, _, columns = self._checked(X, state)
-        self._state = self._learn(State(classes, columns) if state is None else state, X)
+        self._state = self._learn_encoding(State(classes, columns) if state is None else state, X)
         return self
 
     def learn_classes(self, classes: np.ndarray) -> Self:

@@ -57,23 +57,29 @@ def checked_rows(
     if y is not _NO_LABELS:
         _refuse_missing(y, "y")
     finite = ("allow-nan" if gaps and not is_sparse(X) else True) if numbers else False
-    with naming(), np.errstate(over="ignore", invalid="ignore"):  # it sums the cells to see whether all are finite
+    with naming(), np.errstate(over="ignore", invalid="ignore"):  # sums show whether all cells are finite
+        cells = X.data if sparse and is_sparse(X) and X.format == "csr" else X
+        plain = numbers and type(cells) is np.ndarray and cells.dtype == np.float64 and cells.size and len(X.shape) == 2
         if not isinstance(X, pd.DataFrame) or numbers:
-            try:
-                X = check_array(
-                    X,
-                    accept_sparse="csr" if sparse else False,
-                    dtype=_NUMBERS if numbers else None,
-                    ensure_all_finite=finite,
-                    estimator=estimator,
-                    input_name="X",
+            try:  # which takes longer than to predict a row, and would find nothing in plain numbers
+                X = (
+                    X
+                    if plain and np.isfinite(cells.sum())
+                    else check_array(
+                        X,
+                        accept_sparse="csr" if sparse else False,
+                        dtype=_NUMBERS if numbers else None,
+                        ensure_all_finite=finite,
+                        estimator=estimator,
+                        input_name="X",
+                    )
                 )
             except ValueError as error:
                 _refuse_text(X, names, error)
                 raise
         elif not all(X.shape):
             raise ValueError("`X` has {} rows and {} columns; give at least one of each".format(*X.shape))
-        if y is not _NO_LABELS:
+        if y is not _NO_LABELS and not (type(y) is np.ndarray and y.dtype.kind in "biuU" and y.shape == X.shape[:1]):
             y = _check_y(y, estimator=estimator)
             check_consistent_length(X, y)
     if is_sparse(X) and not X.has_canonical_format:

@@ -47,7 +47,7 @@ class AbstractLevels(AbstractNB):
         """The state by other levels, which hold all that were known; with its statistics, if there are any."""
         raise NotImplementedError
 
-    def _learn(self, state: State, X: Any) -> State:
+    def _learn_encoding(self, state: State, X: Any) -> State:
         """Declared levels, else 0 … max of whole numbers, else the values seen, sorted; or none."""
         columns, least, name = columns_of(_ends(X)), self._least(state.columns.n), type(self).__name__
         codes = [_as_numbers(cells[~pd.isna(cells)]) if declared is None else None for cells, declared in columns]
@@ -129,14 +129,15 @@ def columns_of(X: Any) -> list[tuple[np.ndarray, np.ndarray | None]]:
 
 
 def _ends(X: Any) -> Any:
-    """Of an array of integers the smallest and the largest cell of each column: its levels depend on nothing else."""
-    whole = isinstance(X, np.ndarray) and X.dtype.kind in "iu" and X.size
-    return np.stack([X.min(0), X.max(0)]) if whole else X
+    """Of an array of integers the largest cell of each column, or one below 0: its levels depend on nothing else."""
+    if not isinstance(X, np.ndarray) or X.dtype.kind not in "iu" or not X.size:
+        return X
+    return X.view(X.dtype.str.replace("i", "u")).max(0).astype(X.dtype)[None]  # without a sign those below 0 are large
 
 
 def _code_table(X: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
     """Whole numbers as they are where all are levels 0 … K−1 of their column, else with NaN for those that are not."""
-    if X.dtype.kind in "iu" and X.size and (X.min(0) >= 0).all() and (X.max(0) < n_levels).all():
+    if X.dtype.kind in "iu" and X.size and ((top := _ends(X)) >= 0).all() and (top < n_levels).all():
         return X
     table = X.astype(float)
     table[~((table >= 0) & (table < n_levels) & (table == np.floor(table)))] = np.nan
@@ -144,17 +145,13 @@ def _code_table(X: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
 
 
 def _as_numbers(values: np.ndarray) -> np.ndarray | None:
-    """Values as floats if all are numbers, else None."""
-    if values.dtype.kind in "biuf":
-        return values.astype(float)
-    if values.dtype.kind == "c" or any(isinstance(value, complex) for value in values.tolist()):
-        raise ValueError("`X` has complex numbers; pass their real and imaginary parts as two columns")
-    if values.dtype == object and all(isinstance(value, numbers.Number) for value in values.tolist()):
-        try:
-            return values.astype(float)
-        except OverflowError:
-            raise ValueError("`X` has a whole number too large for a float; pass the column as strings") from None
-    return None
+    """Values as floats if all are real numbers, else None."""
+    if values.dtype == object and not all(isinstance(value, numbers.Real) for value in values.tolist()):
+        return None
+    try:
+        return values.astype(float) if values.dtype.kind in "biufO" else None
+    except OverflowError:  # a whole number too large for a float is a name
+        return None
 
 
 @contextmanager

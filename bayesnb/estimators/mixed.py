@@ -166,7 +166,7 @@ class MixedNB(AbstractNB):
                 X = as_described(X, columns.contract)
         return X if state is None or y else _without_unseen(state, X), labels, columns
 
-    def _learn(self, state: State, X: Any) -> State:
+    def _learn_encoding(self, state: State, X: Any) -> State:
         held = state.statistics
         if state.encoding is not None and self._is_automatic:
             warn_of_late_values(X, state.columns.contract)
@@ -176,7 +176,7 @@ class MixedNB(AbstractNB):
             own = part.state(held) if hasattr(part.estimator, "_state") else None
             rows, _, columns = part.estimator._checked(part.table(X), own)
             labels = state.classes if part.k is None else state.classes[[part.k]]
-            own = part.estimator._learn(own or State(labels, columns), rows)
+            own = part.estimator._learn_encoding(own or State(labels, columns), rows)
             parts.append(part := part.holding(own.bare))
             if held is not None:
                 blocks |= {name: own.statistics.blocks[inner] for inner, name in part.names.items()}

@@ -59,7 +59,7 @@ def table():
 
 def one_column(nb, X, j):
     """The estimator's rows of one column: block, that column of it, and its cells."""
-    for name, columns in nb._columns().items():
+    for name, columns in nb.block_columns().items():
         for i in np.flatnonzero(columns == j):
             return name, np.array([i]), nb.encode(X)[name][:, [i]]
 

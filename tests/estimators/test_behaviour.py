@@ -14,7 +14,6 @@ from bayesnb.estimators import ExponentialNB
 
 from ..estimators_table import (
     ALL,
-    FORETELLS,
     GENERATES,
     OF_A_COUNT,
     ONE_OF_EACH,
@@ -51,20 +50,6 @@ def test_batches_in_any_order_reach_the_posterior_of_fit(table):
             parts.partial_fit(X[batch], y[batch], classes=np.unique(y), sample_weight=w[batch])
         np.testing.assert_allclose(parts.predict_log_proba(X), whole.predict_log_proba(X), atol=1e-10)
         assert evidence(parts) == pytest.approx(evidence(whole), rel=1e-11)
-
-
-@pytest.mark.parametrize("nb", mostly_slow(FORETELLS, these(*FEW)), ids=repr)
-def test_evidence_is_the_product_of_sequential_predictions(nb, table):
-    X, y, _ = table
-    X, y = X[:40], y[:40]
-    fitted = clone(nb).fit(X, y)
-    model, total = fitted.prior_, 0.0
-    for i in range(len(y)):
-        rows = fitted.encode(X[i : i + 1])
-        c = fitted.class_index(y[i : i + 1])[0]
-        total += model.log_joint(rows)[0, c]
-        model = model.update(model.suffstats(rows, np.eye(3)[[c]]))
-    assert fitted.log_evidence_ == pytest.approx(total, rel=1e-11)
 
 
 @few
@@ -159,14 +144,6 @@ def test_the_near_class_wins_far_out():
     nb = GaussianNB().fit(X, list("AAABBB"))
     assert nb.predict_proba([[-20.0]])[0, 0] > 0.9  # Student's t of three rows has heavy tails
     assert nb.set_params(estimate="mle").predict_proba([[-20.0]])[0, 0] == 1.0
-
-
-def test_rows_never_seen_cannot_be_forgotten(table):
-    for nb in ONE_OF_EACH:
-        X, y, _ = table
-        fitted = clone(nb).fit(X[:10], y[:10])
-        with pytest.raises(ValueError, match="never fitted"):
-            fitted.forget(X[:60], y[:60])
 
 
 OF_ONE_NUMBER = [nb for nb in ALL if nb.cells.kind in ("yes/no", "counts", "amounts")]

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import bayesnb
-from bayesnb import FamilyNB, MixedNB, PoissonNB, families
+from bayesnb import FamilyNB, PoissonNB, families
 from bayesnb.families import GammaPoisson, pytree
 
 from ..laws import OF_WHOLE_CELLS
@@ -45,16 +45,6 @@ def test_it_is_the_estimator_of_the_family(counts):
     ours.forget(rows[:5], y[:5])
     theirs.forget(rows[:5], y[:5])
     np.testing.assert_array_equal(ours.posterior_.blocks["x"].a, theirs.posterior_.blocks["x"].a)
-
-
-def test_a_part_of_a_mixed_table(counts):
-    X, y = counts
-    own = {"a": FamilyNB(Outside(1.0, 1.0)), "b": PoissonNB(), "c": FamilyNB(families.LogNormal(0.0, 0.1, 1.0, 1.0))}
-    X[:, 1] += 1  # the logarithm of 0 is none
-    mixed = MixedNB([("few", FamilyNB(Outside(1.0, 1.0)), [0, 2]), ("own", own, [1])]).fit(X, y)
-    plain = MixedNB([("few", PoissonNB(beta=1.0), [0, 2]), ("own", own, [1])]).fit(X, y)
-    np.testing.assert_allclose(mixed.predict_log_proba(X), plain.predict_log_proba(X), rtol=1e-12, atol=1e-12)
-    assert mixed.loo(X, y).elpd == pytest.approx(plain.loo(X, y).elpd, rel=1e-12)
 
 
 @pytest.mark.parametrize(

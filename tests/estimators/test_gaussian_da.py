@@ -85,17 +85,6 @@ def test_discriminants_give_the_class_probabilities(wine, nb, estimate):
             _ = fitted.quadratic_
 
 
-@each
-def test_shift_and_scale_change_nothing(wine, nb):
-    X, y = wine
-    if nb.covariance == "identity":
-        return_to = X + 1e3  # the unit matters, the origin does not
-    else:
-        return_to = X * np.geomspace(1e-3, 1e3, 13) + 50
-    before, after = clone(nb).fit(X, y), clone(nb).fit(return_to, y)
-    np.testing.assert_allclose(after.predict_log_proba(return_to), before.predict_log_proba(X), rtol=1e-6, atol=1e-6)
-
-
 def test_one_feature_is_the_naive_classifier():
     X, y = load_iris(return_X_y=True)
     X = X[:, [2]]

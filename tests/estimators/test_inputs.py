@@ -12,12 +12,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy import sparse
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MixedNB
 
@@ -188,13 +184,6 @@ def test_sparse_rows_in_any_form(nb, table):
     compare(nb, THIN, table.X, table, atol=1e-11)  # sums of some hundred terms of size 10 in another order
 
 
-def test_memory_mapped(table, tmp_path):
-    for nb in EVERY:
-        np.save(tmp_path / "X.npy", table.X)
-        X = np.load(tmp_path / "X.npy", mmap_mode="r")
-        np.testing.assert_array_equal(log_proba(nb, X, table), log_proba(nb, table.X, table))
-
-
 def test_input_is_never_written_to(table):
     for nb in EVERY:
         X, y, w = read_only(table.X), read_only(table.y), read_only(table.w)
@@ -275,12 +264,6 @@ def test_numbers_that_a_category_declares_are_names():
     np.testing.assert_array_equal(nb.predict_proba(X.astype(int)), expected)
     np.testing.assert_array_equal(nb.predict_proba(X.astype(float)), expected)
     np.testing.assert_array_equal(nb.predict_proba(X.astype(object)), expected)
-
-
-def test_levels_that_were_named_are_not_looked_up_by_code(table):
-    nb = CategoricalNB().fit(words(table.X), table.y)
-    with pytest.raises(ValueError, match=r"`X` is sparse, but column 0 has levels that are not codes"):
-        nb.predict(sparse.csr_array(table.X))
 
 
 def test_an_empty_cell_is_level_zero_and_nan_is_missing():
@@ -406,21 +389,6 @@ def test_feature_names_are_kept_and_checked(table):
         assert not hasattr(plain, "feature_names_in_") and plain.n_features_in_ == 4
         with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 4"):
             plain.predict(table.X[:, :3])
-
-
-def test_sample_weights_are_routed(table):
-    """Through a search and a pipeline to the estimator: as if the weights had been handed to it."""
-    for nb in EVERY:
-        with config_context(enable_metadata_routing=True):
-            asking = clone(nb).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-            pipe = make_pipeline(FunctionTransformer(), asking)
-            search = GridSearchCV(pipe, {f"{pipe.steps[-1][0]}__estimate": ["mean"]}, cv=2)
-            search.fit(table.X, table.y, sample_weight=table.w)
-            direct = clone(nb).set_params(estimate="mean").fit(table.X, table.y, table.w)
-            np.testing.assert_array_equal(search.predict_log_proba(table.X), direct.predict_log_proba(table.X))
-            unasked = clone(nb).set_fit_request(sample_weight=False)
-            with pytest.raises(TypeError, match="sample_weight"):
-                make_pipeline(FunctionTransformer(), unasked).fit(table.X, table.y, sample_weight=table.w)
 
 
 # --- sparse rows stay sparse ----------------------------------------------------------------------------------------

@@ -87,17 +87,6 @@ def test_bandwidths_a_feature_and_a_class(iris):
     np.testing.assert_allclose(np.exp(per_feature.log_h), np.tile(per_cell[0], (3, 1)))
 
 
-def test_plug_in_estimates_are_those_of_the_bandwidth(iris):
-    X, y = iris
-    nb = KernelNB().fit(X, y)
-    block, new = nb.posterior_.blocks["x"], X[::7] + 0.05
-    thetas = {"mean": block.mean(), "map": block.mode(), "mle": nb.prior_.blocks["x"].mle(block.cells)}
-    for estimate, theta in thetas.items():
-        widths = iter(np.exp(theta["log_bandwidth"]).ravel())
-        want = kde_table(X, y, new, lambda _, widths=widths: next(widths))
-        np.testing.assert_allclose(nb.set_params(estimate=estimate).predict_joint_log_proba(new), want, rtol=1e-9)
-
-
 def test_default_prior(iris):
     """Centre nrd0, a factor e⁴ either way, and no less than half the smallest gap: 0.05 in data rounded to 0.1."""
     X, y = iris
@@ -169,12 +158,6 @@ def test_a_model_without_data_draws_no_rows(iris):
     nb = KernelNB().fit(*iris)
     with pytest.raises(ValueError, match="without data cannot draw rows"):
         nb.sample(3, source="prior")
-
-
-def test_a_fixed_bandwidth_has_no_site(iris):
-    nb = KernelNB(bandwidth=0.4).fit(*iris)
-    assert nb.posterior_.marginals().keys() == {"pi"}
-    assert nb.sample_proba(iris[0][:3], n_draws=5, seed=0).shape == (5, 3, 3)
 
 
 def test_equal_rows_predict_each_other_and_what_the_docstring_says_of_it() -> None:

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_selector
 from sklearn.model_selection import GridSearchCV
@@ -19,7 +18,6 @@ from bayesnb import (
     MultinomialNB,
     PoissonNB,
     datasets,
-    rank_features,
 )
 from bayesnb.estimators import ComplementNB
 
@@ -113,12 +111,6 @@ def test_auto_leaves_out_what_its_contract_leaves_out(penguins):
     batches.partial_fit(X[early], y[early])
 
 
-def test_a_count_among_yes_and_no_in_a_later_batch_asks_for_parts():
-    nb = MixedNB().fit(pd.DataFrame({"claims": [0, 1, 0, 1]}), [0, 1, 0, 1])
-    with pytest.raises(ValueError, match=r"has 1887 in column 'claims'.*With parts='auto' of MixedNB, list the parts"):
-        nb.partial_fit(pd.DataFrame({"claims": [1887]}), [0])
-
-
 def test_batches_forgetting_and_new_levels(penguins):
     X, y = penguins
     order = np.argsort(X["island"], kind="stable").to_numpy()  # islands come one after the other
@@ -178,22 +170,6 @@ def test_sampled_rows_have_the_form_of_the_input(penguins):
     assert new["year"].isna().all()  # dropped
     gentoo = new[labels == "Gentoo"]["body_mass_g"]
     assert abs(gentoo.mean() - X[y == "Gentoo"]["body_mass_g"].mean()) < 5 * gentoo.std() / np.sqrt(len(gentoo))
-
-
-def test_text_and_numbers_with_sparse_counts():
-    rng = np.random.default_rng(1)
-    y = rng.integers(0, 2, 200)
-    words = rng.poisson(np.where(y[:, None] == 1, [3, 1, 0.2], [0.2, 1, 3]))
-    X = sparse.csr_array(np.column_stack([words, y + rng.normal(size=200) > 0.5]).astype(float))
-    mixed = MixedNB([("words", MultinomialNB(), [0, 1, 2]), ("flag", BernoulliNB(), [3])]).fit(X, y)
-    dense = clone(mixed).fit(X.toarray(), y)
-    np.testing.assert_allclose(mixed.predict_log_proba(X), dense.predict_log_proba(X.toarray()), atol=1e-10)
-    assert mixed.score(X, y) > 0.9
-    assert rank_features(mixed, n_draws=20)["feature"][0] in (0, 2)
-    new, _ = mixed.sample(4, seed=0, length=7)
-    np.testing.assert_array_equal(new[:, :3].sum(1), 7)
-    with pytest.raises(TypeError, match="Sparse data was passed"):
-        MixedNB().fit(X, y)
 
 
 def test_parameters_of_the_parts(penguins):
@@ -332,13 +308,3 @@ def test_a_third_value_among_training_rows_is_refused(two_values):
     part = MixedNB([("yes", BernoulliNB(binarize=0.5), ["smoker"]), ("rest", "drop", ["ill", "size", "sex"])])
     ones = part.fit(X, y).predict_proba(X.assign(smoker=1))
     np.testing.assert_array_equal(part.predict_proba(wrong), ones)  # a threshold takes every number
-
-
-def test_by_class_a_third_value_is_counted_once(two_values):
-    X, y = two_values
-    by_class = {0: BernoulliNB(binarize=None), 1: BernoulliNB(binarize=None, alpha=2)}
-    nb = MixedNB([("yes", by_class, ["smoker"]), ("rest", "drop", ["ill", "size", "sex"])]).fit(X, y)
-    with pytest.warns(UserWarning, match=r"\(column 'smoker': 40 cells\)") as warned:
-        found = nb.predict_proba(X.assign(smoker=2))
-    assert len(warned) == 1
-    np.testing.assert_allclose(found, np.exp(nb.class_log_prior_)[None] + np.zeros((40, 1)), rtol=1e-12)

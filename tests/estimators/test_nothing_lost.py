@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MixedNB, MultinomialNB, PoissonNB
 
-from ..estimators_table import ALL, ONE_OF_EACH, mostly_slow, these
+from ..estimators_table import ONE_OF_EACH, mostly_slow, these
 
 MIXED = MixedNB(
     [
@@ -192,13 +192,6 @@ def test_more_events_than_were_counted(nb):
     if nb.__sklearn_tags__().input_tags.sparse:
         with pytest.raises(ValueError, match="never fitted"):
             fitted.forget(sparse.csr_array(np.full((2, 4), 3.0)), ["ant", "ant"])
-
-
-@pytest.mark.parametrize("nb", [nb for nb in ALL if "Kernel" in repr(nb)], ids=repr)
-def test_cells_that_no_kernel_sits_on(nb):
-    X, y = table()
-    with pytest.raises(ValueError, match="never fitted"):
-        clone(nb).fit(X, y).forget(X[:1] + 0.5, y[:1])
 
 
 @pytest.mark.parametrize(

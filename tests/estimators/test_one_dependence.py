@@ -5,12 +5,9 @@ import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
 import pytest
-from sklearn.datasets import load_iris
-from sklearn.pipeline import make_pipeline
 
 import bayesnb
 from bayesnb import CategoricalNB, OneDependenceNB
-from bayesnb.analysis.binning import EqualWidthBinner
 from bayesnb.one_dependence import BLOCK, OneDependence
 from bayesnb.statistics import one_hot
 
@@ -125,18 +122,6 @@ def test_one_row_after_the_other_gives_the_evidence():
     np.testing.assert_allclose(so_far, prior.log_marginal(prior.suffstats({BLOCK: x}, one_hot(y, C))), rtol=1e-12)
 
 
-def test_statistics_add():
-    x, y, w = table()
-    prior, r = page(), one_hot(y, C, w)
-    whole = prior.suffstats({BLOCK: x}, r)
-    a, b = (prior.suffstats({BLOCK: x[part]}, r[part]) for part in (slice(0, 25), slice(25, None)))
-    for one, other in ((a + b, whole), (b + a, whole), (whole - b, a), (a + whole.zero(), a)):
-        jax.tree.map(lambda p, q: np.testing.assert_allclose(p, q, atol=1e-12), one, other)
-    np.testing.assert_allclose(
-        prior.update(a).update(b).log_joint({BLOCK: x}), prior.update(whole).log_joint({BLOCK: x}), rtol=1e-12
-    )
-
-
 # --- the estimator ------------------------------------------------------------------------------------------------
 
 
@@ -153,21 +138,6 @@ def levels(seed: int = 0, n: int = 90) -> tuple[pd.DataFrame, np.ndarray]:
     y = np.where((frame["colour"] == "red") == (frame["size"] > 1), "yes", "no")
     frame.loc[rng.random(n) < 0.1, "colour"] = None
     return frame, y
-
-
-def test_levels_come_in_any_form():
-    X, y = levels()
-    nb = OneDependenceNB().fit(X, y)
-    assert [list(one) for one in nb.categories_] == [["blue", "green", "red"], [0, 1, 2, 3], ["b", "a", "z"]]
-    want = nb.predict_log_proba(X)
-    strings = X.astype({"grade": object})
-    strings["grade"] = pd.Categorical(strings["grade"], categories=["b", "a", "z"])
-    np.testing.assert_array_equal(OneDependenceNB().fit(strings, y).predict_log_proba(strings), want)
-    codes = np.stack([pd.Index(nb.categories_[j]).get_indexer(X.iloc[:, j]) for j in range(3)], 1).astype(float)
-    codes[codes < 0] = np.nan
-    table = OneDependenceNB(min_categories=[0, 0, 3]).fit(codes, y)
-    np.testing.assert_allclose(table.predict_log_proba(codes), want, atol=1e-12)
-    assert nb.score(X, y) > 0.9 > CategoricalNB().fit(X, y).score(X, y) + 0.1
 
 
 @pytest.mark.parametrize("unknown", ["violet", None, np.nan])
@@ -331,15 +301,6 @@ def test_one_parent_passes_the_check():
 # --- errors and limits --------------------------------------------------------------------------------------------
 
 
-def test_numbers_are_binned_in_a_pipeline():
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match=r"`X` has .* in column 0; OneDependenceNB.*EqualWidthBinner.*EvidenceBinner"):
-        OneDependenceNB().fit(X, y)
-    binned = make_pipeline(EqualWidthBinner(4), OneDependenceNB()).fit(X, y)
-    assert binned.score(X, y) > 0.9
-    np.testing.assert_allclose(binned.predict_proba(X + 1e3).sum(1), 1)  # beyond the bins
-
-
 def test_a_prior_of_ones_own_for_each_level(tmp_path):
     X = pd.DataFrame({"x": list("aabbbab"), "z": list("uvuvvuu")})
     y = np.array([0, 0, 0, 1, 1, 1, 1])
@@ -370,15 +331,6 @@ def test_too_many_levels_are_refused_with_the_memory_needed():
     with pytest.raises(ValueError, match=r"`max_bytes` allows 1\.0 MiB"):
         nb.partial_fit(X, X[:, 1])
     assert nb.class_count_.sum() == 9  # as it was
-
-
-@pytest.mark.parametrize(
-    ("given", "word"),
-    [({"alpha": 0}, "alpha"), ({"pair_alpha": -1.0}, "pair_alpha"), ({"min_categories": 1.5}, "min_categories")],
-)
-def test_parameters_are_checked(given, word):
-    with pytest.raises(ValueError, match=f"`{word}` is"):
-        OneDependenceNB(**given).fit([[0, 1], [1, 0]], [0, 1])
 
 
 def test_one_column_has_no_children():

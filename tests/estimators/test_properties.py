@@ -143,24 +143,6 @@ def test_weights_are_repetitions_and_no_weight_is_no_row(nb, data):
     same(one.predict_log_proba(t.X), other.predict_log_proba(t.X))
 
 
-SCALED = [nb for nb in REALS if "known" not in repr(nb) and "identity" not in repr(nb) and "0.5" not in repr(nb)]
-
-
-@pytest.mark.parametrize("nb", SCALED, ids=repr)
-@law(8)
-@given(data=st.data())
-def test_units_and_origin_are_nothing(nb, data):
-    t = data.draw(tables(nb))
-    d = t.X.shape[1]
-    scale = 2.0 ** np.array(data.draw(st.lists(st.integers(-40, 40), min_size=d, max_size=d)))
-    shift = np.array(data.draw(st.lists(st.integers(-50, 50), min_size=d, max_size=d)))
-    # a column that never varies has a prior of unit variance, in any unit: its values that were not fitted show it
-    assume(all(len(np.unique(column[t.w > 0])) > 1 for column in t.X.T))
-    moved = scale * (t.X + shift)
-    got = fit(nb, moved, t.y, t.w).predict_proba(moved)
-    same(got, fit(nb, t.X, t.y, t.w).predict_proba(t.X), 1e-8)
-
-
 # --- any number at all ----------------------------------------------------------------------------------------------
 
 EDGES = [0.0, 1e-8, 1e-3, 0.1, 1.0, 7.0, 1e3, 1e6]

@@ -28,7 +28,6 @@ from bayesnb import (
     fit_batches,
     load,
 )
-from bayesnb.naive_bayes import NaiveBayes
 
 from ..estimators_table import DEFAULTS, mostly_slow, these
 
@@ -109,26 +108,6 @@ def test_seeds_reproduce(table):
         same, again = (fitted.sample_posterior(5, seed=3, chains=1)["posterior"] for _ in range(2))
         for name in same.data_vars:
             np.testing.assert_array_equal(same[name].values, again[name].values)
-
-
-def test_interrupting_one_thread_leaves_the_others_alone(table, monkeypatch):
-    X, y = table
-    fitted = GaussianNB().fit(X, y)
-    expected, me = fitted.predict_proba(X), threading.get_ident()
-    real = NaiveBayes.log_scores
-
-    def log_scores(self, *arguments):
-        if threading.get_ident() == me:
-            raise KeyboardInterrupt
-        return real(self, *arguments)
-
-    monkeypatch.setattr(NaiveBayes, "log_scores", log_scores)
-    with ThreadPoolExecutor(2) as pool:
-        asked = [pool.submit(fitted.predict_proba, X) for _ in range(8)]
-        with pytest.raises(KeyboardInterrupt):
-            fitted.predict_proba(X)
-        for one in asked:
-            np.testing.assert_array_equal(one.result(), expected)
 
 
 # --- one model learns while others ask it ---------------------------------------------------------------------------
@@ -289,16 +268,3 @@ def test_a_copy_keeps_the_state(table):
     assert nb.partial_fit(X[:9] + 1, y[:9]) is nb
     assert not np.array_equal(nb.predict_log_proba(X), expected)
     np.testing.assert_array_equal(kept.predict_log_proba(X), expected)
-
-
-def test_a_class_of_the_users_own_may_learn_in_any_method(table):
-    """Only our classes are guarded by the base class: it cannot know which methods of others learn."""
-
-    class Relearning(GaussianNB):
-        def learn_twice(self, X, y):
-            self.fit(X[::2], y[::2])
-            return self.partial_fit(X[1::2], y[1::2])
-
-    nb = Relearning()
-    assert nb.learn_twice(*table) is nb
-    np.testing.assert_allclose(nb.predict_log_proba(table[0]), GaussianNB().fit(*table).predict_log_proba(table[0]))

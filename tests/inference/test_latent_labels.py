@@ -220,7 +220,7 @@ def test_estimators_simulate_rows(mixed: Any) -> None:
     nb = mixed[0]
     simulated = Predictive(nb.numpyro_model, num_samples=2)(jax.random.key(0), n=7)
     assert simulated["numbers.x"].shape == (2, 7, 1)
-    assert (simulated["words.x"].sum(-1) == nb._average_length(nb.prior_)).all()
+    assert (simulated["words.x"].sum(-1) == round(nb.statistics_.blocks["words"].n.sum() / nb.statistics_.n.sum())).all()
     longer = handlers.trace(handlers.seed(nb.numpyro_model, 0)).get_trace(n=7, length=np.arange(7))
     assert (longer["words.x"]["value"].sum(-1) == np.arange(7)).all()
     with pytest.raises(ValueError, match="`n` is None"):
@@ -253,4 +253,3 @@ def test_labels_of_a_kernel_density_are_not_summed_out() -> None:
     with pytest.raises(ValueError, match="labels of a kernel density"):
         by_hand(nb.numpyro_model, nb.prior_.to_sites(nb.prior_.mode()), 2, [[1.0]])
     other = ComplementNB().fit([[1, 2], [2, 1]], [0, 1])
-    assert other._average_length(other.prior_) is None
