@@ -234,11 +234,11 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
             or `exact_features` is larger than the number of predictors
         """
         learner: Any = copy.copy(self)
-        learner._learn(X, y, sample_weight)
+        learner._select_from(X, y, sample_weight)
         self.__dict__ = vars(learner)  # at once, and only if all went well
         return self
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _select_from(self, X: Any, y: Any, sample_weight: Any) -> None:
         criterion, rng, self._scale = self._check_settings(), generator(self.seed), list[int]()
         X = self._checked(X, fresh=True)
         labels, missing = split_labels(y)

@@ -220,7 +220,9 @@ def test_estimators_simulate_rows(mixed: Any) -> None:
     nb = mixed[0]
     simulated = Predictive(nb.numpyro_model, num_samples=2)(jax.random.key(0), n=7)
     assert simulated["numbers.x"].shape == (2, 7, 1)
-    assert (simulated["words.x"].sum(-1) == round(nb.statistics_.blocks["words"].n.sum() / nb.statistics_.n.sum())).all()
+    assert (
+        simulated["words.x"].sum(-1) == round(nb.statistics_.blocks["words"].n.sum() / nb.statistics_.n.sum())
+    ).all()
     longer = handlers.trace(handlers.seed(nb.numpyro_model, 0)).get_trace(n=7, length=np.arange(7))
     assert (longer["words.x"]["value"].sum(-1) == np.arange(7)).all()
     with pytest.raises(ValueError, match="`n` is None"):
