@@ -183,7 +183,7 @@ READERS = ("inference", "analysis", "plots", "reporting", "cli", "streaming", "d
 
 @pytest.mark.parametrize("path", [f for f in FILES if home(f) in READERS], ids=lambda path: str(path.relative_to(ROOT)))
 def test_what_is_read_of_an_estimator_is_public(path: Path) -> None:
-    """The methods that their docstrings call provisional, of `estimators/_fitted.py` and `_base.py`, say what there is."""
+    """What there is are the methods of `estimators/_fitted.py` and `_base.py` that are called provisional."""
     owners = private_members("estimators", *READERS, but=path)
     assert [*private_reads(path.read_text("utf-8"), owners)] == []
 

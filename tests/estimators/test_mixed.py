@@ -52,14 +52,6 @@ def test_the_table_is_the_sum_of_the_parts(penguins, estimate):
     np.testing.assert_allclose(mixed.predict_joint_log_proba(X), total, rtol=1e-10)
 
 
-def test_the_evidence_is_the_sum_of_the_parts(penguins):
-    X, y = penguins
-    mixed = MixedNB(PARTS).fit(X, y)
-    labels = mixed.prior_.classes.log_marginal(mixed.statistics_.n)
-    features = [clone(nb).fit(X[columns], y).log_evidence_ - labels for _, nb, columns in PARTS[:2]]
-    assert mixed.log_evidence_ == pytest.approx(labels + sum(features), rel=1e-12)
-
-
 @pytest.mark.parametrize("size", [GaussianNB(), GaussianNB(variance="pooled"), PoissonNB()])
 def test_columns_by_name_position_mask_slice_type_and_function(penguins, size):
     X, y = penguins

@@ -268,21 +268,6 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
         np.testing.assert_allclose(call(), whole, atol=1e-12)
 
 
-def test_new_rows_follow_the_predictive():
-    X, y = levels()
-    nb = OneDependenceNB().fit(X, y)
-    drawn, labels = nb.sample(20_000, seed=0)
-    rows, counts = np.unique(np.column_stack([drawn.astype(str), labels]), axis=0, return_counts=True)
-    frame = pd.DataFrame({"colour": rows[:, 0], "size": rows[:, 1].astype(int), "grade": rows[:, 2]})
-    p = np.exp(nb.predict_joint_log_proba(frame))[np.arange(len(rows)), (rows[:, 3] == "yes").astype(int)]
-    often = p * 20_000 > 20
-    assert often.sum() > 20
-    z = (counts - 20_000 * p) / np.sqrt(20_000 * p * (1 - p))
-    assert abs(z[often]).max() < 4.5  # Bonferroni over 72 rows at 0.05 %
-    assert (nb.sample(5, seed=1)[0] == nb.sample(5, seed=1)[0]).all()
-    assert len(nb.sample(5, seed=1, source="prior")[1]) == 5
-
-
 def test_draws_of_one_parent_for_arviz():
     X, y = levels()
     X = X.fillna({"colour": "none"})

@@ -4,12 +4,10 @@ import pickle
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import jax
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -29,7 +27,7 @@ from bayesnb import (
     load,
 )
 
-from ..estimators_table import DEFAULTS, mostly_slow, these
+from ..estimators_table import DEFAULTS, mostly_slow
 
 EVERY = [
     BernoulliNB(binarize=3),
@@ -42,58 +40,12 @@ EVERY = [
     KernelNB(),
     MixedNB([("yes", BernoulliNB(binarize=3), [0]), ("reals", GaussianNB(), [1, 2, 3])]),
 ]
-every = pytest.mark.parametrize("nb", EVERY, ids=lambda nb: "MixedNB" if isinstance(nb, MixedNB) else repr(nb))
 
 
 @pytest.fixture(scope="module")
 def table():
     X, y = load_iris(return_X_y=True)
     return np.round(X)[::2], np.array(["setosa", "versicolor", "virginica"])[y[::2]]
-
-
-def answers(fitted, X):
-    return [
-        fitted.predict_log_proba(X),
-        fitted.predict_proba(X[:1]),
-        fitted.sample_proba(X[:3], 5, seed=1),
-        fitted.predict_interval(X[:2], method="draws", n_draws=20, seed=2),
-    ]
-
-
-@pytest.mark.parametrize(
-    "nb",
-    mostly_slow(EVERY, these("CategoricalNB()", "GaussianNB(variance='pooled')", "GaussianDA()")),
-    ids=lambda nb: "MixedNB" if isinstance(nb, MixedNB) else repr(nb),
-)
-def test_threads_share_a_model(nb, table):
-    """Six threads ask one freshly unpickled model, while another fits: nothing is cached half, nothing is mixed up."""
-    X, y = table
-    expected = answers(clone(nb).fit(X, y), X)
-    shared, stop, broken = clone(nb).fit(X, y), threading.Event(), []  # shared has answered nothing yet
-    barrier = threading.Barrier(6)
-
-    def fit_others():
-        try:
-            while not stop.is_set():
-                clone(nb).fit(X[::-1] + 1, y).partial_fit(X[:20], y[:20])
-        except BaseException as error:
-            broken.append(error)
-
-    def ask(i):
-        barrier.wait()
-        with jax.enable_x64(bool(i % 2)):  # the caller's precision is the caller's
-            return answers(shared, X)
-
-    fitter = threading.Thread(target=fit_others)
-    fitter.start()
-    with ThreadPoolExecutor(6) as pool:
-        found = list(pool.map(ask, range(6)))
-    stop.set()
-    fitter.join()
-    assert not broken
-    for got in found:
-        for one, other in zip(got, expected, strict=True):
-            np.testing.assert_array_equal(one, other)
 
 
 def test_seeds_reproduce(table):

@@ -12,7 +12,6 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 from bayesnb import (
-    ComplementNB,
     FamilyNB,
     GaussianDA,
     GaussianNB,
@@ -254,4 +253,3 @@ def test_labels_of_a_kernel_density_are_not_summed_out() -> None:
     nb = KernelNB().fit([[1.0], [2.0], [4.0]], [0, 1, 0])
     with pytest.raises(ValueError, match="labels of a kernel density"):
         by_hand(nb.numpyro_model, nb.prior_.to_sites(nb.prior_.mode()), 2, [[1.0]])
-    other = ComplementNB().fit([[1, 2], [2, 1]], [0, 1])
