@@ -4,7 +4,7 @@ import copy
 import itertools
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -123,6 +123,7 @@ class MixedNB(AbstractNB):
     """
 
     parts: Any = "auto"
+    prior: Any = field(default=None, init=False)  # the parts have theirs
 
     _takes_text = True
     variants: ClassVar = {"mixed": {}}

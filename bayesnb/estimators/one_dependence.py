@@ -9,7 +9,6 @@ from sklearn.utils import _safe_indexing
 
 from ..core.arrays import Scalar
 from ..core.random import generator
-from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least, checked_numbers
 from ..families.categorical import DirichletCategorical
 from ..naive_bayes import NaiveBayes, Rows, Statistics
@@ -190,16 +189,6 @@ class OneDependenceNB(AbstractLevels):
         )
 
     # --- prediction -------------------------------------------------------------------------------------------------
-
-    def predict_parents_log_proba(self, X: Any) -> np.ndarray:
-        """log p_j(y = c | x_i) of the model of each parent in nats, (n, d, c); NaN where x_ij is missing."""
-        state = self._fitted()
-        rows = self._encoded(state, self._checked(X, state)[0])
-        found = np.empty((len(rows[BLOCK]), state.columns.n, len(state.classes)))
-        with np.errstate(invalid="ignore"):  # −∞ − −∞
-            for part, table in state.posterior.log_parents(rows):
-                found[part] = log_normalize(table)
-        return found
 
     def tie_prior(self, state: State | None = None) -> np.ndarray:
         """Weight of each class, (c,), with which p(y) rises. Provisional."""
