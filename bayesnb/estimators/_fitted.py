@@ -168,7 +168,9 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         if (given := getattr(self, name)) is not None:
             pi = as_numbers(name, given, f"{c} probabilities that sum to 1")
             if pi.shape != (c,) or not SIMPLEX.holds(pi):
-                raise ValueError(f"`{name}` is {shortened(given)}; it needs {c} {SIMPLEX.describe()}")
+                raise ValueError(
+                    f"`{name}` is {shortened(given)}; it needs {c} {SIMPLEX.describe()}, in the order of `classes_`"
+                )
             return FixedClasses(pi / pi.sum())
         if not boolean("fit_prior", self.fit_prior):
             return FixedClasses(np.full(c, 1 / c))

@@ -133,8 +133,10 @@ def _refuse_times(X: Any, names: np.ndarray | None) -> None:
 
 def _refuse_text(X: Any, names: np.ndarray | None, error: ValueError) -> None:
     """Name the column of text behind an error of NumPy, and say what to do."""
+    if "could not convert string to float" not in str(error):
+        return
     table = pd.DataFrame(X if hasattr(X, "shape") else np.asarray(X, dtype=object))
-    for j in range(table.shape[1] if "could not convert string to float" in str(error) else 0):
+    for j in range(table.shape[1]):
         cells = table.iloc[:, j]
         text = cells.map(lambda cell: isinstance(cell, str | bytes)) & pd.to_numeric(cells, errors="coerce").isna()
         if text.any():

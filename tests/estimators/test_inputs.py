@@ -184,6 +184,15 @@ def test_sparse_rows_in_any_form(nb, table):
     compare(nb, THIN, table.X, table, atol=1e-11)  # sums of some hundred terms of size 10 in another order
 
 
+def test_sparse_cells_that_are_no_numbers_are_refused(table):
+    for nb in SPARSE:
+        for bad in (-1.0, np.nan, np.inf):
+            if bad > 0 or not isinstance(nb, BernoulliNB):  # which has a threshold
+                thin = sparse.csr_array(np.where(np.arange(table.X.size).reshape(table.X.shape) == 9, bad, table.X))
+                with pytest.raises(ValueError, match="input X|Input X|`X`"):
+                    clone(nb).fit(thin, table.y)
+
+
 def test_input_is_never_written_to(table):
     for nb in EVERY:
         X, y, w = read_only(table.X), read_only(table.y), read_only(table.w)
