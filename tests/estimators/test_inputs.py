@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 
-from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MixedNB
+from bayesnb import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MixedNB, MultinomialNB
 
 from ..estimators_table import ONE_OF_EACH, TAKES_MISSING, mostly_slow, these
 
