@@ -153,6 +153,7 @@ def check_cells(estimator: Any, X: Any, columns: Columns, cells: Cells, advice: 
     if cells.kind in ("counts", "amounts") and not cells.whole and values.size and values.min() >= 0:
         return  # False if a cell is missing
     if (wrong := cells.wrong(values, levels)).any():
+        wrong = below if (below := wrong & (values < 0)).any() else wrong
         j = (X.indices[wrong] if is_sparse(X) else np.nonzero(wrong)[1])[0]
         value, name = values[wrong][0], type(estimator).__name__
         what = "that are not whole numbers" if cells.whole else "that the family does not know"

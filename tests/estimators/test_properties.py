@@ -277,6 +277,3 @@ FUZZED = [*EVERY, MixedNB()]
 @given(data=st.data())
 def test_no_input_brings_an_estimator_down(nb, data):
     survives(nb, data)
-
-
-# --- families -------------------------------------------------------------------------------------------------------
