@@ -60,19 +60,16 @@ def checked_rows(
     with naming(), np.errstate(over="ignore", invalid="ignore"):  # sums show whether all cells are finite
         cells = X.data if sparse and is_sparse(X) and X.format == "csr" else X
         plain = numbers and type(cells) is np.ndarray and cells.dtype == np.float64 and cells.size and len(X.shape) == 2
-        if not isinstance(X, pd.DataFrame) or numbers:
-            try:  # which takes longer than to predict a row, and would find nothing in plain numbers
-                X = (
-                    X
-                    if plain and np.isfinite(cells.sum())
-                    else check_array(
-                        X,
-                        accept_sparse="csr" if sparse else False,
-                        dtype=_NUMBERS if numbers else None,
-                        ensure_all_finite=finite,
-                        estimator=estimator,
-                        input_name="X",
-                    )
+        known_good = plain and np.isfinite(cells.sum())  # where a check takes longer than to predict a row
+        if not known_good and (numbers or not isinstance(X, pd.DataFrame)):
+            try:
+                X = check_array(
+                    X,
+                    accept_sparse="csr" if sparse else False,
+                    dtype=_NUMBERS if numbers else None,
+                    ensure_all_finite=finite,
+                    estimator=estimator,
+                    input_name="X",
                 )
             except ValueError as error:
                 _refuse_text(X, names, error)
