@@ -113,7 +113,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _learnt(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> AbstractNB:
         import dask
 
-        if not hasattr(self.estimator, "add_statistics"):
+        if not hasattr(self.estimator, "merge"):
             name = type(self.estimator).__name__
             raise ValueError(f"`estimator` is a {name}, which needs all rows at once; fit it on rows in memory")
         if y is None:
@@ -192,12 +192,10 @@ def _labels_of(y: Any) -> np.ndarray | None:
 
 
 def _statistics(estimator: AbstractNB, classes: np.ndarray, X: Any, y: Any, weights: Any) -> AbstractNB | None:
-    """The estimator with what a chunk taught it; only that travels, prior and posterior follow from it."""
+    """The estimator with what a chunk taught it."""
     if not X.shape[0]:
         return None
-    learnt = clone(estimator).partial_fit(X, y, classes=classes, sample_weight=weights)
-    learnt.statistics_ = learnt.statistics_  # without prior and posterior
-    return learnt
+    return clone(estimator).partial_fit(X, y, classes=classes, sample_weight=weights)
 
 
 def _merged(parts: list[AbstractNB | None]) -> AbstractNB | None:
@@ -206,7 +204,7 @@ def _merged(parts: list[AbstractNB | None]) -> AbstractNB | None:
         if total is None:
             total = copy.copy(part)  # what another task has made is left as it is
         elif part is not None:
-            total.add_statistics(part)
+            total.merge(part)
     return total
 
 

@@ -32,7 +32,6 @@ from sklearn.utils.validation import check_is_fitted
 
 import bayesnb
 
-from .columns import ColumnContract
 from .core import distributions
 from .core.pytrees import CLASSES, branches, leaves, map_leaves, record
 from .naive_bayes import Statistics
@@ -402,10 +401,7 @@ def _kind(path: str | os.PathLike[str]) -> str:
 class Saved:
     """An estimator that a model file can hold. Its learnt state are its encoding and its statistics."""
 
-    _learnt_names: ClassVar[frozenset[str]] = frozenset(
-        {"statistics_", "classes_", "n_features_in_", "feature_names_in_", "categories_", "n_categories_"}
-        | {"contract_"}  # of the table that the command line fitted, or MixedNB("auto")
-    )
+    _learnt_names: ClassVar[frozenset[str]] = frozenset()
     """Attributes that a fit sets and a file holds; all others follow from them."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -445,7 +441,6 @@ class Saved:
         found = cls(**parameters)
         for name, value in learnt.items():
             require(name in cls._learnt_names, f"an attribute {name!r} that cannot be learnt")
-            require(name != "statistics_" or isinstance(value, Statistics), "statistics of another model")
             setattr(found, name, value)
         return found
 
@@ -462,41 +457,9 @@ class Saved:
         late += [name for name in derived if not _same(*(getattr(nb, name, None) for nb in (self, again)))]
         return late[0] if late else None
 
-    def _check_loaded(self: Any, take: Take) -> None:
+    def _check_loaded(self, take: Take) -> None:
         """Check what was read, and compute from it what follows; a ValueError says why it is no model."""
-        self._check_encoding()
-        self._check_size(take)
-        _check_statistics(self.statistics_, Statistics(np.zeros(len(self.classes_)), self._no_rows()))
-        self._set_statistics(self.statistics_)
-        _ = self.posterior_  # what cannot be updated shows here, and not in the first prediction
-
-    def _check_encoding(self: Any) -> None:
-        """Labels, names and levels that belong together."""
-        labels, d, learnt = self.classes_, self.n_features_in_, vars(self)
-        require(isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) > 0, "classes_ are no labels")
-        require(np.array_equal(np.unique(labels), labels), "classes_ are not in order")
-        require(isinstance(d, int) and d > 0, f"n_features_in_ is {d!r}")
-        require(isinstance(learnt.get("contract_"), ColumnContract | None), "contract_ is no column contract")
-        names, levels = learnt.get("feature_names_in_"), learnt.get("categories_")
-        require(names is None or np.shape(names) == (d,), "feature_names_in_ are not one a feature")
-        if "categories_" in learnt:
-            require(isinstance(levels, list) and len(levels) == d, "categories_ are not one a feature")
-            require(all(np.ndim(one) == 1 and pd.Index(one).is_unique for one in levels), "categories_ repeat")
-            require(np.array_equal(learnt["n_categories_"], [len(one) for one in levels]), "n_categories_ differ")
-
-    def _check_size(self: Any, take: Take) -> None:
-        """No more features than a file of this length can describe: what is checked next allocates an array of them."""
-        take(8 * len(self.classes_) * self._prior_cells())
-
-    def _prior_cells(self: Any) -> int:
-        """How many numbers the largest field of the prior has for a class."""
-        return self.n_features_in_
-
-    def _no_rows(self: Any) -> dict[str, Any]:
-        """Statistics of no rows, by block: their types and shapes."""
-        cell = {"levels": np.nan, "positive": 1.0}.get(self._cells.kind, 0.0)  # which the family knows
-        row = np.full((1, self.n_features_in_), cell)
-        return self._gather(row, np.zeros(1, int), None).zero().blocks
+        raise NotImplementedError
 
 
 def check_loaded(nb: Saved, take: Take) -> None:
@@ -512,7 +475,7 @@ def _same(a: Any, b: Any) -> bool:
     return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
 
 
-def _check_statistics(found: Statistics, none: Statistics) -> None:
+def check_statistics(found: Any, none: Statistics) -> None:
     """Statistics as rows could have left them: types and shapes of the model, finite, no negative weights or squares.
 
     Parameters
@@ -520,6 +483,7 @@ def _check_statistics(found: Statistics, none: Statistics) -> None:
     found : as a file has it
     none : statistics of no rows, of the model's types and shapes
     """
+    require(isinstance(found, Statistics), "statistics of another model")
     stats, template = found.in_floats(), none.in_floats()
     form, needed = (map_leaves(lambda _: 0, tree) for tree in (stats, template))
     require(form == needed, "statistics of another model")

@@ -32,7 +32,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
-from .base import as_jax
 from .core.arrays import Array, Float, Int, Sparse, Theta
 from .core.orders import shapley_of_cells
 from .core.pytrees import pytree
@@ -41,7 +40,7 @@ from .core.special import log_floor, log_rising
 from .core.supports import Cells, Field
 from .families.categorical import DirichletCategorical
 from .families.classes import DirichletClasses
-from .naive_bayes import CLASS, ENUMERATED, NaiveBayes, Parameters, Rows, Statistics
+from .naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
 from .statistics import Counts, class_totals
 from .sums.pairs import CELLS, PairTable, diagonal
 from .sums.rows import downdate, slices
@@ -131,6 +130,8 @@ class OneDependence(PairTable):
             table[y] = (own.T @ weighted).toarray()
         return Statistics(class_totals(r), {BLOCK: Counts(table, np.zeros(len(table)))})
 
+    statistics = suffstats
+
     def update(self, stats: Statistics) -> Self:
         """α + n."""
         return replace(self, classes=self.classes.update(stats.n), alpha=self.alpha + stats.blocks[BLOCK].n)
@@ -177,6 +178,8 @@ class OneDependence(PairTable):
         for part, of_parents in self.log_parents(rows):
             table[part] = self._pooled(of_parents, self.classes.log_predictive())
         return table
+
+    log_scores = log_joint
 
     def _log_drawn(self, x: np.ndarray, theta: Theta) -> Float[np.ndarray, "*s n c"]:
         """log p_j(y, x | θ_j) of the parent of each draw."""
@@ -301,30 +304,6 @@ class OneDependence(PairTable):
         n, own = stats.blocks[BLOCK].n, self.levels(j)
         blocks = {name: Counts(cells, 0 * cells[..., 0]) for name, cells in self.children(j, n).items()}
         return Statistics(diagonal(n[:, own, own]).reshape(-1), blocks)
-
-    def model(self, rows: Rows, y: Array | None, j: int) -> None:
-        """Model j in NumPyro: the pair of parent and label, then the children given both.
-
-        Parameters
-        ----------
-        rows : the parent's own cells have to be there
-        y : (n,) class index; None makes it a latent site
-        """
-        import jax.numpy as jnp
-        import numpyro
-        import numpyro.distributions as dist
-
-        prior: NaiveBayes = as_jax(self.parent(j))
-        latent = None if y is not None else ENUMERATED
-        x, k = np.asarray(rows[BLOCK]), self.sizes[j]
-        pairs = prior.classes.model().reshape(-1, k)
-        with numpyro.plate("row", len(x), dim=-1):
-            u = numpyro.sample("parent", dist.Categorical(pairs.sum(0)), obs=jnp.asarray(x[:, j].astype(int)))
-            y = numpyro.sample("y", dist.Categorical(logits=log_floor(pairs).T[u]), obs=y, infer=latent)
-        pair = jnp.asarray(y) * k + u
-        for name, block in prior.blocks.items():
-            with prior._scope(name):
-                block.model(x[:, self.groups(j)[name]], pair)
 
     @property
     def _totals(self) -> Float[np.ndarray, " d"]:

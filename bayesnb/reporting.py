@@ -163,7 +163,7 @@ def python_code(estimator: Any, rows: str = "# X, y: your rows and labels") -> s
 
 def candidates(kind: str, n: int, d: int) -> list[Any]:
     """The models that are tried on n rows of d cells of one kind: every estimator that suits them, in its variants."""
-    kinds = (getattr(estimators, name) for name in sorted(estimators.__all__))
+    kinds = (getattr(estimators, name) for name in dir(estimators))
     suited = [one for one in kinds if one.suits(kind, n, d)]
     return [one(**settings) for one in suited for settings in ({}, *[*one.variants.values()][1:])]
 

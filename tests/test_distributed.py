@@ -204,12 +204,12 @@ def test_partial_fit_and_classes(rows):
 
 
 def test_the_graph_reads_rows_once_and_sends_statistics(rows):
-    """Between tasks only statistics travel: no prior or posterior, and no rows."""
+    """Between tasks the state travels: no posterior, and no rows."""
     from bayesnb import distributed
 
     X, y, w = rows
     one = distributed._statistics(GaussianNB(), CLASSES, X, y, w)
-    assert "prior_" not in vars(one) and vars(one._conditioned) == {"prior": None, "statistics": one.statistics_}
+    assert vars(one).keys() == {*one.get_params(), "_state"} and "posterior" not in vars(one._state)
     parts = [
         distributed._statistics(GaussianNB(), CLASSES, X[i : i + 20], y[i : i + 20], None) for i in range(0, 120, 20)
     ]

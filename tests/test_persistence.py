@@ -164,9 +164,6 @@ def test_what_was_saved_comes_back_bit_for_bit(name: str, tmp_path: Path) -> Non
     assert getattr(nb, "log_evidence_", None) == getattr(loaded, "log_evidence_", None)
     if hasattr(nb, "parts_"):
         assert identical(nb.parts_, loaded.parts_)
-        assert [vars(part.estimator).keys() for part in nb._parts] == [
-            vars(part.estimator).keys() for part in loaded._parts
-        ]
 
 
 # sums of each kind, sparse and of frames, parts of both kinds
@@ -264,12 +261,13 @@ def test_the_header_can_be_read(tmp_path: Path) -> None:
     bayesnb.CategoricalNB().fit(FRAME[["colour", "old"]], LABELS).save(tmp_path / "m")
     with safe_open(tmp_path / "m", framework="numpy") as file:
         header = json.loads(file.metadata()["bayesnb"])
-        assert "statistics_.blocks.levels_2.n" in file.keys()
+        assert "_state.statistics.blocks.levels_2.n" in file.keys()
     assert header["format"] == io.FORMAT
     assert header["version"] == bayesnb.__version__
     learnt = header["model"]["CategoricalNB"]["learnt"]
-    assert learnt["feature_names_in_"] == {"objects": [[2], ["colour", "old"]]}
-    assert learnt["classes_"]["strings"][2] == sorted(set(LABELS.tolist()))
+    state = learnt["_state"]["State"]
+    assert state["columns"]["Columns"]["names"] == {"objects": [[2], ["colour", "old"]]}
+    assert state["classes"]["strings"][2] == sorted(set(LABELS.tolist()))
     assert header["model"]["CategoricalNB"]["parameters"]["class_prior"] is None
 
 
@@ -421,8 +419,22 @@ def put(name: str, index: Any, value: Any) -> Any:
 
 
 def learn(name: str, value: Any) -> Any:
-    """A change of what was learnt."""
-    return lambda header, model, tensors: model["learnt"].__setitem__(name, value)
+    """A change of what was learnt, in the state or beside it."""
+
+    def change(header: Any, model: Any, tensors: Any) -> None:
+        state = model["learnt"]["_state"]["State"]
+        columns = state["columns"]["Columns"]
+        inside = {"n_features_in_": (columns, "n"), "feature_names_in_": (columns, "names")}
+        inside |= {"classes_": (state, "classes"), "statistics_": (state, "statistics"), "levels": (state, "encoding")}
+        tree, key = inside.get(name, (model["learnt"], name))
+        tree[key] = value
+
+    return change
+
+
+def part(**changed: Any) -> Any:
+    """A change of the first part of a MixedNB."""
+    return lambda header, model, tensors: model["learnt"]["_state"]["State"]["encoding"][0]["Part"].update(changed)
 
 
 def give(name: str, value: Any) -> Any:
@@ -448,15 +460,15 @@ def retype(name: str, kind: Any) -> Any:
     return change
 
 
-X_ = "statistics_.blocks.x."
+X_ = "_state.statistics.blocks.x."
 FORGERIES = [
     ("gaussian", put(X_ + "n", 0, -1), "negative counts"),
     ("gaussian", put(X_ + "ss", 0, -1), "negative squares"),
     ("gaussian", put(X_ + "mean", 0, np.nan), "no numbers"),
-    ("gaussian", put("statistics_.n", 0, -1), "negative classes"),
-    ("gaussian", put("statistics_.n", 0, np.nan), "negative classes"),
+    ("gaussian", put("_state.statistics.n", 0, -1), "negative classes"),
+    ("gaussian", put("_state.statistics.n", 0, np.nan), "negative classes"),
     ("gaussian", put("priors", 0, 2), "`priors` is"),
-    ("gaussian", cut("statistics_.n"), "statistics of shape"),
+    ("gaussian", cut("_state.statistics.n"), "statistics of shape"),
     ("gaussian", cut(X_ + "mean"), "statistics of shape"),
     ("gaussian", retype(X_ + "mean", np.float32), "is of float32, not float64"),
     ("gaussian", learn("classes_", {"strings": ["<U6", [2], ["no", "yes"]]}), "priors"),
@@ -470,7 +482,7 @@ FORGERIES = [
     ("gaussian", learn("coef_", 1), "'coef_' that cannot be learnt"),
     ("gaussian", learn("__class__", {"type": "int"}), "'__class__' that cannot be learnt"),
     ("gaussian", learn("priors", None), "'priors' that cannot be learnt"),
-    ("gaussian", learn("classes_", {"array": ["statistics_.n", "|O8", "C"]}), r"numbers of type '\|O8'"),
+    ("gaussian", learn("classes_", {"array": ["_state.statistics.n", "|O8", "C"]}), r"numbers of type '\|O8'"),
     ("gaussian", learn("classes_", {"array": ["nothing", "<f8", "C"]}), "nothing"),
     ("gaussian", learn("classes_", {"os.system": "true"}), "unknown type 'os.system'"),
     ("gaussian", learn("statistics_", {"GaussianNB": {"parameters": {}, "learnt": {}}}), "another model"),
@@ -494,17 +506,20 @@ FORGERIES = [
     ("kernel", put(X_ + "weight.0", (0, 0), -1), "negative counts"),
     ("kernel", put(X_ + "weight.0", (0, 0), 0), "cells without weights"),
     ("kernel", put(X_ + "value.0", (0, 0), np.nan), "cells without weights"),
-    ("categorical", put("n_categories_", 0, 3), "n_categories_ differ"),
-    ("categorical", put("categories_.0", 0, 1), "categories_ repeat"),
-    ("categorical", learn("categories_", []), "categories_ are not one a feature"),
+    ("categorical", put("_state.encoding.0", 0, 1), "categories_ repeat"),
+    ("categorical", learn("levels", [1]), "categories_ are not one a feature"),
     ("multinomial", put(X_ + "n", 0, -1), "negative counts"),
     ("multinomial", give("alpha", {"float": "inf"}), "`alpha` is inf"),
-    ("mixed-full", put("_parts.0.columns", 0, 7), "beyond the 4 features"),
-    ("mixed-full", put("_parts.0.columns", 0, 2), "column twice"),
-    ("mixed-classes", lambda h, model, t: model["learnt"]["_parts"][0]["_Part"].update(k=3), "a part of class 3"),
-    ("mixed-classes", lambda h, model, t: model["learnt"]["_parts"][0]["_Part"].update(k=1), "has other classes"),
-    ("mixed-classes", lambda h, model, t: model["learnt"]["_parts"][0]["_Part"].update(name="rest"), "have one name"),
-    ("mixed-classes", lambda h, model, t: model["learnt"]["_parts"].pop(), "statistics of another model"),
+    ("mixed-full", put("_state.encoding.0.at", 0, 7), "beyond those of X"),
+    ("mixed-full", put("_state.encoding.0.at", 0, 2), "column twice"),
+    ("mixed-classes", part(k=3), "a part of class 3"),
+    ("mixed-classes", part(k=1), "has other classes"),
+    ("mixed-classes", part(name="rest"), "have one name"),
+    (
+        "mixed-classes",
+        lambda h, model, t: model["learnt"]["_state"]["State"]["encoding"].pop(),
+        "statistics of another model",
+    ),
 ]
 
 
@@ -671,7 +686,7 @@ BOMBS = {
     "strings": give("priors", WIDE),
     "strings, many times": give("priors", [{"strings": ["<U4000", [100], [""] * 100]} for _ in range(300)]),
     "scalars": give("priors", [{"scalar": ["<U999999", ""]} for _ in range(200)]),
-    "one tensor, many times": give("priors", [{"array": ["statistics_.blocks.x.ss", "<f8", "C"]}] * 10**5),
+    "one tensor, many times": give("priors", [{"array": ["_state.statistics.blocks.x.ss", "<f8", "C"]}] * 10**5),
     "features": learn("n_features_in_", 3 * 10**8),
     "a number of 400 digits": learn("n_features_in_", 10**400),
 }

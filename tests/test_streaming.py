@@ -85,20 +85,12 @@ def test_a_generator_whose_classes_come_one_by_one(nb, rows):
     assert_same(got, clone(nb).fit(X, y, w), X)
 
 
-def test_complements_grow_from_two_classes_on(rows):
-    nb = ComplementNB()
+def test_complements_need_all_classes_at_the_first_batch(rows):
     X, y, w = rows
-    y = np.where(np.arange(200) < 190, y, "asp")  # the last to come, and the second in the order
-    first = np.r_[0, 189]
-    order = [(X[first], y[first], w[first]), *((X[[i]], y[[i]], w[[i]]) for i in range(1, 200, 7))]
-    given = [np.concatenate(column) for column in zip(*order, strict=True)]
-    got, want = fit_batches(clone(nb), iter(order)), clone(nb).fit(*given)  # two classes, then three, then four
-    assert want.classes_.tolist() == ["ant", "asp", "bee", "cow"]
-    assert_same(got, want, X)
-    np.testing.assert_allclose(got.feature_log_prob_, want.feature_log_prob_, rtol=1e-12)
-    with pytest.raises(ValueError, match=r"only the class 'ant'.*Pass all labels as `classes`"):
-        fit_batches(clone(nb), iter(batches(rows)))
-    assert_same(fit_batches(clone(nb), iter(batches(rows)), classes=CLASSES), clone(nb).fit(*rows), X)
+    with pytest.raises(ValueError, match="pass all labels"):
+        fit_batches(ComplementNB(), iter(batches(rows)))
+    got = fit_batches(ComplementNB(), iter(batches(rows)), classes=CLASSES)
+    assert_same(got, ComplementNB().fit(X, y, w), X)
 
 
 @pytest.mark.parametrize(

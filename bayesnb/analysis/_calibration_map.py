@@ -10,9 +10,8 @@ classes and ε = 0 this is the beta map. With O = 0 it is a power ("temperature"
 probabilities: p' = p (0.4), and 0.2 each for the widths (t_o, t_x, t_b) of `WIDTHS`. Without the first, 50 rows make
 every fifth model worse. Beyond `MOST_CLASSES` classes O is diagonal.
 
-Newton's method finds the mode of each, and Laplace's approximation its evidence. Draws are those of its Gaussian, moved
-towards the mode until the density has fallen by no more than that of the Gaussian: a mode can be flat with a cliff
-beside it. With h = −log p'_y, r = (1 − ε) q_y / p'_y, e = onehot(y) − q, λ = logit ε and J = ∂η/∂θ
+Laplace's approximation (`_laplace`) finds the mode, the evidence and the draws of each. With h = −log p'_y,
+r = (1 − ε) q_y / p'_y, e = onehot(y) − q, λ = logit ε and J = ∂η/∂θ
 
     ∂h/∂θ = −r Jᵀe,    ∂²h/∂θ∂θᵀ = r Jᵀ(diag q − q qᵀ)J − r (1 − r) Jᵀe eᵀJ − [u] r e·(e^u z)
     ∂h/∂λ = r − 1 + ε,  ∂²h/∂λ² = ε (1 − ε) − r (1 − r),   ∂²h/∂λ∂θ = r (1 − r) Jᵀe
@@ -20,19 +19,20 @@ beside it. With h = −log p'_y, r = (1 − ε) q_y / p'_y, e = onehot(y) − q,
 References
 ----------
 Kull, Silva Filho & Flach (2017), Beta calibration, AISTATS; Guo et al. (2017), ICML, for the power.
-MacKay (1992), The evidence framework applied to classification networks, Neural Computation 4.
-Morzfeld, Tu, Atkins & Chorin (2012), A random map implementation of implicit filters, J. Comput. Phys. 231.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, softmax
 
 from ..core.arrays import Float
 from ..core.pytrees import record
+from ..io import require
+from ._laplace import Laplace
 
 WIDTHS = ((0.0, 0.0, 0.3), (0.3, 0.1, 0.3), (1.0, 0.3, 1.0))  # t_o, t_x, t_b
 MODELS = ("unchanged", "power and shifts", "matrix, narrow prior", "matrix, wide prior")
@@ -40,7 +40,19 @@ UNCHANGED = 0.4  # prior probability that the model is calibrated
 MOST_CLASSES = 12  # with a full matrix O
 LOGIT_EPS = (-4.0, 2.0)  # mean, standard deviation
 _NOTHING = 1e-9  # probability that no prediction goes below
-_STEPS, _LONGEST, _SMALL_GAIN = 100, 2.0, 1e-7  # of Newton's method: steps, longest step, nats of gain
+
+
+class Labelled(NamedTuple):
+    """Log probabilities z (n, c) of rows that the model has not seen, their labels one-hot (n, c), and weights (n,)."""
+
+    z: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+
+    @property
+    def rho(self) -> Float[np.ndarray, " c"]:
+        """Class frequencies, with one row more of each class."""
+        return (self.weight @ self.y + 1) / (self.weight.sum() + self.y.shape[1])
 
 
 @record
@@ -55,8 +67,6 @@ class CalibrationMap:
     scale : e^û
     probability : posterior probability of the model
     mode : (p,) u, the entries of O and b with a prior by columns, logit ε
-    root : (p, p) root of Laplace's covariance
-    height : −log p(y, θ) at the mode, without the constants of the prior
     draws : (s, p) of the posterior
     """
 
@@ -65,14 +75,12 @@ class CalibrationMap:
     scale: float
     probability: float
     mode: Float[np.ndarray, " p"]
-    root: Float[np.ndarray, "p p"]
-    height: float
     draws: Float[np.ndarray, "s p"]
 
     @classmethod
     def prior(cls, model: int, rho: np.ndarray, scale: float = 1.0) -> "CalibrationMap":
         """A map before it is fitted."""
-        start = cls(model, rho, scale, 1.0, np.zeros(0), np.zeros((0, 0)), 0.0, np.zeros((0, 0)))
+        start = cls(model, rho, scale, 1.0, np.zeros(0), np.zeros((0, 0)))
         return start if model == 0 else replace(start, mode=start.entries[2])
 
     @cached_property
@@ -100,28 +108,22 @@ class CalibrationMap:
     def _steps(self, theta: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
         """q, ε and p' of rows."""
         v = self.matrix(theta)
-        eta = np.exp(theta[0]) * z + v[-1]
-        if WIDTHS[self.model - 1][0]:
-            eta += self.scale * (z @ v[:-1])
-        eta -= eta.max(1, keepdims=True)
-        q = np.exp(eta, out=eta)
-        q /= q.sum(1, keepdims=True)
+        q = softmax(np.exp(theta[0]) * z + self.scale * (z @ v[:-1]) + v[-1], axis=1)
         eps = float(expit(theta[-1]))
         return q, eps, (1 - eps) * q + eps * self.rho
 
     # --- the posterior ----------------------------------------------------------------------------------------------
 
-    def value(self, theta: np.ndarray, z: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
-        """−log p(y, θ), without the constants of the prior."""
+    def value(self, rows: Labelled, theta: np.ndarray) -> float:
+        """−log p(y, θ), without the constants ½ log 2π of the prior."""
         *_, mean, width = self.entries
-        own = (self._steps(theta, z)[2] * y).sum(1)
-        return float(0.5 * np.square((theta - mean) / width).sum() - weight @ np.log(np.maximum(own, 1e-300)))
+        own = (self._steps(theta, rows.z)[2] * rows.y).sum(1)
+        of_prior = np.log(width).sum() + 0.5 * np.square((theta - mean) / width).sum()
+        return float(of_prior - rows.weight @ np.log(np.maximum(own, 1e-300)))
 
-    def derivatives(
-        self, theta: np.ndarray, z: np.ndarray, y: np.ndarray, weight: np.ndarray
-    ) -> tuple[float, np.ndarray, np.ndarray]:
-        """`value` with its gradient and its Hessian; y (n, c) is one-hot."""
-        row, column, mean, width = self.entries
+    def derivatives(self, rows: Labelled, theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """`value` with its gradient and its Hessian."""
+        (z, y, weight), (row, column, mean, width) = rows, self.entries
         q, eps, p = self._steps(theta, z)
         slope, cells = np.exp(theta[0]) * z, np.column_stack([self.scale * z, np.ones(len(z))])[:, row]
         own, e = (p * y).sum(1), y - q
@@ -137,43 +139,13 @@ class CalibrationMap:
         h[0, 0] -= wr @ je[:, 0]
         cross = (mixed @ je)[:, None]
         h = np.block([[h, cross], [cross.T, weight.sum() * eps * (1 - eps) - mixed.sum()]])
-        off = (theta - mean) / width
-        gradient = np.append(-wr @ je, weight @ (r - 1 + eps)) + off / width
-        value = 0.5 * off @ off - weight @ np.log(np.maximum(own, 1e-300))
-        return float(value), gradient, h + np.diag(width**-2)
+        gradient = np.append(-wr @ je, weight @ (r - 1 + eps)) + (theta - mean) / width**2
+        return self.value(rows, theta), gradient, h + np.diag(width**-2)
 
-    def fitted(self, z: np.ndarray, y: np.ndarray, weight: np.ndarray, u: float, logit: float) -> tuple[Any, float]:
-        """The map at its mode, by Newton's method from a start; and its log evidence."""
-        *_, mean, width = self.entries
-        theta, damping = np.concatenate([[u], mean[1:-1], [logit]]), 0.0
-        value, gradient, hessian = self.derivatives(theta, z, y, weight)
-        for _ in range(_STEPS):
-            values, vectors = np.linalg.eigh(hessian)
-            curve = np.maximum(abs(values), 1e-3) + damping
-            step = -vectors @ ((vectors.T @ gradient) / curve)
-            step *= min(1.0, _LONGEST / abs(step).max(initial=1e-300))
-            if -(gradient @ step) < _SMALL_GAIN:
-                break
-            if self.value(theta + step, z, y, weight) < value:
-                theta, damping = theta + step, damping / 10
-                value, gradient, hessian = self.derivatives(theta, z, y, weight)
-            else:
-                damping = max(10 * damping, 0.1 * curve.max())
-        values, vectors = np.linalg.eigh(hessian)
-        values = np.maximum(values, 0.1)  # the prior's precision is 1/4 or more; the contamination can take some away
-        log_evidence = -value - np.log(width).sum() - 0.5 * np.log(values).sum()
-        root = (vectors / np.sqrt(values)) @ vectors.T  # symmetric: a vector's sign would change all draws
-        return replace(self, mode=theta, root=root, height=value), float(log_evidence)
-
-    def draw(self, s: np.ndarray, z: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """The draw of standard normal numbers s: θ where −log p(θ | y) has risen by |s|²/2 at most."""
-        step, due = self.root @ s, 0.5 * s @ s
-        for _ in range(8):
-            rise = self.value(self.mode + step, z, y, weight) - self.height
-            if rise <= 1.1 * due:
-                break
-            step *= max(np.sqrt(due / rise), 0.3)
-        return self.mode + step
+    def fitted(self, rows: Labelled, u: float = 0.0, logit: float = LOGIT_EPS[0]) -> Laplace:
+        """Its posterior, by Newton's method from a start."""
+        start = np.concatenate([[u], self.entries[2][1:-1], [logit]])
+        return Laplace.fitted(partial(self.value, rows), partial(self.derivatives, rows), start)
 
 
 def fit_maps(
@@ -193,33 +165,31 @@ def fit_maps(
     groups : (n,) labels of groups of rows that depend on each other. All weights are then divided by the factor by
         which the residuals y − q of the rows add up in the groups: five copies of each row count as one
     """
-    c = z.shape[1]
-    y = np.eye(c)[index]
     used = weight > 0
-    z, y, weight = z[used], y[used], weight[used]
-    rho = (weight @ y + 1) / (weight.sum() + c)
-    base, evidence = CalibrationMap.prior(1, rho).fitted(z, y, weight, 0.0, LOGIT_EPS[0])
+    rows = Labelled(z[used], np.eye(z.shape[1])[index[used]], weight[used])
+    base = CalibrationMap.prior(1, rows.rho)
+    first = base.fitted(rows)
     if groups is not None:
         place = np.unique(np.asarray(groups)[used], return_inverse=True)[1]
-        off = weight[:, None] * (y - base.proba(base.mode, z))
+        off = rows.weight[:, None] * (rows.y - base.proba(first.mode, rows.z))
         together = np.stack([np.bincount(place, column) for column in off.T])
-        weight = weight / max(1.0, np.square(together).sum() / np.square(off).sum())
-        rho = (weight @ y + 1) / (weight.sum() + c)
-        base, evidence = CalibrationMap.prior(1, rho).fitted(z, y, weight, base.mode[0], base.mode[-1])
-    scale, start = float(np.exp(base.mode[0])), (base.mode[0], base.mode[-1])
-    others = [CalibrationMap.prior(k, rho, scale).fitted(z, y, weight, *start) for k in range(2, len(MODELS))]
-    same = CalibrationMap.prior(0, rho)
-    unchanged = float(weight @ np.log((same.proba(same.mode, z) * y).sum(1)))
-    found, score = zip((same, unchanged), (base, evidence), *others, strict=True)
-    before = [UNCHANGED] + [(1 - UNCHANGED) / len(WIDTHS)] * len(WIDTHS)
-    share = softmax(np.array(score) + np.log(before))
-    rng, ends = np.random.default_rng(seed), np.round(np.cumsum(share) * n_draws).astype(int)
-    made = []
-    for one, p, size in zip(found, share, np.diff(ends, prepend=0), strict=True):
-        half = rng.standard_normal(((size + 1) // 2, len(one.mode)))
-        normal = np.concatenate([half, -half])[:size]
-        draws = np.array([one.draw(s, z, y, weight) for s in normal]) if one.model else normal
-        made.append(replace(one, probability=float(p), draws=draws.reshape(size, len(one.mode))))
+        factor = max(1.0, np.square(together).sum() / np.square(off).sum())
+        rows = rows._replace(weight=rows.weight / factor)
+        base = CalibrationMap.prior(1, rows.rho)
+        first = base.fitted(rows, first.mode[0], first.mode[-1])
+    u, logit = first.mode[[0, -1]]
+    others = [CalibrationMap.prior(k, base.rho, float(np.exp(u))) for k in range(2, len(MODELS))]
+    found = [first, *(one.fitted(rows, u, logit) for one in others)]
+    same = CalibrationMap.prior(0, base.rho)
+    evidence = [rows.weight @ np.log((same.proba(same.mode, rows.z) * rows.y).sum(1)), *(f.log_evidence for f in found)]
+    share = softmax(np.array(evidence) + np.log([UNCHANGED] + [(1 - UNCHANGED) / len(WIDTHS)] * len(WIDTHS)))
+    rng, sizes = np.random.default_rng(seed), np.diff(np.round(np.cumsum(share) * n_draws).astype(int), prepend=0)
+    made = [replace(same, probability=float(share[0]), draws=np.zeros((sizes[0], 0)))]
+    for one, post, p, size in zip((base, *others), found, share[1:], sizes[1:], strict=True):
+        half = rng.standard_normal(((size + 1) // 2, len(post.mode)))
+        draws = [post.draw(partial(one.value, rows), s) for s in [*half, *-half][:size]]
+        draws = np.reshape(draws, (size, len(post.mode)))
+        made.append(replace(one, probability=float(p), mode=post.mode, draws=draws))
     return tuple(made)
 
 
@@ -245,20 +215,22 @@ def numpyro_model(one: CalibrationMap, z: Any, index: Any, weight: Any) -> None:
         numpyro.sample("y", dist.Categorical(logits=log_p), obs=jnp.asarray(index))
 
 
-def sample_maps(maps: tuple[CalibrationMap, ...], z: Float[np.ndarray, "n c"]) -> Any:
+def sample_maps(maps: tuple[CalibrationMap, ...], z: Float[np.ndarray, "n c"]) -> Iterator[np.ndarray]:
     """p' (n, c) of rows for each draw of model and parameters."""
     return (one.proba(theta, z) for one in maps for theta in one.draws)
 
 
+def heaviest(maps: tuple[CalibrationMap, ...]) -> CalibrationMap:
+    """The most probable of the maps with parameters."""
+    return max(maps[1:], key=lambda one: one.probability)
+
+
 def check_maps(maps: Any, c: int) -> None:
     """ValueError unless these are fitted maps of c classes."""
-    good = isinstance(maps, tuple) and all(isinstance(one, CalibrationMap) for one in maps)
-    if not good or [one.model for one in maps] != [*range(len(MODELS))] or not sum(len(one.draws) for one in maps):
-        raise ValueError("it has other maps")
+    require(isinstance(maps, tuple) and all(isinstance(one, CalibrationMap) for one in maps), "it has other maps")
+    require([one.model for one in maps] == [*range(len(MODELS))] and sum(len(one.draws) for one in maps), "other maps")
     for one in maps:
-        size = 0 if one.model == 0 else len(CalibrationMap.prior(one.model, np.ones(c)).mode)
-        shapes = one.rho.shape == (c,) and one.mode.shape == (size,) and one.root.shape == (size, size)
-        if not (shapes and one.draws.shape[1:] == (size,) and (one.rho > 0).all()):
-            raise ValueError("parameters of another map")
-        if not (all(np.isfinite(part).all() for part in (one.mode, one.root, one.draws)) and 0 <= one.probability <= 1):
-            raise ValueError("parameters that are no numbers")
+        size = len(CalibrationMap.prior(one.model, np.ones(c)).mode)
+        shapes = one.rho.shape == (c,) and one.mode.shape == one.draws.shape[1:] == (size,) and (one.rho > 0).all()
+        require(shapes and np.isfinite(one.mode).all() and np.isfinite(one.draws).all(), "parameters of another map")
+        require(0 <= one.probability <= 1, "a probability that is none")

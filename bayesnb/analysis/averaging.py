@@ -24,12 +24,12 @@ from typing import Any, Self
 import jax.numpy as jnp
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import as_jax
 from ..class_statistics import pooled
-from ..estimators._state import JointClassifier, all_or_nothing
+from ..core.special import log_normalize, most_probable
 from ._suited import check_independent, refuse_points
 from ._wrapper import OfEstimator
 
@@ -45,7 +45,7 @@ class _Part:
     log_bayes_factor: np.ndarray  # evidence of the first over that of the second, by column
 
 
-class FeatureAverage(OfEstimator, JointClassifier):
+class FeatureAverage(OfEstimator, ClassifierMixin, BaseEstimator):
     """Naive Bayes averaged over all subsets of its features, as a scikit-learn classifier.
 
     Parameters
@@ -83,7 +83,6 @@ class FeatureAverage(OfEstimator, JointClassifier):
         self.estimator = estimator
         self.inclusion = inclusion
 
-    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the estimator, and compare for each feature one parameter per class with one shared parameter.
 
@@ -133,8 +132,18 @@ class FeatureAverage(OfEstimator, JointClassifier):
             total = total + (shared + mixed).sum()
         return float(total)
 
-    def _tie_prior(self) -> np.ndarray:
-        return self.estimator_.tie_prior()
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """log p(y = c | x_i) in nats, (n, c): the normalised joint table."""
+        return log_normalize(self.predict_joint_log_proba(X))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """p(y = c | x_i), (n, c)."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable label of each row, (n,); ties go to the label with the larger class prior."""
+        best = most_probable(self.predict_joint_log_proba(X), self.estimator_.tie_prior())
+        return self.classes_[best]
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c | data) averaged over all subsets, (n, c), nats."""

@@ -1,6 +1,6 @@
 """Bins that turn measurements into the levels of a categorical model: of equal width, or of the largest evidence."""
 
-import numbers
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core.arrays import Float, Int
+from ..core.supports import check_least, checked_numbers
 
 
 class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -21,19 +22,19 @@ class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Number of the bin of each cell, 0 … K−1 as floats, (n, d); NaN if the cell is missing."""
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
         codes = np.full(X.shape, np.nan)
         for j, edges in enumerate(self.edges_):
             if len(edges):
-                codes[:, j] = np.where(np.isnan(X[:, j]), np.nan, _bin(X[:, j], edges[1:-1]))
+                codes[:, j] = np.where(np.isnan(X[:, j]), np.nan, np.searchsorted(edges[1:-1], X[:, j]))
         return codes
 
-    def _validate(self, X: Any, **checks: Any) -> Any:
-        return validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", **checks)
-
-    def _set_edges(self, edges: list[np.ndarray]) -> Self:
-        self.edges_ = edges
-        self.n_bins_ = np.array([max(len(e) - 1, 0) for e in edges])
+    def _learn(self, X: Any, edges_of: Callable[[int, np.ndarray, np.ndarray], np.ndarray]) -> Self:
+        """Boundaries of each column, by a function of its number, its values, and which cells hold them."""
+        held = ~np.isnan(X)
+        columns = enumerate(zip(X.T, held.T, strict=True))
+        self.edges_ = [edges_of(j, x[seen], seen) if seen.any() else np.empty(0) for j, (x, seen) in columns]
+        self.n_bins_ = np.array([max(len(e) - 1, 0) for e in self.edges_])
         return self
 
     def __sklearn_tags__(self) -> Tags:
@@ -93,7 +94,7 @@ class EqualWidthBinner(_AbstractBinner):
 
         Parameters
         ----------
-        X : (n, d) numbers, at least two rows; NaN where a cell is missing
+        X : (n, d) numbers; NaN where a cell is missing
         y : ignored
 
         Raises
@@ -101,11 +102,9 @@ class EqualWidthBinner(_AbstractBinner):
         ValueError
             if `n_bins` is not a whole number of at least 1, or X holds text or infinities
         """
-        n_bins = whole_number("n_bins", self.n_bins)
-        X = self._validate(X, reset=True, ensure_min_samples=2)
-        columns = (values[~np.isnan(values)] for values in X.T)
-        edges = [_boundaries(seen, n_bins) if len(seen) else np.empty(0) for seen in columns]
-        return self._set_edges(edges)
+        check_least(1, n_bins=self.n_bins)
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        return self._learn(X, lambda j, values, held: _equal_widths(values, self.n_bins))
 
 
 class EvidenceBinner(_AbstractBinner):
@@ -203,18 +202,19 @@ class EvidenceBinner(_AbstractBinner):
             if `alpha` is not a positive number, or `max_cuts` not a whole number of at least 1. Also if y does not hold
             class labels, or if X holds text or infinities
         """
-        alpha, max_cuts = _positive("alpha", self.alpha), whole_number("max_cuts", self.max_cuts)
-        X, y = self._validate(X, y=y, reset=True, ensure_min_samples=2)
+        check_least(1, max_cuts=self.max_cuts)
+        alpha = float(checked_numbers("alpha", self.alpha, ()))
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
         check_classification_targets(y)
         classes, index = np.unique(y, return_inverse=True)
-        held = ~np.isnan(X)
-        found = [
-            _evidence_boundaries(values[seen], index[seen], len(classes), alpha, max_cuts)
-            for values, seen in zip(X.T, held.T, strict=True)
-        ]
-        edges, evidence, gain = zip(*found, strict=True)
-        self.log_evidence_, self.gain_ = np.array(evidence), np.array(gain)
-        return self._set_edges(list(edges))
+        self.log_evidence_, self.gain_ = np.zeros((2, X.shape[1]))
+
+        def edges_of(j: int, values: np.ndarray, held: np.ndarray) -> np.ndarray:
+            middle, *scores = _most_evident(values, index[held], len(classes), alpha, self.max_cuts)
+            self.log_evidence_[j], self.gain_[j] = scores
+            return np.concatenate([[values.min()], middle, [values.max()]])
+
+        return self._learn(X, edges_of)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -222,39 +222,28 @@ class EvidenceBinner(_AbstractBinner):
         return tags
 
 
-def _bin(values: Float[np.ndarray, " n"], inner: Float[np.ndarray, " m"]) -> np.ndarray:
-    """Number of inner boundaries below each value: bins are closed on the right."""
-    return np.searchsorted(inner, values, side="left")
-
-
-def _boundaries(seen: Float[np.ndarray, " n"], n_bins: int) -> Float[np.ndarray, " m"]:
+def _equal_widths(seen: Float[np.ndarray, " n"], n_bins: int) -> Float[np.ndarray, " m"]:
     """Boundaries of equal width over the range of the values, then without the bins that hold none of them."""
     low, high = seen.min(), seen.max()
     share = np.arange(1, n_bins) / n_bins
-    inner = np.clip(low * (1 - share) + high * share, low, high)  # high − low itself may overflow
-    inner = np.maximum.accumulate(inner)  # rounding may put neighbours out of order
-    held = np.unique(_bin(seen, inner))  # bins with training rows, ascending
-    left, right = inner[held[:-1]], inner[held[1:] - 1]  # where one such bin ends and the next begins
-    return np.concatenate([[low], np.clip(left / 2 + right / 2, left, right), [high]])
+    inner = low * (1 - share) + high * share
+    held = np.unique(np.searchsorted(inner, seen))  # bins with training rows, ascending
+    middle = (inner[held[:-1]] + inner[held[1:] - 1]) / 2  # of where one such bin ends and where the next begins
+    return np.concatenate([[low], middle, [high]])
 
 
-def _evidence_boundaries(
+def _most_evident(
     seen: Float[np.ndarray, " n"], index: Int[np.ndarray, " n"], c: int, alpha: float, max_cuts: int
 ) -> tuple[np.ndarray, float, float]:
-    """Boundaries of the largest evidence, that evidence, and what it gains over a single bin."""
-    if not len(seen):
-        return np.empty(0), 0.0, 0.0
+    """Inner boundaries of the largest evidence, that evidence, and what it gains over a single bin."""
     values, place = np.unique(seen, return_inverse=True)
     counts = np.bincount(place * c + index, minlength=len(values) * c).reshape(-1, c)  # rows of each value and class
     only = np.where((counts > 0).sum(1) == 1, counts.argmax(1), -1)  # the class of a value that has one class only
     cuts = np.flatnonzero((only[1:] != only[:-1]) | (only[1:] < 0))  # a cut follows the value of that number
     if len(cuts) > max_cuts:
         cuts = cuts[(2 * np.arange(max_cuts) + 1) * len(cuts) // (2 * max_cuts)]
-    counts = np.add.reduceat(counts, np.concatenate([[0], cuts + 1]))
-    taken, evidence, gain = _best_partition(counts, alpha)
-    left, right = values[cuts[taken]], values[cuts[taken] + 1]
-    middle = np.clip(left / 2 + right / 2, left, np.nextafter(right, left))  # closed on the right: never at `right`
-    return np.concatenate([values[:1], middle, values[-1:]]), evidence, gain
+    taken, evidence, gain = _best_partition(np.add.reduceat(counts, np.concatenate([[0], cuts + 1])), alpha)
+    return (values[cuts[taken]] + values[cuts[taken] + 1]) / 2, evidence, gain
 
 
 def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> tuple[np.ndarray, float, float]:
@@ -276,22 +265,18 @@ def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> tuple[np.nd
     # bins[e][s]: log evidence of the labels in a bin of segments s … e
     bins = [of_class[below[e] - below[:e]].sum(1) - of_bin[rows[e] - rows[:e]] for e in range(1, m + 1)]
     many = np.arange(1, m + 2)
-    log_prior = gammaln(n + many) - gammaln(many) - gammaln(n + 1)  # log C(n + I − 1, I − 1) for I = 1 … m + 1
-    log_prior = -np.log(n) - log_prior
-    price = log_prior[:-1] - log_prior[1:]  # of one more bin, falling in I
-
-    best, cuts = bins[-1][0] + log_prior[0], np.empty(0, int)
-    single = best
-    open_ = np.arange(1, m + 1)  # numbers of bins that may still be the best
-    step = 0
-    while len(open_):  # the largest number first, then the smallest; they often give the same bins, and all is done
-        k = open_[-1] if step == 0 else open_[0] if step == 1 else open_[len(open_) // 2]
-        step += 1
+    log_prior = gammaln(many) + gammaln(n + 1) - gammaln(n + many) - np.log(n)  # of I = 1 … m + 1 bins
+    price = -np.diff(log_prior)  # of one more bin, falling in I
+    single = best = bins[-1][0] + log_prior[0]
+    cuts, unsettled = np.empty(0, int), np.arange(1, m + 1)  # numbers of bins that may still be the best
+    first = [-1, 0]  # the largest number, then the smallest: they often give the same bins, and all is done
+    while len(unsettled):
+        k = unsettled[first.pop(0) if first else len(unsettled) // 2]
         found, evidence = _priced_partition(bins, price[k - 1])
         j = len(found) + 1
         if evidence + log_prior[j - 1] > best:
             best, cuts = evidence + log_prior[j - 1], found
-        open_ = open_[(open_ < min(j, k)) | (open_ > max(j, k))]
+        unsettled = unsettled[(unsettled < min(j, k)) | (unsettled > max(j, k))]
     return cuts, float(best), float(best - single)
 
 
@@ -310,17 +295,3 @@ def _priced_partition(bins: list[np.ndarray], price: float) -> tuple[np.ndarray,
         cuts.append(s - 1)
         e = s
     return np.array(cuts[-2::-1], int), evidence
-
-
-def whole_number(name: str, value: Any, least: int = 1) -> int:
-    """A parameter as a whole number, or a ValueError that names it."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"`{name}` is {value!r}; it needs to be a whole number of at least {least}")
-    return int(value)
-
-
-def _positive(name: str, value: Any) -> float:
-    """A parameter as a positive number, or a ValueError that names it."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
-        raise ValueError(f"`{name}` is {value!r}; it needs to be a positive number, such as 1.0")
-    return float(value)

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy.special import entr
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Scalar
@@ -28,10 +27,10 @@ from ..core.supports import check_choice, check_least, check_level
 from ..estimators._base import AbstractNB
 from ..inference.intervals import Uncertainty
 from ..inference.loo import LooResult
-from ._calibration_map import fit_maps
-from ._left_out_tables import leave_out_rows
+from ._calibration_map import fit_maps, heaviest, numpyro_model
+from ._left_out_tables import left_out_table
 from ._suited import refuse_points
-from .calibrator import AbstractCalibrated
+from .calibrator import AbstractCalibrated, floored
 
 if TYPE_CHECKING:
     from ..inference.report import CheckReport
@@ -119,8 +118,8 @@ class CalibratedClassifierLOO(AbstractCalibrated):
                 f"`estimator` has {ignored}, which leave-one-out ignores, so the map would be learnt from other "
                 "probabilities than those of `predict_proba`; set norm=False"
             )
-        table = leave_out_rows(self, nb, X, np.asarray(y).ravel(), sample_weight, groups)
-        self.maps_ = fit_maps(self.floored(table.log_proba), table.index, table.weight, table.groups)
+        table = left_out_table(self, nb, X, np.asarray(y).ravel(), sample_weight, groups)
+        self.maps_ = fit_maps(floored(table.log_proba), table.index, table.weight, table.groups)
         self.n_copies_ = table.n_copies
         self._take_over(nb)
         own, share = np.arange(len(table.index)), table.weight / table.weight.sum()
@@ -130,16 +129,12 @@ class CalibratedClassifierLOO(AbstractCalibrated):
 
     def _check_parameters(self) -> None:
         estimator = self.estimator
-        if isinstance(estimator, Pipeline):
-            raise TypeError(
-                "`estimator` is a pipeline; put CalibratedClassifierLOO inside the pipeline: "
-                "make_pipeline(steps, CalibratedClassifierLOO(estimator))"
-            )
         if not isinstance(estimator, AbstractNB):
-            name = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
+            name = f"{estimator.__name__}, a class" if isinstance(estimator, type) else type(estimator).__name__
             raise TypeError(
-                f"`estimator` is {name}{', a class' * isinstance(estimator, type)}; give an estimator of bayesnb, such "
-                "as GaussianNB(), or use PosteriorCalibrator(estimator), which calibrates any classifier on folds"
+                f"`estimator` is {name}; give an estimator of bayesnb, such as GaussianNB(). Put transforming steps "
+                "before: make_pipeline(steps, CalibratedClassifierLOO(estimator)). For other classifiers use "
+                "PosteriorCalibrator(estimator), which calibrates on folds"
             )
         check_choice("prior", self.prior, ("refit", "kept"))
         check_choice("copies", self.copies, ("group", "keep"))
@@ -168,7 +163,7 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         for s, at in enumerate(rng.integers(len(draws), size=n_draws)):
             one, theta = draws[at]
             with np.errstate(divide="ignore"):
-                p[s] = one.proba(theta, self.floored(np.log(p[s])))
+                p[s] = one.proba(theta, floored(np.log(p[s])))
         return p
 
     def predict_interval(
@@ -211,7 +206,8 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         check_is_fitted(self, "maps_")
         found = self.estimator_.loo(X, y, sample_weight, prior=prior or self.prior, groups=groups)
         joint = _CalibratedJoint(self, self.estimator_.posterior_)
-        return replace(found, log_joint=joint.of(found.log_joint), _posterior=joint, _parts=None)
+        table = joint.of(found.log_joint) - found.log_prior
+        return replace(found, by_block={"x": table}, _posterior=joint)
 
     def numpyro_model(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
         """The regression of the labels on their leave-one-out table in NumPyro, for the most probable map.
@@ -221,10 +217,8 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         X, y, sample_weight, groups : the training rows. NUTS on this model samples the posterior that the draws of
             `maps_` approximate. Its sites are `u`, `entries` (those of O and b with a prior) and `logit_eps`
         """
-        from .calibration_check import heaviest, numpyro_model
-
-        table = leave_out_rows(self, self.estimator_, X, np.asarray(y).ravel(), sample_weight, groups)
-        numpyro_model(heaviest(self.maps_), self.floored(table.log_proba), table.index, table.weight)
+        table = left_out_table(self, self.estimator_, X, np.asarray(y).ravel(), sample_weight, groups)
+        numpyro_model(heaviest(self.maps_), floored(table.log_proba), table.index, table.weight)
 
     def check(self, X: Any, y: Any, seed: int = 0, *, progress_bar: bool = False) -> "CheckReport":
         """The check of the estimator, and of the map against NumPyro: density, mode, and draws of NUTS.

@@ -11,19 +11,19 @@ import pandas as pd
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import check_cv, cross_val_predict
-from sklearn.utils import Tags, assert_all_finite
+from sklearn.utils import Tags, assert_all_finite, gen_batches
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
 from ..core.arrays import Scalar, is_sparse
 from ..core.special import log_normalize
 from ..core.supports import check_least, check_level
+from ..inference.loo import group_places
 from ..io import Saved, Take, check_loaded, require
 from ._calibration_map import MODELS, CalibrationMap, check_maps, fit_maps, sample_maps
 from ._wrapper import OfEstimator
 
 _FLOOR = 1e-9  # of the model's probabilities
-_LOWEST = -690.0  # of log probabilities: e^−690 is still a float
 _ROWS = 1 << 15  # whose draws are averaged at a time
 
 
@@ -42,16 +42,9 @@ class AbstractCalibrated(Saved, OfEstimator, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "maps_")
         return {MODELS[one.model]: one.probability for one in self.maps_}
 
-    @staticmethod
-    def floored(z: np.ndarray) -> np.ndarray:
-        """Log probabilities, none below −690: draws of p go no further. Provisional."""
-        return np.maximum(z, _LOWEST)
-
     def calibrated(self, z: np.ndarray) -> np.ndarray:
         """Calibrated probabilities (n, c) of rows with log probabilities z: the posterior mean. Provisional."""
-        check_is_fitted(self, "maps_")
-        z = self.floored(z)
-        parts = [z[at : at + _ROWS] for at in range(0, max(len(z), 1), _ROWS)]
+        parts = [floored(z[some]) for some in gen_batches(max(len(z), 1), _ROWS)]
         n_draws = sum(len(one.draws) for one in self.maps_)
         return np.concatenate([sum(sample_maps(self.maps_, part)) / n_draws for part in parts])
 
@@ -86,16 +79,15 @@ class AbstractCalibrated(Saved, OfEstimator, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "maps_")
         check_level(level)
-        c = len(self.classes_)
-        parts = []
+        c, parts = len(self.classes_), []
         for one in self.maps_:
             for theta in one.draws:
-                flat = one.matrix(theta).ravel() if one.model else np.zeros(c * (c + 1))
-                u, logit = (theta[0], theta[-1]) if one.model else (0.0, -np.inf)
-                parts.append(np.concatenate([[np.exp(u)], flat[-c:], [expit(logit)], flat[:-c]]))
+                v = one.matrix(theta) if one.model else np.zeros((c + 1, c))
+                u, logit = theta[[0, -1]] if one.model else (0.0, -np.inf)
+                parts.append([np.exp(u), *v[-1], expit(logit), *v[:-1].ravel()])
         names = ["power", *(f"b[{k}]" for k in self.classes_), "ε"]
         names += [f"O[{d}, {k}]" for d in self.classes_ for k in self.classes_]
-        found = _quantiles(np.array(parts), [0.5, (1 - level) / 2, (1 + level) / 2])
+        found = quantiles(np.array(parts), [0.5, (1 - level) / 2, (1 + level) / 2])
         table = pd.DataFrame(found.T, index=pd.Index(names, name="parameter"), columns=["median", "low", "high"])
         return table[(table != 0).any(axis=1)]
 
@@ -177,39 +169,39 @@ class PosteriorCalibrator(AbstractCalibrated):
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
-        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
-        classes, index = np.unique(y, return_inverse=True)
+        fitted, output = None, X
         if self.estimator is not None:
-            fitted, output = self._predicted(X, y, index, None if sample_weight is None else weight, groups)
-            classes = fitted.classes_
-            index = np.searchsorted(classes, y)
-        else:
-            fitted, output = None, X
+            fitted, output = self._predicted(X, y, sample_weight, groups)
         z = log_table_of(output)
-        if fitted is None and len(classes) < z.shape[1] and y.dtype.kind in "iu" and 0 <= min(y) <= max(y) < z.shape[1]:
-            classes, index = np.arange(z.shape[1]), y
+        classes = np.unique(y) if fitted is None else fitted.classes_
+        if (
+            fitted is None
+            and len(classes) < z.shape[1]
+            and y.dtype.kind in "iu"
+            and 0 <= y.min() <= y.max() < z.shape[1]
+        ):
+            classes = np.arange(z.shape[1])
         if z.shape != (len(y), len(classes)) or len(classes) < 2:
             raise ValueError(
                 f"`y` has {len(y)} rows of {len(classes)} class{'es' * (len(classes) != 1)}, but the probabilities "
                 f"have shape {z.shape}; give one row a label and one column a class, of at least two classes"
             )
-        weight = _check_sample_weight(weight, z, ensure_non_negative=True)
-        if groups is not None and np.shape(groups) != (len(y),):
-            raise ValueError(f"`groups` has shape {np.shape(groups)}; give one label for each of {len(y)} rows")
-        self.maps_ = fit_maps(z, index, weight, groups, self.n_draws, self.random_state)
+        weight = _check_sample_weight(sample_weight, z, dtype=np.float64, ensure_non_negative=True)
+        place = None if groups is None else group_places(groups, len(y))
+        self.maps_ = fit_maps(z, np.searchsorted(classes, y), weight, place, self.n_draws, self.random_state)
         self.classes_ = classes
         if fitted is not None:
             self._take_over(fitted)
         return self
 
-    def _predicted(self, X: Any, y: np.ndarray, index: np.ndarray, weight: Any, groups: Any) -> tuple[Any, np.ndarray]:
+    def _predicted(self, X: Any, y: np.ndarray, weight: Any, groups: Any) -> tuple[Any, np.ndarray]:
         """The fitted classifier, and its output for rows that it has not seen."""
-        params = {} if weight is None else {"sample_weight": weight}
+        params = {} if weight is None else {"sample_weight": np.asarray(weight, float)}
         if isinstance(self.cv, str) and self.cv == "prefit":
             check_is_fitted(self.estimator)
             return self.estimator, output_of(self.estimator, X)
         fitted = clone(self.estimator).fit(X, y, **params)
-        rarest = int(np.bincount(index).min())
+        rarest = int(np.unique(y, return_counts=True)[1].min())
         if len(fitted.classes_) < 2 or (isinstance(self.cv, int) and rarest < 2):
             raise ValueError(
                 f"`y` has {len(fitted.classes_)} class(es), the rarest with {rarest} row(s); cross-validation needs "
@@ -240,7 +232,7 @@ class PosteriorCalibrator(AbstractCalibrated):
         check_is_fitted(self, "maps_")
         check_level(level)
         draws = np.stack([*sample_maps(self.maps_, self.log_table(X))])
-        return np.moveaxis(_quantiles(draws, [(1 - level) / 2, (1 + level) / 2]), 0, -1)
+        return np.moveaxis(quantiles(draws, [(1 - level) / 2, (1 + level) / 2]), 0, -1)
 
     def __sklearn_tags__(self) -> Tags:
         return BaseEstimator.__sklearn_tags__(self) if self.estimator is None else super().__sklearn_tags__()
@@ -272,6 +264,11 @@ def log_table_of(output: Any) -> np.ndarray:
     return log_normalize(np.log(np.maximum(table, _FLOOR)))
 
 
-def _quantiles(draws: np.ndarray, at: list[Any]) -> np.ndarray:
+def floored(z: np.ndarray) -> np.ndarray:
+    """Log probabilities, none below −690: e^−690 is still a float."""
+    return np.maximum(z, -690.0)
+
+
+def quantiles(draws: np.ndarray, at: list[Any]) -> np.ndarray:
     """Quantiles of a sample whose expected mass is `at`, also of few draws."""
     return np.quantile(draws, at, axis=0, method="weibull")

@@ -37,20 +37,28 @@ Vovk, Gammerman & Shafer (2005), Algorithmic learning in a random world: "full",
 Lee, Barber & Willett (2023), Distribution-free inference with hierarchical data: groups.
 """
 
+import copy
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
+from scipy.special import logsumexp
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..core.arrays import Bool, Float
 from ..core.supports import check_choice
-from ..estimators._state import all_or_nothing
+from ..estimators._base import AbstractNB
 from ..inference.loo import group_places
-from ._conformal_scores import Training, comparisons
+from ..statistics import one_hot
+from ..sums.rows import rows_at
 from ._wrapper import AbstractWrapper
+
+_TIE = 1e-9  # scores this close, relative to their size, count as equal: sets can only grow by it
+_LARGEST = 1e300  # score, where a label has no probability
 
 
 class ConformalClassifierLOO(AbstractWrapper):
@@ -123,7 +131,6 @@ class ConformalClassifierLOO(AbstractWrapper):
         self.method = method
         self.class_conditional = class_conditional
 
-    @all_or_nothing
     def fit(self, X: Any, y: Any, *, groups: Any = None, **unknown: Any) -> Self:
         """Fit a clone of the estimator and keep the rows.
 
@@ -159,21 +166,18 @@ class ConformalClassifierLOO(AbstractWrapper):
                 "`groups` is given, but no guarantee is known with these settings; use method='cross' and "
                 "class_conditional=False"
             )
-        self._take_over(clone(self.estimator).fit(X, y))
-        y = column_or_1d(y)
+        fitted, y = clone(self.estimator).fit(X, y), column_or_1d(y)
         check_classification_targets(y)
-        self._X, self._y = _as_rows(X), y
-        n = len(y)
-        if n < 2:
+        if (n := len(y)) < 2:
             raise ValueError(f"`X` has {n} sample; leave-one-out needs at least two rows, so add rows")
-        self._groups = np.arange(n)
-        if groups is not None:
-            self._groups = group_places(groups, n)
-            if self._groups.max() == 0:
-                raise ValueError(
-                    f"`groups` is {np.asarray(groups).tolist()[0]!r} in all rows; leave-one-out needs at least two "
-                    "groups, so add rows of another group"
-                )
+        places = np.arange(n) if groups is None else group_places(groups, n)
+        if places.max() == 0:
+            raise ValueError(
+                f"`groups` is {np.asarray(groups).tolist()[0]!r} in all rows; leave-one-out needs at least two "
+                "groups, so add rows of another group"
+            )
+        self._take_over(fitted)
+        self._X, self._y, self._groups = _as_rows(X), y, places
         return self
 
     def predict_set(self, X: Any, coverage: Any = 0.9) -> Bool[np.ndarray, "m c"]:
@@ -203,18 +207,78 @@ class ConformalClassifierLOO(AbstractWrapper):
         all coverages.
         """
         check_is_fitted(self)
-        nb = self.estimator_
-        m, c = nb.predict_log_proba(X).shape  # it refuses rows that are none
-        X = _as_rows(X)
-        index = np.searchsorted(self.classes_, self._y)
-        smaller, total = np.zeros((m, c)), np.zeros(c)
-        weight = 1 / np.bincount(self._groups)[self._groups]
-        rows = Training(self.estimator, nb, self._X, index, self._groups)
-        for i, fits in comparisons(rows, X, self.method):
-            labels = [index[i]] if self.class_conditional else slice(None)
-            smaller[:, labels] += weight[i] * fits[:, labels]
-            total[labels] += weight[i]
+        m, c = self.estimator_.predict_log_proba(X).shape  # it refuses rows that are none
+        index, size = np.searchsorted(self.classes_, self._y), np.bincount(self._groups)
+        share = np.eye(c)[index] if self.class_conditional else np.ones((len(index), c))
+        share /= size[self._groups, None]
+        smaller, total = np.zeros((m, c)), share.sum(0)
+        for rows, t, k, own, new in (self._cross if self.method == "cross" else self._full)(_as_rows(X), index):
+            own = own[:, None, None]
+            is_smaller = own + _TIE * (1 + np.minimum(abs(own), abs(new))) < new
+            smaller[t, k] += np.einsum("ik,itk->tk", share[rows, k], is_smaller)
         return (total + 1 - smaller) / (total + 1)
+
+    def _cross(self, X: Any, index: np.ndarray) -> Iterator[Any]:
+        """Positions of some training rows, of new rows and of labels; the scores of the first and of the others.
+
+        Each group of rows is left out in turn, and scored by the model of all others.
+        """
+        c, every = len(self.classes_), slice(None)
+        without = self._forgetting if isinstance(self.estimator_, AbstractNB) else self._fitting_again
+        left = without(index)
+        order = np.argsort(self._groups, kind="stable")
+        for out in np.split(order, np.flatnonzero(np.diff(self._groups[order])) + 1):
+            table = left(out)
+            own = _log_odds_against(table(_safe_indexing(self._X, out)))
+            yield out, every, every, own[np.arange(len(out)), index[out]], _log_odds_against(table(X)).reshape(-1, c)
+
+    def _full(self, X: Any, index: np.ndarray) -> Iterator[Any]:
+        """The same, where each new row joins the training rows with each label in turn."""
+        every = slice(None)
+        for t in range(X.shape[0]):
+            row = _safe_indexing(X, [t])
+            for k, label in enumerate(self.classes_):
+                plus = copy.copy(self.estimator_).partial_fit(row, [label])
+                own = _log_odds_against(plus.loo(self._X, self._y).log_joint)[np.arange(len(index)), index]
+                new = _log_odds_against(plus.loo(row, [label]).log_joint)[0, k]
+                yield every, slice(t, t + 1), slice(k, k + 1), own, new
+
+    def _forgetting(self, index: np.ndarray) -> Callable[[np.ndarray], Callable[[Any], np.ndarray]]:
+        """From rows left out to the table log p(y = c | x, D₋ᵢ) as a function of rows; the prior is that of D₋ᵢ."""
+        nb, rows = self.estimator_, self.estimator_.encode(self._X)
+
+        def without(out: np.ndarray) -> Callable[[Any], np.ndarray]:
+            leaving = nb.prior_.suffstats(rows_at(rows, out), one_hot(index[out], len(self.classes_)))
+            return nb.with_statistics(nb.statistics_ - leaving).predict_log_proba
+
+        return without
+
+    def _fitting_again(self, index: np.ndarray) -> Callable[[np.ndarray], Callable[[Any], np.ndarray]]:
+        """The same of a classifier that cannot forget rows."""
+        c = len(self.classes_)
+
+        def without(out: np.ndarray) -> Callable[[Any], np.ndarray]:
+            rest = np.setdiff1d(np.arange(len(index)), out)
+            known, y = np.unique(index[rest]), self._y[rest]
+            if len(known) == 1:  # scikit-learn's classifiers refuse a single class
+                return lambda X: np.tile(np.where(np.arange(c) == known[0], 0.0, -np.inf), (X.shape[0], 1))
+            again = clone(self.estimator).fit(_safe_indexing(self._X, rest), y)
+
+            def table(X: Any) -> np.ndarray:
+                full = np.full((X.shape[0], c), -np.inf)
+                full[:, known] = again.predict_log_proba(X)
+                return full
+
+            return table
+
+        return without
+
+
+def _log_odds_against(table: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n c"]:
+    """log((1 − p_c)/p_c) of each class, from a joint table in nats; it rises with the score 1 − p_c."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        others = logsumexp(np.where(np.eye(table.shape[1], dtype=bool), -np.inf, table[:, None]), axis=2)
+        return np.nan_to_num(others - table, nan=_LARGEST, posinf=_LARGEST, neginf=-_LARGEST)
 
 
 def _refuse(unknown: dict[str, Any]) -> None:

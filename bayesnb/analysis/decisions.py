@@ -26,7 +26,6 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..core.arrays import Bool, Float, Int, Real, Scalar
 from ..estimators._base import AbstractNB
-from ..estimators._state import all_or_nothing, reads_one_state
 from ._wrapper import AbstractWrapper
 from .active import split_uncertainty
 
@@ -277,7 +276,6 @@ class CostClassifier(AbstractWrapper):
     max_epistemic: Any = None
     abstain_label: Any = None
 
-    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit a clone of the estimator.
 
@@ -301,7 +299,6 @@ class CostClassifier(AbstractWrapper):
                 f"`abstain_label` is {self.abstain_label!r}, which is one of the classes; choose another label"
             )
 
-    @reads_one_state
     def decide(self, X: Any) -> np.ndarray:
         """Index of the decided class of each row, (n,), or −1 if it abstains."""
         check_is_fitted(self)
@@ -311,7 +308,6 @@ class CostClassifier(AbstractWrapper):
         open_ = split_uncertainty(self.estimator_, X).epistemic > self.max_epistemic
         return np.where(open_, ABSTAIN, found)
 
-    @reads_one_state
     def predict(self, X: Any) -> np.ndarray:
         """The label with the least expected cost of each row, or `abstain_label`, (n,)."""
         found, c = self.decide(X), len(self.classes_)
@@ -325,7 +321,6 @@ class CostClassifier(AbstractWrapper):
         labels[found == ABSTAIN] = self.abstain_label
         return labels
 
-    @reads_one_state
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Minus the average cost of a row; larger is better, as `GridSearchCV` expects.
 

@@ -49,7 +49,6 @@ from ..core.arrays import Bool, Float
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
 from ..estimators._base import AbstractNB
-from ..estimators._state import all_or_nothing
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
 from ..statistics import one_hot
 from ._suited import check_independent
@@ -118,7 +117,6 @@ class HalfLabelledClassifier(AbstractWrapper):
     max_iter: Any = 500
     tol: Any = 1e-6
 
-    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit a clone of the estimator to all rows, with and without labels.
 
@@ -145,7 +143,7 @@ class HalfLabelledClassifier(AbstractWrapper):
         check_consistent_length(X, missing)
         check_classification_targets(labels)
         classes, index = np.unique(labels, return_inverse=True)
-        rows, n, c = nb.learn_columns(X, classes).rows_of(X), len(missing), len(classes)
+        rows, n, c = nb.learn_columns(X, classes).encode(X), len(missing), len(classes)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         known, unknown = ({name: x[at] for name, x in rows.items()} for at in (~missing, missing))
 

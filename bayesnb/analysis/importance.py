@@ -1,6 +1,5 @@
 """How much each column says about the label: exact leave-one-out of the column alone, and of the model without it."""
 
-from collections.abc import Iterator
 from copy import copy
 from typing import Any
 
@@ -13,9 +12,7 @@ from ..core.arrays import Scalar
 from ..core.special import log_normalize
 from ..core.supports import check_level
 from ..estimators._base import AbstractNB
-from ..inference.complements import remaining
-from ..inference.loo import group_places, leaves_alone
-from ..naive_bayes import Rows
+from ..inference.loo import group_places, left_out
 from ..statistics import one_hot
 from ..sums.rows import rows_at
 from ._left_out_columns import sums
@@ -108,7 +105,8 @@ def importance(
     else:
         loo = nb.loo(X, y, sample_weight, groups=groups)
         log_prior, tables = loo.log_prior, loo.by_block
-        leave = _left_out(nb, rows, index, weight, groups)
+        place = None if groups is None else group_places(groups, n)
+        leave = left_out(nb, rows, one_hot(index, c, weight), place, "kept")
     total = np.zeros((3, 2, d))
     for at, model, leaving in leave:
         prior = log_prior[at]
@@ -116,6 +114,7 @@ def importance(
         if calibrated is not None:
             score = lambda t, prior=prior: np.log(calibrated(log_normalize(sum(t.values()) + prior)))  # noqa: E731
         some = {name: table[at] for name, table in tables.items()}
+        leaving = None if leaving is None else leaving.toarray()
         total += sums(
             d, model, rows_at(rows, at), nb.block_columns(), parts, some, prior, index[at], weight[at], leaving, score
         )
@@ -128,21 +127,6 @@ def importance(
     for k, heads in enumerate(names):
         table |= dict(zip(heads, (mean[k], mean[k] - reach[k], mean[k] + reach[k]), strict=True))
     return pd.DataFrame(table).iloc[np.argsort(-mean[0], kind="stable")].reset_index(drop=True)
-
-
-def _left_out(
-    nb: Any, rows: Rows, index: np.ndarray, weight: np.ndarray, groups: Any
-) -> Iterator[tuple[np.ndarray, Any, Any]]:
-    """Rows, the posterior that predicts them, and the weights that leave it with each; None where they have left."""
-    n, r = len(index), one_hot(index, len(nb.classes_), weight)
-    place = np.arange(n) if groups is None else group_places(groups, n)
-    single = (np.bincount(place)[place] == 1) & leaves_alone(nb, None, "kept")
-    if single.any():
-        yield np.flatnonzero(single), nb.posterior_, r[single].toarray()
-    for group in np.unique(place[~single]):
-        at = np.flatnonzero(place == group)
-        left = remaining(nb.statistics_, nb.prior_.suffstats(rows_at(rows, at), r[at]))
-        yield at, nb.prior_.update(left), None
 
 
 def named(estimator: Any, names: Any) -> Any:

@@ -18,35 +18,34 @@ Minka (2000), Estimating a Dirichlet distribution, eq. (53) ff.: the evidence of
 Bishop (2006), Pattern Recognition and Machine Learning, §3.5: type-II maximum likelihood, or evidence approximation.
 """
 
+import copy
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypedDict, Unpack, overload
+from typing import Any, Literal, overload
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
+from scipy.optimize import minimize
+from scipy.special import logsumexp
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from ..base import as_jax
 from ..core.arrays import Scalar
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
 from ..estimators._base import AbstractNB
-from ._prior_evidence import (
-    EvidenceOfPrior,
-    declared_fields,
-    evidence_of_prior,
-    is_centre,
-    prior_on_host,
-    start_coordinates,
-)
-from ._prior_found import as_draws, whole_prior, with_prior
-from ._prior_search import HYPERPRIOR_SD, draw_coordinates, minimise
+from ..estimators._state import BLOCK
+from ._prior_evidence import Coordinates, EvidenceOfPrior, declared_fields, is_centre
 from ._suited import check_independent
-
-_Problem = EvidenceOfPrior  # its name in pickles of version 0.1
 
 _OVER = {"scalar": "one value for all", "feature": "one value a feature", "class": "one value a class"}
 _EDGE = 1e-3  # relative distance from a bound that counts as at it
+_FIRST = np.log([1.0, 1e-2, 1e-1, 1e1, 1e2])  # multiples of the estimator's own pseudo-counts that are tried first
+_SPREAD = 2.0  # standard deviation of the hyperprior of a coordinate
 
 
 @dataclass(frozen=True)
@@ -90,12 +89,9 @@ class PriorFit:
             f"  log evidence {self.log_evidence:.2f} nats, {gain:+.2f} ({self.n_evaluations} evaluations)",
         ]
         for name, value in self.hyperparameters.items():
-            line = f"  {name:6} {_summary(value)}"
-            for side, bound in ((-1, "lower"), (1, "upper")):
-                count = int((self.at_bound[name] == side).sum())
-                if count:
-                    line += f"; {count} of {self.at_bound[name].size} at the {bound} bound"
-            lines.append(line)
+            sides = {"lower": self.at_bound[name] == -1, "upper": self.at_bound[name] == 1}
+            at = [f"; {at.sum()} of {at.size} at the {side} bound" for side, at in sides.items() if at.any()]
+            lines.append(f"  {name:6} {_summary(value)}{''.join(at)}")
         return "\n".join(lines)
 
 
@@ -135,14 +131,10 @@ class PriorDraws:
         total = len(next(iter(self._coordinates.values())))
         check_least(1, n_draws=n_draws)
         nb, rows = self.estimator, self.estimator.encode(X)
-        table = None
         chosen = np.unique(np.linspace(0, total - 1, min(n_draws, total)).astype(int))
-        for s in chosen:
-            z = {name: value[s] for name, value in self._coordinates.items()}
-            model = replace(nb.prior_, blocks=prior_on_host(self._problem, z))
-            one = model.update(nb.statistics_).log_joint(rows)
-            table = one if table is None else np.logaddexp(table, one)
-        return table - np.log(len(chosen))
+        each = [{name: value[s] for name, value in self._coordinates.items()} for s in chosen]
+        models = (replace(nb.prior_, blocks=self._problem.prior(z)).update(nb.statistics_) for z in each)
+        return logsumexp([model.log_joint(rows) for model in models], axis=0) - np.log(len(chosen))
 
     def predict_log_proba(self, X: Any, n_draws: int = 100) -> np.ndarray:
         """log p(y = c | x_i, data), averaged over the hyperparameters, (n, c), nats."""
@@ -164,30 +156,12 @@ class PriorDraws:
         return "\n".join(lines)
 
 
-class _Settings(TypedDict, total=False):
-    sample_weight: Any
-    over: str
-    parameters: Sequence[str] | None
-    bounds: tuple[Scalar, Scalar]
-
-
-class _ChainSettings(_Settings, total=False):
-    draws: int
-    warmup: int
-    chains: int
-    seed: int
+@overload
+def fit_prior(estimator: Any, X: Any, y: Any, *, collapsed: Literal[False] = False, **settings: Any) -> PriorFit: ...
 
 
 @overload
-def fit_prior(
-    estimator: Any, X: Any, y: Any, *, collapsed: Literal[False] = False, **settings: Unpack[_Settings]
-) -> PriorFit: ...
-
-
-@overload
-def fit_prior(
-    estimator: Any, X: Any, y: Any, *, collapsed: Literal[True], **settings: Unpack[_ChainSettings]
-) -> PriorDraws: ...
+def fit_prior(estimator: Any, X: Any, y: Any, *, collapsed: Literal[True], **settings: Any) -> PriorDraws: ...
 
 
 def fit_prior(
@@ -266,80 +240,173 @@ def fit_prior(
     0.1
     """
     check_independent(estimator, "fit_prior")
-    nb = clone(estimator).fit(X, y, sample_weight)
-    low, high = _checked_bounds(bounds)
-    try:
-        before = nb.log_evidence_
-    except AttributeError as error:
-        raise ValueError(f"`estimator` has no evidence to maximise: {error}") from None
-    names = _names(nb, over, parameters)
-    problem = evidence_of_prior(nb)
-    if collapsed:
-        check_least(1, draws=draws, chains=chains, warmup=warmup)
-    with jax.enable_x64(True):
-        on_device = replace(
-            problem, **{f: as_jax(getattr(problem, f)) for f in ("blocks", "stats", "start", "unit", "centre")}
-        )
-        z, limits = start_coordinates(problem, names, over, (low, high))
-        z, evaluations = minimise(z, limits, on_device, HYPERPRIOR_SD**-2 if collapsed else 0.0)
-        sampled = draw_coordinates(z, on_device, draws, warmup, chains, seed) if collapsed else None
-    fitted, found = with_prior(nb, problem, z, over)
-    if sampled is not None:
-        flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in sampled.items()}
-        return PriorDraws(fitted, as_draws(nb, problem, sampled, over), over, problem, flat)
-    at_bound = {}
-    for name, value in z.items():
-        least, most = limits[name]
-        edge = np.where(value <= least + _EDGE, -1, np.where(value >= most - _EDGE, 1, 0))
-        at_bound[name] = np.where(problem.free, edge, 0) if over == "feature" else edge
-    return PriorFit(
-        estimator=fitted,
-        log_evidence=fitted.log_evidence_,
-        log_evidence_before=before,
-        hyperparameters={name: found[name] for name in names},
-        at_bound={name: at_bound[name] for name in names},
-        n_evaluations=evaluations,
-        over=over,
-    )
-
-
-def _checked_bounds(bounds: Any) -> tuple[float, float]:
     try:
         low, high = (float(value) for value in bounds)
     except (TypeError, ValueError):
         low = high = np.nan
     if not 0 < low < high < np.inf:
         raise ValueError(f"`bounds` is {bounds!r}; it needs two positive finite numbers, the smaller one first")
-    return low, high
+    if collapsed:
+        check_least(1, draws=draws, chains=chains, warmup=warmup)
+    nb = clone(estimator).fit(X, y, sample_weight)
+    try:
+        before = nb.log_evidence_
+    except AttributeError as error:
+        raise ValueError(f"`estimator` has no evidence to maximise: {error}") from None
+    names = _names(nb, over, parameters)
+    problem = EvidenceOfPrior.of(nb)
+    start, limits = problem.begin(names, over, (low, high))
+    with jax.enable_x64(True):
+        on_device = replace(as_jax(problem), columns=problem.columns, free=problem.free)
+        z, evaluations = _minimise(start, limits, on_device, _SPREAD**-2 if collapsed else 0.0)
+        sampled = _draw(z, on_device, draws, warmup, chains, seed) if collapsed else {}
+    found = {name: _compact(np.asarray(value), over) for name, value in problem.hyperparameters(z).items()}
+    parameter = _whole_prior(nb)
+    given = found if parameter is None else {parameter: problem.prior(z)[BLOCK]}
+    if parameter is None and "prior" in nb.get_params(deep=False):
+        given = {**found, "prior": None}
+    fitted = copy.copy(nb).set_params(**given).with_statistics(nb.statistics_)
+    if collapsed:
+        return PriorDraws(fitted, _as_arviz(nb, problem, sampled), over, problem, _flat(sampled))
+    at_bound = {}
+    for name in names:
+        at = np.where(z[name] <= limits[name][0] + _EDGE, -1, np.where(z[name] >= limits[name][1] - _EDGE, 1, 0))
+        at_bound[name] = np.where(problem.free, at, 0) if over == "feature" else at
+    kept = {name: found[name] for name in names}
+    return PriorFit(fitted, fitted.log_evidence_, before, kept, at_bound, evaluations, over)
 
 
 def _names(nb: Any, over: str, parameters: Sequence[str] | None) -> list[str]:
     """Hyperparameters to fit, in the order of the family; ValueError where there is none such."""
     check_choice("over", over, [*_OVER])
-    kind = type(nb).__name__
-    fittable = isinstance(nb, AbstractNB) and whole_prior(nb) in (None, *nb.get_params(deep=False))
-    if not fittable or not all(block.hyperparameters for block in nb.prior_.blocks.values()):
+    kind, blocks = type(nb).__name__, nb.prior_.blocks
+    fittable = isinstance(nb, AbstractNB) and _whole_prior(nb) in (None, *nb.get_params(deep=False))
+    if not fittable or not all(block.hyperparameters for block in blocks.values()):
         raise ValueError(
             f"`estimator` is a {kind}, whose prior cannot be fitted; choose an estimator whose hyperparameters are "
             "numbers, such as GaussianNB"
         )
-    declared = declared_fields(nb.prior_.blocks)
-    known = list(declared)
+    declared = declared_fields(blocks)
     shared = [name for name, field in declared.items() if "class" not in field.axes]  # by the classes
-    wrong = [name for name in known if is_centre(declared[name])] if over != "feature" else []
+    wrong = [name for name, field in declared.items() if is_centre(field) and over != "feature"]
     if over == "class":
-        if whole_prior(nb) is None and any("level" in field.axes for field in declared.values()):
+        if _whole_prior(nb) is None and any("level" in field.axes for field in declared.values()):
             raise ValueError(
                 f"`over` is 'class', but {kind} has the same alpha in all classes; choose 'scalar' or 'feature'"
             )
         wrong += shared
-    possible = [name for name in known if name not in wrong]
+    possible = [name for name in declared if name not in wrong]
     if parameters is None:  # over features a shared one would be a prior of each of d single numbers
         return [name for name in possible if not (over == "feature" and name in shared)]
     wanted = [parameters] if isinstance(parameters, str) else list(parameters)
     if not wanted or not set(wanted) <= set(possible):
         raise ValueError(f"`parameters` is {parameters!r}; with over={over!r} {kind} can fit {', '.join(possible)}")
-    return [name for name in known if name in wanted]
+    return [name for name in declared if name in wanted]
+
+
+def _whole_prior(nb: Any) -> str | None:
+    """The parameter that takes a block as the prior; None where the estimator has one for each hyperparameter."""
+    own, named = nb.get_params(deep=False).keys(), declared_fields(nb.prior_.blocks).keys()
+    return "family" if "family" in own else None if named <= own else "prior"
+
+
+@jax.jit
+def _energy(z: Coordinates, problem: EvidenceOfPrior, precision: Any) -> Any:
+    """−log p(X | y, η) + ½ precision Σ z², nats."""
+    return 0.5 * precision * sum((value**2).sum() for value in z.values()) - problem.log_evidence(z)
+
+
+_slope = jax.jit(jax.value_and_grad(_energy))
+
+
+def _minimise(
+    z: Coordinates, limits: dict[str, tuple[float, float]], problem: EvidenceOfPrior, precision: float
+) -> tuple[Coordinates, int]:
+    """Coordinates of least energy, by L-BFGS-B, and how many evaluations that took."""
+    _, unravel = ravel_pytree(as_jax(z))
+    declared = declared_fields(problem.blocks)
+
+    def energy(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = _slope(unravel(jnp.asarray(flat)), problem, precision)
+        return float(value), np.asarray(ravel_pytree(slope)[0])
+
+    def moved(shift: float) -> np.ndarray:
+        counts = {k: shift * (not is_centre(declared[k]) and declared[k].per not in z) for k in z}
+        return np.asarray(ravel_pytree({k: np.clip(v + counts[k], *limits[k]) for k, v in z.items()})[0])
+
+    begin = min((moved(shift) for shift in _FIRST), key=lambda flat: energy(flat)[0])
+    box = [pair for name in sorted(z) for pair in [limits[name]] * z[name].size]
+    options = {"ftol": 1e-14, "gtol": 1e-6, "maxiter": 1000}
+    result = minimize(energy, begin, jac=True, method="L-BFGS-B", bounds=box, options=options)
+    evaluations = result.nfev + len(_FIRST)
+    if result.status == 1:  # out of iterations; a line search that ends in rounding (2) is at the maximum
+        warnings.warn(
+            f"The evidence was still increasing after {evaluations} evaluations. Fit fewer hyperparameters: set "
+            "`parameters` or `over`",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return {name: np.asarray(value) for name, value in unravel(jnp.asarray(result.x)).items()}, evaluations
+
+
+def _draw(
+    mode: Coordinates, problem: EvidenceOfPrior, draws: int, warmup: int, chains: int, seed: int
+) -> dict[str, np.ndarray]:
+    """Draws (chains, draws, …) of the coordinates by NUTS, from around the mode, its curvature the metric."""
+    import numpyro
+    import numpyro.distributions as dist
+
+    from ..inference.nuts import run_chains
+
+    def model() -> None:
+        of = {
+            name: dist.Normal(0.0, _SPREAD).expand(mode[name].shape).to_event(mode[name].ndim) for name in sorted(mode)
+        }
+        numpyro.factor("data", problem.log_evidence({name: numpyro.sample(name, prior) for name, prior in of.items()}))
+
+    flat, unravel = ravel_pytree(as_jax(mode))
+    curvature = jax.jit(jax.hessian(lambda at: _energy(unravel(at), problem, _SPREAD**-2)))(flat)
+    values, vectors = np.linalg.eigh(np.asarray(curvature))
+    values = np.maximum(values, _SPREAD**-2)
+    noise = np.random.default_rng(seed).standard_normal((chains, flat.size))
+    starts = jax.vmap(unravel)(jnp.asarray(np.asarray(flat) + noise / np.sqrt(values) @ vectors.T))
+    metric = {tuple(sorted(mode)): (vectors / values) @ vectors.T}
+    found = run_chains(model, starts, metric, seed, draws=draws, warmup=warmup)
+    return {name: found[name].reshape(chains, draws, *mode[name].shape) for name in mode}
+
+
+def _flat(sampled: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Draws of all chains, one after the other."""
+    return {name: value.reshape(-1, *value.shape[2:]) for name, value in sampled.items()}
+
+
+def _as_arviz(nb: Any, problem: EvidenceOfPrior, sampled: dict[str, np.ndarray]) -> Any:
+    """Draws of the hyperparameters as ArviZ data, without axes along which all of a hyperparameter are the same."""
+    from ..inference.to_arviz import as_arviz, dataset
+
+    lead, flat = next(iter(sampled.values())).shape[:2], _flat(sampled)
+    each = [problem.hyperparameters({k: v[s] for k, v in flat.items()}) for s in range(lead[0] * lead[1])]
+    arrays, dims = {}, {}
+    for name in sampled:
+        value, dims[name] = np.stack([one[name] for one in each]).reshape(*lead, len(nb.classes_), -1), []
+        for axis, label in ((-2, "class"), (-1, "feature")):
+            first = value.take([0], axis)
+            if np.allclose(value, first, rtol=1e-12):
+                value = first
+            else:
+                dims[name].append(label)
+        arrays[name] = value.reshape(*lead, *(n for n in value.shape[2:] if n > 1))
+    coords = {"class": nb.classes_, "feature": nb.feature_names()}
+    return as_arviz({"posterior": dataset(arrays, dims, coords)})
+
+
+def _compact(full: np.ndarray, over: str) -> Any:
+    """A hyperparameter (c, d) as a float, (d,) or (c, 1), where it is the same for all, all classes or all columns."""
+    if over == "scalar" and (full == full[0, 0]).all():
+        return float(full[0, 0])
+    if over == "class" and (full == full[:, :1]).all():
+        return full[:, :1]
+    return full[0] if (full == full[:1]).all() else full
 
 
 def _summary(value: Any) -> str:

@@ -29,16 +29,18 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
 from ..core.arrays import Bool, Float, Int
 from ..core.random import generator
-from ..core.special import log_normalize, most_probable
+from ..core.special import most_probable
+from ..core.supports import check_choice, check_least
 from ..estimators import CategoricalNB
-from ..estimators._input import of_any_type
+from ..estimators._input import Columns, checked_rows
 from ..tables import listed
-from ._selection_rows import check_labels, check_settings, column_positions, count_steps, split_rows
-from ._selection_sets import SmoothedModel, add_one_by_one, held_out_fit, simulate
+from ._forward import SmoothedModel
+from ._suited import split_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,56 +87,30 @@ class SelectionReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain lists and dictionaries, for JSON."""
-        plain: dict[str, Any] = {
-            **vars(self),
-            "steps": self.steps.reset_index(),
-            "dropped": {str(k): v for k, v in self.dropped.items()},
-        }
-        for name, table in plain.items():
-            if isinstance(table, pd.DataFrame):
-                cells = table.astype(object).where(table.notna(), None).rename(columns=str)
-                plain[name] = cells.to_dict("records")
-            elif isinstance(table, tuple):
-                plain[name] = list(table)
-        return plain
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+        for name, table in (("steps", self.steps.reset_index()), ("classification", self.classification)):
+            plain[name] = table.astype(object).where(table.notna(), None).rename(columns=str).to_dict("records")
+        return plain | {"dropped": {str(name): reason for name, reason in self.dropped.items()}}
 
     def __str__(self) -> str:
         """The sequence of sets, the one chosen, what was left out and how rows are classified, at most 120 wide."""
-        s = self.settings
-        rows = f"{s['rows_training']} training rows" + (f", {s['rows_test']} held out" if s["rows_test"] else "")
-        names = {
-            "n_features": "J",
-            "log_likelihood": "log-lik. a row",
-            "pseudo_bic": "pseudo-BIC",
-            "test_log_likelihood": "log-lik. held out",
-        }
-        added = [textwrap.shorten(str(name), 60, placeholder="…") for name in self.steps["added"]]
+        s, added = self.settings, [textwrap.shorten(str(name), 60) for name in self.steps["added"]]
         added[0] = "(forced)" if self.forced else "(no predictor)"
-        best = np.where(self.steps["best"], "best", "")
-        steps = self.steps.rename(columns=names).assign(added=added, best=best).rename(columns={"best": ""})
-        why = {
-            "bic": "smallest pseudo-BIC",
-            "test": "largest log-likelihood on the held-out rows",
-            "exact": "exact number of features",
+        steps = self.steps.assign(added=added, best=np.where(self.steps["best"], "best", ""))
+        by = f"{s['n_simulated']} simulated rows" if s["normalizer"] == "simulated" else f"{s['denominator']} rows"
+        facts = {
+            "rows": f"{s['rows_training']} training, {s['rows_test']} held out",
+            "B(J)": f"by {by}",
+            f"selected ({s['criterion']})": listed(self.selected, len(self.selected)),
+            "cut into bins": listed(self.scale, len(self.scale)),
+            "error": f"{self.error:.4f} on the {self.error_on} rows",
+            **{f"dropped {name!r}": reason for name, reason in self.dropped.items()},
+            **{f"ignored for {reason}": f"{count} rows" for reason, count in self.ignored.items() if count},
         }
-        of = {"selected": self.selected, "forced": self.forced, "cut into bins": self.scale}
-        of[f"selected ({why[s['criterion']]})"] = of.pop("selected")
-        notes = [f"{what}: {listed(found, len(found))}" for what, found in reversed(of.items()) if found or "(" in what]
-        notes.append(f"classification error {self.error:.4f} on the {self.error_on.replace('test', 'held-out')} rows")
-        if s["denominator"] == "N'":
-            notes.append("B(J) divided by N', the rows with some predictor of the set")
-        if s["normalizer"] == "simulated":
-            notes.append(f"log-likelihoods of training by {s['n_simulated']} simulated rows")
-        notes += [f"dropped: {name!r}, {reason}" for name, reason in self.dropped.items()]
-        notes += [f"ignored: {count} rows with {reason}" for reason, count in self.ignored.items() if count]
-        wrapped = [line for text in notes for line in textwrap.wrap(text, 118, subsequent_indent="  ")]
-        parts = [
-            f"forward selection from {s['features']} predictors: {rows}, {s['classes']} classes",
-            textwrap.indent(steps.to_string(index_names=False), "  "),
-            textwrap.indent("\n".join(wrapped), "  "),
-            "  observed class by predicted class\n" + textwrap.indent(_as_text(self.classification), "  "),
-        ]
-        return "\n\n".join(parts)
+        lines = [textwrap.fill(f"{name}: {fact}", 118, subsequent_indent="  ") for name, fact in facts.items()]
+        with pd.option_context("display.width", 116, "display.max_columns", 12, "display.max_rows", 60):
+            tables = [steps.to_string(), repr(self.classification)]
+        return "\n\n".join([tables[0], "\n".join(lines), f"observed class by predicted class\n{tables[1]}"])
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -258,135 +234,170 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
             or `exact_features` is larger than the number of predictors
         """
         learner: Any = copy.copy(self)
-        learner._learn(X, y, sample_weight)
+        learner._select_from(X, y, sample_weight)
         self.__dict__ = vars(learner)  # at once, and only if all went well
         return self
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
-        criterion = check_settings(self)
-        rng = generator(self.seed)
-        X = of_any_type(self, X, reset=True)
-        y, labelled = check_labels(y)
-        check_consistent_length(X, y)
+    def _select_from(self, X: Any, y: Any, sample_weight: Any) -> None:
+        criterion, rng, self._scale = self._check_settings(), generator(self.seed), list[int]()
+        X = self._checked(X, fresh=True)
+        labels, missing = split_labels(y)
+        check_consistent_length(X, missing)
+        check_classification_targets(labels)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        given = labelled & (weight > 0)
-        if not given.any():
-            raise ValueError("`X`, `y`, `sample_weight` have no row with a target and a weight; give at least one")
-        self.classes_, index = np.unique(y[given], return_inverse=True)
-        label = np.zeros(len(y), int)
+        given = ~missing & (weight > 0)
+        self.classes_, index = np.unique(labels[given[~missing]], return_inverse=True)
+        label, names, c = np.zeros(len(missing), int), self._names(), len(self.classes_)
         label[given] = index
-        names = self._names()
-        column = None if np.ndim(self.partition) else self.partition
-        marked = self.partition
-        if column is not None:
-            (column,) = column_positions("`partition` is", [column], names)
-            marked = _safe_indexing(X, column, axis=1)
-
-        columns, self._scale = self._read(X, fresh=True), np.empty(0, int)
-        codes = _codes(columns)
-        if column is not None:  # it is no predictor
-            codes[column] = -1
-        training, held_out = split_rows(codes, label, given, self.test_share, marked, rng)
-        columns = self._categories(columns, training)
-        for j in self._scale:
-            codes[j] = _codes([columns[j]])[0]
-        observed = [np.unique(row[training & (row >= 0)]) for row in codes]
-        dropped = {
-            names[j]: "one observed category" if len(found) else "no observed value"
-            for j, found in enumerate(observed)
-            if len(found) < 2
-        }
-        if column is not None:
-            dropped[names[column]] = "tells training from test rows"
-        usable = [j for j, found in enumerate(observed) if len(found) > 1]
-        forced = [j for j in column_positions("`force` has", self.force, names) if j in usable]
-        steps = count_steps(self, len(usable) - len(forced), len(usable))
-
-        # from here on a cell is the number of its category among those observed, and the last one is a missing cell
-        codes = np.stack([_renumbered(row, found) for row, found in zip(codes, observed, strict=True)])
-        model = SmoothedModel.of(
-            codes[:, training],
-            label[training],
-            weight[training],
-            list(map(len, observed)),
-            len(self.classes_),
-            self.alpha,
-            self.class_alpha,
-        )
-        n = float(model.class_count.sum())
-        if self.normalizer == "exact":
-            visited, counted = codes[:, training], weight[training]
-        else:
-            visited, counted = simulate(model, self.n_simulated, rng), np.ones(self.n_simulated)
-        joining = [j for j in usable if j not in forced]
-        order, fit = add_one_by_one(model, visited, counted, forced, joining, steps, self.denominator == "N")
-        size = len(forced) + np.arange(len(fit))
-        frame = pd.DataFrame(
-            {
-                "added": pd.Series([None, *(names[j] for j in order)], dtype=object),
-                "n_features": size,
-                "log_likelihood": fit,
-                "pseudo_bic": -fit + 0.5 * size * np.log(n) / n,
-            }
-        ).rename_axis("step")
-        if held_out.any():
-            frame["test_log_likelihood"] = held_out_fit(
-                model, codes[:, held_out], label[held_out], weight[held_out], forced, order
+        columns = self._read(X, fresh=True)
+        is_column = self.partition is not None and not np.ndim(self.partition)
+        marks = self._positions("`partition` is", [self.partition] if is_column else [])
+        marked = columns[marks[0]] if marks else self.partition
+        for j in marks:  # no predictor
+            columns[j] = np.full(len(label), None)
+        used = given & np.any([pd.notna(cells) for cells in columns], axis=0)
+        held_out = self._hold_out(label, used, marked, rng)
+        columns = self._categories(columns, used & ~held_out)
+        levels = [pd.unique(cells[used & ~held_out & pd.notna(cells)]) for cells in columns]
+        usable = [j for j, found in enumerate(levels) if len(found) > 1]
+        if not usable:
+            raise ValueError(
+                f"`X` has no column with two observed categories in the {used.sum()} sample(s) that have a target and "
+                "a predictor, so there is nothing to select from"
             )
-        if self.exact_features is not None:
-            best = len(order)
-        elif criterion == "test":
-            best = int(np.argmax(frame["test_log_likelihood"]))
-        else:
-            best = int(np.argmin(frame["pseudo_bic"]))
-        frame["best"] = np.arange(len(frame)) == best
+        # from here on a cell is the number of its category among those of training, and the last one is a missing cell
+        sizes = np.array([[len(found)] for found in levels])
+        codes = np.stack([pd.Index(found).get_indexer(x) for x, found in zip(columns, levels, strict=True)])
+        codes = np.where(codes < 0, sizes, codes)
+        used &= (codes < sizes)[usable].any(0)
+        training, held_out = used & ~held_out, used & held_out
+        forced = [j for j in self._positions("`force` has", self.force) if j in usable]
+        joining = [j for j in usable if j not in forced]
+        rows, of_training = codes[:, training], weight[training]
+        n = float(of_training.sum())
+        model = SmoothedModel.of(rows, label[training], of_training, sizes.ravel(), c, self.alpha, self.class_alpha)
+        if self.normalizer == "simulated":
+            rows, of_training = model.simulate(self.n_simulated, rng), np.ones(self.n_simulated)
+        most = self._count_steps(len(joining), len(usable))
+        order, fit = model.add_one_by_one(rows, of_training, forced, joining, most, self.denominator == "N")
+        size, sets = len(forced) + np.arange(len(fit)), [[*forced, *order[:s]] for s in range(len(fit))]
+        added = pd.Series([None, *(names[j] for j in order)], dtype=object)
+        steps = pd.DataFrame({"added": added, "n_features": size, "log_likelihood": fit}).rename_axis("step")
+        steps["pseudo_bic"] = -fit + 0.5 * size * np.log(n) / n
+        if held_out.any():
+            scores = [model.score(codes[:, held_out], label[held_out], chosen) for chosen in sets]
+            steps["test_log_likelihood"] = np.average(scores, axis=1, weights=weight[held_out])
+        worth = {"exact": steps.index, "bic": -steps["pseudo_bic"], "test": steps.get("test_log_likelihood")}[criterion]
+        best = int(np.argmax(worth))
+        steps["best"], chosen = steps.index == best, sets[best]
 
-        entered = [*forced, *order[:best]]
-        self.support_, self.held_out_ = np.isin(np.arange(len(names)), entered), held_out
-        self.class_count_, self._log_pi = model.class_count, model.log_pi
-        self.estimator_: CategoricalNB | None = None
-        if entered:
-            alpha = np.asarray(model.alpha)[self.support_]
-            nb = CategoricalNB(estimate="mean", alpha=alpha, class_alpha=model.class_alpha)
-            rows = pd.DataFrame(self._chosen(columns))[training].apply(pd.Categorical)  # its levels are those observed
-            self.estimator_ = nb.partial_fit(rows, y[training], self.classes_, weight[training])
-        found = most_probable(model.log_joint(codes, entered).T, model.log_pi)
+        self.support_, self.held_out_ = np.isin(np.arange(len(names)), chosen), held_out
+        # a single level stands for no column: the prediction is then the class shares
+        alpha = model.alpha[self.support_] if chosen else 1.0
+        nb = CategoricalNB(estimate="mean", alpha=alpha, class_alpha=model.class_alpha)
+        known = pd.DataFrame(self._chosen(columns))[training].apply(pd.Categorical)  # its levels are those of training
+        self._nb = nb.partial_fit(known, self.classes_[label[training]], self.classes_, weight[training])
+        self.estimator_ = self._nb if chosen else None
+        found = most_probable(model.log_joint(codes, chosen).T, model.log_pi)
         samples = {"training": training, "test": held_out} if held_out.any() else {"training": training}
         error_on, judged = list(samples.items())[-1]
+        tables = [self._classified(k, label[at], found[at], weight[at]) for k, at in samples.items()]
+        ignored = {"no target": missing, "no predictor": given & ~used, "no weight": ~missing & ~given}
+        if sample_weight is None:
+            del ignored["no weight"]
+        why = ["one observed category" if len(found) else "no observed value" for found in levels]
+        why = ["tells training from test rows" if j in marks else reason for j, reason in enumerate(why)]
         self.report_ = SelectionReport(
-            steps=frame,
-            selected=tuple(names[j] for j in entered),
+            steps=steps,
+            selected=tuple(names[j] for j in chosen),
             forced=tuple(names[j] for j in forced),
-            dropped=dropped,
-            ignored={
-                "no target": int((~labelled).sum()),
-                "no predictor": int((given & ~training & ~held_out).sum()),
-                **({} if sample_weight is None else {"no weight": int((labelled & ~given).sum())}),
-            },
+            dropped={names[j]: reason for j, reason in enumerate(why) if j not in usable},
+            ignored={reason: int(rows.sum()) for reason, rows in ignored.items()},
             error=float(np.average(found[judged] != label[judged], weights=weight[judged])),
             error_on=error_on,
-            classification=pd.concat(
-                [
-                    _classification(sample, label[rows], found[rows], weight[rows], self.classes_)
-                    for sample, rows in samples.items()
-                ],
-                ignore_index=True,
-            ),
+            classification=pd.concat(tables, ignore_index=True),
             scale=tuple(names[j] for j in self._scale),
-            settings={
-                "rows_training": int(training.sum()),
-                "rows_test": int(held_out.sum()),
-                "weight_training": n,
-                "features": len(names),
-                "classes": len(self.classes_),
-                "criterion": "exact" if self.exact_features is not None else criterion,
-                "alpha": np.asarray(1 / n if self.alpha is None else self.alpha).tolist(),
-                "class_alpha": np.asarray(1 / n if self.class_alpha is None else self.class_alpha).tolist(),
-                "normalizer": self.normalizer,
-                "n_simulated": None if self.normalizer == "exact" else int(self.n_simulated),
-                "denominator": self.denominator,
-            },
+            settings={"rows_training": int(training.sum()), "rows_test": int(held_out.sum()), "weight_training": n}
+            | {"criterion": criterion, "alpha": model.alpha.tolist(), "class_alpha": model.class_alpha.tolist()}
+            | {name: getattr(self, name) for name in ("normalizer", "n_simulated", "denominator")},
         )
+
+    # --- settings and rows ------------------------------------------------------------------------------------------
+
+    def _check_settings(self) -> str:
+        """The criterion in force; ValueError on settings out of range."""
+        for one, other in (("max_features", "exact_features"), ("test_share", "partition")):
+            if getattr(self, one) not in ("auto", None) and getattr(self, other) is not None:
+                raise ValueError(f"`{one}` and `{other}` are both given; leave one of them out")
+        for name in ("max_features", "exact_features", "n_simulated"):
+            if getattr(self, name) not in ("auto", None):
+                check_least(1, **{name: getattr(self, name)})
+        check_choice("criterion", self.criterion, ("auto", "bic", "test"))
+        check_choice("normalizer", self.normalizer, ("exact", "simulated"))
+        check_choice("denominator", self.denominator, ("N", "N'"))
+        share, holds_out = self.test_share, self.test_share is not None or self.partition is not None
+        if share is not None and not (np.isreal(share) and 0 < share < 1):
+            raise ValueError(f"`test_share` is {share!r}; it needs to lie between 0 and 1")
+        if self.criterion == "test" and not holds_out:
+            raise ValueError("`criterion` is 'test', but no rows are held out; give `test_share` or `partition`")
+        if self.exact_features is not None:
+            return "exact"
+        return {"auto": "test" if holds_out else "bic"}.get(self.criterion, self.criterion)
+
+    def _positions(self, found: str, columns: Any, advice: str = "the columns are") -> list[int]:
+        """Numbers of columns given by name or number, in the order given; ValueError where there is no such column."""
+        names, places = self._names(), []
+        for column in [columns] if isinstance(columns, str) else columns:
+            if column not in (names if isinstance(column, str) else range(len(names))):
+                raise ValueError(f"{found} {column!r}, which is not a column of `X`; {advice} {listed(names)}")
+            places.append(names.index(column) if isinstance(column, str) else int(column))
+        return list(dict.fromkeys(places))
+
+    def _count_steps(self, candidates: int, usable: int) -> int:
+        """How many predictors are added to the forced ones: J_max less their number."""
+        if self.exact_features is None:
+            most = min(100, max(20, usable // 5)) if self.max_features == "auto" else self.max_features
+            return min(candidates, most)
+        if self.exact_features > candidates:
+            raise ValueError(
+                f"`exact_features` is {self.exact_features}, but only {candidates} predictors with at least two "
+                "observed categories can be added to the forced ones; give at most that number"
+            )
+        return self.exact_features
+
+    def _hold_out(
+        self, label: Int[np.ndarray, " n"], used: Bool[np.ndarray, " n"], marked: Any, rng: np.random.Generator
+    ) -> Bool[np.ndarray, " n"]:
+        """The rows used that are not marked by 1 (or True); or a random share of each class, but never all of it."""
+        held_out, name = np.zeros(len(label), bool), "test_share" if marked is None else "partition"
+        if marked is None and self.test_share is None:
+            return held_out
+        if marked is not None:
+            if len(marked) != len(label):
+                raise ValueError(
+                    f"`partition` has {len(marked)} values for the {len(label)} rows of `X`; give one each"
+                )
+            held_out = used & (pd.Series(np.asarray(marked, object)) != 1).to_numpy()
+        for k in np.unique(label[used]) if marked is None else ():
+            rows = np.flatnonzero(used & (label == k))
+            size = min(round(self.test_share * len(rows)), len(rows) - 1)
+            held_out[rng.choice(rows, size, replace=False)] = True
+        if not 0 < held_out.sum() < used.sum():
+            raise ValueError(
+                f"`{name}` holds out {held_out.sum()} of {used.sum()} rows that can be used; hold out some, not all"
+            )
+        return held_out
+
+    def _classified(self, sample: str, observed: np.ndarray, predicted: np.ndarray, weight: np.ndarray) -> pd.DataFrame:
+        """Weight of the rows of each observed class by predicted class, and the share that is correct."""
+        c = len(self.classes_)
+        counts = np.bincount(observed * c + predicted, weight, c * c).reshape(c, c)
+        with np.errstate(invalid="ignore"):
+            correct = counts.diagonal() / counts.sum(1)  # NaN of a class without rows
+        by_class = dict(zip(self.classes_.tolist(), counts.T, strict=True))
+        return pd.DataFrame({"sample": sample, "observed": self.classes_, **by_class, "correct": correct})
+
+    # --- prediction -------------------------------------------------------------------------------------------------
 
     def predict_proba(self, X: Any) -> Float[np.ndarray, "n c"]:
         """p(y = c | x_i), (n, c); see `predict_log_proba`."""
@@ -394,23 +405,30 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
 
     def predict_log_proba(self, X: Any) -> Float[np.ndarray, "n c"]:
         """log p(y = c | x_i) in nats, (n, c), given the selected predictors that are present in the row."""
-        return log_normalize(self._table(X)[0])
+        nb, rows = self._inside(X)
+        return nb.predict_log_proba(rows)
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, (n,); ties go to the label with the larger π."""
-        table, log_pi, classes = self._table(X)
-        return classes[most_probable(table, log_pi)]
+        nb, rows = self._inside(X)
+        return nb.predict(rows)
 
-    def _table(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """log p(x_i, y = c) of the selected predictors in nats, (n, c); log π; and the labels."""
+    def _inside(self, X: Any) -> tuple[CategoricalNB, Any]:
+        """The model of the selected predictors, and its rows."""
         check_is_fitted(self)
         self = copy.copy(self)  # one state, whatever another thread fits meanwhile
-        X = of_any_type(self, X, reset=False)
-        if self.estimator_ is None:
-            table = np.tile(self._log_pi, (X.shape[0], 1))
-        else:
-            table = self.estimator_.predict_joint_log_proba(self._chosen(self._categories(self._read(X))))
-        return table, self._log_pi, self.classes_
+        return self._nb, self._chosen(self._categories(self._read(self._checked(X))))
+
+    def _checked(self, X: Any, fresh: bool = False) -> Any:
+        """Rows with the types that they have, and columns as those of the fit."""
+        known = None if fresh else Columns(vars(self)["n_features_in_"], getattr(self, "feature_names_in_", None))
+        X, _, columns = checked_rows(self, X, known, numbers=False, sparse=False, gaps=True)
+        self.n_features_in_ = columns.n
+        if columns.names is not None:
+            self.feature_names_in_ = columns.names
+        elif fresh and hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return X
 
     # --- the cells: here they are categories; `SPSSNaiveBayes` has numbers too --------------------------------------
 
@@ -429,8 +447,9 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
 
     def _chosen(self, columns: list[np.ndarray]) -> Any:
         """The chosen columns as the estimator inside reads them: a data frame where columns have names."""
-        names = self._names()
-        table = pd.DataFrame({names[j]: columns[j] for j in np.flatnonzero(self.support_)}, dtype=object)
+        names, places = self._names(), np.flatnonzero(self.support_)
+        found = {names[j]: columns[j] for j in places} or {"none": np.zeros(len(columns[0]), int)}
+        table = pd.DataFrame(found, dtype=object)
         return table if hasattr(self, "feature_names_in_") else table.to_numpy(dtype=object)
 
     def _get_support_mask(self) -> Bool[np.ndarray, " d"]:
@@ -439,38 +458,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.classifier_tags.poor_score = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.positive_only = True
+        tags.target_tags.required = tags.classifier_tags.poor_score = True
+        for name in ("allow_nan", "categorical", "string", "positive_only"):
+            setattr(tags.input_tags, name, True)
         return tags
-
-
-def _codes(columns: list[np.ndarray]) -> Int[np.ndarray, "d n"]:
-    """A number for each different cell of a column, −1 where it is missing."""
-    return np.stack([pd.factorize(values)[0] for values in columns])
-
-
-def _renumbered(codes: Int[np.ndarray, " n"], observed: Int[np.ndarray, " m"]) -> Int[np.ndarray, " n"]:
-    """Place of each code among those observed; their number for any other."""
-    place = np.searchsorted(observed, codes)
-    return np.where(np.isin(codes, observed), place, len(observed))
-
-
-def _classification(
-    sample: str, observed: np.ndarray, predicted: np.ndarray, weight: np.ndarray, classes: np.ndarray
-) -> pd.DataFrame:
-    """Weight of the rows of each observed class by predicted class, and the share that is correct."""
-    counts = np.zeros((len(classes), len(classes)))
-    np.add.at(counts, (observed, predicted), weight)
-    total = counts.sum(1)
-    correct = np.divide(counts.diagonal(), total, out=np.full(len(classes), np.nan), where=total > 0)
-    columns = dict(zip(classes.tolist(), counts.T, strict=True))
-    return pd.DataFrame({"sample": sample, "observed": classes, **columns, "correct": correct})
-
-
-def _as_text(table: pd.DataFrame) -> str:
-    with pd.option_context("display.width", 116, "display.max_columns", 12, "display.max_rows", 60):
-        return table.to_string(index=False, float_format="{:.6g}".format, max_cols=12, max_rows=60)

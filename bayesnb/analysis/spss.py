@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import Tags, _safe_indexing
 
-from ..core.arrays import Bool
-from ._selection_rows import column_positions
-from .binning import EqualWidthBinner, whole_number
+from ..core.supports import check_least
+from .binning import EqualWidthBinner
 from .selection import ForwardSelection
 
 
@@ -83,43 +82,45 @@ class SPSSNaiveBayes(ForwardSelection):
     scale: Any = "auto"
 
     def _read(self, X: Any, fresh: bool = False) -> list[np.ndarray]:
-        """Floats where all cells of a column are numbers; all others as objects."""
-        if not fresh:
-            return _columns(X, self._names(), self._numbers)
-        whole_number("n_bins", self.n_bins)
-        columns = _columns(X, self._names())
-        self._numbers: list[bool] = [values.dtype.kind == "f" for values in columns]
-        return columns
+        """Floats where all cells of a column are numbers, NaN a missing cell; all others as objects."""
+        columns = [_plain(_safe_indexing(X, j, axis=1)) for j in range(self.n_features_in_)]
+        if fresh:
+            check_least(1, n_bins=self.n_bins)
+            self._numbers = [pd.api.types.is_numeric_dtype(column) for column in columns]
+        found = []
+        for name, column, is_number in zip(self._names(), columns, self._numbers, strict=True):
+            cells = pd.to_numeric(column, errors="coerce") if is_number else column
+            found.append(cells.to_numpy(float, na_value=np.nan) if is_number else cells.to_numpy(object))
+            if is_number and ((np.isnan(found[-1]) & column.notna()) | np.isinf(found[-1])).any():
+                raise ValueError(
+                    f"`X` has cells in column {name!r} that are not finite numbers; the column held numbers"
+                )
+        return found
 
     def _categories(self, columns: list[np.ndarray], training: Any = None) -> list[np.ndarray]:
         """Bins of the scale columns; other numbers as text, so that they are names and not codes."""
         if training is not None:
-            chosen = self._scale_columns([values[training] for values in columns])
-            self._scale = np.flatnonzero(chosen)
-            self.binner_: EqualWidthBinner | None = None
-            if len(self._scale):
-                values = np.column_stack([columns[j] for j in self._scale])[training]
-                self.binner_ = EqualWidthBinner(self.n_bins).fit(np.repeat(values, 2, 0) if len(values) < 2 else values)
-        found = [_as_text(values) if values.dtype.kind == "f" else values for values in columns]
+            self._scale, self.binner_ = self._scale_columns([x[training] for x in columns]), None
+            if self._scale:
+                values = np.column_stack([columns[j] for j in self._scale])
+                self.binner_ = EqualWidthBinner(self.n_bins).fit(values[training])
+        found = [np.where(np.isnan(x), None, x.astype(str)) if x.dtype.kind == "f" else x for x in columns]
         if self.binner_ is not None:
             bins = self.binner_.transform(np.column_stack([columns[j] for j in self._scale]))
             for j, values in zip(self._scale, bins.T, strict=True):
                 found[j] = values
         return found
 
-    def _scale_columns(self, columns: list[np.ndarray]) -> Bool[np.ndarray, " d"]:
-        """Which columns are cut into bins; the one that marks training rows is not."""
-        names = self._names()
+    def _scale_columns(self, columns: list[np.ndarray]) -> list[int]:
+        """Positions of the columns that are cut into bins."""
         if isinstance(self.scale, str) and self.scale == "auto":
-            marks = column_positions(
-                "`partition` is", [] if np.ndim(self.partition) or self.partition is None else [self.partition], names
-            )
-            return _is_scale(columns, self.n_bins) & ~np.isin(np.arange(len(names)), marks)
-        chosen = column_positions("`scale` has", self.scale, names, "choose 'auto', or columns of")
+            return [j for j, x in enumerate(columns) if is_scale(pd.Series(x), self.n_bins)]
+        chosen = self._positions("`scale` has", self.scale, "choose 'auto', or columns of")
         for j in chosen:
             if columns[j].dtype.kind != "f":
-                raise ValueError(f"`scale` has {names[j]!r}, but that column does not hold numbers; leave it out")
-        return np.isin(np.arange(len(names)), chosen)
+                name = self._names()[j]
+                raise ValueError(f"`scale` has {name!r}, but that column does not hold numbers; leave it out")
+        return sorted(chosen)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -129,43 +130,17 @@ class SPSSNaiveBayes(ForwardSelection):
 
 def scale_columns(X: Any, n_bins: int = 10) -> list[Any]:
     """The columns of a data frame that `scale="auto"` cuts into bins: numbers with more than `n_bins` values."""
-    names = list(X.columns)
-    return [name for name, cut in zip(names, _is_scale(_columns(X, names), n_bins), strict=True) if cut]
+    return [name for name in X.columns if is_scale(_plain(X[name]), n_bins)]
 
 
-def _is_scale(columns: list[np.ndarray], n_bins: int) -> Bool[np.ndarray, " d"]:
-    return np.array([v.dtype.kind == "f" and len(np.unique(v[~np.isnan(v)])) > n_bins for v in columns], bool)
+def is_scale(column: pd.Series, n_bins: int) -> bool:
+    """Whether a column holds numbers of more than `n_bins` values."""
+    return pd.api.types.is_numeric_dtype(column) and column.nunique() > n_bins
 
 
-def _columns(X: Any, names: list[Any], numbers: list[bool] | None = None) -> list[np.ndarray]:
-    """The columns of a table: floats where all are numbers, NaN a missing cell; all others as objects.
-
-    Parameters
-    ----------
-    numbers : which columns are numbers; read from the columns where it is not given
-    """
-    found = []
-    for j, name in enumerate(names):
-        cells = _safe_indexing(X, j, axis=1)
-        column = cells if isinstance(cells, pd.Series) else pd.Series(np.asarray(cells))
-        if isinstance(column.dtype, pd.CategoricalDtype) or column.dtype == object:
-            column = column.astype(object).where(column.notna(), None).infer_objects()
-        if not (pd.api.types.is_numeric_dtype(column) if numbers is None else numbers[j]):
-            found.append(column.to_numpy(dtype=object))
-            continue
-        try:
-            values = column.to_numpy(dtype=float, na_value=np.nan)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"`X` has cells in column {name!r} that are not numbers, but the model was fitted to numbers there; "
-                "give numbers"
-            ) from None
-        if np.isinf(values).any():
-            raise ValueError(f"`X` has infinity in column {name!r}; give numbers, with NaN for missing ones")
-        found.append(values)
-    return found
-
-
-def _as_text(values: np.ndarray) -> np.ndarray:
-    """Numbers as text; None where they are missing."""
-    return np.array([None if value != value else repr(value) for value in values.tolist()], dtype=object)
+def _plain(cells: Any) -> pd.Series:
+    """A column with the type that its cells have, even as categories or objects."""
+    column = cells if isinstance(cells, pd.Series) else pd.Series(np.asarray(cells))
+    if isinstance(column.dtype, pd.CategoricalDtype) or column.dtype == object:
+        return column.astype(object).where(column.notna(), None).infer_objects()
+    return column

@@ -298,14 +298,15 @@ def _first(field: Field, wrong: Any) -> tuple[tuple[int, ...], str]:
 
 def _limited(block: Any) -> list[tuple[str, Field, np.ndarray]]:
     """Name, declaration and values of each field that has an improper limit, on the host."""
-    held = [(key, field, getattr(block.inner, key)) for key, field in block.inner.fields_.items()]
-    return [one for one in held if one[1].limit is not None and isinstance(one[2], np.ndarray)]
+    held = [(key, field, getattr(block, key)) for key, field in block.fields_.items() if field.limit is not None]
+    return [one for one in held if isinstance(one[2], np.ndarray)]
 
 
 def improper(block: Any) -> str | None:
     """Why a density has no normaliser: its first field at an improper limit, in words; None for a proper density."""
+    block = block.inner
     for key, field, value in _limited(block):
-        if (limits := field.is_limit(value, block.inner.shape[0])).any():
+        if (value <= 0).any() and (limits := field.is_limit(value, block.shape[0])).any():
             return (
                 f"its prior is improper ({key} is {value[limits][0]:g}) and has no normaliser, so an evidence would "
                 "have an arbitrary factor; give a proper prior"
@@ -315,7 +316,7 @@ def improper(block: Any) -> str | None:
 
 def undefined(block: Any) -> str | None:
     """What keeps a posterior of an improper prior from being a density, in words; None where it is one."""
-    for key, field, value in _limited(block):
+    for key, field, value in _limited(block.inner):
         if (wrong := ~(np.isfinite(value) & (value > 0))).any():
             at, place = _first(field, wrong)
             return f"the rows leave {key} at {value[at]:g} ({place})"

@@ -15,8 +15,8 @@ from ..describing import describe
 from ._base import AbstractNB
 from .bernoulli import BernoulliNB
 from .categorical import CategoricalNB
+from .counts import PoissonNB
 from .gaussian import GaussianNB
-from .poisson import PoissonNB
 
 
 def positions(X: Any, columns: Any, name: str) -> np.ndarray:
@@ -92,14 +92,8 @@ def warn_of_late_values(X: Any, contract: ColumnContract | None) -> None:
 
 def role_of_type(X: Any, j: int) -> str:
     """The role of a column by the type of its cells."""
-    column = pd.Series(np.asarray(_safe_indexing(X, j, axis=1))) if not isinstance(X, pd.DataFrame) else X.iloc[:, j]
+    column = X.iloc[:, j] if isinstance(X, pd.DataFrame) else pd.Series(np.asarray(_safe_indexing(X, j, axis=1)))
     column = column.infer_objects() if column.dtype == object else column
-    if column.dtype == np.longdouble and np.dtype(np.longdouble).itemsize > 8:
-        raise ValueError(
-            f"`X` has numbers of type {column.dtype} (longdouble) in column {j}, which parts='auto' cannot "
-            "distinguish from yes/no columns; pass X.astype(float), or list the parts"
-        )
     if isinstance(column.dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(column):
         return "levels"
-    yes_no = all(part.dropna().isin([0, 1]).all() for part in (column.iloc[:1000], column))  # few rows mostly tell
-    return "yes/no" if yes_no else "numbers"
+    return "yes/no" if column.dropna().astype(float).isin([0, 1]).all() else "numbers"

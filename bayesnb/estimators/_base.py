@@ -1,66 +1,192 @@
-"""The scikit-learn shell: validate, encode labels, call the core, return NumPy.
+"""What every estimator predicts, and what its posterior says of rows and of parameters.
 
-What an estimator learns is `statistics_`; `prior_` and `posterior_` follow from it and are frozen. The shell has rooms,
-each built on the one before: `_state` (how attributes are replaced), `_input` (checks), `_declared` (which cells there
-may be), `_prior_of_settings`, `_fitting`, `_prediction`, `_explaining`, `_reading` (what analyses may ask),
-and this one: what the posterior says without rows, and what goes to NumPyro and ArviZ.
+Each method reads the state once, at its start. Methods that hand the estimator on take a copy first, which keeps it.
 """
 
-from numbers import Integral
-from typing import TYPE_CHECKING, Any
+import copy
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
+from ..core.arrays import Scalar, is_sparse
+from ..core.pytrees import map_leaves
 from ..core.random import categorical, generator
-from ..core.supports import GIVEN_TOTALS, check_choice
-from ..io import Saved
-from ..naive_bayes import Parameters
-from ._reading import AbstractReadable
-from ._state import LazyPosterior
+from ..core.special import log_normalize, most_probable
+from ..core.supports import COMPOSITE, GIVEN_TOTALS, check_choice, check_least, check_level
+from ..naive_bayes import CLASS, Parameters, Rows, by_rows
+from ._fitted import AbstractFitted
+from ._input import as_table, cut_rows
+from ._state import BLOCK, State
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..inference.explanation import Contributions
+    from ..inference.intervals import Uncertainty
     from ..inference.loo import LooResult
     from ..inference.report import CheckReport
+    from ..inference.summary import Summary
     from ._prior_summary import PriorSummary
 
-_Conditioned = LazyPosterior  # its name in pickles of version 0.1
+Seed = int | np.random.Generator | None
 
 
-class AbstractNB(Saved, AbstractReadable):
+class AbstractNB(AbstractFitted):
     """What all naive Bayes estimators share."""
 
+    variants: ClassVar[dict[str, dict[str, Any]]] = {}
+    """Settings by the name of a model on the command line. A report tries all but the first as well. Provisional."""
+    _most_cells: ClassVar[float] = np.inf  # of a table that is quick enough to be tried unasked
+    _most_columns: ClassVar[float] = np.inf
+
+    # --- prediction -------------------------------------------------------------------------------------------------
+
+    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
+        """log p(x_i, y = c) in nats, (n, c), under the current `estimate`."""
+        return self._table(self._fitted(), X, lambda nb, rows, theta: nb.log_joint(rows, theta))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """log p(y = c | x_i) in nats, (n, c): the normalised joint table.
+
+        With estimate="predictive" this is the Bayes predictive p(y | x, data): the parameters are integrated out of the
+        joint probability. The posterior mean of the class probabilities is a different number,
+        `sample_proba(X).mean(0)`.
+        """
+        table = self._scores(self._fitted(), X)
+        return log_normalize(table, out=table)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """p(y = c | x_i), (n, c); see `predict_log_proba`."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable label of each row, (n,); ties go to the label with the larger class prior.
+
+        Probabilities count as equal if their difference may be rounding. With equal class priors a tie goes to the
+        first label.
+        """
+        state = self._fitted()
+        best = most_probable(self._scores(state, X), self.tie_prior(state))
+        return state.classes[best]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The decision score in nats: the log odds of the second of two classes, (n,).
+
+        With more than two classes it is log p(y = c | x_i), (n, c), and the largest value wins. Moving the threshold on
+        the log odds away from 0 is the same as moving the class prior. It trades precision against recall.
+        """
+        table = self._scores(self._fitted(), X)
+        return table[:, 1] - table[:, 0] if table.shape[1] == 2 else log_normalize(table)
+
+    def novelty_score(self, X: Any) -> np.ndarray:
+        """log p(x_i) in nats, (n,), under the current `estimate`; low for rows that differ from the training rows.
+
+        The score is log Σ_c p(x_i, y = c). Only compare it between rows: its level depends on the units and on the
+        number of features. For counts of words it also depends on the length of the row.
+        """
+        return np.logaddexp.reduce(self.predict_joint_log_proba(X), axis=1)
+
+    def predict_part_log_likelihood(self, X: Any) -> dict[str, np.ndarray]:
+        """log p(x_i,part | y = c) in nats, a table (n, c) for each part, under the current `estimate`.
+
+        `predict_joint_log_proba` is `class_log_prior_` plus the sum of these tables. `MixedNB` has one table for each
+        of its `parts`, under the name of the part. All other estimators have one table, named "x". The leave-one-out
+        tables of the training rows are `loo(X, y).by_block`.
+
+        With `ComplementNB` the table is log p(x_i | y = c) of a composite likelihood. With its option `norm` the table
+        is the linear score without `class_log_prior_`.
+        """
+        self, parts = copy.copy(self), self.part_blocks()
+        if len(parts) == 1:
+            return {name: self.predict_joint_log_proba(X) - self.class_log_prior_ for name in parts}
+        names = [*parts.values()]
+        tables = self._table(self._state, X, lambda nb, rows, theta: nb.log_parts(rows, names, theta))
+        return dict(zip(parts, tables, strict=True))
+
+    def _scores(self, state: State, X: Any) -> np.ndarray:
+        """`predict_joint_log_proba` up to a term of the row that is the same in all classes."""
+        return self._table(state, X, lambda nb, rows, theta: nb.log_scores(rows, theta))
+
+    def _table(self, state: State, X: Any, method: Callable[..., np.ndarray]) -> np.ndarray:
+        posterior, theta = state.posterior, self.point_estimate(state)
+        X = self._checked(X, state)[0]
+        if theta is not None and is_sparse(X):  # whose product reads what a column has in all classes
+            theta = map_leaves(np.asfortranarray, theta)
+
+        def table(part: slice) -> np.ndarray:
+            return method(posterior, self._rows(state, cut_rows(X, part)), theta)
+
+        return by_rows(table, {BLOCK: X}, posterior.min_chunk_cells // 4)  # as in `log_joint`
+
+    def _by_encoded_rows(self, state: State, X: Any, table: Callable[[Rows], np.ndarray]) -> np.ndarray:
+        """A table (…, n, c) of encoded rows, made a slice of rows at a time: memory does not grow with the rows."""
+        X = self._checked(X, state)[0]
+        least = state.posterior.min_chunk_cells
+        return by_rows(lambda part: table(self._encoded(state, cut_rows(X, part))), {BLOCK: X}, least)
+
+    def point_estimate(self, state: State | None = None) -> Parameters | None:
+        """Parameters that `estimate` plugs in; None for "predictive". Provisional."""
+        state, estimate = state or self._fitted(), self.estimate
+        check_choice("estimate", estimate, ("predictive", "mean", "map", "mle"))
+        if estimate == "predictive":
+            return None
+        if estimate == "map" and state.posterior.on_boundary():
+            warnings.warn(
+                "the posterior mode has parameters on the boundary (a concentration of at most 1): some probabilities "
+                "are zero, and the smallest positive number replaces them, or the posterior mean where the mode is "
+                "not unique. Use estimate='predictive', or concentrations above 1.",
+                stacklevel=3,
+            )
+        if estimate == "mle":
+            return self._refined(state, state.prior.mle(state.statistics))
+        return self._refined(state, state.posterior.mean() if estimate == "mean" else state.posterior.mode())
+
+    def _refined(self, state: State, theta: Parameters) -> Parameters:
+        """A point estimate as prediction uses it; raises ValueError where it cannot be plugged in."""
+        return theta
+
+    def _parameter(self, name: str) -> np.ndarray:
+        """A parameter of the only block under the current estimate; the posterior mean for "predictive"."""
+        state = self._fitted()
+        return (self.point_estimate(state) or state.posterior.mean())[BLOCK][name]
+
+    def tie_prior(self, state: State | None = None) -> np.ndarray:
+        """log p(y = c), (c,): of equally probable labels that with the larger one is predicted. Provisional."""
+        state = state or self._fitted()
+        classes = state.posterior.classes
+        return classes.mle(state.statistics.n)["log_pi"] if self.estimate == "mle" else classes.log_predictive()
+
     @property
-    def log_evidence_(self) -> float:
-        """log p(X, y) of all training rows in nats, with all constants."""
-        for block in self._fitted_state().prior.blocks.values():
-            if block.no_evidence:
-                raise AttributeError(f"{type(self).__name__} has no log_evidence_: {block.no_evidence}")
-        return float(self._fitted_state().prior.log_marginal(self._conditioned.statistics))
+    def class_log_prior_(self) -> np.ndarray:
+        """log p(y = c) in nats, (c,), as used for prediction under the current `estimate`."""
+        state = self._fitted()
+        theta = self.point_estimate(state)
+        return state.posterior.classes.log_predictive() if theta is None else theta[CLASS]["log_pi"]
 
-    def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (d, c) and intercepts (c,) of the discriminant under the current estimate."""
-        return self.linear_form(self._theta() or self._fitted_state().posterior.mean())
+    # --- the linear discriminant ------------------------------------------------------------------------------------
 
-    def linear_form(self, theta: Parameters) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (k, c) and intercepts (c,) of the discriminant at given parameters. Provisional.
+    def linear_form(self, theta: Parameters | None = None, state: State | None = None) -> tuple[Any, Any]:
+        """Weights (k, c) and intercepts (c,) of the discriminant, by default under the current estimate. Provisional.
 
         Raises
         ------
         AttributeError
             if it is not linear
         """
-        forms = []
-        for name, block in self._fitted_state().posterior.blocks.items():
-            if (form := block.linear_form(theta[name])) is None:
-                raise AttributeError(f"{type(self).__name__} has no linear form with these settings")
-            forms.append(form)
+        state = state or self._fitted()
+        theta = theta or self.point_estimate(state) or state.posterior.mean()
+        forms = [block.linear_form(theta[name]) for name, block in state.posterior.blocks.items()]
+        if None in forms:
+            raise AttributeError(f"{type(self).__name__} has no linear form with these settings")
         weights = np.concatenate([weights for weights, _ in forms])
-        return weights, sum(intercept for _, intercept in forms) + theta["class"]["log_pi"]
+        return weights, sum(intercept for _, intercept in forms) + theta[CLASS]["log_pi"]
 
-    def _weight_labels(self, names: np.ndarray | None) -> np.ndarray:
-        """A label for each weight of the linear form, (d,)."""
+    def weight_labels(self, names: np.ndarray | None = None) -> np.ndarray:
+        """A label for each weight of `linear_form`, (k,), from names of the columns. Provisional."""
         return np.arange(self.n_features_in_) if names is None else names
 
     @property
@@ -70,53 +196,311 @@ class AbstractNB(Saved, AbstractReadable):
         With "predictive" the discriminant is linear only if it equals plugging in the posterior mean. Otherwise these
         are the weights of the posterior mean.
         """
-        weights = self._linear_form()[0].T
-        if weights.shape[1] != self.n_features_in_:
+        state = self._fitted()
+        weights = self.linear_form(state=state)[0].T
+        if weights.shape[1] != state.columns.n:
             raise AttributeError(f"{type(self).__name__} is linear in levels, not in `X`; use rank_features")
         return weights[1:] - weights[:1] if len(weights) == 2 else weights
 
     @property
     def intercept_(self) -> np.ndarray:
         """Intercept of the linear discriminant, which includes the log class prior; (c,), or (1,) for two classes."""
-        intercept = self._linear_form()[1]
+        intercept = self.linear_form()[1]
         return intercept[1:] - intercept[:1] if len(intercept) == 2 else intercept
 
-    def sample(
-        self, n_samples: int = 1, seed: int | np.random.Generator | None = None, *, source: str = "posterior"
-    ) -> Any:
-        """New rows and labels from the predictive; each row has its own draw of the parameters.
+    # --- how sure a prediction is -----------------------------------------------------------------------------------
+
+    def sample_proba(self, X: Any, n_draws: int = 1000, seed: Seed = None) -> np.ndarray:
+        """Draws of the class probabilities p(y = c | x_i, θ) over the posterior of θ, (s, n, c).
+
+        Their mean is the posterior mean of the class probability. It differs from `predict_proba`, which first averages
+        the joint probability and then normalises.
+        """
+        from ..inference.intervals import fix_seed
+        from ..inference.points import log_probability_draws
+
+        check_least(1, n_draws=n_draws)
+        state = self._fitted()
+        rows, seed = self._encoded(state, self._checked(X, state)[0]), fix_seed(seed)
+        parts = log_probability_draws(state.posterior, rows, int(n_draws), seed)
+        return np.concatenate([np.exp(np.moveaxis(log_p, -1, 0)) for _, log_p in parts], 1)
+
+    def predict_interval(
+        self, X: Any, level: Scalar = 0.9, method: str = "auto", n_draws: int | None = None, seed: Seed = 0
+    ) -> np.ndarray:
+        """Equal-tailed credible interval of the class probability p(y = c | x_i, θ) over the posterior of θ, (n, c, 2).
+
+        The interval shows how much the probability would change if the parameters were known. It describes the
+        posterior and does not depend on `estimate`. The posterior mean is `sample_proba(X).mean(0)`. `predict_proba`
+        averages the joint probability first, so it may lie outside the interval.
 
         Parameters
         ----------
-        source : "posterior" or "prior": the distribution from which the parameters are drawn
+        level : posterior mass inside, between 0 and 1
+        method : "analytic" matches the first three moments of log p(x, y = c | θ). They are closed forms, so it needs
+            no draws of θ. "draws" is the interval of `n_draws` draws of all parameters. "auto" is "analytic", except
+            for models and rows whose shape three moments do not tell; there it is "draws". See the Notes
+        n_draws : number of draws, by default 1,000. With "analytic" and more than two classes it is the number of
+            points in c dimensions, by default 1,024, and is rounded up to a power of two
+        seed : seed of the draws or points, which all rows share
+
+        Raises
+        ------
+        ValueError
+            if `level`, `method` or `n_draws` is out of range
+
+        Notes
+        -----
+        The moments are exact. The shape, a shifted gamma for each class, is an approximation. We compared 90 %
+        endpoints with those of 4,000 draws, fitted to half of the rows of digits, breast cancer, penguins and spam
+        counts. They are 0.0001 to 0.0009 off on average, as are the draws themselves, and 89 to 91 % of the posterior
+        is inside. With 12 to 40 rows they are 0.0004 to 0.007 off, again like the draws themselves. A single endpoint
+        can be off by up to 1 if the probability jumps from 0 to 1 near the quantile. Two sets of draws do not agree
+        there either.
+
+        If classes share a variance or a covariance, the shared part is drawn at quasi-random points. Given it, the
+        classes are independent, each with its exact distribution. For 5 to 150 rows of 3 to 6 classes, endpoints are at
+        most 0.004 off on average, and a single one at most 0.08. With 1,000 draws these numbers are 0.01 and 0.21. The
+        table is in the guide "How sure is it?", section "Intervals of coupled classes".
+
+        "auto" uses draws for KernelNB, whose analytic endpoints are 0.14 off. It also uses them for rows where the
+        skewness of some log p(x, y = c | θ) is above 1.3, as with few rows or concentrations below 1.
+
+        We also compared intervals of 50, 90 and 99 % with 8,000 draws, for ten models of 5, 12 and 40 simulated rows.
+        On average 49 to 51, 90 and 98.6 to 99 % of the posterior is inside. For a single class of a single row it is 44
+        to 55, 87 to 93 and 97.5 to 99.6 %. With "analytic" the last interval may hold as little as 95 %.
+        """
+        from ..inference.intervals import fix_seed, intervals
+
+        state, seed = self._fitted(), fix_seed(seed)
+
+        def ends(rows: Rows) -> np.ndarray:
+            return np.moveaxis(intervals(state.posterior, rows, level, method, n_draws, seed), 2, 0)
+
+        return np.moveaxis(self._by_encoded_rows(state, X, ends), 0, 2)
+
+    def uncertainty(self, X: Any, method: str = "auto", n_draws: int | None = None, seed: Seed = 0) -> "Uncertainty":
+        """Entropy of the label of each row in nats, split: fields `total`, `aleatoric`, `epistemic`, (n,) each.
+
+        `total` is the entropy of the posterior mean of p(y | x_i, θ). `aleatoric` is the posterior mean of its entropy.
+        `epistemic` is the difference: the mutual information of label and parameters, which shrinks as rows are added.
+        All three describe the posterior and do not depend on `estimate`. The parameters are those of
+        `predict_interval`.
+        """
+        from ..inference.intervals import Uncertainty, fix_seed, uncertainty
+
+        state, seed = self._fitted(), fix_seed(seed)
+
+        def entropies(rows: Rows) -> np.ndarray:
+            return np.stack(uncertainty(state.posterior, rows, method, n_draws, seed))[..., None]
+
+        return Uncertainty(*self._by_encoded_rows(state, X, entropies)[..., 0])
+
+    def explain(
+        self,
+        X: Any,
+        *,
+        against: Any = None,
+        n: int | None = None,
+        level: Scalar = 0.9,
+        n_draws: int = 1000,
+        seed: Seed = 0,
+        output: str = "frame",
+    ) -> Any:
+        """What each feature of each row adds to the log odds of each class, in nats, with its credible interval.
+
+            log p(c | x)/p(b | x) = log p(c)/p(b) + Σ_j contribution of feature j
+
+        The sum over the class prior and all features is exact: it is the log odds of `predict_proba`.
+
+        Parameters
+        ----------
+        X : (n, d) rows, as in `predict`; for sparse rows only the stored cells are listed
+        against : class b. By default the odds are against the other class. With more than two classes they are against
+            the geometric mean of all other classes: log p(c | x) − mean of log p(k | x) over k ≠ c
+        n : number of features to list for each row, those with the largest contributions; the others share one entry.
+            None lists all features
+        level : posterior mass inside the intervals, between 0 and 1
+        n_draws, seed : number and seed of the draws of the parameters, which give the intervals
+        output : "frame" or "xarray"
 
         Returns
         -------
-        X : (n, d) in the form of the input
-        y : (n,) labels
+        pandas.DataFrame
+            columns row (0 … n−1), class_, feature, value, contribution, low and high. The first entry of each row is
+            "(class prior)". "(other features)" is the sum of all features that are not listed, if there are any.
+            Features are sorted by the size of their contribution to the class
+        xarray.Dataset
+            with output="xarray": contribution, low and high with the dimensions row, class_ and feature. A feature that
+            is not listed is NaN
+
+        Raises
+        ------
+        ValueError
+            if `against` is not a class, or a setting is out of range
+
+        Notes
+        -----
+        The contributions are those of the current `estimate`. The intervals are quantiles over the posterior of the
+        parameters. "predictive" takes logarithms of averages, so its contributions need not lie in the middle of the
+        intervals.
+
+        *Independent features.* The contribution of feature j is the difference of log p(x_j | c) between classes. A
+        missing cell adds 0.
+
+        *Counts that share a row* (MultinomialNB, ComplementNB, "predictive"). A row of L events has the probability Π_j
+        α_j^(x_j) / A^(L), with rising factorials. Word j gets log α_j^(x_j) − (x_j/L) log A^(L). A word that does not
+        occur in the row gets 0.
+
+        *Features that depend on each other* (GaussianDA, OneDependenceNB, families of your own). The contribution is
+        the Shapley value of log p(x_S | c) over the sets S of features. It is exact for up to five features. With more
+        features it is exact if no interaction has more than two features. Otherwise it is an average over 1,024 orders
+        of the features, or over 64 for draws and for OneDependenceNB. The sum of all contributions is always exact.
+
+        References
+        ----------
+        Možina, Demšar, Kattan & Zupan (2004), Nomograms for visualization of naive Bayesian classifier, PKDD.
+        Shapley (1953), A value for n-person games.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bayesnb import BernoulliNB
+        >>> X, y = np.array([[1, 0], [1, 1], [0, 1], [0, 0]] * 5), np.array([1, 1, 0, 0] * 5)
+        >>> nb = BernoulliNB().fit(X, y)
+        >>> frame = nb.explain(X[:1])
+        >>> frame[frame.class_ == 1][["feature", "contribution"]].round(2).to_string(index=False).split()
+        ['feature', 'contribution', '(class', 'prior)', '0.0', '0', '2.4', '1', '0.0']
         """
-        return self._sample(n_samples, seed, source)
+        check_choice("output", output, ("frame", "xarray"))
+        self = copy.copy(self)
+        found, b = self.contributions(X, against=against, n=n, level=level, n_draws=n_draws, seed=seed)
+        frame = self._frame(found, X, b)
+        if output == "frame":
+            return frame
+        return frame.drop(columns="value").set_index(["row", "class_", "feature"]).to_xarray()
 
-    def _sample(
-        self, n_samples: Any, seed: int | np.random.Generator | None, source: str, length: Any = None
-    ) -> tuple[Any, np.ndarray]:
-        check_is_fitted(self)
-        if not isinstance(n_samples, Integral) or n_samples < 0:
-            raise ValueError(f"`n_samples` is {n_samples!r}; it needs to be a whole number, at least 0")
-        check_choice("source", source, ("posterior", "prior"))
-        model = self._fitted_state().posterior if source == "posterior" else self._fitted_state().prior
-        if source == "prior":
-            model.refuse_improper("draws from the prior")
-        rng = generator(seed)
-        log_pi = np.broadcast_to(model.classes.log_predictive(), (int(n_samples), len(self.classes_)))
-        y = categorical(rng, log_pi)
-        return self._as_input(self._draw(model, rng, y, length)), self.classes_[y]
+    def contributions(self, X: Any, *, against: Any = None, **settings: Any) -> "tuple[Contributions, int | None]":
+        """What `explain` shows, as arrays, and the place of the class that the odds are against. Provisional."""
+        from ..inference.explanation import contributions, odds_against
 
-    def _draw(self, model: Any, rng: np.random.Generator, y: np.ndarray, length: Any = None) -> dict[str, np.ndarray]:
-        """New rows by block for class indices y; `length` is the number of events of a row whose total is given."""
-        length = self._average_length(model) if length is None else length
-        given = {} if length is None else {"length": length}
-        return {name: block.sample_predictive(rng, y, **given) for name, block in model.blocks.items()}
+        state = self._fitted()
+        labels, b = state.classes, None
+        if len(labels) < 2:
+            raise ValueError(
+                f"the model has a single class, {labels[0]!r}, but log odds need two; fit it to rows of two classes"
+            )
+        if against is not None:
+            if not (places := np.flatnonzero(labels == against)).size:
+                raise ValueError(f"`against` is {against!r}; the classes are {labels.tolist()}")
+            b = int(places[0])
+        check_level(settings.get("level", 0.9))
+        check_least(1, **{name: settings[name] for name in ("n", "n_draws") if settings.get(name) is not None})
+        refine, theta = self._refine(state), self.point_estimate(state)
+        return contributions(
+            state.posterior,
+            self._encoded(state, self._checked(X, state)[0]),
+            self.block_columns(state),
+            theta if refine is None else refine(theta),
+            state.columns.n,
+            odds_against(len(labels), b),
+            refined=refine,
+            **settings,
+        ), b
+
+    def _refine(self, state: State) -> Any:
+        """A function from parameters, or None, to those that the table of scores is made of: see ComplementNB."""
+        return None
+
+    def _frame(self, found: "Contributions", X: Any, b: int | None) -> "pd.DataFrame":
+        import pandas as pd
+
+        from ..inference.explanation import OTHERS, PRIOR
+
+        state = self._fitted()
+        classes = [k for k in range(len(state.classes)) if k != b]
+        t, c, listed = len(found.row), len(classes), found.feature >= 0
+        names = np.array([*state.columns.labels, "(other features)", "(class prior)"], object)
+        values = np.full(t, "", object)
+        X = as_table(X)
+        if sparse.issparse(X):
+            values[listed] = np.ravel(X.tocsr()[found.row[listed], found.feature[listed]]) if listed.any() else []
+        else:
+            cells = X.to_numpy(dtype=object) if isinstance(X, pd.DataFrame) else np.asarray(X, object)
+            values[listed] = cells[found.row[listed], found.feature[listed]]
+        frame = pd.DataFrame(
+            {
+                "row": np.repeat(found.row, c),
+                "class_": np.tile(state.classes[classes], t),
+                "feature": np.repeat(names[found.feature], c),
+                "value": np.repeat(values, c),
+                "contribution": found.value[:, classes].ravel(),
+                "low": found.low[:, classes].ravel(),
+                "high": found.high[:, classes].ravel(),
+            }
+        )
+        ends = {PRIOR: 0, OTHERS: 2}  # the class prior comes first, all other features last
+        place = np.repeat([ends.get(j, 1) for j in found.feature.tolist()], c)
+        keys = [-abs(frame["contribution"]), place, np.tile(np.arange(c), t), frame["row"]]
+        return frame.iloc[np.lexsort(keys)].reset_index(drop=True)
+
+    # --- the parameters, and how well they fit ----------------------------------------------------------------------
+
+    def tables(self, features: Any = None, *, level: Scalar = 0.9) -> "dict[Any, pd.DataFrame]":
+        """The parameters of each feature as a data frame with credible intervals, like R's `tables()`.
+
+        Parameters
+        ----------
+        features : names or numbers of features; None takes all
+        level : posterior mass inside the intervals, between 0 and 1
+
+        Returns
+        -------
+        dict from feature to pandas.DataFrame
+            columns class_, parameter, estimate, low and high. The column parameter holds "P(level)" for each level,
+            "P(1)" for yes/no features, "mean" and "sd" for normal features, "rate" for counts, and so on. The column
+            estimate follows the current `estimate`; with "predictive" it is the posterior mean. The class_ of a
+            parameter that the classes share is "all classes", and of a complement's parameter "not c"
+
+        Raises
+        ------
+        ValueError
+            if a feature is unknown, or `level` is out of range
+
+        Examples
+        --------
+        >>> from bayesnb import BernoulliNB
+        >>> nb = BernoulliNB().fit([[1], [1], [0], [0]], ["a", "a", "a", "b"])
+        >>> nb.tables()[0].round(2).to_string(index=False).split()[5:]
+        ['a', 'P(1)', '0.60', '0.25', '0.90', 'b', 'P(1)', '0.33', '0.03', '0.78']
+        """
+        from ..inference.tables import tables
+
+        columns = self._fitted().columns
+        check_level(level)
+        known = columns.labels.tolist()
+        names = known if features is None else [features] if isinstance(features, str) else list(features)
+        places = [columns.place(name) for name in names]
+        found = [place for place in places if place is not None]
+        if len(found) < len(places):
+            name = names[places.index(None)]
+            raise ValueError(f"`features` has {name!r}; the features are {known[:8]}{' …' if known[8:] else ''}")
+        return dict(zip(names, tables(copy.copy(self), found, level), strict=True))
+
+    def summary(self, level: Scalar = 0.9) -> "Summary":
+        """The fitted model in a few lines: rows, features, evidence, likelihood, AIC, BIC and the class probabilities.
+
+        `print` shows it as text, and a notebook shows it as tables.
+
+        Parameters
+        ----------
+        level : posterior mass inside the intervals of the class probabilities
+        """
+        from ..inference.summary import summarise
+
+        self._fitted()
+        check_level(level)
+        return summarise(copy.copy(self), level)
 
     def prior_summary(self, columns: int = 20) -> "PriorSummary":
         """The prior in words: each density, the range of its parameters, and their estimates from the rows alone.
@@ -142,9 +526,88 @@ class AbstractNB(Saved, AbstractReadable):
         """
         from ._prior_summary import prior_summary
 
-        return prior_summary(self, columns)
+        return prior_summary(copy.copy(self), columns)
 
-    # --- the NumPyro side -------------------------------------------------------------------------------------------
+    @property
+    def log_evidence_(self) -> float:
+        """log p(X, y) of all training rows in nats, with all constants."""
+        state = self._fitted()
+        for block in state.prior.blocks.values():
+            if block.no_evidence:
+                raise AttributeError(f"{type(self).__name__} has no log_evidence_: {block.no_evidence}")
+        return float(state.prior.log_marginal(state.statistics))
+
+    @property
+    def log_likelihood_(self) -> float:
+        """log p(X, y | θ̂) of all training rows in nats, at the maximum likelihood estimate θ̂.
+
+        It needs no rows. By Bayes' identity the likelihood at any θ is the evidence times the posterior density over
+        the prior density.
+        """
+        return self._fit.log_likelihood
+
+    @property
+    def aic_(self) -> float:
+        """Akaike's criterion −2 `log_likelihood_` + 2 k, with k the number of free parameters; smaller is better."""
+        return self._fit.aic
+
+    @property
+    def bic_(self) -> float:
+        """Schwarz's criterion −2 `log_likelihood_` + k log N, with k free parameters and N the weight of all rows.
+
+        −½ `bic_` is an approximation of `log_evidence_`. The evidence is exact and includes the prior.
+        """
+        return self._fit.bic
+
+    @property
+    def n_parameters_(self) -> int:
+        """Number k of free parameters of all classes and features together, including the class probabilities."""
+        from ..inference.tables import count_free
+
+        return count_free(self._fitted().posterior)
+
+    @property
+    def _fit(self) -> Any:
+        from ..inference.tables import fit_of
+
+        return fit_of(copy.copy(self))
+
+    # --- new rows, draws, and NumPyro -------------------------------------------------------------------------------
+
+    def sample(self, n_samples: int = 1, seed: Seed = None, *, source: str = "posterior", length: Any = None) -> Any:
+        """New rows and labels from the predictive; each row has its own draw of the parameters.
+
+        Parameters
+        ----------
+        source : "posterior" or "prior": the distribution from which the parameters are drawn
+        length : number of events of a row of `MultinomialNB`, a number or (n,); by default the rounded average of the
+            training rows. Other likelihoods ignore it
+
+        Returns
+        -------
+        X : (n, d) in the form of the input
+        y : (n,) labels
+        """
+        state = self._fitted()
+        check_least(0, n_samples=n_samples)
+        check_choice("source", source, ("posterior", "prior"))
+        model, rng = state.posterior if source == "posterior" else state.prior, generator(seed)
+        if source == "prior":
+            model.refuse_improper("draws from the prior")
+        y = categorical(rng, np.broadcast_to(model.classes.log_predictive(), (int(n_samples), len(state.classes))))
+        return self._as_input(state, self._draw(state, model, rng, y, length)), state.classes[y]
+
+    def _draw(self, state: State, model: Any, rng: np.random.Generator, y: np.ndarray, length: Any) -> Rows:
+        """New rows by block for class indices y; `length` is the number of events of a row whose total is given."""
+        found = {}
+        for name, block in model.blocks.items():
+            own = {"length": _average_length(state, name) if length is None else length}
+            found[name] = block.sample_predictive(rng, y, **(own if block.cells_.measure == GIVEN_TOTALS else {}))
+        return found
+
+    def _as_input(self, state: State, rows: Rows) -> Any:
+        """Rows by block as an array like the one fitted."""
+        return rows[BLOCK]
 
     def numpyro_model(self, X: Any = None, y: Any = None, *, n: int | None = None, length: Any = None) -> None:
         """The generative model in NumPyro with this estimator's prior: `MCMC(NUTS(nb.numpyro_model)).run(key, X, y)`.
@@ -175,26 +638,21 @@ class AbstractNB(Saved, AbstractReadable):
         >>> simulated["x"].shape, simulated["y"].shape
         ((3, 7, 1), (3, 7))
         """
-        if "_conditioned" not in vars(self):
+        nb: Self = copy.copy(self)
+        if not nb.__sklearn_is_fitted__():
             if X is None or y is None:
                 raise ValueError(
                     f"This {type(self).__name__} instance is not fitted yet, so its classes and the scale of its "
                     "prior are unknown. Call `fit` first, or give both `X` and `y`"
                 )
-            self = clone(self).fit(X, y)
-        self._fitted_state().prior.refuse_improper("draws from its generative model")
-        index = None if y is None else self.class_index(y)
-        if X is None and length is None:
-            length = self._average_length(self._fitted_state().prior)
-        self._fitted_state().prior.model(None if X is None else self._encode(X), index, n, length)
-
-    def _average_length(self, model: Any) -> int | None:
-        """Rounded average of the events of a row of counts whose totals are given; None where there are no such."""
-        stats = self._conditioned.statistics
-        for name, block in model.blocks.items():
-            if block.cells_.measure == GIVEN_TOTALS:
-                return round(stats.blocks[name].n.sum() / max(stats.n.sum(), 1))
-        return None
+            nb = clone(self).fit(X, y)
+        prior = nb._state.prior
+        prior.refuse_improper("draws from its generative model")
+        index = None if y is None else nb.class_index(y)
+        totals = [name for name, block in prior.blocks.items() if block.cells_.measure == GIVEN_TOTALS]
+        if X is None and length is None and totals:
+            length = _average_length(nb._state, totals[0])
+        prior.model(None if X is None else nb.encode(X), index, n, length)
 
     def sample_posterior(
         self,
@@ -232,8 +690,9 @@ class AbstractNB(Saved, AbstractReadable):
         """
         from ..inference.posterior import sample_posterior
 
+        nb = copy.copy(self)
         return sample_posterior(
-            self, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup, progress_bar=progress_bar
+            nb, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup, progress_bar=progress_bar
         )
 
     def check(self, X: Any, y: Any, seed: int = 0, **settings: Any) -> "CheckReport":
@@ -268,28 +727,55 @@ class AbstractNB(Saved, AbstractReadable):
         """
         from ..inference.loo import loo
 
-        return loo(self, X, y, sample_weight, prior=prior, groups=groups)
+        return loo(copy.copy(self), X, y, sample_weight, prior=prior, groups=groups)
 
-    _leave_out: Any = None  # a method for all rows at once, where there is a closed form: see GaussianNB
+    # --- what other parts of the package, and analyses of your own, may ask -----------------------------------------
 
+    @classmethod
+    def suits(cls, kind: str, n: int, d: int) -> bool:
+        """Whether the family has cells of a kind, and n rows of d columns are few enough to try. Provisional.
 
-class AbstractOfTotals(AbstractNB):
-    """An estimator of rows of counts whose totals are given: a new row needs a total, too."""
-
-    def sample(
-        self,
-        n_samples: int = 1,
-        seed: int | np.random.Generator | None = None,
-        *,
-        source: str = "posterior",
-        length: Any = None,
-    ) -> Any:
-        """New rows and labels from the predictive; each row has its own draw of the parameters.
-
-        Parameters
-        ----------
-        source : "posterior" or "prior": the distribution from which the parameters are drawn
-        length : number of events of a row of `MultinomialNB`, a number or (n,); by default the rounded average of the
-            training rows
+        Yes and no are two levels.
         """
-        return self._sample(n_samples, seed, source, length)
+        if d > cls._most_columns or n * d > cls._most_cells:
+            return False
+        cells = cls._family.cells_
+        return cells.measure != COMPOSITE and cells.kind in (kind, "levels" if kind == "yes/no" else kind)
+
+    def part_estimators(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
+        """Of each part its name, estimator, names of blocks by that in the estimator, and class if one. Provisional."""
+        return [(BLOCK, self, {name: name for name in self.block_columns()}, None)]
+
+    def part_blocks(self) -> dict[str, list[str]]:
+        """Names of the blocks of each part; one part, "x", unless this is a `MixedNB`. Provisional."""
+        found: dict[str, list[str]] = {}
+        for name, _, blocks, _ in self.part_estimators():
+            found.setdefault(name, []).extend(blocks.values())
+        return found
+
+    def block_labels(self, block: str) -> dict[str, np.ndarray]:
+        """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
+        return {"feature": self._known().columns.labels}
+
+    def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
+        """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional."""
+        own = list(self.block_labels(block))
+        return own[:1] if ndim == 1 else ["class", *own[: ndim - 1]]
+
+    def feature_names(self) -> list[Any]:
+        """Names of the columns of X, or their numbers. Provisional."""
+        return self._fitted().columns.labels.tolist()
+
+    def levels_of(self, feature: int) -> Any:
+        """Labels of the levels of a column, None where it has no levels. Provisional."""
+        return None
+
+    @property
+    def ignored_by_loo(self) -> str:
+        """Settings that `predict` uses and leave-one-out does not, such as "estimate='map'"; else "". Provisional."""
+        return "" if self.estimate == "predictive" else f"estimate={self.estimate!r}"
+
+
+def _average_length(state: State, name: str) -> int:
+    """Rounded average of the events of a row of counts."""
+    return round(state.statistics.blocks[name].n.sum() / max(state.statistics.n.sum(), 1))

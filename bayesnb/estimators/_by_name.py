@@ -17,7 +17,7 @@ MIXED = tuple(f"mixed:{name}" for name in ("gaussian-da", "kernel", "pooled", "s
 
 def variants() -> dict[str, tuple[type[AbstractNB], dict[str, Any]]]:
     """The names of models, each with its estimator and settings."""
-    kinds = [getattr(estimators, name) for name in estimators.__all__]
+    kinds = [getattr(estimators, name) for name in dir(estimators)]
     return {name: (kind, settings) for kind in kinds for name, settings in kind.variants.items()}
 
 

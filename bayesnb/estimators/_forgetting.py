@@ -8,6 +8,7 @@ import numpy as np
 from ..class_statistics import NEVER_FITTED, with_error
 from ..naive_bayes import Statistics
 from ..statistics import Moments, Scatter, Summed
+from ._state import BLOCK, State
 
 _BOUND = 4.0  # standard deviations of the rounding that count as its bound
 _SURE = 1e-9  # relative bound on the rounding of a field of the posterior
@@ -30,21 +31,18 @@ def without(held: Statistics, gone: Statistics) -> tuple[Statistics, Statistics]
     return found, Statistics(n + more, {name: moved for name, (_, moved) in pairs.items()})
 
 
-def check_digits(estimator: Any, moved: Statistics) -> None:
-    """Raise a ValueError if rounding may move a field of the posterior by more than 1e-9 of it."""
+def check_digits(after: State, moved: State) -> None:
+    """Raise a ValueError if rounding may move a field of the posterior by more than 1e-9 of it: to that of `moved`."""
     with np.errstate(all="ignore"):  # an improper prior without rows: `posterior_` refuses it
-        known, other = (
-            one._conditioned.prior.update(one._conditioned.statistics)
-            for one in (estimator, estimator.with_statistics(moved))
-        )
+        known, other = (state.prior.update(state.statistics) for state in (after, moved))
     pairs = {"": (known.classes, other.classes)}
     pairs |= {name: (block.inner, other.blocks[name].inner) for name, block in known.blocks.items()}
     for name, (block, changed) in pairs.items():
         for field in fields(block):
-            value, after = getattr(block, field.name), getattr(changed, field.name)
-            if isinstance(value, np.ndarray) and (doubtful := _doubtful(field.name, value, after, block)).any():
+            value, new = getattr(block, field.name), getattr(changed, field.name)
+            if isinstance(value, np.ndarray) and (doubtful := _doubtful(field.name, value, new, block)).any():
                 column = np.argwhere(doubtful)[0][-1 if doubtful.ndim == 1 else 1]
-                where = f" in column {estimator._label(int(column))}" if name == "x" else ""
+                where = f" in column {after.columns.label(int(column))}" if name == BLOCK else ""
                 raise ValueError(
                     f"Forgetting `X`, `y` would leave fewer than nine digits of the statistics{where}: what remains is "
                     "small compared with what was added and removed. Fit the remaining rows again"
@@ -99,6 +97,7 @@ def _left(given: Any) -> tuple[Any, Any]:
         centre = (weight * block.mean).sum(0) / np.maximum(weight.sum(0), 1e-300)
         still = (block.own <= far) & (abs(block.mean - centre) <= shift + abs(shift).max(0)) | (weight <= 0)
         flat = still.all(0)
+        centre = np.where(flat & (abs(centre) <= abs(shift).max(0)), 0, centre)  # a column of zeros
         sure = flat & ((far <= safe * (_NOISE * centre) ** 2) & (shift <= _NOISE * abs(centre))).all(0)
         far, shift = np.where(sure, 0, far), np.where(sure, 0, shift)
         squares = np.where(flat, 0, block.ss if isinstance(block, Scatter) else np.maximum(block.ss, 0))

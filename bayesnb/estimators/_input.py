@@ -1,6 +1,5 @@
 """Input as arrays: rows, labels and hyperparameters, checked where they enter; each error names its argument."""
 
-import functools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,230 +8,240 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from pandas import DataFrame, factorize, isna
+import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.utils import _safe_indexing, assert_all_finite
+from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_sample_weight,
+    _check_y,
+    _get_feature_names,
+    check_consistent_length,
+)
 
 from ..core import distributions
-from ..core.arrays import Sparse, is_sparse
+from ..core.arrays import is_sparse
 from ..core.supports import COUNT, Cells, as_numbers, checked_numbers, shortened
-from ..statistics import one_hot
 from ..sums.rows import csr_slice, distinct
-from ._column_types import named_text, refuse_times
+from ._state import Columns
 
 _NUMBERS = [np.float64, np.float32, *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64))]
-MOST_WEIGHT = 1e100  # of a row; sums of larger ones could overflow
-FEW = 1 << 10  # cells
-_LARGE = 1 << 20  # cells that are better looked through slice by slice, while they are in a core's cache
-_FEW_STORED = 1 << 16  # cells of sparse rows
-_MOST_AMOUNT = np.float64(1e300)  # of a cell, of which float32 would make infinity
+_TIMES = re.compile("date|time|period|duration", re.IGNORECASE)  # types of NumPy, pandas, polars and Arrow
+_NO_LABELS = object()
+
+# --- rows -----------------------------------------------------------------------------------------------------------
 
 
-# --- rows and labels ------------------------------------------------------------------------------------------------
+def checked_rows(
+    estimator: Any, X: Any, known: Columns | None, y: Any = _NO_LABELS, *, numbers: bool, sparse: bool, gaps: bool
+) -> tuple[Any, Any, Columns]:
+    """Rows as an array, sparse array or data frame of pandas, labels as an array, and what the columns are.
 
-
-def refuse(estimator: Any, X: Any, bad: Any, what: str, advice: str) -> None:
-    """Raise a ValueError that names the first column with a value the likelihood does not know.
+    Integers and float32 stay as they are: what is computed of them is float64, some rows at a time.
 
     Parameters
     ----------
-    bad : function from cells to whether each is one of them
+    known : the columns of the fit, which these have to be; None at the first fit
+    y : labels; without them None is returned
+    numbers : whether cells have to be numbers. Otherwise they may be of any type, and a data frame stays as it is
+    sparse, gaps : whether rows may be sparse, and whether a dense cell may be missing
     """
-    found = bad(X.data if is_sparse(X) else X)
-    if not found.any():
-        return
-    if is_sparse(X):
-        columns, values = X.indices[found], X.data[found]
-    else:
-        columns, values = np.nonzero(found)[1], X[found]
-    label, value, name = estimator._label(int(columns[0])), values[0], type(estimator).__name__
-    raise ValueError(f"{what} in data passed to {name} (input X): `X` has {value:g} in column {label}; {advice}")
+    X = as_table(X)
+    with naming("X"):
+        names = _get_feature_names(X)
+    if numbers:
+        _refuse_times(X, names)
+    if known is not None:
+        _check_feature_names(estimator, X, reset=False)
+    if y is not _NO_LABELS:
+        _refuse_missing(y, "y")
+    finite = ("allow-nan" if gaps and not is_sparse(X) else True) if numbers else False
+    with naming(), np.errstate(over="ignore", invalid="ignore"):  # sums show whether all cells are finite
+        cells = X.data if sparse and is_sparse(X) and X.format == "csr" else X
+        plain = numbers and type(cells) is np.ndarray and cells.dtype == np.float64 and cells.size and len(X.shape) == 2
+        known_good = plain and np.isfinite(cells.sum())  # where a check takes longer than to predict a row
+        if not known_good and (numbers or not isinstance(X, pd.DataFrame)):
+            try:
+                X = check_array(
+                    X,
+                    accept_sparse="csr" if sparse else False,
+                    dtype=_NUMBERS if numbers else None,
+                    ensure_all_finite=finite,
+                    estimator=estimator,
+                    input_name="X",
+                )
+            except ValueError as error:
+                _refuse_text(X, names, error)
+                raise
+        elif not all(X.shape):
+            raise ValueError("`X` has {} rows and {} columns; give at least one of each".format(*X.shape))
+        if y is not _NO_LABELS and not (type(y) is np.ndarray and y.dtype.kind in "biuU" and y.shape == X.shape[:1]):
+            y = _check_y(y, estimator=estimator)
+            check_consistent_length(X, y)
+    if is_sparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    if known is not None and known.n != X.shape[1]:
+        kind = type(estimator).__name__
+        raise ValueError(f"X has {X.shape[1]} features, but {kind} is expecting {known.n} features as input")
+    return X, None if y is _NO_LABELS else y, known or Columns(X.shape[1], names)
 
 
-def check_nonnegative(estimator: Any, X: Any, advice: str) -> None:
-    """Raise a ValueError on cells below zero, and on those whose sums and factorials would overflow.
-
-    Of an estimator that knows no missing cells also on NaN and infinity.
-    """
-    cells = X.data if is_sparse(X) else X
-    if not cells.size or _in_range(cells):  # without a table of which are not
-        return
-    if not estimator.__sklearn_tags__().input_tags.allow_nan:
-        with naming():
-            assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
-    refuse(estimator, X, lambda v: v < 0, "Negative values", advice)
-    large = f"rescale the column, because sums and factorials of numbers beyond {_MOST_AMOUNT:g} overflow."
-    refuse(estimator, X, lambda v: v > _MOST_AMOUNT, "Values too large", large)
-
-
-def check_cells(estimator: Any, X: Any, cells: Cells, advice: str, levels: int | None = None) -> None:
-    """Raise a ValueError on what is no cell of the kind, other than "real", that a family declares."""
-    check_nonnegative(estimator, X, advice)
-    if cells.whole or cells.kind not in ("counts", "amounts"):
-        what = "Values other than 0 and 1" if cells.kind == "yes/no" else "Values that the family does not know"
-        what = "Values that are not whole numbers" if cells.whole else what
-        refuse(estimator, X, lambda v: cells.wrong(v, levels), what, advice)
-
-
-def _in_range(cells: np.ndarray) -> bool:
-    """Whether cells are from 0 to the largest amount, none missing: floats of one sign are in the order of their bits.
-
-    A sign, NaN and infinity all are bits beyond, so that one pass sees them all.
-    """
-    if cells.dtype == np.float64 and cells.flags.forc:
-        return bool(cells.view(np.uint64).max() <= _MOST_AMOUNT.view(np.uint64))
-    return bool(cells.min() >= 0 and cells.max() <= _MOST_AMOUNT)
-
-
-def of_any_type(estimator: Any, X: Any, **checks: Any) -> Any:
-    """scikit-learn's `validate_data` for cells of any type, missing ones too; a data frame keeps the types it has."""
-    _refuse_lazy(X)
-    if not hasattr(X, "columns"):
-        return _validated(estimator, X, dtype=None, ensure_all_finite=False, **checks)
-    checks.pop("accept_sparse", None)
-    y = checks.get("y")
-    _validated(estimator, X, skip_check_array=True, **checks)
-    if not all(X.shape):
-        raise ValueError("`X` has {} rows and {} columns; give at least one of each".format(*X.shape))
-    if y is None:
-        return X
-    with naming():
-        y = _check_y(y, estimator=estimator)
-        check_consistent_length(X, y)
-    return X, y
-
-
-def numeric(
-    estimator: Any,
-    X: Any,
-    *,
-    sparse_ok: bool,
-    missing_ok: bool = True,
-    by_slices: bool = False,
-    counts: bool = False,
-    **checks: Any,
-) -> Any:
-    """scikit-learn's `validate_data` for numbers; dense rows may hold NaN unless the likelihood forbids it.
-
-    Integers and float32 stay as they are: what is computed of them is float64, some rows at a time. With `by_slices`
-    nobody looks for infinite cells of a large array here; nor with `counts`, which `check_nonnegative` sees all.
-    """
-    if (sparse_ok or not is_sparse(X)) and (found := _as_they_are(estimator, X, **checks)) is not None:
-        return found
-    missing_ok = missing_ok and not is_sparse(X)
-    large = by_slices and type(X) is np.ndarray and X.ndim == 2 and X.dtype.char in "fd" and X.size >= _LARGE
-    finite = not (counts or large) and ("allow-nan" if missing_ok else True)
-    checks |= {"dtype": _NUMBERS, "ensure_all_finite": finite}
-    refuse_times(X)
-    try:
-        return _validated(estimator, X, accept_sparse="csr" if sparse_ok else False, **checks)
-    except ValueError as error:
-        if named := named_text(X, error):
-            raise named from error
-        raise
-
-
-def _as_they_are(estimator: Any, X: Any, reset: bool, **checks: Any) -> Any:
-    """X, or X and y, of a few rows in which `validate_data` would find nothing to change or to refuse; else None.
-
-    It takes longer than to learn a row, and in a new process longer than to fit a small table: scikit-learn looks
-    through all installed packages for types of data frames. Here only float64 arrays of finite cells count, dense or
-    CSR, and labels that are whole numbers or strings.
-    """
-    cells = X.data if is_sparse(X) and X.format == "csr" and X.has_canonical_format else X
-    most = FEW if cells is X else _FEW_STORED
-    if type(cells) is not np.ndarray or cells.dtype != np.float64 or not 0 < cells.size <= most or X.ndim != 2:
-        return None
-    learnt = vars(estimator)
-    if not (reset or X.shape[1] == learnt.get("n_features_in_")) or "feature_names_in_" in learnt:
-        return None
-    labelled, y = "y" in checks, checks.pop("y", None)
-    plain = type(y) is np.ndarray and y.dtype.kind in "biuU" and y.shape == X.shape[:1]
-    if checks or (labelled and not plain) or not np.isfinite(cells).all():
-        return None
-    if reset:
-        estimator.n_features_in_ = X.shape[1]
-    return (X, y) if labelled else X
-
-
-def _validated(estimator: Any, X: Any, **checks: Any) -> Any:
-    """`validate_data`; of sparse rows each cell in one piece, and no cell missing unless that is allowed."""
-    _refuse_lazy(X)
-    with naming(), np.errstate(over="ignore", invalid="ignore"):  # it sums the cells to see whether all are finite
-        found = validate_data(estimator, _with_nan(X), **checks)
-    rows, *y = found if isinstance(found, tuple) else (found,)
-    if is_sparse(rows):
-        summed = not rows.has_canonical_format
-        if summed:
-            rows = rows.copy()
-            rows.sum_duplicates()
-        if checks["ensure_all_finite"] and (summed or rows is not X) and not np.isfinite(rows.data).all():
-            raise ValueError(
-                "`X` is sparse and has cells that are NaN or infinite; pass dense rows with NaN for missing cells, or "
-                "replace them by 0"
-            )
-    return (rows, *y) if y else rows
-
-
-def _refuse_lazy(X: Any) -> None:
-    """Raise a ValueError on a query of polars that has no rows yet."""
+def as_table(X: Any) -> Any:
+    """Data frames as those of pandas; masked cells, None and pandas.NA among objects as NaN."""
     if type(X).__name__ == "LazyFrame":
         raise ValueError("`X` is a LazyFrame, a query without rows; pass X.collect()")
+    if hasattr(X, "column_names") and hasattr(X, "to_pandas"):  # Arrow
+        return X.to_pandas()
+    if hasattr(X, "columns") and hasattr(X, "get_column"):  # polars
+        X = pd.DataFrame({name: X.get_column(name).to_numpy() for name in X.columns})
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.filled(X.astype(float if X.dtype.kind in "biuf" else object), np.nan)
+    if isinstance(X, np.ndarray) and X.dtype == object:
+        return np.where(pd.isna(X), np.nan, X)
+    if isinstance(X, pd.DataFrame):
+        for j in np.flatnonzero([isinstance(dtype, np.dtypes.ObjectDType) for dtype in X.dtypes]):
+            X = X.copy(deep=False)
+            X.isetitem(j, as_table(X.iloc[:, j].to_numpy()))
+    return X
 
 
-def checked_labels(y: np.ndarray, name: str = "y", of_classes: bool = False) -> np.ndarray:
-    """Labels that are all strings or all numbers, none of them missing.
+def _refuse_times(X: Any, names: np.ndarray | None) -> None:
+    """Raise a ValueError that names a column of dates or durations.
 
-    Strings, and where classes are given all labels but floats, are not asked whether they might be a regression's.
+    As numbers they would be in a unit that nobody chose, and a missing one would be −2⁶³ of them.
     """
-    if of_classes and y.dtype.kind in "biuU":
-        return y
-    if y.dtype.kind in "fOmM" and isna(y).any():
-        raise ValueError(f"`{name}` has missing labels (None, NaN or NA); leave out these rows")
-    if y.dtype == object:
-        types = set(map(type, y))
-        if not all(issubclass(kind, str) for kind in types):
-            kinds = ", ".join(sorted(kind.__name__ for kind in types))
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OmM":
+        X = pd.DataFrame(X)
+    for j, dtype in enumerate(X.dtypes if isinstance(X, pd.DataFrame) else ()):
+        kind = str(dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else dtype)
+        if kind == "object":  # a first cell tells: no float is made of a date among numbers
+            kind = pd.api.types.infer_dtype(X.iloc[:, j].dropna()[:1])
+        if _TIMES.match(kind):
+            what, advice = "dates or times", 'days with `(column - pd.Timestamp("2020-01-01")).dt.days`'
+            if re.match("timedelta|duration", kind, re.IGNORECASE):
+                what, advice = "durations", "seconds with `.dt.total_seconds()`"
             raise ValueError(
-                f"Unknown label type: `{name}` has objects of type {kinds}; make all of them strings, or all of them "
-                "integers"
+                f"`X` has {what} in column {Columns(0, names).label(j)} ({kind}); leave the column out, or make "
+                f"numbers of it in a unit of your choice, such as {advice}"
             )
-        return y  # text, of which every value is a class
-    dense = y.dtype.kind in "iu" and y.size > 0 and int(y.max()) - int(y.min()) < y.size // 2  # several rows a label
-    if name == "y" and not dense and y.dtype.kind not in "US":
+
+
+def _refuse_text(X: Any, names: np.ndarray | None, error: ValueError) -> None:
+    """Name the column of text behind an error of NumPy, and say what to do."""
+    if "could not convert string to float" not in str(error):
+        return
+    table = pd.DataFrame(X if hasattr(X, "shape") else np.asarray(X, dtype=object))
+    for j in range(table.shape[1]):
+        cells = table.iloc[:, j]
+        text = cells.map(lambda cell: isinstance(cell, str | bytes)) & pd.to_numeric(cells, errors="coerce").isna()
+        if text.any():
+            raise ValueError(
+                f"`X` has text in column {Columns(0, names).label(j)}, such as {cells[text].iloc[0]!r}. Leave the "
+                "column out, make numbers of it, or use CategoricalNB for text; MixedNB takes columns of text beside "
+                "columns of numbers"
+            ) from error
+
+
+def check_cells(estimator: Any, X: Any, columns: Columns, cells: Cells, advice: str, levels: int | None = None) -> None:
+    """Raise a ValueError that names the first column with a cell that a family does not know."""
+    values = X.data if is_sparse(X) else X
+    if cells.kind in ("counts", "amounts") and not cells.whole and values.size and values.min() >= 0:
+        return  # False if a cell is missing
+    if (wrong := cells.wrong(values, levels)).any():
+        wrong = below if (below := wrong & (values < 0)).any() else wrong
+        j = (X.indices[wrong] if is_sparse(X) else np.nonzero(wrong)[1])[0]
+        value, name = values[wrong][0], type(estimator).__name__
+        what = "that are not whole numbers" if cells.whole else "that the family does not know"
+        what = (
+            "Negative values" if value < 0 else "Values " + ("other than 0 and 1" if cells.kind == "yes/no" else what)
+        )
+        raise ValueError(
+            f"{what} in data passed to {name} (input X): `X` has {value:g} in column {columns.label(j)}; {advice}"
+        )
+
+
+def cut_rows(X: Any, part: slice) -> Any:
+    """Some rows of checked input; all of them as they are, of which there is no copy to make."""
+    if part.start == 0 and part.stop >= X.shape[0]:
+        return X
+    if is_sparse(X) and X.format == "csr":
+        return csr_slice(X, part)
+    return X[part] if isinstance(X, np.ndarray) else _safe_indexing(X, part)
+
+
+@contextmanager
+def naming(*names: str) -> Iterator[None]:
+    """Errors of scikit-learn's checks that name no argument say whose they are."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        names = names or ("X", "y")
+        if re.search(rf"\b({'|'.join(names)})\b", str(error)):
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{', '.join(f'`{name}`' for name in names)}: {error}") from error
+
+
+# --- labels and weights -----------------------------------------------------------------------------------------------
+
+
+def _refuse_missing(y: Any, name: str) -> None:
+    """Raise a ValueError that says which labels are missing."""
+    if isinstance(y, np.ndarray) and y.dtype.kind in "biuSU":
+        return
+    gone = pd.isna(y if hasattr(y, "dtype") and not type(y).__module__.startswith("polars") else np.asarray(y, object))
+    if np.ndim(gone) == 1 and len(rows := np.flatnonzero(gone)):
+        listed = ", ".join(map(str, rows[:8])) + ", …" * (len(rows) > 8)
+        raise ValueError(
+            f"`{name}` has missing labels (None, NaN or NA) in {len(rows)} rows, counted from 0: {listed}; leave out "
+            "these rows"
+        )
+
+
+def checked_labels(y: np.ndarray, name: str = "y") -> np.ndarray:
+    """Labels that are all strings or all numbers, none of them missing; a ValueError on those of a regression."""
+    _refuse_missing(y, name)
+    types = set(map(type, y)) if y.dtype == object else set()
+    if not all(issubclass(kind, str) for kind in types):
+        kinds = ", ".join(sorted(kind.__name__ for kind in types))
+        raise ValueError(
+            f"Unknown label type: `{name}` has objects of type {kinds}; make all of them strings, or all of them "
+            "integers"
+        )
+    if name == "y" and y.dtype.kind == "f":
         with np.errstate(invalid="ignore"):  # it casts numbers to int64, however large
             check_classification_targets(y)
     return y
 
 
-@functools.lru_cache(maxsize=1024)
-def unit_row(k: int, n_classes: int) -> Sparse:
-    """Weights (1, c) of one row of class k, which nobody changes: SciPy takes longer to make them than to use them."""
-    return one_hot(np.array([k]), n_classes)
-
-
 def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The distinct labels in order, and the place of each label among them; of small whole numbers without sorting."""
-    if y.dtype.kind in "iu":
-        low, high = int(y.min()), int(y.max())
-        if max(abs(low), abs(high)) < 1 << 62 and high - low < len(y):
-            key = y.astype(np.int64)
-            if low:
-                key -= low
-            classes, index = distinct(key, high - low + 1)
-            return (classes + low).astype(y.dtype), index
-    if y.dtype == object:  # text: found by hashing, without sorting the rows
-        index, found = factorize(y)
-        order = np.argsort(found)
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        return found[order], place[index]
-    classes, index = np.unique(y, return_inverse=True)
-    if y.dtype.kind in "US" and 2 * len(classes) > len(y):
+    low, high = (int(y.min()), int(y.max())) if y.dtype.kind in "iu" else (0, 1 << 62)
+    if max(abs(low), abs(high)) < 1 << 62 and high - low < len(y):
+        classes, index = distinct(y.astype(np.int64) - low, high - low + 1)
+        classes = (classes + low).astype(y.dtype)
+    elif y.dtype == object:  # text: found by hashing, without sorting the rows
+        index, classes = pd.factorize(y, sort=True)
+    else:
+        classes, index = np.unique(y, return_inverse=True)
+    if 2 * len(classes) > len(y):
         check_classification_targets(y)  # which warns of so many classes
     return classes, index
+
+
+def places_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The place of each label among the classes; a ValueError on a label that is not among them."""
+    try:
+        index = np.minimum(classes.searchsorted(y), len(classes) - 1)
+    except TypeError:  # dates among numbers
+        advice = f"do not compare with classes of {classes.dtype}; pass labels of their type"
+        raise ValueError(f"y has labels of type {y.dtype}, which {advice}") from None
+    if (unknown := classes[index] != y).any():
+        found = np.unique(y[unknown])
+        raise ValueError(f"The target label(s) {found} in y do not exist in the initial classes {classes}")
+    return index
 
 
 def checked_weights(sample_weight: Any, X: Any) -> np.ndarray:
@@ -249,41 +258,6 @@ def refuse_no_weight(total: Any) -> None:
     """Raise a ValueError where the weights of all rows are 0."""
     if not np.any(total):
         raise ValueError("`sample_weight` is zero for all rows; give at least one row a weight above 0")
-
-
-def _with_nan(X: Any) -> Any:
-    """Masked cells, None and pandas.NA as NaN: scikit-learn overlooks masks, and stumbles on NA among objects."""
-    if isinstance(X, np.ma.MaskedArray):
-        return np.ma.filled(X.astype(float if X.dtype.kind in "biuf" else object), np.nan)
-    if isinstance(X, np.ndarray) and X.dtype == object:
-        return np.where(isna(X), np.nan, X)
-    if isinstance(X, DataFrame):
-        for j in np.flatnonzero([isinstance(dtype, np.dtypes.ObjectDType) for dtype in X.dtypes]):
-            X = X.copy(deep=False)
-            X.isetitem(j, _with_nan(X.iloc[:, j].to_numpy()))
-    return X
-
-
-@contextmanager
-def naming(*names: str) -> Iterator[None]:
-    """Errors of scikit-learn's checks that name no argument say whose they are."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        names = names or ("X", "y")
-        if re.search(rf"\b({'|'.join(names)})\b", str(error)):
-            raise
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{', '.join(f'`{name}`' for name in names)}: {error}") from error
-
-
-def cut_rows(X: Any, part: slice) -> Any:
-    """Some rows of validated input; all of them as they are, of which there is no copy to make."""
-    if part.start == 0 and part.stop >= X.shape[0]:
-        return X
-    if is_sparse(X) and X.format == "csr":
-        return csr_slice(X, part)
-    return X[part] if isinstance(X, np.ndarray) else _safe_indexing(X, part)
 
 
 # --- hyperparameters ------------------------------------------------------------------------------------------------
@@ -323,7 +297,9 @@ def alike(a: Any, b: Any) -> bool:
     """Whether two hyperparameters say the same: numbers, arrays, priors, estimators, and lists and mappings of them."""
     if distributions.is_distribution(a) and distributions.is_distribution(b):
         return distributions.alike(a, b)
-    if isinstance(a, BaseEstimator) or is_dataclass(a):
+    if isinstance(a, BaseEstimator):
+        return type(a) is type(b) and alike(a.get_params(deep=False), b.get_params(deep=False))
+    if is_dataclass(a):
         return type(a) is type(b) and alike(vars(a), vars(b))
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(alike(value, b[key]) for key, value in a.items())

@@ -34,11 +34,16 @@ def prior_summary(nb: Any, columns: int = 20) -> PriorSummary:
         lines += [f"classes ~ Dirichlet({_numbers(prior.classes.alpha)}): {prior.classes.alpha.sum():g} pseudo-rows"]
     else:
         lines += [f"classes: probabilities fixed at {_numbers(np.exp(rows[CLASS]['log_pi']))}"]
-    groups = [(name, block, at) for name, block in prior.blocks.items() for at in _groups(block.inner)]
+    groups = [(name, block.inner, at) for name, block in prior.blocks.items() for at in _groups(block.inner)]
     for name, block, at in groups[:columns]:
-        lines += [f"{_names(nb, nb._columns()[name][at])} ~ {_density(block.inner, at)}"]
+        places = nb.block_columns()[name][at]
+        texts = [str(label) if isinstance(label, str) else f"column {label}" for label in nb.feature_names()]
+        texts = [texts[j] for j in places]
+        if len(texts) > _LISTED:
+            texts = [f"{texts[0]}, {texts[1]} … {texts[-1]} ({len(texts)} columns)"]
+        lines += [f"{', '.join(texts)} ~ {_density(block, at)}"]
         if not block.is_improper:
-            lines += _scales(nb, name, block, at, to_sites(rows[name]))
+            lines += _scales(block, at, to_sites(rows[name]), nb.levels_of(int(places[0])) if len(at) == 1 else None)
     if len(groups) > columns:
         lines += [f"… and {len(groups) - columns} more; `columns={len(groups)}` lists all"]
     return PriorSummary("\n".join(lines))
@@ -56,14 +61,6 @@ def _groups(block: Any) -> list[np.ndarray]:
     return [np.array(at) for at in found.values()]
 
 
-def _names(nb: Any, positions: np.ndarray) -> str:
-    names = getattr(nb, "feature_names_in_", None)
-    texts = [f"column {j}" if names is None else str(names[j]) for j in positions.tolist()]
-    if len(texts) > _LISTED:
-        return f"{', '.join(texts[:2])} … {texts[-1]} ({len(texts)} columns)"
-    return ", ".join(texts)
-
-
 def _density(block: Any, at: np.ndarray) -> str:
     """The density by its name and its numbers: `Beta(2, 8)`, or the fields of a family."""
     stated = block.distribution_ is not None and block.distribution_[1].keys() == block.fields_.keys()
@@ -78,38 +75,26 @@ def _density(block: Any, at: np.ndarray) -> str:
     return f"{name}({', '.join(texts)})" + (", improper" if block.is_improper else "")
 
 
-def _scales(nb: Any, name: str, block: Any, at: np.ndarray, rows: dict[str, Any]) -> Iterator[str]:
+def _scales(block: Any, at: np.ndarray, rows: dict[str, Any], levels: Any) -> Iterator[str]:
     """For each parameter of columns with one prior: median and 90 % of it, and what the rows alone say."""
     for site, marginal in block.marginals().items():
         alone = rows[site]
         if isinstance(marginal, InverseWishartMarginal):
             marginal, alone = marginal.diagonal(), np.diagonal(alone, axis1=-2, axis2=-1)
         parts = [np.take(x, at, min(np.ndim(x) - 1, 1)) for x in (*map(marginal.ppf, (0.5, 0.05, 0.95)), alone)]
-        levels = _levels(nb, name, at)[:_LISTED] if len(at) == 1 and parts[0].ndim == 3 else [None]
-        for k, level in enumerate(levels):
+        for k, level in enumerate([None] if levels is None or parts[0].ndim < 3 else levels.tolist()[:_LISTED]):
             middle, low, high, seen = (part if level is None else part[..., k] for part in parts)
-            of = "" if level is None else f" of {level}"
-            spread = f"90 % in {low.min():.3g} to {high.max():.3g}"
             seen = np.where(abs(seen) < _TINY, 0, seen)  # where a logarithm was held finite
             text = f"{seen.min():.3g}" + (f" to {seen.max():.3g}" if seen.max() > seen.min() else "")
-            yield f"    {block.names_.get(site, site)}{of}: {_numbers(middle)}, {spread}; the rows alone: {text}"
-
-
-def _levels(nb: Any, name: str, at: np.ndarray) -> list[Any]:
-    """Levels of a column, by the estimator of the part that has it."""
-    parts = ((own, inner) for _, own, names, _ in nb.part_estimators() for inner in names if names[inner] == name)
-    own, inner = next(parts)
-    return own.categories_[own._columns()[inner][at[0]]].tolist()
+            name = block.names_.get(site, site) + ("" if level is None else f" of {level}")
+            spread = f"90 % in {low.min():.3g} to {high.max():.3g}"
+            yield f"    {name}: {_numbers(middle)}, {spread}; the rows alone: {text}"
 
 
 def _numbers(value: np.ndarray, by_level: bool = False) -> str:
     """Numbers in short: one where all are equal, all of a few, else their range."""
-    value = np.asarray(value)
-    flat = np.unique(value)
-    rows = value.reshape(-1, value.shape[-1]) if by_level else value.reshape(1, -1)
-    if by_level and (rows == rows[0]).all() and rows.shape[1] <= _LISTED:
-        return ", ".join(f"{x:.4g}" for x in rows[0])
-    if flat.size == 1:
+    flat, rows = np.unique(value), np.reshape(value, (-1, np.shape(value)[-1]))
+    few = rows[0] if by_level and (rows == rows[0]).all() else rows.ravel()
+    if flat.size == 1 and not (by_level and few.size <= _LISTED):
         return f"{flat[0]:.4g}"
-    few = rows.size <= _LISTED
-    return ", ".join(f"{x:.4g}" for x in rows.ravel()) if few else f"{flat[0]:.4g} to {flat[-1]:.4g}"
+    return ", ".join(f"{x:.4g}" for x in few) if few.size <= _LISTED else f"{flat[0]:.4g} to {flat[-1]:.4g}"

@@ -9,7 +9,7 @@ broadcasting, and one number a class in the entry of a single column.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,11 +19,12 @@ from ..base import AbstractConjugate
 from ..core.distributions import is_distribution
 from ..core.supports import checked_prior, shortened
 from ._input import alike
+from ._state import State
 
 _HELP = "a family, a NumPyro distribution, a mapping of fields, or a mapping from columns to these"
 
 
-def with_own_prior(nb: Any, default: dict[str, Any]) -> dict[str, Any]:
+def with_own_prior(nb: Any, state: State, default: dict[str, Any]) -> dict[str, Any]:
     """The default blocks of an estimator with its `prior` in their place, or in the place of some of their columns.
 
     Raises
@@ -33,9 +34,9 @@ def with_own_prior(nb: Any, default: dict[str, Any]) -> dict[str, Any]:
         range, or names a column or level that is not there; the message names the entry
     """
     given = nb.prior
-    by_column = _is_by_column(nb, given, default)
-    if not leaves_default(nb):
-        _refuse_unused(nb, "alpha", "beta")
+    by_column = _is_by_column(state, given, default)
+    if not (by_column and _some_are_left(given, state)):
+        _refuse_unused(nb)
     if not by_column:
         if isinstance(given, AbstractConjugate) and len(default) > 1:
             raise ValueError(
@@ -43,82 +44,93 @@ def with_own_prior(nb: Any, default: dict[str, Any]) -> dict[str, Any]:
                 "mapping from column to prior"
             )
         return {name: _one(nb, "prior", given, block) for name, block in default.items()}
+    columns = nb.block_columns(state)
     found = {
         name: replace(block, **{key: np.array(getattr(block, key)) for key in block.fields_})
         for name, block in default.items()
     }
     for key, value in given.items():
-        column, level = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
-        j, label = _position(nb, column), f"prior[{key!r}]"
-        name, at = next((name, np.flatnonzero(own == j)) for name, own in nb._columns().items() if (own == j).any())
-        block = found[name]
+        column, level = _parsed(key)
+        j, label = _position(state, column), f"prior[{key!r}]"
+        name = next(name for name, own in columns.items() if j in own)
+        block, at = found[name], np.flatnonzero(columns[name] == j)
         if any(declared.axes.count("feature") != 1 for declared in block.fields_.values()):
             raise ValueError(
                 f"`{label}` is the prior of one column, but all columns of a {type(block).__name__} share one prior; "
                 f"give the whole prior, with the fields {{{', '.join(block.fields_)}}}"
             )
         single = AbstractConjugate.select(block, at)  # the fields of the column, also where features are coupled
-        own = (
-            _one(nb, label, value, single, of_column=True)
-            if level is None
-            else _level(nb, label, value, single, j, level)
-        )
+        if level is None:
+            own = _one(nb, label, value, single, of_column=True)
+        else:
+            own = _level(nb, state, label, value, single, j, level)
         for field, declared in block.fields_.items():
             getattr(block, field)[(*(slice(None),) * declared.axes.index("feature"), at)] = getattr(own, field)
     return found
 
 
-def _is_by_column(nb: Any, given: Any, default: Mapping[str, Any]) -> bool:
+def leaves_default(nb: Any) -> bool:
+    """Whether the estimator's default prior is used, for some column at least."""
+    if not isinstance(nb.prior, Mapping):
+        return nb.prior is None
+    return _some_are_left(nb.prior, nb._state)
+
+
+# --- columns --------------------------------------------------------------------------------------------------------
+
+
+def _parsed(key: Any) -> tuple[Any, Any]:
+    """Column and level of a key; None where it names no level."""
+    return key if isinstance(key, tuple) and len(key) == 2 else (key, None)
+
+
+def _some_are_left(given: Mapping[Any, Any], state: State) -> bool:
+    """Whether a mapping from columns leaves some column or level to the default."""
+    columns = {state.columns.place(_parsed(key)[0]) for key in given} - {None}
+    return bool(columns) and (len(columns) < state.columns.n or any(isinstance(key, tuple) for key in given))
+
+
+def _is_by_column(state: State, given: Any, default: Mapping[str, Any]) -> bool:
     """Whether a prior is a mapping from columns; ValueError where it may be one of fields as well."""
     if not isinstance(given, Mapping):
         return False
     block = next(iter(default.values()))
     fields = {*block.fields_} if block.distribution_ else {*block.fields_, *block.parameters}
     as_fields = [key for key in given if isinstance(key, str) and key in fields]
-    columns = {str(name) for name in getattr(nb, "feature_names_in_", ())}
-    if as_fields and any(key in columns for key in as_fields):
+    if both := [key for key in as_fields if key in state.columns.labels.tolist()]:
         raise ValueError(
-            f"`prior` has the key {as_fields[0]!r}, which is both a column and a field of {type(block).__name__}; "
-            "give the column by its position, or the prior as a family"
+            f"`prior` has the key {both[0]!r}, which is both a column and a field of {type(block).__name__}; give "
+            "the column by its position, or the prior as a family"
         )
     if not given:
         raise ValueError(f"`prior` is an empty mapping; it needs {_HELP}")
     return not as_fields
 
 
-def leaves_default(nb: Any) -> bool:
-    """Whether the estimator's default prior is used, for some column at least."""
-    given = nb.prior
-    if not isinstance(given, Mapping):
-        return given is None
-    whole = {key if not isinstance(key, tuple) else key[0] for key in given}
-    columns = {_position(nb, key) for key in whole if _is_column(nb, key)}
-    return bool(columns) and (len(columns) < nb.n_features_in_ or any(isinstance(key, tuple) for key in given))
+def _position(state: State, key: Any) -> int:
+    """Position of a column given by name or position."""
+    d, names = state.columns.n, state.columns.names
+    place = state.columns.place(key + d if isinstance(key, int) and -d <= key < 0 else key)
+    if place is None or isinstance(key, bool):
+        what = "no names" if names is None else f"names, such as {str(names[0])!r}"
+        raise ValueError(
+            f"`prior` has the key {key!r}, which is neither a column nor a field; the columns have {what} and the "
+            f"positions 0 to {d - 1}"
+        )
+    return place
 
 
-def _refuse_unused(nb: Any, *names: str) -> None:
+def _refuse_unused(nb: Any) -> None:
     """Raise a ValueError on hyperparameters of the default prior beside a `prior` that takes its place everywhere."""
     for name, parameter in inspect.signature(type(nb).__init__).parameters.items():
-        if name in names and not alike(value := getattr(nb, name), parameter.default):
+        if name in ("alpha", "beta") and not alike(value := getattr(nb, name), parameter.default):
             raise ValueError(
                 f"`{name}` is {shortened(value)}, but `prior` is given for all columns, so it has no effect. Leave "
                 "out one of the two"
             )
 
 
-def put_columns(nb: Any, block: Any, default: Any) -> Any:
-    """A default for g groups of columns side by side, with the columns that `prior` names from a block in each."""
-    if not isinstance(nb.prior, Mapping):
-        return default
-    d, at = nb.n_features_in_, np.array([_position(nb, key) for key in nb.prior])
-    changes = {}
-    for name, declared in block.fields_.items():
-        value, axis = np.array(getattr(default, name)), declared.axes.index("feature")
-        own = getattr(block, name)
-        for j in at:
-            value[(*(slice(None),) * axis, slice(j, None, d))] = np.take(own, [j], axis)
-        changes[name] = value
-    return replace(default, **changes)
+# --- fields ---------------------------------------------------------------------------------------------------------
 
 
 def _one(nb: Any, label: str, given: Any, block: Any, of_column: bool = False) -> Any:
@@ -132,38 +144,25 @@ def _one(nb: Any, label: str, given: Any, block: Any, of_column: bool = False) -
             raise ValueError(f"`{label}` has other constants ({', '.join(block.constants_)}) than the `family`")
         fields = {key: getattr(given, key) for key in given.fields_ if getattr(given, key) is not None}
     elif is_distribution(given):
-        place = _placed(block, next(iter(block.fields_))) if of_column else np.asarray
-        fields = _stated(label, given, block, place)
+        first = next(iter(block.fields_))
+        try:
+            fields = block.fields_from(given, lambda value: _placed(block, first, value) if of_column else value)
+        except ValueError as error:
+            raise ValueError(f"`{label}` {error}") from None
     else:
         fields = _fields(label, given, block)
-    for key, value in fields.items():
-        axes = block.fields_[key].axes
-        if not (of_column or isinstance(given, AbstractConjugate)) and axes[:2] == ("class", "feature"):
-            _refuse_ambiguous(label, key, np.shape(value), axes, c, d)
+    if not (of_column or isinstance(given, AbstractConjugate)):
+        for key, value in fields.items():
+            _refuse_ambiguous(label, key, np.shape(value), block.fields_[key].axes, c, d)
     if of_column and not is_distribution(given):
-        fields = {key: _placed(block, key)(value) for key, value in fields.items()}
+        fields = {key: _placed(block, key, value) for key, value in fields.items()}
     return checked_prior(label, block, _sizes(block), fields)
-
-
-def _stated(label: str, given: Any, block: Any, place: Callable[[Any], Any] = np.asarray) -> dict[str, Any]:
-    """Fields out of a distribution."""
-    try:
-        return block.fields_from(given, place)
-    except ValueError as error:
-        raise ValueError(f"`{label}` {error}") from None
 
 
 def _fields(label: str, given: Any, block: Any) -> dict[str, Any]:
     """Fields out of a mapping, or out of numbers where the family has only one field."""
     needed = [key for key, declared in block.fields_.items() if declared.fitted]
     kind, names = type(block).__name__, ", ".join(needed)
-    held = [*given.values()] if isinstance(given, Mapping) else [*given] if isinstance(given, list | tuple) else []
-    if several := [one for one in held if is_distribution(one)]:
-        _stated(label, several[0], block)
-        raise ValueError(
-            f"`{label}` has several distributions; give one distribution as the prior of {kind}, or the fields "
-            f"{{{names}}}"
-        )
     if not isinstance(given, Mapping):
         if len(needed) == 1 and isinstance(given, int | float | list | tuple | np.ndarray | np.generic):
             return {needed[0]: given}
@@ -175,45 +174,37 @@ def _fields(label: str, given: Any, block: Any) -> dict[str, Any]:
     return dict(given)
 
 
-def _placed(block: Any, key: str) -> Callable[[Any], np.ndarray]:
-    """What gives a number of one column, or one a class, the axes of its field, that of the features too."""
-    axes = block.fields_[key].axes
+def _placed(block: Any, key: str, value: Any) -> Any:
+    """A number of one column, or one a class, with the axes of its field, that of the features too."""
+    axes, array = block.fields_[key].axes, np.asarray(value)
     after = len(axes) - axes.index("feature") if "feature" in axes else 0
-
-    def place(value: Any) -> np.ndarray:
-        array = np.asarray(value)
-        return np.expand_dims(array, -after) if after and array.ndim >= after - 1 else array
-
-    return place
+    return np.expand_dims(array, -after) if after and array.ndim >= after - 1 else array
 
 
-def _level(nb: Any, label: str, value: Any, single: Any, j: int, level: Any) -> Any:
+def _level(nb: Any, state: State, label: str, value: Any, single: Any, j: int, level: Any) -> Any:
     """The block of one column with another pseudo-count of one level."""
-    levels = getattr(nb, "categories_", None)
-    if levels is None or any(declared.axes[-1] != "level" for declared in single.fields_.values()):
+    if state.encoding is None or any(declared.axes[-1] != "level" for declared in single.fields_.values()):
         raise ValueError(
             f"`{label}` names a level, but the columns of {type(nb).__name__} have no levels; name the column"
         )
-    found = np.flatnonzero([one == level for one in levels[j].tolist()])
-    if not len(found):
-        raise ValueError(
-            f"`{label}` names a level that is not in the column; choose one of {shortened(levels[j].tolist())}"
-        )
-    alpha = np.array(single.alpha)
-    number = np.asarray(value)
+    levels = state.encoding[j].tolist()
+    if level not in levels:
+        raise ValueError(f"`{label}` names a level that is not in the column; choose one of {shortened(levels)}")
+    alpha, number = np.array(single.alpha), np.asarray(value)
     if number.dtype.kind not in "biuf" or number.shape not in ((), (len(alpha),)):
         raise ValueError(f"`{label}` is {shortened(value)}; it needs a pseudo-count, or one for each class")
-    alpha[:, 0, found[0]] = number
+    alpha[:, 0, levels.index(level)] = number
     return checked_prior(label, single, _sizes(single), {"alpha": alpha})
 
 
 def _refuse_ambiguous(label: str, key: str, shape: tuple[int, ...], axes: tuple[str, ...], c: int, d: int) -> None:
     """Raise a ValueError on one axis too few where there are as many classes as features: it may be either."""
-    if axes.count("feature") == 1 and c == d > 1 and len(shape) == len(axes) - 1 and shape[0] == c:
-        raise ValueError(
-            f"`{label}` has {key} of shape {shape}, which is ambiguous with {c} classes and {d} features. Give shape "
-            f"{(1, *shape)} for one value a feature, or {(shape[0], 1, *shape[1:])} for one value a class"
-        )
+    if axes[:2] == ("class", "feature") and axes.count("feature") == 1 and c == d > 1:
+        if len(shape) == len(axes) - 1 and shape[0] == c:
+            raise ValueError(
+                f"`{label}` has {key} of shape {shape}, which is ambiguous with {c} classes and {d} features. Give "
+                f"shape {(1, *shape)} for one value a feature, or {(shape[0], 1, *shape[1:])} for one value a class"
+            )
 
 
 def _sizes(block: Any) -> dict[str, int]:
@@ -223,22 +214,3 @@ def _sizes(block: Any) -> dict[str, int]:
         if declared.axes[-1] == "level":
             found["level"] = getattr(block, key).shape[-1]
     return found
-
-
-def _is_column(nb: Any, key: Any) -> bool:
-    names = getattr(nb, "feature_names_in_", None)
-    return isinstance(key, int | np.integer) or (names is not None and key in names.tolist())
-
-
-def _position(nb: Any, key: Any) -> int:
-    """Position of a column given by name or position."""
-    names, d = getattr(nb, "feature_names_in_", None), nb.n_features_in_
-    if isinstance(key, int | np.integer) and not isinstance(key, bool) and -d <= key < d:
-        return int(key) % d
-    if isinstance(key, str) and names is not None and (found := np.flatnonzero(names == key)).size:
-        return int(found[0])
-    what = "no names" if names is None else f"names, such as {str(names[0])!r}"
-    raise ValueError(
-        f"`prior` has the key {key!r}, which is neither a column nor a field; the columns have {what} and the "
-        f"positions 0 to {d - 1}"
-    )

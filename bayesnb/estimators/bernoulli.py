@@ -10,11 +10,9 @@ from sklearn.utils import Tags
 from ..core.arrays import Scalar
 from ..core.supports import as_numbers, shortened
 from ..families.bernoulli import BetaBernoulli
-from ..loops import worth
-from ..naive_bayes import Rows, Statistics
+from ..naive_bayes import Rows
 from ._base import AbstractNB
-from ._left_out import leave_out
-from ._state import BLOCK
+from ._state import BLOCK, State
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -72,35 +70,27 @@ class BernoulliNB(AbstractNB):
     alpha: Any = 1.0
     force_alpha: bool = True
     binarize: float | None = 0.0
-    prior: Any = None
-    fit_prior: bool = True
-    class_prior: Any = None
-    priors: Any = None
-    class_alpha: Any = 1.0
-    estimate: str = "predictive"
 
     _family = BetaBernoulli
     variants: ClassVar = {"bernoulli": {"binarize": None}}
 
-    _checks_slices = _wide_slices = True  # the table beside a slice has a byte for each cell
-
-    def _rows(self, X: Any) -> Rows:
+    def _rows(self, state: State, X: Any) -> Rows:
         if self.binarize is None:
-            return super()._rows(X)
+            return super()._rows(state, X)
         threshold = as_numbers("binarize", self.binarize, "a number, or None")
         if threshold.ndim or np.isnan(threshold):
             raise ValueError(f"`binarize` is {shortened(self.binarize)}; it needs a number, or None")
-        if sparse.issparse(X):
-            if self.binarize < 0:
-                raise ValueError(
-                    f"`binarize` is {self.binarize}; a negative threshold would turn every empty cell of sparse rows "
-                    "into a one. Pass dense rows."
-                )
-            above = sparse.csr_array(X, dtype=float, copy=True)  # a copy: what follows moves cells in place
-            above.data = (X.data > self.binarize).astype(float)
-            above.eliminate_zeros()
-            return {BLOCK: above}
-        return {BLOCK: binarized(self, X, self.binarize)}
+        if not sparse.issparse(X):
+            return {BLOCK: binarized(X, self.binarize)}
+        if self.binarize < 0:
+            raise ValueError(
+                f"`binarize` is {self.binarize}; a negative threshold would turn every empty cell of sparse rows "
+                "into a one. Pass dense rows."
+            )
+        above = sparse.csr_array(X, dtype=float, copy=True)  # a copy: what follows moves cells in place
+        above.data = (X.data > self.binarize).astype(float)
+        above.eliminate_zeros()
+        return {BLOCK: above}
 
     def _cell_advice(self) -> str:
         return (
@@ -108,36 +98,25 @@ class BernoulliNB(AbstractNB):
             "list the parts, with another estimator for this column."
         )
 
-    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
-        shape = len(self.classes_), self.n_features_in_
+    def _default_blocks(self, state: State) -> dict[str, Any]:
         if isinstance(self.alpha, str):
             if self.alpha != "clop":
                 raise ValueError(f"`alpha` is {self.alpha!r}; it needs positive numbers, or 'clop'")
-            m = np.broadcast_to(self._shares(stats), shape)
+            m = np.broadcast_to(_shares(state), state.shape)
             return {BLOCK: BetaBernoulli(m, 1 - m)}
-        if isinstance(self.alpha, tuple) and len(self.alpha) == 2 and shape[1] <= 2:
+        if isinstance(self.alpha, tuple) and len(self.alpha) == 2 and state.columns.n <= 2:
             a, b = self.alpha
             raise ValueError(
                 f"`alpha` is {self.alpha!r}, which may mean Beta({a!r}, {b!r}) or one value a feature. For the first "
                 f'give prior={{"a": {a!r}, "b": {b!r}}} or dist.Beta({a!r}, {b!r}); for the second give an array '
-                f"of shape {(1, shape[1])}"
+                f"of shape {(1, state.columns.n)}"
             )
-        alpha = self._concentration(shape)
+        alpha = self._concentration(state.shape)
         return {BLOCK: BetaBernoulli(alpha, alpha)}
-
-    def _shares(self, stats: Statistics | None) -> np.ndarray:
-        """Share of ones in all rows, (d,); half a row away from 0 and 1 where a column has only zeros or ones."""
-        if stats is None:
-            return np.full(self.n_features_in_, 0.5)
-        zeros, ones = np.moveaxis(stats.blocks[BLOCK].n.sum(0), -1, 0)
-        least = 0.5 / (zeros + ones + 1)
-        return np.clip(ones / np.maximum(zeros + ones, least), least, 1 - least)
 
     @property
     def _default_follows_rows(self) -> bool:
         return isinstance(self.alpha, str)
-
-    _leave_out = leave_out
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -145,11 +124,18 @@ class BernoulliNB(AbstractNB):
         return tags
 
 
-def binarized(estimator: AbstractNB, X: np.ndarray, threshold: Scalar) -> np.ndarray:
-    """[x > threshold] of each cell, NaN where it is missing; of many rows without missing cells as bytes."""
+def _shares(state: State) -> np.ndarray:
+    """Share of ones in all rows, (d,); half a row away from 0 and 1 where a column has only zeros or ones."""
+    if state.statistics is None:
+        return np.full(state.columns.n, 0.5)
+    zeros, ones = np.moveaxis(state.statistics.blocks[BLOCK].n.sum(0), -1, 0)
+    least = 0.5 / (zeros + ones + 1)
+    return np.clip(ones / np.maximum(zeros + ones, least), least, 1 - least)
+
+
+def binarized(X: np.ndarray, threshold: Scalar) -> np.ndarray:
+    """[x > threshold] of each cell as bytes; as floats with NaN where a cell is missing."""
     table = X > threshold
-    ends = np.array([X.min(initial=0), X.max(initial=0)], float)
-    estimator._refuse_infinite(X, ends)
-    if not np.isnan(ends).any():
-        return table.view(np.uint8) if worth(8 * X.size) else table.astype(float)
-    return np.where(np.isnan(X), np.nan, table)
+    if X.dtype.kind == "f" and np.isnan(X.min(initial=0)):
+        return np.where(np.isnan(X), np.nan, table)
+    return table.view(np.uint8)

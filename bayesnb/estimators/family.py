@@ -1,6 +1,6 @@
 """Naive Bayes of any conjugate family, one of the user's own among them."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,11 +8,8 @@ from sklearn.utils import Tags
 
 from ..base import AbstractConjugate
 from ..core.supports import checked_prior, shortened
-from ..naive_bayes import Statistics
-from ..statistics import Moments
 from ._base import AbstractNB
-from ._state import BLOCK
-from .gaussian import refuse_overflow
+from ._state import BLOCK, State
 
 
 @dataclass(eq=False, repr=False)
@@ -42,7 +39,6 @@ class FamilyNB(AbstractNB):
     statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
     log_evidence_ : log p(X, y) in nats
     coef_, intercept_ : linear discriminant, where the family has one
-    categories_, n_categories_ : levels 0 … K−1 of every feature and their number, where cells are levels
 
     Notes
     -----
@@ -61,13 +57,7 @@ class FamilyNB(AbstractNB):
     """
 
     family: Any
-    _: KW_ONLY
-    prior: Any = None
-    estimate: str = "predictive"
-    fit_prior: bool = True
-    class_prior: Any = None
-    priors: Any = None
-    class_alpha: Any = 1.0
+
     _most_columns = -1  # it needs a family
 
     @property
@@ -75,7 +65,7 @@ class FamilyNB(AbstractNB):
         """The family, for its declarations."""
         return self.family if isinstance(self.family, AbstractConjugate) else AbstractConjugate
 
-    def _validate(self, X: Any, **checks: Any) -> Any:
+    def _checked(self, X: Any, state: State | None, *y: Any) -> Any:
         if self._family is not self.family:
             raise ValueError(
                 f"`family` is {shortened(self.family)}; it needs an instance of a conjugate family, such as "
@@ -87,11 +77,11 @@ class FamilyNB(AbstractNB):
                 "`fields_`; FamilyNB needs a density of rows, and a family that declares the support and axes of "
                 "every field"
             )
-        return super()._validate(X, **checks)
+        return super()._checked(X, state, *y)
 
     def _cell_advice(self) -> str:
         name = type(self.family).__name__
-        return f"a cell of {name} is {self._cells.describe()}. Choose another family, or prepare the column."
+        return f"a cell of {name} is {self.cells.describe()}. Choose another family, or prepare the column."
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -104,26 +94,21 @@ class FamilyNB(AbstractNB):
         axes = ((name, field.axes) for name, field in self._family.fields_.items())
         return next((np.shape(getattr(self.family, name))[-1] for name, found in axes if found[-1] == "level"), None)
 
-    def _learn_encoding(self, X: Any, reset: bool) -> None:
-        if self._n_levels is not None:
-            self.categories_ = [np.arange(self._n_levels)] * X.shape[1]
-            self.n_categories_ = np.full(X.shape[1], self._n_levels)
+    def levels_of(self, feature: int) -> Any:
+        """Labels of the levels of a column, None where it has no levels. Provisional."""
+        return None if self._n_levels is None else np.arange(self._n_levels)
 
-    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
-        if stats is not None and isinstance(stats.blocks[BLOCK], Moments):
-            refuse_overflow(self, stats.blocks[BLOCK])
-        sizes = {"class": len(self.classes_), "feature": self.n_features_in_}
+    def _default_blocks(self, state: State) -> dict[str, Any]:
+        sizes = dict(zip(("class", "feature"), state.shape, strict=True))
         return {BLOCK: checked_prior("family", self._family, sizes)}
 
-    def _prior_cells(self) -> int:
-        square = any(field.axes.count("feature") > 1 for field in self._family.fields_.values())
-        return self.n_features_in_ * (self.n_features_in_ if square else self._n_levels or 1)
-
-    def _feature_labels(self, block: str) -> dict[str, np.ndarray]:
-        names = super()._feature_labels(block)["feature"]
+    def block_labels(self, block: str) -> dict[str, np.ndarray]:
+        """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
+        names = super().block_labels(block)["feature"]
         return {"feature": names, "feature_": names, "level": np.arange(self._n_levels or 0)}
 
-    def _dims(self, block: str, parameter: str, ndim: int) -> list[str]:
-        axes = self._blocks(None)[BLOCK].sites()[parameter].axes
+    def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
+        """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional."""
+        axes = self._blocks(self._known().bare)[BLOCK].sites()[parameter].axes
         event = iter(["level"] if "feature" in axes else ["feature", "feature_"])
         return [next(event) if axis == "event" else axis for axis in axes]

@@ -1,28 +1,23 @@
 """Gaussian naive Bayes for scikit-learn users."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.pytrees import map_leaves
-from ..core.supports import AMOUNT, as_numbers, checked_numbers
+from ..core.supports import AMOUNT, as_numbers, check_choice, checked_numbers
 from ..families.gaussian import NormalInverseGamma
-from ..naive_bayes import Parameters, Statistics
+from ..families.known_gaussian import KnownVarianceNormal
+from ..families.pooled_gaussian import PooledNormalInverseGamma
+from ..naive_bayes import Parameters
 from ..statistics import Moments
 from ._base import AbstractNB
-from ._left_out import by_cells, side_by_side
-from ._priors import put_columns
-from ._state import BLOCK
+from ._state import BLOCK, State
 
 # The default prior, in pseudo-rows: see the Notes of GaussianNB.
 _KAPPA, _SHAPE = 0.1, 1.0
 _FIRM = 1e5  # pseudo-rows of a column that never varies, for every row fitted
-_LARGEST = 1e150  # of a cell that is fitted, so that sums of its squares are numbers
 _MOST_SMOOTHING = 1e6
-_SMOOTHING = f"one number from 0 to {_MOST_SMOOTHING:g}"
-_MOST_DEVIATIONS = 1e140  # whose square is a number
 _LEAST = 1e-280  # of the square of a constant column, which scales its prior; below, the column counts as one of zeros
 
 
@@ -89,122 +84,53 @@ class GaussianNB(AbstractNB):
     -484.1
     """
 
-    priors: Any = None
-    class_prior: Any = None
-    fit_prior: bool = True
     var_smoothing: float = 1e-9
     variance: str = "class"
     known_variance: Any = None
-    prior: Any = None
-    class_alpha: Any = 1.0
-    estimate: str = "predictive"
 
     _family = NormalInverseGamma
     variants: ClassVar = {"gaussian": {}, "pooled": {"variance": "pooled"}}
+    _default_follows_rows = True
 
-    _checks_slices = _wide_slices = _default_follows_rows = True
-
-    @classmethod
-    def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
-        from ..families.known_gaussian import KnownVarianceNormal
-
-        own, known = parameters.get("prior"), parameters.get("known_variance")
-        if isinstance(own, KnownVarianceNormal) and known is not None and np.any(own.variance != known):
-            parameters["known_variance"] = own.variance  # which older releases used where the two contradict each other
-        return super()._from_file(parameters, learnt)
-
-    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
-        if self.variance not in ("class", "pooled"):
-            raise ValueError(f"`variance` is {self.variance!r}; choose 'class' or 'pooled'")
-        smoothing = as_numbers("var_smoothing", self.var_smoothing, _SMOOTHING)
+    def _default_blocks(self, state: State) -> dict[str, Any]:
+        check_choice("variance", self.variance, ("class", "pooled"))
+        smoothing = as_numbers("var_smoothing", self.var_smoothing, f"one number from 0 to {_MOST_SMOOTHING:g}")
         if smoothing.ndim or not 0 <= float(smoothing) <= _MOST_SMOOTHING:
             raise ValueError(f"`var_smoothing` is {self.var_smoothing!r}; it needs to be from 0 to {_MOST_SMOOTHING:g}")
-        if stats is not None:
-            refuse_overflow(self, stats.blocks[BLOCK])
-        shape = len(self.classes_), self.n_features_in_
-        pooled = self.variance == "pooled"
-        known = self.known_variance
+        pooled, known = self.variance == "pooled", self.known_variance
+        if pooled and known is not None:
+            raise ValueError(
+                "`variance` is 'pooled' and `known_variance` is given too, but a known variance is not learnt. "
+                "Leave out one of the two"
+            )
+        (centre, spread), nothing = _scale(state), np.zeros(state.shape)
+        rows = _FIRM * (1 + (0.0 if state.statistics is None else state.statistics.n.sum()))
+        m, kappa, a = nothing + centre, nothing + np.where(spread > 0, _KAPPA, rows), np.where(spread > 0, _SHAPE, rows)
         if known is not None:
-            if pooled:
-                raise ValueError(
-                    "`variance` is 'pooled' and `known_variance` is given too, but a known variance is not learnt. "
-                    "Leave out one of the two"
-                )
-            known = checked_numbers("known_variance", known, shape, AMOUNT)
-        total = 0.0 if stats is None else stats.n.sum()
-        return {BLOCK: self._scaled(*self._scale(stats), np.asarray(total), known)}
+            variance = checked_numbers("known_variance", known, state.shape, AMOUNT)
+            return {BLOCK: KnownVarianceNormal(m, kappa, variance, nothing)}
+        square = np.where(centre * centre > _LEAST, centre * centre, 1)
+        b = np.where(spread > 0, _SHAPE * spread, rows * square)
+        if pooled:
+            return {BLOCK: PooledNormalInverseGamma(m, kappa, a, b)}
+        return {BLOCK: NormalInverseGamma(m, kappa, nothing + a, nothing + b)}
 
-    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
-        blocks = super()._blocks(stats)
-        own, known = blocks[BLOCK], self.known_variance
-        if self.prior is not None and known is not None:
-            if (wrong := own.variance != np.broadcast_to(known, own.shape)).any():
+    def _blocks(self, state: State) -> dict[str, Any]:
+        blocks = super()._blocks(state)
+        if self.prior is not None and self.known_variance is not None:
+            own = blocks[BLOCK].variance
+            known = np.broadcast_to(self.known_variance, own.shape)
+            if (wrong := own != known).any():
                 at = tuple(np.argwhere(wrong)[0])
                 raise ValueError(
-                    f"`known_variance` has {np.broadcast_to(known, own.shape)[at]:g} and `prior.variance` "
-                    f"{own.variance[at]:g} (class {at[0]}, feature {at[1]}), which differ. Give both the same value"
+                    f"`known_variance` has {known[at]:g} and `prior.variance` {own[at]:g} (class {at[0]}, feature "
+                    f"{at[1]}), which differ. Give both the same value"
                 )
-            refuse_far_centres(own)
         return blocks
 
-    def _scaled(self, centre: np.ndarray, spread: np.ndarray, total: np.ndarray, known: np.ndarray | None) -> Any:
-        """The default prior of d features from their mean and variance, (d,), and the weight of all rows.
-
-        Parameters
-        ----------
-        total : (d,) or one number
-        known : (c, d) variances that are given
-        """
-        nothing = np.zeros((len(self.classes_), len(centre)))
-        firm, rows = spread == 0, _FIRM * (1 + total)
-        m, kappa = nothing + centre, nothing + np.where(firm, rows, _KAPPA)
-        if known is not None:
-            from ..families.known_gaussian import KnownVarianceNormal
-
-            return KnownVarianceNormal(m, kappa, known, nothing)
-        a = np.where(firm, rows, _SHAPE)
-        square = centre * centre
-        b = np.where(firm, rows * np.where(square > _LEAST, square, 1), _SHAPE * spread)
-        if self.variance == "pooled":
-            from ..families.pooled_gaussian import PooledNormalInverseGamma
-
-            return PooledNormalInverseGamma(m, kappa, a, b)
-        return NormalInverseGamma(m, kappa, nothing + a, nothing + b)
-
-    def _leave_out(
-        self, left: Moments, total: np.ndarray, prior: Any
-    ) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        """A table for rows that are left out: the g groups' features are g · d features of one block.
-
-        Parameters
-        ----------
-        left : (g · c, d) statistics of the rows that are not in a group, group by group
-        total : (g,) weight of these rows
-        prior : the prior that is kept; None scales it by `left`
-        """
-        c, d = len(self.classes_), left.mean.shape[1]
-        stats = side_by_side(left, c)
-        if prior is None:
-            known = None
-            if self.known_variance is not None:
-                known = np.tile(checked_numbers("known_variance", self.known_variance, (c, d)), len(total))
-            prior = self._scaled(*column_scale(stats), np.repeat(total, d), known)
-            if self.prior is not None:
-                prior = put_columns(self, self._blocks(None)[BLOCK], prior)
-        else:
-            prior = map_leaves(lambda leaf: np.tile(leaf, len(total)), prior)
-        return by_cells(prior.update(stats), d)
-
-    def _scale(self, stats: Statistics | None) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of every feature over all rows, (d,); the variance is 0 where a feature never varies."""
-        if stats is None:
-            return np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
-        return column_scale(stats.blocks[BLOCK])
-
-    def _refined(self, theta: Parameters) -> Parameters:
+    def _refined(self, state: State, theta: Parameters) -> Parameters:
         if "variance" in theta[BLOCK]:
-            scale = self._scale(self._conditioned.statistics)[1].max()
-            variance = theta[BLOCK]["variance"] + self.var_smoothing * scale
+            variance = theta[BLOCK]["variance"] + self.var_smoothing * _scale(state)[1].max()
             theta = {**theta, BLOCK: {**theta[BLOCK], "variance": variance}}
         return theta
 
@@ -216,8 +142,16 @@ class GaussianNB(AbstractNB):
     @property
     def variances_(self) -> np.ndarray:
         """σ² under the current estimate, (c, d), or (d,) if the classes share it; or the known variances."""
-        block: Any = self._fitted_state().posterior.blocks[BLOCK]
-        return block.variance if self.known_variance is not None else self._parameter("variance")
+        if self.known_variance is not None:
+            return self._fitted().posterior.blocks[BLOCK].variance
+        return self._parameter("variance")
+
+
+def _scale(state: State) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of every feature over all rows, (d,); the variance is 0 where a feature never varies."""
+    if state.statistics is None:
+        return np.zeros(state.columns.n), np.ones(state.columns.n)
+    return column_scale(state.statistics.blocks[BLOCK])
 
 
 def column_scale(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
@@ -226,26 +160,3 @@ def column_scale(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
     spread = whole.ss[0] / np.where(whole.n[0] > 0, whole.n[0], 1)
     least = np.maximum((1e-15 * whole.mean[0]) ** 2, 1e-280)  # what rounding makes of a constant column
     return whole.mean[0], np.where(spread > least, spread, 0)
-
-
-def refuse_overflow(estimator: Any, moments: Moments) -> None:
-    """Raise a ValueError on a column of which squares, and sums of them, are no numbers any more."""
-    sound = (abs(moments.mean) <= _LARGEST) & (moments.ss <= 1e3 * _LARGEST**2)
-    if sound.all():
-        return
-    label = estimator._label(int(np.argmin(sound.all(0))))
-    raise ValueError(
-        f"Values too large to be squared in data passed to {type(estimator).__name__} (input X): column {label}; "
-        f"rescale it, because squares of numbers beyond {_LARGEST:g} overflow."
-    )
-
-
-def refuse_far_centres(block: Any) -> None:
-    """Raise a ValueError on a prior mean so many standard deviations from 0 that their square is no number."""
-    far = abs(block.m) > _MOST_DEVIATIONS * np.sqrt(block.variance)
-    if far.any():
-        at = tuple(np.argwhere(far)[0])
-        raise ValueError(
-            f"`prior.m` has {block.m[at]:g} (class {at[0]}, feature {at[1]}), but `prior.variance` is "
-            f"{block.variance[at]:g} there; the mean needs to be within {_MOST_DEVIATIONS:g} standard deviations of 0"
-        )

@@ -1,21 +1,18 @@
 """Gaussian discriminant analysis for scikit-learn users."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.pytrees import map_leaves
 from ..core.supports import check_choice
 from ..families.full_gaussian import NormalInverseWishart
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.tied_gaussian import TiedNormalInverseWishart
-from ..naive_bayes import Parameters, Statistics
+from ..naive_bayes import CLASS, Parameters
 from ._base import AbstractNB
-from ._left_out import by_cells, side_by_side
-from ._state import BLOCK
-from .gaussian import column_scale, refuse_far_centres, refuse_overflow
+from ._state import BLOCK, State, Unavailable
+from .gaussian import column_scale
 
 # The default prior, in pseudo-rows: see the Notes of GaussianDA.
 _KAPPA, _DEGREES = 0.1, 1.0
@@ -79,114 +76,56 @@ class GaussianDA(AbstractNB):
     """
 
     covariance: str = "class"
-    priors: Any = None
-    class_prior: Any = None
-    fit_prior: bool = True
-    prior: Any = None
-    class_alpha: Any = 1.0
-    estimate: str = "predictive"
 
     _family = NormalInverseWishart
     variants: ClassVar = {"gaussian-da": {}, "shared-da": {"covariance": "shared"}}
     _most_columns = 60
     _default_follows_rows = True
 
-    def _default_blocks(self, stats: Statistics | None) -> dict[str, Any]:
+    def _default_blocks(self, state: State) -> dict[str, Any]:
         check_choice("covariance", self.covariance, ("class", "shared", "identity"))
-        centre, spread = self._scale(stats)
-        return {BLOCK: self._scaled(centre[None], spread[None], shared=self.covariance == "shared")}
+        (c, d), identity = state.shape, self.covariance == "identity"
+        centre, spread = np.zeros(d), np.ones(d)
+        if state.statistics is not None:
+            block = state.statistics.blocks[BLOCK]
+            centre, spread = column_scale(block if identity else block.moments())
+        m, kappa = np.tile(centre, (c, 1)), np.full(c, _KAPPA)
+        if identity:
+            return {BLOCK: KnownVarianceNormal(m, np.full((c, d), _KAPPA), np.ones((c, d)), np.zeros((c, d)))}
+        nu, scale = d + _DEGREES, 2 * np.where(spread > 0, spread, 1) * np.eye(d)
+        if self.covariance == "shared":
+            return {BLOCK: TiedNormalInverseWishart(m, kappa, np.array([nu]), scale)}
+        return {BLOCK: NormalInverseWishart(m, kappa, np.full(c, nu), np.tile(scale, (c, 1, 1)))}
 
-    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
-        blocks = super()._blocks(stats)
-        if self.prior is not None and self.covariance == "identity":
-            refuse_far_centres(blocks[BLOCK])
-        elif self.prior is not None and stats is not None:
-            self._refuse_far_centres(blocks[BLOCK], stats.blocks[BLOCK])
+    def _blocks(self, state: State) -> dict[str, Any]:
+        blocks = super()._blocks(state)
+        if self.prior is not None and state.statistics is not None and self.covariance != "identity":
+            prior, stats = blocks[BLOCK], state.statistics.blocks[BLOCK]
+            spread = np.diagonal(prior.S, axis1=-2, axis2=-1) + np.diagonal(stats.ss, axis1=-2, axis2=-1)
+            far = (abs(stats.mean - prior.m) > _FAR * np.sqrt(spread)) & (stats.n > 0)[:, None]
+            if far.any():
+                k, j = np.argwhere(far)[0]
+                raise ValueError(
+                    f"`prior.m` has {prior.m[k, j]:g} (class {k}, feature {j}), but the rows of that class have the "
+                    f"mean {stats.mean[k, j]:g}, more than {_FAR:g} standard deviations away, so the covariance would "
+                    "lose its digits. Give the prior the unit and location of the rows"
+                )
         return blocks
 
-    def _scaled(self, centre: np.ndarray, spread: np.ndarray, *, shared: bool = False) -> Any:
-        """The default prior from mean and variance of every feature, (g, d), the classes of g groups in turn.
-
-        Unless the covariance is to be `shared` by the classes of one group, every class has it to itself.
-        """
-        c, (g, d) = len(self.classes_), centre.shape
-        m, kappa = np.repeat(centre, c, 0), np.full(g * c, _KAPPA)
-        if self.covariance == "identity":
-            return KnownVarianceNormal(m, np.full(m.shape, _KAPPA), np.ones(m.shape), np.zeros(m.shape))
-        scale = 2 * spread[:, :, None] * np.eye(d)
-        if shared:
-            return TiedNormalInverseWishart(m, kappa, np.array([d + _DEGREES]), scale[0])
-        return NormalInverseWishart(m, kappa, np.full(g * c, d + _DEGREES), np.repeat(scale, c, 0))
-
-    def _leave_out(self, left: Any, total: np.ndarray, prior: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        """A table for rows that are left out: the g groups' classes are g · c classes of one block.
-
-        Parameters
-        ----------
-        left : (g · c, …) statistics of the rows that are not in a group, group by group
-        total : (g,) weight of these rows
-        prior : the prior that is kept; None scales it by `left`
-        """
-        c, g, d = len(self.classes_), len(total), left.mean.shape[1]
-        if prior is None:
-            mean, spread = column_scale(side_by_side(left if self.covariance == "identity" else left.moments(), c))
-            prior = self._scaled(mean.reshape(g, d), np.where(spread > 0, spread, 1).reshape(g, d))
-        else:
-            if self.covariance == "shared":  # every class has it to itself
-                prior = NormalInverseWishart(prior.m, prior.kappa, np.repeat(prior.nu, c), np.stack([prior.S] * c))
-            prior = map_leaves(lambda leaf: np.tile(leaf, (g, *[1] * (leaf.ndim - 1))), prior)
-        posterior = prior.update(left)
-        if self.covariance == "identity":
-            return by_cells(map_leaves(lambda leaf: leaf.reshape(g, c, d).swapaxes(0, 1).reshape(c, -1), posterior), d)
-        if self.covariance == "shared":  # what all classes add to it
-            growth = (posterior.S - prior.S).reshape(g, c, d, d).sum(1)
-            scale = np.repeat(prior.S[::c] + growth, c, 0)
-            posterior = replace(posterior, nu=prior.nu + np.repeat(total, c), S=scale)
-
-        def table(x: np.ndarray, group: np.ndarray) -> np.ndarray:
-            own = map_leaves(lambda leaf: leaf[(group[:, None] * c + np.arange(c)).ravel()], posterior)
-            return own.log_own(np.repeat(x, c, 0)).reshape(len(x), c)
-
-        return table
-
-    def _prior_cells(self) -> int:
-        return self.n_features_in_ * (1 if self.covariance == "identity" else self.n_features_in_)
-
-    def _refuse_far_centres(self, prior: Any, stats: Any) -> None:
-        """Raise a ValueError on a prior mean so far from the rows that S would lose all digits but its direction."""
-        spread = np.diagonal(prior.S, axis1=-2, axis2=-1) + np.diagonal(stats.ss, axis1=-2, axis2=-1)
-        far = (abs(stats.mean - prior.m) > _FAR * np.sqrt(spread)) & (stats.n > 0)[:, None]
-        if far.any():
-            k, j = np.argwhere(far)[0]
-            raise ValueError(
-                f"`prior.m` has {prior.m[k, j]:g} (class {k}, feature {j}), but the rows of that class have the mean "
-                f"{stats.mean[k, j]:g}, more than {_FAR:g} standard deviations away, so the covariance would lose its "
-                "digits. Give the prior the unit and location of the rows"
-            )
-
-    def _scale(self, stats: Statistics | None) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of every feature over all rows, (d,); the variance is 1 where a feature never varies."""
-        if stats is None:
-            return np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
-        block = stats.blocks[BLOCK]
-        moments = block if self.covariance == "identity" else block.moments()
-        refuse_overflow(self, moments)
-        mean, spread = column_scale(moments)
-        return mean, np.where(spread > 0, spread, 1)
-
-    def _refined(self, theta: Parameters) -> Parameters:
+    def _refined(self, state: State, theta: Parameters) -> Parameters:
         if "covariance" in theta[BLOCK]:
-            covariance = theta[BLOCK]["covariance"].reshape(-1, self.n_features_in_, self.n_features_in_)
+            d = state.columns.n
+            covariance = theta[BLOCK]["covariance"].reshape(-1, d, d)
             sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
             unit = np.where(sd > 0, sd, 1)  # the rank of correlations: the units of the features do not matter
             rank = np.linalg.matrix_rank(covariance / unit[:, :, None] / unit[:, None, :], hermitian=True)
-            if (rank < self.n_features_in_).any():
+            if (rank < d).any():
                 k = int(np.argmin(rank))
-                of = f" of class {self.classes_[k]}" if len(covariance) > 1 else ""
-                raise ValueError(
+                of = f" of class {state.classes[k]}" if len(covariance) > 1 else ""
+                raise Unavailable(
                     f"the covariance{of} is singular under estimate={self.estimate!r}: rank {rank[k]} for "
-                    f"{self.n_features_in_} features, {self._conditioned.statistics.n[k]:g} rows. Use "
-                    "estimate='predictive', or covariance='shared'."
+                    f"{d} features, {state.statistics.n[k]:g} rows. Use estimate='predictive', or "
+                    "covariance='shared'."
                 )
         return theta
 
@@ -197,16 +136,16 @@ class GaussianDA(AbstractNB):
         ("class"), as in `LinearDiscriminantAnalysis` and `QuadraticDiscriminantAnalysis`. This is log p(x, y = c | θ)
         without the terms that are equal in all classes. "predictive" gives log p(y = c | x).
         """
-        theta = self._theta()
-        if theta is None or len(self.classes_) == 2:
+        state = self._fitted()
+        theta = self.point_estimate(state)
+        if theta is None or len(state.classes) == 2:
             return super().decision_function(X)
-        x = self._encode(X)[BLOCK]
+        x = self._encoded(state, self._checked(X, state)[0])[BLOCK]
         if self.covariance == "class":
-            block: Any = self._fitted_state().posterior.blocks[BLOCK]
-            a, weights, intercept = block.quadratic_form(theta[BLOCK])
+            a, weights, intercept = state.posterior.blocks[BLOCK].quadratic_form(theta[BLOCK])
             bend = np.stack([((x @ square) * x).sum(1) for square in a], 1)
-            return bend + x @ weights + intercept + theta["class"]["log_pi"]
-        weights, intercept = self.linear_form(theta)
+            return bend + x @ weights + intercept + theta[CLASS]["log_pi"]
+        weights, intercept = self.linear_form(theta, state)
         return x @ weights + intercept
 
     @property
@@ -222,15 +161,18 @@ class GaussianDA(AbstractNB):
     @property
     def quadratic_(self) -> np.ndarray:
         """A = −½Σ⁻¹ of the discriminant xᵀAx + w·x + b, (c, d, d)."""
-        block: Any = self._fitted_state().posterior.blocks[BLOCK]
+        state = self._fitted()
         if self.covariance != "class":
             raise AttributeError(f"covariance={self.covariance!r} has no quadratic term; use coef_")
-        return block.quadratic_form((self._theta() or self._fitted_state().posterior.mean())[BLOCK])[0]
+        theta = self.point_estimate(state) or state.posterior.mean()
+        return state.posterior.blocks[BLOCK].quadratic_form(theta[BLOCK])[0]
 
-    def _feature_labels(self, block: str) -> dict[str, np.ndarray]:
-        names = super()._feature_labels(block)["feature"]
-        return {"feature": names} if self.covariance == "identity" else {"feature": names, "feature_": names}
+    def block_labels(self, block: str) -> dict[str, np.ndarray]:
+        """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
+        labels = super().block_labels(block)
+        return labels if self.covariance == "identity" else labels | {"feature_": labels["feature"]}
 
-    def _dims(self, block: str, parameter: str, ndim: int) -> list[str]:
+    def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
+        """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional."""
         shared = self.covariance == "shared" and parameter == "covariance"
-        return ["feature", "feature_"] if shared else super()._dims(block, parameter, ndim)
+        return ["feature", "feature_"] if shared else super().block_dims(block, parameter, ndim)

@@ -1,17 +1,16 @@
 """Kernel density naive Bayes for scikit-learn users."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..core.arrays import Float
-from ..core.supports import LENGTH, checked_numbers, shortened
+from ..core.supports import LENGTH, checked_numbers
 from ..families.kernel_density import KernelDensity
-from ..naive_bayes import Statistics
 from ..statistics import Sample
 from ._base import AbstractNB
-from ._state import BLOCK
+from ._state import BLOCK, State
 
 # Limits of the bandwidth: see the Notes of KernelNB.
 _REACH = 4.0  # natural logarithm of how far from its centre: a factor of 55
@@ -92,50 +91,35 @@ class KernelNB(AbstractNB):
     """
 
     bandwidth: Any = "posterior"
-    fit_prior: bool = True
-    class_prior: Any = None
-    priors: Any = None
-    class_alpha: Any = 1.0
-    estimate: str = "predictive"
+    prior: Any = field(default=None, init=False)  # see the Notes
 
     _family = KernelDensity
     variants: ClassVar = {"kernel": {}}
     _most_cells = 20_000
 
-    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
-        shape = len(self.classes_), self.n_features_in_
-        given = self._given(shape)
-        cells = Sample.none(*shape)
+    def _default_blocks(self, state: State) -> dict[str, Any]:
+        cells, seen = Sample.none(*state.shape), None if state.statistics is None else state.statistics.blocks[BLOCK]
+        given = self._given(state.shape)
         if given is None and self.bandwidth == "nrd0":
-            given = np.ones(shape) if stats is None else _rule_of_thumb(stats.blocks[BLOCK], as_r=True)[0]
+            given = np.ones(state.shape) if seen is None else _rule_of_thumb(seen, as_r=True)[0]
         if given is not None:
             return {BLOCK: KernelDensity(np.log(given), cells)}
-        centre, least = (np.ones(shape), np.zeros(shape)) if stats is None else _rule_of_thumb(stats.blocks[BLOCK])
+        centre, least = (np.ones(state.shape), np.zeros(state.shape)) if seen is None else _rule_of_thumb(seen)
         log_h = np.log(np.maximum(np.maximum(centre, least), _LEAST))
         low = np.maximum(log_h - _REACH, np.log(np.maximum(least, np.finfo(float).tiny)))
         return {BLOCK: KernelDensity(log_h, cells, low, log_h + _REACH)}
 
     @property
-    def _prior_follows_rows(self) -> bool:
+    def _default_follows_rows(self) -> bool:
         return isinstance(self.bandwidth, str)
 
     def _given(self, shape: tuple[int, int]) -> np.ndarray | None:
         """Bandwidths that are given, (c, d); None where they come from the data."""
         if isinstance(self.bandwidth, str):
-            if self.bandwidth in ("posterior", "nrd0"):
-                return None
-            found = repr(self.bandwidth)
-        else:
-            try:
-                return np.array(checked_numbers("bandwidth", self.bandwidth, shape, LENGTH))
-            except ValueError:
-                array = isinstance(self.bandwidth, list | tuple | np.ndarray)
-                found = shortened(self.bandwidth) + (f" of shape {np.shape(self.bandwidth)}" if array else "")
-        c, d = shape
-        raise ValueError(
-            f"`bandwidth` is {found}; choose 'posterior' or 'nrd0', or give numbers ({LENGTH.describe()}): one, one a "
-            f"feature ({d},), or one a class and feature ({c}, {d})"
-        )
+            if self.bandwidth not in ("posterior", "nrd0"):
+                raise ValueError(f"`bandwidth` is {self.bandwidth!r}; choose 'posterior', 'nrd0' or positive numbers")
+            return None
+        return np.array(checked_numbers("bandwidth", self.bandwidth, shape, LENGTH))
 
 
 def _rule_of_thumb(cells: Sample, as_r: bool = False) -> tuple[np.ndarray, np.ndarray]:

@@ -1,36 +1,39 @@
 """Averaged one-dependence estimators for scikit-learn users."""
 
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 
-from ..class_statistics import with_error
 from ..core.arrays import Scalar
 from ..core.random import generator
-from ..core.special import log_normalize
-from ..core.supports import check_choice, checked_numbers
+from ..core.supports import check_choice, check_least, checked_numbers
 from ..families.categorical import DirichletCategorical
-from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows, fold_rows, row_slices
+from ..naive_bayes import NaiveBayes, Rows, Statistics
 from ..one_dependence import BLOCK, OneDependence
 from ..statistics import Counts
 from ..sums.pairs import diagonal
-from ..sums.rows import csr_slice
-from ._input import concentration, cut_rows
-from ._one_parent import AbstractOneParent
-from ._state import LazyPosterior, laid_out
+from ._base import Seed
+from ._input import as_table
+from ._levels import AbstractLevels, places_among, sizes_of
+from ._state import State, Unavailable
+from .categorical import CategoricalNB
+
+if TYPE_CHECKING:
+    from ..inference.intervals import Uncertainty
+    from ..inference.report import CheckReport
 
 MAX_BYTES = 1 << 30
 """Largest table of counts that `OneDependenceNB` makes, in bytes of float64.
 
-Fitting holds two of that size, batches nearly four, prediction and `loo` up to five more than the fitted model.
+Fitting holds three of that size, batches nearly four, prediction and `loo` up to five more than the fitted model.
 """
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class OneDependenceNB(AbstractOneParent):
+class OneDependenceNB(AbstractLevels):
     """Averaged one-dependence estimators for features with levels: p(y, x) = Σ_j v_j p(y, x_j) Π_{i≠j} p(x_i | y, x_j).
 
     Naive Bayes assumes that features are independent given the class. Here every feature may depend on the class and on
@@ -103,131 +106,146 @@ class OneDependenceNB(AbstractOneParent):
     """
 
     alpha: Any = 1.0
-    prior: Any = None
     pair_alpha: float = 1.0
     min_categories: Any = None
     max_bytes: int = MAX_BYTES
+    fit_prior: bool = field(default=True, init=False)  # each class is learnt together with a parent
+    class_prior: Any = field(default=None, init=False)
+    priors: Any = field(default=None, init=False)
+    class_alpha: Any = field(default=1.0, init=False)
+    estimate: str = field(default="predictive", init=False)  # of levels it is the posterior mean
 
-    estimate = "predictive"  # of levels it is the posterior mean: there is nothing to choose
     _advice = (
         "Bin the column first, with `make_pipeline(EqualWidthBinner(), OneDependenceNB())` or EvidenceBinner, or pass "
         "it as strings (on the command line: --columns NAME=levels)."
     )
-
     _family = OneDependence
     _most_columns = 60
 
-    # --- levels -----------------------------------------------------------------------------------------------------
+    # --- levels and prior -------------------------------------------------------------------------------------------
 
-    def _set_levels(self, levels: list[np.ndarray]) -> None:
-        super()._set_levels(levels)
-        c, k = len(self.classes_), int(self.n_categories_.sum())
-        if (needed := 8 * c * k**2) > self.max_bytes:
-            most = int(self.n_categories_.argmax())
+    def _recode(self, state: State, levels: list[np.ndarray]) -> State:
+        after, held = replace(state, encoding=levels), state.statistics
+        sizes, c = sizes_of(after), len(state.classes)
+        if (needed := 8 * c * int(sizes.sum()) ** 2) > self.max_bytes:
+            most = int(sizes.argmax())
             raise ValueError(
-                f"`X` has {k} levels in {len(levels)} columns, most of them in column {self._label(most)} "
-                f"({self.n_categories_[most]}); with {c} classes the table of their pairs needs {needed / 2**20:,.1f} "
-                f"MiB, but `max_bytes` allows {self.max_bytes / 2**20:,.1f} MiB. Leave out columns that identify "
-                "rows, merge rare levels, use fewer bins, or raise `max_bytes`"
+                f"`X` has {sizes.sum()} levels in {len(levels)} columns, most of them in column "
+                f"{state.columns.label(most)} ({sizes[most]}); with {c} classes the table of their pairs needs "
+                f"{needed / 2**20:,.1f} MiB, but `max_bytes` allows {self.max_bytes / 2**20:,.1f} MiB. Leave out "
+                "columns that identify rows, merge rare levels, use fewer bins, or raise `max_bytes`"
             )
-
-    def _counts(self) -> list[np.ndarray]:
-        n = np.diagonal(self._conditioned.statistics.blocks[BLOCK].n, axis1=1, axis2=2)
-        return np.split(n, np.cumsum(self.n_categories_)[:-1], axis=1)
-
-    def _recode(self, levels: list[np.ndarray]) -> None:
-        before, table = self._known(), self._conditioned.statistics.blocks[BLOCK].n
-        old = np.concatenate([[0], np.cumsum(self.n_categories_)])
-        self._set_levels(levels)
-        new = np.concatenate([[0], np.cumsum(self.n_categories_)])
-        pairs = list(zip(before, self.categories_, strict=True))
-        source = np.concatenate([old[j] + np.arange(len(b)) for j, (b, _) in enumerate(pairs)])
-        target = np.concatenate([new[j] + pd.Index(a).get_indexer(pd.Index(b)) for j, (b, a) in enumerate(pairs)])
+        if held is None or all(map(np.array_equal, levels, state.encoding)):
+            return after
+        old, new = (np.concatenate([[0], np.cumsum(sizes_of(one))]) for one in (state, after))
+        pairs = [*enumerate(zip(state.encoding, levels, strict=True))]
+        source = np.concatenate([old[j] + np.arange(len(before)) for j, (before, _) in pairs])
+        target = np.concatenate([new[j] + places_among(*both) for j, both in pairs])
 
         def moved(table: np.ndarray) -> np.ndarray:
-            found = np.zeros((len(table), new[-1], new[-1], *table.shape[3:]))
+            found = np.zeros((c, new[-1], new[-1]))
             found[:, target[:, None], target] = table[:, source[:, None], source]
             return found
 
-        error = {k: moved(v) for k, v in (self._conditioned.statistics.blocks[BLOCK].error or {}).items() if k == "n"}
-        self.statistics_ = replace(
-            self._conditioned.statistics, blocks={BLOCK: Counts(moved(table), np.zeros(len(table)), error)}
-        )
+        block = held.blocks[BLOCK]
+        error = {k: moved(v) for k, v in (block.error or {}).items() if k == "n"}
+        return replace(after, statistics=replace(held, blocks={BLOCK: Counts(moved(block.n), np.zeros(c), error)}))
 
-    def _rows(self, X: Any) -> Rows:
-        return {BLOCK: self._codes(X).astype(float, copy=False)}
+    def _rows(self, state: State, X: Any) -> Rows:
+        return {BLOCK: self._codes(state, X).astype(float, copy=False)}
 
-    def _as_input(self, rows: dict[str, np.ndarray]) -> np.ndarray:
+    def _as_input(self, state: State, rows: Rows) -> np.ndarray:
         x = rows[BLOCK].astype(int)
         return np.stack([levels[x[:, j]] for j, levels in enumerate(self.categories_)], 1)
 
-    # --- fitting ----------------------------------------------------------------------------------------------------
+    def _pseudo_counts(self, state: State) -> list[np.ndarray]:
+        """Pseudo-counts of the levels of each feature, (c, k_j) each."""
+        nb = CategoricalNB(alpha=self.alpha, prior=self.prior)
+        blocks, groups = nb._blocks(state.bare), nb.block_columns(state).items()
+        found = {j: blocks[name].alpha[:, i] for name, at in groups for i, j in enumerate(at.tolist())}
+        return [found[j] for j in range(state.columns.n)]
 
-    def _model(self) -> OneDependence:
-        """The prior, with equal weights of the parents."""
-        d = self.n_features_in_
-        if self.prior is None:
-            alpha = np.repeat(np.array(concentration(self.alpha, True, (d,))), self.n_categories_)
-        else:
-            alpha = np.concatenate(self._own_prior(), -1)
-        total = float(checked_numbers("pair_alpha", self.pair_alpha, ()))
-        return OneDependence.prior(len(self.classes_), self.n_categories_.tolist(), alpha, total, np.full(d, 1 / d))
+    def _prior(self, state: State) -> Any:
+        """The densities of all models, with equal weights of the parents."""
+        c, d = state.shape
+        alpha, total = (
+            np.concatenate(self._pseudo_counts(state), -1),
+            checked_numbers("pair_alpha", self.pair_alpha, ()),
+        )
+        return OneDependence.prior(c, sizes_of(state).tolist(), alpha, float(total), np.full(d, 1 / d))
 
-    def _gather(self, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
-        r, prior = self._weights(X, index, sample_weight), self._model()
+    @property
+    def class_prior_parameter(self) -> str:
+        """There is none; reading it raises a ValueError. Provisional."""
+        raise Unavailable(
+            "OneDependenceNB learns each class together with a parent, so it has no class prior to set; give a "
+            "`sample_weight` with which the classes have the frequencies that you want"
+        )
 
-        def gather(part: slice) -> Statistics:
-            rows, w = self._rows(cut_rows(X, part)), csr_slice(r, part)
-            return with_error(prior.suffstats(rows, w), rows, w)
-
-        return fold_rows(gather, row_slices({BLOCK: X}, prior.min_chunk_cells))
-
-    def _set_statistics(self, stats: Statistics) -> Self:
-        self._conditioned = LazyPosterior(self._model(), laid_out(stats))
-        return self
+    def _blocks(self, state: State) -> dict[str, Any]:
+        raise ValueError(
+            "OneDependenceNB is an average of models, not a class prior times blocks of columns, so it cannot be a "
+            "part of another model; use it alone, or use CategoricalNB as the part"
+        )
 
     # --- prediction -------------------------------------------------------------------------------------------------
 
-    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
-        """log p(x_i, y = c) in nats, (n, c): log Σ_j v_j p_j(x_i, y = c | data)."""
-        posterior = self._fitted_state().posterior
-        X = self._validate(X, reset=False)
-        return by_rows(
-            lambda part: posterior.log_joint(self._rows(cut_rows(X, part))), {BLOCK: X}, posterior.min_chunk_cells
-        )
+    def tie_prior(self, state: State | None = None) -> np.ndarray:
+        """Weight of each class, (c,), with which p(y) rises. Provisional."""
+        return (state or self._fitted()).statistics.n
 
-    def predict_parents_log_proba(self, X: Any) -> np.ndarray:
-        """log p_j(y = c | x_i) of the model of each parent in nats, (n, d, c); NaN where x_ij is missing."""
-        rows, posterior = self._encode(X), self._fitted_state().posterior
-        found = np.empty((len(rows[BLOCK]), self.n_features_in_, len(self.classes_)))
-        with np.errstate(invalid="ignore"):  # −∞ − −∞
-            for part, table in posterior.log_parents(rows):
-                found[part] = log_normalize(table)
-        return found
+    def predict_interval(
+        self, X: Any, level: Scalar = 0.9, method: str = "auto", n_draws: int | None = None, seed: Seed = 0
+    ) -> np.ndarray:
+        """Equal-tailed credible interval of p_j(y = c | x_i, θ_j) over parents j and their parameters, (n, c, 2).
 
-    def _sample(
-        self, n_samples: int, seed: int | np.random.Generator | None, source: str, length: Any = None
-    ) -> tuple[Any, np.ndarray]:
-        check_is_fitted(self)
+        Parameters
+        ----------
+        level : posterior mass inside, between 0 and 1
+        method : "auto" and "draws" both use `n_draws` draws of `sample_proba`; "analytic" is not available
+        n_draws : number of draws, by default 1,000
+        seed : seed of the draws, which all rows share
+
+        Raises
+        ------
+        ValueError
+            if `level`, `method` or `n_draws` is out of range
+        """
+        return super().predict_interval(X, level, _by_draws(method), n_draws, seed)
+
+    def uncertainty(self, X: Any, method: str = "auto", n_draws: int | None = None, seed: Seed = 0) -> "Uncertainty":
+        """Entropy of the label of each row in nats, split: fields `total`, `aleatoric`, `epistemic`, (n,) each.
+
+        `total` is the entropy of the mean of `sample_proba`. `aleatoric` is the mean of the entropies of the draws.
+        `epistemic` is the difference: the mutual information of the label with the parent and its parameters.
+        """
+        return super().uncertainty(X, _by_draws(method), n_draws, seed)
+
+    def sample(self, n_samples: int = 1, seed: Seed = None, *, source: str = "posterior", length: None = None) -> Any:
+        """New rows and labels from the average of the models; see `AbstractNB.sample`."""
+        state = self._fitted()
+        check_least(0, n_samples=n_samples)
         check_choice("source", source, ("posterior", "prior"))
-        model = self._fitted_state().posterior if source == "posterior" else self._fitted_state().prior
+        model = state.posterior if source == "posterior" else state.prior
         x, y = model.sample_predictive(generator(seed), n_samples)
-        return self._as_input({BLOCK: x}), self.classes_[y]
+        return self._as_input(state, {BLOCK: x}), state.classes[y]
 
     # --- what the posterior tells -----------------------------------------------------------------------------------
 
     @property
     def parent_log_evidence_(self) -> np.ndarray:
         """log p(X, y | parent j) of the rows whose x_j is not missing, (d,), in nats."""
-        return self._fitted_state().prior.log_marginal(self._conditioned.statistics)
+        state = self._fitted()
+        return state.prior.log_marginal(state.statistics)
 
     @property
     def log_evidence_(self) -> float:
         """log (1/d) Σ_j p(X, y | parent j), in nats: one unknown parent for all rows, all parents equally probable."""
-        evidence, n = self.parent_log_evidence_, self._conditioned.statistics.n.sum()
-        seen = np.array([counts.sum() for counts in self._counts()])
+        state = self._fitted()
+        evidence, n = state.prior.log_marginal(state.statistics), state.statistics.n.sum()
+        seen = state.posterior.sum_over_levels(diagonal(state.statistics.blocks[BLOCK].n).sum(0))
         if (lost := seen < n * (1 - 1e-12)).any():
-            column = self._label(int(lost.argmax()))
+            column = state.columns.label(int(lost.argmax()))
             raise AttributeError(
                 f"OneDependenceNB has no log_evidence_ here: column {column} has missing cells, so the models "
                 "describe different rows. Compare by `loo`, or code missing cells as a level"
@@ -236,44 +254,96 @@ class OneDependenceNB(AbstractOneParent):
 
     def tables(self, features: Any = None, *, level: Scalar = 0.9) -> Any:
         """P(level | class) of each feature in the model where it is the parent; see `AbstractNB.tables`."""
-        posterior = self._fitted_state().posterior
-        blocks: dict[str, Any] = {}
-        nb = self._as_categorical()
-        for name, at in nb._columns().items():
-            own = [diagonal(posterior.alpha[:, posterior.levels(j), posterior.levels(j)]) for j in at.tolist()]
-            blocks[name] = DirichletCategorical(np.stack(own, 1))
-        held = Statistics(
-            np.zeros(len(self.classes_)), {k: Counts(0 * b.alpha, 0 * b.alpha[..., 0]) for k, b in blocks.items()}
-        )
-        nb._conditioned = LazyPosterior(NaiveBayes(posterior.classes, blocks), held)
+        state, nb, blocks = self._fitted(), CategoricalNB(), {}
+        table, levels = state.posterior.alpha, state.posterior.levels
+        for name, at in nb.block_columns(state).items():
+            own = np.stack([diagonal(table[:, levels(j), levels(j)]) for j in at.tolist()], 1)
+            blocks[name] = DirichletCategorical(own), Counts(0 * own, 0 * own[..., 0])
+        stats = Statistics(0 * state.statistics.n, {name: none for name, (_, none) in blocks.items()})
+        prior = NaiveBayes(state.posterior.classes, {name: block for name, (block, _) in blocks.items()})
+        nb._state = replace(state, statistics=stats, prior=prior)
         return nb.tables(features, level=level)
 
     @property
     def _fit(self) -> Any:
-        raise AttributeError("OneDependenceNB averages models, so it has no likelihood to maximise; use `parent(…)`")
+        raise AttributeError("OneDependenceNB averages models, so it has no likelihood to maximise")
 
     @property
     def n_parameters_(self) -> int:
         """An average of models has no number of parameters; reading it raises an AttributeError."""
-        raise AttributeError("OneDependenceNB averages models, so it has no number of parameters; use `parent(…)`")
+        raise AttributeError("OneDependenceNB averages models, so it has no number of parameters")
 
-    def _linear_form(self) -> tuple[np.ndarray, np.ndarray]:
+    def linear_form(self, theta: Any = None, state: State | None = None) -> tuple[Any, Any]:
+        """There is none: it raises an AttributeError. Provisional."""
         raise AttributeError("OneDependenceNB uses pairs of features, so it has no linear form; use decision_function")
 
-    def _weight_labels(self, names: np.ndarray | None) -> np.ndarray:
-        raise AttributeError("OneDependenceNB uses pairs of features, so it has no linear form; use decision_function")
+    def weight_labels(self, names: np.ndarray | None = None) -> np.ndarray:
+        """There are none: it raises an AttributeError. Provisional."""
+        return self.linear_form()[0]
 
-    def _tie_prior(self) -> np.ndarray:
-        return self.class_count_  # p(y) rises with it
+    # --- the model of one parent ------------------------------------------------------------------------------------
 
-    def _prior_name(self) -> str:
-        raise ValueError(
-            "OneDependenceNB learns each class together with a parent, so it has no class prior to set; give a "
-            "`sample_weight` with which the classes have the frequencies that you want"
-        )
+    def _of_parent(self, parent: Any, X: Any = None, y: Any = None) -> tuple[CategoricalNB, Any, Any]:
+        """`CategoricalNB` of all features but one, whose classes are the pairs y·k_j + u of class and its level.
 
-    def _blocks(self, stats: Statistics | None) -> dict[str, Any]:
-        raise ValueError(
-            "OneDependenceNB is an average of models, not a class prior times blocks of columns, so it cannot be a "
-            "part of another model; use it alone, or use CategoricalNB as the part"
-        )
+        Rows and labels become those of this model; a row whose x_j is missing is left out.
+        """
+        state = self._fitted()
+        j, (c, d) = state.columns.place(parent), state.shape
+        if j is None or d == 1:
+            raise ValueError(
+                f"`parent` is {parent!r}; give the name or the number of one of several features, of which here are {d}"
+            )
+        others, k, own = np.delete(np.arange(d), j), int(sizes_of(state)[j]), self._pseudo_counts(state)
+        prior = {i: np.repeat(own[at], k, axis=0) for i, at in enumerate(others)}
+        nb = CategoricalNB(class_alpha=self.pair_alpha / (c * k), prior=prior)
+        nb._state = State(np.arange(c * k), state.columns.take(others), [state.encoding[i] for i in others])
+        nb = nb.with_statistics(state.posterior.parent_statistics(j, state.statistics))
+        if X is None and y is None:
+            return nb, None, None
+        if X is None or y is None:
+            raise ValueError("only one of `X` and `y` is given; give both, or none")
+        X, u = as_table(X), self.encode(X)[BLOCK][:, j]
+        there = np.flatnonzero(~np.isnan(u))
+        rows = _safe_indexing(X if hasattr(X, "columns") else np.asarray(X), others, axis=1)
+        return nb, _safe_indexing(rows, there), self.class_index(y)[there] * k + u[there].astype(int)
+
+    def numpyro_model(self, X: Any = None, y: Any = None, parent: Any = 0, **given: Any) -> None:
+        """The generative model of one parent in NumPyro, with this estimator's prior.
+
+        The estimator is the average of these models. The pairs are (y, x_j) ~ Categorical(pi), and all other features
+        are x_i ~ Categorical(theta[pair]). The sites of the data are `y`, the pairs, and `x`.
+
+        Parameters
+        ----------
+        X, y : rows and labels as in `fit`, or none; a row whose parent is missing is left out
+        parent : name or number of the parent's column
+        """
+        nb, rows, pairs = self._of_parent(parent, X, y)
+        nb.numpyro_model(rows, pairs, **given)
+
+    def sample_posterior(self, *args: Any, X: Any = None, y: Any = None, parent: Any = 0, **settings: Any) -> Any:
+        """Posterior draws of the model of one parent as ArviZ data; see `AbstractNB.sample_posterior`.
+
+        Parameters
+        ----------
+        parent : name or number of the parent's column; the classes of the draws are pairs of class and parent level
+        """
+        nb, rows, pairs = self._of_parent(parent, X, y)
+        return nb.sample_posterior(*args, X=rows, y=pairs, **settings)
+
+    def check(self, X: Any, y: Any, seed: int = 0, *, parent: Any = 0, **settings: Any) -> "CheckReport":
+        """Compare the closed form with NumPyro for the model of one parent; see `AbstractNB.check`.
+
+        Parameters
+        ----------
+        parent : name or number of the parent's column; rows where it is missing are left out
+        """
+        nb, rows, pairs = clone(self).fit(X, y)._of_parent(parent, X, y)
+        return nb.check(rows, pairs, seed, **settings)
+
+
+def _by_draws(method: str) -> str:
+    if method not in ("auto", "draws"):
+        raise ValueError(f"`method` is {method!r}; choose 'draws' or 'auto', which are the same for OneDependenceNB")
+    return "draws"

@@ -34,10 +34,10 @@ from ..core.arrays import Bool, Float, Int, Scalar
 from ..core.random import generator
 from ..core.special import log_floor
 from ..core.supports import check_choice, check_least, check_level
-from ..naive_bayes import NaiveBayes, Rows
+from ..naive_bayes import Rows
 from ..sums.rows import rows_at, slices
 from .log_joint_moments import pearson_iii, sixth_of_skewness
-from .points import log_joint_points, log_probability_draws, row_groups, table_shape
+from .points import Model, log_joint_points, log_probability_draws, row_groups, table_shape
 
 NODES = 128  # quantiles that stand for one dimension
 _FREEDOM = 30  # degrees of freedom of a shared variance from which on it is taken as normal
@@ -71,7 +71,7 @@ class Uncertainty(NamedTuple):
 
 
 def intervals(
-    nb: NaiveBayes,
+    nb: Model,
     rows: Rows,
     level: Scalar = 0.9,
     method: str = "auto",
@@ -104,7 +104,7 @@ def intervals(
             found[part] = _quantiles(log_p, tails)
         return found
     skewed = []
-    for at, classes, shapes in row_groups(nb, rows):
+    for at, classes, shapes in row_groups(nb, rows):  # type: ignore[arg-type]
         where = at[:, None], classes
         if asked == "auto" and classes.shape[1] > 1:
             skewed.append(at[shapes.skewed])
@@ -131,7 +131,7 @@ def intervals(
 
 
 def uncertainty(
-    nb: NaiveBayes,
+    nb: Model,
     rows: Rows,
     method: str = "auto",
     n_draws: int | None = None,
@@ -160,7 +160,7 @@ def uncertainty(
     return Uncertainty(total, total - epistemic, epistemic)
 
 
-def mean_probabilities(nb: NaiveBayes, rows: Rows) -> Float[np.ndarray, "n c"]:
+def mean_probabilities(nb: Model, rows: Rows) -> Float[np.ndarray, "n c"]:
     """Posterior mean of p(y = c | x_i, θ), ∫ p(y | x, θ) p(θ | D) dθ: what a credible interval belongs to.
 
     The Bayes predictive averages the joint p(x, y | θ) over θ and then normalises; it may lie outside of the interval.
@@ -173,7 +173,7 @@ def mean_probabilities(nb: NaiveBayes, rows: Rows) -> Float[np.ndarray, "n c"]:
 
 
 def _log_probabilities(
-    nb: NaiveBayes, rows: Rows, method: str, n_draws: int, seed: int
+    nb: Model, rows: Rows, method: str, n_draws: int, seed: int
 ) -> Iterator[tuple[Int[np.ndarray, " m"], Int[np.ndarray, "m k"], Float[np.ndarray, "m k s"]]]:
     """Rows, the classes that matter to them, and log p(y = c | x_i, θ) at equally likely θ."""
     n, c = table_shape(nb, rows)
@@ -183,7 +183,7 @@ def _log_probabilities(
             yield at, np.broadcast_to(np.arange(c), (len(at), c)), log_p
         return
     nodes = ndtri((np.arange(NODES) + 0.5) / NODES)
-    for at, classes, shapes in row_groups(nb, rows):
+    for at, classes, shapes in row_groups(nb, rows):  # type: ignore[arg-type]
         if classes.shape[1] == 1:
             yield at, classes, np.zeros((len(at), 1, 1))
         elif shapes.simple:
@@ -194,7 +194,7 @@ def _log_probabilities(
                 yield at[part], classes[part], to_log_probabilities(table)
 
 
-def resolve_method(nb: NaiveBayes, method: str, n_draws: int | None) -> tuple[str, int]:
+def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, int]:
     """Method and number of draws or points that will be used; raises ValueError where they are none."""
     check_choice("method", method, METHODS)
     if method == "auto":

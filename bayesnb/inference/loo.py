@@ -3,23 +3,20 @@
     elpd       = Σ_i w_i log p(y_i | x_i, D₋ᵢ)     how well labels are predicted, rows being given
     elpd_joint = Σ_i w_i log p(x_i, y_i | D₋ᵢ)     how well rows and labels are predicted
 
-A conjugate posterior forgets a row in closed form, so the table p(x_i, y = c | D₋ᵢ) costs little more than a table of
-predictions.
+Statistics subtract, so a posterior without some rows is an update with the statistics of all others. Where one row
+leaves and the prior stays, the gain of its negative statistics gives the table p(x_i, y = c | D₋ᵢ) of all rows at once,
+at the price of a few tables of predictions. Otherwise rows leave group by group: some milliseconds a group.
 
 There are two leave-one-outs. Some estimators scale their default prior by the data: GaussianNB, GaussianDA, KernelNB,
 PoissonNB, ExponentialNB, and BernoulliNB with alpha="clop". `prior="kept"` leaves that prior as all rows made it, row i
 included, as `prior_` has it. `prior="refit"` takes row i out of the prior's scale too, and equals a fit on all other
 rows. With all other priors the two are the same. Both keep the encoding: the labels, the levels of CategoricalNB, the
-columns of MixedNB("auto").
+columns of MixedNB("auto"). "kept" keeps KernelNB's posterior of the bandwidths as well.
 
 The difference matters for few rows. With GaussianNB on 15 irises (every tenth row, three columns) a log class
 probability log p(y = c | x_i, D₋ᵢ) differs by up to 0.54 nats, and by up to 1.04 where one cell is an outlier (20 cm
 for 5.1). The log loss is 0.404 (kept) and 0.408 (refit). On all 150 irises single values still differ by up to 0.41
 nats, the log losses by 0.0001.
-
-The price, in tables of predictions: "kept" a few; "refit" some tens for GaussianNB, where every row has a prior of its
-own, and one Cholesky factor a row and class for GaussianDA; for KernelNB one posterior of the bandwidths a row. "kept"
-keeps KernelNB's posterior of the bandwidths as well.
 
 References
 ----------
@@ -27,24 +24,186 @@ Vehtari, Gelman & Gabry (2017), Practical Bayesian model evaluation using leave-
 Statistics and Computing 27, §2.1 (elpd, its standard error and p_loo); there by importance sampling, here exactly.
 """
 
-from functools import partial
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from ..core.arrays import Sparse
-from ..core.supports import check_choice
-from ..loops import worth
-from ..naive_bayes import Rows, by_rows
-from ..statistics import Moments, one_hot
-from ..sums.rows import rows_at, some_rows
-from .copies import copies as copies
-from .known_rows import check_known, check_weights
-from .loo_groups import left_out_tables, needs_refits
-from .loo_result import LooResult as LooResult
+from ..class_statistics import NEVER_FITTED
+from ..core.arrays import Float, Shaped, Sparse, is_sparse
+from ..core.special import log_normalize
+from ..core.supports import AMOUNT, COUNT, check_choice, undefined
+from ..naive_bayes import Rows
+from ..statistics import Moments, Scatter, class_totals, one_hot
+from ..sums.rows import rows_at
 
-_WIDE = 1 << 22  # cells of a slice that loops go through without a table beside it
+_LOST = 1e-7  # a pseudo-count below is lost beside the weight of a row, so that subtracting would not leave it
+
+
+@dataclass(frozen=True)
+class LooResult:
+    """Exact leave-one-out: every row, predicted from all other rows.
+
+    Attributes
+    ----------
+    classes : (c,) labels of the classes
+    index : (n,) position of the label of each row in `classes`
+    weight : (n,) sample weights; all sums over rows use them
+    log_prior : (n, c) log p(y = c | D₋ᵢ), nats
+    by_block : log p(x_i,part | y = c, D₋ᵢ) in nats, (n, c) for each part. The names are those of
+        `predict_part_log_likelihood`, which returns these tables for new rows: the parts of MixedNB, and "x" for all
+        other estimators
+    prior : "kept" or "refit": whether row i has a share in the scale of the prior, see the method `loo`
+    log_joint : (n, c) log p(x_i, y = c | D₋ᵢ), nats: `log_prior` plus the tables of `by_block`
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from bayesnb import GaussianNB
+    >>> loo = GaussianNB().fit(X, y).loo(X, y)
+    >>> round(loo.elpd, 2), round(loo.accuracy, 3)  # nats; share of rows predicted by all others
+    (-20.26, 0.953)
+    """
+
+    classes: Shaped[np.ndarray, " c"]
+    index: Shaped[np.ndarray, " n"]
+    weight: Float[np.ndarray, " n"]
+    log_prior: Float[np.ndarray, "n c"]
+    by_block: dict[str, np.ndarray]
+    prior: str = "kept"
+    _posterior: Any = field(default=None, repr=False, compare=False)
+    _rows: Rows = field(default_factory=dict, repr=False, compare=False)
+
+    @functools.cached_property
+    def log_joint(self) -> Float[np.ndarray, "n c"]:
+        """log p(x_i, y = c | D₋ᵢ), nats."""
+        return sum(self.by_block.values(), self.log_prior)
+
+    @functools.cached_property
+    def log_proba(self) -> Float[np.ndarray, "n c"]:
+        """Log class probabilities log p(y = c | x_i, D₋ᵢ) in nats, (n, c)."""
+        return log_normalize(self.log_joint)
+
+    @property
+    def proba(self) -> Float[np.ndarray, "n c"]:
+        """Class probabilities p(y = c | x_i, D₋ᵢ), (n, c)."""
+        return np.exp(self.log_proba)
+
+    @property
+    def predicted(self) -> Shaped[np.ndarray, " n"]:
+        """The most probable label of each row, (n,)."""
+        return self.classes[self.log_joint.argmax(1)]
+
+    def _own(self, table: np.ndarray) -> np.ndarray:
+        return np.take_along_axis(table, self.index[:, None], 1)[:, 0]
+
+    @property
+    def pointwise(self) -> Float[np.ndarray, " n"]:
+        """log p(y_i | x_i, D₋ᵢ) in nats, (n,), without the weights."""
+        return self._own(self.log_proba)
+
+    @property
+    def pointwise_joint(self) -> Float[np.ndarray, " n"]:
+        """log p(x_i, y_i | D₋ᵢ) in nats, (n,), without the weights."""
+        return self._own(self.log_joint)
+
+    @functools.cached_property
+    def _of_all(self) -> np.ndarray:
+        """log p(x_i, y = c | D), row i included: a table of predictions, made when it is asked for."""
+        return self._posterior.log_joint(self._rows)
+
+    @property
+    def pointwise_fitted(self) -> Float[np.ndarray, " n"]:
+        """log p(y_i | x_i, D) in nats, (n,), row i included, without the weights. Provisional."""
+        return self._own(log_normalize(self._of_all))
+
+    @property
+    def pointwise_joint_fitted(self) -> Float[np.ndarray, " n"]:
+        """log p(x_i, y_i | D) in nats, (n,), row i included, without the weights. Provisional."""
+        return self._own(self._of_all)
+
+    @property
+    def elpd(self) -> float:
+        """Expected log predictive density of the labels: Σ_i w_i log p(y_i | x_i, D₋ᵢ), in nats."""
+        return float(self.weight @ self.pointwise)
+
+    @property
+    def se(self) -> float:
+        """Standard error of `elpd`: √(n · variance of its n terms)."""
+        return _standard_error(self.weight * self.pointwise)
+
+    @property
+    def elpd_joint(self) -> float:
+        """Expected log predictive density of rows and labels: Σ_i w_i log p(x_i, y_i | D₋ᵢ), in nats."""
+        return float(self.weight @ self.pointwise_joint)
+
+    @property
+    def se_joint(self) -> float:
+        """Standard error of `elpd_joint`."""
+        return _standard_error(self.weight * self.pointwise_joint)
+
+    @property
+    def p_loo(self) -> float:
+        """Effective number of parameters: how much Σ_i w_i log p(y_i | x_i) decreases if each row is left out."""
+        return float(self.weight @ self.pointwise_fitted) - self.elpd
+
+    @property
+    def p_loo_joint(self) -> float:
+        """Effective number of parameters: how much Σ_i w_i log p(x_i, y_i) decreases if each row is left out."""
+        return float(self.weight @ self.pointwise_joint_fitted) - self.elpd_joint
+
+    @property
+    def accuracy(self) -> float:
+        """Weighted share of the rows that are classified correctly from all other rows."""
+        return float(self.weight @ (self.log_joint.argmax(1) == self.index) / self.weight.sum())
+
+    @property
+    def log_loss(self) -> float:
+        """Log loss: −elpd divided by the total weight, in nats."""
+        return -self.elpd / float(self.weight.sum())
+
+    def to_arviz(self, kind: str = "conditional") -> Any:
+        """The result as ArviZ's `ELPDData`, for `arviz.compare({"one": a.to_arviz(), …})` and its plots.
+
+        Parameters
+        ----------
+        kind : "conditional" for log p(y_i | x_i, D₋ᵢ), "joint" for log p(x_i, y_i | D₋ᵢ). `arviz.loo` estimates the
+            second from `sample_posterior(X=X, y=y)`, except for `KernelNB`
+
+        Raises
+        ------
+        ValueError
+            if `kind` is neither of the two
+        """
+        from .to_arviz import elpd_data
+
+        check_choice("kind", kind, ("conditional", "joint"))
+        if kind == "conditional":
+            return elpd_data(self.weight * self.pointwise, self.p_loo)
+        return elpd_data(self.weight * self.pointwise_joint, self.p_loo_joint)
+
+    def __str__(self) -> str:
+        rows = [
+            ("elpd        log p(y | x)", self.elpd, self.se, self.p_loo),
+            ("elpd_joint  log p(x, y)", self.elpd_joint, self.se_joint, self.p_loo_joint),
+        ]
+        lines = [
+            f"exact leave-one-out of {len(self.index)} rows, {len(self.classes)} classes; nats",
+            f"{'':24}{'sum':>12}{'se':>10}{'p_loo':>10}",
+            *(f"{name:24}{elpd:12.2f}{se:10.2f}{p:10.2f}" for name, elpd, se, p in rows),
+            "`elpd` scores the labels given the rows; `elpd_joint` also scores the rows, as `arviz.loo` does",
+            f"accuracy {self.accuracy:.4f}, log loss {self.log_loss:.4f}",
+        ]
+        return "\n".join(lines)
+
+
+def _standard_error(terms: np.ndarray) -> float:
+    return float(np.sqrt(len(terms) * terms.var()))
 
 
 def loo(
@@ -71,9 +230,7 @@ def loo(
 
     Notes
     -----
-    "kept" subtracts a row from a posterior. This loses digits if an outlier makes up nearly all of a sum of squares
-    under a narrow prior of your own: 7e-4 nats for a cell 10⁶ prior scales away. "refit" adds up the other rows instead
-    and loses no digits.
+    Nine digits are right where each cell is within 1e4 spreads of the other rows of its class.
 
     Examples
     --------
@@ -90,23 +247,24 @@ def loo(
     """
     check_choice("prior", prior, ("kept", "refit"))
     check_is_fitted(estimator)
-    X, index = estimator.validate_labelled(X, y)
+    rows, index = estimator.encode_labelled(X, y)
     weights = np.ones(len(index))
     if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        cells = next(iter(rows.values()))
+        weights = _check_sample_weight(sample_weight, cells, dtype=np.float64, ensure_non_negative=True)
     place = None if groups is None else group_places(groups, len(index))
     r = one_hot(index, len(estimator.classes_), weights)
-    rows = estimator.encode_validated(X)
     blocks = [block.inner for block in estimator.posterior_.blocks.values()]
-    squares = all(getattr(one, "monoid", None) is Moments and "variance" in one.parameters for one in blocks)
-    if not (squares and leaves_alone(estimator, place, prior)):
-        check_known(estimator, rows, r)
-        return _result(estimator, rows, r, place, prior)
-    check_weights(estimator, r)
+    # more squares than all that were learnt have no gain, so a pass over the rows can wait until that is seen
+    seen = all(getattr(one, "monoid", None) is Moments and "variance" in one.parameters for one in blocks)
+    if seen := seen and place is None and _gains_suffice(estimator, prior):
+        _check_weights(estimator, r)
+    else:
+        _check_fitted(estimator, rows, r)
     with np.errstate(invalid="ignore", divide="ignore"):
-        result = _one_by_one(estimator, rows, r, prior)
-    if not np.isfinite(result.log_joint.sum()):  # more squares than all that were learnt have no gain
-        check_known(estimator, rows, r)
+        result = leave_out(estimator, rows, index, weights, place, prior)
+    if seen and not np.isfinite(result.log_joint.sum()):
+        _check_fitted(estimator, rows, r)
     return result
 
 
@@ -127,53 +285,98 @@ def leave_out(
     place : (n,) group of each row, 0 … g−1; None where each row leaves alone
     scores : True may leave out terms of a row that are the same in all classes: enough for class probabilities
     """
-    return _result(estimator, rows, one_hot(index, len(estimator.classes_), weights), place, prior, scores)
+    r, parts = one_hot(index, len(estimator.classes_), weights), estimator.part_blocks()
+    names = list(parts.values())
+    log_prior, tables = np.empty(r.shape), np.empty((len(parts), *r.shape))
+    for at, model, leaving in left_out(estimator, rows, r, place, prior):
+        own = rows if isinstance(at, slice) else rows_at(rows, at)
+        if leaving is None:
+            log_prior[at], tables[:, at] = model.classes.log_predictive(), model.log_parts(own, names)
+        else:
+            alike = bool((leaving.data == 1).all())  # then all rows of a class leave the same behind
+            own_prior = model.classes.log_loo(np.eye(r.shape[1]) if alike else leaving.toarray())
+            log_prior[at] = own_prior[leaving.indices] if alike else own_prior
+            tables[:, at] = model.log_loo_parts(own, leaving, names, scores=scores)
+    by_block = dict(zip(parts, tables, strict=True))
+    return LooResult(estimator.classes_, index, weights, log_prior, by_block, prior, estimator.posterior_, rows)
 
 
-def leaves_alone(estimator: Any, place: np.ndarray | None, prior: str) -> bool:
-    """Whether each row leaves by itself a posterior whose prior stays and is not lost beside the rows."""
+def left_out(
+    estimator: Any, rows: Rows, r: Sparse, place: np.ndarray | None, prior: str
+) -> Iterator[tuple[Any, Any, Sparse | None]]:
+    """Rows, the model that predicts them, and the weights that leave it with each; None where they have left already.
+
+    Raises
+    ------
+    ValueError
+        where an improper prior and all other rows do not make the posterior a density
+    """
+    place, single = (np.arange(r.shape[0]), True) if place is None else (place, np.bincount(place)[place] == 1)
+    alone = np.full(r.shape[0], _gains_suffice(estimator, prior)) & single
+    if alone.any():
+        at = slice(None) if alone.all() else np.flatnonzero(alone)
+        yield at, estimator.posterior_, r if alone.all() else r[at]
+    together = np.flatnonzero(~alone)
+    together = together[np.argsort(place[together], kind="stable")]
+    for at in np.split(together, np.flatnonzero(np.diff(place[together])) + 1) if len(together) else ():
+        left = estimator.statistics_without(estimator.prior_.suffstats(rows_at(rows, at), r[at]))
+        yield at, _model_of(estimator, left, prior, int(at[0])), None
+
+
+def _gains_suffice(estimator: Any, prior: str) -> bool:
+    """Whether a single row leaves by the gain of its negative statistics: the prior stays, proper, and is not lost."""
     before, after = estimator.prior_, estimator.posterior_
-    return place is None and prior == "kept" and not (before.is_improper or needs_refits(before, after))
+    if before.is_improper or (prior == "refit" and estimator.prior_follows_rows):
+        return False
+    pairs = [(before.classes, after.classes)]
+    pairs += [(block.inner, after.blocks[name].inner) for name, block in before.blocks.items()]
+    for one, other in pairs:
+        for name, declared in one.fields_.items():
+            if declared.support in (COUNT, AMOUNT):
+                least = _LOST if declared.support is COUNT else 1e-9 * getattr(other, name)
+                if (getattr(one, name) < least).any():
+                    return False
+    return True
 
 
-def _result(
-    estimator: Any, rows: Rows, r: Sparse, place: np.ndarray | None, prior: str, scores: bool = False
-) -> LooResult:
-    if leaves_alone(estimator, place, prior):
-        return _one_by_one(estimator, rows, r, prior, scores)
-    log_prior, parts = left_out_tables(estimator, rows, r, place, prior == "refit")
-    by_part = None if list(parts) == ["x"] else parts
-    return _found(estimator, rows, r, log_prior + sum(parts.values()), log_prior, False, by_part, prior)
+def _model_of(estimator: Any, left: Any, prior: str, row: int) -> Any:
+    """The posterior of the rows that are left, of which the prior is kept or made anew."""
+    if prior == "refit" and estimator.prior_follows_rows:
+        return estimator.with_statistics(left).posterior_
+    before = estimator.prior_
+    with np.errstate(divide="ignore", invalid="ignore"):
+        model = before.update(left)
+    for name, block in before.blocks.items():
+        if block.is_improper and (why := undefined(model.blocks[name])):
+            raise ValueError(
+                f"`prior` is improper, and without row {row} of `X` the posterior is not a density: {why}. Give more "
+                "rows of every class, or a proper prior"
+            )
+        known = estimator.posterior_.blocks[name]
+        if hasattr(known.inner, "with_cells"):  # its bandwidths are kept, as a prior is
+            kernel = known.inner.with_cells(left.blocks[name])
+            block = kernel if known is known.inner else replace(known, block=kernel)
+            model = replace(model, blocks=model.blocks | {name: block})
+    return model
 
 
-def _one_by_one(estimator: Any, rows: Rows, r: Sparse, prior: str, scores: bool = False) -> LooResult:
-    """Each row without itself, in closed form."""
-    posterior, parts = estimator.posterior_, estimator.part_blocks()
-    alike, single = bool((r.data == 1).all()), list(parts) == ["x"]  # rows of a class leave the same behind, if alike
-    log_prior = posterior.classes.log_loo(np.eye(r.shape[1]) if alike else r.toarray())
-
-    def table(part: slice) -> np.ndarray:
-        w = some_rows(r, part)
-        found = posterior.loo_tables(rows_at(rows, part), w, list(parts.values()), scores=scores)
-        if single:
-            found[0] += log_prior.take(w.indices, 0) if alike else log_prior[part]
-        return found
-
-    size = _WIDE if alike and worth(8 * next(iter(rows.values())).size) else 0
-    tables = by_rows(table, rows, posterior.min_chunk_cells, size)
-    if single:
-        return _found(estimator, rows, r, tables[0], log_prior, alike, None, prior)
-    total = sum(tables) + (log_prior[r.indices] if alike else log_prior)
-    return _found(estimator, rows, r, total, log_prior, alike, dict(zip(parts, tables, strict=True)), prior)
+def _check_weights(estimator: Any, r: Sparse) -> None:
+    """ValueError where the rows have more weight in a class than was fitted."""
+    held = estimator.statistics_.n
+    if (class_totals(r) > held + 1e-9 * np.maximum(held, 1)).any():
+        raise ValueError(NEVER_FITTED.format("counts"))
 
 
-def _found(
-    estimator: Any, rows: Rows, r: Sparse, table: np.ndarray, log_prior: np.ndarray, alike: bool, parts: Any, prior: str
-) -> LooResult:
-    rows_of, posterior = partial(rows_at, rows), estimator.posterior_
-    return LooResult(
-        estimator.classes_, r.indices, r.data, table, log_prior, alike, posterior, rows, rows_of, parts, prior
-    )
+def _check_fitted(estimator: Any, rows: Rows, r: Sparse) -> None:
+    """ValueError where removing all of the rows would leave negative counts or squares: they were never fitted."""
+    gone = estimator.prior_.suffstats(rows, r).in_floats()
+    left, held = estimator.statistics_without(gone), estimator.statistics_
+    for name, taken in gone.blocks.items():
+        if isinstance(taken, Moments | Scatter):  # where nothing is left: put back, would they make more squares?
+            again, before = left.blocks[name].moments() + taken.moments(), held.blocks[name].moments()
+            squares = again.ss + before.n * (again.mean - before.mean) ** 2
+            if (squares > (1 + 1e-3) * before.ss + before.n * (1e-6 * before.mean) ** 2).any():
+                raise ValueError(NEVER_FITTED.format("squares"))
 
 
 def group_places(groups: Any, n: int) -> np.ndarray:
@@ -187,3 +390,56 @@ def group_places(groups: Any, n: int) -> np.ndarray:
     if (place < 0).any():
         raise ValueError("`groups` has missing labels (None, NaN or NA); give each row the label of its group")
     return place
+
+
+def copies(X: Any, y: Any) -> np.ndarray:
+    """Group labels of rows that are the same, label included: `groups` under which copies leave together.
+
+    A row that occurs more than once is predicted by its own copies, which makes leave-one-out too good. So are rows
+    that a sampler repeated.
+
+    Parameters
+    ----------
+    X : (n, d) array, sparse matrix or data frame; missing cells are equal to each other
+    y : (n,) labels
+
+    Returns
+    -------
+    (n,) integers 0 … g−1 in the order of first occurrence, equal where row and label are; g = n if no row has a copy
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb.inference.loo import copies
+    >>> copies(np.array([[1.0, np.nan], [2.0, 3.0], [1.0, np.nan], [1.0, np.nan]]), ["a", "a", "a", "b"])
+    array([0, 1, 0, 2])
+    """
+    import pandas as pd
+
+    label = _codes(y if hasattr(y, "dtype") else np.asarray(y, dtype=object))
+    keys = [_row_keys(x) for x in (X.values() if isinstance(X, dict) else [X])]
+    if len(label) != len(keys[0]):
+        raise ValueError(f"`y` has {len(label)} labels, and `X` {len(keys[0])} rows; give each row its label")
+    return pd.factorize(np.array([hash(row) for row in zip(label.tolist(), *keys, strict=True)]))[0]
+
+
+def _row_keys(X: Any) -> list[int]:
+    """A 64-bit hash of the bytes of each row."""
+    if is_sparse(X):
+        rows = sparse.csr_array(X, dtype=float, copy=True)
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+        cuts = zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True)
+        return [hash(rows.indices[a:b].tobytes() + rows.data[a:b].tobytes()) for a, b in cuts]
+    table = np.asarray(X)
+    if table.dtype.kind not in "bfiu":
+        table = np.stack([_codes(column) for column in table.T], 1)
+    table = table + 0.0  # −0 is 0
+    return [hash(row.tobytes()) for row in np.where(np.isnan(table), np.nan, table)]
+
+
+def _codes(column: Any) -> np.ndarray:
+    """Numbers that are equal where the cells are: place of the first occurrence, −1 for a missing cell."""
+    import pandas as pd
+
+    return pd.factorize(column)[0].astype(float)

@@ -196,7 +196,7 @@ def total_evidence(nb, cells, rows):
     for values in itertools.product(cells, repeat=rows):
         for y in itertools.product([0, 1], repeat=rows):
             X = np.array(values, float)[:, None]
-            empty = fitted.prior_.suffstats(fitted._encode(X), np.eye(2)[list(y)])
+            empty = fitted.prior_.suffstats(fitted.encode(X), np.eye(2)[list(y)])
             total += np.exp(fitted.prior_.log_marginal(empty))
     return total
 

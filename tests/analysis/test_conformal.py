@@ -32,7 +32,7 @@ from bayesnb import (
     OneDependenceNB,
     PoissonNB,
 )
-from bayesnb.analysis import _conformal_scores, conformal
+from bayesnb.analysis import conformal
 from bayesnb.families import NormalInverseGamma
 
 from ..estimators_table import WHOLE, mostly_slow, these
@@ -143,29 +143,6 @@ def test_full_is_leave_one_out_of_all_rows_and_the_new_one(nb, table):
         pytest.skip("leave-one-out uses the predictive")
     found = ConformalClassifierLOO(nb, method="full").fit(X, y).predict_p_values(new)
     np.testing.assert_allclose(found, (15 - full_by_leaving_out(nb, X, y, new).sum(0)) / 15, atol=1e-12)
-
-
-@pytest.mark.parametrize("method", ["cross", "full"])
-@pytest.mark.parametrize("nb", mostly_slow(SEPARABLE, lambda nb: nb in (*SEPARABLE[:3], SEPARABLE[-1])), ids=repr)
-def test_all_at_once_is_row_by_row(nb, method, table, monkeypatch):
-    """Where only the class of a row changes, all rows left out are classes of one block; in pieces too."""
-    X, y, new, _ = table
-    classifier = ConformalClassifierLOO(nb, method=method).fit(X, y)
-    assert _conformal_scores.is_separable(classifier.estimator_)
-    fast = classifier.predict_p_values(new)
-    monkeypatch.setattr(_conformal_scores, "_NUMBERS", 100)
-    np.testing.assert_array_equal(classifier.predict_p_values(new), fast)
-    monkeypatch.setattr(_conformal_scores, "is_separable", lambda nb: False)
-    np.testing.assert_array_equal(classifier.predict_p_values(new), fast)
-
-
-def test_what_is_not_separable(table):
-    X, y, _, _ = table
-    for nb in ALL:
-        if nb not in SEPARABLE:
-            assert not _conformal_scores.is_separable(clone(nb).fit(X, y)), nb
-    known = GaussianNB(prior=NormalInverseGamma(*(np.full((1, 1), value) for value in (0.0, 1.0, 1.0, 1.0))))
-    assert _conformal_scores.is_separable(clone(known).fit(X, y))
 
 
 @pytest.mark.parametrize("method", ["cross", "full"])

@@ -126,7 +126,7 @@ def test_it_is_the_expectation_that_it_stands_for(name):
     nb = fitted.estimator_
     r = fitted.label_distributions_ * np.where(half == -1, 0.4, 1)[:, None]
     theta = nb.posterior_.sample(np.random.default_rng(0), (3,))
-    terms = (r * nb.posterior_.log_joint(nb._encode(X), theta)).sum((1, 2))
+    terms = (r * nb.posterior_.log_joint(nb.encode(X), theta)).sum((1, 2))
     energy = nb.prior_.log_prob(theta) + terms - nb.posterior_.log_prob(theta)
     entropy = 0.4 * entr(fitted.label_distributions_[half == -1]).sum()
     np.testing.assert_allclose(energy + entropy, fitted.lower_bound_, rtol=1e-9)
@@ -137,7 +137,7 @@ def test_the_labels_are_best_for_the_posterior(name):
     """At the fixed point q_i(c) ∝ exp E log p(x_i, c | θ), the expectation by draws."""
     fitted, X, half = fit(name, unlabelled_weight=0.4, tol=1e-10)
     nb = fitted.estimator_
-    tables = nb.posterior_.log_joint(nb._encode(X), nb.posterior_.sample(np.random.default_rng(0), (1000,)))
+    tables = nb.posterior_.log_joint(nb.encode(X), nb.posterior_.sample(np.random.default_rng(0), (1000,)))
     odds = (tables - tables[..., :1])[:, half == -1]  # of each class against the first
     found = np.log(fitted.label_distributions_[half == -1])
     error = odds.std(0) / np.sqrt(len(odds))
@@ -152,7 +152,7 @@ def log_evidence_by_labels(nb, X, half):
         y = half.copy()
         y[missing] = guess
         r = np.eye(len(nb.classes_))[y]
-        found.append(nb.prior_.log_marginal(nb.prior_.suffstats(nb._encode(X), r)))
+        found.append(nb.prior_.log_marginal(nb.prior_.suffstats(nb.encode(X), r)))
     return logsumexp(found)
 
 
@@ -304,7 +304,7 @@ def test_the_twin_has_the_density_that_is_bounded(name, x64):
     fitted, X, half = fit(name, missing=missing, unlabelled_weight=0.3)
     nb = fitted.estimator_
     theta = nb.posterior_.sample(np.random.default_rng(0))
-    table = nb.posterior_.log_joint(nb._encode(X), theta)
+    table = nb.posterior_.log_joint(nb.encode(X), theta)
     known = half != -1
     want = table[known, half[known]].sum() + 0.3 * logsumexp(table[~known], axis=1).sum()
     density = jax.jit(

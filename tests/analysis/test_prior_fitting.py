@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
-from bayesnb.analysis import _prior_search
+from bayesnb.analysis import prior_fitting
 from bayesnb.analysis.prior_fitting import fit_prior
 from bayesnb.estimators import (
     BernoulliNB,
@@ -73,8 +73,7 @@ def test_alpha_is_the_optimum_of_a_fine_grid(nb, table):
     fitted = clone(nb).fit(X, y)
 
     def evidence(log_alpha):
-        fitted.set_params(alpha=float(np.exp(log_alpha)))._set_statistics(fitted.statistics_)
-        return fitted.log_evidence_
+        return fitted.set_params(alpha=float(np.exp(log_alpha))).with_statistics(fitted.statistics_).log_evidence_
 
     assert grid[np.argmax([evidence(z) for z in grid])] == pytest.approx(grid[15], abs=1e-9)
     assert max(evidence(z) for z in wide) <= fit.log_evidence  # and there is no better one elsewhere
@@ -237,8 +236,8 @@ def test_rows_with_missing_cells_and_the_estimator_that_is_given(table):
 def test_one_pass_over_the_rows(table, monkeypatch):
     X, y = table
     calls = []
-    add = BernoulliNB._add
-    monkeypatch.setattr(BernoulliNB, "_add", lambda *args, **given: calls.append(1) or add(*args, **given))
+    gather = BernoulliNB._gather
+    monkeypatch.setattr(BernoulliNB, "_gather", lambda *args: calls.append(1) or gather(*args))
     assert fit_prior(BernoulliNB(binarize=3), X, y).n_evaluations > 5
     assert len(calls) == 1
 
@@ -257,7 +256,7 @@ def test_the_draws_are_those_of_the_collapsed_density(table):
     z = np.linspace(-7, 6, 400)
     log_p, tables = [], []
     for value in z:
-        nb.set_params(alpha=float(np.exp(value)))._set_statistics(nb.statistics_)
+        nb = nb.set_params(alpha=float(np.exp(value))).with_statistics(nb.statistics_)
         log_p.append(nb.log_evidence_ - value**2 / 8)
         tables.append(nb.predict_joint_log_proba(X))
     weight = np.exp(log_p - sp.logsumexp(log_p))
@@ -324,9 +323,9 @@ def test_what_cannot_be_fitted_is_refused(table):
 
 def test_an_unfinished_search_warns(table, monkeypatch):
     X, y = table
-    search = _prior_search.minimize
+    search = prior_fitting.minimize
     monkeypatch.setattr(
-        _prior_search, "minimize", lambda *args, **given: search(*args, **{**given, "options": {"maxiter": 1}})
+        prior_fitting, "minimize", lambda *args, **given: search(*args, **{**given, "options": {"maxiter": 1}})
     )
     with pytest.warns(ConvergenceWarning, match="still increasing"):
         fit_prior(GaussianNB(), X, y)

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bayesnb import CategoricalNB, datasets
-from bayesnb.analysis import _selection_rows, _selection_sets
+from bayesnb.analysis import _forward
 from bayesnb.analysis.binning import EqualWidthBinner
 from bayesnb.analysis.selection import ForwardSelection
 from bayesnb.core.special import most_probable
@@ -130,7 +130,7 @@ def test_a_thousand_columns_stay_in_logarithms(rng):
 def test_blocks_of_rows_change_nothing(monkeypatch):
     X, y = draw(np.random.default_rng(6))
     whole = ForwardSelection().fit(X, y).report_.steps
-    monkeypatch.setattr(_selection_sets, "_CELLS", 10)
+    monkeypatch.setattr(_forward, "_CELLS", 10)
     pd.testing.assert_frame_equal(whole, ForwardSelection().fit(X, y).report_.steps, rtol=1e-12)
 
 

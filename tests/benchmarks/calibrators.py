@@ -1,9 +1,10 @@
 """Calibrating other models: `PosteriorCalibrator` beside scikit-learn's maps, on the same calibration rows.
 
     python -m tests.benchmarks.calibrators [--tables wine votes] [--models forest] [--sizes 50 200] [--json FILE]
+    python -m tests.benchmarks.calibrators --show FILE      # no computation: the tables from a file of records
 
 Five models of scikit-learn are fitted to a third of the rows of each table, at most 1,000. The map is learnt from 50,
-200 and 1,000 other rows, where a hundred or more are left, and judged on the rest, at most 2,000. Pairs of a model and
+200 and 1,000 other rows, where fifty or more are left, and judged on the rest, at most 2,000. Pairs of a model and
 a table have several splits. Beta calibration (betacal) and Venn-Abers (venn-abers) join if they are installed. No table
 that `trust` keeps aside is read.
 
@@ -12,21 +13,24 @@ ones that flatten or sharpen, a beta map, and a staircase.
 """
 
 import argparse
+import gzip
 import json
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import softmax
-from sklearn import datasets as sklearn_datasets
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
+from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
@@ -35,6 +39,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import bayesnb
+
+from . import trust
 
 SIZES = (50, 200, 1000)
 MODELS: dict[str, Any] = {
@@ -48,28 +54,29 @@ CLIP = 1e-15
 Record = dict[str, Any]
 
 
+REAL = "breast_cancer wine digits votes pima crabs biopsy spam7 bfi chile attrition titanic beps aids2".split()
+
+
 def tables() -> dict[str, Callable[[], tuple[Any, np.ndarray]]]:
-    """Rows and labels by name: tables of scikit-learn and of bayesnb, and simulated ones."""
+    """Rows and labels by name: tables of `trust` on which anything may be tuned, and simulated ones."""
 
-    def of_sklearn(name: str) -> tuple[Any, np.ndarray]:
-        return getattr(sklearn_datasets, f"load_{name}")(return_X_y=True)
-
-    def votes() -> tuple[Any, np.ndarray]:
-        data: Any = bayesnb.datasets.load("votes")
-        columns = ColumnTransformer([("levels", OneHotEncoder(sparse_output=False), [*data.X])])
-        return columns.fit_transform(data.X.astype(object).where(data.X.notna(), "?")), np.asarray(data.y)
+    def real(name: str) -> tuple[Any, np.ndarray]:
+        table = trust.load(name)
+        levels = [j for j in range(table.frame.shape[1]) if j not in table.numbers]
+        columns = [("numbers", SimpleImputer(strategy="median"), table.numbers)]
+        columns += [("levels", OneHotEncoder(sparse_output=False), levels)]
+        return ColumnTransformer(columns).fit_transform(table.frame), table.y
 
     def simulated(classes: int, flip: float, seed: int) -> tuple[Any, np.ndarray]:
-        return sklearn_datasets.make_classification(
+        return make_classification(
             4000, 20, n_informative=8, n_classes=classes, flip_y=flip, class_sep=0.8, random_state=seed
         )
 
-    found: dict[str, Any] = {n: (lambda n=n: of_sklearn(n)) for n in ("breast_cancer", "wine", "digits")}
-    found["votes"] = votes
+    assert not set(REAL) & set(trust.KEPT_ASIDE)
+    found: dict[str, Any] = {name: partial(real, name) for name in REAL}
     for classes, flip in ((2, 0.02), (2, 0.3), (3, 0.1), (6, 0.1), (15, 0.05)):
         for seed in (0, 1):
-            name = f"simulated, {classes} classes, {flip:.0%} flipped, {seed}"
-            found[name] = lambda classes=classes, flip=flip, seed=seed: simulated(classes, flip, seed)
+            found[f"simulated, {classes} classes, {flip:.0%} flipped, {seed}"] = partial(simulated, classes, flip, seed)
     return found
 
 
@@ -77,7 +84,8 @@ def maps() -> dict[str, Callable[[Any, Any, Any], Callable[[Any], np.ndarray]]]:
     """From a fitted model and calibration rows to a function that gives calibrated probabilities."""
 
     def theirs(method: str) -> Callable[[Any, Any, Any], Callable[[Any], np.ndarray]]:
-        return lambda nb, X, y: CalibratedClassifierCV(FrozenEstimator(nb), method=method).fit(X, y).predict_proba
+        # of a frozen model all rows are predicted; `cv` only says how many rows each class needs
+        return lambda nb, X, y: CalibratedClassifierCV(FrozenEstimator(nb), method=method, cv=2).fit(X, y).predict_proba
 
     found: dict[str, Any] = {
         "uncalibrated": lambda nb, X, y: nb.predict_proba,
@@ -121,7 +129,7 @@ def run(name: str, model: str, sizes: tuple[int, ...], splits: int) -> Iterator[
         own = np.arange(len(y))
         train, rest = train_test_split(own, train_size=min(len(y) // 3, 1000), stratify=y, random_state=seed)
         nb = make_pipeline(StandardScaler(), MODELS[model]).fit(X[train], y[train])
-        for size in (size for size in sizes if size + 100 <= len(rest)):
+        for size in (size for size in sizes if size + 50 <= len(rest)):
             some, new = train_test_split(rest, train_size=size, stratify=y[rest], random_state=seed)
             new = new[:2000]
             truth = np.searchsorted(nb.classes_, y[new])
@@ -133,25 +141,39 @@ def run(name: str, model: str, sizes: tuple[int, ...], splits: int) -> Iterator[
                 except ValueError:  # a class with too few calibration rows for this map
                     loss = brier = np.nan
                 record = {"table": name, "model": model, "classes": len(nb.classes_), "size": size, "map": kind}
-                yield {**record, "split": seed, "loss": float(loss), "Brier": float(brier)}
+                yield {**record, "split": seed, "loss": round(float(loss), 5), "Brier": round(float(brier), 5)}
 
 
 def show(records: list[Record]) -> str:
-    """Mean losses over the pairs that all maps could learn, and how often a map is worse than none by over .002."""
-    table = pd.DataFrame(records).groupby(["table", "model", "size", "map"], sort=False)[["loss", "Brier"]].mean()
-    loss, brier = (table[name].unstack().dropna() for name in ("loss", "Brier"))
-    order = [name for name in maps() if name in loss]
-    lines = [f"| calibration rows | pairs | measure | {' | '.join(order)} |", f"|{'---|' * (3 + len(order))}"]
-    for size, some in loss.groupby(level="size"):
-        worse = (some.sub(some["uncalibrated"], axis=0) > 0.002).mean()
-        of_brier = brier.xs(size, level="size").mean()
-        for name, values, form in (
-            ("log loss", some.mean(), "{:.3f}"),
-            ("Brier score", of_brier, "{:.3f}"),
-            ("worse than none", worse, "{:.0%}"),
-        ):
-            cells = " | ".join(form.format(values[one]) for one in order)
-            lines.append(f"| {size:,} | {len(some)} | {name} | {cells} |")
+    """Tables of the mean losses over pairs of a model and a table, and of the pairs in which another map is better.
+
+    A split counts where all maps could learn.
+    """
+    frame = pd.DataFrame(records)
+    order = list(frame["map"].unique())
+    keys = ["table", "model", "classes", "size", "split"]
+    wide = frame.set_index([*keys, "map"])[["loss", "Brier"]].unstack().dropna()
+    pairs = wide.groupby(keys[:-1]).mean()
+    lines = [f"| rows | classes | pairs | measure | {' | '.join(order)} |", f"|{'---|' * (4 + len(order))}"]
+    many = pairs.index.get_level_values("classes") > 2
+    for size in SIZES:
+        at = pairs.index.get_level_values("size") == size
+        for name, some in (("all", pairs[at]), ("two", pairs[at & ~many]), ("more", pairs[at & many])):
+            worse = some["loss"].sub(some["loss", "uncalibrated"], axis=0) > 0.002
+            if some.empty:
+                continue
+            values = {"log loss": some["loss"].mean(), "Brier score": some["Brier"].mean(), "worse": worse.mean()}
+            for measure, of_map in values.items():
+                form = "{:.0%}" if measure == "worse" else "{:.3f}"
+                cells = " | ".join(form.format(of_map[one]) for one in order)
+                lines.append(f"| {size:,} | {name} | {len(some)} | {measure} | {cells} |")
+    lines += ["", "| rows | other map | better by .002 | by .02 | at most, and where |", f"|{'---|' * 5}"]
+    for size, some in pairs["loss"].groupby(level="size"):
+        for one in (name for name in order if name != "PosteriorCalibrator"):
+            lost = some["PosteriorCalibrator"] - some[one]
+            table, model, *_ = lost.idxmax()
+            shares = f"{(lost > 0.002).mean():.0%} | {(lost > 0.02).mean():.0%}"
+            lines.append(f"| {size:,} | {one} | {shares} | {lost.max():.3f}: {model} on {table} |")
     return "\n".join(lines)
 
 
@@ -209,7 +231,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--json", help="file for all records")
     parser.add_argument("--coverage", type=int, metavar="REPEATS", help="measure the intervals, so often")
+    parser.add_argument("--show", type=Path, help="a file that --json made, or docs/data/calibrators.json.gz")
     options = parser.parse_args(arguments)
+    if options.show:
+        content = options.show.read_bytes()
+        print(show(json.loads(gzip.decompress(content) if options.show.suffix == ".gz" else content)))
+        return
     if options.coverage:
         print("| truth | classes | rows | inside | within .005 |\n|---|---|---|---|---|")
         for c, n in ((2, 50), (2, 200), (4, 200)):

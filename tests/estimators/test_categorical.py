@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 from bayesnb import CategoricalNB, datasets
@@ -27,23 +26,6 @@ def by_hand(alpha: float, colour: str | None, size: int | None) -> np.ndarray:
                 value *= (sum(column[i] == level for i in rows) + alpha) / (len(rows) + 3 * alpha)
         p.append(value)
     return np.array(p) / sum(p)
-
-
-@pytest.mark.parametrize(
-    "X",
-    [
-        frame(),
-        frame().astype({"colour": "category"}),
-        frame().astype({"colour": "string", "size": "Int64"}),
-        frame().to_numpy(dtype=object),
-        pl.DataFrame({"colour": COLOURS, "size": SIZES}),
-    ],
-    ids=["pandas", "categorical", "nullable", "object", "polars"],
-)
-def test_every_form_of_levels(X):
-    nb = CategoricalNB(alpha=0.5).fit(X, Y)
-    expected = [by_hand(0.5, colour, size) for colour, size in zip(COLOURS, SIZES, strict=True)]
-    np.testing.assert_allclose(nb.predict_proba(X), expected, rtol=1e-12)
 
 
 def test_whole_numbers_are_codes():
@@ -91,36 +73,6 @@ def test_declared_levels_count_before_they_are_seen():
     colour = pd.Categorical(COLOURS, categories=["red", "green", "blue", "black"])
     nb = CategoricalNB().fit(pd.DataFrame({"colour": colour}), Y)
     assert nb.categories_[0].tolist() == ["red", "green", "blue", "black"]
-
-
-def test_partial_fit_takes_in_new_levels():
-    X = frame().to_numpy(dtype=object)
-    whole, parts = CategoricalNB().fit(X, Y), CategoricalNB()
-    for i in range(len(Y)):
-        parts.partial_fit(X[i : i + 1], Y[i : i + 1], classes=[0, 1])
-    np.testing.assert_allclose(parts.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-12)
-    assert parts.log_evidence_ == pytest.approx(whole.log_evidence_, rel=1e-12)
-    assert set(parts.categories_[0]) == set(COLOURS)
-
-
-def test_weight_equivalence_and_one_class_after_weights():
-    """The law of scikit-learn's two checks that feed real numbers, on levels."""
-    rng = np.random.default_rng(0)
-    X, y, w = rng.integers(0, 4, (60, 3)), rng.integers(0, 3, 60), rng.integers(0, 3, 60)
-    X[0], w[0] = 3, 1  # every level has weight in both
-    weighted = CategoricalNB(min_categories=4).fit(X, y, w)
-    repeated = CategoricalNB(min_categories=4).fit(np.repeat(X, w, 0), np.repeat(y, w))
-    np.testing.assert_allclose(weighted.predict_log_proba(X), repeated.predict_log_proba(X), atol=1e-12)
-    one = CategoricalNB().fit(X, y, (y == 1).astype(float))
-    assert (one.predict(X) == 1).all()
-
-
-def test_drawn_rows_have_the_levels_of_the_input():
-    X, _ = CategoricalNB().fit(frame(), Y).sample(50, seed=0)
-    assert set(X[:, 0]) <= set(COLOURS)
-    assert set(X[:, 1]) <= set(SIZES)
-    codes, _ = CategoricalNB().fit(np.array([[0, 1], [1, 0]]), [0, 1]).sample(5, seed=0)
-    assert codes.dtype.kind == "i"
 
 
 def test_house_votes_equal_r():

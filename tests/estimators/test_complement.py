@@ -16,7 +16,7 @@ def digits():
 
 
 @pytest.mark.parametrize("norm", [False, True])
-@pytest.mark.parametrize("alpha", [1e-3, 1.0, np.linspace(0.1, 6.4, 64)], ids=["1e-3", "1", "each"])
+@pytest.mark.parametrize("alpha", [1e-3, np.linspace(0.1, 6.4, 64)], ids=["1e-3", "each"])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
 def test_mean_is_scikit_learns(digits, norm, alpha, form):
     X, y, new, w = digits
@@ -47,15 +47,6 @@ def test_two_classes_are_multinomial_of_equal_class_probabilities(digits):
     plain = MultinomialNB(alpha=0.3, fit_prior=False).fit(X[keep], y[keep], w[keep])
     np.testing.assert_allclose(ours.predict_log_proba(new), plain.predict_log_proba(new), atol=1e-10)
     assert ours.log_evidence_ == pytest.approx(plain.log_evidence_, rel=1e-12)
-
-
-def test_class_probabilities_count_only_where_they_are_given(digits):
-    X, y, new, _ = digits
-    equal = ComplementNB().fit(X, y).predict_joint_log_proba(new)
-    np.testing.assert_array_equal(equal, ComplementNB(fit_prior=False).fit(X, y).predict_joint_log_proba(new))
-    prior = np.linspace(1, 10, 10) / 55
-    given = ComplementNB(class_prior=prior).fit(X, y).predict_joint_log_proba(new)
-    np.testing.assert_allclose(given - equal, np.broadcast_to(np.log(10 * prior), given.shape), rtol=1e-9)
 
 
 def test_normalised_weights_of_every_estimate(digits):

@@ -2,39 +2,10 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
-from sklearn.base import clone
 
-from bayesnb import FamilyNB, MixedNB, OneDependenceNB, families
+from bayesnb import FamilyNB, MixedNB, families
 from bayesnb.estimators._automatic import parts_of_roles
-
-from ..estimators_table import GIVEN_BANDWIDTH
-from ..laws import OF_WHOLE_CELLS
-
-OWN = [
-    FamilyNB(families.LogNormal(0.0, 1.0, 1.0, 1.0)),
-    *(FamilyNB(kind(1.0, 1.0)) for kind in OF_WHOLE_CELLS),
-    FamilyNB(families.BetaBernoulli(1.0, 1.0)),
-]
-
-
-@pytest.mark.parametrize("nb", [*GIVEN_BANDWIDTH, OneDependenceNB(), *OWN], ids=repr)
-def test_cells_are_those_of_every_block(nb: Any) -> None:
-    """Also where a setting chooses another family than the one that the class names."""
-    tags = nb.__sklearn_tags__().input_tags
-    assert tags.sparse == nb.cells.sparse
-    X = (
-        np.tile([[1.0, 0.0], [0.0, 1.0]], (3, 1))
-        if nb.cells.kind == "yes/no"
-        else np.arange(12.0).reshape(6, 2) % 5 + 1
-    )
-    fitted = clone(nb).fit(X, [0, 1] * 3)
-    for block in fitted.posterior_.blocks.values():
-        found = block.inner.cells_
-        assert (found.kind, found.whole, found.measure) == (nb.cells.kind, nb.cells.whole, nb.cells.measure)
-        assert found.sparse or not nb.cells.sparse
-        assert block.inner.missing_value is not None or not tags.allow_nan
 
 
 def test_auto_takes_the_estimator_whose_cells_have_the_role() -> None:

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +10,8 @@ import pytest
 from scipy import sparse
 
 import bayesnb
-from bayesnb import FamilyNB, MixedNB, PoissonNB, families
-from bayesnb.families import REAL, Cells, Conjugate, GammaPoisson, declare, log1p, log_rising, namespace, pytree
-from bayesnb.testing import BrokenLaw, check_family, laws_of, random_case
+from bayesnb import FamilyNB, PoissonNB, families
+from bayesnb.families import GammaPoisson, pytree
 
 from ..laws import OF_WHOLE_CELLS
 
@@ -23,69 +22,6 @@ ROOT = Path(__file__).parent.parent.parent
 @dataclass(frozen=True)
 class Outside(GammaPoisson):
     """A count family that no file of bayesnb names."""
-
-
-@pytree
-@dataclass(frozen=True)
-class Spoilt(GammaPoisson):
-    """One whose update is off by a thousandth."""
-
-    def added(self, s, a, b):
-        return a + s.total, b + 1.001 * s.n
-
-
-@pytree
-@dataclass(frozen=True)
-class GammaLaplace(Conjugate):
-    """Laplace cells about a known place m, at which their predictive has a kink."""
-
-    a: np.ndarray
-    b: np.ndarray
-    m: float = field(default=0.0, metadata={"static": True})
-
-    fields_ = families.GammaExponential.fields_
-    constants_ = declare(m=REAL)
-    cells_ = Cells("real")
-    parameters = ("log_rate",)
-
-    def prior(self, sample, dist):
-        sample("rate", dist.Gamma(self.a, self.b))
-
-    def likelihood(self, dist, rate):
-        return dist.Laplace(self.m, 1 / rate)
-
-    def statistic(self, x):
-        return abs(x - self.m)
-
-    def log_h(self, x):
-        return 0 * x - np.log(2)
-
-    def eta(self, log_rate):
-        return log_rate, -namespace(log_rate).exp(log_rate)
-
-    def added(self, s, a, b):
-        return a + s.n, b + s.total
-
-    def gain(self, s, a, b):
-        return log_rising(a, s.n) - (a + s.n) * log1p(s.total / b) - s.n * namespace(b).log(b)
-
-
-@pytree
-@dataclass(frozen=True)
-class LeakyLaplace(GammaLaplace):
-    """One whose predictive density is too large by a part in a million, beyond its kink."""
-
-    def predictive(self, x, w, a, b):
-        return super().predictive(x, w, a, b) + 1e-6 * (x > self.m)
-
-
-@pytree
-@dataclass(frozen=True)
-class EndlessLaplace(GammaLaplace):
-    """One whose predictive density has no integral."""
-
-    def predictive(self, x, w, a, b):
-        return -namespace(x).log(abs(x - self.m)) + 0 * a
 
 
 @pytest.fixture
@@ -109,35 +45,6 @@ def test_it_is_the_estimator_of_the_family(counts):
     ours.forget(rows[:5], y[:5])
     theirs.forget(rows[:5], y[:5])
     np.testing.assert_array_equal(ours.posterior_.blocks["x"].a, theirs.posterior_.blocks["x"].a)
-
-
-def test_count_models_compare_wherever_they_come_from(counts):
-    X, y = counts
-    models = {"outside": FamilyNB(Outside(1.0, 1.0)), "inside": PoissonNB(), "normal": bayesnb.GaussianNB()}
-    assert bayesnb.compare({k: models[k] for k in ("outside", "inside")}, X, y).notes == ()
-    assert "likelihoods of different kinds" in bayesnb.compare(models, X, y).notes[0]
-
-
-def test_priors_are_fitted_and_features_averaged(counts):
-    X, y = counts
-    ours = bayesnb.fit_prior(FamilyNB(Outside(1.0, 1.0)), X, y, over="feature")
-    theirs = bayesnb.fit_prior(PoissonNB(beta=1.0), X, y, over="feature")
-    assert ours.log_evidence == pytest.approx(theirs.log_evidence, rel=1e-12)
-    np.testing.assert_allclose(ours.estimator.family.a[0], theirs.estimator.alpha, rtol=1e-9)
-    averages = [
-        bayesnb.FeatureAverage(nb).fit(X, y).inclusion_ for nb in (FamilyNB(Outside(1.0, 1.0)), PoissonNB(beta=1))
-    ]
-    np.testing.assert_array_equal(*averages)
-
-
-def test_a_part_of_a_mixed_table(counts):
-    X, y = counts
-    own = {"a": FamilyNB(Outside(1.0, 1.0)), "b": PoissonNB(), "c": FamilyNB(families.LogNormal(0.0, 0.1, 1.0, 1.0))}
-    X[:, 1] += 1  # the logarithm of 0 is none
-    mixed = MixedNB([("few", FamilyNB(Outside(1.0, 1.0)), [0, 2]), ("own", own, [1])]).fit(X, y)
-    plain = MixedNB([("few", PoissonNB(beta=1.0), [0, 2]), ("own", own, [1])]).fit(X, y)
-    np.testing.assert_allclose(mixed.predict_log_proba(X), plain.predict_log_proba(X), rtol=1e-12, atol=1e-12)
-    assert mixed.loo(X, y).elpd == pytest.approx(plain.loo(X, y).elpd, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -201,44 +108,3 @@ def test_a_model_of_ones_own_is_loaded_after_its_module_was_imported(counts, tmp
 def test_what_is_wrong_is_named(family, X, message):
     with pytest.raises(ValueError, match=message):
         FamilyNB(family).fit(X * 2, [0, 1])
-
-
-def test_the_law_that_fails_is_named():
-    """Those of the table run over sound families in tests/test_laws.py."""
-    with pytest.raises(BrokenLaw, match="Spoilt breaks the law 'updates chain': "):
-        check_family(Spoilt(1.0, 1.0))
-
-
-@pytest.mark.slow
-def test_a_family_with_a_kink_obeys_every_law():
-    check_family(GammaLaplace(1.5, 2.0, 0.7))
-
-
-@pytest.mark.parametrize(
-    ("kind", "what"), [(LeakyLaplace, "log_predictive is off"), (EndlessLaplace, "log_predictive is off")]
-)
-def test_a_predictive_that_does_not_sum_to_one_is_found(kind, what):
-    """It is no ratio of evidences, which Bayes' identity ties to densities that sum to one."""
-    with pytest.raises(AssertionError, match=what):
-        laws_of(kind(1.5, 2.0, 0.7))["predictive"](random_case(kind(1.5, 2.0, 0.7)))
-
-
-@dataclass(frozen=True)
-class Forgotten(GammaPoisson):
-    """One whose author has forgotten `@pytree`."""
-
-
-def test_a_forgotten_decorator_is_named():
-    with pytest.raises(BrokenLaw, match=r"JAX takes Forgotten for a single number: write `@pytree` above"):
-        check_family(Forgotten(1.0, 1.0))
-
-
-class Undecorated(Outside):
-    """One that is not even a dataclass of its own."""
-
-    c: float = 1.0
-
-
-def test_a_forgotten_dataclass_is_named():
-    with pytest.raises(BrokenLaw, match="Undecorated is no dataclass"):
-        check_family(Undecorated(1.0, 1.0))

@@ -5,7 +5,6 @@ Refitting means: the same classes, and the levels of a feature that are known.
 
 import re
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,7 +22,6 @@ from bayesnb import (
     load,
 )
 from bayesnb.core.pytrees import leaves
-from bayesnb.statistics import Counts, Moments, one_hot
 
 from ..estimators_table import DEFAULTS, called, mostly_slow
 
@@ -89,12 +87,12 @@ def forgotten(nb, rng, X, y, w, kept):
             nb.partial_fit(X[part], y[part], [0, 1], None if w is None else w[part])
     for part in np.array_split(rng.permutation(np.flatnonzero(~kept)), int(rng.integers(1, 3))):
         if len(part):
-            before = vars(nb)
+            before = dict(vars(nb))
             try:
                 nb.forget(X[part], y[part], None if w is None else w[part])
             except ValueError as error:
                 assert re.search(REFUSED, str(error))
-                assert vars(nb) is before
+                assert all(vars(nb)[key] is value for key, value in before.items())
                 return None
     return nb
 
@@ -145,43 +143,13 @@ def test_forgetting_is_refitting_or_refused(nb, kind):
     assert check_windows(nb, kind, 12, seed=0) <= most
 
 
-@pytest.mark.parametrize("nb", mostly_slow([*GAUSSIAN.values()], lambda nb: nb is GAUSSIAN["known"]), ids=repr)
-def test_few_windows_of_plain_columns_are_refused(nb):
-    """Columns up to 1e4 spreads from 0; the known variance of a column with one row left showed a wrong prior."""
-    assert check_windows(nb, "plain gaussian", 40, seed=0) <= (0.2 if nb is GAUSSIAN["identity"] else 0.15)
-
-
-@pytest.mark.parametrize("value", [0.1, 1e4 + 1 / 3])
-def test_a_column_that_never_varies_passes_through_a_long_window(value):
-    rng = np.random.default_rng(0)
-    X, y, w = np.c_[rng.normal(size=300), np.full(300, value)], np.arange(300) % 2, rng.choice([0.1, 0.3, 1.0], 300)
-    nb = GaussianNB().fit(X[:50], y[:50], w[:50])
-    for i in range(250):
-        nb.partial_fit(X[50 + i : 51 + i], y[50 + i : 51 + i], sample_weight=w[50 + i : 51 + i])
-        nb.forget(X[i : i + 1], y[i : i + 1], w[i : i + 1])
-    assert_same(nb, GaussianNB().fit(X[250:], y[250:], w[250:]), X[250:])
-
-
-def test_an_outlier_of_a_million_spreads_that_comes_a_thousand_times_is_refused():
+def test_an_outlier_of_a_million_spreads_that_comes_often_is_refused():
     rng = np.random.default_rng(0)
     nb = GaussianNB().fit(rng.normal(size=(100, 2)), np.arange(100) % 2)
-    for _ in range(1000):
+    for _ in range(200):
         nb.partial_fit([[1e6, -1e6]], [0])
     with pytest.raises(ValueError, match=REFUSED):
-        nb.forget(np.tile([[1e6, -1e6]], (1000, 1)), np.zeros(1000, int))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("nb", GAUSSIAN.values(), ids=repr)
-def test_a_window_of_a_thousand_rows_far_from_zero(nb):
-    """Rows 1e4 spreads from 0 come and go one by one, while their mean drifts."""
-    rng = np.random.default_rng(0)
-    y = np.arange(1200) % 2
-    X = rng.normal(size=(1200, 2)) + y[:, None] + 1e4 + np.linspace(0, 0.3, 1200)[:, None]
-    nb = clone(nb).fit(X[:200], y[:200])
-    for i in range(1000):
-        nb.partial_fit(X[200 + i : 201 + i], y[200 + i : 201 + i]).forget(X[i : i + 1], y[i : i + 1])
-    assert_same(nb, clone(nb).fit(X[1000:], y[1000:]), X[1000:])
+        nb.forget(np.tile([[1e6, -1e6]], (200, 1)), np.zeros(200, int))
 
 
 @pytest.mark.parametrize("far", [1e2, 1e4, 1e6, 1e9])
@@ -199,20 +167,6 @@ def test_an_outlier_that_comes_and_goes_is_refused_or_leaves_no_trace(far):
             return
         assert_same(nb, refit, X)
     assert far < 1e6
-
-
-def test_a_mean_that_moves_far_carries_the_rounding_of_its_sum():
-    """Few rows follow a drift over 1e4 spreads: the rounding of Σx then moves the squares, more than any step says."""
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(800, 1)) + np.linspace(0, 3e6, 800)[:, None]
-    stats = Moments.of(X[:50], one_hot(np.zeros(50, int), 1)).bounded(50, True)
-    for i in range(750):
-        new, old = (Moments.of(X[[k]], np.ones((1, 1))).bounded(1, True) for k in (50 + i, i))
-        stats = (stats + new) - old
-    wanted = Moments.of(X[750:], np.ones((50, 1)))
-    gap = abs(stats.ss - wanted.ss)
-    assert gap <= 4 * np.sqrt(stats.error["ss"])
-    assert gap > 1e-12 * wanted.ss
 
 
 def test_a_constant_column_in_one_class_is_forgotten():
@@ -259,25 +213,6 @@ def test_a_file_keeps_the_rounding(tmp_path):
     assert again.statistics_.blocks["x"].error.keys() == {"n", "mean", "cross", "ss"}
     with pytest.raises(ValueError, match=REFUSED):
         again.forget([[1e7, 1e7]], [0], [0.3])
-
-
-def test_statistics_of_which_no_rounding_is_known_are_taken_as_rounded():
-    rng = np.random.default_rng(3)
-    X, y = rng.normal([0.0, 100.0], 1.0, (4000, 2)), np.arange(4000) % 2
-    nb = GaussianNB().fit(X, y)
-    bare = nb.with_statistics(nb.statistics_.in_floats()).forget(X[:500], y[:500])
-    assert_same(nb.forget(X[:500], y[:500]), bare, X[:50])
-
-
-def test_whole_counts_are_exact_and_others_are_not():
-    counts = Counts(np.array([[1.0, 2.0]]), np.zeros((1, 2)))
-    whole, fractions = counts.bounded(3, True), counts.bounded(3, False)
-    assert whole.error == {} and (whole + whole).error == {}
-    assert (fractions.error["n"] > 0).all()
-    assert ((fractions + fractions).error["n"] > 2 * fractions.error["n"]).all()
-    assert (whole.scaled(0.1).error["n"] > 0).all()
-    assert (whole + counts).error is None
-    assert replace(whole, error=None).zero().error is None
 
 
 if __name__ == "__main__":  # python -m tests.estimators.test_forgetting 5000

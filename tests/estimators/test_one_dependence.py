@@ -1,24 +1,15 @@
 """OneDependenceNB: the page against a textbook loop and against the blocks of each parent; the estimator's promises."""
 
-import itertools
-
 import jax
 import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
 import pytest
-from sklearn.datasets import load_iris
-from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bayesnb
 from bayesnb import CategoricalNB, OneDependenceNB
-from bayesnb.analysis.binning import EqualWidthBinner
 from bayesnb.one_dependence import BLOCK, OneDependence
 from bayesnb.statistics import one_hot
-
-from ..laws import jitted, log_joint
-from .test_scikit_learn import expected_failures
 
 SIZES = (2, 3, 4, 3, 1)
 ALPHA = np.array([0.7, 1.0, 2.5, 0.3, 1.0])
@@ -118,29 +109,6 @@ def test_each_model_is_naive_bayes_of_pairs(j):
         np.testing.assert_allclose(found[there], want, rtol=0, atol=1e-10, err_msg=name)
 
 
-@pytest.mark.parametrize("j", [0, 2])
-def test_bayes_identity_of_each_parent(j, x64):
-    """log p(θ, x, y) by the NumPyro twin − log p(θ | x, y) in closed form is the closed-form evidence, at any θ."""
-    x, y, _ = table(seed=3)
-    x[:, j] = np.where(np.isnan(x[:, j]), 0, x[:, j])
-    prior = page()
-    stats = prior.suffstats({BLOCK: x}, one_hot(y, C))
-    posterior, evidence = prior.update(stats).parent(j), prior.log_marginal(stats)[j]
-    twin = jitted(log_joint(lambda: prior.model({BLOCK: x}, y, j)))
-    for theta in (prior.parent(j).sample(np.random.default_rng(1)), posterior.sample(np.random.default_rng(2))):
-        total = float(twin(posterior.to_sites(theta))) - posterior.log_prob(theta)
-        assert total == pytest.approx(evidence, abs=1e-9 * abs(evidence))
-
-
-def test_the_predictive_of_each_parent_sums_to_one():
-    prior = page()
-    x, y, w = table()
-    posterior = prior.update(prior.suffstats({BLOCK: x}, one_hot(y, C, w)))
-    every = np.array(list(itertools.product(*map(range, SIZES))), float)
-    of_parents = np.concatenate([part for _, part in posterior.log_parents({BLOCK: every})])
-    np.testing.assert_allclose(np.exp(of_parents).sum((0, 2)), 1, rtol=1e-12)
-
-
 def test_one_row_after_the_other_gives_the_evidence():
     """Π p_j(x_i, y_i | rows before i) is the evidence of parent j."""
     x, y, _ = table(missing=0, n=12)
@@ -154,33 +122,7 @@ def test_one_row_after_the_other_gives_the_evidence():
     np.testing.assert_allclose(so_far, prior.log_marginal(prior.suffstats({BLOCK: x}, one_hot(y, C))), rtol=1e-12)
 
 
-def test_statistics_add():
-    x, y, w = table()
-    prior, r = page(), one_hot(y, C, w)
-    whole = prior.suffstats({BLOCK: x}, r)
-    a, b = (prior.suffstats({BLOCK: x[part]}, r[part]) for part in (slice(0, 25), slice(25, None)))
-    for one, other in ((a + b, whole), (b + a, whole), (whole - b, a), (a + whole.zero(), a)):
-        jax.tree.map(lambda p, q: np.testing.assert_allclose(p, q, atol=1e-12), one, other)
-    np.testing.assert_allclose(
-        prior.update(a).update(b).log_joint({BLOCK: x}), prior.update(whole).log_joint({BLOCK: x}), rtol=1e-12
-    )
-
-
-def test_soft_labels_are_weights():
-    x, _, _ = table()
-    r = np.random.default_rng(0).dirichlet(np.ones(C), N)
-    found, prior = page().suffstats({BLOCK: x}, r), page()
-    want = sum(prior.suffstats({BLOCK: x}, one_hot(np.full(N, c), C, r[:, c])).blocks[BLOCK].n for c in range(C))
-    np.testing.assert_allclose(found.blocks[BLOCK].n, want, rtol=1e-12)
-
-
 # --- the estimator ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([OneDependenceNB()], expected_failed_checks=expected_failures)
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 def levels(seed: int = 0, n: int = 90) -> tuple[pd.DataFrame, np.ndarray]:
@@ -198,30 +140,14 @@ def levels(seed: int = 0, n: int = 90) -> tuple[pd.DataFrame, np.ndarray]:
     return frame, y
 
 
-def test_levels_come_in_any_form():
-    X, y = levels()
-    nb = OneDependenceNB().fit(X, y)
-    assert [list(one) for one in nb.categories_] == [["blue", "green", "red"], [0, 1, 2, 3], ["b", "a", "z"]]
-    want = nb.predict_log_proba(X)
-    strings = X.astype({"grade": object})
-    strings["grade"] = pd.Categorical(strings["grade"], categories=["b", "a", "z"])
-    np.testing.assert_array_equal(OneDependenceNB().fit(strings, y).predict_log_proba(strings), want)
-    codes = np.stack([pd.Index(nb.categories_[j]).get_indexer(X.iloc[:, j]) for j in range(3)], 1).astype(float)
-    codes[codes < 0] = np.nan
-    table = OneDependenceNB(min_categories=[0, 0, 3]).fit(codes, y)
-    np.testing.assert_allclose(table.predict_log_proba(codes), want, atol=1e-12)
-    assert nb.score(X, y) > 0.9 > CategoricalNB().fit(X, y).score(X, y) + 0.1
-
-
 @pytest.mark.parametrize("unknown", ["violet", None, np.nan])
 def test_an_unknown_level_is_a_missing_cell(unknown):
     X, y = levels()
     nb = OneDependenceNB().fit(X, y)
     row = X.iloc[[0]].astype(object)
     row.iloc[0, 0] = unknown
-    log_p = nb.predict_parents_log_proba(row)
-    assert np.isnan(log_p[0, 0]).all()
-    assert np.isfinite(log_p[0, 1:]).all()
+    ((_, of_parents),) = nb.posterior_.log_parents(nb.encode(row))
+    assert (of_parents[0, 0] == -np.inf).all() and np.isfinite(of_parents[0, 1:]).all()
     blank = row.copy()
     blank.iloc[0, 0] = None
     np.testing.assert_array_equal(nb.predict_joint_log_proba(row), nb.predict_joint_log_proba(blank))
@@ -253,18 +179,6 @@ def test_batches_forgetting_and_merging_reach_the_same_posterior():
         whole.forget(X, np.where(y == "yes", "no", "yes"))
 
 
-def test_a_weight_is_a_number_of_copies():
-    """The law of scikit-learn's checks that feed real numbers, on levels."""
-    rng = np.random.default_rng(0)
-    X, y, w = rng.integers(0, 3, (60, 3)), rng.integers(0, 3, 60), rng.integers(0, 3, 60)
-    X[0], w[0] = 2, 1  # every level has weight in both
-    weighted = OneDependenceNB(min_categories=3).fit(X, y, w)
-    repeated = OneDependenceNB(min_categories=3).fit(np.repeat(X, w, 0), np.repeat(y, w))
-    np.testing.assert_allclose(weighted.predict_log_proba(X), repeated.predict_log_proba(X), atol=1e-12)
-    without = OneDependenceNB(min_categories=3).fit(X[w > 0], y[w > 0], w[w > 0])
-    np.testing.assert_allclose(weighted.predict_log_proba(X), without.predict_log_proba(X), atol=1e-6)
-
-
 def test_loo_and_its_parts():
     X, y = levels()
     w = np.random.default_rng(0).choice([1.0, 2.0], len(y))
@@ -292,11 +206,11 @@ def test_evidence_of_the_average_and_of_each_parent():
     nb.fit(X, y)
     assert nb.log_evidence_ == pytest.approx(np.log(np.exp(nb.parent_log_evidence_ + 300).mean()) - 300, rel=1e-12)
     for name in X.columns:
-        own = nb.parent(name)
+        own, _, pairs = nb._of_parent(name, X, y)
         assert own.log_evidence_ == pytest.approx(nb.parent_log_evidence_[list(X.columns).index(name)], rel=1e-12)
         if name == "grade":  # has a level without rows, so that a fit would know less pairs
             continue
-        again = CategoricalNB(class_alpha=own.class_alpha).fit(X.drop(columns=name), nb.pairs(X, y, name))
+        again = CategoricalNB(class_alpha=own.class_alpha).fit(X.drop(columns=name), pairs)
         np.testing.assert_allclose(
             again.predict_joint_log_proba(X.drop(columns=name)),
             own.predict_joint_log_proba(X.drop(columns=name))[:, again.classes_],
@@ -314,7 +228,7 @@ def test_drawn_parameters_average_to_the_prediction():
     X, y = levels()
     nb = OneDependenceNB().fit(X, y)
     rows, s = X[:12], 200
-    posterior, encoded = nb.posterior_, nb._encode(rows)
+    posterior, encoded = nb.posterior_, nb.encode(rows)
     theta = posterior.sample(np.random.default_rng(7), (s,))
     joint = np.exp(posterior.log_joint(encoded, theta))
     parts = posterior.log_parts(encoded, theta=theta)[0] + theta["class"]["log_pi"][:, None]
@@ -325,7 +239,7 @@ def test_drawn_parameters_average_to_the_prediction():
     assert (abs(mean - nb.predict_proba(rows)) < 5 * error).all()
     np.testing.assert_allclose(nb.sample_proba(rows, s, seed=7), p, atol=1e-12)
     low, high = np.moveaxis(nb.predict_interval(rows, 0.8, n_draws=s, seed=7), -1, 0)
-    np.testing.assert_allclose([low, high], np.quantile(p, [0.1, 0.9], 0), atol=1e-12)
+    np.testing.assert_allclose([low, high], np.exp(np.quantile(np.log(p), [0.1, 0.9], 0)), atol=1e-12)
     found, mean = nb.uncertainty(rows, n_draws=s, seed=7), p.mean(0)
     np.testing.assert_allclose(found.total, -(mean * np.log(mean)).sum(1), atol=1e-10)
     np.testing.assert_allclose(found.aleatoric, -(p * np.log(p)).sum(2).mean(0), atol=1e-10)
@@ -348,37 +262,9 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     want = [call() for call in calls]
     monkeypatch.setattr("bayesnb.one_dependence.CELLS", 64)
     monkeypatch.setattr("bayesnb.sums.pairs.CELLS", 64)
-    monkeypatch.setattr("bayesnb.estimators._one_parent._DRAWN", 64)
+    monkeypatch.setattr("bayesnb.inference.points._DRAWN", 64)
     for call, whole in zip(calls, want, strict=True):
         np.testing.assert_allclose(call(), whole, atol=1e-12)
-
-
-def test_new_rows_follow_the_predictive():
-    X, y = levels()
-    nb = OneDependenceNB().fit(X, y)
-    drawn, labels = nb.sample(20_000, seed=0)
-    rows, counts = np.unique(np.column_stack([drawn.astype(str), labels]), axis=0, return_counts=True)
-    frame = pd.DataFrame({"colour": rows[:, 0], "size": rows[:, 1].astype(int), "grade": rows[:, 2]})
-    p = np.exp(nb.predict_joint_log_proba(frame))[np.arange(len(rows)), (rows[:, 3] == "yes").astype(int)]
-    often = p * 20_000 > 20
-    assert often.sum() > 20
-    z = (counts - 20_000 * p) / np.sqrt(20_000 * p * (1 - p))
-    assert abs(z[often]).max() < 4.5  # Bonferroni over 72 rows at 0.05 %
-    assert (nb.sample(5, seed=1)[0] == nb.sample(5, seed=1)[0]).all()
-    assert len(nb.sample(5, seed=1, source="prior")[1]) == 5
-
-
-@pytest.mark.slow
-def test_the_twin_takes_labels_or_makes_them_latent(x64):
-    X, y = levels()
-    nb = OneDependenceNB().fit(X, y)
-    there = X["colour"].notna()
-    sites = nb.posterior_.parent(0).to_sites(nb.posterior_.parent(0).sample(np.random.default_rng(0)))
-    index = (y[there] == "yes").astype(int)
-    given = float(log_joint(lambda: nb.numpyro_model(X, y, parent="colour"))(sites))
-    latent = float(log_joint(lambda: nb.numpyro_model(X, parent="colour"))(sites | {"y": index}))
-    assert given == pytest.approx(latent, rel=1e-12)
-    assert np.isfinite(given)
 
 
 def test_draws_of_one_parent_for_arviz():
@@ -399,15 +285,6 @@ def test_one_parent_passes_the_check():
 # --- errors and limits --------------------------------------------------------------------------------------------
 
 
-def test_numbers_are_binned_in_a_pipeline():
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match=r"`X` has .* in column 0; OneDependenceNB.*EqualWidthBinner.*EvidenceBinner"):
-        OneDependenceNB().fit(X, y)
-    binned = make_pipeline(EqualWidthBinner(4), OneDependenceNB()).fit(X, y)
-    assert binned.score(X, y) > 0.9
-    np.testing.assert_allclose(binned.predict_proba(X + 1e3).sum(1), 1)  # beyond the bins
-
-
 def test_a_prior_of_ones_own_for_each_level(tmp_path):
     X = pd.DataFrame({"x": list("aabbbab"), "z": list("uvuvvuu")})
     y = np.array([0, 0, 0, 1, 1, 1, 1])
@@ -417,9 +294,11 @@ def test_a_prior_of_ones_own_for_each_level(tmp_path):
     assert np.exp(nb.predict_joint_log_proba(X[:1])[0, 0]) == pytest.approx((pair * z + pair * x) / 2, rel=1e-12)
     of_classes = OneDependenceNB(prior={"z": np.array([[3.0, 1.0], [1.0, 0.5]])}).fit(X, y)
     for one in (nb, of_classes):
-        evidence = [one.parent(j).log_evidence_ for j in range(2)]
+        evidence = [one._of_parent(j)[0].log_evidence_ for j in range(2)]
         np.testing.assert_allclose(evidence, one.parent_log_evidence_, rtol=1e-12)
-    np.testing.assert_array_equal(of_classes.parent("x").prior_.blocks["levels_2"].alpha[:, 0, 1], [1, 1, 0.5, 0.5])
+    np.testing.assert_array_equal(
+        of_classes._of_parent("x")[0].prior_.blocks["levels_2"].alpha[:, 0, 1], [1, 1, 0.5, 0.5]
+    )
     nb.save(tmp_path / "model")
     np.testing.assert_array_equal(bayesnb.load(tmp_path / "model").predict_proba(X), nb.predict_proba(X))
     same = OneDependenceNB(prior={"x": [2, 2], "z": [2, 2]}).fit(X, y)
@@ -438,25 +317,16 @@ def test_too_many_levels_are_refused_with_the_memory_needed():
     assert nb.class_count_.sum() == 9  # as it was
 
 
-@pytest.mark.parametrize(
-    ("given", "word"),
-    [({"alpha": 0}, "alpha"), ({"pair_alpha": -1.0}, "pair_alpha"), ({"min_categories": 1.5}, "min_categories")],
-)
-def test_parameters_are_checked(given, word):
-    with pytest.raises(ValueError, match=f"`{word}` is"):
-        OneDependenceNB(**given).fit([[0, 1], [1, 0]], [0, 1])
-
-
 def test_one_column_has_no_children():
     X, y = np.array([[0], [1], [1], [0]]), [0, 1, 1, 1]
     nb = OneDependenceNB().fit(X, y)
     np.testing.assert_allclose(nb.predict_proba([[0]])[0], [1.25 / 2.5, 1.25 / 2.5])
-    for call in (lambda: nb.parent(0), lambda: nb.numpyro_model(X, y)):
-        with pytest.raises(ValueError, match="single column"):
+    for call in (lambda: nb.sample_posterior(5), lambda: nb.numpyro_model(X, y)):
+        with pytest.raises(ValueError, match="one of several features"):
             call()
     two = OneDependenceNB().fit(np.column_stack([X, X]), y)
-    with pytest.raises(ValueError, match="`feature` is 'size'"):
-        two.parent("size")
+    with pytest.raises(ValueError, match="`parent` is 'size'"):
+        two.sample_posterior(5, parent="size")
 
 
 def test_what_needs_a_product_of_blocks_is_refused():

@@ -22,10 +22,7 @@ from bayesnb import (
     KernelNB,
     MixedNB,
 )
-from bayesnb.naive_bayes import NaiveBayes
-from bayesnb.statistics import one_hot
 
-from .. import laws
 from ..estimators_table import DEFAULTS, mostly_slow, these
 
 COUNTS = [
@@ -144,24 +141,6 @@ def test_weights_are_repetitions_and_no_weight_is_no_row(nb, data):
         other = clone(nb).set_params(min_categories=one.n_categories_)
         other.partial_fit(np.repeat(t.X, w, 0), np.repeat(t.y, w), classes=one.classes_)
     same(one.predict_log_proba(t.X), other.predict_log_proba(t.X))
-
-
-SCALED = [nb for nb in REALS if "known" not in repr(nb) and "identity" not in repr(nb) and "0.5" not in repr(nb)]
-
-
-@pytest.mark.parametrize("nb", SCALED, ids=repr)
-@law(8)
-@given(data=st.data())
-def test_units_and_origin_are_nothing(nb, data):
-    t = data.draw(tables(nb))
-    d = t.X.shape[1]
-    scale = 2.0 ** np.array(data.draw(st.lists(st.integers(-40, 40), min_size=d, max_size=d)))
-    shift = np.array(data.draw(st.lists(st.integers(-50, 50), min_size=d, max_size=d)))
-    # a column that never varies has a prior of unit variance, in any unit: its values that were not fitted show it
-    assume(all(len(np.unique(column[t.w > 0])) > 1 for column in t.X.T))
-    moved = scale * (t.X + shift)
-    got = fit(nb, moved, t.y, t.w).predict_proba(moved)
-    same(got, fit(nb, t.X, t.y, t.w).predict_proba(t.X), 1e-8)
 
 
 # --- any number at all ----------------------------------------------------------------------------------------------
@@ -298,37 +277,3 @@ FUZZED = [*EVERY, MixedNB()]
 @given(data=st.data())
 def test_no_input_brings_an_estimator_down(nb, data):
     survives(nb, data)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("nb", FUZZED, ids=repr)
-@law(400)
-@given(data=st.data())
-def test_no_input_brings_an_estimator_down_at_length(nb, data):
-    survives(nb, data)
-
-
-# --- families -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("family", laws.FAMILIES, ids=lambda family: family.name)
-@law(5)
-@given(data=st.data())
-def test_statistics_of_families(family, data):
-    """Split anywhere, merge in any order, soft labels: the same statistics, posterior and evidence; − undoes +."""
-    this = laws.case(family, seed=data.draw(st.integers(0, 5)))
-    order = np.array(data.draw(st.permutations(range(laws.N))))
-    cut = data.draw(st.integers(0, laws.N))
-    r = one_hot(this.y, laws.C).toarray() * data.draw(
-        hnp.arrays(float, (laws.N, 1), elements=st.sampled_from([0.5, 1.0, 2.0]))
-    )
-
-    def stats(rows: np.ndarray) -> Any:
-        return this.prior.suffstats({"x": this.x[rows]}, r[rows])
-
-    whole, one, two = stats(np.arange(laws.N)), stats(order[:cut]), stats(order[cut:])
-    laws.assert_same(this.prior.update(one + two), this.prior.update(whole), rtol=1e-10, atol=1e-10)
-    laws.assert_same(this.prior.update(two + one), this.prior.update(whole), rtol=1e-10, atol=1e-10)
-    laws.assert_same(this.prior.update(whole - two), this.prior.update(one), rtol=1e-7, atol=1e-7)
-    model: NaiveBayes = this.prior
-    assert model.log_marginal(one + two) == pytest.approx(model.log_marginal(whole), rel=1e-10)

@@ -1,21 +1,15 @@
 """Many threads, one model: the same numbers to the last bit; and what a seed reproduces."""
 
-import inspect
-import os
 import pickle
-import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import jax
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
@@ -32,14 +26,8 @@ from bayesnb import (
     fit_batches,
     load,
 )
-from bayesnb.analysis.averaging import FeatureAverage
-from bayesnb.analysis.decisions import CostClassifier
-from bayesnb.analysis.half_labelled import HalfLabelledClassifier
-from bayesnb.analysis.selection import ForwardSelection
-from bayesnb.estimators._state import JointClassifier
-from bayesnb.naive_bayes import NaiveBayes
 
-from ..estimators_table import DEFAULTS, mostly_slow, these
+from ..estimators_table import DEFAULTS, mostly_slow
 
 EVERY = [
     BernoulliNB(binarize=3),
@@ -52,7 +40,6 @@ EVERY = [
     KernelNB(),
     MixedNB([("yes", BernoulliNB(binarize=3), [0]), ("reals", GaussianNB(), [1, 2, 3])]),
 ]
-every = pytest.mark.parametrize("nb", EVERY, ids=lambda nb: "MixedNB" if isinstance(nb, MixedNB) else repr(nb))
 
 
 @pytest.fixture(scope="module")
@@ -61,139 +48,18 @@ def table():
     return np.round(X)[::2], np.array(["setosa", "versicolor", "virginica"])[y[::2]]
 
 
-def answers(fitted, X):
-    return [
-        fitted.predict_log_proba(X),
-        fitted.predict_proba(X[:1]),
-        fitted.sample_proba(X[:3], 5, seed=1),
-        fitted.predict_interval(X[:2], method="draws", n_draws=20, seed=2),
-    ]
-
-
-@pytest.mark.parametrize(
-    "nb",
-    mostly_slow(EVERY, these("CategoricalNB()", "GaussianNB(variance='pooled')", "GaussianDA()")),
-    ids=lambda nb: "MixedNB" if isinstance(nb, MixedNB) else repr(nb),
-)
-def test_threads_share_a_model(nb, table):
-    """Six threads ask one freshly unpickled model, while another fits: nothing is cached half, nothing is mixed up."""
-    X, y = table
-    expected = answers(clone(nb).fit(X, y), X)
-    shared, stop, broken = clone(nb).fit(X, y), threading.Event(), []  # shared has answered nothing yet
-    barrier = threading.Barrier(6)
-
-    def fit_others():
-        try:
-            while not stop.is_set():
-                clone(nb).fit(X[::-1] + 1, y).partial_fit(X[:20], y[:20])
-        except BaseException as error:
-            broken.append(error)
-
-    def ask(i):
-        barrier.wait()
-        with jax.enable_x64(bool(i % 2)):  # the caller's precision is the caller's
-            return answers(shared, X)
-
-    fitter = threading.Thread(target=fit_others)
-    fitter.start()
-    with ThreadPoolExecutor(6) as pool:
-        found = list(pool.map(ask, range(6)))
-    stop.set()
-    fitter.join()
-    assert not broken
-    for got in found:
-        for one, other in zip(got, expected, strict=True):
-            np.testing.assert_array_equal(one, other)
-
-
-@every
-def test_the_callers_precision_changes_nothing(nb, table):
-    X, y = table
-    found = []
-    for precise in (False, True):
-        with jax.enable_x64(precise):
-            fitted = clone(nb).fit(X, y)
-            found.append(answers(fitted, X))
-            assert all(leaf.dtype == np.float64 for leaf in found[-1])
-            assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(fitted.posterior_))
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert not jax.config.jax_enable_x64
-
-
-SEEDED = """
-import hashlib, sys
-import numpy as np
-from sklearn.datasets import load_iris
-from bayesnb import ComplementNB, GaussianNB, MultinomialNB
-
-X, y = load_iris(return_X_y=True)
-X, y = np.round(X)[::3], y[::3]
-digest = hashlib.sha256()
-for nb in (GaussianNB(), MultinomialNB()):
-    nb.fit(X, y)
-    rows, labels = nb.sample(20, seed=3)
-    draws = [rows, labels.astype(float), nb.sample_proba(X, 7, seed=4), nb.predict_interval(X[:5], seed=5)]
-    exact = nb.sample_posterior(11, seed=6, chains=2)["posterior"]
-    draws += [exact[name].values for name in sorted(exact.data_vars)]
-    if isinstance(nb, GaussianNB):
-        nuts = nb.sample_posterior(9, seed=7, method="nuts", chains=1, warmup=20, progress_bar=False)["posterior"]
-        draws += [nuts[name].values for name in sorted(nuts.data_vars)]
-        draws.append(np.frombuffer(str(nb.check(X, y, seed=8)).encode(), np.uint8))
-    for values in draws:
-        digest.update(np.ascontiguousarray(values).tobytes())
-print(digest.hexdigest())
-"""
-
-
-def digest(hash_seed: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", SEEDED],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONHASHSEED": hash_seed},
-    ).stdout
-
-
-@pytest.mark.slow
-def test_seeds_reproduce_in_another_process():
-    """Rows, probabilities, intervals, exact and NUTS draws, and the report of a check, to the last bit."""
-    assert digest("0") == digest("1") != ""
-
-
-@every
-def test_seeds_reproduce(nb, table):
-    X, y = table
-    fitted = clone(nb).fit(X, y)
-    if not isinstance(nb, ComplementNB):
-        one, other, third = (fitted.sample(30, seed=seed) for seed in (1, 1, 2))
-        np.testing.assert_array_equal(one[0], other[0])
-        np.testing.assert_array_equal(one[1], other[1])
-        assert not np.array_equal(one[1], third[1])
-    same, again = (fitted.sample_posterior(5, seed=3, chains=1)["posterior"] for _ in range(2))
-    for name in same.data_vars:
-        np.testing.assert_array_equal(same[name].values, again[name].values)
-
-
-def test_interrupting_one_thread_leaves_the_others_alone(table, monkeypatch):
-    X, y = table
-    fitted = GaussianNB().fit(X, y)
-    expected, me = fitted.predict_proba(X), threading.get_ident()
-    real = NaiveBayes.log_scores
-
-    def log_scores(self, *arguments):
-        if threading.get_ident() == me:
-            raise KeyboardInterrupt
-        return real(self, *arguments)
-
-    monkeypatch.setattr(NaiveBayes, "log_scores", log_scores)
-    with ThreadPoolExecutor(2) as pool:
-        asked = [pool.submit(fitted.predict_proba, X) for _ in range(8)]
-        with pytest.raises(KeyboardInterrupt):
-            fitted.predict_proba(X)
-        for one in asked:
-            np.testing.assert_array_equal(one.result(), expected)
+def test_seeds_reproduce(table):
+    for nb in EVERY:
+        X, y = table
+        fitted = clone(nb).fit(X, y)
+        if not isinstance(nb, ComplementNB):
+            one, other, third = (fitted.sample(30, seed=seed) for seed in (1, 1, 2))
+            np.testing.assert_array_equal(one[0], other[0])
+            np.testing.assert_array_equal(one[1], other[1])
+            assert not np.array_equal(one[1], third[1])
+        same, again = (fitted.sample_posterior(5, seed=3, chains=1)["posterior"] for _ in range(2))
+        for name in same.data_vars:
+            np.testing.assert_array_equal(same[name].values, again[name].values)
 
 
 # --- one model learns while others ask it ---------------------------------------------------------------------------
@@ -346,47 +212,6 @@ def test_a_model_learns_for_longer_while_eight_threads_ask_all_it_knows(nb, tabl
     assert teach_while_others_ask(nb, lessons(nb, X), asked, rounds=1) > 1
 
 
-@pytest.mark.parametrize(
-    "nb",
-    mostly_slow([MultinomialNB(), BernoulliNB(), ComplementNB()], these("BernoulliNB()")),
-    ids=lambda nb: type(nb).__module__,
-)
-def test_batches_of_a_wide_table_wait_while_eight_threads_ask(nb):
-    """Sparse batches that nobody has added up yet are counted whole or not at all."""
-    rng = np.random.default_rng(0)
-    X = sparse.random_array(
-        (40, 1000), density=0.005, format="csr", rng=rng, data_sampler=lambda size: rng.integers(1, 4, size)
-    ).astype(float)
-    y = np.resize(["ant", "bee", "cow"], 40)
-    steps = [lambda one: one.fit(X[:9], y[:9])]
-    steps += [lambda one, at=at: one.partial_fit(X[at : at + 3], y[at : at + 3]) for at in range(9, 39, 3)]
-    asked = {
-        "probabilities": lambda one: one.predict_log_proba(X),
-        "counts": lambda one: one.statistics_.blocks["x"].n,
-        "pickle": lambda one: pickle.loads(pickle.dumps(one)).class_count_,
-    }
-    assert teach_while_others_ask(nb, steps, asked, rounds=1) > 1
-
-
-@pytest.mark.parametrize(
-    "nb",
-    [
-        FeatureAverage(BernoulliNB(binarize=2)),
-        *(
-            pytest.param(one, marks=pytest.mark.slow)
-            for one in (CostClassifier(GaussianNB()), ForwardSelection(), HalfLabelledClassifier(GaussianNB()))
-        ),
-    ],
-    ids=lambda nb: type(nb).__name__,
-)
-def test_what_is_built_on_estimators_is_fitted_anew_while_eight_threads_ask_it(nb, table):
-    X = table[0][::5].astype(int)
-    steps = [lambda one, k=k: one.fit(X, np.resize(["ant", "bee", "cow", "dog"][:k], len(X))) for k in (3, 2, 4)]
-    asked = {name: ask for name, ask in questions(GaussianNB(), X).items() if name == "labels"}
-    asked["probabilities"] = lambda one: one.predict_proba(X)
-    assert teach_while_others_ask(nb, steps, asked, rounds=3) > 1
-
-
 def test_a_copy_keeps_the_state(table):
     """For several calls that belong together; and it is the object itself that `fit` returns."""
     X, y = table
@@ -395,42 +220,3 @@ def test_a_copy_keeps_the_state(table):
     assert nb.partial_fit(X[:9] + 1, y[:9]) is nb
     assert not np.array_equal(nb.predict_log_proba(X), expected)
     np.testing.assert_array_equal(kept.predict_log_proba(X), expected)
-
-
-def methods_of_estimators():
-    """Every public method and property of bayesnb's classifiers, and whether it mixes no states."""
-    below, found = [JointClassifier], {}
-    while below:
-        kind = below.pop()
-        below += kind.__subclasses__()
-        members = vars(kind).items() if kind.__module__.startswith("bayesnb") else ()
-        for name, member in members:
-            method = getattr(member, "fn", getattr(member, "fget", member))  # of `available_if`, of a property
-            function = inspect.unwrap(method)
-            if callable(function) and function.__module__.startswith("bayesnb") and not name.startswith("_"):
-                found[f"{kind.__module__}.{kind.__name__}.{name}"] = hasattr(method, "mixes_no_states")
-    return found
-
-
-def test_every_method_learns_at_once_or_reads_one_state():
-    """`JointClassifier` sees to the methods of its subclasses; one that is neither would mix two states."""
-    plain = {
-        "bayesnb.estimators._state.JointClassifier.predict_joint_log_proba",  # for estimators to define
-        "bayesnb.estimators._reading.AbstractReadable.suits",  # of the class, which has no state
-    }
-    found = methods_of_estimators()
-    assert len(found) > 40 and plain <= found.keys()
-    assert {name for name, guarded in found.items() if not guarded} == plain
-
-
-def test_a_class_of_the_users_own_may_learn_in_any_method(table):
-    """Only our classes are guarded by the base class: it cannot know which methods of others learn."""
-
-    class Relearning(GaussianNB):
-        def learn_twice(self, X, y):
-            self.fit(X[::2], y[::2])
-            return self.partial_fit(X[1::2], y[1::2])
-
-    nb = Relearning()
-    assert nb.learn_twice(*table) is nb
-    np.testing.assert_allclose(nb.predict_log_proba(table[0]), GaussianNB().fit(*table).predict_log_proba(table[0]))

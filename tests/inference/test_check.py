@@ -181,7 +181,7 @@ def test_modes_on_the_boundary_pass_row_2(rng):
     x, y = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [1.0, 1.0]]), np.array([0, 0, 1, 1])
     nb = BernoulliNB().fit(x, y)
     assert nb.posterior_.on_boundary()
-    assert exact_rows.mode_row(Problem.of(nb.prior_, nb._encode(x), y), rng).passed
+    assert exact_rows.mode_row(Problem.of(nb.prior_, nb.encode(x), y), rng).passed
 
 
 def test_features_and_rows_chosen_make_a_model_of_their_own(rng):
@@ -189,7 +189,7 @@ def test_features_and_rows_chosen_make_a_model_of_their_own(rng):
     x[:, ::2] = x[:, ::2] > 1  # blocks of two and of three levels
     y = rng.integers(0, 2, 80)
     nb = CategoricalNB().fit(x, y)
-    part = sub_problem(rng, nb.prior_, nb._encode(x), y, cells=5 * 40, most=40)
+    part = sub_problem(rng, nb.prior_, nb.encode(x), y, cells=5 * 40, most=40)
     assert part.width == 5
     assert len(part.y) == 40
     assert exact_rows.identity_row(part, rng).passed
@@ -207,7 +207,7 @@ def test_parameters_that_are_known_exactly_are_left_out_of_the_statistics(rng):
     """A text column of one level: its share is 1, and has no distribution to compare."""
     x, y = np.column_stack([rng.integers(0, 2, 30), np.zeros(30)]).astype(float), np.arange(30) % 2
     nb = MixedNB([("a", CategoricalNB(), [0]), ("b", CategoricalNB(), [1])]).fit(x, y)
-    this = Problem.of(nb.prior_, nb._encode(x), y)
+    this = Problem.of(nb.prior_, nb.encode(x), y)
     row = sampled_rows.nuts_row(this, exact_chains(this, rng), RATE)
     assert row.passed and "2 parameters left out, which are known exactly" in row.remark, row
     assert all(row.passed for row in closed_rows(this, this, rng))

@@ -12,7 +12,6 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 from bayesnb import (
-    ComplementNB,
     FamilyNB,
     GaussianDA,
     GaussianNB,
@@ -80,7 +79,7 @@ def test_every_label_of_a_row_side_by_side(name: str, rng: np.random.Generator) 
 def test_every_label_of_mixed_blocks_side_by_side(mixed: Any, rng: np.random.Generator) -> None:
     nb, X, _ = mixed
     theta = nb.prior_.sample(rng)
-    want = closed_form(nb.prior_, nb._encode(X), theta)
+    want = closed_form(nb.prior_, nb.encode(X), theta)
     assert by_hand(nb.numpyro_model, nb.prior_.to_sites(theta), 2, X) == pytest.approx(want, rel=1e-9)
 
 
@@ -109,7 +108,7 @@ class TestFunsor:
     @pytest.mark.usefixtures("x64")
     def test_enumerated_log_density_and_elbo_of_mixed_blocks(self, mixed: Any, rng: np.random.Generator) -> None:
         nb, X, _ = mixed
-        self.compare(nb.numpyro_model, nb.prior_, X, nb._encode(X), rng)
+        self.compare(nb.numpyro_model, nb.prior_, X, nb.encode(X), rng)
 
     def compare(self, model: Any, prior: NaiveBayes, X: Any, rows: Any, rng: np.random.Generator) -> None:
         from numpyro.infer import TraceEnum_ELBO
@@ -141,7 +140,7 @@ class TestFunsor:
 
         if name == "mixed":
             nb, X, _ = mixed
-            model, prior, posterior, rows = nb.numpyro_model, nb.prior_, nb.posterior_, nb._encode(X)
+            model, prior, posterior, rows = nb.numpyro_model, nb.prior_, nb.posterior_, nb.encode(X)
         else:
             this = CASES[name]
             prior, posterior = this.prior, this.posterior
@@ -169,18 +168,18 @@ class TestFunsor:
     def test_one_dependence_sums_labels_out_too(self, rng: np.random.Generator) -> None:
         X, y = rng.integers(0, 2, (8, 3)), np.arange(8) % 2
         nb = OneDependenceNB().fit(X, y)
-        theta = nb.parent(0).prior_.sample(rng)
-        sites = nb.parent(0).prior_.to_sites(theta)
+        theta = nb.prior_.parent(0).sample(rng)
+        sites = nb.prior_.parent(0).to_sites(theta)
         got = self.log_density(nb.numpyro_model, X, sites)
         pairs = np.stack(
             [
-                nb.parent(0).prior_.log_joint(
-                    {n: nb._encode(X)["x"][:, g] for n, g in nb.prior_.groups(0).items()}, theta
+                nb.prior_.parent(0).log_joint(
+                    {n: nb.encode(X)["x"][:, g] for n, g in nb.prior_.groups(0).items()}, theta
                 )[np.arange(8), c * 2 + X[:, 0]]
                 for c in (0, 1)
             ]
         )
-        want = float(nb.parent(0).prior_.log_prob(theta) + logsumexp(pairs, axis=0).sum())
+        want = float(nb.prior_.parent(0).log_prob(theta) + logsumexp(pairs, axis=0).sum())
         assert got == pytest.approx(want, rel=1e-9)
 
 
@@ -220,7 +219,9 @@ def test_estimators_simulate_rows(mixed: Any) -> None:
     nb = mixed[0]
     simulated = Predictive(nb.numpyro_model, num_samples=2)(jax.random.key(0), n=7)
     assert simulated["numbers.x"].shape == (2, 7, 1)
-    assert (simulated["words.x"].sum(-1) == nb._average_length(nb.prior_)).all()
+    assert (
+        simulated["words.x"].sum(-1) == round(nb.statistics_.blocks["words"].n.sum() / nb.statistics_.n.sum())
+    ).all()
     longer = handlers.trace(handlers.seed(nb.numpyro_model, 0)).get_trace(n=7, length=np.arange(7))
     assert (longer["words.x"]["value"].sum(-1) == np.arange(7)).all()
     with pytest.raises(ValueError, match="`n` is None"):
@@ -252,5 +253,3 @@ def test_labels_of_a_kernel_density_are_not_summed_out() -> None:
     nb = KernelNB().fit([[1.0], [2.0], [4.0]], [0, 1, 0])
     with pytest.raises(ValueError, match="labels of a kernel density"):
         by_hand(nb.numpyro_model, nb.prior_.to_sites(nb.prior_.mode()), 2, [[1.0]])
-    other = ComplementNB().fit([[1, 2], [2, 1]], [0, 1])
-    assert other._average_length(other.prior_) is None

@@ -42,7 +42,7 @@ def test_groups_dims_and_coords(nb, iris):
     assert data["observed_data"]["class"].values[observed.values].tolist() == y.tolist()
     # pointwise log p(x_i, y_i | θ) of the first draw, by SciPy
     theta = {name: variable(data, "posterior", name).values[0, 0] for name in ("pi", "mu", "variance")}
-    c = nb._class_index(y)
+    c = nb.class_index(y)
     expected = np.log(theta["pi"][c]) + stats.norm.logpdf(X, theta["mu"][c], np.sqrt(theta["variance"][c])).sum(1)
     np.testing.assert_allclose(variable(data, "log_likelihood", "y").values[0, 0], expected, rtol=1e-12)
 

@@ -98,7 +98,7 @@ def test_every_variant_has_tables_and_a_summary(name: str) -> None:
 def test_the_likelihood_at_its_maximum_is_that_of_the_rows(name: str, k: int) -> None:
     make, X = MODELS[name]
     nb = make().fit(X, LABELS)
-    rows, index = nb._encode(X), np.unique(LABELS, return_inverse=True)[1]
+    rows, index = nb.encode(X), np.unique(LABELS, return_inverse=True)[1]
     theta = nb.prior_.mle(nb.statistics_)
     joint = nb.posterior_.log_joint(rows, theta)
     wanted = joint[np.arange(N), index].sum()

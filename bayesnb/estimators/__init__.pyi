@@ -1,0 +1,13 @@
+from .bernoulli import BernoulliNB as BernoulliNB
+from .categorical import CategoricalNB as CategoricalNB
+from .counts import ComplementNB as ComplementNB
+from .counts import ExponentialNB as ExponentialNB
+from .counts import GeometricNB as GeometricNB
+from .counts import MultinomialNB as MultinomialNB
+from .counts import PoissonNB as PoissonNB
+from .family import FamilyNB as FamilyNB
+from .gaussian import GaussianNB as GaussianNB
+from .gaussian_da import GaussianDA as GaussianDA
+from .kernel import KernelNB as KernelNB
+from .mixed import MixedNB as MixedNB
+from .one_dependence import OneDependenceNB as OneDependenceNB

@@ -1,0 +1,515 @@
+"""Learning: rows become statistics, and statistics condition the prior that the hyperparameters stand for."""
+
+import copy
+import itertools
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from ..base import AbstractConjugate
+from ..class_statistics import with_error
+from ..columns import ColumnContract
+from ..core.pytrees import map_leaves, register_pytrees
+from ..core.supports import (
+    COMPOSITE,
+    GIVEN_TOTALS,
+    SIMPLEX,
+    Cells,
+    as_numbers,
+    check_choice,
+    checked_numbers,
+    shortened,
+)
+from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
+from ..io import Saved, Take, check_statistics, require
+from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
+from ..statistics import Sample, one_hot
+from ..sums.rows import csr_slice
+from ._forgetting import check_digits, without
+from ._input import (
+    alike,
+    boolean,
+    check_cells,
+    check_decay,
+    checked_labels,
+    checked_rows,
+    checked_weights,
+    classes_of,
+    concentration,
+    cut_rows,
+    naming,
+    places_of,
+    refuse_no_weight,
+)
+from ._priors import leaves_default, with_own_prior
+from ._state import BLOCK, Columns, State, Unavailable
+
+_ADVICE = {  # on cells that an estimator does not know, by their kind
+    "counts": "it models counts. Bin the column or use GaussianNB.",
+    "amounts": "it models amounts from zero. Shift it or use GaussianNB.",
+}
+_WHOLE = "it models counts. Use ExponentialNB for amounts, GaussianNB for other numbers, or bin the column."
+_MOST = {"n": 1e100, "total": 1e300, "mean": 1e150, "ss": 1e300}  # of sums, so that their squares are numbers
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
+    """What an estimator learns, and the hyperparameters that all of them share.
+
+    A subclass names its family, whose declarations say what a cell of X may be, and its default prior.
+    """
+
+    prior: Any = None
+    fit_prior: bool = True
+    class_prior: Any = None
+    priors: Any = None
+    class_alpha: Any = 1.0
+    estimate: str = "predictive"
+
+    _state: State = field(init=False)
+
+    _family: ClassVar[Any] = AbstractConjugate  # a class, or an instance of one, that says what a cell may be
+    _n_levels: ClassVar[int | None] = None  # of cells that are levels, where the family fixes their number
+    _takes_text: ClassVar[bool] = False
+    _default_follows_rows: ClassVar[Any] = False  # whether the rows scale the default prior
+    _learnt_names = frozenset({"_state"})
+
+    # --- rows -------------------------------------------------------------------------------------------------------
+
+    @property
+    def cells(self) -> Cells:
+        """What a cell of X is, as the family of the estimator declares it; of `MixedNB` ask the parts. Provisional."""
+        return self._family.cells_
+
+    @property
+    def _gaps(self) -> bool:
+        """Whether a cell may be missing, NaN, and is then left out."""
+        return self._family.missing_value is not None and self._family.missing_value != self._family.missing_value
+
+    def _checked(self, X: Any, state: State | None, *y: Any) -> Any:
+        """Rows, labels if they are given, and columns, as `checked_rows` finds them."""
+        known = None if state is None else state.columns
+        settings = {"numbers": not self._takes_text, "sparse": self.cells.sparse, "gaps": self._gaps}
+        return checked_rows(self, X, known, *y, **settings)
+
+    def _learn_encoding(self, state: State, X: Any) -> State:
+        """The state that knows the encoding of rows, such as their levels; statistics are recoded."""
+        return state
+
+    def _rows(self, state: State, X: Any) -> Rows:
+        """Checked rows as columns by block; raises ValueError on values that the likelihood does not know."""
+        if self.cells.kind != "real":
+            check_cells(self, X, state.columns, self.cells, self._cell_advice(), self._n_levels)
+        return {BLOCK: X}
+
+    def _cell_advice(self) -> str:
+        """What to do about a cell that the likelihood does not know."""
+        return _WHOLE if self.cells.whole else _ADVICE.get(self.cells.kind, f"a cell is {self.cells.describe()}.")
+
+    def block_columns(self, state: State | None = None) -> dict[str, np.ndarray]:
+        """Positions of the columns of each block. Provisional."""
+        return {BLOCK: np.arange((state or self._state).columns.n)}
+
+    def class_index(self, y: Any) -> np.ndarray:
+        """Places 0 … c−1 of labels among `classes_`, (n,); ValueError on a label that was not fitted. Provisional."""
+        return places_of(column_or_1d(y), self._fitted().classes)
+
+    def encode(self, X: Any) -> Rows:
+        """Rows as the blocks of `prior_` take them, by block and in float64. Provisional."""
+        state = self._known()
+        return self._encoded(state, self._checked(X, state)[0])
+
+    def _encoded(self, state: State, X: Any) -> Rows:
+        """Checked rows by block, in float64."""
+        return {name: x.astype(float, copy=False) for name, x in self._rows(state, X).items()}
+
+    def encode_labelled(self, X: Any, y: Any) -> tuple[Rows, np.ndarray]:
+        """Rows by block with the types that they have, and the class index of each. Provisional."""
+        state = self._fitted()
+        X, y, _ = self._checked(X, state, y)
+        return self._rows(state, X), places_of(y, state.classes)
+
+    # --- the prior --------------------------------------------------------------------------------------------------
+
+    def _default_blocks(self, state: State) -> dict[str, Any]:
+        """Prior blocks where no `prior` is given; with statistics in the state those of the data's scale."""
+        raise NotImplementedError
+
+    def _blocks(self, state: State) -> dict[str, Any]:
+        """Prior blocks; without statistics any that can gather them."""
+        default = self._default_blocks(state)
+        return default if self.prior is None else with_own_prior(self, state, default)
+
+    def _prior(self, state: State) -> Any:
+        return NaiveBayes(self._class_prior(state), self._blocks(state))
+
+    def prior_for(self, stats: Statistics | None = None) -> Any:
+        """The prior that these settings give beside statistics; without any, one that can gather them. Provisional."""
+        return self._prior(replace(self._state, statistics=stats))
+
+    @property
+    def class_prior_parameter(self) -> str:
+        """The parameter that holds fixed class probabilities: of scikit-learn's two names that in use. Provisional."""
+        one, other = self.class_prior, self.priors
+        if one is not None and other is not None and not alike(np.asarray(one), np.asarray(other)):
+            raise Unavailable(
+                f"`class_prior` is {shortened(one)} and `priors` is {shortened(other)}: both set the class "
+                "probabilities, and they differ. Leave one of them out"
+            )
+        return "class_prior" if one is not None or other is None else "priors"
+
+    def _class_prior(self, state: State) -> AbstractClasses:
+        """Fixed where probabilities are given, uniform where `fit_prior` is False, else Dirichlet(class_alpha)."""
+        name, c = self.class_prior_parameter, len(state.classes)
+        if (given := getattr(self, name)) is not None:
+            pi = as_numbers(name, given, f"{c} probabilities that sum to 1")
+            if pi.shape != (c,) or not SIMPLEX.holds(pi):
+                raise ValueError(
+                    f"`{name}` is {shortened(given)}; it needs {c} {SIMPLEX.describe()}, in the order of `classes_`"
+                )
+            return FixedClasses(pi / pi.sum())
+        if not boolean("fit_prior", self.fit_prior):
+            return FixedClasses(np.full(c, 1 / c))
+        return DirichletClasses(np.array(checked_numbers("class_alpha", self.class_alpha, (c,))))
+
+    def _concentration(self, shape: tuple[int, ...]) -> np.ndarray:
+        """`alpha` as the concentrations of the prior, for estimators whose alpha is that of scikit-learn."""
+        return concentration(self.alpha, self.force_alpha, shape)
+
+    @property
+    def prior_follows_rows(self) -> bool:
+        """Whether the rows scale the prior, so that leaving a row out changes it. Provisional."""
+        return bool(self._default_follows_rows) and leaves_default(self)
+
+    # --- learning ---------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model: condition the prior on rows and labels.
+
+        Parameters
+        ----------
+        X : (n, d) array, sparse matrix or data frame
+        y : (n,) labels of any kind
+        sample_weight : (n,) non-negative weights; an integer weight counts as that many copies of the row
+
+        Raises
+        ------
+        ValueError
+            if X or y is empty, if their lengths differ, if all weights are 0, if a value is outside the range of the
+            likelihood, or if a parameter is out of range. The message names the argument
+        """
+        X, y, columns = self._checked(X, None, y)
+        classes, index = classes_of(checked_labels(y))
+        state = self._learn_encoding(State(classes, columns), X)
+        stats = self._gather(state, X, index, sample_weight)
+        refuse_no_weight(stats.n)
+        state = self._conditioned(state, stats)
+        _ = state.posterior  # which says so where these rows do not make it a density
+        self._state = state
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, decay: Any = 1.0) -> Self:
+        """Add rows: batches of any size and in any order give the same posterior as one `fit` to all rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`; the weights of a batch may all be 0
+        classes : all labels that will ever occur; required at the first call
+        decay : above 0 and at most 1, default 1
+            the weight of all earlier rows is multiplied by this number first. A row from k calls ago then has the
+            weight decayᵏ, so old rows fade and the posterior follows a drift. The memory is about 1/(1 − decay) calls:
+            with one row a call, 0.99 remembers about 100 rows
+
+        Raises
+        ------
+        ValueError
+            if `classes` is missing at the first call or differs at a later one, if y has a label outside `classes`, or
+            if `decay` is out of range
+
+        Notes
+        -----
+        One thread may call `partial_fit` (or `fit`, `forget`, `merge`) while any number of threads predict, sample,
+        save or pickle. There are no locks. Each call reads one state from beginning to end: the state before the batch
+        or the state after it. For several calls on the same state, take a `copy.copy(estimator)`. If two threads both
+        learn, use a lock of your own; otherwise the rows of one may be lost.
+
+        The decay is exact: the result equals `fit` to all rows with `sample_weight` decayᵏ. This raises the likelihood
+        of each row to that power. `forget(X, y, sample_weight)` with the weights decay**k removes rows from k calls
+        ago.
+
+        References
+        ----------
+        Ibrahim & Chen (2000), Power prior distributions for regression models, Statistical Science 15, 46-60.
+        """
+        check_decay(decay)
+        state: State | None = vars(self).get("_state")
+        if state is None and classes is None:
+            raise ValueError(
+                "classes must be passed on the first call to partial_fit: give all labels that will ever occur"
+            )
+        if classes is not None:
+            with naming("classes"):
+                labels = np.unique(checked_labels(column_or_1d(classes), "classes"))
+            if state is not None and not np.array_equal(labels, state.classes):
+                raise ValueError(
+                    f"`classes` is {labels}, which is not the same as on last call to partial_fit, {state.classes}; "
+                    "give the same labels in every call"
+                )
+        X, y, columns = self._checked(X, state, y)
+        state = self._learn_encoding(State(labels, columns) if state is None else state, X)
+        stats = self._gather(state, X, places_of(checked_labels(y), state.classes), sample_weight)
+        if (held := state.statistics) is not None:
+            stats = (held if decay == 1 else held.scaled(decay)) + stats
+        self._state = self._conditioned(state, stats)
+        return self
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Remove rows: the inverse of `partial_fit`.
+
+        The encoding stays as it is. `CategoricalNB` keeps a level that only forgotten rows had, with its share of the
+        prior, as if the level had been declared. If the cells a, b, a, b, a of two alternating classes are left,
+        `log_evidence_` is −8.19 nats while the level c is known, and −6.58 nats after a fit to these rows alone.
+
+        Raises
+        ------
+        ValueError
+            if a class or a count has less weight than would be removed: such rows were never fitted
+        """
+        state = self._fitted()
+        X, y, _ = self._checked(X, state, y)
+        state = self._learn_encoding(state, X)
+        gone = self._gather(state, X, places_of(y, state.classes), sample_weight)
+        left, moved = without(state.statistics, gone)
+        after = self._conditioned(state, left)
+        check_digits(after, self._conditioned(state, moved))
+        self._state = after
+        return self
+
+    def merge(self, other: Any) -> Self:
+        """Add the training rows of another estimator: the result is the posterior of both sets of rows.
+
+        Sufficient statistics add. Fit estimators to parts of the rows, for example on several machines or at owners who
+        share no rows. Merged in any order, they give the same posterior as one `fit` to all rows.
+
+        Parameters
+        ----------
+        other : fitted estimator of the same kind, with the same hyperparameters, classes and features. It does not
+            change. The levels of features (`CategoricalNB`) may differ: the result has the levels of both
+
+        Raises
+        ------
+        ValueError
+            if one of the two is not fitted, or if they are not of the same kind. The message names the difference
+        """
+        state = self._fitted()
+        if type(other) is not type(self):
+            raise ValueError(
+                f"`other` is a {type(other).__name__}; a {type(self).__name__} can only merge with an estimator of "
+                "its own kind"
+            )
+        theirs, settings = other._fitted(), other.get_params(deep=False)
+        for name, value in self.get_params(deep=False).items():
+            if not alike(value, settings[name]):
+                raise ValueError(
+                    f"`other` has {name}={settings[name]!r}, but this estimator has {value!r}; fit both with the same "
+                    "value"
+                )
+        pairs = {"classes": (theirs.classes, state.classes), "features": (theirs.columns.labels, state.columns.labels)}
+        for what, (there, here) in pairs.items():
+            if not np.array_equal(there, here):
+                raise ValueError(
+                    f"`other` has the {what} {there}, but this estimator has {here}; fit both to the same columns, and "
+                    "with all labels, as in `partial_fit(X, y, classes=…)`"
+                )
+        state = self._united(state, theirs)
+        self._state = self._conditioned(state, state.statistics)
+        return self
+
+    def _united(self, state: State, other: State) -> State:
+        """The state of the rows of both, in an encoding that knows what either knew."""
+        return replace(state, statistics=state.statistics + other.statistics)
+
+    def learn_columns(self, X: Any, classes: Any = None) -> Self:
+        """Learn names, number and levels of the columns, and nothing else. Provisional.
+
+        Parameters
+        ----------
+        classes : all labels, sorted. None widens what an estimator knows of its columns already
+        """
+        state = self._state if classes is None else None
+        X, _, columns = self._checked(X, state)
+        self._state = self._learn_encoding(State(classes, columns) if state is None else state, X)
+        return self
+
+    def learn_classes(self, classes: np.ndarray) -> Self:
+        """Know more classes, sorted, of which no row was there so far. Provisional."""
+        self._state = self._widened(self._state, classes)
+        return self
+
+    def _widened(self, state: State, classes: np.ndarray) -> State:
+        at = np.searchsorted(classes, state.classes)
+
+        def spread(leaf: np.ndarray) -> np.ndarray:
+            wide = np.zeros((len(classes), *leaf.shape[1:]), leaf.dtype)
+            wide[at] = leaf
+            return wide
+
+        held = state.statistics
+        blocks = {  # cells have a pair of arrays a class, sums an axis of classes
+            name: stats.spread(at, len(classes)) if isinstance(stats, Sample) else map_leaves(spread, stats)
+            for name, stats in held.blocks.items()
+        }
+        return replace(state, classes=classes, statistics=Statistics(spread(held.n), blocks, spread(held.error)))
+
+    def with_statistics(self, stats: Statistics) -> Self:
+        """A copy that has learnt the rows behind these statistics, and no others. Provisional."""
+        other = copy.copy(self)
+        other._state = self._conditioned(other._state, stats)
+        return other
+
+    def statistics_without(self, stats: Statistics) -> Statistics:
+        """`statistics_` without those of some rows; ValueError where such rows were never fitted. Provisional."""
+        return without(self._fitted().statistics, stats)[0]
+
+    def _gather(self, state: State, X: Any, index: np.ndarray, sample_weight: Any) -> Statistics:
+        """Statistics of checked rows with class indices."""
+        weights = None if sample_weight is None else checked_weights(sample_weight, X)
+        r, prior = one_hot(index, len(state.classes), weights), self._prior(state.bare)
+
+        def gather(part: slice) -> Statistics:
+            rows, w = self._rows(state, cut_rows(X, part)), csr_slice(r, part)
+            return with_error(prior.statistics(rows, w), rows, w)
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            stats = fold_rows(gather, row_slices({BLOCK: X}, prior.min_chunk_cells))
+        for (name, block), (key, most) in itertools.product(stats.blocks.items(), _MOST.items()):
+            sums = np.asarray(getattr(block, key, 0.0))
+            if not (sound := abs(sums) <= most).all():
+                at = np.argwhere(~sound)[0][1:2]
+                where = f"column {state.columns.label(self.block_columns(state)[name][at[0]])}" if len(at) else "rows"
+                raise ValueError(
+                    f"Values too large to be summed in data passed to {type(self).__name__} (input X): {where}; "
+                    "rescale the column or the weights, because sums or squares overflow."
+                )
+        return stats
+
+    def _conditioned(self, state: State, stats: Statistics) -> State:
+        """The state with these statistics, and the prior that belongs to them."""
+        check_choice("estimate", self.estimate, ("predictive", "mean", "map", "mle"))
+        # in one layout: the last bits of a sum depend on it, and a file or a pickle would change it
+        state = replace(state, statistics=map_leaves(np.ascontiguousarray, stats))
+        return replace(state, prior=self._prior(state))
+
+    # --- model files ------------------------------------------------------------------------------------------------
+
+    def _to_save(self) -> dict[str, Any]:
+        return {"_state": replace(self._state, prior=None)} if "_state" in vars(self) else {}  # the prior follows
+
+    def _check_loaded(self, take: Take) -> None:
+        self._check_state(take)
+        state = self._state
+        c, columns = len(state.classes), self.block_columns(state)
+        empty = {name: np.zeros((0, len(at))) for name, at in columns.items()}
+        check_statistics(state.statistics, self._prior(state.bare).statistics(empty, one_hot(np.zeros(0, int), c)))
+        self._state = self._conditioned(state, state.statistics)
+        _ = self._state.posterior  # what cannot be updated shows here, and not in the first prediction
+
+    def _check_state(self, take: Take) -> None:
+        """Labels, names and levels that belong together, of no more columns than a file of this length can describe."""
+        state = self._state
+        require(isinstance(state, State) and isinstance(state.columns, Columns), "it holds no state")
+        labels, d, names = state.classes, state.columns.n, state.columns.names
+        require(isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) > 0, "classes_ are no labels")
+        require(np.array_equal(np.unique(labels), labels), "classes_ are not in order")
+        require(type(d) is int and d > 0, f"n_features_in_ is {d!r}")
+        require(names is None or np.shape(names) == (d,), "feature_names_in_ are not one a feature")
+        require(isinstance(state.columns.contract, ColumnContract | None), "contract_ is no column contract")
+        take(8 * len(labels) * d)
+
+    # --- what was learnt --------------------------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_state" in vars(self) and self._state.statistics is not None
+
+    def _fitted(self) -> State:
+        """The state; a NotFittedError, which is an AttributeError too, where there is none."""
+        state: State | None = vars(self).get("_state")
+        if state is None or state.statistics is None:
+            check_is_fitted(self)
+        assert state is not None
+        return state
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels, sorted, (c,)."""
+        return self._known().classes
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of X."""
+        return self._known().columns.n
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the columns of X, (d,), if they have names."""
+        if (names := self._known().columns.names) is None:
+            raise AttributeError("`X` had no names of columns")
+        return names
+
+    @feature_names_in_.setter
+    def feature_names_in_(self, names: Any) -> None:
+        state = self._fitted()
+        self._state = replace(state, columns=replace(state.columns, names=np.asarray(names, object)))
+
+    def _known(self) -> State:
+        """The state, which may be without statistics."""
+        return vars(self).get("_state") or self._fitted()
+
+    @property
+    def contract_(self) -> Any:
+        """What `describe` found in the columns of a data frame; None if nobody asked. Provisional."""
+        return self._known().columns.contract
+
+    @contract_.setter
+    def contract_(self, contract: Any) -> None:
+        state = self._fitted()
+        self._state = replace(state, columns=replace(state.columns, contract=contract))
+
+    @property
+    def statistics_(self) -> Statistics:
+        """Sufficient statistics of all rows so far; everything else that is learnt follows from them."""
+        register_pytrees()
+        return self._fitted().statistics
+
+    @property
+    def prior_(self) -> Any:
+        """The prior, before the training rows; it cannot be changed."""
+        register_pytrees()
+        return self._fitted().prior
+
+    @property
+    def posterior_(self) -> Any:
+        """The posterior, given all training rows. It is computed once and cannot be changed."""
+        register_pytrees()
+        return self._fitted().posterior
+
+    @property
+    def class_count_(self) -> np.ndarray:
+        """Weight of each class, (c,)."""
+        return self._fitted().statistics.n
+
+    def __sklearn_tags__(self) -> Tags:
+        tags, cells = super().__sklearn_tags__(), self.cells
+        tags.input_tags.allow_nan = self._gaps
+        tags.input_tags.sparse = cells.sparse
+        tags.input_tags.string = self._takes_text
+        tags.input_tags.positive_only = cells.kind != "real"
+        discrete = cells.kind in ("levels", "yes/no")
+        tags.input_tags.categorical = cells.whole or discrete  # to scikit-learn's checks this means whole numbers
+        # on the blobs of scikit-learn's checks, as its own
+        tags.classifier_tags.poor_score = discrete or cells.measure in (COMPOSITE, GIVEN_TOTALS)
+        return tags

@@ -1,0 +1,211 @@
+"""Features with levels: which levels a column has, and the place of each cell among them."""
+
+import itertools
+import numbers
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from ..io import Take, require
+from ._base import AbstractNB
+from ._state import State
+
+_MOST = 1 << 20  # levels of a feature of whole numbers
+
+
+class AbstractLevels(AbstractNB):
+    """What estimators of features with levels share: the levels, in the order in which they are counted.
+
+    The encoding is a list of the levels of each column; it is empty for a column of which no cell was seen. A subclass
+    says how its statistics are moved to other levels (`_recode`).
+    """
+
+    min_categories: Any
+    _takes_text = True
+    _advice = "Bin the column, or pass it as strings (on the command line: --columns NAME=levels)."
+
+    @property
+    def categories_(self) -> list[np.ndarray]:
+        """Levels of each feature; of a column without a single cell the code 0."""
+        return [levels if len(levels) else np.arange(1) for levels in self._known().encoding]
+
+    def levels_of(self, feature: int) -> Any:
+        """Labels of the levels of a column. Provisional."""
+        return self.categories_[feature]
+
+    @property
+    def n_categories_(self) -> np.ndarray:
+        """Number of levels of each feature, (d,)."""
+        return sizes_of(self._known())
+
+    def _recode(self, state: State, levels: list[np.ndarray]) -> State:
+        """The state by other levels, which hold all that were known; with its statistics, if there are any."""
+        raise NotImplementedError
+
+    def _learn_encoding(self, state: State, X: Any) -> State:
+        """Declared levels, else 0 … max of whole numbers, else the values seen, sorted; or none."""
+        columns, least, name = columns_of(_ends(X)), self._least(state.columns.n), type(self).__name__
+        codes = [_as_numbers(cells[~pd.isna(cells)]) if declared is None else None for cells, declared in columns]
+        for j, found in enumerate(codes):
+            if found is not None and found.min(initial=0) < 0:
+                raise ValueError(
+                    f"Negative values in data passed to {name}: `X` has {found.min():g} in column "
+                    f"{state.columns.label(j)}; whole numbers must be codes 0 … K−1. {self._advice}"
+                )
+        levels = []
+        for j, (found, (cells, declared)) in enumerate(zip(codes, columns, strict=True)):
+            if declared is not None:
+                levels.append(declared)  # declared numbers are names; only codes 0 … K−1 are an array of integers
+            elif found is None:
+                levels.append(_distinct(cells, state.columns.label(j)))
+            elif (odd := (found != np.floor(found)) | (found >= _MOST)).any():
+                needs = f"{name} takes whole numbers as codes 0 … K−1. {self._advice}"
+                raise ValueError(f"`X` has {found[odd][0]:g} in column {state.columns.label(j)}; {needs}")
+            else:
+                levels.append(np.arange(max(int(found.max()) + 1, least[j]) if len(found) else 0))
+        return self._recode(state, levels if state.encoding is None else [*map(_union, state.encoding, levels)])
+
+    def _united(self, state: State, other: State) -> State:
+        levels = [*map(_union, state.encoding, other.encoding)]
+        return super()._united(self._recode(state, levels), self._recode(other, levels))
+
+    def _codes(self, state: State, X: Any) -> np.ndarray:
+        """The place of each cell among the levels of its column, (n, d); NaN where it is missing or unknown."""
+        if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and all(v.dtype.kind == "i" for v in state.encoding):
+            return _code_table(X, np.array([len(levels) for levels in state.encoding]))
+        pairs = zip(columns_of(X), state.encoding, strict=True)
+        return np.stack([_codes_of(c, levels, state.columns.label(j)) for j, ((c, _), levels) in enumerate(pairs)], 1)
+
+    def _check_state(self, take: Take) -> None:
+        super()._check_state(take)
+        levels = self._state.encoding
+        require(isinstance(levels, list) and len(levels) == self._state.columns.n, "categories_ are not one a feature")
+        require(all(np.ndim(one) == 1 and pd.Index(one).is_unique for one in levels), "categories_ repeat")
+
+    def _least(self, d: int) -> list[int]:
+        """`min_categories` for each feature."""
+        value = np.asarray(0 if self.min_categories is None else self.min_categories)
+        if not np.issubdtype(value.dtype, np.integer) or value.shape not in ((), (d,)):
+            raise ValueError(
+                f"`min_categories` is {self.min_categories!r}; 'min_categories' should have shape ({d},), or be one "
+                "number, and be whole"
+            )
+        if value.min(initial=0) < 0 or value.max(initial=0) > _MOST:
+            raise ValueError(f"`min_categories` is {self.min_categories!r}; it needs to be from 0 to {_MOST}")
+        return np.broadcast_to(value, d).tolist()
+
+
+def sizes_of(state: State) -> np.ndarray:
+    """Number of levels of each column, at least one, (d,)."""
+    return np.array([max(len(levels), 1) for levels in state.encoding])
+
+
+def places_among(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Where levels stand among others, which hold them."""
+    return pd.Index(after).get_indexer(pd.Index(before))
+
+
+def columns_of(X: Any) -> list[tuple[np.ndarray, np.ndarray | None]]:
+    """Columns of an array or data frame, each with the levels that its type declares, if any."""
+    if isinstance(X, np.ndarray):
+        return [(column, None) for column in X.T]
+    if sparse.issparse(X):  # the stored cells, and a zero
+        X = sparse.csc_array(X)
+        return [(np.append(X.data[start:end], 0), None) for start, end in itertools.pairwise(X.indptr)]
+    columns: list[Any] = []
+    for j in range(X.shape[1]):
+        column = X.iloc[:, j]
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            declared = column.dtype.categories.to_numpy(dtype=object)  # beside a gap pandas would make floats of them
+            columns.append((np.append(declared, np.nan)[column.cat.codes], declared))
+        else:
+            columns.append((column.to_numpy(dtype=object), None))
+    return columns
+
+
+def _ends(X: Any) -> Any:
+    """Of an array of integers the largest cell of each column, or one below 0: its levels depend on nothing else."""
+    if not isinstance(X, np.ndarray) or X.dtype.kind not in "iu" or not X.size:
+        return X
+    return X.view(X.dtype.str.replace("i", "u")).max(0).astype(X.dtype)[None]  # without a sign those below 0 are large
+
+
+def _code_table(X: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
+    """Whole numbers as they are where all are levels 0 … K−1 of their column, else with NaN for those that are not."""
+    if X.dtype.kind in "iu" and X.size and ((top := _ends(X)) >= 0).all() and (top < n_levels).all():
+        return X
+    table = X.astype(float)
+    table[~((table >= 0) & (table < n_levels) & (table == np.floor(table)))] = np.nan
+    return table
+
+
+def _as_numbers(values: np.ndarray) -> np.ndarray | None:
+    """Values as floats if all are real numbers, else None."""
+    if values.dtype == object and not all(isinstance(value, numbers.Real) for value in values.tolist()):
+        return None
+    try:
+        return values.astype(float) if values.dtype.kind in "biufO" else None
+    except OverflowError:  # a whole number too large for a float is a name
+        return None
+
+
+@contextmanager
+def _hashable(values: np.ndarray, label: str) -> Iterator[None]:
+    """Errors about cells that cannot be levels, such as lists and mappings, name the column."""
+    try:
+        yield
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in values.tolist()})
+        raise ValueError(
+            f"`X` has cells of type {', '.join(kinds)} in column {label}, which cannot be compared as levels. Make "
+            "them strings, or split them into several columns"
+        ) from None
+
+
+def _distinct(cells: np.ndarray, label: str) -> np.ndarray:
+    """The values of a column, sorted."""
+    seen = cells[~pd.isna(cells)]
+    with _hashable(seen, label):
+        return np.array(sorted(set(seen.tolist()), key=lambda one: (type(one).__name__, one)), dtype=object)
+
+
+def _codes_of(values: np.ndarray, levels: np.ndarray, label: str) -> np.ndarray:
+    """Position of each value among the levels; NaN where it is missing or unknown.
+
+    Warns where all are unknown because one side is text and the other is numbers.
+    """
+    if levels.dtype.kind == "i" and (codes := _as_numbers(np.where(pd.isna(values), np.nan, values))) is not None:
+        return np.where((codes >= 0) & (codes < len(levels)) & (codes == np.floor(codes)), codes, np.nan)
+    with _hashable(values, label):
+        code = pd.Index(levels).get_indexer(pd.Index(values, dtype=object)).astype(float)
+    if len(code) and code.max() < 0:
+        asked, known = values[~pd.isna(values)].tolist(), levels.tolist()
+        kinds = [_text_or_numbers(some) for some in (asked, known)]
+        if {*kinds} == {"text", "numbers"}:
+            warnings.warn(
+                f"`X` has {kinds[0]} in column {label}, such as {asked[0]!r}, but its levels are {kinds[1]}, such as "
+                f"{known[0]!r}. No cell is a known level, so the whole column is left out; convert it to the type "
+                "that was fitted",
+                stacklevel=2,
+            )
+    return np.where(code < 0, np.nan, code)
+
+
+def _text_or_numbers(values: list[Any]) -> str | None:
+    """What all values are; None if they are neither, or both, or there are none."""
+    kinds = {"text" if isinstance(v, str) else "numbers" if isinstance(v, numbers.Number) else "" for v in values}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _union(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Old levels in their order, then those that are new."""
+    if not len(old) or not len(new) or old.dtype.kind == new.dtype.kind == "i":
+        return max(old, new, key=len)
+    known = set(old.tolist())
+    added = [level for level in new.tolist() if level not in known]
+    return np.concatenate([old.astype(object), np.array(added, dtype=object)]) if added else old

@@ -1,0 +1,381 @@
+"""Naive Bayes for counts and amounts: Poisson, geometric, exponential, multinomial, and Rennie's complement."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..core.supports import checked_numbers
+from ..families.classes import AbstractClasses, FixedClasses
+from ..families.complement import DirichletComplement
+from ..families.exponential import GammaExponential
+from ..families.geometric import BetaGeometric
+from ..families.multinomial import DirichletMultinomial
+from ..families.poisson import GammaPoisson
+from ..naive_bayes import CLASS, Parameters
+from ._base import AbstractNB
+from ._input import boolean
+from ._state import BLOCK, State
+
+_FIRM = 1e5  # pseudo-rows of a column of zeros, for every row fitted
+_LEAST = 1e-280  # of a mean, so that a rate is a number; below, a column counts as one of zeros
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class AbstractRates(AbstractNB):
+    """Naive Bayes of cells with a rate. A subclass names its family and the β that the rows give it."""
+
+    alpha: Any = 1.0
+    beta: Any = None
+
+    def _scaled(self, alpha: np.ndarray, n: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Shape and rate (c, d) of the default prior, from the number and the sum of the cells of each feature."""
+        raise NotImplementedError
+
+    def _default_blocks(self, state: State) -> dict[str, Any]:
+        alpha, names = checked_numbers("alpha", self.alpha, state.shape), self._family.fields_
+        fields = alpha, alpha
+        if self.beta is not None:
+            fields = alpha, checked_numbers("beta", self.beta, state.shape, names["b"].support)
+        elif state.statistics is not None:
+            seen = state.statistics.blocks[BLOCK]
+            fields = self._scaled(alpha, seen.n.sum(0), seen.total.sum(0))
+        return {BLOCK: self._family(*fields)}
+
+    @property
+    def _default_follows_rows(self) -> bool:
+        return self.beta is None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PoissonNB(AbstractRates):
+    """Naive Bayes for independent counts: λ_cj ~ Gamma(α, rate β_j), x_ij | y_i = c ~ Poisson(λ_cj).
+
+    Parameters
+    ----------
+    alpha : float or (d,), default 1
+        shape of the gamma prior: the pseudo-count of events, positive
+    beta : float, (d,) or None, default None
+        rate of the gamma prior: the number of pseudo-rows, positive. With None it is β_j = α_j (n_j + 1)/(Σ_i x_ij +
+        ½). The prior mean is then close to the overall mean count of the feature; half an event is added so that it is
+        never zero
+    prior : optional
+        your own prior. It may be a NumPyro distribution such as `dist.Gamma(2, 1)` (shape and rate), a mapping of
+        fields such as `{"a": 2, "b": 1}`, or a family. A mapping from column (name or position) to one of these sets
+        the prior of single columns. The other columns keep the default. See the guide "Which prior?"
+    fit_prior : bool, default True
+        whether the class probabilities are learnt; with False they are equal
+    class_prior, priors : (c,), optional
+        fixed class probabilities; both names mean the same
+    class_alpha : float or (c,), default 1
+        Dirichlet concentration of the class probabilities; it is used when they are learnt
+    estimate : "predictive" (default), "mean", "map" or "mle"
+        what prediction uses. "predictive" integrates the parameters out and is the negative binomial
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    log_evidence_ : log p(X, y) in nats
+    coef_, intercept_ : linear discriminant
+
+    Notes
+    -----
+    Rows may be dense or scipy.sparse, and counts may be fractional. NaN in dense rows is a missing cell and is left
+    out.
+
+    Examples
+    --------
+    >>> from bayesnb import PoissonNB
+    >>> calls = [[2, 0], [3, 1], [9, 4], [7, 5]]  # an hour, on two lines
+    >>> nb = PoissonNB().fit(calls, ["night", "night", "day", "day"])
+    >>> nb.predict_proba([[5, 2]]).round(2)
+    array([[0.63, 0.37]])
+    """
+
+    _family = GammaPoisson
+    variants: ClassVar = {"poisson": {}}
+
+    def _scaled(self, alpha: np.ndarray, n: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return alpha, np.maximum(alpha * (n + 1) / (total + 0.5), 1e-300)  # 1/b stays finite
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ExponentialNB(AbstractRates):
+    """Naive Bayes for waiting times and other amounts ≥ 0: λ_cj ~ Gamma(α, rate β_j), x_ij ~ Exponential(λ_cj).
+
+    Parameters
+    ----------
+    alpha : float or (d,), default 1
+        shape of the gamma prior: the number of pseudo-rows, positive
+    beta : float, (d,) or None, default None
+        rate of the gamma prior: the sum of the pseudo-rows, in the unit of the feature, positive. With None it is β_j =
+        α_j x̄_j, where x̄_j is the (weighted) mean of feature j over all rows; see the Notes
+    prior : optional
+        your own prior. It may be a NumPyro distribution such as `dist.Gamma(2, 1)` (shape and rate), a mapping of
+        fields such as `{"a": 2, "b": 1}`, or a family. A mapping from column (name or position) to one of these sets
+        the prior of single columns. The other columns keep the default. See the guide "Which prior?"
+    fit_prior : bool, default True
+        whether the class probabilities are learnt; with False they are equal
+    class_prior, priors : (c,), optional
+        fixed class probabilities; both names mean the same
+    class_alpha : float or (c,), default 1
+        Dirichlet concentration of the class probabilities; it is used when they are learnt
+    estimate : "predictive" (default), "mean", "map" or "mle"
+        what prediction uses. "predictive" integrates the parameters out and is the Lomax distribution
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    log_evidence_ : log p(X, y) in nats
+    coef_, intercept_ : linear discriminant
+
+    Notes
+    -----
+    The default prior has the weight of α rows with the feature's average value. A class without rows therefore looks
+    like all rows together. The prior is proper, so the evidence exists. β scales with the data, so rescaling a feature
+    changes no probability. A column of zeros has no information about the class. Its prior has 100,000 pseudo-rows for
+    every row, so the classes differ in it by at most 1e-5 nats. Rows must be dense. NaN is a missing cell and is left
+    out.
+
+    Examples
+    --------
+    >>> from bayesnb import ExponentialNB
+    >>> minutes = [[0.5], [1.2], [0.8], [9.0], [14.0], [6.5]]
+    >>> ExponentialNB().fit(minutes, ["short"] * 3 + ["long"] * 3).predict([[3.0]])
+    array(['short'], dtype='<U5')
+    """
+
+    _family = GammaExponential
+    variants: ClassVar = {"exponential": {}}
+
+    def _scaled(self, alpha: np.ndarray, n: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean = total / np.where(n > 0, n, 1)
+        firm = np.broadcast_to(_FIRM * (1 + n), alpha.shape)
+        return np.where(mean > _LEAST, alpha, firm), np.where(mean > _LEAST, alpha * mean, firm)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class GeometricNB(AbstractRates):
+    """Naive Bayes for failures before the first success: θ_cj ~ Beta(α, β), p(x_ij | y_i = c) = θ_cj (1 − θ_cj)^x.
+
+    Parameters
+    ----------
+    alpha : float or (d,), default 1
+        pseudo-count of successes, positive; each row ends with one success
+    beta : float or (d,), default 1
+        pseudo-count of failures, positive
+    prior : optional
+        your own prior of the probability of success. It may be a NumPyro distribution such as `dist.Beta(2, 8)`, a
+        mapping of fields such as `{"a": 2, "b": 8}`, or a family. A mapping from column (name or position) to one of
+        these sets the prior of single columns. The other columns keep the default. See the guide "Which prior?"
+    fit_prior : bool, default True
+        whether the class probabilities are learnt; with False they are equal
+    class_prior, priors : (c,), optional
+        fixed class probabilities; both names mean the same
+    class_alpha : float or (c,), default 1
+        Dirichlet concentration of the class probabilities; it is used when they are learnt
+    estimate : "predictive" (default), "mean", "map" or "mle"
+        what prediction uses. "predictive" integrates the parameters out and is the beta-geometric distribution
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    log_evidence_ : log p(X, y) in nats
+    coef_, intercept_ : linear discriminant
+
+    Notes
+    -----
+    The default prior is uniform over the probability of success. It has the weight of one row with one failure. A count
+    has no unit, so the prior need not scale with the data. Its predictive 1/((x+1)(x+2)) allows counts of any size.
+    Rows hold whole numbers and may be dense or scipy.sparse. NaN in dense rows is a missing cell and is left out.
+
+    Examples
+    --------
+    >>> from bayesnb import GeometricNB
+    >>> tries = [[0], [1], [0], [6], [9], [4]]  # failures before a success
+    >>> GeometricNB().fit(tries, ["easy"] * 3 + ["hard"] * 3).predict_proba([[2]]).round(2)
+    array([[0.4, 0.6]])
+    """
+
+    beta: Any = 1.0
+
+    _family = BetaGeometric
+    variants: ClassVar = {"geometric": {}}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MultinomialNB(AbstractNB):
+    """Naive Bayes for counts of events, such as words: θ_c ~ Dirichlet(α), x_i | y_i = c ~ Multinomial(L_i, θ_c).
+
+    Parameters
+    ----------
+    alpha : float or (d,), default 1
+        pseudo-count of each event in each class, positive
+    force_alpha : bool, default True
+        with False, an alpha below 1e-10 becomes 1e-10, as in scikit-learn
+    prior : optional
+        your own prior. It may be a NumPyro distribution `dist.Dirichlet(…)` with one pseudo-count a feature, a mapping
+        of fields such as `{"alpha": 0.5}`, or a family. A mapping from column (name or position) to one of these sets
+        the prior of single columns. The other columns keep the default. See the guide "Which prior?"
+    fit_prior : bool, default True
+        whether the class probabilities are learnt; with False they are equal
+    class_prior, priors : (c,), optional
+        fixed class probabilities; both names mean the same
+    class_alpha : float or (c,), default 1
+        Dirichlet concentration of the class probabilities; it is used when they are learnt
+    estimate : "predictive" (default), "mean", "map" or "mle"
+        what prediction uses. "predictive" integrates the parameters out and is the Dirichlet–multinomial. "mean" is the
+        add-α smoothing of scikit-learn. The two differ as soon as a row has two events
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    log_evidence_ : log p(X, y) given the row lengths, nats
+    coef_, intercept_ : linear discriminant
+
+    Notes
+    -----
+    Rows may be dense or scipy.sparse, and counts may be fractional. NaN is refused, because a missing cell has no
+    meaning here. `sample` needs `length=`, the number of events of a new row; by default it is the average of the
+    training rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb import MultinomialNB
+    >>> counts = np.array([[2, 1, 0], [1, 2, 0], [0, 1, 3]])  # of three words in three messages
+    >>> nb = MultinomialNB().fit(counts, ["ham", "ham", "spam"])
+    >>> nb.predict_proba([[0, 0, 2]]).round(3)  # parameters integrated out
+    array([[0.085, 0.915]])
+    >>> nb.set_params(estimate="mean").predict_proba([[0, 0, 2]]).round(3)  # plugged in
+    array([[0.054, 0.946]])
+    """
+
+    alpha: Any = 1.0
+    force_alpha: bool = True
+
+    _family = DirichletMultinomial
+    variants: ClassVar = {"multinomial": {}}
+
+    def _default_blocks(self, state: State) -> dict[str, Any]:
+        return {BLOCK: self._family(self._concentration(state.shape))}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ComplementNB(AbstractNB):
+    """Naive Bayes for counts; each class is learnt from the rows of all other classes, as in Rennie et al. (2003).
+
+    θ_c ~ Dirichlet(α) are the event probabilities of the complement of class c. A row of class c counts as one
+    multinomial row in the complement of every other class. This makes a composite likelihood.
+
+    Parameters
+    ----------
+    alpha : float or (d,), default 1
+        pseudo-count of each event in each complement, positive
+    force_alpha : bool, default True
+        with False, an alpha below 1e-10 becomes 1e-10, as in scikit-learn
+    prior : optional
+        your own prior. It may be a NumPyro distribution `dist.Dirichlet(…)` with one pseudo-count a feature, a mapping
+        of fields such as `{"alpha": 0.5}`, or a family. A mapping from column (name or position) to one of these sets
+        the prior of single columns. The other columns keep the default. See the guide "Which prior?"
+    fit_prior : bool, default True
+        accepted as in scikit-learn. It has no effect in either library: see class_prior
+    class_prior, priors : (c,), optional
+        fixed class probabilities; both names mean the same. With None they are equal, because the rule of Rennie et al.
+        has no class probabilities. scikit-learn ignores this argument; bayesnb uses it
+    norm : bool, default False
+        whether the weights of each class are divided by their sum, as in scikit-learn. The weights then no longer come
+        from a likelihood. Only prediction and the linear form use them. With estimate="predictive" they use the
+        posterior mean. Draws, evidence, leave-one-out and the posterior do not change
+    estimate : "predictive" (default), "mean", "map" or "mle"
+        what prediction uses. "predictive" integrates the parameters out and is the composite of Dirichlet–multinomials.
+        "mean" is the add-α smoothing of scikit-learn
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    log_evidence_ : composite log evidence in nats. It compares settings of this estimator, but not different estimators
+    coef_, intercept_ : linear discriminant
+    feature_log_prob_ : the weights of every class, (c, d)
+
+    Notes
+    -----
+    Rows may be dense or scipy.sparse, and counts may be fractional. NaN is refused, because a missing cell has no
+    meaning here. `sample` raises an error: this model describes the complement of a class, not the class itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb import ComplementNB
+    >>> counts = np.array([[2, 1, 0], [1, 2, 0], [0, 1, 3]])
+    >>> ComplementNB().fit(counts, ["ham", "ham", "spam"]).predict([[0, 0, 2]])
+    array(['spam'], dtype='<U4')
+    """
+
+    alpha: Any = 1.0
+    force_alpha: bool = True
+    norm: bool = False
+    class_alpha: Any = field(default=1.0, init=False)  # the rule has no class probabilities to learn
+
+    _family = DirichletComplement
+    variants: ClassVar = {"complement": {}}
+
+    def _default_blocks(self, state: State) -> dict[str, Any]:
+        boolean("norm", self.norm)
+        return {BLOCK: self._family(self._concentration(state.shape))}
+
+    def _class_prior(self, state: State) -> AbstractClasses:
+        if getattr(self, self.class_prior_parameter) is not None:
+            return super()._class_prior(state)
+        return FixedClasses(np.full(len(state.classes), 1 / len(state.classes)))
+
+    def _widened(self, state: State, classes: np.ndarray) -> State:
+        raise ValueError("`classes` is not given, but ComplementNB learns each class from all others; pass all labels")
+
+    def _scores(self, state: State, X: Any) -> np.ndarray:
+        """With `norm` the linear score."""
+        if not self.norm:
+            return super()._scores(state, X)
+        weights, intercept = self.linear_form(state=state)
+        return self._encoded(state, self._checked(X, state)[0])[BLOCK] @ weights + intercept
+
+    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
+        """log p(x_i, y = c) in nats, (n, c), under the current `estimate`; with `norm` the linear score."""
+        return self._scores(self._fitted(), X) if self.norm else super().predict_joint_log_proba(X)
+
+    def linear_form(self, theta: Parameters | None = None, state: State | None = None) -> tuple[Any, Any]:
+        """Weights (k, c) and intercepts (c,) of the discriminant, divided by their sum with `norm`. Provisional."""
+        weights, intercept = super().linear_form(theta, state)
+        if self.norm:
+            total = weights.sum(0)
+            weights = weights / np.where(total > 0, total, 1)
+        return weights, intercept
+
+    @property
+    def ignored_by_loo(self) -> str:
+        """Settings that `predict` uses and leave-one-out does not: `estimate` and `norm`. Provisional."""
+        settings = [super().ignored_by_loo, "norm=True" if self.norm else ""]
+        return " and ".join(filter(None, settings))
+
+    def _refine(self, state: State) -> Any:
+        if not self.norm:
+            return None
+
+        def normed(theta: Parameters | None) -> Parameters:
+            """Parameters whose weights −log θ are divided by their sum."""
+            theta = theta or state.posterior.mean()
+            weights = theta[BLOCK]["log_theta"]
+            total = -weights.sum(-1, keepdims=True)
+            return {CLASS: theta[CLASS], BLOCK: {"log_theta": weights / np.where(total > 0, total, 1)}}
+
+        return normed
+
+    @property
+    def feature_log_prob_(self) -> np.ndarray:
+        """Weights −log θ (c, d) under the current estimate; `norm` divides them by their sum, as in scikit-learn."""
+        return self.linear_form()[0].T
