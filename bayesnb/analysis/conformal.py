@@ -176,9 +176,7 @@ class ConformalClassifierLOO(AbstractWrapper):
                 f"`groups` is {np.asarray(groups).tolist()[0]!r} in all rows; leave-one-out needs at least two "
                 "groups, so add rows of another group"
             )
-        self._take_over(fitted)
-        self._X, self._y, self._groups = _as_rows(X), y, places
-        return self
+        return self._take_over(fitted, _X=_as_rows(X), _y=y, _groups=places)
 
     def predict_set(self, X: Any, coverage: Any = 0.9) -> Bool[np.ndarray, "m c"]:
         """Whether each label is in the set of each row, (m, c); the columns are in the order of `classes_`.
