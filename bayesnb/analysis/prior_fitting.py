@@ -22,7 +22,7 @@ import copy
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, overload
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -35,17 +35,126 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..base import as_jax
 from ..core.arrays import Scalar
-from ..core.special import log_normalize
-from ..core.supports import check_choice, check_least
+from ..core.special import log_normalize, namespace
+from ..core.supports import AMOUNT, Field, check_choice, check_least
 from ..estimators._base import AbstractNB
 from ..estimators._state import BLOCK
-from ._prior_evidence import Coordinates, EvidenceOfPrior, declared_fields, is_centre
+from ..estimators.gaussian import column_scale
+from ..statistics import Moments, Totals
 from ._suited import check_independent
 
+Coordinates = dict[str, Any]  # by hyperparameter: (), (d,) or (c, 1)
 _OVER = {"scalar": "one value for all", "feature": "one value a feature", "class": "one value a class"}
 _EDGE = 1e-3  # relative distance from a bound that counts as at it
 _FIRST = np.log([1.0, 1e-2, 1e-1, 1e1, 1e2])  # multiples of the estimator's own pseudo-counts that are tried first
 _SPREAD = 2.0  # standard deviation of the hyperprior of a coordinate
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class EvidenceOfPrior:
+    """The evidence as a function of the coordinates of the hyperparameters.
+
+    Fields
+    ------
+    blocks, stats    the estimator's own prior, and the statistics, by block
+    columns          positions among all features of the columns of each block
+    start : (c, d)   each hyperparameter as the estimator has it
+    unit : (c, d)    of each hyperparameter
+    centre : (c, d)  where the coordinate of m is 0
+    free : (d,)      columns whose prior is fitted; one that never varies keeps the firm prior that silences it
+    """
+
+    blocks: dict[str, Any]
+    stats: dict[str, Any]
+    columns: dict[str, Any]
+    start: dict[str, Any]
+    unit: dict[str, Any]
+    centre: Any
+    free: Any
+
+    @classmethod
+    def of(cls, nb: Any) -> "EvidenceOfPrior":
+        """The estimator's own prior, its statistics, and the units of its hyperparameters."""
+        blocks, columns, shape = nb.prior_.blocks, nb.block_columns(), (len(nb.classes_), nb.n_features_in_)
+        declared, stats = declared_fields(blocks), nb.statistics_.blocks
+        start, unit = {name: np.empty(shape) for name in declared}, {name: np.ones(shape) for name in declared}
+        free, centre = np.ones(shape[1], bool), np.zeros(shape)
+        for key, block in blocks.items():
+            held, at = stats[key], columns[key]
+            for name, fields in block.hyperparameters.items():
+                own = getattr(block, fields[0])
+                start[name][:, at] = own[..., 0] if own.ndim == 3 else own
+            amounts = [name for name in block.hyperparameters if declared[name].support is AMOUNT]
+            if isinstance(held, Moments):
+                mean, spread = column_scale(held)
+                free[at], centre[:, at] = spread > 0, mean
+                for name in block.hyperparameters:
+                    if is_centre(declared[name]) or name in amounts:
+                        power = 0.5 if is_centre(declared[name]) else 1
+                        unit[name][:, at] = np.where(spread > 0, spread, 1) ** power
+            elif isinstance(held, Totals) and amounts:
+                free[at] = held.total.sum(0) > 0
+        if nb.get_params(deep=False).get("beta", 1) is None:
+            unit["beta"] = start["beta"] / start["alpha"]
+        if not free.any():
+            raise ValueError("`X` has only constant columns, so there is no prior to fit; give a column that varies")
+        return cls(blocks, stats, columns, start, unit, centre, free)
+
+    def hyperparameters(self, z: Coordinates) -> dict[str, Any]:
+        """Every hyperparameter (c, d) at the coordinates; those without a coordinate as the estimator has them."""
+        found, declared = dict(self.start), declared_fields(self.blocks)
+        for name in sorted(z, key=lambda name: declared[name].per != ""):  # a shape comes before what is relative to it
+            xp, per = namespace(z[name]), declared[name].per
+            value = self.unit[name] * (z[name] if is_centre(declared[name]) else xp.exp(z[name]))
+            value = value + self.centre if is_centre(declared[name]) else value * found[per] if per in z else value
+            found[name] = xp.where(self.free, value, self.start[name])
+        return found
+
+    def prior(self, z: Coordinates) -> dict[str, Any]:
+        """Prior blocks at the coordinates."""
+        values, found = self.hyperparameters(z), {}
+        for key, block in self.blocks.items():
+            changes = {}
+            for name, field in ((name, field) for name, fields in block.hyperparameters.items() for field in fields):
+                own, value = getattr(block, field), values[name][:, self.columns[key]]
+                value = value[0] if own.ndim == 1 else value[..., None] if own.ndim == 3 else value  # shared; of levels
+                changes[field] = namespace(value).broadcast_to(value, own.shape)
+            found[key] = replace(block, **changes)
+        return found
+
+    def log_evidence(self, z: Coordinates) -> Any:
+        """log p(X | y, η), nats: all of the evidence that depends on η."""
+        return sum(block.log_marginal(self.stats[name]).sum() for name, block in self.prior(z).items())
+
+    def begin(
+        self, names: list[str], over: str, bounds: tuple[float, float]
+    ) -> tuple[Coordinates, dict[str, tuple[float, float]]]:
+        """Coordinates of the estimator's own prior, averaged where it has more of them than `over`; their limits."""
+        z, limits, declared = {}, {}, declared_fields(self.blocks)
+        for name in names:
+            value, per = self.start[name], declared[name].per
+            if is_centre(declared[name]):
+                value, limits[name] = (value - self.centre) / self.unit[name], (-np.inf, np.inf)
+            else:
+                value = np.log(value / self.unit[name] / (self.start[per] if per in names else 1))
+                limits[name] = np.log(bounds[0]), np.log(bounds[1])
+            mean = {
+                "class": value[:, self.free].mean(1, keepdims=True),
+                "scalar": np.asarray(value[:, self.free].mean()),
+            }
+            z[name] = np.clip(mean.get(over, np.where(self.free, value.mean(0), 0)), *limits[name])
+        return z, limits
+
+
+def declared_fields(blocks: dict[str, Any]) -> dict[str, Field]:
+    """What the families declare of each hyperparameter, by its public name."""
+    return {name: block.fields_[f[0]] for block in blocks.values() for name, f in block.hyperparameters.items()}
+
+
+def is_centre(field: Field) -> bool:
+    """Whether a hyperparameter is the centre of a density: any real number, in the unit of the feature."""
+    return field.support.kind == "real"
 
 
 @dataclass(frozen=True)
@@ -156,14 +265,6 @@ class PriorDraws:
         return "\n".join(lines)
 
 
-@overload
-def fit_prior(estimator: Any, X: Any, y: Any, *, collapsed: Literal[False] = False, **settings: Any) -> PriorFit: ...
-
-
-@overload
-def fit_prior(estimator: Any, X: Any, y: Any, *, collapsed: Literal[True], **settings: Any) -> PriorDraws: ...
-
-
 def fit_prior(
     estimator: Any,
     X: Any,
@@ -178,7 +279,7 @@ def fit_prior(
     warmup: int = 500,
     chains: int = 4,
     seed: int = 0,
-) -> PriorFit | PriorDraws:
+) -> Any:
     """Fit the hyperparameters of an estimator to rows: their values of maximum evidence, or draws of them.
 
     Parameters
@@ -386,16 +487,13 @@ def _as_arviz(nb: Any, problem: EvidenceOfPrior, sampled: dict[str, np.ndarray])
 
     lead, flat = next(iter(sampled.values())).shape[:2], _flat(sampled)
     each = [problem.hyperparameters({k: v[s] for k, v in flat.items()}) for s in range(lead[0] * lead[1])]
-    arrays, dims = {}, {}
+    arrays: dict[str, np.ndarray] = {}
+    dims: dict[str, list[str]] = {name: [] for name in sampled}
     for name in sampled:
-        value, dims[name] = np.stack([one[name] for one in each]).reshape(*lead, len(nb.classes_), -1), []
-        for axis, label in ((-2, "class"), (-1, "feature")):
-            first = value.take([0], axis)
-            if np.allclose(value, first, rtol=1e-12):
-                value = first
-            else:
-                dims[name].append(label)
-        arrays[name] = value.reshape(*lead, *(n for n in value.shape[2:] if n > 1))
+        full = np.stack([one[name] for one in each]).reshape(*lead, len(nb.classes_), -1)
+        axes = {"class": 2, "feature": 3}
+        dims[name] = [k for k, axis in axes.items() if not np.allclose(full, full.take([0], axis), rtol=1e-12)]
+        arrays[name] = full[(..., *(slice(None) if k in dims[name] else 0 for k in axes))]
     coords = {"class": nb.classes_, "feature": nb.feature_names()}
     return as_arviz({"posterior": dataset(arrays, dims, coords)})
 

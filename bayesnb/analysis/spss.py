@@ -104,7 +104,9 @@ class SPSSNaiveBayes(ForwardSelection):
             if self._scale:
                 values = np.column_stack([columns[j] for j in self._scale])
                 self.binner_ = EqualWidthBinner(self.n_bins).fit(values[training])
-        found = [np.where(np.isnan(x), None, x.astype(str)) if x.dtype.kind == "f" else x for x in columns]
+        found = [
+            np.where(np.isnan(x), None, x.astype(str).astype(object)) if x.dtype.kind == "f" else x for x in columns
+        ]
         if self.binner_ is not None:
             bins = self.binner_.transform(np.column_stack([columns[j] for j in self._scale]))
             for j, values in zip(self._scale, bins.T, strict=True):

@@ -21,7 +21,7 @@ from bayesnb import (
     MultinomialNB,
     PosteriorCalibrator,
 )
-from bayesnb.analysis._calibration_map import CalibrationMap, sample_maps
+from bayesnb.analysis._calibration_map import CalibrationMap
 
 COPIES = "repeats rows: copies of a row are one row for the map; `test_a_weight_is_as_many_rows_of_a_group` has the law"
 
@@ -217,7 +217,7 @@ def test_a_draw_is_a_map_at_a_draw_of_the_model(cancer):
     with np.errstate(divide="ignore"):
         z = np.maximum(np.log(p), -690)
     for draw, table in zip(fitted.sample_proba(X_new[:4], 3, np.random.default_rng(0)), z, strict=True):
-        assert min(abs(draw - one).max() for one in sample_maps(fitted.maps_, table)) < 1e-12
+        assert min(abs(draw - one.proba(theta, table)).max() for one in fitted.maps_ for theta in one.draws) < 1e-12
 
 
 def test_what_is_refused(cancer):
