@@ -168,7 +168,9 @@ class ConformalClassifierLOO(AbstractWrapper):
         places = np.arange(len(y)) if groups is None else group_places(groups, len(y))
         if places.max() == 0:
             what = (
-                f"`X` has {len(y)} sample" if groups is None else f"`groups` is {np.asarray(groups)[0]!r} in all rows"
+                f"`X` has {len(y)} sample"
+                if groups is None
+                else f"`groups` is {np.asarray(groups).tolist()[0]!r} in all rows"
             )
             raise ValueError(f"{what}; leave-one-out needs at least two rows, of two groups, so add rows")
         return self._take_over(fitted, _X=_as_rows(X), _y=y, _groups=places)
