@@ -26,7 +26,10 @@ FRACTIONS = {
     "check_classifiers_one_label_sample_weights": "fractions are no levels",
 }
 # a row that occurs twice is predicted by its copy, or leaves with it; a row of weight 2 does neither
-COPIES = {"check_sample_weight_equivalence_on_dense_data": "copies leave together, and count as one row"}
+COPIES = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "copies leave together, and count as one row"
+    for kind in ("dense", "sparse")
+}
 MINUS_ONE = {"check_classifiers_classes": "has a class −1, which stands for a missing label here"}
 SOLVER = {"check_sample_weight_equivalence_on_sparse_data": "its solver ends 1e-4 from the optimum"}
 CHECKED = [
