@@ -216,3 +216,8 @@ def numpyro_model(one: CalibrationMap, z: Any, index: Any, weight: Any) -> None:
 def heaviest(maps: tuple[CalibrationMap, ...]) -> CalibrationMap:
     """The most probable of the maps with parameters."""
     return max(maps[1:], key=lambda one: one.probability)
+
+
+def quantiles(draws: np.ndarray, at: list[Any]) -> np.ndarray:
+    """Quantiles of a sample whose expected mass is `at`, also of few draws."""
+    return np.quantile(draws, at, axis=0, method="weibull")

@@ -35,7 +35,7 @@ from ..inference.intervals import Uncertainty
 from ..inference.loo import LooResult, group_places, leave_out
 from ..io import Saved, Take, check_loaded, require
 from ..naive_bayes import Rows
-from ._calibration_map import MODELS, CalibrationMap, fit_maps, heaviest, numpyro_model
+from ._calibration_map import MODELS, CalibrationMap, fit_maps, heaviest, numpyro_model, quantiles
 from ._suited import refuse_points
 from ._wrapper import OfEstimator
 
@@ -522,11 +522,6 @@ def average(maps: tuple[CalibrationMap, ...], z: np.ndarray) -> np.ndarray:
 def floored(z: np.ndarray) -> np.ndarray:
     """Log probabilities, none below −690: e^−690 is still a float."""
     return np.maximum(z, -690.0)
-
-
-def quantiles(draws: np.ndarray, at: list[Any]) -> np.ndarray:
-    """Quantiles of a sample whose expected mass is `at`, also of few draws."""
-    return np.quantile(draws, at, axis=0, method="weibull")
 
 
 def left_out_table(

@@ -17,8 +17,7 @@ from ..core.random import generator
 from ..inference.exact_rows import IDENTITY
 from ..inference.nuts import Metric, run_chains
 from ..inference.report import CheckRow
-from ._calibration_map import Labelled, fit_maps, heaviest, numpyro_model
-from .calibration import quantiles
+from ._calibration_map import Labelled, fit_maps, heaviest, numpyro_model, quantiles
 
 _GRADIENT = 1e-2  # nats a standard deviation: Newton ends where a step gains 1e-7 nats, √2e-7 ≈ 5e-4 of such units
 _PROBABILITY = 0.02  # as an average over rows and classes: less than a calibration error that can be measured

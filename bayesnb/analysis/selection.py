@@ -204,16 +204,16 @@ class SelectionReport:
         added[0] = "(forced)" if self.forced else "(no predictor)"
         steps = self.steps.assign(added=added, best=np.where(self.steps["best"], "best", ""))
         by = f"{s['n_simulated']} simulated rows" if s["normalizer"] == "simulated" else f"{s['denominator']} rows"
-        facts = {
-            "rows": f"{s['rows_training']} training, {s['rows_test']} held out",
-            "B(J)": f"by {by}",
-            f"selected ({s['criterion']})": listed(self.selected, len(self.selected)),
-            "cut into bins": listed(self.scale, len(self.scale)),
-            "error": f"{self.error:.4f} on the {self.error_on} rows",
-            **{f"dropped {name!r}": reason for name, reason in self.dropped.items()},
-            **{f"ignored for {reason}": f"{count} rows" for reason, count in self.ignored.items() if count},
-        }
-        lines = [textwrap.fill(f"{name}: {fact}", 118, subsequent_indent="  ") for name, fact in facts.items()]
+        why = {"bic": "smallest pseudo-BIC", "test": "largest log-likelihood held out", "exact": "exact number"}
+        facts = [
+            f"{s['rows_training']} training rows, {s['rows_test']} held out; B(J) by {by}",
+            f"selected ({why[s['criterion']]}): {listed(self.selected, len(self.selected))}",
+            f"cut into bins: {listed(self.scale, len(self.scale))}",
+            f"classification error {self.error:.4f} on the {self.error_on} rows",
+            *(f"dropped: {name!r}, {reason}" for name, reason in self.dropped.items()),
+            *(f"ignored: {count} rows with {reason}" for reason, count in self.ignored.items() if count),
+        ]
+        lines = [textwrap.fill(fact, 118, subsequent_indent="  ") for fact in facts]
         with pd.option_context("display.width", 116, "display.max_columns", 12, "display.max_rows", 60):
             tables = [steps.to_string(), repr(self.classification)]
         return "\n\n".join([tables[0], "\n".join(lines), f"observed class by predicted class\n{tables[1]}"])
@@ -490,7 +490,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
             held_out[rng.choice(rows, size, replace=False)] = True
         if not 0 < held_out.sum() < used.sum():
             raise ValueError(
-                f"`{name}` holds out {held_out.sum()} of {used.sum()} rows that can be used; hold out some, not all"
+                f"`{name}` holds out {held_out.sum() or 'none'} of {used.sum()} usable rows; hold out some, not all"
             )
         return held_out
 

@@ -179,7 +179,7 @@ def ignores(y):
     model = ForwardSelection(exact_features=2).fit(X, y)
     same = ForwardSelection(exact_features=2).fit(X.iloc[there], np.array(list("abrab"))[[0, 1, 0, 1, 1]])
     assert model.report_.ignored == {"no target": 1, "no predictor": 0}
-    assert "ignored for no target: 1 rows" in str(model.report_)
+    assert "ignored: 1 rows with no target" in str(model.report_)
     assert model.report_.settings["rows_training"] == 5
     np.testing.assert_allclose(model.predict_proba(X), same.predict_proba(X))
     assert len(model.classes_) == 2
@@ -207,7 +207,7 @@ def test_predictors_that_tell_nothing_are_dropped():
         "late": "one observed category",
     }
     assert report.selected == report.forced == ("good",)
-    assert "dropped 'none': no observed value" in str(report)
+    assert "dropped: 'none', no observed value" in str(report)
 
 
 def test_only_observed_categories_are_levels():
@@ -397,7 +397,7 @@ def test_what_is_out_of_range_is_named():
         ({"criterion": "test"}, "no rows are held out; give `test_share`"),
         ({"test_share": 1.0}, "`test_share` is 1.0"),
         ({"test_share": "half"}, "`test_share` is 'half'"),
-        ({"test_share": 1e-3}, "`test_share` holds out 0 of 60 rows"),
+        ({"test_share": 1e-3}, "`test_share` holds out none of 60 usable rows"),
         ({"normalizer": "fast"}, "`normalizer` is 'fast'"),
         ({"normalizer": "simulated", "n_simulated": 0}, "`n_simulated` is 0"),
         ({"denominator": "M"}, "`denominator` is 'M'; choose 'N' or"),
@@ -405,8 +405,8 @@ def test_what_is_out_of_range_is_named():
         ({"class_alpha": [1, 2, 3, 4]}, "`class_alpha` is shape"),
         ({"force": ["z"]}, "`force` has 'z', which is not a column of `X`; the columns are 'a', 'b'"),
         ({"force": [7]}, "`force` has 7"),
-        ({"partition": np.ones(60)}, "`partition` holds out 0 of 60 rows"),
-        ({"partition": np.zeros(60)}, "`partition` holds out 60 of 60 rows"),
+        ({"partition": np.ones(60)}, "`partition` holds out none of 60"),
+        ({"partition": np.zeros(60)}, "`partition` holds out 60 of 60"),
         ({"partition": np.ones(59)}, "`partition` has 59 values for the 60 rows"),
         ({"partition": "z"}, "`partition` is 'z', which is not a column of `X`; the columns are 'a', 'b'"),
         ({"partition": np.arange(60) % 2, "test_share": 0.3}, "`test_share` and `partition` are both given"),
