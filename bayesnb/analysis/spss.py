@@ -87,6 +87,23 @@ class SPSSNaiveBayes(ForwardSelection):
         if fresh:
             check_least(1, n_bins=self.n_bins)
             self._numbers = [pd.api.types.is_numeric_dtype(column) for column in columns]
+        found = []
+        for name, column, is_number in zip(self._names(), columns, self._numbers, strict=True):
+            cells = pd.to_numeric(column, errors="coerce") if is_number else column
+            found.append(cells.to_numpy(float, na_value=np.nan) if is_number else cells.to_numpy(object))
+            if is_number and ((np.isnan(found[-1]) & column.notna()) | np.isinf(found[-1])).any():
+                raise ValueError(
+                    f"`X` has cells in column {name!r} that are not finite numbers; the column held numbers"
+                )
+        return found
+
+    def _categories(self, columns: list[np.ndarray], training: Any = None) -> list[np.ndarray]:
+        """Bins of the scale columns; other numbers as text, so that they are names and not codes."""
+        if training is not None:
+            self._scale, self.binner_ = self._scale_columns([x[training] for x in columns]), None
+            if self._scale:
+                values = np.column_stack([columns[j] for j in self._scale])
+                self.binner_ = EqualWidthBinner(self.n_bins).fit(values[training])
         text = [[None if v != v else str(v) for v in x.tolist()] if x.dtype.kind == "f" else x for x in columns]
         found = [np.array(x, dtype=object) for x in text]
         if self.binner_ is not None:

@@ -6,7 +6,7 @@
 This file runs once with each copy. The tables have weights, missing cells, groups and sparse rows, all inside the
 promise of docs/robustness.md. Compared are log evidence, predictive, leave-one-out (also weighted, and by groups), the
 cumulants of the log likelihood, the joint density of the NumPyro model at fixed parameters, and draws; intervals,
-conformal p-values, feature averages, one-dependence, forward selection and SPSS, fitted priors and importance. A number
+conformal p-values, feature averages, one-dependence, forward selection, SPSS and fitted priors. A number
 differs by |new − old| / max(1, |old|); of intervals the mean of that is told, too. Draws agree in distribution: the
 least p-value of two-sample Kolmogorov–Smirnov tests, times their number.
 """
@@ -134,8 +134,6 @@ def analyses(seed: int) -> Iterator[tuple[str, str, Any]]:
             yield name, "average: predictive", average.predict_joint_log_proba(X)
         if name != "Gaussian, tied":
             yield name, "fitted prior: evidence", nb.fit_prior(make(), X, y).log_evidence
-        found = nb.importance(make().fit(X, y), X, y).sort_values("feature")
-        yield name, "importance", found.drop(columns="feature").to_numpy(float)
     _, X, y = next(tables("levels", np.random.default_rng(seed)))
     pairs = nb.OneDependenceNB(min_categories=5).fit(X, y)
     yield "one-dependence", "predictive", pairs.predict_log_proba(X)
