@@ -1,10 +1,9 @@
-"""Fitted priors: the grid's optimum, zero slope, and the draws against quadrature of the collapsed density."""
+"""Fitted priors: the optimum of a grid, zero slope, and hyperparameters as parameters."""
 
 import itertools
 
 import numpy as np
 import pytest
-import scipy.special as sp
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
@@ -203,58 +202,6 @@ def test_rows_with_missing_cells_and_the_estimator_that_is_given(table):
     assert nb.prior is None and not hasattr(nb, "statistics_")
 
 
-def collapsed(table):
-    X, y = table
-    return fit_prior(BernoulliNB(binarize=3), X, y, collapsed=True, draws=2000, warmup=200, chains=2, seed=1)
-
-
-@pytest.mark.slow
-def test_the_draws_are_those_of_the_collapsed_density(table):
-    """Against quadrature in one dimension; Monte Carlo errors from the 4,000 draws, of which NUTS wastes few."""
-    X, y = table
-    drawn = collapsed(table)
-    nb = clone(BernoulliNB(binarize=3)).fit(X, y)
-    z = np.linspace(-7, 6, 400)
-    log_p, tables = [], []
-    for value in z:
-        nb.set_params(alpha=float(np.exp(value)))._set_statistics(nb.statistics_)
-        log_p.append(nb.log_evidence_ - value**2 / 8)
-        tables.append(nb.predict_joint_log_proba(X))
-    weight = np.exp(log_p - sp.logsumexp(log_p))
-    mean, sd = weight @ z, np.sqrt(weight @ z**2 - (weight @ z) ** 2)
-    draws = np.log(np.asarray(drawn.draws["posterior"]["alpha"]))
-    assert draws.shape == (2, 2000)
-    assert draws.mean() == pytest.approx(mean, abs=5 * sd / np.sqrt(1200))
-    assert draws.std() == pytest.approx(sd, rel=0.2)
-    want = sp.logsumexp(np.array(tables), axis=0, b=weight[:, None, None])
-    got = drawn.predict_joint_log_proba(X, n_draws=4000)
-    np.testing.assert_allclose(got, want, atol=0.02)
-    p = np.exp(want - sp.logsumexp(want, axis=1, keepdims=True))
-    np.testing.assert_allclose(drawn.predict_proba(X), p, atol=0.01)
-    np.testing.assert_array_equal(drawn.predict(X), nb.classes_[drawn.predict_proba(X).argmax(1)])
-    assert "draws of the prior" in str(drawn)
-    with pytest.raises(ValueError, match="`n_draws` is 0"):
-        drawn.predict_proba(X, n_draws=0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("nb", "over", "dims"),
-    [
-        (GaussianNB(), "class", {"kappa": ("class",), "a": ("class",), "b": ("class", "feature")}),
-        (PoissonNB(), "scalar", {"alpha": (), "beta": ("feature",)}),
-    ],
-    ids=repr,
-)
-def test_the_draws_have_named_dimensions(nb, over, dims, table):
-    X, y = cells(nb, table[0]), table[1]
-    drawn = fit_prior(nb, X, y, over=over, collapsed=True, draws=20, warmup=50, chains=2)
-    group = drawn.draws["posterior"]
-    assert {name: value.dims[2:] for name, value in group.data_vars.items()} == dims
-    assert all(np.isfinite(value).all() for value in group.data_vars.values())
-    np.testing.assert_allclose(drawn.predict_proba(X).sum(1), 1)
-
-
 def test_what_cannot_be_fitted_is_refused(table):
     X, y = table
     with pytest.raises(ValueError, match=r"no evidence.*leave-one-out"):
@@ -277,9 +224,6 @@ def test_what_cannot_be_fitted_is_refused(table):
     for bad in ((1, 1), (0, 1), (2.0, 1.0), (1.0, np.inf)):
         with pytest.raises(ValueError, match="`bounds` is"):
             fit_prior(PoissonNB(), X, y, bounds=bad)
-    for name in ("draws", "warmup", "chains"):
-        with pytest.raises(ValueError, match=f"`{name}` is 0"):
-            fit_prior(BernoulliNB(), X, y, collapsed=True, **{name: 0})
 
 
 def test_an_unfinished_search_warns(table, monkeypatch):
