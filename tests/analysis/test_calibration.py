@@ -13,10 +13,8 @@ import bayesnb
 from bayesnb import (
     BernoulliNB,
     CalibratedClassifierLOO,
-    CategoricalNB,
     ComplementNB,
     GaussianNB,
-    MixedNB,
     MultinomialNB,
     PosteriorCalibrator,
 )
@@ -116,19 +114,6 @@ def test_a_weight_is_as_many_copies_of_a_row(cancer):
     np.testing.assert_allclose(weighted.predict_proba(X_new), odds.predict_proba(log_p[:, 1] - log_p[:, 0]), atol=1e-9)
 
 
-def test_levels_and_parts():
-    votes = bayesnb.datasets.load("votes")
-    fitted = CalibratedClassifierLOO(CategoricalNB()).fit(votes.X, votes.y)
-    assert fitted.loo_log_loss_["calibrated"] < 0.3 < fitted.loo_log_loss_["plain"]
-    np.testing.assert_array_equal(fitted.feature_names_in_, votes.X.columns)
-    X, y = load_breast_cancer(return_X_y=True)
-    X = np.column_stack([X, X[:, :10] > np.median(X[:, :10], 0)])
-    parts = [("sizes", GaussianNB(), list(range(30))), ("large", BernoulliNB(), list(range(30, 40)))]
-    mixed = CalibratedClassifierLOO(MixedNB(parts)).fit(X, y)
-    assert mixed.loo_log_loss_["calibrated"] < 0.5 * mixed.loo_log_loss_["plain"]
-    assert mixed.sample_proba(X[:5], 20, 0).shape == (20, 5, 2)
-
-
 def test_intervals_and_uncertainty(cancer):
     X, X_new, y, _ = cancer
     fitted = CalibratedClassifierLOO(GaussianNB()).fit(X, y)
@@ -183,17 +168,6 @@ def test_leave_one_out_with_the_prior_refitted():
     ]
     assert refit.loo_log_loss_["plain"] == pytest.approx(-np.mean(alone), rel=1e-9)
     assert kept.loo_log_loss_["plain"] != pytest.approx(-np.mean(alone), rel=1e-3)
-
-
-def test_a_sample_of_many_rows():
-    rng = np.random.default_rng(0)
-    y = rng.integers(2, size=3000)
-    X = np.repeat(rng.normal(size=(3000, 2)) + y[:, None], 3, axis=1) + 0.1 * rng.normal(size=(3000, 6))
-    every, some = (CalibratedClassifierLOO(GaussianNB(), max_rows=most).fit(X, y) for most in (5000, 1500))
-    assert abs(every.predict_proba(X) - some.predict_proba(X)).mean() < 0.02
-    groups = np.arange(3000) // 10
-    fitted = CalibratedClassifierLOO(GaussianNB(), max_rows=200).fit(X, y, groups=groups)
-    assert fitted.loo_log_loss_["calibrated"] < fitted.loo_log_loss_["plain"]
 
 
 # --- a model like others ----------------------------------------------------------------------------------------------

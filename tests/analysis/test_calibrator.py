@@ -18,6 +18,8 @@ from bayesnb import GaussianNB, PosteriorCalibrator
 from bayesnb.analysis import _calibration_map as page
 from bayesnb.analysis._calibration_map import CalibrationMap, Labelled, fit_maps, numpyro_model
 
+from ..benchmarks import calibrators
+
 # --- the map --------------------------------------------------------------------------------------------------------
 
 
@@ -350,33 +352,12 @@ def test_a_file_holds_it(tmp_path, cancer):
 # --- coverage ---------------------------------------------------------------------------------------------------------
 
 
-def truth_of_the_prior(rng, c):
-    """A map drawn from the prior, as a function of log probabilities."""
-    model = rng.choice(4, p=[0.4, 0.2, 0.2, 0.2])
-    one, theta = a_map(rng, model, c, 1.0) if model else (None, None)
-    if one is None:
-        return lambda z: np.exp(z)
-    one = replace(one, scale=float(np.exp(theta[0])))
-    return lambda z: one.proba(theta, z)
-
-
-def coverage(c, n, repeats, near=1e-7):
-    """Share of probabilities of new rows inside their 90 % intervals, where the prior makes the truth."""
-    inside = []
-    for seed in range(repeats):
-        rng = np.random.default_rng(seed)
-        z, truth = log_table(rng, n + 30, c), truth_of_the_prior(rng, c)
-        p = truth(z)
-        found = PosteriorCalibrator().fit(np.exp(z[:n]), labels(rng, p[:n]))
-        low, high = np.moveaxis(found.predict_interval(np.exp(z[n:])), -1, 0)
-        inside.append(((low - near <= p[n:]) & (p[n:] <= high + near)).mean())
-    return np.mean(inside)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("c", "n"), [(2, 50), (2, 200), (4, 200)])
 def test_coverage_of_truths_from_the_prior(c, n):
-    assert 0.87 <= coverage(c, n, 400) <= 0.93
+    line = next(calibrators.coverage(400, c, n))
+    assert line.startswith("| the prior |")
+    assert 0.87 <= float(line.split("|")[4]) <= 0.93
 
 
 @pytest.mark.slow

@@ -120,18 +120,6 @@ def test_stacked_weights_obey_kuhn_and_tucker(seed):
     np.testing.assert_array_equal(v, comparison.stacked_weights(log_p, w))
 
 
-def test_stacking_weights_beat_every_other_average_of_the_models(wine):
-    X, y, w = wine[0][:, :4], *wine[1:]
-    found = compare(MODELS, X, y, w)
-    weights = found.table["stacking"]
-    assert 0.3 < weights.max() < 0.6
-    p = np.exp([found.loo[name].pointwise for name in weights.index]).T
-    assert weights.sum() == pytest.approx(1)
-    gradient = (w[:, None] * p / (p @ weights.to_numpy())[:, None]).sum(0) / w.sum()  # at most 1 (Kuhn and Tucker)
-    np.testing.assert_allclose(gradient[weights > 1e-3], 1, atol=1e-6)
-    assert gradient.max() < 1 + 1e-6
-
-
 def test_a_model_that_cannot_be_stacked_has_an_empty_weight(wine):
     X, y, _ = wine
     found = compare(MODELS, X, y)

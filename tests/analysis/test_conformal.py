@@ -267,26 +267,6 @@ def test_coverage_of_simulated_rows(method, nb):
     assert 0.8 < np.mean(sizes) < 1.9
 
 
-@pytest.mark.slow
-def test_coverage_within_a_rare_class():
-    """Without class_conditional the rare class pays for the common one; with it, each class has its coverage."""
-    rng = np.random.default_rng(1)
-    shares = {}
-    for conditional in (False, True):
-        hits: list[list[bool]] = [[], []]
-        for _ in range(12):
-            X, y = simulate(rng, 160, (0.85, 0.15))
-            classifier = ConformalClassifierLOO(GaussianNB(), class_conditional=conditional).fit(X, y)
-            more, labels = simulate(rng, 400, (0.85, 0.15))
-            sets = classifier.predict_set(more, 0.8)
-            for k in (0, 1):
-                hits[k] += sets[labels == k, k].tolist()
-        shares[conditional] = [np.mean(one) for one in hits]
-    assert shares[False][1] < 0.7
-    # the training sets vary: 12 of them, with some 24 rows of the rare class each, √(.8 · .2/24/12) = .024
-    assert min(shares[True]) > 0.8 - 3 * 0.024
-
-
 def test_what_is_refused(table):
     X, y, _, _ = table
     with pytest.raises(ValueError, match="`method` is 'split'; choose 'cross' or 'full'"):

@@ -13,8 +13,6 @@ from scipy.special import entr, logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from bayesnb import (
     BernoulliNB,
@@ -353,36 +351,13 @@ def test_bad_input_is_named():
 
 
 def test_a_fit_that_fails_leaves_what_was():
-    fitted, X, _ = fit("gaussian")
+    with pytest.warns(ConvergenceWarning, match="Raise `max_iter`"):
+        assert fit("multinomial", max_iter=2, tol=0)[0].n_iter_ == 2
+    fitted, X, half = fit("gaussian")
+    named = HalfLabelledClassifier(GaussianNB()).fit(pd.DataFrame(X, columns=list("abcd")), half)
+    assert named.feature_names_in_.tolist() == list("abcd")
+    assert not hasattr(named.fit(X, half), "feature_names_in_")
     before = dict(vars(fitted))
     with pytest.raises(ValueError, match="only missing labels"):
         fitted.fit(X, np.full(N, -1))
     assert vars(fitted) == before
-
-
-def test_an_end_without_convergence_is_told():
-    with pytest.warns(ConvergenceWarning, match="Raise `max_iter`") as caught:
-        fitted, _, _ = fit("multinomial", max_iter=2, tol=0)
-    assert fitted.n_iter_ == 2
-    assert len(caught) == 1
-
-
-def test_a_mode_of_zeros_still_climbs():
-    """At α = 1 the mode is maximum likelihood, with probabilities of zero; at less there is none."""
-    X, _, half = table("counts")
-    X[:KNOWN, 0], X[KNOWN:, 0] = 0, np.arange(N - KNOWN) % 2  # an event that no labelled row has
-    fitted = HalfLabelledClassifier(MultinomialNB(alpha=1), method="em").fit(X, half)
-    assert np.isfinite(fitted.lower_bounds_).all()
-    assert (np.diff(fitted.lower_bounds_) >= 0).all()
-    np.testing.assert_allclose(fitted.label_distributions_.sum(1), 1)
-
-
-def test_it_works_in_a_pipeline():
-    X, _, half = table("counts")
-    steps = make_pipeline(FunctionTransformer(np.log1p), HalfLabelledClassifier(GaussianNB())).fit(X, half)
-    assert steps.predict(X).shape == (N,)
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    named = HalfLabelledClassifier(GaussianNB()).fit(frame, half)
-    assert named.feature_names_in_.tolist() == list("abcd")
-    assert named.n_features_in_ == 4
-    assert not hasattr(named.fit(X, half), "feature_names_in_")

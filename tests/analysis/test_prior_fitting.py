@@ -193,15 +193,6 @@ def test_rescaling_a_feature_changes_no_probability(table):
     np.testing.assert_allclose(a.estimator.predict_proba(X), b.estimator.predict_proba(X * 1000 - 7), atol=1e-5)
 
 
-def test_rows_with_missing_cells_and_the_estimator_that_is_given(table):
-    X, y = table
-    X = X.copy()
-    X[::7, 1] = np.nan
-    nb = GaussianNB()
-    assert fit_prior(nb, X, y).log_evidence > fit_prior(nb, X, y).log_evidence_before
-    assert nb.prior is None and not hasattr(nb, "statistics_")
-
-
 def test_what_cannot_be_fitted_is_refused(table):
     X, y = table
     with pytest.raises(ValueError, match=r"no evidence.*leave-one-out"):
