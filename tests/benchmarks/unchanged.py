@@ -154,12 +154,9 @@ def analyses(seed: int) -> Iterator[tuple[str, str, Any]]:
             ("SPSSNaiveBayes", nb.SPSSNaiveBayes(**settings), pd.concat([frame, numbers], axis=1)),
         ):
             fitted = model.fit(rows, y, sample_weight=w)
-            steps = fitted.report_.steps.select_dtypes("number")
-            yield (
-                name,
-                what,
-                np.concatenate([steps.to_numpy().ravel(), fitted.predict_proba(rows).ravel(), [fitted.report_.error]]),
-            )
+            report = getattr(fitted.report_, "selection", fitted.report_)  # where the older copy has it
+            numbers_ = report.steps.select_dtypes("number").to_numpy().ravel(), fitted.predict_proba(rows).ravel()
+            yield name, what, np.concatenate([*numbers_, [report.error]])
 
 
 def twin(nb: Any, X: Any, y: np.ndarray, at: dict[str, Any] | None) -> tuple[dict[str, Any], float]:
