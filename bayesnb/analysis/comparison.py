@@ -161,10 +161,8 @@ def compare(
     ]
     alike: dict[Any, list[str]] = {}
     for name in names:
-        said = (
-            models[name].ignored_by_loo,
-            *(f"{x:.9g}" for x in (evidence[name], loo[name].elpd, loo[name].elpd_joint)),
-        )
+        numbers = evidence[name], loo[name].elpd, loo[name].elpd_joint
+        said = models[name].ignored_by_loo, *(f"{number:.9g}" for number in numbers)
         alike.setdefault(said, []).append(name)
     notes += [
         f"{' and '.join(same)} have identical results: they are the same model of this table"

@@ -461,9 +461,9 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
 
     def _count_steps(self, candidates: int, usable: int) -> int:
         """How many predictors are added to the forced ones: J_max less their number."""
+        automatic = min(100, max(20, usable // 5)) if self.max_features == "auto" else self.max_features
         if self.exact_features is None:
-            most = min(100, max(20, usable // 5)) if self.max_features == "auto" else self.max_features
-            return min(candidates, most)
+            return min(candidates, automatic)
         if self.exact_features > candidates:
             raise ValueError(
                 f"`exact_features` is {self.exact_features}, but only {candidates} predictors with at least two "
