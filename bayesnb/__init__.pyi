@@ -9,7 +9,7 @@ from .analysis.active import most_informative as most_informative
 from .analysis.averaging import FeatureAverage as FeatureAverage
 from .analysis.binning import EvidenceBinner as EvidenceBinner
 from .analysis.calibration import CalibratedClassifierLOO as CalibratedClassifierLOO
-from .analysis.calibrator import PosteriorCalibrator as PosteriorCalibrator
+from .analysis.calibration import PosteriorCalibrator as PosteriorCalibrator
 from .analysis.comparison import compare as compare
 from .analysis.conformal import ConformalClassifierLOO as ConformalClassifierLOO
 from .analysis.decisions import CostClassifier as CostClassifier

@@ -12,7 +12,7 @@ import pytest
 import bayesnb
 
 from .benchmarks import __main__ as command
-from .benchmarks import calibration, pages
+from .benchmarks import calibration, calibrators, pages
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -79,6 +79,14 @@ def test_calibration_page_is_its_raw_results() -> None:
     records = json.loads(gzip.decompress((DOCS / "data" / "calibration.json.gz").read_bytes()))
     known = [{k: np.array(v, float) if isinstance(v, list) else v for k, v in record.items()} for record in records]
     made, page = calibration.tables(known), (DOCS / "calibration.md").read_text("utf-8")
+    assert len(made.splitlines()) > 60
+    assert [line for line in made.splitlines() if line not in page] == []
+
+
+def test_tables_of_other_models_are_their_raw_results() -> None:
+    page, data = (DOCS / "calibration.md").read_text("utf-8"), DOCS / "data"
+    records = json.loads(gzip.decompress((data / "calibrators.json.gz").read_bytes()))
+    made = calibrators.show(records) + "\n" + (data / "calibrators-coverage.txt").read_text("utf-8")
     assert len(made.splitlines()) > 60
     assert [line for line in made.splitlines() if line not in page] == []
 

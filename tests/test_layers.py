@@ -155,7 +155,7 @@ def private_reads(source: str) -> list[str]:
     read = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute) and node.attr[0] == "_"]
     others = [node for node in read if not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"))]
     names = [ast.unparse(node) for node in others if f"def {node.attr}(" not in source]
-    return [name for name in names if not name.endswith("__")]
+    return [name for name in names if not name.endswith(("__", "._replace"))]  # a method of every named tuple
 
 
 READERS = ("inference", "analysis", "plots", "reporting", "cli", "streaming", "distributed")

@@ -21,7 +21,6 @@ References
 Kull, Silva Filho & Flach (2017), Beta calibration, AISTATS; Guo et al. (2017), ICML, for the power.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -31,7 +30,6 @@ from scipy.special import expit, softmax
 
 from ..core.arrays import Float
 from ..core.pytrees import record
-from ..io import require
 from ._laplace import Laplace
 
 WIDTHS = ((0.0, 0.0, 0.3), (0.3, 0.1, 0.3), (1.0, 0.3, 1.0))  # t_o, t_x, t_b
@@ -188,8 +186,8 @@ def fit_maps(
     for one, post, p, size in zip((base, *others), found, share[1:], sizes[1:], strict=True):
         half = rng.standard_normal(((size + 1) // 2, len(post.mode)))
         draws = [post.draw(partial(one.value, rows), s) for s in [*half, *-half][:size]]
-        draws = np.reshape(draws, (size, len(post.mode)))
-        made.append(replace(one, probability=float(p), mode=post.mode, draws=draws))
+        shaped = np.reshape(draws, (size, len(post.mode)))
+        made.append(replace(one, probability=float(p), mode=post.mode, draws=shaped))
     return tuple(made)
 
 
@@ -215,22 +213,11 @@ def numpyro_model(one: CalibrationMap, z: Any, index: Any, weight: Any) -> None:
         numpyro.sample("y", dist.Categorical(logits=log_p), obs=jnp.asarray(index))
 
 
-def sample_maps(maps: tuple[CalibrationMap, ...], z: Float[np.ndarray, "n c"]) -> Iterator[np.ndarray]:
-    """p' (n, c) of rows for each draw of model and parameters."""
-    return (one.proba(theta, z) for one in maps for theta in one.draws)
-
-
 def heaviest(maps: tuple[CalibrationMap, ...]) -> CalibrationMap:
     """The most probable of the maps with parameters."""
     return max(maps[1:], key=lambda one: one.probability)
 
 
-def check_maps(maps: Any, c: int) -> None:
-    """ValueError unless these are fitted maps of c classes."""
-    require(isinstance(maps, tuple) and all(isinstance(one, CalibrationMap) for one in maps), "it has other maps")
-    require([one.model for one in maps] == [*range(len(MODELS))] and sum(len(one.draws) for one in maps), "other maps")
-    for one in maps:
-        size = len(CalibrationMap.prior(one.model, np.ones(c)).mode)
-        shapes = one.rho.shape == (c,) and one.mode.shape == one.draws.shape[1:] == (size,) and (one.rho > 0).all()
-        require(shapes and np.isfinite(one.mode).all() and np.isfinite(one.draws).all(), "parameters of another map")
-        require(0 <= one.probability <= 1, "a probability that is none")
+def quantiles(draws: np.ndarray, at: list[Any]) -> np.ndarray:
+    """Quantiles of a sample whose expected mass is `at`, also of few draws."""
+    return np.quantile(draws, at, axis=0, method="weibull")

@@ -15,14 +15,13 @@ class OfEstimator:
     estimator_: Any
     classes_: np.ndarray
 
-    def _take_over(self, fitted: Any) -> None:
-        """Hold a fitted estimator, and what it knows of classes and columns."""
-        self.estimator_, self.classes_ = fitted, fitted.classes_
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(fitted, name):
-                setattr(self, name, getattr(fitted, name))
-            elif hasattr(self, name):
-                delattr(self, name)
+    def _take_over(self, fitted: Any, **learnt: Any) -> Any:
+        """Hold a fitted estimator, what it knows of classes and columns, and what else was learnt: all at once."""
+        names = ("n_features_in_", "feature_names_in_")
+        columns = {name: getattr(fitted, name) for name in names if hasattr(fitted, name)}
+        kept = {name: value for name, value in vars(self).items() if not name.endswith("_")}
+        self.__dict__ = {**kept, "estimator_": fitted, "classes_": fitted.classes_, **columns, **learnt}
+        return self
 
     def __sklearn_tags__(self) -> Tags:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)  # type: ignore[misc]

@@ -20,16 +20,14 @@ from ..core.arrays import Float, Int
 from ..inference.intervals import Uncertainty
 
 
-def expected_information(
-    estimator: Any, X: Any, method: str = "auto", n_draws: int | None = None, seed: int | np.random.Generator | None = 0
-) -> Float[np.ndarray, " n"]:
+def expected_information(estimator: Any, X: Any, **settings: Any) -> Float[np.ndarray, " n"]:
     """Mutual information of a row's label and the parameters, in nats: the expected information of labelling the row.
 
     Parameters
     ----------
     estimator : a fitted estimator, or a pipeline that ends in one
     X : (n, d) rows without labels
-    method, n_draws, seed : as in the estimator's `uncertainty`
+    settings : `method`, `n_draws` and `seed`, as in the estimator's `uncertainty`
 
     Raises
     ------
@@ -46,20 +44,14 @@ def expected_information(
     >>> expected_information(nb, X[[0, 70]]).round(2)  # nats
     array([0.  , 0.16])
     """
-    return split_uncertainty(estimator, X, method=method, n_draws=n_draws, seed=seed).epistemic
+    return split_uncertainty(estimator, X, **settings).epistemic
 
 
-def most_informative(
-    estimator: Any,
-    X: Any,
-    n: int = 1,
-    method: str = "auto",
-    n_draws: int | None = None,
-    seed: int | np.random.Generator | None = 0,
-) -> Int[np.ndarray, " k"]:
+def most_informative(estimator: Any, X: Any, n: int = 1, **settings: Any) -> Int[np.ndarray, " k"]:
     """Indices of the n rows with the largest expected information, largest first; ties are in the order of the rows.
 
-    Each row is judged on its own. Similar rows share information, so ask for few rows at a time.
+    Each row is judged on its own. Similar rows share information, so ask for few rows at a time. `settings` are those
+    of `expected_information`.
 
     Raises
     ------
@@ -78,8 +70,7 @@ def most_informative(
     rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if not 1 <= n <= rows:
         raise ValueError(f"`n` is {n}; it needs to be at least 1 and at most the {rows} rows of `X`")
-    gain = expected_information(estimator, X, method, n_draws, seed)
-    return np.argsort(-gain, kind="stable")[:n]
+    return np.argsort(-expected_information(estimator, X, **settings), kind="stable")[:n]
 
 
 def split_uncertainty(estimator: Any, X: Any, **settings: Any) -> Uncertainty:

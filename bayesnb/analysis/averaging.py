@@ -19,6 +19,7 @@ Dash & Cooper (2002), Exact model averaging with naive Bayesian classifiers, ICM
 
 import dataclasses
 from collections.abc import Iterator
+from copy import copy
 from typing import Any, Self
 
 import jax.numpy as jnp
@@ -107,71 +108,59 @@ class FeatureAverage(OfEstimator, ClassifierMixin, BaseEstimator):
             )
         with np.errstate(divide="ignore"):  # a feature that is certainly in or out
             prior_odds = np.broadcast_to(np.log(prior) - np.log1p(-prior), d)
-        parts = list(_parts(nb))
-        log_bayes_factor = np.full(d, np.nan)
+        parts, factor = [*_parts(nb)], np.full(d, np.nan)
         for part in parts:
-            log_bayes_factor[part.columns] = part.log_bayes_factor
-        self._take_over(nb)
-        self._parts = parts
-        self.log_bayes_factor_ = log_bayes_factor
-        self._prior_odds = prior_odds
-        self._log_in = -np.logaddexp(0, -(prior_odds + log_bayes_factor))
-        self._log_out = -np.logaddexp(0, prior_odds + log_bayes_factor)
-        self.inclusion_ = np.exp(self._log_in)
-        return self
+            factor[part.columns] = part.log_bayes_factor
+        odds = prior_odds + factor
+        return self._take_over(
+            nb,
+            log_bayes_factor_=factor,
+            inclusion_=np.exp(-np.logaddexp(0, -odds)),
+            _parts=parts,
+            _prior_odds=prior_odds,
+            _odds=odds,
+        )
 
     @property
     def log_evidence_(self) -> float:
         """log p(X, y) in nats: the evidence averaged over all subsets, weighted by their prior."""
-        total = self.estimator_.prior_.classes.log_marginal(self.estimator_.statistics_.n)
+        self = copy(self)
+        stats, prior = self.estimator_.statistics_, self.estimator_.prior_
+        total = prior.classes.log_marginal(stats.n)
         for part in self._parts:
-            odds, factor = self._prior_odds[part.columns], part.log_bayes_factor
-            stats = pooled(self.estimator_.statistics_.blocks[part.name])
-            shared = _by_column(part.shared[0].log_marginal(stats))
-            mixed = np.logaddexp(factor - np.logaddexp(0, -odds), -np.logaddexp(0, odds))
-            total = total + (shared + mixed).sum()
+            odds, shared = self._prior_odds[part.columns], part.shared[0].log_marginal(pooled(stats.blocks[part.name]))
+            mixed = np.logaddexp(part.log_bayes_factor - np.logaddexp(0, -odds), -np.logaddexp(0, odds))
+            total = total + (_by_column(shared) + mixed).sum()
         return float(total)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """log p(y = c | x_i) in nats, (n, c): the normalised joint table."""
-        return log_normalize(self.predict_joint_log_proba(X))
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """p(y = c | x_i), (n, c)."""
-        return np.exp(self.predict_log_proba(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable label of each row, (n,); ties go to the label with the larger class prior."""
-        best = most_probable(self.predict_joint_log_proba(X), self.estimator_.tie_prior())
-        return self.classes_[best]
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c | data) averaged over all subsets, (n, c), nats."""
         check_is_fitted(self)
+        self = copy(self)  # one state, whatever another thread fits meanwhile
         rows = self.estimator_.encode(X)
         n = next(iter(rows.values())).shape[0]
         table = np.tile(self.estimator_.posterior_.classes.log_predictive(), (n, 1))
         for part in self._parts:
-            x = rows[part.name]
-            if sparse.issparse(x):
-                self._add_sparse(table, part, sparse.csc_array(x))
-            else:
-                for j in range(len(part.columns)):
-                    table += self._mixture(part, j, x[:, [j]])
+            x = sparse.csc_array(rows[part.name]) if sparse.issparse(rows[part.name]) else rows[part.name]
+            for j, odds in enumerate(self._odds[part.columns]):
+                cells, one = x[:, [j]], np.array([j])
+                cells = cells.toarray() if sparse.issparse(cells) else cells
+                each, shared = (of[1].select(one).log_predictive(cells) for of in (part.each, part.shared))
+                table += np.logaddexp(each - np.logaddexp(0, -odds), shared - np.logaddexp(0, odds))
         return table
 
-    def _mixture(self, part: _Part, j: int, cells: np.ndarray) -> np.ndarray:
-        """log [w_j p(x_j | y = c, data) + (1 − w_j) p(x_j | data)] of some cells of one column, (m, 1) → (m, c)."""
-        at, one = part.columns[j], np.array([j])
-        each = self._log_in[at] + part.each[1].select(one).log_predictive(cells)
-        return np.logaddexp(each, self._log_out[at] + part.shared[1].select(one).log_predictive(cells))
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """log p(y = c | x_i) averaged over all subsets, (n, c), nats."""
+        return log_normalize(self.predict_joint_log_proba(X))
 
-    def _add_sparse(self, table: np.ndarray, part: _Part, x: Any) -> None:
-        """Add the table of sparse columns: that of empty cells, and for the others what they differ by."""
-        for j, (start, end) in enumerate(zip(x.indptr[:-1], x.indptr[1:], strict=True)):
-            both = self._mixture(part, j, np.append(x.data[start:end], 0.0)[:, None])
-            table += both[-1]
-            table[x.indices[start:end]] += both[:-1] - both[-1]
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """p(y = c | x_i) averaged over all subsets, (n, c)."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable label of each row, (n,); ties go to the label with the larger class prior."""
+        self, table = copy(self), self.predict_joint_log_proba(X)
+        return self.classes_[most_probable(table, self.estimator_.tie_prior())]
 
     def numpyro_model(self, X: Any, y: Any = None) -> None:
         """The same model in NumPyro, which enumerates s at small d: the site `included`, and both sets of parameters.

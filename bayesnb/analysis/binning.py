@@ -29,7 +29,7 @@ class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 codes[:, j] = np.where(np.isnan(X[:, j]), np.nan, np.searchsorted(edges[1:-1], X[:, j]))
         return codes
 
-    def _learn(self, X: Any, edges_of: Callable[[int, np.ndarray, np.ndarray], np.ndarray]) -> Self:
+    def _set_edges(self, X: Any, edges_of: Callable[[int, np.ndarray, np.ndarray], np.ndarray]) -> Self:
         """Boundaries of each column, by a function of its number, its values, and which cells hold them."""
         held = ~np.isnan(X)
         columns = enumerate(zip(X.T, held.T, strict=True))
@@ -104,7 +104,7 @@ class EqualWidthBinner(_AbstractBinner):
         """
         check_least(1, n_bins=self.n_bins)
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
-        return self._learn(X, lambda j, values, held: _equal_widths(values, self.n_bins))
+        return self._set_edges(X, lambda j, values, held: _equal_widths(values, self.n_bins))
 
 
 class EvidenceBinner(_AbstractBinner):
@@ -214,7 +214,7 @@ class EvidenceBinner(_AbstractBinner):
             self.log_evidence_[j], self.gain_[j] = scores
             return np.concatenate([[values.min()], middle, [values.max()]])
 
-        return self._learn(X, edges_of)
+        return self._set_edges(X, edges_of)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,9 +1,9 @@
-"""Calibrated class probabilities from exact leave-one-out: one fit, no folds.
+"""Calibrated class probabilities: of any model, and of naive Bayes from exact leave-one-out, with one fit and no folds.
 
-Naive Bayes counts dependent features as independent evidence, so its class probabilities are too close to 0 and 1. The
-map of `_calibration_map` corrects them. It is learnt from predictions of rows that the model does not know. Exact
-leave-one-out gives these without a refit. All rows are therefore used, and the model that predicts is the one fitted to
-all rows.
+The map has few parameters and a posterior: see `_calibration_map`. `PosteriorCalibrator` learns it from rows that a
+model has not seen. `CalibratedClassifierLOO` sets no rows aside. Naive Bayes counts dependent features as independent
+evidence, so its class probabilities are too close to 0 and 1. Exact leave-one-out gives its predictions of rows that it
+does not know, without a refit. All rows are therefore used, and the model that predicts is the one fitted to all rows.
 
     y_i | z_i, map ~ Categorical(p'(z_i))        z_i = log p(y | x_i, D₋ᵢ), the leave-one-out table
 
@@ -16,29 +16,252 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from scipy.special import entr
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
+import pandas as pd
+from scipy.special import entr, expit
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import check_cv, cross_val_predict
+from sklearn.utils import Tags, assert_all_finite, gen_batches
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
-from ..core.arrays import Scalar
+from ..core.arrays import Scalar, is_sparse
 from ..core.random import generator
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least, check_level
 from ..estimators._base import AbstractNB
+from ..inference.held_out import quality, split_halves, take_rows
 from ..inference.intervals import Uncertainty
-from ..inference.loo import LooResult
-from ._calibration_map import fit_maps, heaviest, numpyro_model
-from ._left_out_tables import left_out_table
+from ..inference.loo import LooResult, copies, group_places, leave_out
+from ..io import Saved, Take, check_loaded, require
+from ..naive_bayes import Rows
+from ._calibration_map import MODELS, CalibrationMap, fit_maps, heaviest, numpyro_model, quantiles
 from ._suited import refuse_points
-from .calibrator import AbstractCalibrated, floored
+from ._wrapper import OfEstimator
 
 if TYPE_CHECKING:
     from ..inference.report import CheckReport
 
+_FLOOR = 1e-9  # of the model's probabilities
+_ROWS = 1 << 15  # whose draws are averaged at a time
+_CHECKED = 500  # rows, at most, whose map is checked
+_SAME_BY_CHANCE = 0.01  # expected number of rows like this one, below which a second one is a copy
 _OF_THE_MODEL = frozenset(
     {"explain", "contributions", "tables", "prior_summary", "prior_", "posterior_", "class_count_", "class_log_prior_"}
     | {"feature_names", "block_columns", "part_blocks", "levels_of", "encode", "class_index", "ignored_by_loo"}
 )
+
+
+class AbstractCalibrated(Saved, OfEstimator, ClassifierMixin, BaseEstimator):
+    """Prediction by the posterior of a map; `fit` and the table `log_table` of rows are the subclass's."""
+
+    maps_: tuple[CalibrationMap, ...]
+
+    def log_table(self, X: Any) -> np.ndarray:
+        """log p of rows before calibration, (n, c), in nats. Provisional."""
+        raise NotImplementedError
+
+    @property
+    def model_probabilities_(self) -> dict[str, float]:
+        """Posterior probability of each of the four models of the map."""
+        check_is_fitted(self, "maps_")
+        return {MODELS[one.model]: one.probability for one in self.maps_}
+
+    def calibrated(self, z: np.ndarray) -> np.ndarray:
+        """Calibrated probabilities (n, c) of rows with log probabilities z: the posterior mean. Provisional."""
+        return average(self.maps_, z)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Calibrated class probabilities, (n, c): the posterior mean. None of them is 0 or 1."""
+        check_is_fitted(self, "maps_")
+        return self.calibrated(self.log_table(X))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the calibrated class probabilities, (n, c), in nats."""
+        return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The label with the largest calibrated probability of each row, (n,)."""
+        best = self.predict_proba(X).argmax(1)
+        return self.classes_[best]
+
+    def summary(self, level: Scalar = 0.9) -> pd.DataFrame:
+        """The parameters of the map, with credible intervals over its posterior and over its four models.
+
+        Parameters
+        ----------
+        level : posterior mass inside, between 0 and 1
+
+        Returns
+        -------
+        DataFrame
+            one row for each parameter, with the columns `median`, `low` and `high`. The power e^u multiplies the log
+            probabilities: below 1 the model is too sure of itself. b shifts a class. ε is the share of rows that the
+            model knows nothing of. O[d, c] is what log p of class d adds to class c. A model of the map without a
+            parameter leaves it at 1 (power) or 0. The draws are approximate: 90 % intervals hold 86 to 89 % of the
+            draws of NUTS on average, and 78 % of those of the power
+        """
+        check_is_fitted(self, "maps_")
+        check_level(level)
+        c, parts = len(self.classes_), []
+        for one in self.maps_:
+            for theta in one.draws:
+                v = one.matrix(theta) if one.model else np.zeros((c + 1, c))
+                u, logit = theta[[0, -1]] if one.model else (0.0, -np.inf)
+                parts.append([np.exp(u), *v[-1], expit(logit), *v[:-1].ravel()])
+        names = ["power", *(f"b[{k}]" for k in self.classes_), "ε"]
+        names += [f"O[{d}, {k}]" for d in self.classes_ for k in self.classes_]
+        found = quantiles(np.array(parts), [0.5, (1 - level) / 2, (1 + level) / 2])
+        table = pd.DataFrame(found.T, index=pd.Index(names, name="parameter"), columns=["median", "low", "high"])
+        return table[(table != 0).any(axis=1)]
+
+    def _check_loaded(self, take: Take) -> None:
+        labels = self.classes_
+        require(isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) > 1, "classes_ are no labels")
+        require([type(one) for one in self.maps_] == [CalibrationMap] * len(MODELS), "it has other maps")
+        found = average(self.maps_, np.zeros((1, len(labels))))
+        require(found.shape == (1, len(labels)) and np.isfinite(found).all(), "parameters of another map")
+        if inner := vars(self).get("estimator_"):
+            require(np.array_equal(inner.classes_, labels), "it calibrates a model of other classes")
+            check_loaded(inner, take)
+
+
+class PosteriorCalibrator(AbstractCalibrated):
+    """Calibrated class probabilities of any model, with a posterior: never 0, 1 or NaN, and safe from 50 rows on.
+
+    The calibrated log odds are a power of the model's, shifts of the classes, and with enough rows a matrix; a share ε
+    of the rows keeps the class frequencies. With two classes this is beta calibration with a prior. The prior gives
+    0.4 to "the model is calibrated already". Predictions are averages over the posterior of the map.
+
+    Parameters
+    ----------
+    estimator : a classifier, or None (default): `X` is then the table of a model's probabilities itself
+    cv : folds on which clones of the classifier are fitted to predict the other rows, as a number or a splitter; the
+        classifier that predicts is fitted to all rows. "prefit" takes the classifier as it is, and the rows must be
+        others than it was fitted to
+    n_draws : draws of the posterior that a prediction averages
+    random_state : seed of these draws
+
+    Attributes
+    ----------
+    maps_ : the four models of the map, with their probabilities, modes and draws; `summary()` is a table of them
+    model_probabilities_ : posterior probability of each of the four
+    estimator_ : the fitted classifier, if there is one
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+
+    References
+    ----------
+    Kull, Silva Filho & Flach (2017), Beta calibration, AISTATS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb import PosteriorCalibrator
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=400)
+    >>> y = (rng.random(400) < 1 / (1 + np.exp(-x))).astype(int)
+    >>> calibrator = PosteriorCalibrator().fit(4 * x, y)  # log odds that are four times too large
+    >>> calibrator.predict_proba([4.0]).round(2)
+    array([[0.29, 0.71]])
+    """
+
+    _learnt_names = frozenset({"maps_", "classes_", "estimator_", "n_features_in_", "feature_names_in_"})
+
+    def __init__(self, estimator: Any = None, *, cv: Any = 5, n_draws: Any = 100, random_state: Any = 0) -> None:
+        self.estimator = estimator
+        self.cv = cv
+        self.n_draws = n_draws
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn the map from rows that the model has not seen.
+
+        Parameters
+        ----------
+        X : (n, c) class probabilities of the rows, columns in the order of the sorted labels; or (n,) log odds of the
+            second of two classes. NumPy, pandas, Torch and JAX are read by `np.asarray`. With an `estimator`, its rows
+        y : (n,) labels. A table with a column for a class without rows needs y as column numbers
+        sample_weight : (n,) weights of the rows
+        groups : (n,) labels of groups of rows that depend on each other, such as several rows of one person. They count
+            as fewer rows, as many as their residuals show, and `cv` gets them
+
+        Raises
+        ------
+        ValueError
+            if the table holds no probabilities or does not match the labels, if there are fewer than two classes, or
+            if a class has a single row where `cv` needs two
+        """
+        check_least(2, n_draws=self.n_draws)
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        fitted, output = None, X
+        if self.estimator is not None:
+            fitted, output = self._predicted(X, y, sample_weight, groups)
+        z = log_table_of(output)
+        classes = np.unique(y) if fitted is None else fitted.classes_
+        if (
+            fitted is None
+            and len(classes) < z.shape[1]
+            and y.dtype.kind in "iu"
+            and 0 <= y.min() <= y.max() < z.shape[1]
+        ):
+            classes = np.arange(z.shape[1])
+        if z.shape != (len(y), len(classes)) or len(classes) < 2:
+            raise ValueError(
+                f"`y` has {len(y)} rows of {len(classes)} class{'es' * (len(classes) != 1)}, but the probabilities "
+                f"have shape {z.shape}; give one row a label and one column a class, of at least two classes"
+            )
+        weight = _check_sample_weight(sample_weight, z, dtype=np.float64, ensure_non_negative=True)
+        place = None if groups is None else group_places(groups, len(y))
+        maps = fit_maps(z, np.searchsorted(classes, y), weight, place, self.n_draws, self.random_state)
+        if fitted is not None:
+            return self._take_over(fitted, maps_=maps)
+        self.maps_, self.classes_ = maps, classes
+        return self
+
+    def _predicted(self, X: Any, y: np.ndarray, weight: Any, groups: Any) -> tuple[Any, np.ndarray]:
+        """The fitted classifier, and its output for rows that it has not seen."""
+        params = {} if weight is None else {"sample_weight": np.asarray(weight, float)}
+        if isinstance(self.cv, str) and self.cv == "prefit":
+            check_is_fitted(self.estimator)
+            return self.estimator, output_of(self.estimator, X)
+        fitted = clone(self.estimator).fit(X, y, **params)
+        rarest = int(np.unique(y, return_counts=True)[1].min())
+        if len(fitted.classes_) < 2 or (isinstance(self.cv, int) and rarest < 2):
+            raise ValueError(
+                f"`y` has {len(fitted.classes_)} class(es), the rarest with {rarest} row(s); cross-validation needs "
+                "two classes with two rows each"
+            )
+        folds = check_cv(min(self.cv, rarest) if isinstance(self.cv, int) else self.cv, y, classifier=True)
+        method = "predict_proba" if hasattr(fitted, "predict_proba") else "decision_function"
+        found = cross_val_predict(self.estimator, X, y, groups=groups, cv=folds, method=method, params=params)
+        return fitted, found if method == "predict_proba" else _of_scores(found)
+
+    def log_table(self, X: Any) -> np.ndarray:
+        """log p of rows before calibration, (n, c), in nats. Provisional."""
+        z = log_table_of(X if self.estimator is None else output_of(self.estimator_, X))
+        if z.shape[1] != len(self.classes_):
+            raise ValueError(f"`X` has {z.shape[1]} columns; give the probabilities of {len(self.classes_)} classes")
+        return z
+
+    def predict_interval(self, X: Any, level: Scalar = 0.9) -> np.ndarray:
+        """Equal-tailed credible interval of the calibrated probability, (n, c, 2), over the posterior of the map.
+
+        The interval says how far the calibration rows leave the share of a label among rows like this one open. It does
+        not contain the uncertainty of the model about its own parameters.
+
+        Parameters
+        ----------
+        level : posterior mass inside, between 0 and 1
+        """
+        check_is_fitted(self, "maps_")
+        check_level(level)
+        z = self.log_table(X)
+        draws = np.stack([one.proba(theta, z) for one in self.maps_ for theta in one.draws])
+        return np.moveaxis(quantiles(draws, [(1 - level) / 2, (1 + level) / 2]), 0, -1)
+
+    def __sklearn_tags__(self) -> Tags:
+        return BaseEstimator.__sklearn_tags__(self) if self.estimator is None else super().__sklearn_tags__()
 
 
 class CalibratedClassifierLOO(AbstractCalibrated):
@@ -118,14 +341,12 @@ class CalibratedClassifierLOO(AbstractCalibrated):
                 f"`estimator` has {ignored}, which leave-one-out ignores, so the map would be learnt from other "
                 "probabilities than those of `predict_proba`; set norm=False"
             )
-        table = left_out_table(self, nb, X, np.asarray(y).ravel(), sample_weight, groups)
-        self.maps_ = fit_maps(floored(table.log_proba), table.index, table.weight, table.groups)
-        self.n_copies_ = table.n_copies
-        self._take_over(nb)
-        own, share = np.arange(len(table.index)), table.weight / table.weight.sum()
-        tables = {"plain": table.log_proba, "calibrated": np.log(self.calibrated(table.log_proba))}
-        self.loo_log_loss_ = {name: float(share @ -log_p[own, table.index]) for name, log_p in tables.items()}
-        return self
+        (z, index, weight, place), n_copies = left_out_table(self, nb, X, np.asarray(y).ravel(), sample_weight, groups)
+        maps = fit_maps(floored(z), index, weight, place)
+        own, share = np.arange(len(index)), weight / weight.sum()
+        tables = {"plain": z, "calibrated": np.log(average(maps, z))}
+        losses = {name: float(share @ -log_p[own, index]) for name, log_p in tables.items()}
+        return self._take_over(nb, maps_=maps, n_copies_=n_copies, loo_log_loss_=losses)
 
     def _check_parameters(self) -> None:
         estimator = self.estimator
@@ -217,8 +438,8 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         X, y, sample_weight, groups : the training rows. NUTS on this model samples the posterior that the draws of
             `maps_` approximate. Its sites are `u`, `entries` (those of O and b with a prior) and `logit_eps`
         """
-        table = left_out_table(self, self.estimator_, X, np.asarray(y).ravel(), sample_weight, groups)
-        numpyro_model(heaviest(self.maps_), floored(table.log_proba), table.index, table.weight)
+        (z, *rows, _), _ = left_out_table(self, self.estimator_, X, np.asarray(y).ravel(), sample_weight, groups)
+        numpyro_model(heaviest(self.maps_), floored(z), *rows)
 
     def check(self, X: Any, y: Any, seed: int = 0, *, progress_bar: bool = False) -> "CheckReport":
         """The check of the estimator, and of the map against NumPyro: density, mode, and draws of NUTS.
@@ -232,9 +453,20 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         seed : seed of the split, of the random parameters and of the chains
         progress_bar : whether NumPyro shows its progress bar
         """
-        from .calibration_check import check
+        from .calibration_check import map_rows
 
-        return check(self, X, y, seed, progress_bar=progress_bar)
+        y = np.asarray(y).ravel()
+        report = clone(self.estimator).check(X, y, seed, progress_bar=progress_bar)
+        train, test = split_halves(y, seed)
+        fitted = clone(self).fit(take_rows(X, train), y[train])
+        (*found, _), _ = left_out_table(fitted, fitted.estimator_, take_rows(X, train), y[train])
+        few = np.sort(generator(seed).permutation(len(found[0]))[:_CHECKED])
+        z, index, weight = (column[few] for column in found)
+        rows = map_rows(floored(z), index, weight, seed, progress_bar)
+        test = test[np.isin(y[test], fitted.classes_)]
+        truth, log_p = np.searchsorted(fitted.classes_, y[test]), fitted.predict_log_proba(take_rows(X, test))
+        quality_ = (*report.quality, quality("calibrated", fitted.n_features_in_, log_p, truth))
+        return replace(report, model=repr(self), rows=(*report.rows, *rows), quality=quality_)
 
 
 @dataclass(frozen=True)
@@ -250,3 +482,92 @@ class _CalibratedJoint:
 
     def log_joint(self, rows: Any) -> np.ndarray:
         return self.of(self.posterior.log_joint(rows))
+
+
+# --- tables of log probabilities -------------------------------------------------------------------------------------
+
+
+def output_of(estimator: Any, X: Any) -> np.ndarray:
+    """Class probabilities of rows, or scores that stand for log odds."""
+    if hasattr(estimator, "predict_proba"):
+        return estimator.predict_proba(X)
+    return _of_scores(estimator.decision_function(X))
+
+
+def _of_scores(scores: np.ndarray) -> np.ndarray:
+    return scores if scores.ndim == 1 else np.exp(log_normalize(scores))
+
+
+def log_table_of(output: Any) -> np.ndarray:
+    """log p (n, c) of class probabilities (n, c), or of log odds (n,)."""
+    if is_sparse(output):
+        raise TypeError("`X` is sparse; give the probabilities as a dense array")
+    table = np.asarray(output, float)
+    if table.ndim == 1 and np.isfinite(table).all():
+        return -np.logaddexp(0.0, np.column_stack([table, -table]))
+    if table.ndim != 2 or not ((table >= 0).all() and (abs(table.sum(1) - 1) < 0.02).all()):
+        raise ValueError(
+            f"`X` has shape {table.shape} and is no table of probabilities; give (n, c) numbers between 0 and 1 that "
+            "add up to 1 in each row, or (n,) finite log odds. An `estimator` makes them from rows of features"
+        )
+    return log_normalize(np.log(np.maximum(table, _FLOOR)))
+
+
+def average(maps: tuple[CalibrationMap, ...], z: np.ndarray) -> np.ndarray:
+    """Calibrated probabilities (n, c) of rows with log probabilities z: the mean over the draws of all maps."""
+    every = [(one, theta) for one in maps for theta in one.draws]
+    parts = [floored(z[some]) for some in gen_batches(max(len(z), 1), _ROWS)]
+    return np.concatenate([sum(one.proba(theta, part) for one, theta in every) / len(every) for part in parts])
+
+
+def floored(z: np.ndarray) -> np.ndarray:
+    """Log probabilities, none below −690: e^−690 is still a float."""
+    return np.maximum(z, -690.0)
+
+
+def left_out_table(
+    settings: Any, nb: Any, X: Any, y: np.ndarray, sample_weight: Any = None, groups: Any = None
+) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray, Any], int]:
+    """log p(y = c | x_i, D₋ᵢ) of fitted rows, with class, weight and group of each; and how many rows are copies.
+
+    Parameters
+    ----------
+    settings : what has the parameters `prior`, `copies` and `max_rows` of `CalibratedClassifierLOO`
+    groups : (n,) labels of groups of rows that leave together, None for no groups
+    """
+    n, rows = len(y), nb.encode(X)
+    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
+    place, counted = np.arange(n), weight
+    if groups is not None:
+        place = group_places(groups, n)
+    elif settings.copies == "group":  # they leave together, and count as one row
+        place = _copies(nb, rows, y)
+        counted = weight / np.bincount(place)[place]
+    some, n_copies = np.flatnonzero(weight > 0), n - len(np.unique(place)) if groups is None else 0
+    if len(some) > settings.max_rows:  # whole groups
+        every = np.random.default_rng(0).permutation(np.unique(place[some]))
+        some = some[np.isin(place[some], every[: max(1, settings.max_rows * len(every) // len(some))])]
+    leaving = None if len(np.unique(place[some])) == len(some) else np.unique(place[some], return_inverse=True)[1]
+    rows = {name: take_rows(x, some) for name, x in rows.items()}
+    found = leave_out(nb, rows, nb.class_index(y[some]), weight[some], leaving, settings.prior, scores=True)
+    return (found.log_proba, found.index, counted[some], None if groups is None else place[some]), n_copies
+
+
+def _copies(nb: Any, rows: Rows, y: np.ndarray) -> np.ndarray:
+    """Group of each row, 0 … g−1: rows that copy each other share one."""
+    owner = copies(rows, y)
+    again = np.flatnonzero(np.bincount(owner)[owner] > 1)
+    chance = again[~np.any([_has_fractions(take_rows(x, again)) for x in rows.values()], axis=0)]
+    if len(chance):
+        # of a row of whole numbers: how many such rows the model expects in the class
+        some, index = {name: take_rows(x, chance) for name, x in rows.items()}, nb.class_index(y)
+        own = nb.posterior_.log_parts(some, [list(some)])[0][np.arange(len(chance)), index[chance]]
+        single = chance[np.log(np.bincount(index)[index[chance]]) + own > np.log(_SAME_BY_CHANCE)]
+        owner[single] = len(y) + np.arange(len(single))
+    return np.unique(owner, return_inverse=True)[1]
+
+
+def _has_fractions(X: Any) -> np.ndarray:
+    """Whether a row has a cell that is no whole number."""
+    rest = X - X.floor() if is_sparse(X) else X - np.floor(X)
+    return np.asarray((rest > 0).sum(1)).ravel() > 0

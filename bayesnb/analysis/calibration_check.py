@@ -1,4 +1,4 @@
-"""The check of a calibrated classifier: that of its estimator, and the posterior of the map against NumPyro.
+"""Rows of the check of a calibrated classifier: the posterior of the map against NumPyro.
 
 14. Density: log p(θ, y | z) by NumPyro equals the closed form, constants included, at random θ. Exact.
 15. Mode: NumPyro's gradient is zero at the mode that Newton's method found. Exact.
@@ -7,41 +7,21 @@
 17. Intervals: the ends of their 90 % intervals, likewise.
 """
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
-from sklearn.base import clone
 
 from ..core.random import generator
 from ..inference.exact_rows import IDENTITY
-from ..inference.held_out import quality, split_halves, take_rows
 from ..inference.nuts import Metric, run_chains
-from ..inference.report import CheckReport, CheckRow
-from ._calibration_map import Labelled, fit_maps, heaviest, numpyro_model
-from ._left_out_tables import left_out_table
-from .calibrator import floored, quantiles
+from ..inference.report import CheckRow
+from ._calibration_map import Labelled, fit_maps, heaviest, numpyro_model, quantiles
 
 _GRADIENT = 1e-2  # nats a standard deviation: Newton ends where a step gains 1e-7 nats, √2e-7 ≈ 5e-4 of such units
 _PROBABILITY = 0.02  # as an average over rows and classes: less than a calibration error that can be measured
-_CHAINS, _DRAWS, _WARMUP, _MOST_ROWS = 4, 250, 250, 500
-
-
-def check(estimator: Any, X: Any, y: Any, seed: int = 0, *, progress_bar: bool = False) -> CheckReport:
-    """Fit clones to one half of the rows and compare; see `CalibratedClassifierLOO.check`."""
-    y = np.asarray(y).ravel()
-    report = clone(estimator.estimator).check(X, y, seed, progress_bar=progress_bar)
-    train, test = split_halves(y, seed)
-    fitted = clone(estimator).fit(take_rows(X, train), y[train])
-    found = left_out_table(fitted, fitted.estimator_, take_rows(X, train), y[train])
-    few = np.sort(generator(seed).permutation(len(found.weight))[:_MOST_ROWS])
-    rows = map_rows(floored(found.log_proba[few]), found.index[few], found.weight[few], seed, progress_bar)
-    test = test[np.isin(y[test], fitted.classes_)]
-    truth, log_p = np.searchsorted(fitted.classes_, y[test]), fitted.predict_log_proba(take_rows(X, test))
-    better = quality("calibrated", fitted.n_features_in_, log_p, truth)
-    return replace(report, model=repr(estimator), rows=(*report.rows, *rows), quality=(*report.quality, better))
+_CHAINS, _DRAWS, _WARMUP = 4, 250, 250
 
 
 def map_rows(

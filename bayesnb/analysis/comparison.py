@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import linalg
+from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Float, Scalar
-from ..core.special import log_normalize
 from ..core.supports import COMPOSITE, MEASURES
 from ..inference.loo import LooResult
 
@@ -125,71 +125,60 @@ def compare(
     """
     if not estimators:
         raise ValueError("`estimators` is empty; give a mapping from name to estimator")
-    names = list(estimators)
-    weights = {name: 1.0 for name in names} if prior is None else dict(prior)
+    names, notes = list(estimators), list[str]()
+    weights = dict.fromkeys(names, 1.0) if prior is None else dict(prior)
     if weights.keys() != set(names) or not all(np.isfinite(v) and v > 0 for v in weights.values()):
         raise ValueError(f"`prior` is {prior!r}; it needs one positive number for each of {names}")
-    models: dict[str, Any] = {}
-    results: dict[str, LooResult] = {}
-    measures: dict[str, tuple[str, ...]] = {}
-    evidence: dict[str, float] = {}
-    notes: list[str] = []
+    models, loo, evidence, measures = dict[str, Any](), dict[str, LooResult](), dict[str, float](), dict[str, Any]()
     for name, given in estimators.items():
         estimator, rows = given if isinstance(given, tuple) else (given, X)
         if fitted:
             check_is_fitted(estimator)
         else:
             estimator = clone(estimator).fit(rows, y, sample_weight)
-        models[name], results[name] = estimator, estimator.loo(rows, y, sample_weight, groups=groups)
-        measures[name] = _measures(estimator)
+        models[name], loo[name] = estimator, estimator.loo(rows, y, sample_weight, groups=groups)
+        of_blocks = {block.cells_.measure for block in estimator.prior_.blocks.values()}
+        measures[name] = [*(kind for kind in MEASURES if kind in of_blocks), *sorted(of_blocks.difference(MEASURES))]
         try:
             evidence[name] = float(estimator.log_evidence_)
         except AttributeError as error:
             evidence[name] = float("nan")
             notes.append(f"{name} has no evidence: {error}")
-    if len({measures[name] for name in names if np.isfinite(evidence[name])}) > 1:
-        for name in names:
-            if COMPOSITE in measures[name]:
-                evidence[name] = float("nan")
-                notes.append(f"{name} has no evidence: a composite likelihood can only be compared with its own kind")
     kinds = {name: " and ".join(measures[name]) for name in names if np.isfinite(evidence[name])}
+    for name in [name for name in kinds if COMPOSITE in measures[name] and len(set(kinds.values())) > 1]:
+        evidence[name] = float("nan")
+        notes.append(f"{name} has no evidence: a composite likelihood can only be compared with its own kind")
+        del kinds[name]
     if len(set(kinds.values())) > 1:
         listed = "; ".join(f"{name}: {kind}" for name, kind in kinds.items())
         notes.append(f"evidence cannot be compared between likelihoods of different kinds ({listed}); compare by elpd")
-    notes += _disagreements(results, evidence, kinds)
-
-    ignored = {name: models[name].ignored_by_loo for name in names}
+    notes += _disagreements(loo, evidence, kinds)
     notes += [
         f"{name} predicts with {setting}, which leave-one-out ignores: elpd and accuracy are those of the posterior "
         "predictive"
-        for name, setting in ignored.items()
-        if setting
+        for name in names
+        if (setting := models[name].ignored_by_loo)
     ]
-    notes += _identical({name: results[name].pointwise for name in names}, evidence, ignored)
-
-    log_evidence = np.array([evidence[name] for name in names])
-    known = np.isfinite(log_evidence)
-    log_posterior = (log_evidence + np.log([weights[name] for name in names]))[known]
-    probability = np.full(len(names), np.nan)
-    if known.any():
-        probability[known] = np.exp(log_normalize(log_posterior))
-    best = max(names, key=lambda name: results[name].elpd)
-    differences = [_paired(results[name], results[best]) for name in names]
-    columns = {
-        "log_evidence": log_evidence,
-        "log_bayes_factor": log_evidence - (log_evidence[known].max() if known.any() else np.nan),
-        "probability": probability,
-        "elpd": [results[name].elpd for name in names],
-        "se": [results[name].se for name in names],
-        "elpd_diff": [d for d, _ in differences],
-        "se_diff": [se for _, se in differences],
-        "accuracy": [results[name].accuracy for name in names],
-        "stacking": _stacking([results[name].pointwise for name in names], results[best].weight),
-    }
-    table = pd.DataFrame(columns, index=pd.Index(names, name="model")).sort_values(
-        "elpd", ascending=False, kind="stable"
-    )
-    return Comparison(table, results, models, tuple(notes))
+    alike: dict[Any, list[str]] = {}
+    for name in names:
+        numbers = evidence[name], loo[name].elpd, loo[name].elpd_joint
+        said = models[name].ignored_by_loo, *(f"{number:.9g}" for number in numbers)
+        alike.setdefault(said, []).append(name)
+    notes += [
+        f"{' and '.join(same)} have identical results: they are the same model of this table"
+        for same in alike.values()
+        if same[1:]
+    ]
+    table = pd.DataFrame({"log_evidence": evidence}).rename_axis("model").loc[names]
+    table["log_bayes_factor"] = table["log_evidence"] - table["log_evidence"].max()
+    odds = table["log_bayes_factor"] + np.log(pd.Series(weights))
+    table["probability"] = np.exp(odds - logsumexp(odds.dropna()))
+    best = loo[max(names, key=lambda name: loo[name].elpd)]
+    table["elpd"], table["se"] = [loo[name].elpd for name in names], [loo[name].se for name in names]
+    table[["elpd_diff", "se_diff"]] = [_paired(loo[name], best) for name in names]
+    table["accuracy"] = [loo[name].accuracy for name in names]
+    table["stacking"] = _stacking([loo[name].pointwise for name in names], best.weight)
+    return Comparison(table.sort_values("elpd", ascending=False, kind="stable"), loo, models, tuple(notes))
 
 
 def _paired(one: LooResult, other: LooResult) -> tuple[float, float]:
@@ -225,37 +214,6 @@ def _disagreements(
                 f"which model wrote the table, rows and labels, follow the evidence: {writer}"
             )
     return notes
-
-
-def _identical(
-    pointwise: Mapping[str, np.ndarray], evidence: Mapping[str, float], ignored: Mapping[str, str]
-) -> list[str]:
-    """A sentence for each set of models that say the same of every row, and of all rows together.
-
-    Models that differ in what leave-one-out ignores may predict differently, so they are in different sets.
-    """
-    groups: list[list[str]] = []
-    for name, values in pointwise.items():
-        for group in groups:
-            first = group[0]
-            same = ignored[name] == ignored[first]
-            same &= np.allclose([evidence[name]], [evidence[first]], rtol=1e-9, equal_nan=True)
-            if same and np.allclose(values, pointwise[first], rtol=1e-9, atol=1e-12):
-                group.append(name)
-                break
-        else:
-            groups.append([name])
-    return [
-        f"{' and '.join(group)} have identical results: they are the same model of this table"
-        for group in groups
-        if group[1:]
-    ]
-
-
-def _measures(estimator: Any) -> tuple[str, ...]:
-    """What the blocks of an estimator are densities of, in a fixed order."""
-    found = {block.cells_.measure for block in estimator.prior_.blocks.values()}
-    return (*(name for name in MEASURES if name in found), *sorted(found.difference(MEASURES)))
 
 
 def stacked_weights(log_p: Float[np.ndarray, "n d"], weight: Float[np.ndarray, " n"]) -> Float[np.ndarray, " d"]:

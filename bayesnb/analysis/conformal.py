@@ -131,7 +131,7 @@ class ConformalClassifierLOO(AbstractWrapper):
         self.method = method
         self.class_conditional = class_conditional
 
-    def fit(self, X: Any, y: Any, *, groups: Any = None, **unknown: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
         """Fit a clone of the estimator and keep the rows.
 
         Parameters
@@ -146,10 +146,7 @@ class ConformalClassifierLOO(AbstractWrapper):
         ValueError
             if a parameter is out of range, or if the estimator cannot do what the method needs. The message gives the
             reason
-        TypeError
-            if `sample_weight` is given: no guarantee is known for weighted rows
         """
-        _refuse(unknown)
         check_choice("method", self.method, ("cross", "full"))
         if not isinstance(self.class_conditional, bool | np.bool_):
             raise ValueError(f"`class_conditional` is {self.class_conditional!r}; choose True or False")
@@ -168,17 +165,15 @@ class ConformalClassifierLOO(AbstractWrapper):
             )
         fitted, y = clone(self.estimator).fit(X, y), column_or_1d(y)
         check_classification_targets(y)
-        if (n := len(y)) < 2:
-            raise ValueError(f"`X` has {n} sample; leave-one-out needs at least two rows, so add rows")
-        places = np.arange(n) if groups is None else group_places(groups, n)
+        places = np.arange(len(y)) if groups is None else group_places(groups, len(y))
         if places.max() == 0:
-            raise ValueError(
-                f"`groups` is {np.asarray(groups).tolist()[0]!r} in all rows; leave-one-out needs at least two "
-                "groups, so add rows of another group"
+            what = (
+                f"`X` has {len(y)} sample"
+                if groups is None
+                else f"`groups` is {np.asarray(groups).tolist()[0]!r} in all rows"
             )
-        self._take_over(fitted)
-        self._X, self._y, self._groups = _as_rows(X), y, places
-        return self
+            raise ValueError(f"{what}; leave-one-out needs at least two rows, of two groups, so add rows")
+        return self._take_over(fitted, _X=_as_rows(X), _y=y, _groups=places)
 
     def predict_set(self, X: Any, coverage: Any = 0.9) -> Bool[np.ndarray, "m c"]:
         """Whether each label is in the set of each row, (m, c); the columns are in the order of `classes_`.
@@ -208,9 +203,9 @@ class ConformalClassifierLOO(AbstractWrapper):
         """
         check_is_fitted(self)
         m, c = self.estimator_.predict_log_proba(X).shape  # it refuses rows that are none
-        index, size = np.searchsorted(self.classes_, self._y), np.bincount(self._groups)
+        index = np.searchsorted(self.classes_, np.asarray(self._y))
         share = np.eye(c)[index] if self.class_conditional else np.ones((len(index), c))
-        share /= size[self._groups, None]
+        share /= np.bincount(self._groups)[self._groups, None]
         smaller, total = np.zeros((m, c)), share.sum(0)
         for rows, t, k, own, new in (self._cross if self.method == "cross" else self._full)(_as_rows(X), index):
             own = own[:, None, None]
@@ -279,17 +274,6 @@ def _log_odds_against(table: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n c
     with np.errstate(invalid="ignore", divide="ignore"):
         others = logsumexp(np.where(np.eye(table.shape[1], dtype=bool), -np.inf, table[:, None]), axis=2)
         return np.nan_to_num(others - table, nan=_LARGEST, posinf=_LARGEST, neginf=-_LARGEST)
-
-
-def _refuse(unknown: dict[str, Any]) -> None:
-    """TypeError on arguments of `fit` that mean nothing here; without weights, `sample_weight=None` does no harm."""
-    if unknown.pop("sample_weight", None) is not None:
-        raise TypeError(
-            "`sample_weight` is given, but ConformalClassifierLOO takes no weights, because its guarantee needs "
-            "exchangeable rows. Leave the weights out; for copied rows or repeated measures give `groups`"
-        )
-    if unknown:
-        raise TypeError(f"`fit` accepts X, y and groups, but not {', '.join(map(repr, unknown))}; leave it out")
 
 
 def _as_rows(X: Any) -> Any:

@@ -21,10 +21,10 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics import confusion_matrix, make_scorer
+from sklearn.metrics import make_scorer
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ..core.arrays import Bool, Float, Int, Real, Scalar
+from ..core.arrays import Float, Int, Real, Scalar
 from ..estimators._base import AbstractNB
 from ._wrapper import AbstractWrapper
 from .active import split_uncertainty
@@ -88,13 +88,11 @@ def cost_scorer(false_positive: Scalar, false_negative: Scalar) -> Any:
     cost_threshold(false_positive, false_negative)
 
     def gain(y: Any, predicted: Any, sample_weight: Any = None) -> float:
-        labels, weight = np.union1d(y, predicted), np.ones(len(y)) if sample_weight is None else sample_weight
-        table = confusion_matrix(y, predicted, labels=labels, sample_weight=weight)
+        labels, place = np.unique(np.concatenate([y, predicted]), return_inverse=True)
         if len(labels) > 2:
             raise ValueError(f"`y` has the labels {labels}; false positives and negatives need exactly two classes")
-        if len(labels) == 1:
-            return 0.0
-        return -float(false_positive * table[0, 1] + false_negative * table[1, 0]) / np.sum(weight)
+        excess = place[len(y) :] - place[: len(y)]  # 1 is a false positive
+        return -float(np.average(np.array([0, false_positive, false_negative])[excess], weights=sample_weight))
 
     return make_scorer(gain)
 
@@ -286,38 +284,39 @@ class CostClassifier(AbstractWrapper):
         """
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         fitted = clone(self.estimator).fit(X, y, **weights)
-        self._check(fitted.classes_)
-        self._take_over(fitted)
-        return self
-
-    def _check(self, classes: np.ndarray) -> None:
-        _cost_table(self.costs, self.abstain_cost, len(classes))
+        _cost_table(self.costs, self.abstain_cost, len(fitted.classes_))
         if self.max_epistemic is not None and not self.max_epistemic >= 0:
             raise ValueError(f"`max_epistemic` is {self.max_epistemic}; it needs to be a number of nats, at least 0")
-        if self.abstain_label is not None and self.abstain_label in classes.tolist():
+        if self.abstain_label is not None and self.abstain_label in fitted.classes_.tolist():
             raise ValueError(
                 f"`abstain_label` is {self.abstain_label!r}, which is one of the classes; choose another label"
             )
+        return self._take_over(fitted)
 
     def decide(self, X: Any) -> np.ndarray:
         """Index of the decided class of each row, (n,), or −1 if it abstains."""
+        return self._decided(X)[1]
+
+    def _decided(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The classes, the index of the class that is decided for each row, and the cost table."""
         check_is_fitted(self)
-        found = decide(self.estimator_.predict_proba(X), self.costs, self.abstain_cost)
-        if self.max_epistemic is None:
-            return found
-        open_ = split_uncertainty(self.estimator_, X).epistemic > self.max_epistemic
-        return np.where(open_, ABSTAIN, found)
+        fitted = self.estimator_
+        costs = _cost_table(self.costs, self.abstain_cost, len(fitted.classes_))
+        found = decide(fitted.predict_proba(X), costs)
+        if self.max_epistemic is not None:
+            found = np.where(split_uncertainty(fitted, X).epistemic > self.max_epistemic, ABSTAIN, found)
+        return fitted.classes_, found, costs
 
     def predict(self, X: Any) -> np.ndarray:
         """The label with the least expected cost of each row, or `abstain_label`, (n,)."""
-        found, c = self.decide(X), len(self.classes_)
-        if self.max_epistemic is None and _cost_table(self.costs, self.abstain_cost, c).shape[1] == c:
-            return self.classes_[found]
+        classes, found, costs = self._decided(X)
+        if self.max_epistemic is None and costs.shape[1] == len(classes):
+            return classes[found]
         label = np.asarray(self.abstain_label)
-        alike = {label.dtype.kind, self.classes_.dtype.kind}
+        alike = {label.dtype.kind, classes.dtype.kind}
         if alike <= set("biuf") or len(alike) == 1:
-            return np.where(found == ABSTAIN, label, self.classes_[found])
-        labels = self.classes_[found].astype(object)
+            return np.where(found == ABSTAIN, label, classes[found])
+        labels = classes[found].astype(object)
         labels[found == ABSTAIN] = self.abstain_label
         return labels
 
@@ -327,16 +326,13 @@ class CostClassifier(AbstractWrapper):
         A row is left out of the average if the classifier abstains because of `max_epistemic` and abstaining has no
         cost. If all rows are left out, the score is 0.
         """
-        found, labels = self.decide(X), column_or_1d(y)
-        truth = np.searchsorted(self.classes_, labels).clip(0, len(self.classes_) - 1)
-        if (unknown := self.classes_[truth] != labels).any():
+        (classes, found, costs), labels = self._decided(X), column_or_1d(y)
+        truth = np.searchsorted(classes, labels).clip(0, len(classes) - 1)
+        if (unknown := classes[truth] != labels).any():
             raise ValueError(
                 f"`y` has the labels {np.unique(labels[unknown])}, which are not classes of the fitted model; leave "
                 "out these rows"
             )
-        table = _cost_table(self.costs, self.abstain_cost, len(self.classes_))
         weight = np.ones(len(found)) if sample_weight is None else np.asarray(sample_weight, float)
-        counts: Bool[np.ndarray, " n"] = (found != ABSTAIN) | (table.shape[1] > len(self.classes_))
-        if not weight[counts].sum() > 0:
-            return 0.0
-        return -float(np.average(table[truth, found][counts], weights=weight[counts]))  # −1 is the last column
+        weight = weight * ((found != ABSTAIN) | (costs.shape[1] > len(classes)))
+        return -float(np.average(costs[truth, found], weights=weight)) if weight.sum() > 0 else 0.0

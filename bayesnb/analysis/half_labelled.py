@@ -36,22 +36,21 @@ from typing import Any, Self
 
 import jax
 import numpy as np
-import pandas as pd
 from scipy import sparse
 from scipy.special import entr
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
-from ..core.arrays import Bool, Float
+from ..core.arrays import Float
+from ..core.pytrees import map_leaves
 from ..core.special import log_normalize
 from ..core.supports import check_choice, check_least
 from ..estimators._base import AbstractNB
 from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
 from ..statistics import one_hot
-from ._suited import check_independent
+from ._suited import check_independent, split_labels
 from ._wrapper import AbstractWrapper
 
 
@@ -139,7 +138,7 @@ class HalfLabelledClassifier(AbstractWrapper):
         """
         self._check_parameters()
         nb = clone(self.estimator)
-        labels, missing = _split_labels(y, self.missing_label)
+        labels, missing = split_labels(y, self.missing_label)
         check_consistent_length(X, missing)
         check_classification_targets(labels)
         classes, index = np.unique(labels, return_inverse=True)
@@ -148,19 +147,23 @@ class HalfLabelledClassifier(AbstractWrapper):
         known, unknown = ({name: x[at] for name, x in rows.items()} for at in (~missing, missing))
 
         gatherer = nb.prior_for()
-        _refuse_composites(self.estimator, gatherer)
         labelled = gatherer.suffstats(known, one_hot(index, c, weight[~missing]))
         scale = self.unlabelled_weight * weight[missing]
+
+        _refuse(self.estimator, gatherer, nb.with_statistics(labelled))
 
         def soft(q: Float[np.ndarray, "m c"]) -> Statistics:
             return labelled + gatherer.suffstats(unknown, scale[:, None] * q) if len(q) else labelled
 
         # Σ_c r_ic does not depend on q, nor then does the scale of the data: any q gives the prior of all iterations
         prior = nb.prior_for(soft(np.full((missing.sum(), c), 1 / c)))
-        _refuse_priors_of_a_class(nb.with_statistics(labelled))
         posterior, bounds = prior.update(labelled), [-np.inf]
-        if self.method == "em":
-            _refuse_unbounded(posterior)
+        # `on_boundary` asks for a concentration of at most 1; at 1 itself the density is finite
+        if self.method == "em" and map_leaves(lambda leaf: np.nextafter(leaf, np.inf), posterior).on_boundary():
+            raise ValueError(
+                "`estimator` has concentrations below 1, so the density of the parameters has no mode that 'em' could "
+                "find. Use concentrations of at least 1, or method='variational'"
+            )
         used = weight[~missing].sum() + scale.sum()
         for _ in range(self.max_iter):
             log_q = log_normalize(self._table(posterior, unknown)) if missing.any() else np.zeros((0, c))
@@ -180,15 +183,17 @@ class HalfLabelledClassifier(AbstractWrapper):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        self._take_over(nb.with_statistics(stats))
-        self.n_iter_ = len(bounds) - 1
-        self.lower_bounds_ = np.array(bounds[1:])
-        self.lower_bound_ = bounds[-1]
-        self.label_distributions_ = np.zeros((n, c))
-        self.label_distributions_[np.flatnonzero(~missing), index] = 1
-        self.label_distributions_[missing] = np.exp(log_q)
-        self.transduction_ = self.classes_[self.label_distributions_.argmax(1)]
-        return self
+        soft_labels = np.zeros((n, c))
+        soft_labels[np.flatnonzero(~missing), index] = 1
+        soft_labels[missing] = np.exp(log_q)
+        return self._take_over(
+            nb.with_statistics(stats),
+            n_iter_=len(bounds) - 1,
+            lower_bounds_=np.array(bounds[1:]),
+            lower_bound_=bounds[-1],
+            label_distributions_=soft_labels,
+            transduction_=classes[soft_labels.argmax(1)],
+        )
 
     def _table(self, posterior: NaiveBayes, rows: Rows) -> Float[np.ndarray, "m c"]:
         """log p(x_i, c | θ) at the mode, or its mean over the posterior: log q_i(c) but for a constant of the row."""
@@ -204,11 +209,6 @@ class HalfLabelledClassifier(AbstractWrapper):
         return by_rows(table, rows)
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.estimator, AbstractNB):
-            raise ValueError(
-                f"`estimator` is {self.estimator!r}; soft labels need an estimator of bayesnb. Put steps that "
-                "transform X before this classifier in a pipeline"
-            )
         check_independent(self.estimator, "the probability of a missing label")
         check_choice("method", self.method, ("variational", "em"))
         if not 0 <= self.unlabelled_weight <= 1:
@@ -244,7 +244,7 @@ class HalfLabelledClassifier(AbstractWrapper):
 
         check_is_fitted(self)
         nb, prior = self.estimator_, self.estimator_.prior_
-        labels, missing = _split_labels(y, self.missing_label)
+        labels, missing = split_labels(y, self.missing_label)
         rows = {name: x.toarray() if sparse.issparse(x) else x for name, x in nb.encode(X).items()}
         with handlers.trace() as sites:
             prior.model({name: x[~missing] for name, x in rows.items()}, nb.class_index(labels))
@@ -265,30 +265,8 @@ class HalfLabelledClassifier(AbstractWrapper):
         numpyro.factor("unlabelled", self.unlabelled_weight * total)
 
 
-def _split_labels(y: Any, missing_label: Any) -> tuple[np.ndarray, Bool[np.ndarray, " n"]]:
-    """The labels that are there, and which are not; ValueError where none is, or −1 may be meant as a class."""
-    if not hasattr(y, "__array__"):
-        y = np.array(y, dtype=object)  # NumPy would turn a None or NaN beside strings into a string
-    y = column_or_1d(y, warn=True)
-    missing = np.asarray(pd.isna(y))
-    special = np.zeros_like(missing)
-    if missing_label is not None:
-        special[~missing] = [label == missing_label for label in y[~missing].tolist()]
-    labels = pd.Series(y[~missing & ~special]).infer_objects().to_numpy()
-    if not len(labels):
-        raise ValueError("`y` has only missing labels; give the label of at least one row of each class")
-    assert_all_finite(labels, input_name="y")
-    if special.any() and (labels == labels[0]).all():
-        only = labels[:1].tolist()[0]
-        raise ValueError(
-            f"`y` has only the label {only!r}, besides {missing_label!r}, which marks a missing label. If it is a "
-            "class, set missing_label=None and mark missing labels by None or NaN"
-        )
-    return labels, missing | special
-
-
-def _refuse_composites(estimator: Any, model: NaiveBayes) -> None:
-    """ValueError on likelihoods that are no density of a row."""
+def _refuse(estimator: Any, model: NaiveBayes, nb: AbstractNB) -> None:
+    """ValueError on likelihoods that are no density of a row, and on priors scaled by rows that are not known."""
     for block in model.blocks.values():
         why = block.no_evidence
         if block.is_composite:
@@ -299,10 +277,6 @@ def _refuse_composites(estimator: Any, model: NaiveBayes) -> None:
                 f"`estimator` is {type(estimator).__name__}, which cannot use rows without a label: {why}. Use "
                 "MultinomialNB for counts of events, or GaussianNB for real features"
             )
-
-
-def _refuse_priors_of_a_class(nb: AbstractNB) -> None:
-    """ValueError where a likelihood of one class has a prior scaled by the rows of that class, which are not known."""
     for _, own, names, k in nb.part_estimators():
         if k is not None and own.prior_follows_rows:
             part = next(iter(names.values()))
@@ -310,17 +284,6 @@ def _refuse_priors_of_a_class(nb: AbstractNB) -> None:
                 f"`estimator` has a part {part!r} of one class, whose prior is scaled by the rows of that class; with "
                 "missing labels these rows are unknown. Give the part its own prior, such as `prior` or `beta`"
             )
-
-
-def _refuse_unbounded(posterior: NaiveBayes) -> None:
-    """ValueError where the density of the parameters has no maximum, given the rows with a label."""
-    # `on_boundary` asks for a concentration of at most 1; at 1 itself the density is finite
-    above = jax.tree.map(lambda leaf: np.nextafter(leaf, np.inf), posterior)
-    if above.on_boundary():
-        raise ValueError(
-            "`estimator` has concentrations below 1, so the density of the parameters has no mode that 'em' could "
-            "find. Use concentrations of at least 1, or method='variational'"
-        )
 
 
 def _log_prob_by_row(site: dict[str, Any]) -> Any:

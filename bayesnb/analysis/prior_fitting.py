@@ -1,4 +1,4 @@
-"""Fitting the prior: hyperparameters by type-II maximum likelihood, or sampled with the parameters integrated out.
+"""Fitting the prior: hyperparameters by type-II maximum likelihood.
 
     η̂ = argmax_η log p(X, y | η),   p(X, y | η) = ∫ p(X, y | θ) p(θ | η) dθ
 
@@ -8,9 +8,6 @@ serves every η. What is searched are the coordinates z of η,
     log α, log κ, log a        pseudo-counts, the shapes of gamma and inverse-gamma densities among them
     log b/(a u)                rate or scale over shape, in the feature's own unit u; log b/u where a is not fitted
     (m − m̄)/s                  centre of a Gaussian: m̄ and s are mean and standard deviation of all rows
-
-With `collapsed=True` every coordinate gets the hyperprior Normal(0, 2²) instead, and NUTS draws z from
-p(z | X, y) ∝ p(X, y | η(z)) p(z); no θ is ever sampled. A prediction then averages the joint tables of the draws.
 
 References
 ----------
@@ -22,30 +19,137 @@ import copy
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, overload
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from scipy.optimize import minimize
-from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ..base import as_jax
 from ..core.arrays import Scalar
-from ..core.special import log_normalize
-from ..core.supports import check_choice, check_least
+from ..core.special import namespace
+from ..core.supports import AMOUNT, Field, check_choice
 from ..estimators._base import AbstractNB
 from ..estimators._state import BLOCK
-from ._prior_evidence import Coordinates, EvidenceOfPrior, declared_fields, is_centre
+from ..estimators.gaussian import column_scale
+from ..statistics import Moments, Totals
 from ._suited import check_independent
 
+Coordinates = dict[str, Any]  # by hyperparameter: (), (d,) or (c, 1)
 _OVER = {"scalar": "one value for all", "feature": "one value a feature", "class": "one value a class"}
 _EDGE = 1e-3  # relative distance from a bound that counts as at it
 _FIRST = np.log([1.0, 1e-2, 1e-1, 1e1, 1e2])  # multiples of the estimator's own pseudo-counts that are tried first
-_SPREAD = 2.0  # standard deviation of the hyperprior of a coordinate
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class EvidenceOfPrior:
+    """The evidence as a function of the coordinates of the hyperparameters.
+
+    Fields
+    ------
+    blocks, stats    the estimator's own prior, and the statistics, by block
+    columns          positions among all features of the columns of each block
+    start : (c, d)   each hyperparameter as the estimator has it
+    unit : (c, d)    of each hyperparameter
+    centre : (c, d)  where the coordinate of m is 0
+    free : (d,)      columns whose prior is fitted; one that never varies keeps the firm prior that silences it
+    """
+
+    blocks: dict[str, Any]
+    stats: dict[str, Any]
+    columns: dict[str, Any]
+    start: dict[str, Any]
+    unit: dict[str, Any]
+    centre: Any
+    free: Any
+
+    @classmethod
+    def of(cls, nb: Any) -> "EvidenceOfPrior":
+        """The estimator's own prior, its statistics, and the units of its hyperparameters."""
+        blocks, columns, shape = nb.prior_.blocks, nb.block_columns(), (len(nb.classes_), nb.n_features_in_)
+        declared, stats = declared_fields(blocks), nb.statistics_.blocks
+        start, unit = {name: np.empty(shape) for name in declared}, {name: np.ones(shape) for name in declared}
+        free, centre = np.ones(shape[1], bool), np.zeros(shape)
+        for key, block in blocks.items():
+            held, at = stats[key], columns[key]
+            for name, fields in block.hyperparameters.items():
+                own = getattr(block, fields[0])
+                start[name][:, at] = own[..., 0] if own.ndim == 3 else own
+            amounts = [name for name in block.hyperparameters if declared[name].support is AMOUNT]
+            if isinstance(held, Moments):
+                mean, spread = column_scale(held)
+                free[at], centre[:, at] = spread > 0, mean
+                for name in block.hyperparameters:
+                    if is_centre(declared[name]) or name in amounts:
+                        power = 0.5 if is_centre(declared[name]) else 1
+                        unit[name][:, at] = np.where(spread > 0, spread, 1) ** power
+            elif isinstance(held, Totals) and amounts:
+                free[at] = held.total.sum(0) > 0
+        if nb.get_params(deep=False).get("beta", 1) is None:
+            unit["beta"] = start["beta"] / start["alpha"]
+        if not free.any():
+            raise ValueError("`X` has only constant columns, so there is no prior to fit; give a column that varies")
+        return cls(blocks, stats, columns, start, unit, centre, free)
+
+    def hyperparameters(self, z: Coordinates) -> dict[str, Any]:
+        """Every hyperparameter (c, d) at the coordinates; those without a coordinate as the estimator has them."""
+        found, declared = dict(self.start), declared_fields(self.blocks)
+        for name in sorted(z, key=lambda name: declared[name].per != ""):  # a shape comes before what is relative to it
+            xp, per = namespace(z[name]), declared[name].per
+            value = self.unit[name] * (z[name] if is_centre(declared[name]) else xp.exp(z[name]))
+            value = value + self.centre if is_centre(declared[name]) else value * found[per] if per in z else value
+            found[name] = xp.where(self.free, value, self.start[name])
+        return found
+
+    def prior(self, z: Coordinates) -> dict[str, Any]:
+        """Prior blocks at the coordinates."""
+        values, found = self.hyperparameters(z), {}
+        for key, block in self.blocks.items():
+            changes = {}
+            for name, field in ((name, field) for name, fields in block.hyperparameters.items() for field in fields):
+                own, value = getattr(block, field), values[name][:, self.columns[key]]
+                value = value[0] if own.ndim == 1 else value[..., None] if own.ndim == 3 else value  # shared; of levels
+                changes[field] = namespace(value).broadcast_to(value, own.shape)
+            found[key] = replace(block, **changes)
+        return found
+
+    def log_evidence(self, z: Coordinates) -> Any:
+        """log p(X | y, η), nats: all of the evidence that depends on η."""
+        return sum(block.log_marginal(self.stats[name]).sum() for name, block in self.prior(z).items())
+
+    def begin(
+        self, names: list[str], over: str, bounds: tuple[Scalar, Scalar]
+    ) -> tuple[Coordinates, dict[str, tuple[float, float]]]:
+        """Coordinates of the estimator's own prior, averaged where it has more of them than `over`; their limits."""
+        z, limits, declared = {}, {}, declared_fields(self.blocks)
+        for name in names:
+            value, per = self.start[name], declared[name].per
+            if is_centre(declared[name]):
+                value, limits[name] = (value - self.centre) / self.unit[name], (-np.inf, np.inf)
+            else:
+                value = np.log(value / self.unit[name] / (self.start[per] if per in names else 1))
+                limits[name] = np.log(bounds[0]), np.log(bounds[1])
+            mean = {
+                "class": value[:, self.free].mean(1, keepdims=True),
+                "scalar": np.asarray(value[:, self.free].mean()),
+            }
+            z[name] = np.clip(mean.get(over, np.where(self.free, value.mean(0), 0)), *limits[name])
+        return z, limits
+
+
+def declared_fields(blocks: dict[str, Any]) -> dict[str, Field]:
+    """What the families declare of each hyperparameter, by its public name."""
+    return {name: block.fields_[f[0]] for block in blocks.values() for name, f in block.hyperparameters.items()}
+
+
+def is_centre(field: Field) -> bool:
+    """Whether a hyperparameter is the centre of a density: any real number, in the unit of the feature."""
+    return field.support.kind == "real"
 
 
 @dataclass(frozen=True)
@@ -95,75 +199,6 @@ class PriorFit:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class PriorDraws:
-    """Draws of the hyperparameters given the rows, with all other parameters integrated out.
-
-    Attributes
-    ----------
-    estimator : fitted clone; its hyperparameters are at the mode of the density of the coordinates
-    draws : ArviZ data; the group `posterior` has each hyperparameter by chain and draw, and by feature or class if
-        needed
-    over : "scalar", "feature" or "class"
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> from bayesnb import BernoulliNB, fit_prior
-    >>> found = fit_prior(BernoulliNB(binarize=3.0), X, y, collapsed=True, draws=50, warmup=50, chains=1)
-    >>> list(found.draws['posterior'].sizes)
-    ['chain', 'draw']
-    """
-
-    estimator: Any
-    draws: Any
-    over: str
-    _problem: EvidenceOfPrior
-    _coordinates: dict[str, np.ndarray]  # (draws of all chains, …)
-
-    def predict_joint_log_proba(self, X: Any, n_draws: int = 100) -> np.ndarray:
-        """log p(x_i, y = c | data), averaged over the hyperparameters, (n, c), nats.
-
-        This is the logarithm of a mean of joint tables, over `n_draws` evenly spaced draws. In each table the
-        parameters are integrated out.
-        """
-        total = len(next(iter(self._coordinates.values())))
-        check_least(1, n_draws=n_draws)
-        nb, rows = self.estimator, self.estimator.encode(X)
-        chosen = np.unique(np.linspace(0, total - 1, min(n_draws, total)).astype(int))
-        each = [{name: value[s] for name, value in self._coordinates.items()} for s in chosen]
-        models = (replace(nb.prior_, blocks=self._problem.prior(z)).update(nb.statistics_) for z in each)
-        return logsumexp([model.log_joint(rows) for model in models], axis=0) - np.log(len(chosen))
-
-    def predict_log_proba(self, X: Any, n_draws: int = 100) -> np.ndarray:
-        """log p(y = c | x_i, data), averaged over the hyperparameters, (n, c), nats."""
-        return log_normalize(self.predict_joint_log_proba(X, n_draws))
-
-    def predict_proba(self, X: Any, n_draws: int = 100) -> np.ndarray:
-        """p(y = c | x_i, data), averaged over the hyperparameters, (n, c)."""
-        return np.exp(self.predict_log_proba(X, n_draws))
-
-    def predict(self, X: Any, n_draws: int = 100) -> np.ndarray:
-        """The most probable label of each row, (n,)."""
-        return self.estimator.classes_[np.argmax(self.predict_joint_log_proba(X, n_draws), axis=1)]
-
-    def __str__(self) -> str:
-        lines = [f"{type(self.estimator).__name__}: draws of the prior, {_OVER[self.over]}"]
-        for name, values in self.draws["posterior"].data_vars.items():
-            mean, sd = np.asarray(values.mean(("chain", "draw"))), np.asarray(values.std(("chain", "draw")))
-            lines.append(f"  {name:6} mean {_summary(mean)}; sd {_summary(sd)}")
-        return "\n".join(lines)
-
-
-@overload
-def fit_prior(estimator: Any, X: Any, y: Any, *, collapsed: Literal[False] = False, **settings: Any) -> PriorFit: ...
-
-
-@overload
-def fit_prior(estimator: Any, X: Any, y: Any, *, collapsed: Literal[True], **settings: Any) -> PriorDraws: ...
-
-
 def fit_prior(
     estimator: Any,
     X: Any,
@@ -173,13 +208,8 @@ def fit_prior(
     over: str = "scalar",
     parameters: Sequence[str] | None = None,
     bounds: tuple[Scalar, Scalar] = (1e-4, 1e4),
-    collapsed: bool = False,
-    draws: int = 1000,
-    warmup: int = 500,
-    chains: int = 4,
-    seed: int = 0,
-) -> PriorFit | PriorDraws:
-    """Fit the hyperparameters of an estimator to rows: their values of maximum evidence, or draws of them.
+) -> PriorFit:
+    """Fit the hyperparameters of an estimator: their values of maximum evidence.
 
     Parameters
     ----------
@@ -194,13 +224,10 @@ def fit_prior(
         variance, and its maximum is at the upper bound
     bounds : smallest and largest pseudo-count; also of the ratio of a rate or scale to its shape, in units of the
         feature
-    collapsed : False finds the maximum. True samples the coordinates by NumPyro's NUTS; each has the hyperprior
-        Normal(0, 2²), see the Notes
-    draws, warmup, chains, seed : settings of NUTS
 
     Returns
     -------
-    PriorFit, or PriorDraws with `collapsed`
+    PriorFit
 
     Raises
     ------
@@ -208,7 +235,7 @@ def fit_prior(
         if the estimator is none of bayesnb, such as a pipeline
     ValueError
         if the estimator has no evidence or none of the priors above, or if no column varies. Also if `over`,
-        `parameters`, `bounds` or a setting of NUTS is out of range. Errors of the estimator's `fit` are passed on
+        `parameters` or `bounds` is out of range. Errors of the estimator's `fit` are passed on
 
     Notes
     -----
@@ -223,12 +250,11 @@ def fit_prior(
     holds plain numbers, which no longer change with the rows.
 
     With "feature", each hyperparameter depends on one parameter a class. With few classes it is often at a bound, and a
-    plug-in value hides how little is known. `collapsed=True` shows it. Its hyperprior is on the coordinates. With 95 %
-    probability a pseudo-count is between 0.02 and 50, and the ratio of rate or scale to shape is within a factor of 50
-    of its unit. The centre m is then within four standard deviations of the mean of all rows.
+    plug-in value hides how little is known. A hyperparameter with a prior of its own is a hierarchical model: write it
+    in NumPyro, with `prior.log_marginal(statistics)` as a factor, and let NUTS draw it with all else integrated out.
 
     ComplementNB has a composite evidence, in which each row counts for all classes except its own. Its maximum is a
-    sensible setting, but its draws are too narrow.
+    sensible setting.
 
     Examples
     --------
@@ -240,14 +266,8 @@ def fit_prior(
     0.1
     """
     check_independent(estimator, "fit_prior")
-    try:
-        low, high = (float(value) for value in bounds)
-    except (TypeError, ValueError):
-        low = high = np.nan
-    if not 0 < low < high < np.inf:
+    if np.shape(bounds) != (2,) or not 0 < bounds[0] < bounds[1] < np.inf:
         raise ValueError(f"`bounds` is {bounds!r}; it needs two positive finite numbers, the smaller one first")
-    if collapsed:
-        check_least(1, draws=draws, chains=chains, warmup=warmup)
     nb = clone(estimator).fit(X, y, sample_weight)
     try:
         before = nb.log_evidence_
@@ -255,19 +275,16 @@ def fit_prior(
         raise ValueError(f"`estimator` has no evidence to maximise: {error}") from None
     names = _names(nb, over, parameters)
     problem = EvidenceOfPrior.of(nb)
-    start, limits = problem.begin(names, over, (low, high))
+    start, limits = problem.begin(names, over, bounds)
     with jax.enable_x64(True):
         on_device = replace(as_jax(problem), columns=problem.columns, free=problem.free)
-        z, evaluations = _minimise(start, limits, on_device, _SPREAD**-2 if collapsed else 0.0)
-        sampled = _draw(z, on_device, draws, warmup, chains, seed) if collapsed else {}
+        z, evaluations = _minimise(start, limits, on_device)
     found = {name: _compact(np.asarray(value), over) for name, value in problem.hyperparameters(z).items()}
     parameter = _whole_prior(nb)
     given = found if parameter is None else {parameter: problem.prior(z)[BLOCK]}
     if parameter is None and "prior" in nb.get_params(deep=False):
         given = {**found, "prior": None}
     fitted = copy.copy(nb).set_params(**given).with_statistics(nb.statistics_)
-    if collapsed:
-        return PriorDraws(fitted, _as_arviz(nb, problem, sampled), over, problem, _flat(sampled))
     at_bound = {}
     for name in names:
         at = np.where(z[name] <= limits[name][0] + _EDGE, -1, np.where(z[name] >= limits[name][1] - _EDGE, 1, 0))
@@ -311,23 +328,20 @@ def _whole_prior(nb: Any) -> str | None:
 
 
 @jax.jit
-def _energy(z: Coordinates, problem: EvidenceOfPrior, precision: Any) -> Any:
-    """−log p(X | y, η) + ½ precision Σ z², nats."""
-    return 0.5 * precision * sum((value**2).sum() for value in z.values()) - problem.log_evidence(z)
-
-
-_slope = jax.jit(jax.value_and_grad(_energy))
+def _energy(z: Coordinates, problem: EvidenceOfPrior) -> tuple[Any, Coordinates]:
+    """−log p(X | y, η), nats, and its gradient."""
+    return jax.value_and_grad(lambda z: -problem.log_evidence(z))(z)
 
 
 def _minimise(
-    z: Coordinates, limits: dict[str, tuple[float, float]], problem: EvidenceOfPrior, precision: float
+    z: Coordinates, limits: dict[str, tuple[float, float]], problem: EvidenceOfPrior
 ) -> tuple[Coordinates, int]:
-    """Coordinates of least energy, by L-BFGS-B, and how many evaluations that took."""
+    """Coordinates of the largest evidence, by L-BFGS-B, and how many evaluations that took."""
     _, unravel = ravel_pytree(as_jax(z))
     declared = declared_fields(problem.blocks)
 
     def energy(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slope = _slope(unravel(jnp.asarray(flat)), problem, precision)
+        value, slope = _energy(unravel(jnp.asarray(flat)), problem)
         return float(value), np.asarray(ravel_pytree(slope)[0])
 
     def moved(shift: float) -> np.ndarray:
@@ -347,57 +361,6 @@ def _minimise(
             stacklevel=3,
         )
     return {name: np.asarray(value) for name, value in unravel(jnp.asarray(result.x)).items()}, evaluations
-
-
-def _draw(
-    mode: Coordinates, problem: EvidenceOfPrior, draws: int, warmup: int, chains: int, seed: int
-) -> dict[str, np.ndarray]:
-    """Draws (chains, draws, …) of the coordinates by NUTS, from around the mode, its curvature the metric."""
-    import numpyro
-    import numpyro.distributions as dist
-
-    from ..inference.nuts import run_chains
-
-    def model() -> None:
-        of = {
-            name: dist.Normal(0.0, _SPREAD).expand(mode[name].shape).to_event(mode[name].ndim) for name in sorted(mode)
-        }
-        numpyro.factor("data", problem.log_evidence({name: numpyro.sample(name, prior) for name, prior in of.items()}))
-
-    flat, unravel = ravel_pytree(as_jax(mode))
-    curvature = jax.jit(jax.hessian(lambda at: _energy(unravel(at), problem, _SPREAD**-2)))(flat)
-    values, vectors = np.linalg.eigh(np.asarray(curvature))
-    values = np.maximum(values, _SPREAD**-2)
-    noise = np.random.default_rng(seed).standard_normal((chains, flat.size))
-    starts = jax.vmap(unravel)(jnp.asarray(np.asarray(flat) + noise / np.sqrt(values) @ vectors.T))
-    metric = {tuple(sorted(mode)): (vectors / values) @ vectors.T}
-    found = run_chains(model, starts, metric, seed, draws=draws, warmup=warmup)
-    return {name: found[name].reshape(chains, draws, *mode[name].shape) for name in mode}
-
-
-def _flat(sampled: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Draws of all chains, one after the other."""
-    return {name: value.reshape(-1, *value.shape[2:]) for name, value in sampled.items()}
-
-
-def _as_arviz(nb: Any, problem: EvidenceOfPrior, sampled: dict[str, np.ndarray]) -> Any:
-    """Draws of the hyperparameters as ArviZ data, without axes along which all of a hyperparameter are the same."""
-    from ..inference.to_arviz import as_arviz, dataset
-
-    lead, flat = next(iter(sampled.values())).shape[:2], _flat(sampled)
-    each = [problem.hyperparameters({k: v[s] for k, v in flat.items()}) for s in range(lead[0] * lead[1])]
-    arrays, dims = {}, {}
-    for name in sampled:
-        value, dims[name] = np.stack([one[name] for one in each]).reshape(*lead, len(nb.classes_), -1), []
-        for axis, label in ((-2, "class"), (-1, "feature")):
-            first = value.take([0], axis)
-            if np.allclose(value, first, rtol=1e-12):
-                value = first
-            else:
-                dims[name].append(label)
-        arrays[name] = value.reshape(*lead, *(n for n in value.shape[2:] if n > 1))
-    coords = {"class": nb.classes_, "feature": nb.feature_names()}
-    return as_arviz({"posterior": dataset(arrays, dims, coords)})
 
 
 def _compact(full: np.ndarray, over: str) -> Any:

@@ -21,11 +21,13 @@ different rows.
 
 import copy
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, _safe_indexing
@@ -35,12 +37,116 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from ..core.arrays import Bool, Float, Int
 from ..core.random import generator
 from ..core.special import most_probable
-from ..core.supports import check_choice, check_least
+from ..core.supports import check_choice, check_least, checked_numbers
 from ..estimators import CategoricalNB
 from ..estimators._input import Columns, checked_rows
 from ..tables import listed
-from ._forward import SmoothedModel
 from ._suited import split_labels
+
+
+@dataclass(frozen=True)
+class SmoothedModel:
+    """The model of all predictors, of which that of each set is a part.
+
+    Fields
+    ------
+    class_count, log_pi : (c,)
+    counts, p : by predictor, (c, M_j) and (c, M_j + 1)     N_jmk, and p_jmk with 1 for a missing cell
+    alpha, class_alpha : (d,) and (c,)                      f and λ
+    """
+
+    class_count: np.ndarray
+    log_pi: np.ndarray
+    counts: list[np.ndarray]
+    p: list[np.ndarray]
+    alpha: np.ndarray
+    class_alpha: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        codes: Int[np.ndarray, "d n"],
+        label: Int[np.ndarray, " n"],
+        weight: Float[np.ndarray, " n"],
+        levels: Int[np.ndarray, " d"],
+        c: int,
+        alpha: Any,
+        class_alpha: Any,
+    ) -> Self:
+        """The model of rows; code M_j is a missing cell of a predictor with M_j levels, and None is 1/N."""
+        n = weight.sum()
+        f = checked_numbers("alpha", 1 / n if alpha is None else alpha, (len(codes),))
+        lam = checked_numbers("class_alpha", 1 / n if class_alpha is None else class_alpha, (c,))
+        class_count, counts, p = np.bincount(label, weight, c), [], []
+        for row, m, pseudo in zip(codes, levels, f, strict=True):
+            found = np.bincount(label * (m + 1) + row, weight, c * (m + 1)).reshape(c, m + 1)[:, :m]
+            share = (found + pseudo) / (found.sum(1, keepdims=True) + m * pseudo)
+            counts.append(found)
+            p.append(np.concatenate([share, np.ones((c, 1))], 1))
+        return cls(class_count, np.log(class_count + lam) - np.log(n + lam.sum()), counts, p, f, lam)
+
+    def log_joint(self, codes: Int[np.ndarray, "d n"], columns: Sequence[int]) -> Float[np.ndarray, "c n"]:
+        """log π_k + Σ_j log p_{j x_ij k}, classes first."""
+        table = np.repeat(self.log_pi[:, None], codes.shape[1], 1)
+        for j in columns:
+            table += np.log(self.p[j])[:, codes[j]]
+        return table
+
+    def score(self, codes: Int[np.ndarray, "d n"], label: Int[np.ndarray, " n"], columns: Sequence[int]) -> np.ndarray:
+        """log p(y_i | x_i) given a set of predictors, (n,)."""
+        table = self.log_joint(codes, columns)
+        return table[label, np.arange(len(label))] - logsumexp(table, 0)
+
+    def simulate(self, m: int, rng: np.random.Generator) -> Int[np.ndarray, "d m"]:
+        """Codes of m rows drawn from the model, cells missing as often as in the rows of the class."""
+        pi = np.exp(self.log_pi)
+        y = rng.choice(len(pi), size=m, p=pi / pi.sum())
+        codes = np.empty((len(self.p), m), int)
+        for row, counts, p in zip(codes, self.counts, self.p, strict=True):
+            share = counts.sum(1) / np.where(self.class_count > 0, self.class_count, 1)  # of observed cells, by class
+            cumulated = np.cumsum(p[:, :-1] * share[:, None], 1)
+            row[:] = (rng.random(m)[:, None] >= cumulated[y]).sum(1)
+        return codes
+
+    def add_one_by_one(
+        self,
+        codes: Int[np.ndarray, "d n"],
+        weight: Float[np.ndarray, " n"],
+        start: Sequence[int],
+        candidates: Sequence[int],
+        steps: int,
+        all_rows: bool,
+    ) -> tuple[list[int], Float[np.ndarray, " s"]]:
+        """Predictors in the order of their entry, and l̄(J) of the initial set and of each that follows.
+
+        Parameters
+        ----------
+        all_rows : whether N divides B(J); else N′, the weight of the rows with some predictor of J
+        """
+        held = np.stack([row < p.shape[1] - 1 for row, p in zip(codes, self.p, strict=True)])  # cells not missing
+        some = np.logical_or(held[list(start)].any(0), all_rows)
+
+        def divisor(rows: np.ndarray) -> float:
+            return float(weight[rows].sum() or 1)  # of no row the sum is 0, whatever divides it
+
+        table, n = self.log_joint(codes, start), self.class_count.sum()
+        # Σ_mk N_jmk log p_jmk / N, the part of A(J) that each predictor brings
+        part = np.array([(k * np.log(p[:, :-1])).sum() / n for k, p in zip(self.counts, self.p, strict=True)])
+        a = self.class_count @ self.log_pi / n + part[list(start)].sum()
+        left, fit, order = list(candidates), [], list[int]()
+        while True:
+            norm = logsumexp(table, 0)
+            total, q = weight @ norm, np.exp(table - norm)
+            fit.append(a - total / divisor(some))
+            if not left or len(order) == steps:
+                return order, np.array(fit)
+            raised = [weight @ np.log(np.einsum("kn,kn->n", q, self.p[j].take(codes[j], 1))) for j in left]
+            b = (total + np.array(raised)) / np.array([divisor(some | held[j]) for j in left])
+            j = left.pop(int(np.argmax(part[left] - b)))
+            order.append(j)
+            a += part[j]
+            some |= held[j]
+            table += np.log(self.p[j])[:, codes[j]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,16 +204,16 @@ class SelectionReport:
         added[0] = "(forced)" if self.forced else "(no predictor)"
         steps = self.steps.assign(added=added, best=np.where(self.steps["best"], "best", ""))
         by = f"{s['n_simulated']} simulated rows" if s["normalizer"] == "simulated" else f"{s['denominator']} rows"
-        facts = {
-            "rows": f"{s['rows_training']} training, {s['rows_test']} held out",
-            "B(J)": f"by {by}",
-            f"selected ({s['criterion']})": listed(self.selected, len(self.selected)),
-            "cut into bins": listed(self.scale, len(self.scale)),
-            "error": f"{self.error:.4f} on the {self.error_on} rows",
-            **{f"dropped {name!r}": reason for name, reason in self.dropped.items()},
-            **{f"ignored for {reason}": f"{count} rows" for reason, count in self.ignored.items() if count},
-        }
-        lines = [textwrap.fill(f"{name}: {fact}", 118, subsequent_indent="  ") for name, fact in facts.items()]
+        why = {"bic": "smallest pseudo-BIC", "test": "largest log-likelihood held out", "exact": "exact number"}
+        facts = [
+            f"{s['rows_training']} training rows, {s['rows_test']} held out; B(J) by {by}",
+            f"selected ({why[s['criterion']]}): {listed(self.selected, len(self.selected))}",
+            f"cut into bins: {listed(self.scale, len(self.scale))}",
+            f"classification error {self.error:.4f} on the {self.error_on} rows",
+            *(f"dropped: {name!r}, {reason}" for name, reason in self.dropped.items()),
+            *(f"ignored: {count} rows with {reason}" for reason, count in self.ignored.items() if count),
+        ]
+        lines = [textwrap.fill(fact, 118, subsequent_indent="  ") for fact in facts]
         with pd.option_context("display.width", 116, "display.max_columns", 12, "display.max_rows", 60):
             tables = [steps.to_string(), repr(self.classification)]
         return "\n\n".join([tables[0], "\n".join(lines), f"observed class by predicted class\n{tables[1]}"])
@@ -355,9 +461,9 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
 
     def _count_steps(self, candidates: int, usable: int) -> int:
         """How many predictors are added to the forced ones: J_max less their number."""
+        automatic = min(100, max(20, usable // 5)) if self.max_features == "auto" else self.max_features
         if self.exact_features is None:
-            most = min(100, max(20, usable // 5)) if self.max_features == "auto" else self.max_features
-            return min(candidates, most)
+            return min(candidates, automatic)
         if self.exact_features > candidates:
             raise ValueError(
                 f"`exact_features` is {self.exact_features}, but only {candidates} predictors with at least two "
@@ -384,7 +490,7 @@ class ForwardSelection(SelectorMixin, ClassifierMixin, BaseEstimator):
             held_out[rng.choice(rows, size, replace=False)] = True
         if not 0 < held_out.sum() < used.sum():
             raise ValueError(
-                f"`{name}` holds out {held_out.sum()} of {used.sum()} rows that can be used; hold out some, not all"
+                f"`{name}` holds out {held_out.sum() or 'none'} of {used.sum()} usable rows; hold out some, not all"
             )
         return held_out
 

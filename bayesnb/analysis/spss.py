@@ -104,7 +104,8 @@ class SPSSNaiveBayes(ForwardSelection):
             if self._scale:
                 values = np.column_stack([columns[j] for j in self._scale])
                 self.binner_ = EqualWidthBinner(self.n_bins).fit(values[training])
-        found = [np.where(np.isnan(x), None, x.astype(str)) if x.dtype.kind == "f" else x for x in columns]
+        text = [[None if v != v else str(v) for v in x.tolist()] if x.dtype.kind == "f" else x for x in columns]
+        found = [np.array(x, dtype=object) for x in text]
         if self.binner_ is not None:
             bins = self.binner_.transform(np.column_stack([columns[j] for j in self._scale]))
             for j, values in zip(self._scale, bins.T, strict=True):

@@ -68,24 +68,6 @@ def test_a_coin_toss_that_is_known_teaches_nothing():
     assert (expected_information(few, x[:2]) > 0.02).all()
 
 
-def test_labels_chosen_by_information_teach_more_than_any():
-    """On average over the pool a label chosen lowers the epistemic uncertainty of the others more than a random one."""
-    X, y = load_iris(return_X_y=True)
-    rng, gains = np.random.default_rng(0), []
-    for _ in range(10):
-        order = rng.permutation(len(y))
-        start = np.concatenate([order[y[order] == label][:2] for label in range(3)])
-        pool = np.setdiff1d(order, start)
-        nb = GaussianNB().fit(X[start], y[start])
-        left = []
-        for row in (most_informative(nb, X[pool])[0], rng.integers(len(pool))):
-            more = np.append(start, pool[row])
-            after = GaussianNB(prior=nb.prior_.blocks["x"]).fit(X[more], y[more])
-            left.append(expected_information(after, X[pool]).mean())
-        gains.append(left[1] - left[0])
-    assert np.mean(gains) > 0
-
-
 @pytest.mark.parametrize("n", [0, 136])
 def test_a_number_out_of_range_is_named(n, flowers):
     X, y = flowers

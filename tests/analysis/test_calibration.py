@@ -3,50 +3,24 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bayesnb
 from bayesnb import (
     BernoulliNB,
     CalibratedClassifierLOO,
-    CategoricalNB,
     ComplementNB,
     GaussianNB,
-    MixedNB,
     MultinomialNB,
     PosteriorCalibrator,
 )
-from bayesnb.analysis._calibration_map import CalibrationMap, sample_maps
+from bayesnb.analysis._calibration_map import CalibrationMap
 
 COPIES = "repeats rows: copies of a row are one row for the map; `test_a_weight_is_as_many_rows_of_a_group` has the law"
-
-
-def expected_failures(estimator):
-    tags, expected = estimator.__sklearn_tags__().input_tags, {}
-    expected["check_sample_weight_equivalence_on_dense_data"] = COPIES
-    if tags.sparse:
-        expected["check_sample_weight_equivalence_on_sparse_data"] = COPIES
-    if tags.positive_only:
-        expected["check_decision_proba_consistency"] = "feeds negative numbers whatever the tags"
-    return expected
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([CalibratedClassifierLOO(GaussianNB())], expected_failed_checks=expected_failures)
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([CalibratedClassifierLOO(MultinomialNB())], expected_failed_checks=expected_failures)
-def test_scikit_learns_checks_on_counts(estimator, check):
-    check(estimator)
 
 
 # --- the classifier ---------------------------------------------------------------------------------------------------
@@ -88,26 +62,6 @@ def test_the_map_is_that_of_the_table(cancer):
     np.testing.assert_allclose(np.exp(fitted.predict_log_proba(X_new)), found, atol=1e-9)
     log_odds = np.log(found[:, 1] / found[:, 0])
     np.testing.assert_allclose(fitted.decision_function(X_new), log_odds, rtol=1e-5)
-
-
-def test_twenty_rows_of_wine_have_a_finite_loss():
-    X, y = load_wine(return_X_y=True)
-    for seed in range(5):
-        data = train_test_split(X, y, train_size=20, stratify=y, random_state=seed)
-        _, plain, calibrated = losses(GaussianNB(), *data)
-        assert np.isfinite(calibrated)
-        assert calibrated < plain + 0.1
-
-
-def test_a_rare_class_does_not_get_worse():
-    X, y = load_digits(return_X_y=True)
-    X, y = X[:, 20:24], (y == 8).astype(int)
-    gain = []
-    for seed in range(6):
-        data = train_test_split(X, y, train_size=50, test_size=800, stratify=y, random_state=seed)
-        _, plain, calibrated = losses(GaussianNB(), *data)
-        gain.append(plain - calibrated)
-    assert np.mean(gain) > 0
 
 
 def test_copies_leave_together_and_count_once():
@@ -160,40 +114,6 @@ def test_a_weight_is_as_many_copies_of_a_row(cancer):
     np.testing.assert_allclose(weighted.predict_proba(X_new), odds.predict_proba(log_p[:, 1] - log_p[:, 0]), atol=1e-9)
 
 
-def test_missing_cells(cancer):
-    X, X_new, y, y_new = cancer
-    rng = np.random.default_rng(0)
-    holes = [rng.random(Z.shape) < rng.uniform(0, 0.95, (len(Z), 1)) for Z in (X, X_new)]
-    X, X_new = (np.where(out, np.nan, Z) for out, Z in zip(holes, (X, X_new), strict=True))
-    _, plain, calibrated = losses(GaussianNB(), X, X_new, y, y_new)
-    assert calibrated < 0.25 < plain
-
-
-def test_rows_of_words():
-    mail = bayesnb.datasets.load_spam()
-    X, X_new, y, y_new = train_test_split(mail.X.tocsr(), mail.y, train_size=200, stratify=mail.y, random_state=0)
-    fitted, plain, calibrated = losses(MultinomialNB(), X, X_new, np.asarray(y), np.asarray(y_new))
-    assert calibrated < 0.35 < 10 < plain
-    dense = CalibratedClassifierLOO(MultinomialNB()).fit(X.toarray(), np.asarray(y))
-    np.testing.assert_allclose(dense.predict_proba(X_new.toarray()), fitted.predict_proba(X_new), atol=1e-6)
-    p = fitted.predict_proba(X_new)
-    assert p.min() > 0
-    assert p.max() < 1
-
-
-def test_levels_and_parts():
-    votes = bayesnb.datasets.load("votes")
-    fitted = CalibratedClassifierLOO(CategoricalNB()).fit(votes.X, votes.y)
-    assert fitted.loo_log_loss_["calibrated"] < 0.3 < fitted.loo_log_loss_["plain"]
-    np.testing.assert_array_equal(fitted.feature_names_in_, votes.X.columns)
-    X, y = load_breast_cancer(return_X_y=True)
-    X = np.column_stack([X, X[:, :10] > np.median(X[:, :10], 0)])
-    parts = [("sizes", GaussianNB(), list(range(30))), ("large", BernoulliNB(), list(range(30, 40)))]
-    mixed = CalibratedClassifierLOO(MixedNB(parts)).fit(X, y)
-    assert mixed.loo_log_loss_["calibrated"] < 0.5 * mixed.loo_log_loss_["plain"]
-    assert mixed.sample_proba(X[:5], 20, 0).shape == (20, 5, 2)
-
-
 def test_intervals_and_uncertainty(cancer):
     X, X_new, y, _ = cancer
     fitted = CalibratedClassifierLOO(GaussianNB()).fit(X, y)
@@ -217,14 +137,14 @@ def test_a_draw_is_a_map_at_a_draw_of_the_model(cancer):
     with np.errstate(divide="ignore"):
         z = np.maximum(np.log(p), -690)
     for draw, table in zip(fitted.sample_proba(X_new[:4], 3, np.random.default_rng(0)), z, strict=True):
-        assert min(abs(draw - one).max() for one in sample_maps(fitted.maps_, table)) < 1e-12
+        assert min(abs(draw - one.proba(theta, table)).max() for one in fitted.maps_ for theta in one.draws) < 1e-12
 
 
 def test_what_is_refused(cancer):
     X, _, y, _ = cancer
-    with pytest.raises(TypeError, match="put CalibratedClassifierLOO inside the pipeline"):
+    with pytest.raises(TypeError, match=r"Pipeline; give .* make_pipeline\(steps, CalibratedClassifierLOO"):
         CalibratedClassifierLOO(make_pipeline(StandardScaler(), GaussianNB())).fit(X, y)
-    with pytest.raises(TypeError, match=r"LogisticRegression; give an .* or use PosteriorCalibrator"):
+    with pytest.raises(TypeError, match=r"LogisticRegression; give an .* use PosteriorCalibrator"):
         CalibratedClassifierLOO(LogisticRegression()).fit(X, y)
     with pytest.raises(TypeError, match="GaussianNB, a class"):
         CalibratedClassifierLOO(GaussianNB).fit(X, y)
@@ -239,13 +159,6 @@ def test_what_is_refused(cancer):
     assert inside.score(X, y) > 0.9
 
 
-def test_grid_search(cancer):
-    X, _, y, _ = cancer
-    grid = {"estimator__variance": ["class", "pooled"], "copies": ["group", "keep"]}
-    search = GridSearchCV(CalibratedClassifierLOO(GaussianNB()), grid, scoring="neg_log_loss", cv=3).fit(X, y)
-    assert -search.best_score_ < 0.3
-
-
 def test_leave_one_out_with_the_prior_refitted():
     X, y = load_iris(return_X_y=True)
     X, y = X[::10], y[::10]
@@ -255,17 +168,6 @@ def test_leave_one_out_with_the_prior_refitted():
     ]
     assert refit.loo_log_loss_["plain"] == pytest.approx(-np.mean(alone), rel=1e-9)
     assert kept.loo_log_loss_["plain"] != pytest.approx(-np.mean(alone), rel=1e-3)
-
-
-def test_a_sample_of_many_rows():
-    rng = np.random.default_rng(0)
-    y = rng.integers(2, size=3000)
-    X = np.repeat(rng.normal(size=(3000, 2)) + y[:, None], 3, axis=1) + 0.1 * rng.normal(size=(3000, 6))
-    every, some = (CalibratedClassifierLOO(GaussianNB(), max_rows=most).fit(X, y) for most in (5000, 1500))
-    assert abs(every.predict_proba(X) - some.predict_proba(X)).mean() < 0.02
-    groups = np.arange(3000) // 10
-    fitted = CalibratedClassifierLOO(GaussianNB(), max_rows=200).fit(X, y, groups=groups)
-    assert fitted.loo_log_loss_["calibrated"] < fitted.loo_log_loss_["plain"]
 
 
 # --- a model like others ----------------------------------------------------------------------------------------------
@@ -321,7 +223,7 @@ def test_a_file_holds_it(tmp_path):
     again.save(tmp_path / "twice")
     assert (tmp_path / "twice").read_bytes() == (tmp_path / "model").read_bytes()
     again.maps_ = ()
-    with pytest.raises(ValueError, match="it has other maps"):
+    with pytest.raises(ValueError, match="other maps"):
         again.save(tmp_path / "never")
 
 
@@ -331,15 +233,15 @@ def test_check_passes_and_can_fail(cancer, monkeypatch):
     X = X[:, :4]
     report = CalibratedClassifierLOO(GaussianNB()).check(X, y)
     assert report.passed, report
-    assert [row.name.split()[1] for row in report.rows[-3:]] == ["Map,"] * 3
+    assert [row.name.split()[1] for row in report.rows[-4:]] == ["Map,"] * 4
     losses = {one.name: one.log_loss for one in report.quality}
     assert losses["calibrated"] < losses["predictive"]
     assert "calibrated" in report.explain(verbose=True)
     value = CalibrationMap.value
-    monkeypatch.setattr(CalibrationMap, "value", lambda self, theta, *rows: value(self, 1.1 * theta, *rows))
+    monkeypatch.setattr(CalibrationMap, "value", lambda self, rows, theta: value(self, rows, 1.1 * theta))
     wrong = CalibratedClassifierLOO(GaussianNB()).check(X, y)
-    assert [row.passed for row in wrong.rows[:-3]] == [True] * (len(wrong.rows) - 3)
-    assert not wrong.rows[-3].passed
+    assert [row.passed for row in wrong.rows[:-4]] == [True] * (len(wrong.rows) - 4)
+    assert not wrong.rows[-4].passed
 
 
 def test_numpyro_model_takes_rows(cancer):

@@ -1,7 +1,5 @@
 """Model comparison: Bayes factors, leave-one-out differences, and likelihoods that are comparable at all."""
 
-import itertools
-
 import numpy as np
 import pytest
 import scipy.special as sp
@@ -107,7 +105,7 @@ def test_evidence_that_does_not_compare_is_told():
     assert "probabilities and densities" in compare({"g": GaussianNB(), "m": parts}, X, y).notes[0]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_stacked_weights_obey_kuhn_and_tucker(seed):
     rng = np.random.default_rng(seed)
     log_p = -rng.gamma(1, 2, (300, 9)) * rng.gamma(1, 3, 9)
@@ -120,18 +118,6 @@ def test_stacked_weights_obey_kuhn_and_tucker(seed):
     assert g.max() <= 1 + 2e-10
     assert (v * abs(g - 1)).sum() < 1e-6
     np.testing.assert_array_equal(v, comparison.stacked_weights(log_p, w))
-
-
-def test_stacking_weights_beat_every_other_average_of_the_models(wine):
-    X, y, w = wine[0][:, :4], *wine[1:]
-    found = compare(MODELS, X, y, w)
-    weights = found.table["stacking"]
-    assert 0.3 < weights.max() < 0.6
-    p = np.exp([found.loo[name].pointwise for name in weights.index]).T
-    assert weights.sum() == pytest.approx(1)
-    gradient = (w[:, None] * p / (p @ weights.to_numpy())[:, None]).sum(0) / w.sum()  # at most 1 (Kuhn and Tucker)
-    np.testing.assert_allclose(gradient[weights > 1e-3], 1, atol=1e-6)
-    assert gradient.max() < 1 + 1e-6
 
 
 def test_a_model_that_cannot_be_stacked_has_an_empty_weight(wine):
@@ -189,26 +175,6 @@ def test_settings_that_leave_one_out_ignores_are_told(wine):
     assert told[1].startswith("both predicts with estimate='mle' and norm=True, which")
 
 
-def total_evidence(nb, cells, rows):
-    """Σ p(X, y) over all data sets of so many rows with cells among those given and labels 0 or 1."""
-    total = 0.0
-    fitted = clone(nb).fit(np.array([[c] for c in cells] * 2), np.repeat([0, 1], len(cells)))
-    for values in itertools.product(cells, repeat=rows):
-        for y in itertools.product([0, 1], repeat=rows):
-            X = np.array(values, float)[:, None]
-            empty = fitted.prior_.suffstats(fitted.encode(X), np.eye(2)[list(y)])
-            total += np.exp(fitted.prior_.log_marginal(empty))
-    return total
-
-
-@pytest.mark.parametrize("nb", [BernoulliNB(), CategoricalNB()], ids=repr)
-def test_evidences_of_yes_and_no_sum_to_one(nb):
-    assert total_evidence(nb, [0.0, 1.0], 3) == pytest.approx(1, rel=1e-12)
-
-
-OF_COUNTS = [PoissonNB(alpha=2, beta=9), *(clone(nb).set_params(alpha=60, beta=10) for nb in WHOLE)]
-
-
 def test_two_levels_are_yes_and_no():
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)
@@ -216,9 +182,3 @@ def test_two_levels_are_yes_and_no():
     one, two = found.table["log_evidence"]
     assert one == pytest.approx(two, rel=1e-12)
     assert found.table["probability"].to_list() == pytest.approx([0.5, 0.5])
-
-
-@pytest.mark.parametrize("nb", OF_COUNTS, ids=repr)
-def test_evidences_of_counts_sum_to_one(nb):
-    """All data sets of two rows with counts to 9; the prior puts less than 1e-6 on any count beyond."""
-    assert total_evidence(nb, list(range(10)), 2) == pytest.approx(1, abs=1e-5)

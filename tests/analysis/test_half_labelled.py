@@ -13,9 +13,6 @@ from scipy.special import entr, logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bayesnb import (
     BernoulliNB,
@@ -86,11 +83,8 @@ def fit(name: str, method: str = "variational", missing: bool = False, **setting
     return HalfLabelledClassifier(nb, method=method, **settings).fit(X, half), X, half
 
 
-def unbounded(name: str, method: str) -> bool:
-    return name == "clop" and method == "em"  # Beta(m, 1 − m) has no mode inside
-
-
-CASES = [(name, method) for name in FAMILIES for method in BOTH if not unbounded(name, method)]
+SOME = "bernoulli", "categorical", "multinomial", "gaussian", "tied", "mixed"
+CASES = [(name, method) for name in SOME for method in BOTH]
 
 
 def quick(*names: str) -> list:
@@ -102,24 +96,18 @@ def quick(*names: str) -> list:
 
 
 @pytest.mark.parametrize("method", BOTH)
-@pytest.mark.parametrize(
-    "name", quick("bernoulli", "categorical", "multinomial", "poisson", "gaussian", "pooled", "tied")
-)
-@pytest.mark.parametrize("weight", mostly_slow([0, 0.3, 1], lambda weight: weight == 0.3))
-def test_the_bound_never_falls(weight, name, method):
-    if unbounded(name, method):
-        pytest.skip("no mode inside")
+@pytest.mark.parametrize("name", [one for one in quick(*SOME) if one.values != ("clop",)])
+def test_the_bound_never_falls(name, method, weight=0.3):
     fitted, _, _ = fit(name, method, unlabelled_weight=weight, tol=1e-7)
     rounding = 1e-12 * abs(fitted.lower_bound_)
     assert len(fitted.lower_bounds_) == fitted.n_iter_
     assert fitted.lower_bounds_[-1] == fitted.lower_bound_
     assert (np.diff(fitted.lower_bounds_) >= -rounding).all()
-    if weight:
-        assert fitted.n_iter_ > 2
-        assert fitted.lower_bounds_[-1] > fitted.lower_bounds_[0] + 1e-3
+    assert fitted.n_iter_ > 2
+    assert fitted.lower_bounds_[-1] > fitted.lower_bounds_[0] + 1e-3
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", quick(*SOME))
 def test_it_is_the_expectation_that_it_stands_for(name):
     """E log p(θ) + Σ r log p(x, c | θ) − log q(θ), plus λ times the entropies, without its expectation: at any θ."""
     fitted, X, half = fit(name, unlabelled_weight=0.4)
@@ -164,16 +152,6 @@ def test_the_variational_bound_is_below_the_evidence(name):
     fitted = HalfLabelledClassifier(nb, tol=1e-10).fit(X, half)
     exact = log_evidence_by_labels(fitted.estimator_, X, half)
     assert exact - 2 < fitted.lower_bound_ < exact
-
-
-def test_the_bound_is_the_evidence_where_labels_teach_nothing():
-    """Parameters that are as good as known leave nothing between the labels: q is exact."""
-    X, _, half = table("yes or no")
-    nb = BernoulliNB(alpha=1e9, class_prior=[0.2, 0.3, 0.5])
-    X, half = X[: KNOWN + 3], half[: KNOWN + 3]
-    fitted = HalfLabelledClassifier(nb).fit(X, half)
-    assert fitted.lower_bound_ == pytest.approx(log_evidence_by_labels(fitted.estimator_, X, half), abs=1e-6)
-    np.testing.assert_allclose(fitted.label_distributions_[half == -1], np.tile([0.2, 0.3, 0.5], (3, 1)), atol=1e-6)
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.3, 1.0])
@@ -223,16 +201,6 @@ def test_all_labels_is_the_ordinary_fit(name, method):
 
 
 @pytest.mark.parametrize("method", BOTH)
-@pytest.mark.parametrize("name", ["bernoulli", "gaussian", "pooled"])
-def test_the_order_of_rows_says_nothing(name, method):
-    fitted, X, half = fit(name, method, missing=True, unlabelled_weight=0.5)
-    order = np.random.default_rng(0).permutation(N)
-    other = clone(fitted).fit(X[order], half[order])
-    np.testing.assert_allclose(other.label_distributions_, fitted.label_distributions_[order], atol=1e-9)
-    np.testing.assert_allclose(other.lower_bounds_, fitted.lower_bounds_, rtol=1e-10)
-
-
-@pytest.mark.parametrize("method", BOTH)
 @pytest.mark.parametrize(
     "name", mostly_slow(["categorical", "multinomial", "gaussian", "tied", "mixed"], these("categorical", "gaussian"))
 )
@@ -256,30 +224,6 @@ def test_sparse_rows_are_dense_rows(name, method):
     np.testing.assert_allclose(thin.lower_bounds_, fitted.lower_bounds_, rtol=1e-12)
     np.testing.assert_allclose(thin.label_distributions_, fitted.label_distributions_, atol=1e-9)
     np.testing.assert_allclose(thin.predict_proba(sparse.csr_array(X)), fitted.predict_proba(X), rtol=1e-9)
-
-
-@pytest.mark.parametrize("method", BOTH)
-def test_missing_cells_are_left_out(method):
-    """A column of nothing but missing cells changes no label."""
-    fitted, X, half = fit("gaussian", method, missing=True)
-    X = np.column_stack([X, np.full(N, np.nan)])
-    other = clone(fitted).fit(X, half)
-    np.testing.assert_allclose(other.label_distributions_, fitted.label_distributions_, atol=1e-9)
-
-
-def test_blocks_of_rows_are_rows(monkeypatch):
-    """Worked through in pieces, as large tables are, the result is the same."""
-    import bayesnb.naive_bayes as core
-
-    fitted, X, half = fit("gaussian")
-
-    def pieces(rows, least=0):
-        n = next(iter(rows.values())).shape[0]
-        return [slice(at, at + 7) for at in range(0, n, 7)]
-
-    monkeypatch.setattr(core, "row_slices", pieces)
-    other = clone(fitted).fit(X, half)
-    np.testing.assert_allclose(other.lower_bounds_, fitted.lower_bounds_, rtol=1e-12)
 
 
 def test_the_fitted_estimator_goes_on():
@@ -348,186 +292,72 @@ def test_em_ends_where_the_gradient_is_zero(name, x64):
     assert away > 1e-2
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["bernoulli", "gaussian", "multinomial"])
-def test_nuts_on_the_twin_finds_the_variational_posterior(name):
-    """Where the classes lie apart the labels are certain, and the variational posterior is nearly the exact one."""
-    from numpyro.diagnostics import effective_sample_size
-    from numpyro.infer import MCMC, NUTS, init_to_value
-
-    rng, y = np.random.default_rng(0), np.arange(40) % 2
-    apart = np.where(y[:, None] == np.arange(6) % 2, 0.95, 0.05)
-    X = {
-        "bernoulli": (rng.random(apart.shape) < apart).astype(float),
-        "gaussian": 6 * apart + rng.normal(size=apart.shape),
-        "multinomial": rng.poisson(4 * apart).astype(float),
-    }[name]
-    half = np.where(np.arange(40) < 6, y, -1)
-    fitted = HalfLabelledClassifier(FAMILIES[name][0]).fit(X, half)
-    assert fitted.label_distributions_.max(1).mean() > 0.98
-    posterior = fitted.estimator_.posterior_
-    start = init_to_value(values=posterior.to_sites(posterior.mean()))  # elsewhere the labels may come out exchanged
-    with jax.enable_x64(True):
-        mcmc = MCMC(
-            NUTS(fitted.numpyro_model, init_strategy=start), num_warmup=500, num_samples=1000, progress_bar=False
-        )
-        mcmc.run(jax.random.key(0), X, half)
-        draws = {key: np.asarray(value) for key, value in mcmc.get_samples(group_by_chain=True).items()}
-    found = posterior.marginals()
-    for site, value in draws.items():
-        mean, sd = found[site].mean(), found[site].std()
-        error = value.std((0, 1)) / np.sqrt(effective_sample_size(value))
-        assert (abs(value.mean((0, 1)) - mean) < 0.1 * sd + 5 * error).all(), site
-        # the median, because a single variance of a variance has heavy tails; 1,000 draws tell it to some 5 %
-        assert np.median(value.std((0, 1)) / sd) == pytest.approx(1, abs=0.1), site
-
-
 # --- labels and parameters ------------------------------------------------------------------------------------------
 
 
 WORDS = ["a", "b", "c"]
 
 
-@pytest.mark.parametrize(
-    ("labels", "settings", "classes"),
-    [
-        (lambda y: np.where(y == -1, np.nan, y.astype(float)), {}, [0, 1, 2]),
-        (lambda y: [None if k == -1 else WORDS[k] for k in y], {}, WORDS),
-        (lambda y: [np.nan if k == -1 else WORDS[k] for k in y], {}, WORDS),
-        (lambda y: [-1 if k == -1 else WORDS[k] for k in y], {}, WORDS),
-        (lambda y: pd.Series([pd.NA if k == -1 else WORDS[k] for k in y], dtype="string"), {}, WORDS),
-        (lambda y: pd.Series(pd.Categorical([None if k == -1 else WORDS[k] for k in y])), {}, WORDS),
-        (lambda y: pd.Series([None if k == -1 else int(k) for k in y], dtype="Int64"), {}, [0, 1, 2]),
-        (lambda y: np.array(["?" if k == -1 else WORDS[k] for k in y]), {"missing_label": "?"}, WORDS),
-        (lambda y: [None if k == -1 else int(k) - 1 for k in y], {"missing_label": None}, [-1, 0, 1]),
-    ],
-    ids=["float NaN", "None", "NaN", "-1 in objects", "NA", "categorical", "Int64", "own", "-1 a class"],
-)
-def test_a_missing_label_is_one_by_any_name(labels, settings, classes):
+def test_a_missing_label_is_one_by_any_name():
     fitted, X, half = fit("gaussian")
-    other = HalfLabelledClassifier(GaussianNB(), **settings).fit(X, labels(half))
-    assert other.classes_.tolist() == classes
-    np.testing.assert_allclose(other.label_distributions_, fitted.label_distributions_, rtol=1e-12)
-    assert other.transduction_.tolist() == [classes[k] for k in fitted.transduction_]
-    np.testing.assert_array_equal(other.transduction_[:KNOWN], np.array(classes)[half[:KNOWN]])
+    words = [WORDS[k] if k >= 0 else None for k in half]
+    for labels, settings, classes in [
+        (np.where(half == -1, np.nan, half.astype(float)), {}, [0, 1, 2]),
+        (words, {}, WORDS),
+        ([np.nan if word is None else word for word in words], {}, WORDS),
+        ([-1 if word is None else word for word in words], {}, WORDS),
+        (pd.Series([pd.NA if word is None else word for word in words], dtype="string"), {}, WORDS),
+        (pd.Series(pd.Categorical(words)), {}, WORDS),
+        (pd.Series([None if k == -1 else int(k) for k in half], dtype="Int64"), {}, [0, 1, 2]),
+        (np.array(["?" if word is None else word for word in words]), {"missing_label": "?"}, WORDS),
+        ([None if k == -1 else int(k) - 1 for k in half], {"missing_label": None}, [-1, 0, 1]),
+        ([None if k == -1 else bool(k) for k in np.where(half == 2, 1, half)], {}, [False, True]),
+    ]:
+        other = HalfLabelledClassifier(GaussianNB(), **settings).fit(X, labels)
+        assert other.classes_.tolist() == classes
+        if len(classes) == 3:
+            np.testing.assert_allclose(other.label_distributions_, fitted.label_distributions_, rtol=1e-12)
+            assert other.transduction_.tolist() == [classes[k] for k in fitted.transduction_]
+        np.testing.assert_array_equal(other.transduction_[:KNOWN], [labels[i] for i in range(KNOWN)])
 
 
-def test_a_label_of_true_and_false():
-    X, y, _ = table("reals")
-    half = [None if i > KNOWN else bool(k) for i, k in enumerate(y)]
-    fitted = HalfLabelledClassifier(GaussianNB()).fit(X, half)
-    assert fitted.classes_.dtype == bool
-    assert fitted.transduction_.dtype == bool
-
-
-X, _, HALF = table("reals")
-COUNTS = table("counts")[0]
-
-
-@pytest.mark.parametrize(
-    ("make", "y", "message"),
-    [
-        (lambda: HalfLabelledClassifier(GaussianNB()), np.full(N, -1), "`y` has only missing labels"),
-        (lambda: HalfLabelledClassifier(GaussianNB()), [None] * N, "`y` has only missing labels"),
-        (
-            lambda: HalfLabelledClassifier(GaussianNB()),
-            np.where(HALF > 0, 1, -1),
-            "only the label 1, besides -1",
-        ),
-        (lambda: HalfLabelledClassifier(GaussianNB()), HALF[:-1], "inconsistent numbers of samples"),
-        (
-            lambda: HalfLabelledClassifier(LogisticRegression()),
-            HALF,
-            "`estimator` is LogisticRegression.*an estimator of bayesnb",
-        ),
-        (lambda: HalfLabelledClassifier(KernelNB()), HALF, "`estimator` is KernelNB, which cannot use rows without"),
-        (lambda: HalfLabelledClassifier(MixedNB([("k", KernelNB(), [0, 1, 2, 3])])), HALF, "`estimator` is MixedNB"),
-        (lambda: HalfLabelledClassifier(OneDependenceNB()), HALF, "`estimator` is OneDependenceNB.* a single model"),
-        (lambda: HalfLabelledClassifier(ComplementNB()), HALF, "ComplementNB.* not a density of the row"),
-        (lambda: HalfLabelledClassifier(GaussianNB(), method="vb"), HALF, "`method` is 'vb'"),
-        (lambda: HalfLabelledClassifier(GaussianNB(), unlabelled_weight=-0.1), HALF, "`unlabelled_weight` is -0.1"),
-        (lambda: HalfLabelledClassifier(GaussianNB(), unlabelled_weight=np.nan), HALF, "`unlabelled_weight` is nan"),
-        (lambda: HalfLabelledClassifier(GaussianNB(), max_iter=0), HALF, "`max_iter` is 0"),
-        (lambda: HalfLabelledClassifier(GaussianNB(), tol=-1), HALF, "`tol` is -1"),
-        (lambda: HalfLabelledClassifier(GaussianNB(estimate="best")), HALF, "`estimate` is 'best'"),
-        (lambda: HalfLabelledClassifier(BernoulliNB(alpha=0.5), method="em"), HALF, "concentrations below 1"),
-        (
-            lambda: HalfLabelledClassifier(MixedNB([("g", dict.fromkeys(range(C), GaussianNB()), [0, 1, 2, 3])])),
-            HALF,
-            "`estimator` has a part 'g.0' of one class",
-        ),
-    ],
-)
-def test_bad_input_is_named(make, y, message):
-    with pytest.raises(ValueError, match=message):
-        make().fit(abs(COUNTS), y)
+def test_bad_input_is_named():
+    (X, _, half), of_classes = table("counts"), dict.fromkeys(range(C), GaussianNB())
+    for labels, message in [
+        (np.full(N, -1), "`y` has only missing labels"),
+        ([None] * N, "`y` has only missing labels"),
+        (np.where(half > 0, 1, -1), "only the label 1, besides -1"),
+        (half[:-1], "inconsistent numbers of samples"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            HalfLabelledClassifier(GaussianNB()).fit(X, labels)
+    for nb, settings, message in [
+        (KernelNB(), {}, "`estimator` is KernelNB, which cannot use rows without"),
+        (MixedNB([("k", KernelNB(), [0, 1, 2, 3])]), {}, "`estimator` is MixedNB"),
+        (OneDependenceNB(), {}, "`estimator` is OneDependenceNB.* a single model"),
+        (ComplementNB(), {}, "ComplementNB.* not a density of the row"),
+        (GaussianNB(), {"method": "vb"}, "`method` is 'vb'"),
+        (GaussianNB(), {"unlabelled_weight": -0.1}, "`unlabelled_weight` is -0.1"),
+        (GaussianNB(), {"unlabelled_weight": np.nan}, "`unlabelled_weight` is nan"),
+        (GaussianNB(), {"max_iter": 0}, "`max_iter` is 0"),
+        (GaussianNB(), {"tol": -1}, "`tol` is -1"),
+        (BernoulliNB(alpha=0.5), {"method": "em"}, "concentrations below 1"),
+        (MixedNB([("g", of_classes, [0, 1, 2, 3])]), {}, "`estimator` has a part 'g.0' of one class"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            HalfLabelledClassifier(nb, **settings).fit(X, half)
+    with pytest.raises(TypeError, match=r"`estimator` is LogisticRegression.*an estimator of bayesnb"):
+        HalfLabelledClassifier(LogisticRegression()).fit(X, half)
 
 
 def test_a_fit_that_fails_leaves_what_was():
-    fitted, X, _ = fit("gaussian")
+    with pytest.warns(ConvergenceWarning, match="Raise `max_iter`"):
+        assert fit("multinomial", max_iter=2, tol=0)[0].n_iter_ == 2
+    fitted, X, half = fit("gaussian")
+    named = HalfLabelledClassifier(GaussianNB()).fit(pd.DataFrame(X, columns=list("abcd")), half)
+    assert named.feature_names_in_.tolist() == list("abcd")
+    assert not hasattr(named.fit(X, half), "feature_names_in_")
     before = dict(vars(fitted))
     with pytest.raises(ValueError, match="only missing labels"):
         fitted.fit(X, np.full(N, -1))
     assert vars(fitted) == before
-
-
-def test_an_end_without_convergence_is_told():
-    with pytest.warns(ConvergenceWarning, match="Raise `max_iter`") as caught:
-        fitted, _, _ = fit("multinomial", max_iter=2, tol=0)
-    assert fitted.n_iter_ == 2
-    assert len(caught) == 1
-
-
-def test_a_mode_of_zeros_still_climbs():
-    """At α = 1 the mode is maximum likelihood, with probabilities of zero; at less there is none."""
-    X, _, half = table("counts")
-    X[:KNOWN, 0], X[KNOWN:, 0] = 0, np.arange(N - KNOWN) % 2  # an event that no labelled row has
-    fitted = HalfLabelledClassifier(MultinomialNB(alpha=1), method="em").fit(X, half)
-    assert np.isfinite(fitted.lower_bounds_).all()
-    assert (np.diff(fitted.lower_bounds_) >= 0).all()
-    np.testing.assert_allclose(fitted.label_distributions_.sum(1), 1)
-
-
-def test_it_works_in_a_pipeline():
-    X, _, half = table("counts")
-    steps = make_pipeline(FunctionTransformer(np.log1p), HalfLabelledClassifier(GaussianNB())).fit(X, half)
-    assert steps.predict(X).shape == (N,)
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    named = HalfLabelledClassifier(GaussianNB()).fit(frame, half)
-    assert named.feature_names_in_.tolist() == list("abcd")
-    assert named.n_features_in_ == 4
-    assert not hasattr(named.fit(X, half), "feature_names_in_")
-
-
-@pytest.mark.parametrize("name", ["multinomial", "gaussian"])
-def test_rows_without_a_label_help_where_the_model_is_right(name):
-    """Rows drawn from the model itself: 6 labels and 600 rows without predict new rows better than the 6 labels."""
-    X, y, _ = table(FAMILIES[name][1])
-    truth = clone(FAMILIES[name][0]).fit(X, y)
-    length = {"length": 8} if name == "multinomial" else {}
-    better = []
-    for seed in range(5):
-        X, y = truth.sample(1200, seed, **length)
-        known = np.concatenate([np.flatnonzero(y == k)[:2] for k in range(C)])
-        half = np.where(np.isin(np.arange(1200), known), y, -1)
-        alone, both = (HalfLabelledClassifier(truth, unlabelled_weight=w).fit(X[:600], half[:600]) for w in (0, 1))
-        better.append(both.score(X[600:], y[600:]) - alone.score(X[600:], y[600:]))
-    assert np.mean(better) > 0.02
-
-
-MINUS_ONE = {"check_classifiers_classes": "has a class −1, which stands for a missing label here; see above"}
-
-
-@parametrize_with_checks([HalfLabelledClassifier(GaussianNB())], expected_failed_checks=lambda _: MINUS_ONE)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-@parametrize_with_checks(
-    [HalfLabelledClassifier(BernoulliNB(), method="em")], expected_failed_checks=lambda _: MINUS_ONE
-)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_scikit_learns_checks_of_another(estimator, check):
-    check(estimator)

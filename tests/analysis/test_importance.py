@@ -11,7 +11,6 @@ from scipy import sparse, stats
 
 import bayesnb
 from bayesnb.core.special import log_normalize
-from bayesnb.inference.loo import copies
 
 from ..estimators_table import mostly_slow, these
 from ..inference.test_explanation import BITS, COUNTS, GAPS, LABELS, LEVELS, MODELS, REAL, RNG, SOME
@@ -142,13 +141,6 @@ def test_groups_leave_together(name: str) -> None:
     groups = np.where(np.arange(N) < 20, np.arange(N) // 4, np.arange(N))
     table = by_feature(bayesnb.importance(make().fit(X, LABELS), X, LABELS, groups=groups, level=0.8))
     check(table, by_refits(make, X, tables_of, groups), 0.8)
-
-
-def test_copies_that_leave_together_do_not_predict_each_other() -> None:
-    X, y = np.tile(RNG.integers(0, 40, (60, 1)), (5, 1)), np.tile(np.arange(60) % 2, 5)
-    nb = bayesnb.CategoricalNB().fit(X, y)
-    assert bayesnb.importance(nb, X, y).low[0] > 0
-    assert bayesnb.importance(nb, X, y, groups=copies(X, y)).information[0] < 0
 
 
 @pytest.mark.parametrize("name", ["gaussian", "poisson, sparse", "multinomial"])

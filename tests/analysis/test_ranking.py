@@ -68,20 +68,6 @@ def test_levels_of_categories_are_named():
     assert table.loc["colour=r", "weight"] == pytest.approx(np.log(theta[1, 0, 2] / theta[0, 0, 2]))
 
 
-def test_clop_prior_is_one_pseudo_row_at_the_common_share(yes_no):
-    X, y = yes_no
-    nb = BernoulliNB(alpha="clop", estimate="mean").fit(X, y)
-    theta = nb.posterior_.to_sites(nb.posterior_.mean())["theta"]
-    for k in (0, 1):
-        n, f = (y == k).sum(), X[y == k].mean(axis=0)
-        np.testing.assert_allclose(theta[k], (n * f + X.mean(axis=0)) / (n + 1), rtol=1e-12)
-    assert np.isfinite(nb.log_evidence_)
-    flat = X.assign(never=0, always=1)
-    assert np.isfinite(BernoulliNB(alpha="clop").fit(flat, y).predict_log_proba(1 - flat)).all()
-    with pytest.raises(ValueError, match="`alpha` is 'clip'; it needs positive numbers, or 'clop'"):
-        BernoulliNB(alpha="clip").fit(X, y)
-
-
 def test_what_cannot_be_ranked_is_told(yes_no):
     X, y = yes_no
     nb = BernoulliNB().fit(X, y)

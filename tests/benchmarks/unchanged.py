@@ -5,9 +5,10 @@
 
 This file runs once with each copy. The tables have weights, missing cells, groups and sparse rows, all inside the
 promise of docs/robustness.md. Compared are log evidence, predictive, leave-one-out (also weighted, and by groups), the
-cumulants of the log likelihood, the joint density of the NumPyro model at fixed parameters, and draws. A number differs
-by |new − old| / max(1, |old|). Draws agree in distribution: the least p-value of two-sample Kolmogorov–Smirnov tests,
-times their number.
+cumulants of the log likelihood, the joint density of the NumPyro model at fixed parameters, and draws; intervals,
+conformal p-values, feature averages, one-dependence, forward selection, SPSS and fitted priors. A number
+differs by |new − old| / max(1, |old|); of intervals the mean of that is told, too. Draws agree in distribution: the
+least p-value of two-sample Kolmogorov–Smirnov tests, times their number.
 """
 
 import argparse
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.stats as st
 from scipy import sparse
 
@@ -93,6 +95,8 @@ def quantities(nb: Any, X: Any, y: np.ndarray, rng: np.random.Generator) -> Iter
         yield "leave-one-out" + case, np.stack([left_out.pointwise, left_out.pointwise_joint])
     nb.fit(X, y)
     yield "leave-one-out, groups", nb.loo(X, y, groups=groups).pointwise
+    if "Kernel" not in type(nb).__name__:
+        yield "intervals", nb.predict_interval(X[:10])
     ((name, block),) = nb.posterior_.blocks.items()
     if hasattr(block, "log_cumulants") and "Kernel" not in type(block).__name__:
         mean, variance, third = block.log_cumulants(nb.encode(X)[name])
@@ -100,6 +104,59 @@ def quantities(nb: Any, X: Any, y: np.ndarray, rng: np.random.Generator) -> Iter
         yield "variance of log p", variance
         if type(block).__name__ not in LATER:
             yield "third cumulant", third
+
+
+def analyses(seed: int) -> Iterator[tuple[str, str, Any]]:
+    """Name, quantity and numbers of what follows from fitted models."""
+    import bayesnb as nb
+
+    rng, known = np.random.default_rng(seed), models()
+    for name in ("Bernoulli", "categorical", "multinomial", "Poisson", "exponential", "Gaussian", "Gaussian, tied"):
+        kind, make = known[name]
+        _, X, y = next(tables(kind, np.random.default_rng(seed)))
+        few, new, groups = slice(24), slice(24, 30), rng.integers(8, size=24)
+        for settings in ({}, {"class_conditional": True}, {"method": "full"}):
+            sets = nb.ConformalClassifierLOO(make(), **settings).fit(X[few], y[few])
+            yield (
+                name,
+                f"p-values, {'by class' if 'class_conditional' in settings else sets.method}",
+                sets.predict_p_values(X[new]),
+            )
+        yield (
+            name,
+            "p-values, groups",
+            nb.ConformalClassifierLOO(make()).fit(X[few], y[few], groups=groups).predict_p_values(X[new]),
+        )
+        if name not in ("multinomial", "Gaussian, tied"):
+            average = nb.FeatureAverage(make()).fit(X, y, sample_weight=rng.choice([0.5, 1.0, 2.0], N))
+            yield name, "average: inclusion", average.inclusion_
+            yield name, "average: evidence", average.log_evidence_
+            yield name, "average: predictive", average.predict_joint_log_proba(X)
+        if name != "Gaussian, tied":
+            yield name, "fitted prior: evidence", nb.fit_prior(make(), X, y).log_evidence
+    _, X, y = next(tables("levels", np.random.default_rng(seed)))
+    pairs = nb.OneDependenceNB(min_categories=5).fit(X, y)
+    yield "one-dependence", "predictive", pairs.predict_log_proba(X)
+    yield "one-dependence", "leave-one-out", pairs.loo(X, y).pointwise
+    yield "one-dependence", "evidence", pairs.log_evidence_ if hasattr(pairs, "log_evidence_") else 0.0
+    frame = pd.DataFrame(X.astype(int).astype(str), columns=list("abcde")).mask(rng.random(X.shape) < 0.1)
+    numbers = pd.DataFrame(rng.normal(y[:, None], 1.0, (N, 2)), columns=["p", "q"]).mask(rng.random((N, 2)) < 0.1)
+    train, w = rng.random(N) < 0.7, rng.integers(1, 4, N)
+    for what, settings in {
+        "pseudo-BIC": {},
+        "N'": {"denominator": "N'"},
+        "test rows": {"partition": train},
+        "forced, exact": {"force": ["b"], "exact_features": 2},
+        "smoothing": {"alpha": 0.5, "class_alpha": 2.0, "max_features": 3},
+    }.items():
+        for name, model, rows in (
+            ("ForwardSelection", nb.ForwardSelection(**settings), frame),
+            ("SPSSNaiveBayes", nb.SPSSNaiveBayes(**settings), pd.concat([frame, numbers], axis=1)),
+        ):
+            fitted = model.fit(rows, y, sample_weight=w)
+            report = getattr(fitted.report_, "selection", fitted.report_)  # where the older copy has it
+            numbers_ = report.steps.select_dtypes("number").to_numpy().ravel(), fitted.predict_proba(rows).ravel()
+            yield name, what, np.concatenate([*numbers_, [report.error]])
 
 
 def twin(nb: Any, X: Any, y: np.ndarray, at: dict[str, Any] | None) -> tuple[dict[str, Any], float]:
@@ -135,6 +192,9 @@ def record(given: dict[Any, Any]) -> dict[Any, Any]:
                 found["at", *key] = parameters
                 if seed == 0 and form == "dense":
                     found["draws", model] = nb.sample_proba(X[:4], DRAWS, seed=1)[:, :, :-1].reshape(DRAWS, -1)
+    for seed in (0, 1, 2):
+        for model, what, value in analyses(seed):
+            found[model, what, "", seed] = np.asarray(value)
     return found
 
 
@@ -148,7 +208,8 @@ def report(old: dict[Any, Any], new: dict[Any, Any]) -> Iterator[str]:
     yield f"{'family':20} {'quantity':24} {'numbers':>8} {'largest difference':>18}"
     for (model, what), gaps in rows.items():
         gap = np.concatenate(gaps)
-        yield f"{model:20} {what:24} {gap.size:8} {np.max(gap):18.1e}"
+        mean = f", mean {gap.mean():.1e}" if what == "intervals" else ""
+        yield f"{model:20} {what:24} {gap.size:8} {np.max(gap):18.1e}{mean}"
     for key, before in old.items():
         if key[0] == "draws":
             p = [st.ks_2samp(a, b).pvalue for a, b in zip(before.T, new[key].T, strict=True)]
