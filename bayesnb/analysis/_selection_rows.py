@@ -7,9 +7,9 @@ import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from ..columns import listed
 from ..core.arrays import Bool, Int
 from ..core.supports import check_choice
-from ..tables import listed
 from .binning import whole_number
 
 

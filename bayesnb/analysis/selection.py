@@ -31,12 +31,12 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
+from ..columns import listed
 from ..core.arrays import Bool, Float, Int
 from ..core.random import generator
 from ..core.special import log_normalize, most_probable
 from ..estimators import CategoricalNB
 from ..estimators._input import of_any_type
-from ..tables import listed
 from ._selection_rows import check_labels, check_settings, column_positions, count_steps, split_rows
 from ._selection_sets import SmoothedModel, add_one_by_one, held_out_fit, simulate
 
