@@ -214,7 +214,9 @@ def test_odd_columns_in_parquet(tmp_path: Path, capsys: Any) -> None:
     data = read_table(path, "('y', '')")  # the name that the file has
     assert list(data.X) == ["('a', 'b')"] and data.y.tolist() == ["u", "v"]
     parquet.write_table(pyarrow.Table.from_arrays([[1, 2], [3, 4], ["u", "v"]], ["a", "a", "y"]), path)
-    with pytest.raises(TableError, match=r"not a Parquet file that can be read \(Can't unify schema with duplicate field names"):
+    with pytest.raises(
+        TableError, match=r"not a Parquet file that can be read \(Can't unify schema with duplicate field names"
+    ):
         read_table(path, "y")
     parquet.write_table(pyarrow.table({"y": ["u", "v"], "a": pa_int([2**53 + 1, None])}), path)
     assert open_table(path).first["a"].tolist()[0] == 2**53 + 1  # beside a missing cell, too
