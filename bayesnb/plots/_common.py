@@ -18,7 +18,7 @@ PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F
 LINES: tuple[Any, ...] = ("-", ":", "-.", (0, (6, 1, 1, 1, 1, 1)))  # dashes are left to priors
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")  # none has as many as the palette or divides it: no pair recurs
 _INSIDE = 7  # entries of a legend in the Axes, at most
-_LONGEST, _LINE = 20, 34  # letters of a name, and of a line below the Axes
+_LONGEST, _LINE = 20, 34  # letters of a label, and of a line below the Axes
 
 
 def new_axes(columns: int = 1, **settings: Any) -> Any:
@@ -112,11 +112,12 @@ def legend(ax: Drawn, *, inside: bool = False, handles: Any = None, last: int = 
     ax.legend(entries, names, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, **settings)
 
 
-def list_down(ax: Drawn, names: Collection[Any], most: int = _LONGEST) -> None:
+def list_down(ax: Drawn, names: Collection[Any], most: int = 24) -> None:
     """One line a name, the first on top."""
     ax.set_yticks(range(len(names)), [plain_text(name, most) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
-    ax.locator_params(axis="x", nbins=5 if max(map(len, map(str, names))) < 16 else 3)
+    few = {"nbins": 2, "steps": [1, 5, 10], "min_n_ticks": 1}  # numbers, where long names leave little room
+    ax.locator_params(axis="x", **(few if max(map(len, map(str, names))) > 16 else {"nbins": 5}))
 
 
 def column(estimator: Any, feature: Any) -> int:
