@@ -737,15 +737,26 @@ def test_the_reliability_curve_is_monotone_and_splits_the_score(ax: Any, rng: np
 
 
 def test_the_reliability_band_holds_curves_of_true_forecasts(rng: np.random.Generator) -> None:
-    inside = []
+    shares = []
     for _ in range(10):
         p = rng.beta(0.7, 0.7, 400)
-        ax = plots.reliability(rng.random(400) < p, p, ax=canvas().subplots())
-        band = ax.collections[0].get_paths()[0].vertices
-        share = lines(ax)["share of events"].get_ydata()
-        low, high = band[1:401, 1], band[402:802, 1][::-1]
-        inside.append(((low - 1e-12 <= share) & (share <= high + 1e-12)).mean())
-    assert 0.8 < np.mean(inside) < 0.97  # 90 % at each probability, and neighbours move together
+        shares.append(inside(plots.reliability(rng.random(400) < p, p, ax=canvas().subplots())).mean())
+    assert 0.8 < np.mean(shares) < 0.97  # 90 % at each probability, and neighbours move together
+
+
+def test_leave_one_out_of_true_probabilities_lies_in_the_band(rng: np.random.Generator) -> None:
+    """A row's own label lowers its probability a little: alike rows come in a wrong order, and are pooled."""
+    y = rng.integers(0, 2, 2000)
+    X = (rng.random((2000, 2)) < np.where(y == 1, 0.7, 0.3)[:, None]).astype(float)
+    ax = plots.reliability(y, bayesnb.BernoulliNB().fit(X, y).loo(X, y).proba[:, 1], ax=canvas().subplots())
+    assert np.mean(inside(ax)) > 0.7
+
+
+def inside(ax: Any) -> np.ndarray:
+    """Whether the curve lies in the band, at each row."""
+    band, share = ax.collections[0].get_paths()[0].vertices[:, 1], lines(ax)["share of events"].get_ydata()
+    n = len(share)
+    return (band[1 : n + 1] - 1e-12 <= share) & (share <= band[n + 2 : 2 * n + 2][::-1] + 1e-12)
 
 
 @pytest.mark.parametrize("score", ["log", "brier"])
