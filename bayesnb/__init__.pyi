@@ -21,7 +21,7 @@ from .analysis.prior_fitting import fit_prior as fit_prior
 from .analysis.ranking import rank_features as rank_features
 from .analysis.selection import ForwardSelection as ForwardSelection
 from .analysis.spss import SPSSNaiveBayes as SPSSNaiveBayes
-from .columns import describe as describe
+from .describing import describe as describe
 from .distributed import DistributedNB as DistributedNB
 from .estimators import BernoulliNB as BernoulliNB
 from .estimators import CategoricalNB as CategoricalNB

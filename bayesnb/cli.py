@@ -21,8 +21,8 @@ import pandas as pd
 
 from . import __version__, io
 from .columns import ROLES, ColumnContract, shorten
-from .columns import describe as describe_columns
 from .datasets import NAMES, Dataset, LabelledTable, TableError, open_table
+from .describing import describe as describe_columns
 from .estimators._by_name import MIXED, choose_model, contract_of, variants
 
 MODELS = ("auto", *sorted(variants()))
@@ -164,16 +164,6 @@ def _wishes(options: argparse.Namespace) -> dict[str, Any]:
     return {"drop": drop, "columns": columns, "decimal": options.decimal, "thousands": options.thousands}
 
 
-def _target(options: argparse.Namespace) -> Any:
-    """The name of the target: that of a data set, or the one that the user names."""
-    if options.data not in NAMES:
-        return options.target
-    known = open_table(options.data).target
-    if options.target not in (None, known):
-        raise TableError(f"the target of {options.data} is {known!r}, not {options.target!r}; leave --target out.")
-    return known
-
-
 def _table(options: argparse.Namespace) -> LabelledTable:
     """The data with their labels, under the column contract."""
     if (target := _target(options)) is None:
@@ -181,9 +171,19 @@ def _table(options: argparse.Namespace) -> LabelledTable:
     return LabelledTable(options.data, target, **_wishes(options), **_writing(options))
 
 
+def _target(options: argparse.Namespace) -> Any:
+    """The name of the target: that of a data set, or the one that the user names."""
+    known = open_table(options.data).target if options.data in NAMES else options.target
+    if options.target not in (None, known):
+        raise TableError(f"the target of {options.data} is {known!r}, not {options.target!r}; leave --target out.")
+    return known
+
+
 def _load(options: argparse.Namespace) -> Dataset:
-    """All rows of the data."""
-    return _table(options).load()
+    """All rows of the data, which are announced."""
+    data = _table(options).load()
+    _announce(options, data, len(data.y))
+    return data
 
 
 def _code(estimator: Any) -> str:
@@ -248,7 +248,6 @@ def check(options: argparse.Namespace) -> int:
     """
     data = _load(options)
     estimator = _estimator(options, data.X, data.contract)
-    _announce(options, data, len(data.y))
     report = estimator.check(data.X, data.y, options.seed)
     text, fields = report.explain(options.verbose), report.to_dict() if options.json else {}
     if not options.calibrate:
@@ -270,11 +269,11 @@ def select(options: argparse.Namespace) -> None:
     from .analysis.spss import SPSSNaiveBayes, scale_columns
 
     data = _load(options)
-    cut = scale_columns(data.X, options.bins)
-    if cut:
+    if cut := scale_columns(data.X, options.bins):
         data.notes += (f"cut into at most {options.bins} bins: {', '.join(map(repr, cut))}.",)
+        if not options.json:
+            print(f"note: {data.notes[-1]}")
     force = [name for text in options.force for name in ([text] if text in data.X else text.split(","))]
-    _announce(options, data, len(data.y))
     settings = {"n_bins": options.bins, "scale": cut, "max_features": options.max or "auto", "seed": options.seed}
     report = SPSSNaiveBayes(force=force, **settings).fit(data.X, data.y).report_
     _tell(options, data, report, report.to_dict())
@@ -291,7 +290,6 @@ def compare(options: argparse.Namespace) -> None:
     from .analysis.comparison import compare as compare_models
 
     data = _load(options)
-    _announce(options, data, len(data.y))
     models: dict[str, Any] = {}
     reasons: dict[str, list[str]] = {}
     for name in options.models or _models_to_try(data.X):
@@ -362,7 +360,6 @@ def report(options: argparse.Namespace) -> None:
 
     data = _load(options)
     estimator = _estimator(options, data.X, data.contract)
-    _announce(options, data, len(data.y))
     given = "".join(f", {name}={value!r}" for name, value in (_wishes(options) | _writing(options)).items() if value)
     read = f"data = bayesnb.datasets.read_table({options.data!r}, {data.target!r}{given})\nX, y = data.X, data.y"
     about: Any = {"title": f"{data.name}: {data.target}", "contract": data.contract, "lines": data.lines}

@@ -1,14 +1,12 @@
-"""What the columns of a table are: one function, `describe`, gives each its role, and a contract keeps it.
+"""The column contract: the role of each column of a table, and how its cells become numbers or levels.
 
-A wrong role costs more than a question. Columns that name the row (identifiers, names, dates) are therefore left out
-unless the user asks for them. A cell such as "15,018" can be two numbers. A column as a whole usually settles it: "3,5"
-shows a decimal comma, "1,234,567" shows thousands. If nothing settles it, an error asks, and nothing is guessed.
+A cell such as "15,018" can be two numbers. A column as a whole usually settles it: "3,5" shows a decimal comma,
+"1,234,567" shows thousands. If nothing settles it, an error asks, and nothing is guessed.
 """
 
-import difflib
 import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,11 +19,8 @@ FEW_ROWS = 20  # below, no column is taken for an identifier or a constant, and 
 ROLES = ("numbers", "counts", "yes/no", "levels")
 """What a column that is used can be."""
 
-_EMPTY, _CONSTANT = "no value in any row", "the same value in every row"
-_LISTED = 100  # levels that a contract keeps
-_LOOKED_AT = 50_000  # rows in which the values of a column of numbers are counted
-_MANY_CLASSES = 20
-_COMPARED = 100  # labels, the most frequent, that are compared with each other
+EMPTY, CONSTANT = "no value in any row", "the same value in every row"
+LISTED = 100  # levels that a contract keeps
 
 
 def shorten(value: Any, most: int = 28) -> str:
@@ -45,9 +40,9 @@ def listed(names: Iterable[Any], most: int = 8) -> str:
 
 _SIGN = r"%|[$€£¥₹]|CHF|EUR|USD|GBP"
 _INFINITY = r"[+-]?(?i:inf|infinity)"
-_NUMBER = rf"[+-]?(?:{_SIGN})? ?[+-]?(?:[0-9][0-9.,' ]*|[.,][0-9]+)(?:[eE][+-]?[0-9]+)? ?(?:{_SIGN})?|{_INFINITY}"
+NUMBER = rf"[+-]?(?:{_SIGN})? ?[+-]?(?:[0-9][0-9.,' ]*|[.,][0-9]+)(?:[eE][+-]?[0-9]+)? ?(?:{_SIGN})?|{_INFINITY}"
 _TWO_WAYS = r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}"  # fifteen or fifteen thousand
-_TRUTH = "true or false"
+TRUTH = "true or false"
 _SAME = {"\u00a0": " ", "\u202f": " ", "\u2019": "'", "\u2212": "-"}
 
 
@@ -78,7 +73,7 @@ class NumberFormat:
 
     def read(self, words: pd.Series) -> pd.Series:
         """The numbers that the words stand for; NaN if one stands for none in this format, or for two."""
-        if self.sign == _TRUTH:
+        if self.sign == TRUTH:
             return words.str.lower().map({"true": 1.0, "false": 0.0}).astype(float)
         point, group = re.escape(self.decimal or "."), re.escape(self.thousands)
         whole = rf"[1-9][0-9]{{0,2}}(?:{group}[0-9]{{3}})+|[0-9]+" if group else "[0-9]+"
@@ -107,7 +102,7 @@ def number_format(
         if the words can be read in two ways, or one of them in none with the separators that are named
     """
     if words.str.lower().isin(["true", "false"]).all():
-        return NumberFormat(sign=_TRUTH)
+        return NumberFormat(sign=TRUTH)
     signs = {*words.str.extract(rf"({_SIGN})", expand=False).fillna("")}
     if len(signs - {""}) > 1 or {"%", ""} <= signs:
         return None
@@ -133,7 +128,7 @@ def number_format(
     return fitting[0] if fitting else None
 
 
-def _clean(words: pd.Series) -> pd.Series:
+def clean(words: pd.Series) -> pd.Series:
     """Words without blanks around them, and with the signs and blanks of a keyboard."""
     for letter, plain in _SAME.items():
         words = words.str.replace(letter, plain, regex=False)
@@ -192,9 +187,9 @@ class Column:
         numbers = cells
         if not pd.api.types.is_numeric_dtype(cells):
             codes, distinct = pd.factorize(cells.astype(object).map(str, na_action="ignore"))
-            words = _clean(pd.Series(distinct, dtype="str"))
+            words = clean(pd.Series(distinct, dtype="str"))
             values = (self.written or NumberFormat(".")).read(words)
-            values = values if self.written else values.fillna(NumberFormat(sign=_TRUTH).read(words))
+            values = values if self.written else values.fillna(NumberFormat(sign=TRUTH).read(words))
             bad = values.isna() & (words != "") & ~words.isin(self.words) & (self.why != "as asked")
             if bad.any():
                 rest = f", but the other cells numbers such as {self.example}" if self.example else ", not a number"
@@ -217,7 +212,7 @@ class Column:
         """The column after further cells, as `read` gives them: with their range, and with their levels."""
         if self.role == "levels" and len(self.levels) == self.distinct:
             levels = sorted({*self.levels, *cells.dropna().unique()})
-            return replace(self, distinct=len(levels), levels=tuple(levels) if len(levels) <= _LISTED else ())
+            return replace(self, distinct=len(levels), levels=tuple(levels) if len(levels) <= LISTED else ())
         if self.low is None or self.high is None:
             return self
         return replace(self, low=float(np.fmin(self.low, cells.min())), high=float(np.fmax(self.high, cells.max())))
@@ -321,7 +316,7 @@ class ColumnContract:
         for column in self.columns:
             cells, seen = piece[column.name], "only 0 and 1"
             bad = np.zeros(len(cells), bool)
-            if column.why in (_EMPTY, _CONSTANT):
+            if column.why in (EMPTY, CONSTANT):
                 seen = f"only {column.example}" if column.distinct else "nothing"
                 bad = cells.notna() & (levels_of(cells) != levels_of(pd.Series([column.example])).iloc[0])
             elif column.role == "yes/no" and pd.api.types.is_numeric_dtype(cells):
@@ -386,277 +381,3 @@ class ColumnContract:
 
     def __str__(self) -> str:
         return self.summary()
-
-
-# --- the roles ------------------------------------------------------------------------------------------------------
-
-_DATE = (
-    r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}(?:[T ].*)?|[0-9]{1,2}[-/.][0-9]{1,2}[-/.](?:[0-9]{4}|[0-9]{2})(?:[T ,].*)?"
-    r"|[0-9]{4}-[0-9]{2}|[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?"
-)
-_IDENTIFIER = re.compile(
-    r"(^|[\W_])(id|ids|uid|uuid|guid|key|nr|no|num|number|index|idx|row|rownames?|rownum|serial|account|code)($|[\W_])"
-    r"|nummer$|[a-z](Id|ID|Nr|No)$"
-)
-_POSTAL = re.compile(r"(^|[\W_])(zip|zipcode|postal|postcode|plz)($|[\W_])", re.IGNORECASE)
-
-
-def describe(
-    table: Any,
-    target: Any = None,
-    *,
-    drop: Iterable[Any] = (),
-    columns: Mapping[Any, str] | None = None,
-    decimal: str | None = None,
-    thousands: str | None = None,
-) -> ColumnContract:
-    """Describe each column of a table: its role, the reason, its values, and possible problems.
-
-    Columns that identify the row (identifiers, names, dates) and constants get the role "dropped". Numbers written as
-    text (decimal comma, thousands, currency, percent) get the role "numbers". `ColumnContract.apply` then turns the
-    table into columns that a model accepts.
-
-    Parameters
-    ----------
-    table : data frame (n, d)
-    target : name of the column of labels, if it is in the table
-    drop : names of columns to leave out
-    columns : mapping from column name to the role that you want: "numbers", "counts", "yes/no", "levels" or "drop"
-    decimal, thousands : separators in numbers written as text; by default they are found from the cells
-
-    Raises
-    ------
-    ValueError
-        if `drop`, `columns` or `target` names an unknown column or role, or if a column holds text such as "15.018"
-        that may mean fifteen or fifteen thousand. The message names the column and the argument to set
-
-    Examples
-    --------
-    >>> import bayesnb, pandas as pd
-    >>> table = pd.DataFrame({"id": range(100, 140), "weight": [1.5, 2.5] * 20, "kind": ["a", "b"] * 20})
-    >>> print(bayesnb.describe(table, target="kind").to_frame()["role"].to_dict())
-    {'id': 'dropped', 'weight': 'numbers', 'kind': 'target'}
-    """
-    if not isinstance(table, pd.DataFrame):
-        table = table.to_pandas() if hasattr(table, "to_pandas") else pd.DataFrame(table)
-    wishes = {**(columns or {}), **dict.fromkeys(drop, "drop")}
-    if {len(decimal or "."), len(thousands or ",")} != {1} or (decimal and decimal == thousands):
-        both = f"`decimal` and `thousands` are {decimal!r} and {thousands!r}"
-        raise ValueError(f"{both}; they need to be one character each, such as '.' or ',', and to differ")
-    if not table.columns.is_unique:
-        raise ValueError(f"more than one column has the name {table.columns[table.columns.duplicated()][0]!r}")
-    if wrong := {*wishes.values()} - {*ROLES, "drop"}:
-        raise ValueError(f"`columns` has the role {min(wrong)!r}; choose one of {', '.join(ROLES)} and drop")
-    for name in [*wishes, *([] if target is None else [target])]:
-        if name not in table.columns:
-            raise ValueError(f"there is no column {name!r}; the columns are {', '.join(map(str, table.columns))}")
-    known = {name: table[name].dropna().infer_objects() for name in table.columns}
-    words = {name: _clean(cells.astype("str")).value_counts() for name, cells in known.items() if _is_text(cells)}
-    features = [name for name in known if name != target]
-    shown = _decimal_shown([known[name] for name in features], [words[n].index for n in features if n in words])
-    writing = decimal, thousands, shown
-    found: dict[Any, Column] = {}
-    for name, cells in known.items():
-        base = Column(str(name), "dropped", "", 0, 1 - len(cells) / max(len(table), 1), "")
-        try:
-            if name in words:
-                base = _written(base, words[name], wishes.get(name), writing)
-            found[name] = _role(base, cells, words.get(name), wishes.get(name))
-        except NumberError as error:
-            if name != target:
-                raise ValueError(f"column {name!r}: {error}, or --drop {name}") from error
-            found[name] = replace(base, low=0.0)  # a target of numbers
-    if target is None:
-        return ColumnContract(tuple(found.values()), len(table))
-    found[target], notes = _target(known[target], found[target], found.values())
-    for name, column in found.items():
-        pairs = table[[name, target]].iloc[:_LOOKED_AT].dropna() if column.role in ROLES else table.iloc[:0, :0]
-        if (
-            len(pairs) >= FEW_ROWS
-            and len(pairs := pairs.drop_duplicates()) > 1
-            and pairs.nunique().eq(len(pairs)).all()
-        ):
-            copy = f"a copy of the target {target!r}? {column.name}=drop leaves it out"
-            found[name] = replace(column, warning="; ".join(filter(None, [column.warning, copy])))
-    return ColumnContract(tuple(found.values()), len(table), target, notes)
-
-
-def _is_text(known: pd.Series) -> bool:
-    kind = known.dtype
-    if isinstance(kind, pd.CategoricalDtype) or pd.api.types.is_numeric_dtype(kind) or kind.kind in "mM":
-        return False
-    return kind.kind != "O" or not any(isinstance(cell, list | dict | set | np.ndarray) for cell in known.iloc[:1000])
-
-
-def _decimal_shown(known: Iterable[pd.Series], words: Iterable[pd.Index]) -> str:
-    """The decimal separator that all columns agree on: floats with a fraction show a point; "" if there is none."""
-    shown = {"." for one in known if one.dtype.kind == "f" and (one.iloc[:_LOOKED_AT] % 1 > 0).any()}
-    for one in words:
-        numbers = one[one.str.fullmatch(_NUMBER) & ~one.str.fullmatch(_DATE)]
-        for mark in (r"\.", ","):  # no group of thousands begins with 0 or has other than three digits
-            if numbers.str.contains(rf"(?:^|[^0-9])0?{mark}[0-9]|{mark}(?:[0-9]{{1,2}}|[0-9]{{4,}})(?:[^0-9]|$)").any():
-                shown |= {mark[-1]}
-    return shown.pop() if len(shown) == 1 else ""
-
-
-def _role(base: Column, known: pd.Series, counts: pd.Series | None, wish: str | None) -> Column:
-    """The role of one column: the user's, or what its cells show."""
-    if not len(known) and wish not in ("levels", "drop"):
-        return replace(base, why=_EMPTY)
-    if counts is None and known.dtype == object:
-        return replace(base, why="lists or tables in its cells")
-    base = replace(base, distinct=int(known.iloc[:_LOOKED_AT].nunique()), example=str(next(iter(known), "")))
-    if wish == "drop":
-        return replace(base, why="left out as asked")
-    if base.name == "Unnamed: 0" and not wish:
-        return replace(base, why="row numbers: the column has no name")
-    if base.distinct == 1 and not wish and len(known) >= FEW_ROWS * (1 - base.missing) and known.nunique() == 1:
-        return replace(base, why=_CONSTANT)
-    is_date = known.dtype.kind in "mM" or (
-        counts is not None and counts.index.str.fullmatch(_DATE).sum() >= max(0.9 * len(counts), 1)
-    )
-    if is_date and not wish:
-        return replace(base, why="dates or times", warning=f"{base.name}=levels uses it")
-    if wish == "levels" or is_date or isinstance(known.dtype, pd.CategoricalDtype):
-        return _levels(base, known, wish, "declared levels")
-    if counts is None:
-        return _numbers(base, known.to_numpy(float), wish, _TRUTH if known.dtype.kind == "b" else "")
-    if base.written is None:
-        return _levels(base, known, wish, base.why, counts)
-    words = pd.Series(counts.index, dtype="str")
-    values = _clean(known.astype("str")).map(dict(zip(words, base.written.read(words), strict=True))).dropna()
-    why = f"numbers written as text, such as {base.example}" if not base.written.is_plain else ""
-    return _numbers(base, values.to_numpy(float), wish, _TRUTH if base.written.sign == _TRUTH else why)
-
-
-def _written(base: Column, counts: pd.Series, wish: str | None, writing: Any) -> Column:
-    """The column with the format of its numbers, if its text is numbers."""
-    words = pd.Series(counts.index, dtype="str")
-    is_number = words.str.fullmatch(_NUMBER) | words.str.lower().isin(["true", "false"]).all()
-    numbers, others = words[is_number], words[~is_number]
-    share = float(counts[numbers].sum() / max(counts.sum(), 1))
-    codes = numbers[numbers.str.fullmatch("0[0-9]+")] if numbers.str.fullmatch("[0-9]+").all() else numbers[:0]
-    few = share >= 0.8 and len(others) <= 5 and (len(numbers) > 10 or not len(others))
-    if wish in ("levels", "drop") or not (len(numbers) and (wish or few)):
-        said = f"{share:.0%} of the cells are numbers, others such as {next(iter(others), '')!r} are not"
-        return replace(base, warning=said) if share > 0.5 and len(others) and not wish else base
-    if len(codes) and not wish:
-        return replace(base, why=f"codes with leading zeros: {codes.iloc[0]}")
-    form = number_format(numbers, *writing)
-    if len(others) and form:
-        said = f"{counts[others].sum()} cells are not numbers ({listed(others)}) and count as missing"
-        base = replace(base, warning=f"{said}; {base.name}=levels keeps them", words=tuple(others))
-    return replace(base, written=form)
-
-
-def _levels(base: Column, known: pd.Series, wish: str | None, why: str, counts: pd.Series | None = None) -> Column:
-    """Levels, or text that names the rows."""
-    if wish not in (None, "levels"):
-        raise ValueError(f"column {base.name!r} holds {base.example!r}, so it cannot be {wish}; choose the role levels")
-    distinct = levels_of(known).unique().tolist()
-    n, k = len(known), len(distinct)
-    if counts is not None and n >= FEW_ROWS and k > max(min(n / 2, max(_LISTED, n / 10)), FEW_ROWS):
-        what = "identifies the row: every value differs" if k == n else f"text of {k} different values in {n} rows"
-        return replace(base, distinct=k, why=what, warning=f"{base.name}=levels uses it")
-    warning = f"{k} levels, {n / k:.0f} rows each" if k > _LISTED else base.warning
-    why = "as asked" if wish else why or ("one of two words" if k == 2 else "text")
-    levels = tuple(sorted(map(str, distinct))) if k <= _LISTED else ()
-    return replace(base, role="levels", why=why, distinct=k, levels=levels, warning=warning)
-
-
-def _numbers(base: Column, values: np.ndarray, wish: str | None, why: str) -> Column:
-    """Cells that are numbers."""
-    known = values[np.isfinite(values)]
-    odd = known[(known < 0) | (known % 1 != 0) | ((wish == "yes/no") & (known > 1))]
-    if wish in ("counts", "yes/no") and len(odd):
-        what = f"holds {odd[0]:g}, so it cannot be {wish}"
-        raise ValueError(f"column {base.name!r} {what}; choose the role numbers or levels")
-    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
-    whole, base = bool((known % 1 == 0).all()), replace(base, low=low, high=high)
-    if wish:
-        return replace(base, role=wish, why="as asked")
-    if whole and 0 <= low <= high <= 1 and why in ("", _TRUTH) and len(known) == len(values):
-        return replace(base, role="yes/no", why=why or "zeros and ones")
-    some = known[:_LOOKED_AT]
-    if whole and not why and (reason := _names_rows(base.name, some)):
-        return replace(base, why=reason, warning=f"{base.name}=numbers uses it")
-    notes = [base.warning, _codes_of_gaps(some)]
-    notes += ["holds infinity, which no model takes; leave the cell empty"] * (len(known) < len(values))
-    notes += [f"a postal code? {base.name}=levels makes it levels"] * bool(whole and _POSTAL.search(base.name))
-    why = why or ("whole numbers" if whole else "numbers")
-    return replace(base, role="numbers", why=why, warning="; ".join(filter(None, notes)))
-
-
-def _names_rows(name: str, values: np.ndarray) -> str:
-    """Why whole numbers name the rows; "" if they do not."""
-    n, distinct = len(values), len(np.unique(values))
-    if n < FEW_ROWS:
-        return ""
-    low, high, month, day = int(values.min()), int(values.max()), values // 100 % 100, values % 100
-    if 19000101 <= low and high <= 21001231 and (month - 1 < 12).all() and (month * day > 0).all() and day.max() <= 31:
-        return "dates written as numbers, YYYYMMDD"
-    if _IDENTIFIER.search(name) and distinct > n / 2:
-        return f"an identifier by its name, {distinct} different values"
-    if distinct == n and high - low + 1 <= 1.1 * n:
-        return "row numbers: all differ and follow each other"
-    if distinct == n and low >= 100_000 and len(str(low)) == len(str(high)) and (values % 10 == 0).mean() < 0.3:
-        return f"an identifier: all differ and have {len(str(low))} digits"
-    return ""
-
-
-def _codes_of_gaps(values: np.ndarray) -> str:
-    """Numbers that occur three times or more, farther from the rest than the rest is wide, such as 999; "" if none."""
-    codes = []
-    for sign in (1, -1):  # the upper end, and then the lower one
-        distinct, counts = np.unique(sign * values, return_counts=True)
-        for k in range(min(3, len(distinct) - 2), 0, -1):
-            if counts[-k:].min() >= 3 and distinct[-k] - distinct[-k - 1] > np.ptp(distinct[:-k]):
-                codes += [f"{sign * value:g} ({n} times)" for value, n in zip(distinct[-k:], counts[-k:], strict=True)]
-                values = values[sign * values < distinct[-k]]
-                break
-    others = f"{values.min():g} to {values.max():g}" if codes else ""
-    advice = "if this stands for a missing cell, leave the cell empty"
-    return f"{', '.join(codes)} far outside of the other numbers, {others}; {advice}" if codes else ""
-
-
-def _target(known: pd.Series, column: Column, columns: Iterable[Column]) -> tuple[Column, tuple[str, ...]]:
-    """The column of labels, with a warning if it holds measurements, and what to look at.
-
-    These are many classes, and labels that are spelled alike when one of them is rare.
-    """
-    if column.why.startswith("lists"):
-        raise ValueError(f"column {column.name!r} holds {column.why}; choose another target")
-    counts, form = known.value_counts(), column.written or NumberFormat(".")
-    words = _clean(pd.Series(counts.index.astype("str"), dtype="str"))
-    numbers, n, k, warning, notes = form.read(words), len(known), len(counts), "", []
-    names = [repr(c.name) for c in columns if c.role in ("levels", "yes/no") and 2 <= c.distinct <= _MANY_CLASSES]
-    hint = f": did you mean {' or '.join(names[:4])}?" if names else ""
-    if column.low is not None and not column.words:
-        if (fractions := words[numbers % 1 > 0]).any() and not form.sign:
-            warning = f"holds measurements such as {fractions.iloc[0]}, not classes; bin it or name another{hint}"
-        elif n >= FEW_ROWS and k > max(n / 2, _MANY_CLASSES):
-            warning = f"holds {k} different numbers in {n} rows, which are measurements; bin it or name another{hint}"
-    plain = words.str.casefold().str.replace(" ", "").mask(numbers.notna(), numbers.astype(str)).tolist()[:_COMPARED]
-    pairs = [
-        f"{counts.index[i]!r} ({counts.iloc[i]} rows) and {counts.index[j]!r} ({counts.iloc[j]})"
-        for i, j in itertools.combinations(range(len(plain)), 2)  # the second is not more frequent than the first
-        if plain[i] == plain[j]
-        or (counts.iloc[j] <= max(2, counts.iloc[i] / 10) and _one_letter_apart(plain[i], plain[j]))
-    ]
-    if pairs:
-        what = "that differ only in how they are written, or in one letter, are classes of their own"
-        notes.append(f"labels of {column.name!r} {what}: {', '.join(pairs[:4])}{' …' * (len(pairs) > 4)}")
-    if k > _MANY_CLASSES and not warning:
-        once = int((counts == 1).sum())
-        notes.append(f"target {column.name!r} has {k} classes{f', {once} of them in a single row' * (once > 0)}{hint}")
-    notes += [f"target {column.name!r} {warning}"] if warning else []
-    made = Column(column.name, "target", f"{k} classes", k, column.missing, column.example, warning)
-    return made, tuple(notes)
-
-
-def _one_letter_apart(one: str, other: str) -> bool:
-    """Whether a letter that is added, left out or changed makes one word the other; a digit has its own meaning."""
-    longest = max(len(one), len(other))
-    if longest < 3 or abs(len(one) - len(other)) > 1 or any(map(str.isdigit, one + other)):
-        return False
-    return difflib.SequenceMatcher(None, one, other).ratio() >= 1 - 1 / longest - 1e-9

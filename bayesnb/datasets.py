@@ -27,7 +27,8 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from .columns import CellError, describe, listed
+from .columns import CellError, listed
+from .describing import describe
 
 HEAD = 1 << 22
 """Letters of a text file that are read first, and bytes of a piece, about."""
@@ -241,24 +242,18 @@ class TextFile:
 
     @contextlib.contextmanager
     def _readable(self) -> Iterator[None]:
-        """Let an error say what is wrong with the file."""
-        why, name = "{} cannot be read ({}).", self.encoding.removesuffix("-sig").upper()
+        """Let an error say what is wrong with the file, or with its encoding."""
         try:
             yield
         except TableError:
             raise
-        except UnicodeError as error:
-            advice = "name its --encoding, such as cp1252 or utf-16-le (encoding='cp1252'), or save it in UTF-8."
-            raise TableError(f"{self.path} is not text in {name}; {advice}") from error
-        except LookupError as error:
-            known = "common ones are utf-8, latin-1 and cp1252."
-            raise TableError(f"there is no encoding {self.encoding!r}; {known}") from error
-        except (csv.Error, ValueError, TypeError) as error:
-            found = str(error).strip().removeprefix("Error tokenizing data. C error: ")
-            advice = "every row needs as many cells as the header."
-            raise TableError(f"{self.path} is not a table ({found}); {advice}") from error
-        except Exception as error:  # of the disk, or of a damaged archive
-            raise TableError(why.format(self.path, getattr(error, "strerror", None) or error)) from error
+        except Exception as error:  # of the disk, a damaged archive, an encoding, or a parser
+            name, is_coded = self.encoding.removesuffix("-sig").upper(), isinstance(error, UnicodeError | LookupError)
+            why = " ".join(str(error).removeprefix("Error tokenizing data. C error: ").split())
+            advice = (
+                "name its --encoding, such as cp1252" if is_coded else "every row needs as many cells as the header"
+            )
+            raise TableError(f"{self.path} is not a table in {name} ({why}); {advice}.") from error
 
 
 class ParquetFile:

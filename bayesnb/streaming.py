@@ -11,12 +11,12 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, gen_batches
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from .core.supports import check_least
 from .datasets import open_table
 from .estimators._base import AbstractNB
 from .estimators._input import check_decay, checked_labels, refuse_no_weight
@@ -80,7 +80,7 @@ def fit_batches(
     >>> fit_batches(GaussianNB(), batches).predict([[5.5]])
     array([1])
     """
-    _check_size(batch_size)
+    check_least(1, batch_size=batch_size)
     check_decay(decay)
     fresh = clone(estimator)
     grows = classes is None and isinstance(source, Iterator)
@@ -134,18 +134,13 @@ def predict_batches(
     [array([[0.87058176, 0.12941824]]), array([[0.12941824, 0.87058176]])]
     """
     check_is_fitted(estimator)
-    _check_size(batch_size)
+    check_least(1, batch_size=batch_size)
     of_rows = getattr(copy(estimator), method, None)  # one state for all batches
     if not callable(of_rows):
         raise ValueError(f"`method` is {method!r}; {type(estimator).__name__} has no method with that name")
     columns = getattr(estimator, "feature_names_in_", None)
     names = None if columns is None else columns.tolist()
     return (of_rows(X, **settings) for X, *_ in _counted(_batches(source, None, None, batch_size, names), progress_bar))
-
-
-def _check_size(batch_size: Any) -> None:
-    if not (isinstance(batch_size, int) and batch_size > 0):
-        raise ValueError(f"`batch_size` is {batch_size!r}; it needs to be a positive whole number")
 
 
 def united_labels(parts: Iterable[Any]) -> np.ndarray:
@@ -170,7 +165,8 @@ def _needed(labels: Any) -> Any:
 def _batches(source: Any, y: Any, weights: Any, size: int, columns: list[Any] | None = None) -> Iterator[Batch]:
     """Rows, labels and weights, none empty; of a file with the columns that are wanted, by default all."""
     if isinstance(source, str | os.PathLike):
-        batches: Iterable[Batch] = map(partial(_split, y=y, weights=weights), _tables(source, size, columns))
+        pieces = open_table(os.fspath(source)).pieces(columns=columns, rows=size)
+        batches: Iterable[Batch] = map(partial(_split, y=y, weights=weights), pieces)
     elif hasattr(source, "shape"):
         batches = _slices(source, y, weights, size)
     elif not callable(source) and not isinstance(source, Iterable):
@@ -184,11 +180,6 @@ def _batches(source: Any, y: Any, weights: Any, size: int, columns: list[Any] | 
         found = source() if callable(source) else source
         batches = map(lambda one: (*(one if isinstance(one, tuple) else (one,)), None, None)[:3], found)
     return filter(lambda batch: _length(batch[0]), batches)
-
-
-def _tables(path: Any, size: int, columns: list[Any] | None) -> Iterator[pd.DataFrame]:
-    """The pieces of a file, from their first use on."""
-    yield from open_table(path).pieces(columns=columns, rows=size)
 
 
 def _slices(source: Any, y: Any, weights: Any, size: int) -> Iterator[Batch]:

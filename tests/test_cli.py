@@ -131,7 +131,7 @@ def test_the_check_says_what_calibration_would_gain(name, estimator, sentence, c
         (["TABLE", "--target", "kind", "--model", "gaussian"], "column 'colour' holds text such as 'red'"),
         (["penguins", "--model", "multinomial"], "'island' holds text"),
         (["EMPTY", "--target", "kind"], "is empty"),
-        (["NOISE", "--target", "kind"], "not text"),
+        (["NOISE", "--target", "kind"], "is not a table in UTF-8 ("),
         (["ONE", "--target", "kind"], "at least two classes"),
         (["MISSING", "--target", "kind"], "no column to learn from ('n': no value in any row)"),
         (["INFINITE", "--target", "kind"], "line 2: column 'n' holds 'inf', infinity or too large for a float"),

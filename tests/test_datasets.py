@@ -237,10 +237,10 @@ def pa_int(values: list[Any]) -> Any:
         (b"", "is empty"),
         (b" \n\n", "is empty"),
         (b"a,y\n", "no rows below the header"),
-        (bytes(range(256)), "is not text in UTF-8; name its --encoding, such as cp1252"),
-        ("a,y\n1,größe\n2,v\n".encode("latin-1"), "is not text in UTF-8; name its --encoding"),
+        (bytes(range(256)), r"is not a table in UTF-8 \(.*position 128.*\); name its --encoding, such as cp1252"),
+        ("a,y\n1,größe\n2,v\n".encode("latin-1"), r"is not a table in UTF-8 \(.*byte 0xf6.*\); name its --encoding"),
         (b"PAR1" + bytes(99), "has no rows below the header"),
-        (b"a,y\n1,2\n1,2,3,4\n", r"not a table \(Expected 2 fields in line 3, saw 4\)"),
+        (b"a,y\n1,2\n1,2,3,4\n", r"not a table in UTF-8 \(Expected 2 fields in line 3, saw 4\)"),
         (b"a,y\n1,2,3\n4,5,6\n", "2 cells in the header and 3 in the first row"),
         (b'a,y\n"1,2\n3,4\n', "not a table"),
         (b"x" * 200_000, "not a table"),
@@ -269,8 +269,7 @@ def test_unusable_text(tmp_path: Path, content: bytes, message: str) -> None:
 def test_an_encoding_that_the_file_has_not(encoding: str, tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_bytes("a,y\n1,u\n2,v\n".encode("utf-16-le"))
-    unknown = encoding in ("base64", "nonsense")
-    said = f"there is no encoding '{encoding}'; common ones are utf-8" if unknown else f"not text in {encoding.upper()}"
+    said = rf"is not a table in {encoding.upper()} \(.*\); name its --encoding, such as cp1252"
     with pytest.raises(TableError, match=said):
         read_table(path, "y", encoding=encoding)
     assert read_table(path, "y", encoding="utf-16-le").y.tolist() == ["u", "v"]
@@ -283,7 +282,7 @@ def test_unusable_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         read_table(tmp_path, "y")
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"a,y\n" + b"1,u\n2,v\n" * 1000)[:-20])
-    with pytest.raises(TableError, match=r"t\.csv\.gz cannot be read \(Compressed file ended"):
+    with pytest.raises(TableError, match=r"t\.csv\.gz is not a table in UTF-8 \(Compressed file ended"):
         read_table(path, "y")
     path = tmp_path / "table.parquet"
     path.write_bytes(b"PAR1 and no more")

@@ -40,7 +40,7 @@ FLOORS = [
     {"one_dependence"},
     {"inference"},
     {"columns"},
-    {"io"},
+    {"describing", "io"},
     {"datasets", "estimators"},
     {"analysis", "drop_in", "streaming"},
     {"distributed", "plots", "testing"},

@@ -9,7 +9,8 @@ import pandas as pd
 from sklearn.utils import _safe_indexing
 from sklearn.utils._indexing import _get_column_indices
 
-from ..columns import ColumnContract, describe
+from ..columns import ColumnContract
+from ..describing import describe
 from ._base import AbstractNB
 from .bernoulli import BernoulliNB
 from .categorical import CategoricalNB
