@@ -251,7 +251,7 @@ class TextFile:
             name, is_coded = self.encoding.removesuffix("-sig").upper(), isinstance(error, UnicodeError | LookupError)
             why = " ".join(str(error).removeprefix("Error tokenizing data. C error: ").split())
             advice = (
-                "name its --encoding, such as cp1252" if is_coded else "every row needs as many cells as the header"
+                "name its --encoding, such as cp1252" if is_coded else "give each row as many cells as the header"
             )
             raise TableError(f"{self.path} is not a table in {name} ({why}); {advice}.") from error
 

@@ -120,62 +120,78 @@ def test_the_check_says_what_calibration_would_gain(name, estimator, sentence, c
     assert sentence in out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["nothing.csv", "--target", "kind"], "there is no file"),
-        (["tulips"], "not one of iris"),
-        (["iris", "--target", "species"], "'class'"),
-        (["TABLE", "--target", "knd"], "closest is 'kind'"),
-        (["TABLE"], "--target"),
-        (["TABLE", "--target", "kind", "--model", "gaussian"], "column 'colour' holds text such as 'red'"),
-        (["penguins", "--model", "multinomial"], "'island' holds text"),
-        (["EMPTY", "--target", "kind"], "is empty"),
-        (["NOISE", "--target", "kind"], "is not a table in UTF-8 ("),
-        (["ONE", "--target", "kind"], "at least two classes"),
-        (["MISSING", "--target", "kind"], "no column to learn from ('n': no value in any row)"),
-        (["INFINITE", "--target", "kind"], "line 2: column 'n' holds 'inf', infinity or too large for a float"),
-        (["HUGE", "--target", "kind"], "line 3: column 'n' holds 'inf', infinity or too large"),
-        (["NEGATIVE", "--target", "kind", "--model", "poisson"], "-1 in column 'n'"),
-    ],
-)
-def test_bad_input_is_one_line_and_exit_code_2(arguments, message, table, tmp_path, capsys):
-    files = {
-        "TABLE": table.read_bytes(),
-        "EMPTY": b"",
-        "NOISE": bytes(range(256)),
-        "ONE": b"kind,n\na,1\na,2\n",
-        "MISSING": b"kind,n\na,\nb,\n",
-        "INFINITE": b"kind,n\na,inf\nb,1\na,2\nb,3\n",
-        "HUGE": b"kind,n\na,3\nb," + b"1" * 400 + b"\na,2.5\nb,3\n",
-        "NEGATIVE": b"kind,n\na,-1\nb,-2\na,-1\nb,-2\n",
-    }
-    if arguments[0] in files:
-        path = tmp_path / "data.csv"
-        path.write_bytes(files[arguments[0]])
-        arguments = [str(path), *arguments[1:]]
-    assert cli.main(["check", *arguments]) == 2
-    is_one_line(capsys, message)
+FILES = {
+    "EMPTY": b"",
+    "NOISE": bytes(range(256)),
+    "ONE": b"kind,n\na,1\na,2\n",
+    "MISSING": b"kind,n\na,\nb,\n",
+    "INFINITE": b"kind,n\na,inf\nb,1\na,2\nb,3\n",
+    "HUGE": b"kind,n\na,3\nb," + b"1" * 400 + b"\na,2.5\nb,3\n",
+    "NEGATIVE": b"kind,n\na,-1\nb,-2\na,-1\nb,-2\n",
+    "SHORT": b"size\n1\n",
+    "TEXT": b"size,colour\n1,red\nbig,red\n",
+    "HEADER": b"size,colour\n",
+}
+TARGET = ["--target", "kind"]
 
 
-@pytest.mark.parametrize(
-    ("columns", "expected"),
-    [
+def test_bad_input_is_one_line_and_exit_code_2(table, saved, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, content in (FILES | {"TABLE": table.read_bytes(), "MODEL": saved.read_bytes()}).items():
+        Path(name).write_bytes(content)
+    bayesnb.GaussianNB().fit([[0.0], [1], [2]], [0, 1, 0]).save("ARRAY")
+    for arguments, message in (
+        (["check", "nothing.csv", *TARGET], "there is no file"),
+        (["check", "tulips"], "not one of iris"),
+        (["check", "iris", "--target", "species"], "'class'"),
+        (["check", "TABLE", "--target", "knd"], "closest is 'kind'"),
+        (["check", "TABLE"], "--target"),
+        (["check", "TABLE", *TARGET, "--model", "gaussian"], "column 'colour' holds text such as 'red'"),
+        (["check", "penguins", "--model", "multinomial"], "'island' holds text"),
+        (["check", "EMPTY", *TARGET], "is empty"),
+        (["check", "NOISE", *TARGET], "is not a table in UTF-8 ("),
+        (["check", "ONE", *TARGET], "at least two classes"),
+        (["check", "MISSING", *TARGET], "no column to learn from ('n': no value in any row)"),
+        (["check", "INFINITE", *TARGET], "line 2: column 'n' holds 'inf', infinity or too large for a float"),
+        (["check", "HUGE", *TARGET], "line 3: column 'n' holds 'inf', infinity or too large"),
+        (["check", "NEGATIVE", *TARGET, "--model", "poisson"], "-1 in column 'n'"),
+        (["fit", "TABLE", "-o", "OUT"], "--target"),
+        (["fit", "TABLE", *TARGET, "-o", "OUT/model"], "there is no folder"),
+        (["fit", "TABLE", *TARGET, "--set", "alpha=1", "-o", "OUT"], "Invalid parameter 'alpha'"),
+        (["fit", "iris", "--set", "class_alpha=-1", "-o", "OUT"], "`class_alpha` is -1"),
+        (["fit", "iris", "--set", "var_smoothing=much", "-o", "OUT"], "`var_smoothing` is 'much'"),
+        (["fit", "iris", "--model", "poisson", "-o", "."], "directory"),
+        (["predict", "OUT", "iris"], "there is no file"),
+        (["predict", ".", "iris"], "is a folder"),
+        (["predict", "TABLE", "iris"], "is damaged, or was not written by `save`"),
+        (["predict", "MODEL", "nothing.csv"], "there is no file nothing.csv"),
+        (
+            ["predict", "MODEL", "iris"],
+            "`table` has no columns 'size', 'colour', which the model was fitted to; add what",
+        ),
+        (["predict", "MODEL", "SHORT"], "has no column 'colour', which the model was fitted to"),
+        (["predict", "MODEL", "TEXT"], "line 3: column 'size' holds 'big', where numbers are expected"),
+        (["predict", "MODEL", "HEADER"], "no rows below the header"),
+        (["predict", "MODEL", "TABLE", "-o", "OUT/rows.csv"], "there is no folder"),
+        (["predict", "ARRAY", "TABLE"], "fit it to a data frame"),
+    ):
+        assert cli.main(arguments) == 2, arguments
+        is_one_line(capsys, message)
+        assert not Path("OUT").exists()
+
+
+def test_the_variant_is_read_from_the_columns():
+    for columns, expected in (
         ({"x": [0.5, 1.0]}, "GaussianNB()"),
         ({"x": [0, 1, 1], "z": [1, None, 0]}, "BernoulliNB(binarize=None)"),
         ({"x": ["a", "b"]}, "CategoricalNB()"),
         ({"x": ["a", "b"], "z": [1.5, 2.0]}, "MixedNB()"),
-    ],
-)
-def test_the_variant_is_read_from_the_columns(columns, expected):
-    X = pd.DataFrame(columns)
-    assert repr(choose_model(X, "auto", bayesnb.describe(X))) == expected
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_every_model_fits_a_table_it_is_for(model):
+    ):
+        X = pd.DataFrame(columns)
+        assert repr(choose_model(X, "auto", bayesnb.describe(X))) == expected
     X = pd.DataFrame({"x": [0, 1, 1, 0, 1], "z": [1, 1, 0, 1, 0]})
-    assert choose_model(X, model, bayesnb.describe(X)).fit(X, [0, 1, 0, 1, 0]).predict(X).shape == (5,)
+    for model in MODELS:
+        assert choose_model(X, model, bayesnb.describe(X)).fit(X, [0, 1, 0, 1, 0]).predict(X).shape == (5,)
 
 
 def test_features_are_selected(capsys):
@@ -204,17 +220,17 @@ def test_only_numbers_of_many_values_are_cut(table, capsys):
     assert re.search(r"same +dropped +1 +0% +4.25 +the same value in every row", out)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["nothing.csv", "--target", "kind"], "there is no file"),
-        (["TABLE"], "--target"),
-        (["TABLE", "--target", "kind", "--force", "colour,weight"], "'weight', which is not a column"),
-    ],
-)
-def test_a_selection_that_cannot_be_made_is_one_line_and_exit_code_2(arguments, message, table, capsys):
-    assert cli.main(["select", *(str(table) if word == "TABLE" else word for word in arguments)]) == 2
-    is_one_line(capsys, message)
+def test_what_cannot_be_selected_or_compared_is_one_line_and_exit_code_2(table, capsys):
+    for arguments, message in (
+        (["select", "nothing.csv", "--target", "kind"], "there is no file"),
+        (["select", "TABLE"], "--target"),
+        (["select", "TABLE", "--target", "kind", "--force", "colour,weight"], "'weight', which is not a column"),
+        (["compare", "votes", "--models", "gaussian"], "gaussian: column 'handicapped_infants' holds text"),
+        (["compare", "nothing.csv", "--target", "kind", "--models", "gaussian"], "there is no file"),
+        (["compare", "iris", "--models", "bernoulli,categorical"], "Values other than 0 and 1"),
+    ):
+        assert cli.main([str(table) if word == "TABLE" else word for word in arguments]) == 2
+        is_one_line(capsys, message)
 
 
 @pytest.mark.parametrize("command", ["fit", "check", "report"])
@@ -289,38 +305,18 @@ def test_a_comparison_as_json_tells_what_is_missing(capsys):
     assert json.loads(capsys.readouterr().out)["models"]["categorical"]["probability"] == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["votes", "--models", "gaussian"], "gaussian: column 'handicapped_infants' holds text"),
-        (["nothing.csv", "--target", "kind", "--models", "gaussian"], "there is no file"),
-        (["iris", "--models", "bernoulli,categorical"], "Values other than 0 and 1"),
-    ],
-)
-def test_a_comparison_that_cannot_be_made_is_one_line_and_exit_code_2(arguments, message, capsys):
-    assert cli.main(["compare", *arguments]) == 2
-    is_one_line(capsys, message)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
+def test_options_out_of_range_are_exit_code_2(capsys):
+    for arguments, said in (
         (["select", "iris", "--bins", "0"], "--bins"),
         (["predict", "m", "iris", "--interval", "1"], "1 is not between 0 and 1"),
         (["compare", "iris", "--models", "gaussian,gausian"], "'gausian' is not one of bernoulli"),
         (["fit", "iris", "--set", "alpha", "-o", "m"], "NAME=VALUE"),
         (["fit", "iris", "--set", "=1", "-o", "m"], "NAME=VALUE"),
-        (
-            ["describe", "t.csv", "--columns", "share=words"],
-            "is not of the form NAME=ROLE, with one of",
-        ),
-    ],
-)
-def test_options_out_of_range_are_exit_code_2(arguments, said, capsys):
-    with pytest.raises(SystemExit) as stop:
-        cli.main(arguments)
-    assert stop.value.code == 2
-    assert said in capsys.readouterr().err
+        (["describe", "t.csv", "--columns", "share=words"], "is not of the form NAME=ROLE, with one of"),
+    ):
+        with pytest.raises(SystemExit) as stop:
+            cli.main(arguments)
+        assert stop.value.code == 2 and said in capsys.readouterr().err
 
 
 # --- fit and predict ------------------------------------------------------------------------------------------------
@@ -526,46 +522,6 @@ def test_cells_are_read_as_they_were_fitted(tmp_path, capsys):
     assert cli.main(["predict", path, str(tmp_path / "rows.parquet")]) == 0
     seven = predictions(capsys.readouterr().out)["p(a)"][0]  # "7" is not "007": a level never seen tells nothing
     assert seven == pytest.approx(10**2 / (10**2 + 1), abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["fit", "TABLE", "-o", "OUT"], "--target"),
-        (["fit", "TABLE", "--target", "kind", "-o", "OUT/model"], "there is no folder"),
-        (["fit", "TABLE", "--target", "kind", "--set", "alpha=1", "-o", "OUT"], "Invalid parameter 'alpha'"),
-        (["fit", "iris", "--set", "class_alpha=-1", "-o", "OUT"], "`class_alpha` is -1"),
-        (["fit", "iris", "--set", "var_smoothing=much", "-o", "OUT"], "`var_smoothing` is 'much'"),
-        (["fit", "iris", "--model", "poisson", "-o", "."], "directory"),
-        (["predict", "OUT", "iris"], "there is no file"),
-        (["predict", ".", "iris"], "is a folder"),
-        (["predict", "TABLE", "iris"], "is damaged, or was not written by `save`"),
-        (["predict", "MODEL", "nothing.csv"], "there is no file nothing.csv"),
-        (
-            ["predict", "MODEL", "iris"],
-            "`table` has no columns 'size', 'colour', which the model was fitted to; add what",
-        ),
-        (["predict", "MODEL", "SHORT"], "has no column 'colour', which the model was fitted to"),
-        (["predict", "MODEL", "TEXT"], "line 3: column 'size' holds 'big', where numbers are expected"),
-        (["predict", "MODEL", "HEADER"], "no rows below the header"),
-        (["predict", "MODEL", "TABLE", "-o", "OUT/rows.csv"], "there is no folder"),
-        (["predict", "ARRAY", "TABLE"], "fit it to a data frame"),
-    ],
-)
-def test_what_cannot_be_fitted_or_predicted_is_one_line(arguments, message, table, saved, tmp_path, capsys):
-    paths = {"TABLE": table, "MODEL": saved, "OUT": tmp_path / "out", "ARRAY": tmp_path / "array"}
-    for name, text in {
-        "SHORT": "size\n1\n",
-        "TEXT": "size,colour\n1,red\nbig,red\n",
-        "HEADER": "size,colour\n",
-    }.items():
-        paths[name] = tmp_path / name
-        paths[name].write_text(text)
-    bayesnb.GaussianNB().fit([[0.0], [1], [2]], [0, 1, 0]).save(paths["ARRAY"])
-    words = [word.split("/") for word in arguments]
-    assert cli.main(["/".join([str(paths.get(word[0], word[0])), *word[1:]]) for word in words]) == 2
-    is_one_line(capsys, message)
-    assert not paths["OUT"].exists()
 
 
 @pytest.mark.slow

@@ -87,8 +87,14 @@ def test_delimiters_and_blanks(tmp_path: Path, delimiter: str) -> None:
     assert read_table(path, "kind").X["word"].fillna("-").tolist() == ["red", "blue", "-", "''"]
 
 
-@pytest.mark.parametrize("write", [{}, {"sep": ";"}, {"encoding": "utf-16"}, {"quoting": csv.QUOTE_ALL}], ids=str)
-@pytest.mark.parametrize("cells", [["01001", "5"], ["", "00", "12"], ["7", " 007 "]], ids=str)
+@pytest.mark.parametrize(
+    ("cells", "write"),
+    [
+        (["01001", "5"], {"sep": ";"}),
+        (["", "00", "12"], {"encoding": "utf-16"}),
+        (["7", " 007 "], {"quoting": csv.QUOTE_ALL}),
+    ],
+)
 def test_codes_keep_their_zeros_in_any_row(cells: list[str], write: dict[str, Any], tmp_path: Path) -> None:
     column = ["1001", "60601", "72201"] * 500 + cells * 30
     n = len(column)
@@ -140,33 +146,21 @@ def test_a_pipe_is_read_once(tmp_path: Path, capsys: Any) -> None:
 # --- labels ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "cells",
-    [
-        ["1e30", "2e30", "5"],
-        ["9223372036854775808", "18446744073709551615", "1"],
-        ["1" * 400, "2" * 400],
-        ["007", "008"],
-        ["+1", "-1"],
-        ["0.0", "1.0"],
-        ["TRUE", "FALSE"],
-        ["yes", "1", "1.0"],
-        ["1_000", "1000"],
-        ["-0", "1"],
-        ["2020-01-01", "2020-01-02"],
-        [7, -3, 0],
-        [9007199254740993, 9007199254740992],
-        [True, False],
-    ],
-    ids=lambda cells: str(cells[0])[:20],
-)
-def test_labels_are_kept_as_they_stand(cells: list[Any], tmp_path: Path) -> None:
+LABELS: list[list[Any]] = [
+    *(["1e30", "2e30", "5"], ["9223372036854775808", "18446744073709551615", "1"], ["1" * 400, "2" * 400]),
+    *(["007", "008"], ["+1", "-1"], ["0.0", "1.0"], ["TRUE", "FALSE"], ["yes", "1", "1.0"], ["1_000", "1000"]),
+    *(["-0", "1"], ["2020-01-01", "2020-01-02"], [7, -3, 0], [9007199254740993, 9007199254740992], [True, False]),
+]
+
+
+def test_labels_are_kept_as_they_stand(tmp_path: Path) -> None:
     """Integers and truth values where Python writes them so; a row without a label is no float in between."""
     path = tmp_path / "table.csv"
-    for known in (cells, [cells[0], "", *cells[1:]], [f"{cells[0]} ", *cells[1:], "NA"]):
-        path.write_text("y,a\n" + "".join(f"{cell},{i}\n" for i, cell in enumerate(known)), encoding="utf-8")
-        found = read_table(path, "y").y.tolist()
-        assert found == cells and [*map(type, found)] == [*map(type, cells)]
+    for cells in LABELS:
+        for known in (cells, [cells[0], "", *cells[1:]], [f"{cells[0]} ", *cells[1:], "NA"]):
+            path.write_text("y,a\n" + "".join(f"{cell},{i}\n" for i, cell in enumerate(known)), encoding="utf-8")
+            found = read_table(path, "y").y.tolist()
+            assert found == cells and [*map(type, found)] == [*map(type, cells)]
 
 
 def test_labels_in_parquet(tmp_path: Path) -> None:
@@ -265,13 +259,13 @@ def test_unusable_text(tmp_path: Path, content: bytes, message: str) -> None:
     assert str(path) in str(caught.value) and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-32-le", "punycode", "base64", "nonsense"])
-def test_an_encoding_that_the_file_has_not(encoding: str, tmp_path: Path) -> None:
+def test_an_encoding_that_the_file_has_not(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_bytes("a,y\n1,u\n2,v\n".encode("utf-16-le"))
-    said = rf"is not a table in {encoding.upper()} \(.*\); name its --encoding, such as cp1252"
-    with pytest.raises(TableError, match=said):
-        read_table(path, "y", encoding=encoding)
+    for encoding in ("utf-16", "utf-32-le", "punycode", "base64", "nonsense"):
+        said = rf"is not a table in {encoding.upper()} \(.*\); name its --encoding, such as cp1252"
+        with pytest.raises(TableError, match=said):
+            read_table(path, "y", encoding=encoding)
     assert read_table(path, "y", encoding="utf-16-le").y.tolist() == ["u", "v"]
 
 
