@@ -176,7 +176,7 @@ def models(names: str) -> dict[str, tuple[Any, pd.DataFrame, np.ndarray]]:
 # what is drawn of the models, and the names that are then on the page: of classes, features and levels
 Draw: TypeAlias = Callable[[Any, pd.DataFrame, np.ndarray, Any], Any]
 EVERY: dict[str, tuple[str, str, Draw]] = {
-    "prior_to_posterior": ("levels", "cfl", lambda nb, X, y, ax: plots.prior_to_posterior(nb, 0, ax=ax)),
+    "prior_to_posterior": ("levels", "cf", lambda nb, X, y, ax: plots.prior_to_posterior(nb, 0, ax=ax)),
     "classes": ("bits", "c", lambda nb, X, y, ax: plots.prior_to_posterior(nb, ax=ax)),
     "parameter_intervals": ("bits", "cf", lambda nb, X, y, ax: plots.parameter_intervals(nb, ax=ax)),
     "simplex": ("bits", "c", lambda nb, X, y, ax: plots.simplex([2, 3, 4], nb.classes_, ax=ax)),

@@ -244,7 +244,7 @@ def test_empty_batches_are_no_batches(rows):
     assert [len(part) for part in predict_batches(got, iter([X[:0], X[:2], (X[:3], y[:3])]))] == [2, 3]
 
 
-@pytest.mark.parametrize("nb", EVERY, ids=[f"{i}-{type(nb).__name__}" for i, nb in enumerate(EVERY)])
+@pytest.mark.parametrize("nb", [GaussianNB(), KernelNB(bandwidth=0.5), EVERY[-1]], ids=lambda nb: type(nb).__name__)
 def test_a_batch_may_have_no_weight(nb, rows):
     """As rows that have faded to nothing; `fit` takes them, if others have weight."""
     X, y, w = rows
@@ -257,32 +257,31 @@ def test_a_batch_may_have_no_weight(nb, rows):
     np.testing.assert_array_equal(fitted.predict_proba(X), clone(nb).fit(X, y).predict_proba(X))
 
 
-@pytest.mark.parametrize(
-    ("source", "more", "named"),
-    [
-        (3, {}, "`source` is a int"),
-        ([], {}, "no rows"),
-        (iter([]), {}, "no rows"),
-        ([(np.ones((2, 1)), [0, 1])], {"batch_size": 0}, "`batch_size` is 0"),
-        ([np.ones((2, 1))], {}, "no labels"),
-        (iter([np.ones((2, 1))]), {}, "no labels"),
-        (np.ones((2, 1)), {}, "no labels"),
-        (np.ones((2, 1)), {"y": [0]}, r"`y` has shape \(1,\); the 2 rows"),
-        (np.ones((2, 1)), {"y": [0, 1], "sample_weight": 1.0}, r"`sample_weight` has shape \(\)"),
-        ([(np.ones((2, 1)), [0, 1])], {"y": [0, 1]}, "batches contain them"),
-        ([(np.ones((2, 1)), [0, 1]), (np.ones((2, 1)), ["a", "b"])], {}, "both numbers and text as labels"),
-        ([(np.ones((2, 1)), [0, 1]), (np.ones((2, 2)), [0, 1])], {}, "features"),
-        ([(np.ones((2, 1)), [0, 1])], {"classes": [0, 2]}, "1"),
-        (pd.DataFrame({"a": [1, 2], "k": [0, 1]}), {"y": "k", "sample_weight": "v"}, "no column 'v'.*a, k"),
-        (pd.DataFrame({"a": [1, 2], "k": [0, 1]}), {"y": "v"}, "no column 'v'.*a, k"),
-        (np.ones((2, 1)), {"y": "v"}, "no column 'v'"),
-        (pd.DataFrame({"a": [1, 2], "k": [0, None]}, dtype=object), {"y": "k"}, "missing labels"),
-    ],
-    ids=range(17),
-)
-def test_what_is_refused(source, more, named):
-    with pytest.raises(ValueError, match=named):
-        fit_batches(GaussianNB(), source, **more)
+REFUSED = [
+    (3, {}, "`source` is a int"),
+    ([], {}, "no rows"),
+    (iter([]), {}, "no rows"),
+    ([(np.ones((2, 1)), [0, 1])], {"batch_size": 0}, "`batch_size` is 0"),
+    ([np.ones((2, 1))], {}, "no labels"),
+    (iter([np.ones((2, 1))]), {}, "no labels"),
+    (np.ones((2, 1)), {}, "no labels"),
+    (np.ones((2, 1)), {"y": [0]}, r"`y` has shape \(1,\); the 2 rows"),
+    (np.ones((2, 1)), {"y": [0, 1], "sample_weight": 1.0}, r"`sample_weight` has shape \(\)"),
+    ([(np.ones((2, 1)), [0, 1])], {"y": [0, 1]}, "batches contain them"),
+    ([(np.ones((2, 1)), [0, 1]), (np.ones((2, 1)), ["a", "b"])], {}, "both numbers and text as labels"),
+    ([(np.ones((2, 1)), [0, 1]), (np.ones((2, 2)), [0, 1])], {}, "features"),
+    ([(np.ones((2, 1)), [0, 1])], {"classes": [0, 2]}, "1"),
+    (pd.DataFrame({"a": [1, 2], "k": [0, 1]}), {"y": "k", "sample_weight": "v"}, "no column 'v'.*a, k"),
+    (pd.DataFrame({"a": [1, 2], "k": [0, 1]}), {"y": "v"}, "no column 'v'.*a, k"),
+    (np.ones((2, 1)), {"y": "v"}, "no column 'v'"),
+    (pd.DataFrame({"a": [1, 2], "k": [0, None]}, dtype=object), {"y": "k"}, "missing labels"),
+]
+
+
+def test_what_is_refused():
+    for source, more, named in REFUSED:
+        with pytest.raises(ValueError, match=named):
+            fit_batches(GaussianNB(), source, **more)
 
 
 def test_refused_files_and_methods(tmp_path, rows, monkeypatch):

@@ -220,30 +220,24 @@ def test_numbers_that_can_be_read_in_two_ways_stop_the_run(tmp_path: Path, capsy
     assert read_table(path, "kind").X["price"][0] == 15018
 
 
-@pytest.mark.parametrize(
-    ("cells", "role"),
-    [
+def test_a_date_has_digits_only() -> None:
+    for cells, role in (
         (["octane 95", "octane 98"], "levels"),
         (["Mars 20", "Mars 30", "Junior 11"], "levels"),
         (["Jun 123", "Jul 456"], "levels"),
         (["3.3.2024", "12/12/24"], "dropped"),
+        (["2024-12", "2024-11"], "dropped"),
         (["08:30", "17:45:10"], "dropped"),
-    ],
-)
-def test_a_date_has_digits_only(cells: list[str], role: str) -> None:
-    assert describe(pd.DataFrame({"when": cells * 20}))["when"].role == role
+    ):
+        assert describe(pd.DataFrame({"when": cells * 20}))["when"].role == role
 
 
-@pytest.mark.parametrize("cell", ["1.{},50", "1.{}.000", "{},5", "{} €", "1,{}", "1'{}.5"])
-def test_a_target_of_numbers_in_any_format_is_a_measurement(cell: str, tmp_path: Path) -> None:
+def test_a_target_of_numbers_in_any_format_is_a_measurement(tmp_path: Path) -> None:
     path = tmp_path / "orders.csv"
-    clean().assign(price=[cell.format(100 + i) for i in range(N)]).to_csv(path, index=False, sep=";")
-    with pytest.raises(TableError, match=r"'price' holds (200 different numbers|measurements such as).*'urgent'"):
-        read_table(path, "price")
-
-
-def test_a_target_of_few_fractions_is_a_measurement_in_any_format(tmp_path: Path) -> None:
-    path = tmp_path / "orders.csv"
+    for cell in ("1.{},50", "1.{}.000", "{},5", "{} €", "1,{}", "1'{}.5"):
+        clean().assign(price=[cell.format(100 + i) for i in range(N)]).to_csv(path, index=False, sep=";")
+        with pytest.raises(TableError, match=r"'price' holds (200 different numbers|measurements such as).*'urgent'"):
+            read_table(path, "price")
     table = clean().assign(size=["1,5", "2,0"] * (N // 2), dose=["2,5 %", "5 %"] * (N // 2))
     table = table.drop(columns=["price", "weight", "share"])
     table.to_csv(path, index=False, sep=";")
