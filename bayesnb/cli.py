@@ -154,7 +154,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _writing(options: argparse.Namespace) -> dict[str, Any]:
     """What the user has said about how a file is written."""
-    return {} if options.data in NAMES else {"encoding": options.encoding, "sep": options.sep}
+    return {"encoding": options.encoding, "sep": options.sep}
 
 
 def _wishes(options: argparse.Namespace) -> dict[str, Any]:
@@ -166,17 +166,7 @@ def _wishes(options: argparse.Namespace) -> dict[str, Any]:
 
 def _table(options: argparse.Namespace) -> LabelledTable:
     """The data with their labels, under the column contract."""
-    if (target := _target(options)) is None:
-        raise TableError(f"{options.data!r} is not one of {', '.join(NAMES)}; for a file, name its --target column.")
-    return LabelledTable(options.data, target, **_wishes(options), **_writing(options))
-
-
-def _target(options: argparse.Namespace) -> Any:
-    """The name of the target: that of a data set, or the one that the user names."""
-    known = open_table(options.data).target if options.data in NAMES else options.target
-    if options.target not in (None, known):
-        raise TableError(f"the target of {options.data} is {known!r}, not {options.target!r}; leave --target out.")
-    return known
+    return LabelledTable(options.data, options.target, **_wishes(options), **_writing(options))
 
 
 def _load(options: argparse.Namespace) -> Dataset:
@@ -226,7 +216,7 @@ def describe(options: argparse.Namespace) -> None:
     """
     file, name = open_table(options.data, **_writing(options)), Path(options.data).stem
     try:
-        contract = describe_columns(file.first, _target(options), **_wishes(options))
+        contract = describe_columns(file.first, options.target or file.target, **_wishes(options))
     except ValueError as error:
         raise TableError(f"{options.data}: {error}") from error
     if options.json:

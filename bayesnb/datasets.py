@@ -173,6 +173,8 @@ def open_table(path: str | Path, **writing: Any) -> Any:
 class TextFile:
     """A delimited text file. `first` has the rows of its first lines, with all cells as text."""
 
+    target = None
+
     def __init__(self, path: Path, sep: str | None = None, encoding: str | None = None) -> None:
         self.path, self.source, self.encoding = path, str(path), encoding or "utf-8-sig"
         with self._readable():
@@ -250,16 +252,14 @@ class TextFile:
         except Exception as error:  # of the disk, a damaged archive, an encoding, or a parser
             name, is_coded = self.encoding.removesuffix("-sig").upper(), isinstance(error, UnicodeError | LookupError)
             why = " ".join(str(error).removeprefix("Error tokenizing data. C error: ").split())
-            advice = (
-                "name its --encoding, such as cp1252" if is_coded else "give each row as many cells as the header"
-            )
+            advice = "name its --encoding, such as cp1252" if is_coded else "give each row as many cells as the header"
             raise TableError(f"{self.path} is not a table in {name} ({why}); {advice}.") from error
 
 
 class ParquetFile:
     """A Parquet file, or a folder of them in the order of their names, with the types that hold all that they hold."""
 
-    is_whole = False
+    is_whole, target = False, None
 
     def __init__(self, path: Path) -> None:
         try:
@@ -349,8 +349,12 @@ class LabelledTable:
     `n_rows` counts all rows, `notes` says which are left out.
     """
 
-    def __init__(self, source: Any, target: str, *, encoding: Any = None, sep: Any = None, **wishes: Any) -> None:
+    def __init__(
+        self, source: Any, target: str | None, *, encoding: Any = None, sep: Any = None, **wishes: Any
+    ) -> None:
         self._file = open_table(source, encoding=encoding, sep=sep)
+        if (target := target or self._file.target) is None:
+            raise TableError(f"{str(source)!r} is not one of {', '.join(NAMES)}; for a file, name its --target column.")
         self.name, self.source, self.target, self.n_rows = Path(source).stem, self._file.source, target, 0
         names, first, where = self._file.names, self._file.first, f"{source}: column {target!r}"
         if target not in names:

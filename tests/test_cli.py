@@ -142,7 +142,7 @@ def test_bad_input_is_one_line_and_exit_code_2(table, saved, tmp_path, capsys, m
     bayesnb.GaussianNB().fit([[0.0], [1], [2]], [0, 1, 0]).save("ARRAY")
     for arguments, message in (
         (["check", "nothing.csv", *TARGET], "there is no file"),
-        (["check", "tulips"], "not one of iris"),
+        (["check", "tulips"], "choose one of iris"),
         (["check", "iris", "--target", "species"], "'class'"),
         (["check", "TABLE", "--target", "knd"], "closest is 'kind'"),
         (["check", "TABLE"], "--target"),
