@@ -18,7 +18,7 @@ PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F
 LINES: tuple[Any, ...] = ("-", ":", "-.", (0, (6, 1, 1, 1, 1, 1)))  # dashes are left to priors
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")  # none has as many as the palette or divides it: no pair recurs
 _INSIDE = 7  # entries of a legend in the Axes, at most
-_LONGEST, _LINE = 20, 34  # letters of a label, and of a line below the Axes
+_LONGEST = 20  # letters of a label
 
 
 def new_axes(columns: int = 1, **settings: Any) -> Any:
@@ -82,9 +82,12 @@ def plain_text(name: Any, most: int = _LONGEST) -> str:
 
 
 def name_axes(ax: Drawn, x: str, y: str | None = None) -> None:
-    """What the axes show, in as many lines as it needs."""
-    names = ["\n".join("\n".join(textwrap.wrap(one, _LINE)) for one in text.split("\n")) for text in (x, y or "")]
-    ax.set(xlabel=names[0], **({} if y is None else {"ylabel": names[1]}))
+    """What the axes show, in as many lines as it needs beside the names that are listed down."""
+    listed = max((len(tick.get_text()) for tick in ax.get_yticklabels()), default=0)
+    for name, axis, length in ((x, ax.xaxis, ax.bbox.width), (y, ax.yaxis, ax.bbox.height)):
+        letters = int(length * 72 / ax.figure.dpi / float(axis.label.get_fontsize()) / 0.75) - listed // 2
+        lines = [part for text in (name or "").split("\n") for part in textwrap.wrap(text, max(letters, 20))]
+        axis.set_label_text("\n".join(lines) if name is not None else axis.label.get_text())
 
 
 def legend(ax: Drawn, *, inside: bool = False, handles: Any = None, last: int = 0, **settings: Any) -> None:
@@ -99,7 +102,7 @@ def legend(ax: Drawn, *, inside: bool = False, handles: Any = None, last: int = 
 
     entries = list(ax.get_legend_handles_labels()[0] if handles is None else handles)
     names = [str(entry.get_label()) for entry in entries]
-    names = [name if "\n" in name else plain_text(name.replace(r"\$", "$")) for name in names]
+    names = [name if "\n" in name else plain_text(name.replace(r"\$", "$"), 26) for name in names]
     if inside and len(entries) <= _INSIDE:
         ax.legend(entries, names, frameon=False, **settings)
         return
@@ -112,12 +115,13 @@ def legend(ax: Drawn, *, inside: bool = False, handles: Any = None, last: int = 
     ax.legend(entries, names, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, **settings)
 
 
-def list_down(ax: Drawn, names: Collection[Any], most: int = 24) -> None:
+def list_down(ax: Drawn, names: Collection[Any], most: int = 24, has_legend: bool = False) -> None:
     """One line a name, the first on top."""
     ax.set_yticks(range(len(names)), [plain_text(name, most) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
-    few = {"nbins": 2, "steps": [1, 5, 10], "min_n_ticks": 1}  # numbers, where long names leave little room
-    ax.locator_params(axis="x", **(few if max(map(len, map(str, names))) > 16 else {"nbins": 5}))
+    is_narrow = has_legend and max(map(len, map(str, names))) > 16
+    ticks = {"nbins": 3, "steps": [1, 2, 5, 10], "min_n_ticks": 1} if is_narrow else {"nbins": 5}
+    ax.locator_params(axis="x", **ticks)
 
 
 def column(estimator: Any, feature: Any) -> int:

@@ -169,7 +169,7 @@ def parameter_intervals(
         style = {"color": ink(ax), "marker": "o"} if k is None else marker(k)
         common.intervals(ax, *np.array(listed).T, label=labels[k], **style)
     kinds = {cells[0].kind for cells in rows}
-    common.list_down(ax, [cells[0].event if len(kinds) == 1 else cells[0].quantity for cells in rows])
+    common.list_down(ax, [cells[0].event if len(kinds) == 1 else cells[0].quantity for cells in rows], has_legend=True)
     found = np.concatenate([*points.values()])
     if found[:, 1].min() > 0 and np.log10(found[:, 3].max() / found[:, 1].min()) > _DECADES:
         ax.set_xscale("log")

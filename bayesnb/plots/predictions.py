@@ -272,7 +272,7 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
                 intervals(ax, y, own["low"], own[size_of], own["high"], **looks)
     if "elpd_gain" in table:
         ax.plot(table["elpd_gain"], at, linestyle="", marker="|", markersize=9, color=colour(4))
-    list_down(ax, features)
+    list_down(ax, features, has_legend=by_class)
     sides = "" if classes is None else f"\n← {plain_text(classes[0])}    {plain_text(classes[1])} →"
     said = "information (dots) and elpd_gain (bars), nats a row\n(grey: not shown to help)"
     common.name_axes(ax, said if informs else f"weight, log odds (nats) a unit of the feature{sides}")
