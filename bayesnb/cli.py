@@ -376,7 +376,8 @@ def predict(options: argparse.Namespace) -> None:
     contract = contract_of(model, options.decimal, options.thousands)
     file = open_table(options.data, **_writing(options))
     numbers = contract.plain - {options.id}
-    table = pd.concat(file.pieces(numbers & {*file.names}), ignore_index=True)
+    names = [name for name in file.names if name != file.target]  # a data set has its labels beside the rows
+    table = pd.concat(file.pieces(numbers & {*names}, names), ignore_index=True)
     if options.id is not None and options.id not in table.columns:
         raise TableError(f"{options.data} has no column {options.id!r} for --id; it has {', '.join(table.columns)}.")
     try:

@@ -108,7 +108,7 @@ def test_a_full_disk_is_told() -> None:
             done = run(*arguments, stdout=full)
         if arguments != ["--help"]:
             assert done.returncode == 2
-            assert done.stderr == "bayesnb: standard output cannot be written to (No space left on device).\n"
+            assert done.stderr == "bayesnb: [Errno 28] No space left on device\n"
         assert "Traceback" not in done.stderr
         assert "Exception" not in done.stderr
 

@@ -63,6 +63,7 @@ TABLE = pd.DataFrame(
     {
         "share": [0.5, 1.5, 2.25, 0.75] * 5,
         "debt": [-1, 2, 3, 4] * 5,
+        "few": [0, 1, 1, 2] * 5,
         "day": pd.to_datetime(["2026-01-01", "2026-01-02", "2026-02-01", "2026-03-01"] * 5),
         "town": pd.Categorical(["north", "south"] * 10),
         "word": ["red", "blue", "green", "red"] * 5,
@@ -93,13 +94,14 @@ TABLE = pd.DataFrame(
 def test_roles_that_a_column_contradicts(column: str, role: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         describe(TABLE[[column]], columns={column: role})
+    assert describe(TABLE[["few"]], columns={"few": "counts"})["few"].role == "counts"
 
 
 def test_what_is_asked_for_has_to_make_sense() -> None:
     for wrong, said in (
         ({"decimal": "comma"}, "`decimal` and `thousands` are 'comma' and None; they need to be one character each"),
         ({"decimal": ",", "thousands": ","}, "`decimal` and `thousands` are ',' and ','.* and to differ"),
-        ({"columns": {"prize": "numbers"}}, "there is no column 'prize'; the columns are share, debt"),
+        ({"columns": {"prize": "numbers"}}, "there is no column 'prize'; the columns are share, debt, few"),
         ({"columns": {"word": "words"}}, "`columns` has the role 'words'; choose one of numbers, counts"),
         ({"decimal": ",", "columns": {"price": "numbers"}}, r"column 'price': '3\.75' is no number with"),
     ):
@@ -145,7 +147,8 @@ def test_whole_numbers_that_name_the_row(name: str, values: np.ndarray, why: str
 
 
 @pytest.mark.parametrize(
-    ("levels", "rows", "role"), [(30, 61, "levels"), (32, 60, "dropped"), (101, 900, "dropped"), (101, 1200, "levels")]
+    ("levels", "rows", "role"),
+    [(30, 61, "levels"), (32, 60, "dropped"), (100, 999, "levels"), (101, 900, "dropped"), (101, 1200, "levels")],
 )
 def test_text_of_many_levels_is_left_out(levels: int, rows: int, role: str) -> None:
     column = describe(pd.DataFrame({"note": [f"remark {i % levels}" for i in range(rows)]}))["note"]
@@ -156,6 +159,21 @@ def test_text_of_many_levels_is_left_out(levels: int, rows: int, role: str) -> N
     else:
         assert column.warning == ("101 levels, 12 rows each" if levels > 100 else "")
         assert len(column.levels) == (0 if levels > 100 else levels)
+
+
+def test_words_among_numbers_are_missing_if_they_are_few() -> None:
+    for others, share, role in ((5, 0.1, "numbers"), (6, 0.1, "levels"), (1, 0.3, "levels")):
+        odd = int(200 * share)
+        cells = [f"w{i % others}" for i in range(odd)] + [str(i % 40) for i in range(200 - odd)]
+        column = describe(pd.DataFrame({"c": cells}))["c"]
+        assert (column.role, len(column.words)) == (role, others if role == "numbers" else 0)
+        said = (
+            f"{odd} cells are not numbers ('w0'" if role == "numbers" else f"{1 - share:.0%} of the cells are numbers"
+        )
+        assert column.warning.startswith(said)
+    two = describe(pd.DataFrame({"c": ["u", "v"] * 20, "d": ["u", "v", "w", "w"] * 10}))
+    assert (two["c"].why, two["d"].why) == ("one of two words", "text")
+    assert describe(pd.DataFrame({"c": [*map(str, range(10)), "w"] * 10}))["c"].role == "levels"  # ten numbers are few
 
 
 def test_copies_of_the_target_and_measurements_are_named() -> None:
@@ -219,6 +237,8 @@ def test_numbers_far_outside_that_recur_are_named(codes: list[float], said: str)
     warning = describe(frame)["Age"].warning
     assert warning.startswith(said) if said else not warning
     assert describe(frame.astype({"Age": str}))["Age"].warning == warning  # numbers written as text
+    few = describe(pd.DataFrame({"stage": [1, 2] * 30 + [9, 9, 9]}))["stage"].warning
+    assert few.startswith("9 (3 times) far outside of the other numbers, 1 to 2")
 
 
 def test_fit_says_it_at_its_end_and_the_report_too(tmp_path: Path, capsys: Any) -> None:
