@@ -5,13 +5,14 @@ An error is one line on standard error. The docstrings of the commands are what 
 
 import argparse
 import ast
+import contextlib
 import inspect
 import json
 import os
 import sys
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ import numpy as np
 import pandas as pd
 
 from . import __version__, io
-from .columns import ROLES, ColumnContract
-from .datasets import NAMES, Dataset, TableError, labelled, load, read_large, read_rows, refuse_nested
+from .columns import ROLES, ColumnContract, shorten
+from .datasets import NAMES, Dataset, LabelledTable, TableError, open_table
 from .describing import describe as describe_columns
 from .estimators._by_name import MIXED, choose_model, contract_of, variants
 
@@ -51,12 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         defect = "this is a defect of bayesnb. Please report it, with the output under BAYESNB_DEBUG=1."
         text, code = f"unexpected {type(error).__name__}: {error} - {defect}", 2
-    print(f"bayesnb: {_shorten(' '.join(text.split()), 1000)}", file=sys.stderr)
+    print(f"bayesnb: {shorten(' '.join(text.split()), 1000)}", file=sys.stderr)
     return code
-
-
-def _shorten(text: str, most: int = 60) -> str:
-    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
 
 
 def _check_output(options: argparse.Namespace) -> None:
@@ -120,15 +117,11 @@ _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, sett
     ("", "--encoding", {"metavar": "NAME"}, "encoding of a text file, such as cp1252 (default: UTF-8)"),
     ("", "--sep", {"metavar": "CHAR"}, "separator of the cells, such as ; or tab"),
     ("check fit report", "--model", _WHICH, f"the model: {', '.join((*MODELS, *MIXED))} (default: by the columns)"),
-    ("check", "--level", {"type": _share, "default": 0.9}, "level of the credible intervals (default 0.9)"),
-    ("check", "--false-alarm", {"type": _share, "default": 0.01}, "probability that a correct model fails by chance"),
+    ("check fit report", "--calibrate", _FLAG, "calibrate the class probabilities by exact leave-one-out"),
     ("check select", "--seed", {"type": int, "default": 0}, "seed of the split and of all draws (default 0)"),
     ("check", "--verbose", _FLAG, "print the figure, the threshold and the reason of every row"),
     ("select", "--bins", {"type": _count, "default": 10}, "number of bins of a numeric column (default 10)"),
     ("select", "--max", {"type": _count}, "largest number of added features (default: by the number of features)"),
-    ("select", "--exact", {"type": _count}, "exact number of added features"),
-    ("select", "--criterion", {"choices": ("bic", "test")}, "best set by pseudo-BIC or by held-out log-likelihood"),
-    ("select", "--test-share", {"type": _share}, "share of held-out rows (default 0.3 with --criterion test)"),
     ("select", "--force", {"metavar": "COLUMNS", **_LIST}, "features that are in every set; may be repeated"),
     ("compare", "--models", {"type": _models}, f"of {', '.join((*MODELS[1:], *MIXED))}, by commas (default: all)"),
     ("fit", "--set", {"metavar": "NAME=VALUE", "type": _setting, **_LIST}, "a parameter, such as alpha=0.5"),
@@ -152,17 +145,16 @@ def make_parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=head[:1].lower() + head[1:-1], description=description)
         command.set_defaults(run=globals()[name])
         reading = command.add_argument_group("how the file is written (by default this is found in the file)")
-        size = command.add_mutually_exclusive_group() if name == "select" else command
         for used, option, settings, text in _OPTIONS:
             if not used or name in used.split():
-                place = size if option in ("--max", "--exact") else command if used else reading
-                place.add_argument(*(["-o"] if option == "--output" else []), option, help=text, **settings)
+                short = ["-o"] if option == "--output" else []
+                (command if used else reading).add_argument(*short, option, help=text, **settings)
     return parser
 
 
 def _writing(options: argparse.Namespace) -> dict[str, Any]:
     """What the user has said about how a file is written."""
-    return {name: getattr(options, name) for name in ("decimal", "thousands", "encoding", "sep")}
+    return {"encoding": options.encoding, "sep": options.sep}
 
 
 def _wishes(options: argparse.Namespace) -> dict[str, Any]:
@@ -172,23 +164,15 @@ def _wishes(options: argparse.Namespace) -> dict[str, Any]:
     return {"drop": drop, "columns": columns, "decimal": options.decimal, "thousands": options.thousands}
 
 
-def _table(options: argparse.Namespace) -> tuple[pd.DataFrame, Any]:
-    """All rows and columns of the data, and the name of the target."""
-    if options.data not in NAMES:
-        return read_rows(options.data, [options.target] if options.target else [], **_writing(options)), options.target
-    data = load(options.data)
-    if options.target not in (None, data.target):
-        raise TableError(f"the target of {data.name} is {data.target!r}, not {options.target!r}; leave --target out.")
-    return data.X.assign(**{data.target: data.y}), data.target
+def _table(options: argparse.Namespace) -> LabelledTable:
+    """The data with their labels, under the column contract."""
+    return LabelledTable(options.data, options.target, **_wishes(options), **_writing(options))
 
 
 def _load(options: argparse.Namespace) -> Dataset:
-    """The data with their labels, under the column contract."""
-    if options.data not in NAMES and options.target is None:
-        raise TableError(f"{options.data!r} is not one of {', '.join(NAMES)}; for a file, name its --target column.")
-    data = labelled(*_table(options), options.data, **_wishes(options))
-    if options.data in NAMES:
-        data.source = load(data.name).source
+    """All rows of the data, which are announced."""
+    data = _table(options).load()
+    _announce(options, data, len(data.y))
     return data
 
 
@@ -196,21 +180,30 @@ def _code(estimator: Any) -> str:
     return " ".join(repr(estimator).split())
 
 
-def _announce(options: argparse.Namespace, data: Dataset) -> None:
+def _estimator(options: argparse.Namespace, X: pd.DataFrame, contract: ColumnContract) -> Any:
+    """The model that is asked for, with its parameters."""
+    nb = choose_model(X, options.model, contract).set_params(**dict(getattr(options, "set", ())))
+    if not options.calibrate:
+        return nb
+    from .analysis.calibration import CalibratedClassifierLOO
+
+    return CalibratedClassifierLOO(nb)
+
+
+def _announce(options: argparse.Namespace, table: Dataset | LabelledTable, rows: int) -> None:
     """Say what is worked on, before the work; in JSON it is part of the report."""
     if not options.json:
-        rows, features = data.X.shape
-        print(f"{data.name}: {rows} rows, {features} features, target {data.target!r} ({data.source})")
-        print(data.contract.summary(most=12))
-        for text in data.notes:
-            if not text.startswith("Left out: "):  # the lines above say so
-                print(f"note: {text}", flush=True)
+        features = len(table.contract.used)
+        print(f"{table.name}: {rows} rows, {features} features, target {table.target!r} ({table.source})")
+        print(table.contract.summary(most=12))
+        for text in table.notes:
+            print(f"note: {text}", flush=True)
 
 
-def _tell(options: argparse.Namespace, data: Dataset, text: Any, fields: dict[str, Any]) -> None:
+def _tell(options: argparse.Namespace, table: Any, text: Any, fields: dict[str, Any]) -> None:
     """Print the outcome as text, or its fields as JSON."""
-    about = {"data": data.name, "target": data.target, "notes": data.notes}
-    columns = data.contract.to_frame().to_dict("index")
+    about = {"data": table.name, "target": table.target, "notes": table.notes}
+    columns = table.contract.to_frame().to_dict("index")
     print(json.dumps({**about, "columns": columns, **fields}, indent=2, default=str) if options.json else text)
 
 
@@ -221,15 +214,18 @@ def describe(options: argparse.Namespace) -> None:
     values, the share of missing cells and an example. A mark (!) shows possible problems: numbers written as text,
     a target with many classes, and identifiers and dates, which are left out by default.
     """
-    table, target = _table(options)
-    name = Path(options.data).stem
-    contract = describe_columns(table, target, **_wishes(options))
+    file, name = open_table(options.data, **_writing(options)), Path(options.data).stem
+    try:
+        contract = describe_columns(file.first, options.target or file.target, **_wishes(options))
+    except ValueError as error:
+        raise TableError(f"{options.data}: {error}") from error
     if options.json:
-        print(json.dumps({"data": name, **contract.to_dict()}, indent=2))
+        print(json.dumps({"data": name, **asdict(contract)}, indent=2))
         return
-    print(f"{name}: {contract.rows} rows, {len(contract.columns)} columns ({options.data})\n{contract}")
-    if contract.used:
-        print(f"suggested model: {_code(choose_model(contract.apply(table), 'auto', contract))}")
+    rows = f"{contract.rows} rows" if file.is_whole else f"the first {contract.rows} rows"
+    print(f"{name}: {rows}, {len(contract.columns)} columns ({options.data})\n{contract}")
+    with contextlib.suppress(ValueError):  # no columns, or a cell that no model takes
+        print(f"suggested model: {_code(choose_model(contract.apply(file.first), 'auto', contract))}")
     print("Empty cells, NA, N/A, #N/A, NaN, NULL and None are missing cells.")
     print("Change a role with --columns NAME=ROLE, leave columns out with --drop NAME.")
 
@@ -240,20 +236,16 @@ def check(options: argparse.Namespace) -> int:
     Fit one half of the rows and check all formulas against NumPyro and against each other, from Bayes' identity to
     leave-one-out and intervals. The exit code is 1 if a row of the report fails.
     """
-    from .analysis.calibration import CalibratedClassifierLOO
-
     data = _load(options)
-    estimator = choose_model(data.X, options.model, data.contract)
-    _announce(options, data)
-    report = estimator.check(data.X, data.y, options.seed, false_alarm=options.false_alarm, level=options.level)
-    loss = CalibratedClassifierLOO(estimator).fit(data.X, data.y).loo_log_loss_
-    plain, calibrated = loss["plain"], loss["calibrated"]
-    gain = f"Calibration lowers it by {1 - calibrated / plain:.0%}: use CalibratedClassifierLOO({_code(estimator)})."
-    if calibrated >= 0.95 * plain:  # the map is fitted to these rows, so a small gain is no reason for it
-        gain = "Calibration changes little: it is not needed for this model."
-    figures = f"leave-one-out log loss of all rows: {plain:.4f} nats a row, {calibrated:.4f} after calibration"
-    fields = {**report.to_dict(), "loo_log_loss": loss} if options.json else {}
-    _tell(options, data, f"  {figures}\n  {gain}\n\n{report.explain(options.verbose)}", fields)
+    estimator = _estimator(options, data.X, data.contract)
+    report = estimator.check(data.X, data.y, options.seed)
+    text, fields = report.explain(options.verbose), report.to_dict() if options.json else {}
+    if not options.calibrate:
+        from .reporting import calibration_gain
+
+        fields["loo_log_loss"], figures = calibration_gain(estimator, data.X, data.y)
+        text = f"  {figures}\n\n{text}"
+    _tell(options, data, text, fields)
     return 0 if report.passed else 1
 
 
@@ -267,15 +259,13 @@ def select(options: argparse.Namespace) -> None:
     from .analysis.spss import SPSSNaiveBayes, scale_columns
 
     data = _load(options)
-    cut = scale_columns(data.X.select_dtypes(exclude="category"), options.bins)
-    if cut:
+    if cut := scale_columns(data.X, options.bins):
         data.notes += (f"cut into at most {options.bins} bins: {', '.join(map(repr, cut))}.",)
-    settings = {"n_bins": options.bins, "scale": cut, "exact_features": options.exact, "seed": options.seed}
-    settings["force"] = [name for text in options.force for name in ([text] if text in data.X else text.split(","))]
-    settings["test_share"] = options.test_share or (0.3 if options.criterion == "test" else None)
-    settings |= {"max_features": options.max or "auto", "criterion": options.criterion or "auto"}
-    _announce(options, data)
-    report = SPSSNaiveBayes(**settings).fit(data.X, data.y).report_
+        if not options.json:
+            print(f"note: {data.notes[-1]}")
+    force = [name for text in options.force for name in ([text] if text in data.X else text.split(","))]
+    settings = {"n_bins": options.bins, "scale": cut, "max_features": options.max or "auto", "seed": options.seed}
+    report = SPSSNaiveBayes(force=force, **settings).fit(data.X, data.y).report_
     _tell(options, data, report, report.to_dict())
 
 
@@ -290,7 +280,6 @@ def compare(options: argparse.Namespace) -> None:
     from .analysis.comparison import compare as compare_models
 
     data = _load(options)
-    _announce(options, data)
     models: dict[str, Any] = {}
     reasons: dict[str, list[str]] = {}
     for name in options.models or _models_to_try(data.X):
@@ -298,7 +287,7 @@ def compare(options: argparse.Namespace) -> None:
             models[name] = choose_model(data.X, name, data.contract).fit(data.X, data.y)
         except ValueError as error:  # the table is not for this model
             reason = str(error).splitlines()[0].replace(f"--model {name} needs", "they need")
-            reasons.setdefault(_shorten(reason, 200), []).append(name)
+            reasons.setdefault(shorten(reason, 200), []).append(name)
     if not models:
         raise TableError("; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()))
     outcome = compare_models(models, data.X, data.y, fitted=True)
@@ -323,29 +312,31 @@ def fit(options: argparse.Namespace) -> None:
     """
     from .streaming import fit_batches
 
-    data = read_large(options.data, options.target, **(_wishes(options) | _writing(options))) or _load(options)
-    estimator = choose_model(data.X, options.model, data.contract)
-    _announce(options, data)
+    table = _table(options)
+    first = next(iter(table.batches()))[0]
     try:
-        estimator.set_params(**dict(options.set))
-        if data.batches:
-            fit_batches(estimator, data.batches, classes=data.labels)
-        else:
+        estimator = _estimator(options, first, table.contract)
+        _announce(options, table, table.n_labelled)
+        if options.calibrate:
+            data = table.load()
             estimator.fit(data.X, data.y)
+        else:
+            fit_batches(estimator, table.batches, classes=table.labels)
     except (TypeError, OverflowError, MemoryError) as error:  # a value that the parameter cannot have
         if not options.set:
             raise
-        given = " ".join(f"{name}={_shorten(repr(value))}" for name, value in options.set)
+        given = " ".join(f"{name}={shorten(repr(value), 60)}" for name, value in options.set)
         raise TableError(f"--set {given}: {error}; give this parameter another value.") from error
-    estimator.contract_ = data.contract
+    nb = estimator.estimator_ if options.calibrate else estimator
+    nb.contract_ = table.contract
     estimator.save(options.output)
-    rows = {str(label): float(n) for label, n in zip(estimator.classes_, estimator.class_count_, strict=True)}
+    rows = {str(label): float(n) for label, n in zip(nb.classes_, nb.class_count_, strict=True)}
     counted = [f"{n:g} {label!r}" for label, n in rows.items()]
     more = f" and {len(counted) - 12} more classes" if len(counted) > 12 else ""
     text = f"{_code(estimator)}, rows a class: {', '.join(counted[:12])}{more}\nsaved as {options.output}"
-    text += "".join(f"\n! {sentence}" for sentence in data.contract.cautions)
-    fields = {"model": _code(estimator), "rows": rows, "file": options.output, "cautions": data.contract.cautions}
-    _tell(options, data, text, fields)
+    text += "".join(f"\n! {sentence}" for sentence in table.contract.cautions)
+    fields = {"model": _code(estimator), "rows": rows, "file": options.output, "cautions": table.contract.cautions}
+    _tell(options, table, text, fields)
 
 
 def report(options: argparse.Namespace) -> None:
@@ -358,14 +349,11 @@ def report(options: argparse.Namespace) -> None:
     from .reporting import report as make_report
 
     data = _load(options)
-    estimator = choose_model(data.X, options.model, data.contract)
-    _announce(options, data)
+    estimator = _estimator(options, data.X, data.contract)
     given = "".join(f", {name}={value!r}" for name, value in (_wishes(options) | _writing(options)).items() if value)
-    call = f"load({data.name!r}" if options.data in NAMES else f"read_table({options.data!r}, {data.target!r}{given}"
-    code = python_code(estimator, f"data = bayesnb.datasets.{call})\nX, y = data.X, data.y")
-    title = f"{data.name}: {data.target}"
-    about: Any = {"title": title, "contract": data.contract, "code": code, "lines": data.lines}
-    page = make_report(estimator, data.X, data.y, **about)
+    read = f"data = bayesnb.datasets.read_table({options.data!r}, {data.target!r}{given})\nX, y = data.X, data.y"
+    about: Any = {"title": f"{data.name}: {data.target}", "contract": data.contract, "lines": data.lines}
+    page = make_report(estimator, data.X, data.y, code=python_code(estimator, read), **about)
     page.save(options.output)
     text = f"leave-one-out accuracy {page.accuracy:.4f}, log loss {page.log_loss:.4f}\nsaved as {options.output}"
     fields = {"accuracy": page.accuracy, "log_loss": page.log_loss, "warnings": page.warnings, "file": options.output}
@@ -386,14 +374,13 @@ def predict(options: argparse.Namespace) -> None:
     """
     model = io.load(options.fitted)
     contract = contract_of(model, options.decimal, options.thousands)
-    if options.data in NAMES:
-        table = load(options.data).X
-    else:
-        table = read_rows(options.data, contract.text | ({options.id} - {None}), **_writing(options))
+    file = open_table(options.data, **_writing(options))
+    numbers = contract.plain - {options.id}
+    names = [name for name in file.names if name != file.target]  # a data set has its labels beside the rows
+    table = pd.concat(file.pieces(numbers & {*names}, names), ignore_index=True)
     if options.id is not None and options.id not in table.columns:
         raise TableError(f"{options.data} has no column {options.id!r} for --id; it has {', '.join(table.columns)}.")
     try:
-        refuse_nested(table[[column.name for column in contract.used if column.name in table]], options.data)
         X, notes = contract.apply(table), contract.differences(table)
     except ValueError as error:
         raise TableError(f"{options.data}: {str(error).rstrip('.')}.") from error

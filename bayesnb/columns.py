@@ -1,24 +1,25 @@
-"""What the columns of a table are: the role of each, why, and how its cells become numbers or levels.
+"""The column contract: the role of each column of a table, and how its cells become numbers or levels.
 
-A wrong role costs more than a question. Columns that name the row (identifiers, names, dates) are therefore left out
-unless the user asks for them, and numbers that can be read in two ways raise an error.
+A cell such as "15,018" can be two numbers. A column as a whole usually settles it: "3,5" shows a decimal comma,
+"1,234,567" shows thousands. If nothing settles it, an error asks, and nothing is guessed.
 """
 
-from dataclasses import asdict, dataclass, replace
-from decimal import Decimal
+import itertools
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .core.pytrees import record
-from .number_text import NumberFormat, is_code, looks_like_number
-from .tables import TRUTH
 
-FEW_ROWS = 20  # below, no column is taken for an identifier, and no share for a difference
+FEW_ROWS = 20  # below, no column is taken for an identifier or a constant, and no share for a difference
 ROLES = ("numbers", "counts", "yes/no", "levels")
 """What a column that is used can be."""
 
+EMPTY, CONSTANT = "no value in any row", "the same value in every row"
 LISTED = 100  # levels that a contract keeps
 
 
@@ -28,16 +29,122 @@ def shorten(value: Any, most: int = 28) -> str:
     return shown if len(shown) <= most else f"{shown[: most - 1]}…"
 
 
+def listed(names: Iterable[Any], most: int = 8) -> str:
+    """The names in quotes, the first few of many; "none" of no names."""
+    quoted = [shorten(repr(name), 60) for name in names]
+    more = f" and {len(quoted) - most} more" if len(quoted) > most else ""
+    return (", ".join(quoted[:most]) or "none") + more
+
+
+# --- numbers written as text ----------------------------------------------------------------------------------------
+
+_SIGN = r"%|[$€£¥₹]|CHF|EUR|USD|GBP"
+_INFINITY = r"[+-]?(?i:inf|infinity)"
+NUMBER = rf"[+-]?(?:{_SIGN})? ?[+-]?(?:[0-9][0-9.,' ]*|[.,][0-9]+)(?:[eE][+-]?[0-9]+)? ?(?:{_SIGN})?|{_INFINITY}"
+_TWO_WAYS = r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}"  # fifteen or fifteen thousand
+TRUTH = "true or false"
+_SAME = {"\u00a0": " ", "\u202f": " ", "\u2019": "'", "\u2212": "-"}
+
+
+class NumberError(ValueError):
+    """Cells that can be read as two numbers, such as "15.018", or as none with the separators that were given."""
+
+
+@record
+@dataclass(frozen=True)
+class NumberFormat:
+    """How the numbers of a column of text are written.
+
+    Fields
+    ------
+    decimal : the decimal separator, "." or ","; "" if no cell has one
+    thousands : what separates groups of three digits; "" if nothing does
+    sign : the currency or percent sign beside the numbers, or "true or false"; "" if there is none
+    """
+
+    decimal: str = ""
+    thousands: str = ""
+    sign: str = ""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether any parser reads such numbers."""
+        return self.decimal != "," and not self.thousands and not self.sign
+
+    def read(self, words: pd.Series) -> pd.Series:
+        """The numbers that the words stand for; NaN if one stands for none in this format, or for two."""
+        if self.sign == TRUTH:
+            return words.str.lower().map({"true": 1.0, "false": 0.0}).astype(float)
+        point, group = re.escape(self.decimal or "."), re.escape(self.thousands)
+        whole = rf"[1-9][0-9]{{0,2}}(?:{group}[0-9]{{3}})+|[0-9]+" if group else "[0-9]+"
+        digits = words.str.replace(rf" ?{re.escape(self.sign)} ?", "", regex=True) if self.sign else words
+        number = rf"[+-]?(?:(?:{whole})(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?|{_INFINITY}"
+        fits = digits.str.fullmatch(number) & (bool(self.decimal) | ~digits.str.fullmatch(_TWO_WAYS))
+        for mark, plain in ((self.thousands, ""), (self.decimal, ".")):
+            digits = digits.str.replace(mark, plain, regex=False) if mark else digits
+        return pd.to_numeric(digits.where(fits), errors="coerce").astype(float)
+
+
+def number_format(
+    words: pd.Series, decimal: str | None = None, thousands: str | None = None, clear: str | None = None
+) -> NumberFormat | None:
+    """The one format in which all words are numbers, or None if there is none.
+
+    Parameters
+    ----------
+    words : text of numbers
+    decimal, thousands : separators that the user has named
+    clear : the decimal separator that other columns of the same table show, for columns that do not settle it
+
+    Raises
+    ------
+    NumberError
+        if the words can be read in two ways, or one of them in none with the separators that are named
+    """
+    if words.str.lower().isin(["true", "false"]).all():
+        return NumberFormat(sign=TRUTH)
+    signs = {*words.str.extract(rf"({_SIGN})", expand=False).fillna("")}
+    if len(signs - {""}) > 1 or {"%", ""} <= signs:
+        return None
+    marks = [mark for mark in ",.' " if words.str.contains(rf"{re.escape(mark)}[0-9]").any()]
+    pairs = itertools.product(decimal or (".," if marks else [""]), [thousands] if thousands else ["", *marks])
+    forms = [NumberFormat(point, group, max(signs)) for point, group in pairs if not point or point != group]
+    read = {form: form.read(words) for form in forms}
+    fitting = [form for form, numbers in read.items() if numbers.notna().all()]
+    if not fitting and (decimal or thousands):
+        word = words[read[forms[0]].isna()].iloc[0]
+        raise NumberError(f"{word!r} is no number with these separators; write all cells in one format")
+    for form in fitting:
+        if (two := read[form] != read[fitting[0]]).any():
+            if chosen := [form for form in fitting if form.decimal == clear]:
+                return chosen[0]
+            word = words[two].iloc[0]
+            mark = "." if "." in word else ","
+            raise NumberError(
+                f"{word!r} may be {word.replace(mark, '')} or {word.replace(mark, '.')}, and no other cell decides it; "
+                f"give --decimal {mark} or --thousands {mark} (in Python decimal={mark!r} or thousands={mark!r} of "
+                "`describe` or `read_table`)"
+            )
+    return fitting[0] if fitting else None
+
+
+def clean(words: pd.Series) -> pd.Series:
+    """Words without blanks around them, and with the signs and blanks of a keyboard."""
+    for letter, plain in _SAME.items():
+        words = words.str.replace(letter, plain, regex=False)
+    return words.str.strip()
+
+
+# --- the contract ---------------------------------------------------------------------------------------------------
+
+
 class CellError(ValueError):
     """A cell that a column of its contract cannot hold."""
 
     def __init__(self, name: str, cells: pd.Series, bad: Any, rest: str) -> None:
         at = int(np.asarray(bad).argmax())
         self.row = cells.index[at]
-        super().__init__(f"column {name!r} holds {str(cells.iloc[at]).strip()!r}{rest}")
-
-
-# --- the contract ---------------------------------------------------------------------------------------------------
+        super().__init__(f"column {name!r} holds {shorten(str(cells.iloc[at]).strip())!r}{rest}")
 
 
 @record
@@ -56,7 +163,7 @@ class Column:
     warning : a possible problem of the column; "" if there is none
     written : how numbers are written as text; None if the cells are numbers already
     words : text among numbers that is read as a missing cell
-    low, high : smallest and largest number, also of levels that are numbers; None if there is none
+    low, high : smallest and largest finite number; None if there is none
     levels : the different values of a column of levels, as text; empty if there are more than 100
     """
 
@@ -72,6 +179,52 @@ class Column:
     low: float | None = None
     high: float | None = None
     levels: tuple[str, ...] = ()
+
+    def read(self, cells: pd.Series) -> pd.Series:
+        """Cells as a model takes them: numbers, or levels, which are text."""
+        if self.role == "levels":
+            return levels_of(cells)
+        numbers = cells
+        if not pd.api.types.is_numeric_dtype(cells):
+            codes, distinct = pd.factorize(cells.astype(object).map(str, na_action="ignore"))
+            words = clean(pd.Series(distinct, dtype="str"))
+            values = (self.written or NumberFormat(".")).read(words)
+            values = values if self.written else values.fillna(NumberFormat(sign=TRUTH).read(words))
+            bad = values.isna() & (words != "") & ~words.isin(self.words) & (self.why != "as asked")
+            if bad.any():
+                rest = f", but the other cells numbers such as {self.example}" if self.example else ", not a number"
+                advice = f"write all in one way, or give --columns {self.name}=levels or --drop {self.name}"
+                raise CellError(self.name, cells, np.append(bad, False)[codes], f"{rest}; {advice}")
+            numbers = pd.Series(np.append(values, np.nan)[codes], cells.index, name=cells.name)
+        if (bad := np.isinf(numbers.to_numpy(float, na_value=np.nan))).any():
+            rest = ", infinity or too large for a float; leave the cell empty if its value is unknown"
+            raise CellError(self.name, cells, bad, rest)
+        return numbers
+
+    def is_far(self, cells: pd.Series) -> np.ndarray:
+        """Whether each cell is a number beyond the training range by more than the length of that range, (n,)."""
+        if self.low is None or self.high is None:
+            return np.zeros(len(cells), bool)
+        numbers, margin = cells.to_numpy(float, na_value=np.nan), self.high - self.low
+        return (numbers < self.low - margin) | (numbers > self.high + margin)
+
+    def widened(self, cells: pd.Series) -> "Column":
+        """The column after further cells, as `read` gives them: with their range, and with their levels."""
+        if self.role == "levels" and len(self.levels) == self.distinct:
+            levels = sorted({*self.levels, *cells.dropna().unique()})
+            return replace(self, distinct=len(levels), levels=tuple(levels) if len(levels) <= LISTED else ())
+        if self.low is None or self.high is None:
+            return self
+        return replace(self, low=float(np.fmin(self.low, cells.min())), high=float(np.fmax(self.high, cells.max())))
+
+
+def levels_of(cells: pd.Series) -> pd.Series:
+    """Cells as levels: text, in which a whole number has no point, however a file writes it."""
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        return cells.cat.rename_categories(levels_of(pd.Series(cells.cat.categories, dtype=object)).tolist())
+    codes, distinct = pd.factorize(cells)
+    words = [re.sub(r"^([+-]?[0-9]+)\.0$", r"\1", str(one)) for one in distinct]
+    return pd.Series(np.array([*words, None], object)[codes], cells.index, dtype=object, name=cells.name)
 
 
 @record
@@ -91,8 +244,8 @@ class ColumnContract:
     >>> import bayesnb, pandas as pd
     >>> table = pd.DataFrame({"price": ["1,5 €", "12,25 €"], "size": [3, 4], "kind": ["a", "b"]})
     >>> contract = bayesnb.describe(table, target="kind")
-    >>> contract["price"].role, str(contract["price"].written)
-    ('numbers', 'decimal comma, currency €')
+    >>> contract["price"].role, contract["price"].written.decimal
+    ('numbers', ',')
     >>> contract.apply(table)["price"].tolist()
     [1.5, 12.25]
     """
@@ -119,18 +272,19 @@ class ColumnContract:
         return tuple(column for column in self.columns if column.role == "dropped")
 
     @property
-    def text(self) -> set[str]:
-        """The names of columns whose cells are read as text: numbers written as text, and levels that are text."""
-        return {c.name for c in self.used if c.written or (c.role == "levels" and c.low is None)}
+    def plain(self) -> set[str]:
+        """The names of columns of text that are numbers as any parser reads them."""
+        numbers = (c for c in self.columns if c.written and c.written.is_plain)
+        return {c.name for c in numbers if c.role != "target" and c.why != "as asked" and not c.words}
 
     @property
     def cautions(self) -> list[str]:
         """What to look at before a model is trusted, a sentence each: first the target, then the columns."""
-        said = [note.rstrip(".") for note in self.notes]
+        said = [*self.notes]
         for c in self.columns:
-            left = f" is left out: {c.why}" if c.role == "dropped" else ""
-            said += [f"column {c.name!r}{left}{'; ' if left else ': '}{c.warning.rstrip('.')}"] if c.warning else []
-        return [f"{sentence[:1].upper()}{sentence[1:]}." for sentence in said]
+            left = f" is left out: {c.why}; " if c.role == "dropped" else ": "
+            said += [f"column {c.name!r}{left}{c.warning}"] if c.warning else []
+        return [f"{sentence[:1].upper()}{sentence[1:]}" + "." * (sentence[-1] not in "?.") for sentence in said]
 
     def to_frame(self) -> pd.DataFrame:
         """A data frame with one row a column: role, why, distinct values, missing share, example and warning."""
@@ -138,17 +292,10 @@ class ColumnContract:
         rows = [[getattr(column, name) for name in names] for column in self.columns]
         return pd.DataFrame(rows, columns=names, index=pd.Index([c.name for c in self.columns], name="column"))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The contract as plain numbers and text, for JSON, which has no infinity: such a bound is None."""
-        found = asdict(self)
-        for column in found["columns"]:
-            column |= {end: None for end in ("low", "high") if abs(column[end] or 0) == np.inf}
-        return found
-
-    def apply(self, table: Any) -> pd.DataFrame:
+    def apply(self, table: Any, used_only: bool = True) -> pd.DataFrame:
         """The columns that a model uses, in the order of the contract, with cells as a model takes them.
 
-        Numbers become floats. Levels that are numbers become a categorical. All other cells stay as they are.
+        Numbers become floats, and levels text. With used_only=False the table keeps all its columns.
 
         Raises
         ------
@@ -158,10 +305,30 @@ class ColumnContract:
         """
         table = pd.DataFrame(table)
         names = [column.name for column in self.used]
-        if missing := [repr(name) for name in names if name not in table.columns]:
-            one, them = ("column", "it") if len(missing) == 1 else ("columns", "them")
-            raise ValueError(f"`table` has no {one} {', '.join(missing)}, which the model was fitted to; add {them}")
-        return read_cells(self, table if names == list(table.columns) else table[names])
+        if missing := [name for name in names if name not in table.columns]:
+            what = f"{'columns' if len(missing) > 1 else 'column'} {listed(missing)}"
+            raise ValueError(f"`table` has no {what}, which the model was fitted to; add what is missing")
+        read = {column.name: column.read(table[column.name]) for column in self.used}
+        return (table[names] if used_only else table).assign(**read)
+
+    def refuse_contradictions(self, piece: pd.DataFrame) -> None:
+        """Raise a CellError on a cell, further down in the table, that its role has no place for."""
+        for column in self.columns:
+            cells, seen = piece[column.name], "only 0 and 1"
+            bad = np.zeros(len(cells), bool)
+            if column.why in (EMPTY, CONSTANT):
+                seen = f"only {column.example}" if column.distinct else "nothing"
+                bad = cells.notna() & (levels_of(cells) != levels_of(pd.Series([column.example])).iloc[0])
+            elif column.role == "yes/no" and pd.api.types.is_numeric_dtype(cells):
+                bad = cells.notna() & ~cells.isin([0, 1])
+            if bad.any():
+                ask = f"name its role with --columns {column.name}=ROLE, or leave it out with --drop {column.name}"
+                raise CellError(column.name, cells, bad, f", but the first rows {seen}; {ask}")
+
+    def widened(self, applied: pd.DataFrame) -> "ColumnContract":
+        """The contract after further rows, as `apply` gives them: with their ranges and levels."""
+        columns = (c.widened(applied[c.name]) if c.role in ROLES else c for c in self.columns)
+        return replace(self, columns=tuple(columns))
 
     def differences(self, table: Any) -> list[str]:
         """How another table differs from this one, one sentence for each difference; an empty list if there is none.
@@ -169,164 +336,48 @@ class ColumnContract:
         It lists new columns, new levels, numbers outside the known range, and columns with far more missing cells. All
         columns of the contract must be present.
         """
-        table = pd.DataFrame(table)
+        applied, found = self.apply(table), []
         names = {column.name for column in self.columns} | {self.target, "Unnamed: 0"}
-        found = []
-        if new := [repr(name) for name in table.columns if name not in names]:
-            what = ", ".join(new[:8]) + " …" * (len(new) > 8)
-            found.append(f"columns that the model was not fitted to are ignored: {what}.")
-        applied = self.apply(table)
+        if new := [name for name in pd.DataFrame(table).columns if name not in names]:
+            found.append(f"columns that the model was not fitted to are ignored: {listed(new)}.")
         for column in self.used:
             cells, where = applied[column.name], f"column {column.name!r}"
             gaps = float(cells.isna().mean())
-            if gaps > column.missing + 0.2 and len(table) >= FEW_ROWS:
-                found.append(
-                    f"{where}: {gaps:.0%} of the cells are missing, but {column.missing:.0%} in the training rows."
-                )
-            if column.levels:
-                new = [
-                    one for one in cells.dropna().unique().tolist() if str(to_level(one, column)) not in column.levels
-                ]
-                if new:
-                    what, n = ", ".join(map(repr, new[:3])), int(cells.isin(new).sum())
-                    found.append(f"{where}: levels that are not in the training rows ({what}), in {n} rows.")
-            elif far := int(_far(column, cells).sum()):
-                span = f"{column.low:g} to {column.high:g}, the range of the training rows."
-                found.append(f"{where}: {far} rows lie far outside of {span}")
+            if gaps > column.missing + 0.2 and len(cells) >= FEW_ROWS:
+                usual = f"{column.missing:.0%} in the training rows"
+                found.append(f"{where}: {gaps:.0%} of the cells are missing, but {usual}.")
+            if column.levels and (new := [one for one in cells.dropna().unique() if one not in column.levels]):
+                n = int(cells.isin(new).sum())
+                found.append(f"{where}: levels that are not in the training rows ({listed(new, 3)}), in {n} rows.")
+            elif far := int(column.is_far(cells).sum()):
+                span = f"{column.low:g} to {column.high:g}, the range of the training rows"
+                found.append(f"{where}: {far} rows lie far outside of {span}.")
         return found
 
     def far_columns(self, applied: pd.DataFrame) -> list[str]:
         """A note for each row of `apply`: its numbers beyond the training range by more than that range; "" if none."""
-        notes = np.full(len(applied), "", object)
+        notes: list[list[str]] = [[] for _ in range(len(applied))]
         for column in self.used:
-            if column.role != "levels" and (far := _far(column, applied[column.name])).any():
-                what = f"column {column.name!r} lies far outside of {column.low:g} to {column.high:g}"
-                notes[far] = [f"{note}; {what}" if note else what for note in notes[far]]
-        return list(notes)
+            for i in np.flatnonzero(column.is_far(applied[column.name])):
+                notes[i].append(f"column {column.name!r} lies far outside of {column.low:g} to {column.high:g}")
+        return ["; ".join(note) for note in notes]
 
     def summary(self, most: int | None = None) -> str:
         """The contract as a readable table; after `most` columns, those without a note are only counted."""
         noted = [bool(c.warning) or c.role in ("dropped", "target") for c in self.columns]
         kept = np.argsort(np.logical_not(noted), kind="stable")[:most]
         shown = [c for i, c in enumerate(self.columns) if i in kept or c.role == "target"]
-        rows = [(" ", "column", "role", "distinct", "missing", "example", "why")]
+        wide = min(max([6, *(len(c.name) for c in shown)]), 24)
+        lines = [f"  {'column':{wide}}  role     distinct missing  {'example':24}  why"]
         for c in shown:
-            name, example = (text if len(text) <= 24 else f"{text[:23]}…" for text in (c.name, c.example))
-            why = c.why + (f"; {c.warning}" if c.warning else "")
-            rows.append(("!" if c.warning else " ", name, c.role, str(c.distinct), f"{c.missing:.0%}", example, why))
-        wide = [max(len(row[k]) for row in rows) for k in range(6)]
-        lines = [
-            f"{mark} {name:{wide[1]}}  {role:{wide[2]}}  {n:>{wide[3]}}  {gaps:>{wide[4]}}  {cell:{wide[5]}}  {why}"
-            for mark, name, role, n, gaps, cell, why in rows
-        ]
+            head = (
+                f"{'!' if c.warning else ' '} {shorten(c.name, 24):{wide}}  {c.role:7}  {c.distinct:8} {c.missing:7.0%}"
+            )
+            lines.append(f"{head}  {shorten(c.example, 24):24}  {'; '.join(filter(None, [c.why, c.warning]))}")
         if left := [c.role for c in self.columns if c not in shown]:
             counted = ", ".join(f"{left.count(role)} {role}" for role in (*ROLES, "dropped") if role in left)
             lines.append(f"  … and {len(left)} more columns ({counted})")
-        return "\n".join([*map(str.rstrip, lines), *(f"! {note}" for note in self.notes)])
+        return "\n".join([*lines, *(f"! {note}" for note in self.notes)])
 
     def __str__(self) -> str:
         return self.summary()
-
-
-def read_cells(contract: ColumnContract, table: pd.DataFrame) -> pd.DataFrame:
-    """The table with the cells of its used columns as a model takes them; all columns, in the order they have."""
-    changed = {}
-    for column in contract.used:
-        cells = table[column.name]
-        if column.role != "levels":
-            if not pd.api.types.is_numeric_dtype(cells):
-                changed[column.name] = _to_numbers(cells, column)
-        elif column.low is not None:
-            changed[column.name] = to_levels(cells)
-        elif pd.api.types.is_numeric_dtype(cells.dropna().infer_objects()):  # numbers where the levels are text
-            changed[column.name] = cells.astype(object).map(lambda cell: str(to_level(cell)), na_action="ignore")
-    return table.assign(**changed) if changed else table
-
-
-def refuse_contradictions(contract: ColumnContract, piece: pd.DataFrame) -> None:
-    """Raise a CellError on a cell, further down in the table, that its role has no place for."""
-    for column in contract.columns:
-        cells, bad = piece[column.name], None
-        rest = f"; name its role with --columns {column.name}=ROLE, or leave it out with --drop {column.name}"
-        if column.role == "dropped" and column.distinct <= 1 and column.why != "left out as asked":
-            same = str(to_level(column.example))
-            bad = cells.notna() & ~cells.isin([c for c in cells.unique().tolist() if str(to_level(c)) == same])
-            rest = f", but the first rows {f'only {column.example}' if column.distinct else 'nothing'}{rest}"
-        elif column.role == "yes/no" and pd.api.types.is_numeric_dtype(cells):
-            bad, rest = ~(cells.isna() | cells.isin([0, 1])), f", but the first rows only 0 and 1{rest}"
-        if bad is not None and bad.any():
-            raise CellError(column.name, cells, bad, rest)
-
-
-def widened(contract: ColumnContract, applied: pd.DataFrame) -> ColumnContract:
-    """The contract after further rows, as `apply` gives them: with their ranges, and with their levels."""
-    found = []
-    for column in contract.columns:
-        if column.low is not None and column.role in ROLES and len(known := applied[column.name].dropna()):
-            numbers = known.astype(float).to_numpy()
-            low, high = min(column.low, float(numbers.min())), max(column.high or 0, float(numbers.max()))
-            column = replace(column, low=low, high=high)
-        if column.levels:
-            more = {str(to_level(one, column)) for one in applied[column.name].dropna().unique().tolist()}
-            levels = sorted({*column.levels} | more, key=lambda one: to_level(one, column))
-            column = replace(column, levels=tuple(levels) if len(levels) <= LISTED else ())
-        found.append(column)
-    return replace(contract, columns=tuple(found))
-
-
-def _far(column: Column, cells: pd.Series) -> np.ndarray:
-    """Whether each cell is a number beyond the training range by more than the length of that range, (n,)."""
-    if column.low is None or column.high is None:
-        return np.zeros(len(cells), bool)
-    numbers, margin = pd.to_numeric(cells, errors="coerce").to_numpy(float), column.high - column.low
-    return (numbers < column.low - margin) | (numbers > column.high + margin)
-
-
-def to_level(cell: Any, column: Column | None = None) -> Any:
-    """A level as it is compared: whole numbers as integers, and text beside levels that are numbers as numbers."""
-    if isinstance(cell, str) and (column is None or column.low is not None):
-        number = NumberFormat(".").number(cell)
-        return TRUTH.get(cell.lower(), cell) if np.isnan(number) else int(cell) if cell.isdigit() else to_level(number)
-    if isinstance(cell, float | Decimal) and float(cell).is_integer() and abs(float(cell)) < 2**53:
-        return int(cell)
-    return cell
-
-
-def to_levels(cells: pd.Series) -> pd.Series:
-    """Numbers as a categorical, whose levels are the numbers that occur and not the codes 0 … max."""
-    if isinstance(cells.dtype, pd.CategoricalDtype):
-        return cells
-    codes, distinct = pd.factorize(cells)
-    known = pd.Categorical([*map(to_level, distinct.tolist()), None])
-    return pd.Series(known.take(codes), cells.index, name=cells.name)
-
-
-def _to_numbers(cells: pd.Series, column: Column) -> pd.Series:
-    """Text as numbers, in the format of the column; cells that the contract reads as missing become NaN."""
-    if cells.dtype.kind == "M" or column.why.startswith("date"):
-        return to_days(cells, column.name)
-    form = column.written or NumberFormat(".")
-    codes, distinct = pd.factorize(cells)
-    words = [str(cell).strip() for cell in distinct]
-    values = [float(TRUTH.get(word.lower(), form.number(word))) for word in words]
-    ask = f"give --columns {column.name}=levels or {column.name}=numbers"
-    for k, (word, value) in enumerate(zip(words, values, strict=True)):
-        if np.isnan(value) and looks_like_number(word):
-            how: str = f"which is not a number in the format of the other cells ({str(form) or 'decimal point'})"
-            advice = "write all cells in one format, or give --decimal and --thousands (decimal=, thousands=)"
-            raise CellError(column.name, cells, codes == k, f", {how}; {advice}")
-        if np.isnan(value) and word and word not in column.words:
-            raise CellError(column.name, cells, codes == k, "; the model was fitted to numbers there")
-        if is_code(word) and column.why != "as asked" and all(map(str.isdigit, words)):
-            raise CellError(column.name, cells, codes == k, f", a code or a number; {ask}")
-    return pd.Series(np.array([*values, np.nan])[codes], cells.index, name=cells.name)
-
-
-def to_days(cells: pd.Series, name: Any) -> pd.Series:
-    """Dates as days since 1970; dates written as text need to be YYYY-MM-DD."""
-    try:
-        dates = pd.to_datetime(cells, format=None if cells.dtype.kind == "M" else "ISO8601", utc=True)
-    except (ValueError, TypeError) as error:
-        advice = f"write them in this form, or use {name}=levels"
-        raise ValueError(f"column {name!r} holds dates that are not written YYYY-MM-DD; {advice}") from error
-    return (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)

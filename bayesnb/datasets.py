@@ -1,24 +1,48 @@
-"""Data sets for trying the models: six tables by name, your CSV, TSV or Parquet file, and word counts of e-mails."""
+"""Data sets for trying the models: six tables by name, your CSV, TSV or Parquet file, and word counts of e-mails.
 
+A file is read piece by piece, by `fit_batches` and the command line alike. The first lines of a text file are read as
+text, because a parser hides how a cell is written: zeros in front of a code, and 15.018 that may be fifteen thousand.
+They give each column its role. All pieces are then read by these roles, with numbers parsed by pandas.
+"""
+
+import bz2
+import codecs
+import contextlib
+import csv
 import difflib
+import gzip
+import io
+import lzma
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from .columns import CellError, refuse_contradictions, widened
-from .describing import describe, measures, suggestion
-from .tables import PARQUET, TextFile, is_large, listed, parquet_pieces, read_parquet
-from .tables import TableError as TableError
+from .columns import CellError, listed
+from .describing import describe
+
+HEAD = 1 << 22
+"""Letters of a text file that are read first, and bytes of a piece, about."""
+
+ROWS = 1 << 16
+"""Rows of a piece, at most."""
+
+_OPEN: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_MISSING = ("", *"NA N/A n/a #N/A NaN nan NULL null None".split())  # as for pandas, which does not see them with blanks
+_INTEGER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)  # as Python writes it
+
+
+class TableError(ValueError):
+    """Raised if a table cannot be used; the message states what was found, where, and what to do."""
 
 
 @dataclass
@@ -34,8 +58,6 @@ class Dataset:
     source : the origin of the rows, in one line
     notes : what was left out while reading, one sentence each
     contract : how each column of your file is used, and why
-    batches : function that reads the features and labels of a large file piece by piece; X is its first piece
-    labels : (c,) all labels of a large file
     lines : (n,) the line of each row in your file
     """
 
@@ -46,8 +68,6 @@ class Dataset:
     source: str
     notes: tuple[str, ...] = ()
     contract: Any = None
-    batches: Callable[[], Iterator[tuple[pd.DataFrame, np.ndarray]]] | None = None
-    labels: np.ndarray | None = None
     lines: np.ndarray | None = None
 
 
@@ -106,6 +126,183 @@ def load_spam() -> Texts:
     return Texts(X, y, folder, vocabulary, "Apache SpamAssassin public corpus, the 2,000 words found in most mails")
 
 
+_SCIKIT_LEARN = {
+    "iris": "Fisher (1936), 3 species of iris, 4 measurements in cm",
+    "wine": "Forina et al. (1991), 3 cultivars, 13 chemical measurements",
+    "breast_cancer": "Street, Wolberg & Mangasarian (1993), 30 measurements of cell nuclei",
+    "digits": "Alpaydin & Kaynak (1998), handwritten digits, 8 x 8 grey values from 0 to 16",
+}
+_SHIPPED = {
+    "votes": ("party", "UCI: 16 votes of the United States House of Representatives in 1984"),
+    "penguins": ("species", "Gorman, Williams & Fraser (2014), 3 species of penguin at Palmer Station"),
+}
+
+NAMES = (*_SCIKIT_LEARN, *_SHIPPED)
+"""The names that `load` knows."""
+
+# --- files ----------------------------------------------------------------------------------------------------------
+
+
+def open_table(path: str | Path, **writing: Any) -> Any:
+    """A table as pieces: a data set by name, Parquet (a folder, `.parquet`, `.pq`), or text in any other file.
+
+    Parameters
+    ----------
+    path : the name or the file
+    writing : `sep` and `encoding` of a text file, found in it by default
+
+    Raises
+    ------
+    TableError   if the file is missing, empty or not a table, or has two columns of one name
+    """
+    if path in NAMES:
+        data = load(str(path))
+        table = data.X.assign(**{data.target: data.y})
+
+        def pieces(numbers: Any = None, columns: Any = None, rows: Any = None) -> Iterator[pd.DataFrame]:
+            yield table if columns is None else table[columns]
+
+        about = {"names": [*table], "first": table, "target": data.target, "source": data.source}
+        return SimpleNamespace(pieces=pieces, is_whole=True, **about)
+    path = Path(path)
+    if not path.exists():
+        raise TableError(f"there is no file {path}; check the path, or choose one of {', '.join(NAMES)}.")
+    return ParquetFile(path) if path.is_dir() or path.suffix in (".parquet", ".pq") else TextFile(path, **writing)
+
+
+class TextFile:
+    """A delimited text file. `first` has the rows of its first lines, with all cells as text."""
+
+    target = None
+
+    def __init__(self, path: Path, sep: str | None = None, encoding: str | None = None) -> None:
+        self.path, self.source, self.encoding = path, str(path), encoding or "utf-8-sig"
+        with self._readable():
+            self._piped = None if path.is_file() else path.read_bytes()  # which can be read only once
+            with self._bytes() as file:
+                if encoding is None and file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+                    self.encoding = "utf-16"
+            " ".encode(self.encoding)  # refuses codecs of no text, such as base64
+            with self._bytes() as file:
+                head = codecs.getreader(self.encoding)(file).read(HEAD)
+            if not head.strip():
+                raise TableError(f"{path} is empty; it needs a header and rows.")
+            lines = max(head.count("\n"), head.count("\r"), 1)
+            self._rows = int(np.clip(HEAD * lines // len(head), 100, ROWS))
+            first_line = head.lstrip().partition("\n")[0]  # the header decides: cells may hold commas
+            self._sep = {"tab": "\t", "\\t": "\t"}.get(sep or "", sep) or max(",;\t|", key=first_line.count)
+            rows = (row for row in csv.reader(io.StringIO(head), delimiter=self._sep) if row)
+            header, row = next(rows), next(rows, [])
+            self.names = [name.strip() or f"Unnamed: {j}" for j, name in enumerate(header)]
+            if doubled := sorted({name for name in self.names if self.names.count(name) > 1}):
+                raise TableError(f"{path} has more than one column named {listed(doubled)}; rename all but one.")
+            if len(row) > len(header):  # pandas would take the surplus for row names
+                many = f"{len(header)} cells in the header and {len(row)} in the first row"
+                raise TableError(f"{path} has {many}; name all columns in the header.")
+            self.is_whole = len(head) < HEAD
+            if not row:
+                raise TableError(f"{path} has no rows below the header; add rows to learn from.")
+            self.first = next(self.pieces((), rows=lines))
+
+    def _bytes(self) -> Any:
+        """The bytes of the file, from the first on."""
+        if self._piped is not None:
+            return io.BytesIO(self._piped)
+        return _OPEN.get(self.path.suffix, open)(self.path, "rb")
+
+    def pieces(
+        self, numbers: Iterable[str] | None = None, columns: Iterable[str] | None = None, rows: int | None = None
+    ) -> Iterator[pd.DataFrame]:
+        """The rows, piece by piece: numbers in these columns, by default as the first lines show; else text."""
+        numbers = describe(self.first).plain if numbers is None else {*numbers}
+        names = self.names if columns is None else [*columns]
+        if unknown := [name for name in names if name not in self.names]:
+            raise TableError(f"{self.path} has no column {listed(unknown)}; the columns are {listed(self.names)}.")
+        settings: dict[str, Any] = {"names": self.names, "header": 0, "skipinitialspace": True, "low_memory": False}
+        settings |= {} if columns is None else {"usecols": names}  # with which pandas counts no cells
+        types = dict.fromkeys({*names} - numbers, str)
+        settings |= {"sep": self._sep, "encoding": self.encoding, "dtype": types, "chunksize": rows or self._rows}
+        with self._readable(), self._bytes() as file, pd.read_csv(file, **settings) as found:
+            yield from map(
+                partial(self._checked, numbers=numbers, names=names), found
+            )  # a loop would hold a piece while the next is read
+
+    def _checked(self, piece: pd.DataFrame, numbers: set[str], names: list[str]) -> pd.DataFrame:
+        """A piece without blanks around its text, unless there is text among its numbers."""
+        for name, cells in piece.items():
+            if name not in numbers:
+                text = cells.str.strip()
+                piece[name] = text.mask(text.isin(_MISSING))
+            elif cells.dtype.kind not in "iuf":
+                found = pd.to_numeric(cells.astype(object).map(str, na_action="ignore"), errors="coerce")
+                if (bad := cells.notna() & found.isna()).any():
+                    error = CellError(str(name), cells, bad, ", where numbers are expected")
+                    advice = f"write all cells in one way, or leave the column out with --drop {name}"
+                    raise TableError(f"{self.path}, line {error.row + 2}: {error}; {advice}.")
+                piece[name] = found.astype(float)
+        return piece[names]
+
+    @contextlib.contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Let an error say what is wrong with the file, or with its encoding."""
+        try:
+            yield
+        except TableError:
+            raise
+        except Exception as error:  # of the disk, a damaged archive, an encoding, or a parser
+            name, is_coded = self.encoding.removesuffix("-sig").upper(), isinstance(error, UnicodeError | LookupError)
+            why = " ".join(str(error).removeprefix("Error tokenizing data. C error: ").split())
+            advice = "name its --encoding, such as cp1252" if is_coded else "give each row as many cells as the header"
+            raise TableError(f"{self.path} is not a table in {name} ({why}); {advice}.") from error
+
+
+class ParquetFile:
+    """A Parquet file, or a folder of them in the order of their names, with the types that hold all that they hold."""
+
+    is_whole, target = False, None
+
+    def __init__(self, path: Path) -> None:
+        try:
+            from pyarrow import dataset, unify_schemas
+        except ImportError as error:
+            advice = "`pip install pyarrow`, or save it as CSV."
+            raise TableError(f"{path} is a Parquet file and pyarrow is not installed; {advice}") from error
+        if not (path.is_file() or path.is_dir()):
+            raise TableError(f"{path} is a pipe, from which Parquet cannot be read; save it to a file first.")
+        try:
+            settings: dict[str, Any] = {"format": "parquet", "partitioning": "hive"}
+            table = dataset.dataset(path, **settings)
+            each = [table.schema, *(file.physical_schema for file in table.get_fragments())]
+            self._table = dataset.dataset(path, unify_schemas(each, promote_options="permissive"), **settings)
+        except Exception as error:  # whatever pyarrow makes of damaged metadata
+            why = str(error).partition("\n")[0]
+            raise TableError(f"{path} is not a Parquet file that can be read ({why}); save it again.") from error
+        self.names, self.source = [str(name) for name in self._table.schema.names], str(path)
+
+    @property
+    def first(self) -> pd.DataFrame:
+        """The first rows."""
+        return next(self.pieces(), pd.DataFrame(columns=self.names))
+
+    def pieces(
+        self, numbers: Any = None, columns: Iterable[str] | None = None, rows: int | None = None
+    ) -> Iterator[pd.DataFrame]:
+        """Row group by row group, for Arrow left to itself reads ahead until the whole file is in memory."""
+        from pyarrow.dataset import ParquetFragmentScanOptions
+
+        options: Any = {"fragment_scan_options": ParquetFragmentScanOptions(pre_buffer=False)}
+        options |= {"columns": None if columns is None else [*columns], "batch_size": rows or ROWS}
+        for file in self._table.get_fragments():
+            for group in file.split_by_row_group():
+                for batch in group.to_batches(self._table.schema, **options):
+                    piece = batch.to_pandas(integer_object_nulls=True)  # integers beside missing cells stay integers
+                    piece.columns = pd.Index([str(name) for name in piece.columns])
+                    yield piece
+
+
+# --- files with labels ----------------------------------------------------------------------------------------------
+
+
 def read_table(
     path: str | Path,
     target: str,
@@ -122,10 +319,10 @@ def read_table(
     Labels keep the form that they have in the file, without blanks around them. They become integers or booleans if
     Python writes these in the same way (7, True). Otherwise they stay text (007, 1e30, 2.0, 9999999999999999999).
 
-    `contract` states what each column is, see `bayesnb.describe`. Some rows and columns are left out, and `notes` lists
-    them: rows without a target, columns without a value, and constants. A first column without a name is left out too,
-    because it holds the row numbers of a saved data frame. So are columns that identify the row (identifiers, names,
-    dates), unless `columns` asks for them.
+    `contract` states what each column is, see `bayesnb.describe`. The first 4 MiB of text, or 65,536 rows of Parquet,
+    give the roles. A later cell that contradicts them is an error that names its line. Some rows and columns are left
+    out: rows without a target, columns without a value, and constants. So are columns that identify the row
+    (identifiers, names, dates), unless `columns` asks for them.
 
     Parameters
     ----------
@@ -139,225 +336,95 @@ def read_table(
     ------
     TableError
         if the file is missing, empty or not a table, or if it has no such target, two columns of one name or fewer than
-        two classes. Also if the target is a measurement or writes one number in two ways. Also if cells are lists or
-        tables, if numbers can be read in two ways, or if no feature has a value
+        two classes. Also if the target is a measurement. Also if numbers can be read in two ways, or if no feature has
+        a value
     """
-    path = Path(path)
-    described = {"drop": drop, "columns": columns, "decimal": decimal, "thousands": thousands}
-    frame = read_rows(path, [target], decimal=decimal, thousands=thousands, encoding=encoding, sep=sep)
-    return labelled(frame, target, path, **described)
+    wishes = {"drop": drop, "columns": columns, "decimal": decimal, "thousands": thousands}
+    return LabelledTable(path, target, **wishes, encoding=encoding, sep=sep).load()
 
 
-def labelled(frame: pd.DataFrame, target: str, path: str | Path, **wishes: Any) -> Dataset:
-    """The rows of a table that have a label, with their features as the column contract has them."""
-    path, notes = Path(path), []
-    if frame.columns[0] == "Unnamed: 0":
-        frame = frame.iloc[:, 1:]
-        notes.append("The first column has no name, so it counts as row numbers and was left out.")
-    if target not in frame.columns:
-        hint = _suggestion(target, frame.columns) or f"; the columns are {listed(frame.columns)}"
-        raise TableError(f"{path} has no column {target!r}{hint}.")
-    known = frame[target].notna()
-    labelled = frame if known.all() else frame[known].reset_index(drop=True)
-    refuse_nested(labelled, path)
-    y, where = labelled[target], f"{path}: column {target!r}"
-    if len(y) == 0:
-        raise TableError(f"{where} has no value in any of the {len(frame)} rows; choose another target.")
-    if y.nunique() == 1:
-        raise TableError(f"{where} holds {y.iloc[0]!s} in every row; a classifier needs at least two classes.")
-    with _named(path):
-        contract = describe(labelled, target, **wishes)
-        y = _labels(y, path, suggestion(contract.columns), wishes)
-        x = contract.apply(labelled)
-        refuse_infinity(x, path)
-    if dropped := len(frame) - len(labelled):
-        notes.append(f"{dropped} of {len(frame)} rows have no value in {target!r} and were left out.")
-    if empty := [column.name for column in contract.dropped if column.missing == 1]:
-        notes.append(f"Columns without any value were left out: {listed(empty)}.")
-    if not contract.used:
-        if len(empty) == len(contract.columns) - 1:
-            raise TableError(f"{path} has no column with values besides the target {target!r}; add the features.")
-        why = "; ".join(f"{column.name!r}: {column.why}" for column in contract.dropped[:4])
-        raise TableError(f"{path} has no column to learn from ({why}); ask for one with --columns NAME=ROLE.")
-    if others := [f"{column.name!r} ({column.why})" for column in contract.dropped if column.missing < 1]:
-        notes.append(f"Left out: {', '.join(others)}.")
-    lines = np.flatnonzero(known) + 2 if str(path) not in NAMES and path.suffix not in PARQUET else None
-    return Dataset(path.stem, x, y, target, str(path), tuple(notes), contract, lines=lines)
+class LabelledTable:
+    """The rows of a table that have a label, under its column contract, whole or in batches.
 
-
-@contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Let the errors of a table name its file."""
-    try:
-        yield
-    except TableError:
-        raise
-    except CellError as error:
-        raise TableError(f"{path}, line {error.row + 2}: {error}.") from error
-    except ValueError as error:
-        raise TableError(f"{path}: {str(error).rstrip('.')}.") from error
-
-
-def read_large(path: str | Path, target: str | None, **wishes: Any) -> Dataset | None:
-    """Read a file above 64 MiB piece by piece, None if it is none; parameters and errors as in `read_table`.
-
-    The file is read twice, for its labels and for its rows.
+    `n_rows` counts all rows, `notes` says which are left out.
     """
-    path = Path(path)
-    if target is None or str(path) in NAMES or not is_large(path):
-        return None
-    writing = {key: wishes.pop(key, None) for key in ("encoding", "sep")}
-    wishes = {"drop": (), "columns": None, "decimal": None, "thousands": None} | wishes
-    if path.suffix in PARQUET:
-        pieces = partial(parquet_pieces, path, None)
-    else:
-        file = TextFile(path, [target], decimal=wishes["decimal"], thousands=wishes["thousands"], **writing)
-        pieces = partial(file.pieces, None)
-    data = labelled(next(pieces()), target, path, **wishes)
-    contract = data.contract
-    assert contract is not None
-    spelled = dict.fromkeys(cell for piece in pieces([target]) for cell in piece[target].dropna().unique().tolist())
-    cells = pd.Series(list(spelled), dtype=None if path.suffix in PARQUET else object, name=target)
-    labels = pd.Series(_labels(cells, path, "", wishes), list(spelled))
 
-    def batch(piece: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
-        known = piece[target].notna()
-        labelled = piece if known.all() else piece[known]
-        with _named(path):
-            refuse_contradictions(contract, labelled)
-            X = contract.apply(labelled)
-            refuse_infinity(X, path)
-        data.contract = widened(data.contract, X)
-        return X, labels[labelled[target]].to_numpy()
+    def __init__(
+        self, source: Any, target: str | None, *, encoding: Any = None, sep: Any = None, **wishes: Any
+    ) -> None:
+        self._file = open_table(source, encoding=encoding, sep=sep)
+        if (target := target or self._file.target) is None:
+            raise TableError(f"{str(source)!r} is not one of {', '.join(NAMES)}; for a file, name its --target column.")
+        self.name, self.source, self.target, self.n_rows = Path(source).stem, self._file.source, target, 0
+        names, first, where = self._file.names, self._file.first, f"{source}: column {target!r}"
+        if target not in names:
+            lower = {name.lower(): name for name in names}
+            close = [lower[name] for name in difflib.get_close_matches(target.lower(), lower, 1)]
+            hint = f"the closest is {close[0]!r}" if close else f"the columns are {listed(names)}"
+            raise TableError(f"{source} has no column {target!r}; {hint}.")
+        with self._named():
+            self.contract = describe(first[first[target].notna()], target, **wishes)
+        if warning := self.contract[target].warning:
+            raise TableError(f"{where} {warning}")
+        counts: Counter[Any] = Counter()
+        for piece in self._file.pieces((), [target]):
+            self.n_rows += len(piece)
+            counts.update(piece[target].dropna().tolist())
+        if len(counts) < 2:
+            what = f"holds {next(iter(counts))} in every row" if counts else "has no value in any row"
+            raise TableError(f"{where} {what}; a classifier needs at least two classes. Choose another target.")
+        if not self.contract.used:
+            why = "; ".join(f"{column.name!r}: {column.why}" for column in self.contract.dropped[:4])
+            raise TableError(f"{source} has no column to learn from ({why}); ask for one with --columns NAME=ROLE.")
+        self._labels, self.n_labelled = _labels([*counts], isinstance(self._file, TextFile)), counts.total()
+        left = f"{self.n_rows - self.n_labelled} of {self.n_rows} rows have no value in {target!r} and were left out."
+        self.notes: tuple[str, ...] = (left,) * (self.n_labelled < self.n_rows)
 
-    data.labels, data.batches = np.unique(labels.to_numpy()), lambda: map(batch, pieces())
-    data.notes = (*data.notes, f"Read in batches; the columns are those of the first {len(data.X)} rows.")
-    return data
+    @property
+    def labels(self) -> np.ndarray:
+        """All labels, sorted."""
+        return np.unique(_array([*self._labels.values()]))
 
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        """Let the errors of a table name its file, and the line of a cell."""
+        try:
+            yield
+        except CellError as error:
+            raise TableError(f"{self.source}, line {error.row + 2}: {error}.") from error
+        except ValueError as error:
+            raise TableError(f"{self.source}: {str(error).rstrip('.')}.") from error
 
-def read_rows(path: str | Path, text: Iterable[str] = (), **given: Any) -> pd.DataFrame:
-    """Read all rows and columns of your file, without a target.
+    def batches(self) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
+        """Features and labels, so many rows at a time; the contract then knows the ranges and levels of all rows."""
+        contract = self.contract
+        for piece in self._file.pieces(contract.plain):
+            labelled = piece[piece[self.target].notna()]
+            with self._named():
+                contract.refuse_contradictions(labelled)
+                X = contract.apply(labelled)
+            self.contract = self.contract.widened(X)
+            yield X, _array([self._labels[cell] for cell in labelled[self.target].tolist()])
 
-    Parameters
-    ----------
-    path : as in `read_table`
-    text : names of columns whose cells stay text, such as 007, even if they could be read as numbers
-    given : `encoding`, `sep`, `decimal` and `thousands` of `read_table`
-
-    Raises
-    ------
-    TableError   if the file is missing, empty or not a table, or has two columns of one name
-    """
-    path = Path(path)
-    if path.is_dir():
-        raise TableError(f"{path} is a folder; name a CSV, TSV or Parquet file.")
-    if not path.exists():
-        raise TableError(f"there is no file {path}; check the path, or choose one of {', '.join(NAMES)}.")
-    frame = read_parquet(path) if path.suffix in PARQUET else TextFile(path, text, **given).frame()
-    if frame.empty:
-        raise TableError(f"{path} has no rows below the header; add rows to learn from.")
-    return frame
-
-
-def refuse_infinity(table: pd.DataFrame, source: str | Path) -> None:
-    """Raise a TableError that names the first column with an infinite cell."""
-    for name in table.select_dtypes("number"):
-        if np.isinf(table[name].to_numpy(float, na_value=np.nan)).any():
-            raise TableError(f"{source}: column {name!r} holds infinity; leave the cell empty if its value is unknown.")
-
-
-def refuse_nested(table: pd.DataFrame, source: str | Path) -> None:
-    """Raise a TableError that names the first column with a cell that is a list or a table of its own."""
-    for name in table.columns[[isinstance(kind, np.dtypes.ObjectDType) for kind in table.dtypes]]:
-        found = next((cell for cell in table[name] if isinstance(cell, list | dict | set | np.ndarray)), None)
-        if found is not None:
-            what = "tables" if isinstance(found, dict) else "lists"
-            raise TableError(
-                f"{source}: column {name!r} holds {what} in its cells; leave the column out, or split it into one "
-                "column for each value."
-            )
+    def load(self) -> Dataset:
+        """All rows."""
+        X, y = zip(*self.batches(), strict=True)
+        rows = pd.concat(X)
+        lines = rows.index.to_numpy() + 2 if isinstance(self._file, TextFile) else None
+        about = self.name, rows.reset_index(drop=True), np.concatenate(y), self.target, self.source
+        return Dataset(*about, self.notes, self.contract, lines)
 
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_INFINITY = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
-_INTEGER = re.compile(r"0|-?[1-9]\d{0,18}", re.ASCII)  # as Python writes it
-_YES_NO = {text: value for value in (True, False) for text in (str(value), str(value).upper(), str(value).lower())}
+def _labels(cells: list[Any], is_text: bool) -> dict[Any, Any]:
+    """The label that each cell stands for: integers and booleans as Python writes them in a text file, else text."""
+    if is_text and {*cells} <= {"True", "False"}:
+        return {cell: cell == "True" for cell in cells}
+    if is_text and all(map(_INTEGER.fullmatch, cells)):
+        return {cell: int(cell) for cell in cells}
+    if all(isinstance(cell, float) and cell.is_integer() and abs(cell) <= 2**53 for cell in cells):
+        return {cell: int(cell) for cell in cells}  # they became floats beside a missing cell
+    return {cell: cell if isinstance(cell, int | str) else str(cell) for cell in cells}
 
 
-def _labels(y: pd.Series, path: Path, hint: str, wishes: Mapping[str, Any]) -> np.ndarray:
-    """Labels of the cells of a file; a TableError where they are measurements."""
-    where = f"{path}: column {y.name!r}"
-    if why := measures(y, wishes["decimal"], wishes["thousands"]):
-        raise TableError(f"{where} {why}; bin it or name another{hint.replace(':', ' -', 1) or '.'}")
-    return _typed_labels(y, where) if path.suffix in PARQUET else _written_labels(y, where)
-
-
-def _written_labels(y: pd.Series, where: str) -> np.ndarray:
-    """Labels of a text file: integers and booleans where Python writes them just so, else the text of the cell."""
-    codes, found = pd.factorize(y)
-    spelled = np.asarray(found, object).tolist()
-    stripped = [cell.strip() for cell in spelled]
-    if all(cell in _YES_NO for cell in stripped):
-        values: list[Any] = [_YES_NO[cell] for cell in stripped]
-    elif any(_INFINITY.fullmatch(cell) for cell in stripped) and all(
-        _NUMBER.fullmatch(cell) or _INFINITY.fullmatch(cell) for cell in stripped
-    ):
-        raise TableError(f"{where} holds infinity; leave the cell empty if its value is unknown.")
-    elif all(_NUMBER.fullmatch(cell) for cell in stripped):
-        values = [Decimal(cell) if len(cell.lower().partition("e")[2]) < 9 else cell for cell in stripped]
-    else:
-        return np.array(spelled, object)[codes]
-    first: dict[Any, str] = {}
-    for cell, value in zip(stripped, values, strict=True):
-        other = first.setdefault(value, cell)
-        if other != cell:
-            raise TableError(
-                f"{where} writes one value in two ways, {other!r} and {cell!r}; write it in one way, or add a letter "
-                "if these are two classes."
-            )
-    if {*stripped} <= {"True", "False"}:
-        return np.array([cell == "True" for cell in stripped])[codes]
-    limits = np.iinfo(np.int64)
-    if all(_INTEGER.fullmatch(one) and limits.min <= int(one) <= limits.max for one in stripped):
-        return np.array([int(one) for one in stripped], np.int64)[codes]
-    return np.array(stripped, object)[codes]
-
-
-def _typed_labels(y: pd.Series, where: str) -> np.ndarray:
-    """Labels of a file that knows types: integers, booleans and text as they are, all else as text."""
-    if isinstance(y.dtype, pd.CategoricalDtype):
-        y = y.astype(y.dtype.categories.dtype)
-    y = y.infer_objects()
-    if isinstance(y.iloc[0], bytes):
-        raise TableError(f"{where} holds bytes such as {y.iloc[0][:20]!r}; save the labels as text.")
-    kind = y.dtype.kind
-    if kind == "f":
-        values = y.to_numpy(float)
-        # whole numbers that became floats beside a missing cell; above 2^53 not every integer is a float
-        return values.astype(np.int64) if abs(values).max() <= 2**53 else y.map(repr).to_numpy(object)
-    if kind in "iub":
-        return y.to_numpy(y.dtype.numpy_dtype if isinstance(y.dtype, pd.api.extensions.ExtensionDtype) else None)
-    cells = y.to_numpy(object)
-    return cells if set(map(type, cells)) == {str} else y.astype(str).to_numpy(object)
-
-
-_SCIKIT_LEARN = {
-    "iris": "Fisher (1936), 3 species of iris, 4 measurements in cm",
-    "wine": "Forina et al. (1991), 3 cultivars, 13 chemical measurements",
-    "breast_cancer": "Street, Wolberg & Mangasarian (1993), 30 measurements of cell nuclei",
-    "digits": "Alpaydin & Kaynak (1998), handwritten digits, 8 x 8 grey values from 0 to 16",
-}
-_SHIPPED = {
-    "votes": ("party", "UCI: 16 votes of the United States House of Representatives in 1984"),
-    "penguins": ("species", "Gorman, Williams & Fraser (2014), 3 species of penguin at Palmer Station"),
-}
-
-NAMES = (*_SCIKIT_LEARN, *_SHIPPED)
-"""The names that `load` knows."""
-
-
-def _suggestion(name: str, names: Iterable[str]) -> str:
-    """'; the closest is …', or nothing where none is near."""
-    by_lower = {known.lower(): known for known in names}
-    close = difflib.get_close_matches(name.lower(), by_lower, 1)
-    return f"; the closest is {by_lower[close[0]]!r}" if close else ""
+def _array(labels: list[Any]) -> np.ndarray:
+    return np.array(labels, object if any(isinstance(label, str) for label in labels) else None)

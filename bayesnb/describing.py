@@ -1,39 +1,49 @@
-"""`describe`: one function gives each column its role, read from its cells and its name."""
+"""`describe`: one function gives each column of a table its role, read from its cells and its name.
 
+A wrong role costs more than a question. Columns that name the row (identifiers, names, dates) are therefore left out
+unless the user asks for them.
+"""
+
+import difflib
 import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from decimal import Decimal
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .columns import (
+    CONSTANT,
+    EMPTY,
     FEW_ROWS,
     LISTED,
+    NUMBER,
     ROLES,
+    TRUTH,
     Column,
     ColumnContract,
-    to_days,
-    to_level,
+    NumberError,
+    NumberFormat,
+    clean,
+    levels_of,
+    listed,
+    number_format,
 )
-from .number_text import AmbiguousNumbers, is_code, looks_like_number, number_format
 
-_DATE = re.compile(
-    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})([T ,].*)?|\d{4}-\d{2}"
-    r"|\d{1,2}:\d{2}(:\d{2})?"
+_LOOKED_AT = 50_000  # rows in which the values of a column of numbers are counted
+_MANY_CLASSES = 20
+_COMPARED = 100  # labels, the most frequent, that are compared with each other
+_DATE = (
+    r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}(?:[T ].*)?|[0-9]{1,2}[-/.][0-9]{1,2}[-/.](?:[0-9]{4}|[0-9]{2})(?:[T ,].*)?"
+    r"|[0-9]{4}-[0-9]{2}|[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?"
 )
 _IDENTIFIER = re.compile(
     r"(^|[\W_])(id|ids|uid|uuid|guid|key|nr|no|num|number|index|idx|row|rownames?|rownum|serial|account|code)($|[\W_])"
     r"|nummer$|[a-z](Id|ID|Nr|No)$"
 )
 _POSTAL = re.compile(r"(^|[\W_])(zip|zipcode|postal|postcode|plz)($|[\W_])", re.IGNORECASE)
-_LOOKED_AT = 50_000  # rows in which the values of a column of numbers are counted
-_MANY_CLASSES = 20
-_COMPARED = 200  # labels, the most frequent, that are compared with each other
 
 
 def describe(
@@ -74,50 +84,46 @@ def describe(
     """
     if not isinstance(table, pd.DataFrame):
         table = table.to_pandas() if hasattr(table, "to_pandas") else pd.DataFrame(table)
-    for name, value in (("decimal", decimal), ("thousands", thousands)):
-        if value is not None and len(value) != 1:
-            raise ValueError(f"`{name}` is {value!r}; it needs to be one character, such as '.' or ','")
-    if decimal is not None and decimal == thousands:
-        raise ValueError(f"`decimal` and `thousands` are both {decimal!r}; they need to differ")
+    wishes = {**(columns or {}), **dict.fromkeys(drop, "drop")}
+    if {len(decimal or "."), len(thousands or ",")} != {1} or (decimal and decimal == thousands):
+        both = f"`decimal` and `thousands` are {decimal!r} and {thousands!r}"
+        raise ValueError(f"{both}; they need to be one character each, such as '.' or ',', and to differ")
     if not table.columns.is_unique:
         raise ValueError(f"more than one column has the name {table.columns[table.columns.duplicated()][0]!r}")
-    wishes = {**(columns or {}), **dict.fromkeys(drop, "drop")}
-    for name, role in wishes.items():
-        if role not in (*ROLES, "drop"):
-            raise ValueError(f"`columns` has {role!r} for {name!r}; choose one of {', '.join(ROLES)} and drop")
+    if wrong := {*wishes.values()} - {*ROLES, "drop"}:
+        raise ValueError(f"`columns` has the role {min(wrong)!r}; choose one of {', '.join(ROLES)} and drop")
     for name in [*wishes, *([] if target is None else [target])]:
         if name not in table.columns:
             raise ValueError(f"there is no column {name!r}; the columns are {', '.join(map(str, table.columns))}")
-    cells = {name: _known(table[name]) for name in table.columns}
-    words = {name: one.astype(str).value_counts() for name, one in cells.items() if name != target and _is_text(one)}
-    shown = {_shown_decimal(cells[name], words.get(name)) for name in table.columns if name != target} - {""}
-    writing = decimal, thousands, shown.pop() if len(shown) == 1 else None
-    found = []
-    for name, known in cells.items():
-        missing = 1 - len(known) / max(len(table), 1)
-        example = str(known.iloc[0]) if len(known) else ""
-        nested = known.dtype.kind == "O" and name not in words and name != target
-        distinct = 0 if nested else int(known.iloc[:_LOOKED_AT].nunique())
-        base = Column(str(name), "dropped", "", distinct, missing, example)
-        if name == target:
-            k = int(known.nunique())
-            found.append(replace(base, role="target", why=f"{k} classes", distinct=k))
-            continue
-        column = _role(base, known, words.get(name), wishes.get(name), writing)
-        if target is not None and column.role in ROLES and _is_copy(table[name], table[target]):
-            warning = f"a copy of the target {target!r}? {column.name}=drop leaves it out"
-            column = replace(column, warning="; ".join(filter(None, [column.warning, warning])))
-        found.append(column)
-    notes = () if target is None else _target_notes(target, cells[target], found)
-    return ColumnContract(tuple(found), len(table), target, notes)
-
-
-def _known(cells: pd.Series) -> pd.Series:
-    """The cells that have a value, with the type of what they hold."""
-    if cells.dtype.kind == "f" and isinstance(cells.dtype, np.dtype) and not np.isnan(cells.to_numpy()).any():
-        return cells  # at a tenth of the time of `dropna`
-    known = cells.dropna()
-    return known.infer_objects() if known.dtype == object else known
+    known = {name: table[name].dropna().infer_objects() for name in table.columns}
+    words = {name: clean(cells.astype("str")).value_counts() for name, cells in known.items() if _is_text(cells)}
+    features = [name for name in known if name != target]
+    shown = _decimal_shown([known[name] for name in features], [words[n].index for n in features if n in words])
+    writing = decimal, thousands, shown
+    found: dict[Any, Column] = {}
+    for name, cells in known.items():
+        base = Column(str(name), "dropped", "", 0, 1 - len(cells) / max(len(table), 1), "")
+        try:
+            if name in words:
+                base = _written(base, words[name], wishes.get(name), writing)
+            found[name] = _role(base, cells, words.get(name), wishes.get(name))
+        except NumberError as error:
+            if name != target:
+                raise ValueError(f"column {name!r}: {error}, or --drop {name}") from error
+            found[name] = replace(base, low=0.0)  # a target of numbers
+    if target is None:
+        return ColumnContract(tuple(found.values()), len(table))
+    found[target], notes = _target(known[target], found[target], found.values())
+    for name, column in found.items():
+        pairs = table[[name, target]].iloc[:_LOOKED_AT].dropna() if column.role in ROLES else table.iloc[:0, :0]
+        if (
+            len(pairs) >= FEW_ROWS
+            and len(pairs := pairs.drop_duplicates()) > 1
+            and pairs.nunique().eq(len(pairs)).all()
+        ):
+            copy = f"a copy of the target {target!r}? {column.name}=drop leaves it out"
+            found[name] = replace(column, warning="; ".join(filter(None, [column.warning, copy])))
+    return ColumnContract(tuple(found.values()), len(table), target, notes)
 
 
 def _is_text(known: pd.Series) -> bool:
@@ -127,107 +133,113 @@ def _is_text(known: pd.Series) -> bool:
     return kind.kind != "O" or not any(isinstance(cell, list | dict | set | np.ndarray) for cell in known.iloc[:1000])
 
 
-def _shown_decimal(known: pd.Series, counts: pd.Series | None) -> str:
-    """The decimal separator that a column settles itself; floats with a fraction show a point."""
-    if counts is None:
-        if known.dtype.kind != "f":
-            return ""
-        values = known.iloc[:_LOOKED_AT].to_numpy(float)
-        return "." if (values != np.floor(values)).any() else ""
-    numbers = [cell for cell in counts.index if looks_like_number(cell) and not _DATE.fullmatch(cell.strip())]
-    try:
-        form = number_format(numbers) if len(numbers) >= 0.8 * len(counts) else None
-    except AmbiguousNumbers:
-        return ""
-    return form.decimal if form and any(form.decimal in cell for cell in numbers) else ""
+def _decimal_shown(known: Iterable[pd.Series], words: Iterable[pd.Index]) -> str:
+    """The decimal separator that all columns agree on: floats with a fraction show a point; "" if there is none."""
+    shown = {"." for one in known if one.dtype.kind == "f" and (one.iloc[:_LOOKED_AT] % 1 > 0).any()}
+    for one in words:
+        numbers = one[one.str.fullmatch(NUMBER) & ~one.str.fullmatch(_DATE)]
+        for mark in (r"\.", ","):  # no group of thousands begins with 0 or has other than three digits
+            if numbers.str.contains(rf"(?:^|[^0-9])0?{mark}[0-9]|{mark}(?:[0-9]{{1,2}}|[0-9]{{4,}})(?:[^0-9]|$)").any():
+                shown |= {mark[-1]}
+    return shown.pop() if len(shown) == 1 else ""
 
 
-def _is_copy(cells: pd.Series, target: pd.Series) -> bool:
-    """Whether each value of a column stands for one label, and each label for one value."""
-    pairs = pd.DataFrame({"cell": cells, "label": target}).iloc[:_LOOKED_AT].dropna()
-    if pairs["cell"].iloc[:1000].nunique() > pairs["label"].iloc[:1000].nunique() or len(pairs) < FEW_ROWS:
-        return False
-    pairs = pairs.drop_duplicates()
-    return len(pairs) > 1 and pairs["cell"].is_unique and pairs["label"].is_unique
-
-
-def _role(base: Column, known: pd.Series, counts: pd.Series | None, wish: str | None, writing: Any) -> Column:
+def _role(base: Column, known: pd.Series, counts: pd.Series | None, wish: str | None) -> Column:
     """The role of one column: the user's, or what its cells show."""
-    if not len(known):
-        return replace(base, why="no value in any row")
+    if not len(known) and wish not in ("levels", "drop"):
+        return replace(base, why=EMPTY)
     if counts is None and known.dtype == object:
-        return replace(base, role="levels", why="cells of several values")  # which is refused where it is used
+        return replace(base, why="lists or tables in its cells")
+    base = replace(base, distinct=int(known.iloc[:_LOOKED_AT].nunique()), example=str(next(iter(known), "")))
     if wish == "drop":
         return replace(base, why="left out as asked")
-    if base.distinct == 1 and wish is None and known.nunique() == 1:
-        return replace(base, why="the same value in every row")
-    numeric = pd.api.types.is_numeric_dtype(known)
-    if wish == "levels" or isinstance(known.dtype, pd.CategoricalDtype):
+    if base.name == "Unnamed: 0" and not wish:
+        return replace(base, why="row numbers: the column has no name")
+    if base.distinct == 1 and not wish and len(known) >= FEW_ROWS * (1 - base.missing) and known.nunique() == 1:
+        return replace(base, why=CONSTANT)
+    is_date = known.dtype.kind in "mM" or (
+        counts is not None and counts.index.str.fullmatch(_DATE).sum() >= max(0.9 * len(counts), 1)
+    )
+    if is_date and not wish:
+        return replace(base, why="dates or times", warning=f"{base.name}=levels uses it")
+    if wish == "levels" or is_date or isinstance(known.dtype, pd.CategoricalDtype):
         return _levels(base, known, wish, "declared levels")
-    if numeric:
-        return _numbers(base, known.to_numpy(float), wish, "true or false" if known.dtype.kind == "b" else "")
     if counts is None:
-        return _date(base, known, wish)
-    return _text(base, known, counts, wish, writing)
+        return _numbers(base, known.to_numpy(float), wish, TRUTH if known.dtype.kind == "b" else "")
+    if base.written is None:
+        return _levels(base, known, wish, base.why, counts)
+    words = pd.Series(counts.index, dtype="str")
+    values = clean(known.astype("str")).map(dict(zip(words, base.written.read(words), strict=True))).dropna()
+    why = f"numbers written as text, such as {base.example}" if not base.written.is_plain else ""
+    return _numbers(base, values.to_numpy(float), wish, TRUTH if base.written.sign == TRUTH else why)
+
+
+def _written(base: Column, counts: pd.Series, wish: str | None, writing: Any) -> Column:
+    """The column with the format of its numbers, if its text is numbers."""
+    words = pd.Series(counts.index, dtype="str")
+    is_number = words.str.fullmatch(NUMBER) | words.str.lower().isin(["true", "false"]).all()
+    numbers, others = words[is_number], words[~is_number]
+    share = float(counts[numbers].sum() / max(counts.sum(), 1))
+    codes = numbers[numbers.str.fullmatch("0[0-9]+")] if numbers.str.fullmatch("[0-9]+").all() else numbers[:0]
+    few = share >= 0.8 and len(others) <= 5 and (len(numbers) > 10 or not len(others))
+    if wish in ("levels", "drop") or not (len(numbers) and (wish or few)):
+        said = f"{share:.0%} of the cells are numbers, others such as {next(iter(others), '')!r} are not"
+        return replace(base, warning=said) if share > 0.5 and len(others) and not wish else base
+    if len(codes) and not wish:
+        return replace(base, why=f"codes with leading zeros: {codes.iloc[0]}")
+    form = number_format(numbers, *writing)
+    if len(others) and form:
+        said = f"{counts[others].sum()} cells are not numbers ({listed(others)}) and count as missing"
+        base = replace(base, warning=f"{said}; {base.name}=levels keeps them", words=tuple(others))
+    return replace(base, written=form)
+
+
+def _levels(base: Column, known: pd.Series, wish: str | None, why: str, counts: pd.Series | None = None) -> Column:
+    """Levels, or text that names the rows."""
+    if wish not in (None, "levels"):
+        raise ValueError(f"column {base.name!r} holds {base.example!r}, so it cannot be {wish}; choose the role levels")
+    distinct = levels_of(known).unique().tolist()
+    n, k = len(known), len(distinct)
+    if counts is not None and n >= FEW_ROWS and k > max(min(n / 2, max(LISTED, n / 10)), FEW_ROWS):
+        what = "identifies the row: every value differs" if k == n else f"text of {k} different values in {n} rows"
+        return replace(base, distinct=k, why=what, warning=f"{base.name}=levels uses it")
+    warning = f"{k} levels, {n / k:.0f} rows each" if k > LISTED else base.warning
+    why = "as asked" if wish else why or ("one of two words" if k == 2 else "text")
+    levels = tuple(sorted(map(str, distinct))) if k <= LISTED else ()
+    return replace(base, role="levels", why=why, distinct=k, levels=levels, warning=warning)
 
 
 def _numbers(base: Column, values: np.ndarray, wish: str | None, why: str) -> Column:
     """Cells that are numbers."""
-    low, high = float(values.min()), float(values.max())
-    finite = bool(np.isfinite([low, high]).all())
-    whole = finite and bool((values[:1000] % 1 == 0).all() and (values % 1 == 0).all())
-    base = replace(base, low=low, high=high)
-    if not finite:
-        base = replace(
-            base, warning="holds infinity, which no model takes; leave the cell empty if its value is unknown"
-        )
-    if wish == "counts" and (low < 0 or not whole):
-        wrong = low if low < 0 else "fractions"
-        raise ValueError(f"column {base.name!r} holds {wrong}; counts are whole numbers from 0 on")
-    is_truth = whole and 0 <= low and high <= 1
-    if wish == "yes/no" and not is_truth:
-        raise ValueError(f"column {base.name!r} holds other values than 0 and 1; choose the role numbers or levels")
+    known = values[np.isfinite(values)]
+    odd = known[(known < 0) | (known % 1 != 0) | ((wish == "yes/no") & (known > 1))]
+    if wish in ("counts", "yes/no") and len(odd):
+        what = f"holds {odd[0]:g}, so it cannot be {wish}"
+        raise ValueError(f"column {base.name!r} {what}; choose the role numbers or levels")
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+    whole, base = bool((known % 1 == 0).all()), replace(base, low=low, high=high)
     if wish:
         return replace(base, role=wish, why="as asked")
-    if is_truth and not (why and base.written):
+    if whole and 0 <= low <= high <= 1 and why in ("", TRUTH) and len(known) == len(values):
         return replace(base, role="yes/no", why=why or "zeros and ones")
-    if whole and not why and (reason := _names_rows(base.name, values[:_LOOKED_AT])):
+    some = known[:_LOOKED_AT]
+    if whole and not why and (reason := _names_rows(base.name, some)):
         return replace(base, why=reason, warning=f"{base.name}=numbers uses it")
-    if whole and not base.warning and _POSTAL.search(base.name):
-        base = replace(base, warning=f"a postal code? {base.name}=levels makes it levels")
-    if finite and (codes := _codes_of_gaps(values)):
-        base = replace(base, warning="; ".join(filter(None, [base.warning, codes])))
-    return replace(base, role="numbers", why=why or ("whole numbers" if whole else "numbers"))
-
-
-def _codes_of_gaps(values: np.ndarray) -> str:
-    """Numbers that occur three times or more, farther from the rest than the rest is wide, such as 999; "" if none."""
-    if min((values == values.min()).sum(), 3) + min((values == values.max()).sum(), 3) < 3:
-        return ""
-    rest, counts = np.unique(values, return_counts=True)
-    codes = []
-    for _ in range(2):  # the upper end, and then the lower one
-        for k in (3, 2, 1):
-            inner = rest[:-k]
-            if len(inner) > 1 and (counts[-k:] >= 3).all() and abs(rest[-k] - inner[-1]) > abs(inner[-1] - inner[0]):
-                codes += [f"{value:g} ({count} times)" for value, count in zip(rest[-k:], counts[-k:], strict=True)]
-                rest, counts = inner, counts[:-k]
-                break
-        rest, counts = rest[::-1], counts[::-1]
-    others = f"{rest.min():g} to {rest.max():g}"
-    advice = "if this stands for a missing cell, leave the cell empty"
-    return f"{', '.join(codes)} far outside of the other numbers, {others}; {advice}" if codes else ""
+    notes = [base.warning, _codes_of_gaps(some)]
+    notes += ["holds infinity, which no model takes; leave the cell empty"] * (len(known) < len(values))
+    notes += [f"a postal code? {base.name}=levels makes it levels"] * bool(whole and _POSTAL.search(base.name))
+    why = why or ("whole numbers" if whole else "numbers")
+    return replace(base, role="numbers", why=why, warning="; ".join(filter(None, notes)))
 
 
 def _names_rows(name: str, values: np.ndarray) -> str:
-    """Why whole numbers name the rows; "" where they do not."""
-    n, low, high, distinct = len(values), int(values.min()), int(values.max()), len(np.unique(values))
+    """Why whole numbers name the rows; "" if they do not."""
+    n, distinct = len(values), len(np.unique(values))
     if n < FEW_ROWS:
         return ""
-    if 19000101 <= low and high <= 21001231:
-        month, day = values // 100 % 100, values % 100
-        if ((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all():
-            return "dates written as numbers, YYYYMMDD"
+    low, high, month, day = int(values.min()), int(values.max()), values // 100 % 100, values % 100
+    if 19000101 <= low and high <= 21001231 and (month - 1 < 12).all() and (month * day > 0).all() and day.max() <= 31:
+        return "dates written as numbers, YYYYMMDD"
     if _IDENTIFIER.search(name) and distinct > n / 2:
         return f"an identifier by its name, {distinct} different values"
     if distinct == n and high - low + 1 <= 1.1 * n:
@@ -237,142 +249,59 @@ def _names_rows(name: str, values: np.ndarray) -> str:
     return ""
 
 
-def _text(base: Column, known: pd.Series, counts: pd.Series, wish: str | None, writing: Any) -> Column:
-    """Cells that are text, or Python objects."""
-    words = [word for word in counts.index if word.strip()]
-    dates = [word for word in words if _DATE.fullmatch(word.strip())]
-    if words and len(dates) >= 0.9 * len(words) and not (wish and writing[0]):
-        return _date(base, known, wish)
-    numbers = [word for word in words if looks_like_number(word)]
-    others = [word for word in words if not looks_like_number(word)]
-    share = counts[numbers].sum() / max(counts[words].sum(), 1)
-    few = len(others) <= 5 and share >= 0.8 and (len(numbers) > 10 or not others)
-    if not numbers or not (few or wish):
-        if wish:
-            what = f"text such as {others[0]!r}, so it cannot be {wish}; choose the role levels"
-            raise ValueError(f"column {base.name!r} holds {what}")
-        column = _levels(base, known, None, "", counts)
-        warning = f"{share:.0%} of the cells are numbers, others such as {next(iter(others), '')!r} are not"
-        return replace(column, warning=warning) if share > 0.5 and others and column.role == "levels" else column
-    codes = [word.strip() for word in numbers if is_code(word)]
-    if codes and not wish and all(word.strip().isdigit() for word in numbers):
-        return _levels(base, known, None, f"codes with leading zeros: {codes[0]}", counts)
-    try:
-        form = number_format(numbers, *writing)
-    except AmbiguousNumbers as error:
-        one = error.separator
-        raise ValueError(
-            f"column {base.name!r}: {error}, and no other cell decides it; give --decimal {one} or --thousands {one} "
-            f"(in Python decimal={one!r} or thousands={one!r} of `describe` or `read_table`), or --drop {base.name}"
-        ) from error
-    if form is None:
-        if not wish:
-            return _levels(base, known, None, "", counts)
-        raise ValueError(
-            f"column {base.name!r} cannot be read as {wish}: the cells are written in different formats. Write them in "
-            "one format"
-        )
-    value = {word: form.number(word) for word in numbers}
-    for word, number in value.items():
-        if np.isnan(number):
-            raise ValueError(
-                f"column {base.name!r} holds {word!r}, which is not a number with the given separators "
-                f"({str(form) or 'decimal point'}); write all cells in one format, or leave it out with "
-                f"--drop {base.name}"
-            )
-        if np.isinf(number):
-            raise ValueError(
-                f"column {base.name!r} holds {word[:20]}…, which is too large for a float; rescale the column"
-            )
-    how = str(form)
-    if others:
-        gaps = int(counts[others].sum())
-        said = f"{gaps} cells are not numbers ({', '.join(map(repr, others))}) and count as missing"
-        base = replace(base, warning=f"{said}; {base.name}=levels keeps them", words=tuple(map(str.strip, others)))
-    why = f"numbers written as text ({how})" if how else ""
-    values = known.astype(str).map(value).dropna().to_numpy(float)
-    return _numbers(replace(base, written=form), values, wish, why)
+def _codes_of_gaps(values: np.ndarray) -> str:
+    """Numbers that occur three times or more, farther from the rest than the rest is wide, such as 999; "" if none."""
+    codes = []
+    for sign in (1, -1):  # the upper end, and then the lower one
+        distinct, counts = np.unique(sign * values, return_counts=True)
+        for k in range(min(3, len(distinct) - 2), 0, -1):
+            if counts[-k:].min() >= 3 and distinct[-k] - distinct[-k - 1] > np.ptp(distinct[:-k]):
+                codes += [f"{sign * value:g} ({n} times)" for value, n in zip(distinct[-k:], counts[-k:], strict=True)]
+                values = values[sign * values < distinct[-k]]
+                break
+    others = f"{values.min():g} to {values.max():g}" if codes else ""
+    advice = "if this stands for a missing cell, leave the cell empty"
+    return f"{', '.join(codes)} far outside of the other numbers, {others}; {advice}" if codes else ""
 
 
-def _date(base: Column, known: pd.Series, wish: str | None) -> Column:
-    if wish == "numbers":
-        days, why = to_days(known, base.name), "dates as days since 1970, on request"
-        return replace(base, role="numbers", why=why, low=float(days.min()), high=float(days.max()))
-    if wish:
-        raise ValueError(f"column {base.name!r} holds dates, which cannot be {wish}; choose the role numbers or levels")
-    return replace(base, why="dates or times", warning=f"{base.name}=levels uses it")
+def _target(known: pd.Series, column: Column, columns: Iterable[Column]) -> tuple[Column, tuple[str, ...]]:
+    """The column of labels, with a warning if it holds measurements, and what to look at.
 
-
-def _levels(base: Column, known: pd.Series, wish: str | None, why: str, counts: pd.Series | None = None) -> Column:
-    """Levels, or text that names the rows."""
-    if wish not in (None, "levels"):
-        raise ValueError(f"column {base.name!r} holds levels, so it cannot be {wish}; choose the role levels")
-    distinct = known.unique().tolist()
-    n, k = len(known), len(distinct)
-    if counts is not None and n >= FEW_ROWS and k > max(min(n / 2, max(LISTED, n / 10)), FEW_ROWS):
-        what = "identifies the row: every value differs" if k == n else f"text of {k} different values in {n} rows"
-        return replace(base, distinct=k, why=what, warning=f"{base.name}=levels uses it")
-    low = high = None
-    if all(isinstance(one, Real | Decimal) for one in distinct):
-        low, high, distinct = float(min(distinct)), float(max(distinct)), sorted(map(to_level, distinct))
-    warning = f"{k} levels, {n / k:.0f} rows each" if k > LISTED else ""
-    levels = tuple(map(str, distinct if low is not None else sorted(map(str, distinct)))) if k <= LISTED else ()
-    why = "as asked" if wish else why or ("one of two words" if k == 2 else "text")
-    return replace(base, role="levels", why=why, distinct=k, levels=levels, low=low, high=high, warning=warning)
-
-
-# --- the target -----------------------------------------------------------------------------------------------------
-
-
-def _target_notes(target: Any, known: pd.Series, columns: Iterable[Column]) -> tuple[str, ...]:
-    """What to look at in the column of labels: many classes, classes of a single row, labels that are spelled alike."""
-    counts, notes = known.value_counts(), []
-    plain = {label: "".join(str(label).casefold().split()) for label in counts.index[:_COMPARED]}
-    alike = []
-    for one, other in itertools.combinations(plain, 2):  # the second is not more frequent than the first
-        is_rare = counts[other] <= max(2, counts[one] / 10)
-        if plain[one] == plain[other] or (is_rare and _one_letter_apart(plain[one], plain[other])):
-            alike.append(f"{one!r} ({counts[one]} rows) and {other!r} ({counts[other]})")
-    if alike:
-        what = "that differ only by case, blanks or one letter are classes of their own"
-        notes.append(f"labels of {target!r} {what}: {', '.join(alike[:4])}{' …' * (len(alike) > 4)}")
-    if len(counts) > _MANY_CLASSES:
+    These are many classes, and labels that are spelled alike when one of them is rare.
+    """
+    if column.why.startswith("lists"):
+        raise ValueError(f"column {column.name!r} holds {column.why}; choose another target")
+    counts, form = known.value_counts(), column.written or NumberFormat(".")
+    words = clean(pd.Series(counts.index.astype("str"), dtype="str"))
+    numbers, n, k, warning, notes = form.read(words), len(known), len(counts), "", []
+    names = [repr(c.name) for c in columns if c.role in ("levels", "yes/no") and 2 <= c.distinct <= _MANY_CLASSES]
+    hint = f": did you mean {' or '.join(names[:4])}?" if names else ""
+    if column.low is not None and not column.words:
+        if (fractions := words[numbers % 1 > 0]).any() and not form.sign:
+            warning = f"holds measurements such as {fractions.iloc[0]}, not classes; bin it or name another{hint}"
+        elif n >= FEW_ROWS and k > max(n / 2, _MANY_CLASSES):
+            warning = f"holds {k} different numbers in {n} rows, which are measurements; bin it or name another{hint}"
+    plain = words.str.casefold().str.replace(" ", "").mask(numbers.notna(), numbers.astype(str)).tolist()[:_COMPARED]
+    pairs = [
+        f"{counts.index[i]!r} ({counts.iloc[i]} rows) and {counts.index[j]!r} ({counts.iloc[j]})"
+        for i, j in itertools.combinations(range(len(plain)), 2)  # the second is not more frequent than the first
+        if plain[i] == plain[j]
+        or (counts.iloc[j] <= max(2, counts.iloc[i] / 10) and _one_letter_apart(plain[i], plain[j]))
+    ]
+    if pairs:
+        what = "that differ only in how they are written, or in one letter, are classes of their own"
+        notes.append(f"labels of {column.name!r} {what}: {', '.join(pairs[:4])}{' …' * (len(pairs) > 4)}")
+    if k > _MANY_CLASSES and not warning:
         once = int((counts == 1).sum())
-        single = f", {once} of them in a single row" if once else ""
-        notes.append(f"target {target!r} has {len(counts)} classes{single}{suggestion(columns)}")
-    return tuple(notes)
+        notes.append(f"target {column.name!r} has {k} classes{f', {once} of them in a single row' * (once > 0)}{hint}")
+    notes += [f"target {column.name!r} {warning}"] if warning else []
+    made = Column(column.name, "target", f"{k} classes", k, column.missing, column.example, warning)
+    return made, tuple(notes)
 
 
 def _one_letter_apart(one: str, other: str) -> bool:
     """Whether a letter that is added, left out or changed makes one word the other; a digit has its own meaning."""
-    if abs(len(one) - len(other)) > 1 or max(len(one), len(other)) < 3 or any(map(str.isdigit, one + other)):
+    longest = max(len(one), len(other))
+    if longest < 3 or abs(len(one) - len(other)) > 1 or any(map(str.isdigit, one + other)):
         return False
-    if len(one) == len(other):
-        return sum(a != b for a, b in zip(one, other, strict=True)) == 1
-    short, long = sorted([one, other], key=len)
-    return any(long[:i] + long[i + 1 :] == short for i in range(len(long)))
-
-
-def measures(cells: pd.Series, decimal: str | None = None, thousands: str | None = None) -> str:
-    """Why a target of numbers is a measurement and no class; "" where it may be a class."""
-    known = cells.dropna()
-    if not all(isinstance(one, str | Real) for one in known.unique()):
-        return ""
-    distinct = [str(one).strip() for one in known.unique()]
-    many = len(known) >= FEW_ROWS and len(distinct) > max(len(known) / 2, _MANY_CLASSES)
-    try:
-        form = number_format(distinct, decimal, thousands) if all(map(looks_like_number, distinct)) else None
-    except AmbiguousNumbers:
-        form = None
-    else:
-        if form is None:
-            return ""
-    if form and not form.sign and (cell := next((one for one in distinct if form.number(one) % 1 > 0), "")):
-        return f"holds measurements such as {cell}, not classes"
-    return f"holds {len(distinct)} different numbers in {len(known)} rows, so these are measurements" if many else ""
-
-
-def suggestion(columns: Iterable[Column]) -> str:
-    """': did you mean …?', with the columns that have few levels."""
-    names = [repr(c.name) for c in columns if c.role in ("levels", "yes/no") and 2 <= c.distinct <= _MANY_CLASSES]
-    return f": did you mean {' or '.join(names[:4])}?" if names else "."
+    return difflib.SequenceMatcher(None, one, other).ratio() >= 1 - 1 / longest - 1e-9

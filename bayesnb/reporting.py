@@ -3,10 +3,9 @@
 import html as _html
 import io
 import re
-import textwrap
 import warnings
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.resources import files
@@ -20,6 +19,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from . import estimators, plots
+from .analysis.calibration import CalibratedClassifierLOO
 from .analysis.comparison import Comparison, compare
 from .analysis.importance import importance
 from .columns import shorten
@@ -138,7 +138,7 @@ def report(
     m.row_names = [f"Row {i:,}" if isinstance(i, int) else f"Row {i}" for i in index]
     if lines is not None:
         m.row_names = [f"Line {line:,}" for line in np.asarray(lines).tolist()]
-    m.cautions = _cautions(m)
+    m.cautions, m.calibrated = tuple(_cautions(m)), _calibrated(m)
     m.code = code or python_code(estimator)
     made = [(key, heading, make(m)) for key, heading, make in _SECTIONS]
     body = "\n".join(f'<section id="{key}"><h2>{heading}</h2>{text}</section>' for key, heading, text in made if text)
@@ -148,7 +148,7 @@ def report(
     page = Template(files("bayesnb").joinpath("data", "report.html").read_text("utf-8")).substitute(
         title=_text(title), header=_header(title, m), links=links, sections=body, version=__version__, said=said
     )
-    return Report(page, m.loo.accuracy, m.loo.log_loss, tuple(m.cautions))
+    return Report(page, m.loo.accuracy, m.loo.log_loss, m.cautions)
 
 
 def python_code(estimator: Any, rows: str = "# X, y: your rows and labels") -> str:
@@ -159,6 +159,17 @@ def python_code(estimator: Any, rows: str = "# X, y: your rows and labels") -> s
         "print(nb.loo(X, y))\nprint(bayesnb.importance(nb, X, y))\nprint(nb.explain(X[:1]))\n"
         'bayesnb.report(nb, X, y).save("report.html")'
     )
+
+
+def calibration_gain(nb: Any, X: Any, y: Any) -> tuple[dict[str, float], str]:
+    """The leave-one-out log loss, plain and calibrated, in nats a row, and what it says."""
+    found = CalibratedClassifierLOO(clone(nb)).fit(X, y).loo_log_loss_
+    plain, calibrated = found["plain"], found["calibrated"]
+    said = f"Leave-one-out log loss: {plain:.4f} nats a row, {calibrated:.4f} after calibration. "
+    if calibrated >= 0.95 * plain:  # the map is fitted to these rows, so a small gain is no reason for it
+        return found, f"{said}Calibration changes little: it is not needed for this model."
+    code = f"CalibratedClassifierLOO({' '.join(repr(nb).split())})"
+    return found, f"{said}Calibration lowers it by {1 - calibrated / plain:.0%}: use {code}, or --calibrate."
 
 
 def candidates(kind: str, n: int, d: int) -> list[Any]:
@@ -223,65 +234,47 @@ def _column_table(nb: Any, X: Any) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=head, index=pd.Index(nb.feature_names(), name="column"))
 
 
-def _cautions(m: Any) -> list[str]:
+def _cautions(m: Any) -> Iterator[str]:
     """What a reader should be careful about, a sentence each."""
-    said, loo = [], m.loo
+    loo, top = m.loo, m.importance
     if ignored := m.nb.ignored_by_loo:
-        said.append(
-            f"The model predicts with {ignored}, which leave-one-out ignores. Accuracy, log loss and calibration here "
-            "are those of the posterior predictive."
-        )
-    said += getattr(m.contract, "cautions", [])
+        yield f"The model predicts with {ignored}, which leave-one-out ignores. All losses here are of the predictive."
+    yield from getattr(m.contract, "cautions", [])
     if small := [k for k in np.argsort(m.count, kind="stable") if m.count[k] < _FEW_ROWS]:
-        listed = ", ".join(f"{m.classes[k]} ({m.count[k]})" for k in small[:6])
-        classes = f"class{'es' if len(small) > 1 else ''} {listed}{f' and {len(small) - 6} more' * (len(small) > 6)}"
-        said.append(f"Few rows in the {classes}: their results are uncertain.")
+        named = ", ".join(f"{m.classes[k]} ({m.count[k]})" for k in small[:6])
+        more = f" and {len(small) - 6} more" * (len(small) > 6)
+        yield f"Few rows in the class{'es' * (len(small) > 1)} {named}{more}: their results are uncertain."
     if m.n < 100:
-        said.append(f"There are only {m.n} rows. Accuracy and calibration are therefore uncertain.")
+        yield f"There are only {m.n} rows. Accuracy and calibration are therefore uncertain."
     if loo.log_loss >= m.base_loss:
-        said.append(
-            f"The log loss ({loo.log_loss:.3f}) is no better than that of the class frequencies ({m.base_loss:.3f}). "
-            "Do not trust the probabilities as they are."
+        losses = (
+            f"The log loss ({loo.log_loss:.3f}) is no better than that of the class frequencies ({m.base_loss:.3f})"
         )
+        yield f"{losses}. Do not trust the probabilities as they are."
     elif loo.accuracy <= m.base:
-        said.append("The predicted labels are right no more often than the most frequent class.")
+        yield "The predicted labels are right no more often than the most frequent class."
     p, right = loo.proba.max(1), loo.predicted == loo.classes[loo.index]
     if abs(gap := float(p.mean() - right.mean())) > 0.03 + 2 * np.sqrt(right.mean() * (1 - right.mean()) / m.n):
-        said.append(
-            f"The model is {'too sure of itself' if gap > 0 else 'not sure enough'}: its labels have the mean "
-            f"probability {p.mean():.2f}, and {right.mean():.0%} are right. Correlated features are counted twice. "
-            "`CalibratedClassifierLOO` corrects this."
-        )
+        sure = "too sure of itself" if gap > 0 else "not sure enough"
+        means = f"its labels have the mean probability {p.mean():.2f}, and {right.mean():.0%} are right"
+        yield f"The model is {sure}: {means}. Correlated features count twice. `CalibratedClassifierLOO` corrects this."
     if loo.accuracy > 0.995 and m.n >= 50:
-        said.append(
-            "Almost every row is predicted correctly. Check whether a column contains the answer in another form."
-        )
-    top = m.importance
+        yield "Almost every row is predicted correctly. Check whether a column contains the answer in another form."
     if len(top) > 1 and top.information[0] > 0.9 * m.base_loss:
-        said.append(
-            f"The column {top.feature[0]} alone determines the label almost completely. Check that you know it before "
-            "you predict."
-        )
-    noise = int((top.low <= 0).sum())
-    if len(top) > 3 and noise > len(top) / 2:
-        said.append(
-            f"{noise} of {len(top)} features are not shown to help: the interval of their information reaches 0. "
-            "FeatureAverage weights features by their evidence."
-        )
+        yield f"The column {top.feature[0]} determines the label almost completely. Do you know it before you predict?"
+    if len(top) > 3 and (noise := int((top.low <= 0).sum())) > len(top) / 2:
+        reach = f"{noise} of {len(top)} features are not shown to help: the interval of their information reaches 0"
+        yield f"{reach}. FeatureAverage weights features by their evidence."
     if m.comparison is not None:
         best, line = m.comparison.table.index[0], m.comparison.table.loc["this model"]
         if best != "this model" and line.elpd_diff < -2 * line.se_diff:
-            said.append(
-                f"The model “{best}” predicts the labels better than this one, by more than two standard errors."
-            )
+            yield f"The model “{best}” predicts the labels better than this one, by more than two standard errors."
     for name, missing, warning in zip(m.columns.index, m.columns["missing"], m.columns["warning"], strict=True):
-        said += [f"Column {name}: {missing:.0%} of the cells are missing."] * (missing > 0.2)
-        said += [f"Column {name}: {warning.rstrip('.')}."] if warning and not hasattr(m.contract, "cautions") else []
-    said.append(
-        "Leave-one-out assumes that rows are independent. If rows belong together, such as those of one person or one "
-        "day, use `loo(groups=…)`."
-    )
-    return said
+        if missing > 0.2:
+            yield f"Column {name}: {missing:.0%} of the cells are missing."
+        if warning and not hasattr(m.contract, "cautions"):
+            yield f"Column {name}: {warning.rstrip('.')}."
+    yield "Rows are taken to be independent. If rows belong together, such as those of one person, use `loo(groups=…)`."
 
 
 # --- pieces of the page ---------------------------------------------------------------------------------------------
@@ -319,7 +312,7 @@ def _figure(svg: str, caption: str) -> str:
 
 
 def inline_svg(draw: Callable[..., Any], title: str, width: float = 4.6, height: float = 3.2) -> str:
-    """An SVG element of what `draw` draws on Axes; text and lines are in the colour of the page, long texts are cut."""
+    """An SVG element of what `draw` draws on Axes; text and lines are in the colour of the page."""
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -330,14 +323,7 @@ def inline_svg(draw: Callable[..., Any], title: str, width: float = 4.6, height:
     with matplotlib.rc_context(settings | {"axes.spines.top": False, "axes.spines.right": False}):
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasSVG(figure)
-        draw(ax=(ax := figure.subplots()))
-        name = ax.get_xlabel().replace(r"\$", "\0")  # an escaped dollar is one letter
-        ax.set_xlabel("\n".join(textwrap.wrap(name, 46)).replace("\0", r"\$"))
-        for axis in (ax.xaxis, ax.yaxis):
-            if any(len(label.get_text()) > 36 for label in axis.get_ticklabels()):  # texts, and no numbers
-                axis.set_ticks(axis.get_ticklocs(), [shorten(label.get_text(), 36) for label in axis.get_ticklabels()])
-        for label in [*ax.texts, *(legend.get_texts() if (legend := ax.get_legend()) else [])]:
-            label.set_text(shorten(label.get_text(), 36))
+        draw(ax=figure.subplots())
         figure.savefig(
             buffer := io.StringIO(), format="svg", transparent=True, metadata={"Date": None, "Creator": None}
         )
@@ -416,26 +402,25 @@ def _accuracy(m: Any) -> str:
     return said + _table(table, "Leave-one-out") + (_cards(fit) if fit else "")
 
 
+def _calibrated(m: Any) -> str:
+    """What calibration would gain; "" if the model is calibrated already, or cannot be."""
+    try:
+        return "" if hasattr(m.nb, "maps_") else calibration_gain(m.nb, m.X, m.y)[1]
+    except (ValueError, TypeError):
+        return ""
+
+
 def _calibration(m: Any) -> str:
     loo, two = m.loo, len(m.classes) == 2
-    fold = np.random.default_rng(m.seed).permutation(m.n) % 5
-    try:  # sorted by its own leave-one-out probability, a row would be sorted by its label
-        by = m.nb.loo(m.X, m.y, groups=fold).proba
-    except ValueError:  # too few rows for an improper prior
-        return ""
     event = loo.index == 1 if two else loo.predicted == loo.classes[loo.index]
-    p, by = (table[:, 1] if two else table.max(1) for table in (loo.proba, by))
-
-    def draw(ax: Any) -> None:
-        plots.calibration(event, p, by=by, bins=int(np.clip(m.n // 25, 4, 15)), ax=ax)
-        ax.legend(frameon=False, loc="lower right")
-
+    p = loo.proba[:, 1] if two else loo.proba.max(1)
     of = _text(m.classes[1]) if two else "the predicted label"
     said = (
-        f"Share of events against the leave-one-out probability of {of}. If the probabilities are true, all "
-        "points lie in the band with 95 % probability. Crosses lie outside."
+        f"Share of events against the leave-one-out probability of {of}. The curve never falls, and its band holds "
+        "such curves of probabilities that are true. MCB is what miscalibration costs of the Brier score, DSC what "
+        f"telling rows apart gains. {_text(m.calibrated)}"
     )
-    return _figure(inline_svg(draw, "Calibration"), said)
+    return _figure(inline_svg(partial(plots.reliability, event, p), "Calibration"), said)
 
 
 def _confusion(m: Any) -> str:
@@ -472,27 +457,26 @@ def _importance(m: Any) -> str:
 
 def _rows(m: Any) -> str:
     p, loo, made = m.loo.proba, m.loo, []
-    order = np.argsort(p.max(1), kind="stable")
-    chosen = {int(order[0]): "The least certain row", int(order[-1]): "The most certain row"}
+    order = np.argsort(p.max(1), kind="stable").tolist()
+    chosen = {order[0]: "The least certain row", order[-1]: "The most certain row"}
     if m.n > 3:
-        chosen[int(order[1])], chosen[int(order[-2])] = "The second least certain row", "The second most certain row"
+        chosen |= {order[1]: "The second least certain row", order[-2]: "The second most certain row"}
     if len(wrong := np.flatnonzero(loo.log_joint.argmax(1) != loo.index)):
         chosen.setdefault(int(wrong[np.argmin(loo.pointwise[wrong])]), "The most certain mistake")
     names = [shorten(name, 18) for name in m.nb.feature_names()]
     for i, said in chosen.items():
         best, other = np.argsort(-p[i], kind="stable")[:2].tolist()
-        one: Any = {"label": m.classes[best], "against": m.classes[other], "n": 8, "n_draws": 400, "level": m.level}
-        draw = partial(plots.nomogram, m.nb, take_rows(m.X, np.array([i])), feature_names=names, **one)
+        asked: Any = {"label": m.classes[best], "against": m.classes[other], "n": 8, "n_draws": 400, "level": m.level}
+        draw = partial(plots.nomogram, m.nb, take_rows(m.X, np.array([i])), feature_names=names, **asked)
         svg = inline_svg(draw, f"{said}: nomogram", height=1.75 + 0.25 * min(8, m.nb.n_features_in_))
         sure = f"{p[i, best]:.3f}" if p[i, best] < 0.9995 else "above 0.999"  # not 1 where it is less
-        right = loo.index[i] == best
-        truth = "which is right" if right else f"but it is <b>{_text(m.classes[loo.index[i]])}</b>"
+        truth = "which is right" if loo.index[i] == best else f"but it is <b>{_text(m.classes[loo.index[i]])}</b>"
         predicts = f"the other rows predict <b>{_text(m.classes[best])}</b> with probability {sure}, {truth}."
         made.append(f"<div><h3>{said}</h3>{_figure(svg, f'{_text(m.row_names[i])}: {predicts}')}</div>")
     note = (
         "<p>A nomogram shows what each feature adds to the log odds of the predicted label against the next one. The "
-        "last line is their sum, the log odds. <code>nb.explain(X)</code> returns these numbers. They follow from the "
-        "model of all rows, so the log odds can differ a little from the caption, which leaves the row out.</p>"
+        "last line is their sum. <code>nb.explain(X)</code> returns these numbers. They follow from the model of all "
+        "rows, so they can differ a little from the caption, which leaves the row out.</p>"
     )
     return f'{note}<div class="pair">{"".join(made)}</div>'
 
@@ -525,10 +509,6 @@ def _models(m: Any) -> str:
     if found["log_evidence"].notna().any():
         said = f"<p><b>{_text(found['log_evidence'].idxmax())}</b> has the largest evidence.</p>{said}"
     return said + _table(table, "Models") + "".join(f"<p class='soft'>{_text(note)}</p>" for note in m.comparison.notes)
-
-
-def _python(m: Any) -> str:
-    return f"<pre tabindex='0'><code>{_text(m.code)}</code></pre>"
 
 
 _SECTIONS: list[tuple[str, str, Callable[[Any], str]]] = [

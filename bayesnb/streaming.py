@@ -5,23 +5,21 @@ held is a batch and the statistics; how many rows there are does not matter.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from copy import copy
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, gen_batches
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from .core.supports import check_least
+from .datasets import open_table
 from .estimators._base import AbstractNB
 from .estimators._input import check_decay, checked_labels, refuse_no_weight
-from .tables import TextFile, parquet_files, parquet_pieces
 
 Batch: TypeAlias = tuple[Any, Any, Any]  # rows, labels and weights; None where there are none
 
@@ -82,21 +80,21 @@ def fit_batches(
     >>> fit_batches(GaussianNB(), batches).predict([[5.5]])
     array([1])
     """
-    _check_size(batch_size)
+    check_least(1, batch_size=batch_size)
     check_decay(decay)
     fresh = clone(estimator)
     grows = classes is None and isinstance(source, Iterator)
     if not grows:
-        classes = united_labels(_labels_of(source, y, batch_size) if classes is None else [classes])
-    with _progress(source, progress_bar) as advance:
-        for X, labels, weights in _batches(source, y, sample_weight, batch_size):
-            if grows:
-                classes = united_labels([_needed(labels)] if classes is None else [classes, _needed(labels)])
-            if hasattr(fresh, "classes_") and len(classes) > len(fresh.classes_):
-                fresh.learn_classes(classes)
-            fresh.partial_fit(X, _needed(labels), classes=classes, sample_weight=weights, decay=decay)
-            advance(_length(X))
-            del X  # before the next batch is read
+        columns = [y] if isinstance(source, str | os.PathLike) and y is not None else None  # of a file, labels alone
+        found = _batches(source, y, None, batch_size, columns) if classes is None else [(None, classes, None)]
+        classes = united_labels(_needed(labels) for _, labels, _ in found)
+    for X, labels, weights in _counted(_batches(source, y, sample_weight, batch_size), progress_bar):
+        if grows:
+            classes = united_labels([_needed(labels)] if classes is None else [classes, _needed(labels)])
+        if hasattr(fresh, "classes_") and len(classes) > len(fresh.classes_):
+            fresh.learn_classes(classes)
+        fresh.partial_fit(X, _needed(labels), classes=classes, sample_weight=weights, decay=decay)
+        del X  # before the next batch is read
     if not hasattr(fresh, "classes_"):
         raise ValueError("`source` has no rows; give at least one")
     refuse_no_weight(fresh.class_count_)
@@ -136,24 +134,13 @@ def predict_batches(
     [array([[0.87058176, 0.12941824]]), array([[0.12941824, 0.87058176]])]
     """
     check_is_fitted(estimator)
-    _check_size(batch_size)
+    check_least(1, batch_size=batch_size)
     of_rows = getattr(copy(estimator), method, None)  # one state for all batches
     if not callable(of_rows):
         raise ValueError(f"`method` is {method!r}; {type(estimator).__name__} has no method with that name")
     columns = getattr(estimator, "feature_names_in_", None)
-
-    def arrays() -> Iterator[Any]:
-        with _progress(source, progress_bar) as advance:
-            for X, *_ in _batches(source, None, None, batch_size, None if columns is None else columns.tolist()):
-                yield of_rows(X, **settings)
-                advance(_length(X))
-
-    return arrays()
-
-
-def _check_size(batch_size: Any) -> None:
-    if not (isinstance(batch_size, int) and batch_size > 0):
-        raise ValueError(f"`batch_size` is {batch_size!r}; it needs to be a positive whole number")
+    names = None if columns is None else columns.tolist()
+    return (of_rows(X, **settings) for X, *_ in _counted(_batches(source, None, None, batch_size, names), progress_bar))
 
 
 def united_labels(parts: Iterable[Any]) -> np.ndarray:
@@ -169,16 +156,6 @@ def united_labels(parts: Iterable[Any]) -> np.ndarray:
     return found
 
 
-def _labels_of(source: Any, y: Any, size: int) -> Iterator[Any]:
-    """Labels alone, read without the rows where these are stored by column."""
-    if _is_path(source) and y is not None:
-        yield from (_column(table, y) for table in _tables(source, size, [y]))
-    elif _is_table(source) and y is not None:
-        yield y if np.ndim(y) else _column(source, y)
-    else:
-        yield from (_needed(labels) for _, labels, _ in _batches(source, y, None, size))
-
-
 def _needed(labels: Any) -> Any:
     if labels is None:
         raise ValueError("`source` has no labels; give `y`, or batches (X, y) or (X, y, sample_weight)")
@@ -187,9 +164,10 @@ def _needed(labels: Any) -> Any:
 
 def _batches(source: Any, y: Any, weights: Any, size: int, columns: list[Any] | None = None) -> Iterator[Batch]:
     """Rows, labels and weights, none empty; of a file with the columns that are wanted, by default all."""
-    if _is_path(source):
-        batches: Iterable[Batch] = map(partial(_split, y=y, weights=weights), _tables(source, size, columns))
-    elif _is_table(source):
+    if isinstance(source, str | os.PathLike):
+        pieces = open_table(os.fspath(source)).pieces(columns=columns, rows=size)
+        batches: Iterable[Batch] = map(partial(_split, y=y, weights=weights), pieces)
+    elif hasattr(source, "shape"):
         batches = _slices(source, y, weights, size)
     elif not callable(source) and not isinstance(source, Iterable):
         raise ValueError(
@@ -206,68 +184,40 @@ def _batches(source: Any, y: Any, weights: Any, size: int, columns: list[Any] | 
 
 def _slices(source: Any, y: Any, weights: Any, size: int) -> Iterator[Batch]:
     """An array or data frame, some rows at a time."""
-    n, named = source.shape[0], y is not None and np.ndim(y) == 0
-    beside = [None if named or column is None else np.asarray(column) for column in (y, weights)]
+    if y is not None and np.ndim(y) == 0:
+        source, y, weights = _split(source, y, weights)
+    n, beside = source.shape[0], [None if column is None else np.asarray(column) for column in (y, weights)]
     for name, column in zip(("y", "sample_weight"), beside, strict=True):
         if column is not None and column.shape[:1] != (n,):
             raise ValueError(f"`{name}` has shape {column.shape}; the {n} rows of `source` need one value each")
-    if sparse.issparse(source):
-        source = sparse.csr_array(source)
+    source = sparse.csr_array(source) if sparse.issparse(source) else source
     for part in gen_batches(n, size):
-        rows = _safe_indexing(source, part)
         labels, w = (None if column is None else column[part] for column in beside)
-        yield _split(rows, y, weights) if named else (rows, labels, w)
+        yield _safe_indexing(source, part), labels, w
 
 
 def _split(table: Any, y: Any, weights: Any) -> Batch:
     """Features, labels and weights of a data frame, by the names of the columns."""
-    labels, w = (None if name is None else _column(table, name) for name in (y, weights))
-    return table.drop(columns=[name for name in (y, weights) if name is not None]), labels, w
-
-
-def _column(table: Any, name: Any) -> np.ndarray:
-    names = getattr(table, "columns", ())
-    if np.ndim(name) or name not in names:
-        raise ValueError(
-            f"`source` has no column {name!r}; its columns are {', '.join(map(str, names)) or 'without names'}"
-        )
-    return table[name].to_numpy()
-
-
-def _tables(path: Any, size: int, columns: list[Any] | None) -> Iterator[pd.DataFrame]:
-    """A file or folder as data frames of bounded length."""
-    if not _is_text(path):
-        return parquet_pieces(path, size, columns)
-    pieces = TextFile(Path(path)).pieces(size, columns)
-    return pieces if columns is None else map(lambda piece: piece[columns], pieces)
-
-
-def _is_path(source: Any) -> bool:
-    return isinstance(source, str | os.PathLike)
-
-
-def _is_text(path: Any) -> bool:
-    return not {".csv", ".tsv"}.isdisjoint(Path(path).suffixes)
-
-
-def _is_table(source: Any) -> bool:
-    return hasattr(source, "shape")
+    names, columns = [name for name in (y, weights) if name is not None], getattr(table, "columns", ())
+    if wrong := [name for name in names if np.ndim(name) or name not in columns]:
+        known = ", ".join(map(str, columns)) or "without names"
+        raise ValueError(f"`source` has no column {wrong[0]!r}; its columns are {known}")
+    labels, w = (None if name is None else table[name].to_numpy() for name in (y, weights))
+    return table.drop(columns=names), labels, w
 
 
 def _length(X: Any) -> int:
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
-@contextmanager
-def _progress(source: Any, shown: bool) -> Iterator[Callable[[int], Any]]:
-    """What is told how many rows were read."""
+def _counted(batches: Iterator[Batch], shown: bool) -> Iterator[Batch]:
+    """The batches; tqdm shows how many rows have been read."""
     if not shown:
-        yield lambda _: None
+        yield from batches
         return
     from tqdm import tqdm
 
-    total = source.shape[0] if _is_table(source) else None
-    if _is_path(source) and not _is_text(source):
-        total = parquet_files(source).count_rows()
-    with tqdm(total=total, unit=" rows", unit_scale=True) as bar:
-        yield bar.update
+    with tqdm(unit=" rows", unit_scale=True) as bar:
+        for batch in batches:
+            yield batch
+            bar.update(_length(batch[0]))

@@ -37,6 +37,12 @@ def table(tmp_path):
     return path
 
 
+def is_one_line(capsys, message):
+    out, err = capsys.readouterr()
+    assert message in err
+    assert err.startswith("bayesnb: ") and err.count("\n") == 1 and "Traceback" not in out + err
+
+
 @pytest.mark.slow
 def test_a_file_is_checked(table, quick, capfd):
     assert cli.main(["check", str(table), "--target", "kind", "--verbose"]) in (
@@ -89,7 +95,7 @@ def test_json_and_exit_code(quick, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "estimator", "sentence"),
     [
-        ("breast_cancer", bayesnb.GaussianNB(), "by 79%: use CalibratedClassifierLOO(GaussianNB())."),
+        ("breast_cancer", bayesnb.GaussianNB(), "by 79%: use CalibratedClassifierLOO(GaussianNB()), or --calibrate."),
         ("penguins", bayesnb.MixedNB(), "Calibration changes little: it is not needed for this model."),
     ],
 )
@@ -110,72 +116,82 @@ def test_the_check_says_what_calibration_would_gain(name, estimator, sentence, c
     assert found == pytest.approx(expected, rel=1e-12)
     assert cli.main(["check", name]) == 0
     out = capsys.readouterr().out
-    assert f"{plain:.4f} nats a row, {found['calibrated']:.4f} after calibration" in out
+    assert f"Leave-one-out log loss: {plain:.4f} nats a row, {found['calibrated']:.4f} after calibration." in out
     assert sentence in out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["nothing.csv", "--target", "kind"], "there is no file"),
-        (["tulips"], "not one of iris"),
-        (["iris", "--target", "species"], "'class'"),
-        (["TABLE", "--target", "knd"], "closest is 'kind'"),
-        (["TABLE"], "--target"),
-        (["TABLE", "--target", "kind", "--model", "gaussian"], "column 'colour' holds text such as 'red'"),
-        (["penguins", "--model", "multinomial"], "'island' holds text"),
-        (["EMPTY", "--target", "kind"], "is empty"),
-        (["NOISE", "--target", "kind"], "not text"),
-        (["ONE", "--target", "kind"], "at least two classes"),
-        (["MISSING", "--target", "kind"], "no column with values"),
-        (["INFINITE", "--target", "kind"], "infinity"),
-        (["BOTH", "--target", "kind"], "column 'n' holds infinity"),
-        (["HUGE", "--target", "kind"], "too large for a float"),
-        (["NEGATIVE", "--target", "kind", "--model", "poisson"], "-1 in column 'n'"),
-    ],
-)
-def test_bad_input_is_one_line_and_exit_code_2(arguments, message, table, tmp_path, capsys):
-    files = {
-        "TABLE": table.read_bytes(),
-        "EMPTY": b"",
-        "NOISE": bytes(range(256)),
-        "ONE": b"kind,n\na,1\na,2\n",
-        "MISSING": b"kind,n\na,\nb,\n",
-        "INFINITE": b"kind,n\na,inf\nb,1\na,2\nb,3\n",
-        "BOTH": b"kind,n\na,inf\nb,1\na,-inf\nb,3\n",
-        "HUGE": b"kind,n\na," + b"1" * 400 + b"\nb,1\na,2\nb,3\n",
-        "NEGATIVE": b"kind,n\na,-1\nb,-2\na,-1\nb,-2\n",
-    }
-    if arguments[0] in files:
-        path = tmp_path / "data.csv"
-        path.write_bytes(files[arguments[0]])
-        arguments = [str(path), *arguments[1:]]
-    assert cli.main(["check", *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert message in err
-    assert err.startswith("bayesnb: ")
-    assert err.count("\n") == 1
-    assert "Traceback" not in out + err
+FILES = {
+    "EMPTY": b"",
+    "NOISE": bytes(range(256)),
+    "ONE": b"kind,n\na,1\na,2\n",
+    "MISSING": b"kind,n\na,\nb,\n",
+    "INFINITE": b"kind,n\na,inf\nb,1\na,2\nb,3\n",
+    "HUGE": b"kind,n\na,3\nb," + b"1" * 400 + b"\na,2.5\nb,3\n",
+    "NEGATIVE": b"kind,n\na,-1\nb,-2\na,-1\nb,-2\n",
+    "SHORT": b"size\n1\n",
+    "TEXT": b"size,colour\n1,red\nbig,red\n",
+    "HEADER": b"size,colour\n",
+}
+TARGET = ["--target", "kind"]
 
 
-@pytest.mark.parametrize(
-    ("columns", "expected"),
-    [
+def test_bad_input_is_one_line_and_exit_code_2(table, saved, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, content in (FILES | {"TABLE": table.read_bytes(), "MODEL": saved.read_bytes()}).items():
+        Path(name).write_bytes(content)
+    bayesnb.GaussianNB().fit([[0.0], [1], [2]], [0, 1, 0]).save("ARRAY")
+    for arguments, message in (
+        (["check", "nothing.csv", *TARGET], "there is no file"),
+        (["check", "tulips"], "choose one of iris"),
+        (["check", "iris", "--target", "species"], "'class'"),
+        (["check", "TABLE", "--target", "knd"], "closest is 'kind'"),
+        (["check", "TABLE"], "--target"),
+        (["check", "TABLE", *TARGET, "--model", "gaussian"], "column 'colour' holds text such as 'red'"),
+        (["check", "penguins", "--model", "multinomial"], "'island' holds text"),
+        (["check", "EMPTY", *TARGET], "is empty"),
+        (["check", "NOISE", *TARGET], "is not a table in UTF-8 ("),
+        (["check", "ONE", *TARGET], "at least two classes"),
+        (["check", "MISSING", *TARGET], "no column to learn from ('n': no value in any row)"),
+        (["check", "INFINITE", *TARGET], "line 2: column 'n' holds 'inf', infinity or too large for a float"),
+        (["check", "HUGE", *TARGET], "line 3: column 'n' holds 'inf', infinity or too large"),
+        (["check", "NEGATIVE", *TARGET, "--model", "poisson"], "-1 in column 'n'"),
+        (["fit", "TABLE", "-o", "OUT"], "--target"),
+        (["fit", "TABLE", *TARGET, "-o", "OUT/model"], "there is no folder"),
+        (["fit", "TABLE", *TARGET, "--set", "alpha=1", "-o", "OUT"], "Invalid parameter 'alpha'"),
+        (["fit", "iris", "--set", "class_alpha=-1", "-o", "OUT"], "`class_alpha` is -1"),
+        (["fit", "iris", "--set", "var_smoothing=much", "-o", "OUT"], "`var_smoothing` is 'much'"),
+        (["fit", "iris", "--model", "poisson", "-o", "."], "directory"),
+        (["predict", "OUT", "iris"], "there is no file"),
+        (["predict", ".", "iris"], "is a folder"),
+        (["predict", "TABLE", "iris"], "is damaged, or was not written by `save`"),
+        (["predict", "MODEL", "nothing.csv"], "there is no file nothing.csv"),
+        (
+            ["predict", "MODEL", "iris"],
+            "`table` has no columns 'size', 'colour', which the model was fitted",
+        ),
+        (["predict", "MODEL", "SHORT"], "has no column 'colour', which the model was fitted to"),
+        (["predict", "MODEL", "TEXT"], "line 3: column 'size' holds 'big', where numbers are expected"),
+        (["predict", "MODEL", "HEADER"], "no rows below the header"),
+        (["predict", "MODEL", "TABLE", "-o", "OUT/rows.csv"], "there is no folder"),
+        (["predict", "ARRAY", "TABLE"], "fit it to a data frame"),
+    ):
+        assert cli.main(arguments) == 2, arguments
+        is_one_line(capsys, message)
+        assert not Path("OUT").exists()
+
+
+def test_the_variant_is_read_from_the_columns():
+    for columns, expected in (
         ({"x": [0.5, 1.0]}, "GaussianNB()"),
         ({"x": [0, 1, 1], "z": [1, None, 0]}, "BernoulliNB(binarize=None)"),
         ({"x": ["a", "b"]}, "CategoricalNB()"),
         ({"x": ["a", "b"], "z": [1.5, 2.0]}, "MixedNB()"),
-    ],
-)
-def test_the_variant_is_read_from_the_columns(columns, expected):
-    X = pd.DataFrame(columns)
-    assert repr(choose_model(X, "auto", bayesnb.describe(X))) == expected
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_every_model_fits_a_table_it_is_for(model):
+    ):
+        X = pd.DataFrame(columns)
+        assert repr(choose_model(X, "auto", bayesnb.describe(X))) == expected
     X = pd.DataFrame({"x": [0, 1, 1, 0, 1], "z": [1, 1, 0, 1, 0]})
-    assert choose_model(X, model, bayesnb.describe(X)).fit(X, [0, 1, 0, 1, 0]).predict(X).shape == (5,)
+    for model in MODELS:
+        assert choose_model(X, model, bayesnb.describe(X)).fit(X, [0, 1, 0, 1, 0]).predict(X).shape == (5,)
 
 
 def test_features_are_selected(capsys):
@@ -187,19 +203,11 @@ def test_features_are_selected(capsys):
     assert err == ""
 
 
-def test_selection_as_json_with_forced_columns_and_held_out_rows(capsys):
-    arguments = ["select", "penguins", "--criterion", "test", "--force", "island,sex", "--force", "year", "--json"]
-    assert cli.main(arguments) == 0
+def test_selection_as_json_with_forced_columns(capsys):
+    assert cli.main(["select", "penguins", "--force", "island,sex", "--force", "year", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["forced"] == report["selected"][:3] == ["island", "sex", "year"]
-    assert report["settings"]["rows_test"] == 103  # 0.3 of 344, class by class
-    assert report["error_on"] == "test"
     assert "'bill_length_mm'" in report["notes"][-1]
-    assert cli.main([*arguments[:-1], "--seed", "7", "--test-share", "0.5", "--exact", "1"]) == 0
-    seven = capsys.readouterr().out
-    assert "172 held out" in seven
-    assert cli.main([*arguments[:-1], "--seed", "8", "--test-share", "0.5", "--exact", "1"]) == 0
-    assert capsys.readouterr().out != seven
 
 
 def test_only_numbers_of_many_values_are_cut(table, capsys):
@@ -212,23 +220,56 @@ def test_only_numbers_of_many_values_are_cut(table, capsys):
     assert re.search(r"same +dropped +1 +0% +4.25 +the same value in every row", out)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["nothing.csv", "--target", "kind"], "there is no file"),
-        (["TABLE"], "--target"),
-        (["TABLE", "--target", "kind", "--force", "colour,weight"], "'weight', which is not a column"),
-        (["TABLE", "--target", "kind", "--exact", "3"], "only 2 predictors"),
-        (["iris", "--test-share", "0.001"], "holds out none"),
-    ],
-)
-def test_a_selection_that_cannot_be_made_is_one_line_and_exit_code_2(arguments, message, table, capsys):
-    assert cli.main(["select", *(str(table) if word == "TABLE" else word for word in arguments)]) == 2
-    out, err = capsys.readouterr()
-    assert message in err
-    assert err.startswith("bayesnb: ")
-    assert err.count("\n") == 1
-    assert "Traceback" not in out + err
+def test_what_cannot_be_selected_or_compared_is_one_line_and_exit_code_2(table, capsys):
+    for arguments, message in (
+        (["select", "nothing.csv", "--target", "kind"], "there is no file"),
+        (["select", "TABLE"], "--target"),
+        (["select", "TABLE", "--target", "kind", "--force", "colour,weight"], "'weight', which is not a column"),
+        (["compare", "votes", "--models", "gaussian"], "gaussian: column 'handicapped_infants' holds text"),
+        (["compare", "nothing.csv", "--target", "kind", "--models", "gaussian"], "there is no file"),
+        (["compare", "iris", "--models", "bernoulli,categorical"], "Values other than 0 and 1"),
+    ):
+        assert cli.main([str(table) if word == "TABLE" else word for word in arguments]) == 2
+        is_one_line(capsys, message)
+
+
+@pytest.mark.parametrize("command", ["fit", "check", "report"])
+def test_a_calibrated_model_is_made(command, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("bayesnb.analysis.calibration.CalibratedClassifierLOO.check", lambda nb, X, y, seed: Passed(nb))
+    model, X = tmp_path / "model", load("penguins").X
+    output = [] if command == "check" else ["-o", str(model)]
+    assert cli.main([command, "penguins", "--calibrate", "--drop", "year", *output]) == 0
+    out = capsys.readouterr().out
+    if command == "fit":
+        assert "CalibratedClassifierLOO(estimator=MixedNB()), rows a class: 152 'Adelie'" in out
+        want = bayesnb.CalibratedClassifierLOO(bayesnb.MixedNB()).fit(X.drop(columns="year"), load("penguins").y)
+        X = X[::9].drop(columns="year")
+        X.to_csv(tmp_path / "rows.csv", index=False)
+        asked = ["--digits", "12", "--interval", "0.5"]
+        assert cli.main(["predict", str(model), str(tmp_path / "rows.csv"), *asked]) == 0
+        out, err = capsys.readouterr()
+        found = predictions(out)
+        np.testing.assert_allclose(found["p(Adelie)"], want.predict_proba(X)[:, 0], rtol=1e-9)
+        np.testing.assert_allclose(found["high(Adelie)"], want.predict_interval(X, 0.5)[:, 0, 1], rtol=1e-9)
+        np.testing.assert_allclose(found["mean(Adelie)"], want.sample_proba(X, seed=0).mean(0)[:, 0], rtol=1e-9)
+        assert err == ""  # the contract of the file is in the model
+    elif command == "check":
+        assert "passed CalibratedClassifierLOO(estimator=MixedNB())" in out and "after calibration" not in out
+    else:
+        assert "<code>CalibratedClassifierLOO(estimator=MixedNB())</code>" in model.read_text("utf-8")
+
+
+class Passed:
+    passed = True
+
+    def __init__(self, nb):
+        self.nb = nb
+
+    def explain(self, verbose):
+        return f"passed {self.nb}"
+
+    def to_dict(self):
+        return {}
 
 
 def test_models_are_compared(capsys):
@@ -268,35 +309,18 @@ def test_a_comparison_as_json_tells_what_is_missing(capsys):
     assert json.loads(capsys.readouterr().out)["models"]["categorical"]["probability"] == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["votes", "--models", "gaussian"], "gaussian: column 'handicapped_infants' holds text"),
-        (["nothing.csv", "--target", "kind", "--models", "gaussian"], "there is no file"),
-        (["iris", "--models", "bernoulli,categorical"], "Values other than 0 and 1"),
-    ],
-)
-def test_a_comparison_that_cannot_be_made_is_one_line_and_exit_code_2(arguments, message, capsys):
-    assert cli.main(["compare", *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert message in err
-    assert err.count("\n") == 1
-    assert "Traceback" not in out + err
-
-
-def test_models_that_do_not_exist_are_exit_code_2(capsys):
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["compare", "iris", "--models", "gaussian,gausian"])
-    assert stop.value.code == 2
-    assert "'gausian' is not one of bernoulli" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("arguments", [["--bins", "0"], ["--max", "1", "--exact", "1"], ["--test-share", "1"]])
-def test_options_out_of_range_are_exit_code_2(arguments, capsys):
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["select", "iris", *arguments])
-    assert stop.value.code == 2
-    assert arguments[0] in capsys.readouterr().err
+def test_options_out_of_range_are_exit_code_2(capsys):
+    for arguments, said in (
+        (["select", "iris", "--bins", "0"], "--bins"),
+        (["predict", "m", "iris", "--interval", "1"], "1 is not between 0 and 1"),
+        (["compare", "iris", "--models", "gaussian,gausian"], "'gausian' is not one of bernoulli"),
+        (["fit", "iris", "--set", "alpha", "-o", "m"], "NAME=VALUE"),
+        (["fit", "iris", "--set", "=1", "-o", "m"], "NAME=VALUE"),
+        (["describe", "t.csv", "--columns", "share=words"], "is not of the form NAME=ROLE, with one of"),
+    ):
+        with pytest.raises(SystemExit) as stop:
+            cli.main(arguments)
+        assert stop.value.code == 2 and said in capsys.readouterr().err
 
 
 # --- fit and predict ------------------------------------------------------------------------------------------------
@@ -405,8 +429,13 @@ def test_help_says_which_average_each_column_is(capsys):
     assert "`mean`, `low` and `high` are empty, and `note` names the column" in said
 
 
-@pytest.mark.parametrize("spelling", ["same", "dotted", "parent", "symbolic", "hard"])
-@pytest.mark.parametrize("command", ["fit", "report", "predict", "predict over the model"])
+@pytest.mark.parametrize(
+    ("command", "spelling"),
+    [
+        *((command, "same") for command in ("fit", "report", "predict", "predict over the model")),
+        *(("fit", spelling) for spelling in ("dotted", "parent", "symbolic", "hard")),
+    ],
+)
 def test_no_output_replaces_an_input(command, spelling, table, saved, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     kept = saved if command.endswith("model") else table
@@ -466,20 +495,6 @@ def test_columns_are_found_by_name(table, saved, tmp_path, capsys):
     assert capsys.readouterr().out == before
 
 
-def test_a_calibrated_model_of_text_and_numbers_predicts_from_a_file(tmp_path, capsys):
-    penguins = bayesnb.datasets.load("penguins")
-    X, y = penguins.X[::4], penguins.y[::4]
-    model = bayesnb.CalibratedClassifierLOO(bayesnb.MixedNB()).fit(X, y)
-    model.save(tmp_path / "model")
-    X[:5].to_csv(tmp_path / "rows.csv", index=False)
-    arguments = ["predict", str(tmp_path / "model"), str(tmp_path / "rows.csv"), "--digits", "12", "--interval", "0.5"]
-    assert cli.main(arguments) == 0
-    found = predictions(capsys.readouterr().out)
-    np.testing.assert_allclose(found["p(Adelie)"], model.predict_proba(X[:5])[:, 0], rtol=1e-10)
-    np.testing.assert_allclose(found["high(Adelie)"], model.predict_interval(X[:5], 0.5)[:, 0, 1], rtol=1e-10)
-    np.testing.assert_allclose(found["mean(Adelie)"], model.sample_proba(X[:5], seed=0).mean(0)[:, 0], rtol=1e-10)
-
-
 def test_cells_are_read_as_they_were_fitted(tmp_path, capsys):
     """What pandas would read as numbers, in the rows at hand, is text where the model learnt text, and vice versa."""
     data, rows, path = tmp_path / "data.csv", tmp_path / "rows.csv", str(tmp_path / "model")
@@ -497,58 +512,6 @@ def test_cells_are_read_as_they_were_fitted(tmp_path, capsys):
     assert cli.main(["predict", path, str(tmp_path / "rows.parquet")]) == 0
     seven = predictions(capsys.readouterr().out)["p(a)"][0]  # "7" is not "007": a level never seen tells nothing
     assert seven == pytest.approx(10**2 / (10**2 + 1), abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["fit", "TABLE", "-o", "OUT"], "--target"),
-        (["fit", "TABLE", "--target", "kind", "-o", "OUT/model"], "there is no folder"),
-        (["fit", "TABLE", "--target", "kind", "--set", "alpha=1", "-o", "OUT"], "Invalid parameter 'alpha'"),
-        (["fit", "iris", "--set", "class_alpha=-1", "-o", "OUT"], "`class_alpha` is -1"),
-        (["fit", "iris", "--set", "var_smoothing=much", "-o", "OUT"], "`var_smoothing` is 'much'"),
-        (["fit", "iris", "--model", "poisson", "-o", "."], "directory"),
-        (["predict", "OUT", "iris"], "there is no file"),
-        (["predict", ".", "iris"], "is a folder"),
-        (["predict", "TABLE", "iris"], "is damaged, or was not written by `save`"),
-        (["predict", "MODEL", "nothing.csv"], "there is no file nothing.csv"),
-        (
-            ["predict", "MODEL", "iris"],
-            "`table` has no columns 'size', 'colour', which the model was fitted to; add them",
-        ),
-        (["predict", "MODEL", "SHORT"], "has no column 'colour', which the model was fitted to; add it."),
-        (["predict", "MODEL", "TEXT"], "column 'size' holds 'big'; the model was fitted to numbers there"),
-        (["predict", "MODEL", "HEADER"], "no rows below the header"),
-        (["predict", "MODEL", "TABLE", "-o", "OUT/rows.csv"], "there is no folder"),
-        (["predict", "ARRAY", "TABLE"], "fit it to a data frame"),
-    ],
-)
-def test_what_cannot_be_fitted_or_predicted_is_one_line(arguments, message, table, saved, tmp_path, capsys):
-    paths = {"TABLE": table, "MODEL": saved, "OUT": tmp_path / "out", "ARRAY": tmp_path / "array"}
-    for name, text in {
-        "SHORT": "size\n1\n",
-        "TEXT": "size,colour\n1,red\nbig,red\n",
-        "HEADER": "size,colour\n",
-    }.items():
-        paths[name] = tmp_path / name
-        paths[name].write_text(text)
-    bayesnb.GaussianNB().fit([[0.0], [1], [2]], [0, 1, 0]).save(paths["ARRAY"])
-    words = [word.split("/") for word in arguments]
-    assert cli.main(["/".join([str(paths.get(word[0], word[0])), *word[1:]]) for word in words]) == 2
-    out, err = capsys.readouterr()
-    assert message in err
-    assert err.startswith("bayesnb: ")
-    assert err.count("\n") == 1
-    assert "Traceback" not in out + err
-    assert not paths["OUT"].exists()
-
-
-@pytest.mark.parametrize("setting", ["alpha", "=1"])
-def test_settings_without_a_name_or_a_value_are_exit_code_2(setting, capsys):
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["fit", "iris", "--set", setting, "-o", "model"])
-    assert stop.value.code == 2
-    assert "NAME=VALUE" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -590,9 +553,6 @@ def test_describe_as_text_and_json(orders, capsys):
     assert cli.main(["describe", str(orders), "--json", "--columns", "share=levels,size=drop"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert [column["role"] for column in report["columns"]] == ["dropped", "dropped", "levels", "levels"]
-    with pytest.raises(SystemExit):
-        cli.main(["describe", str(orders), "--columns", "share=words"])
-    assert "is not of the form NAME=ROLE, with one of the roles numbers, counts" in capsys.readouterr().err
 
 
 def test_new_rows_are_read_by_the_contract_of_the_model(orders, tmp_path, capsys):
@@ -626,7 +586,7 @@ def test_new_rows_are_read_by_the_contract_of_the_model(orders, tmp_path, capsys
     assert "column 'size': 1 rows lie far outside of" in err
     rows.write_text("size,share\n5.5,10 %\n")
     assert cli.main(["predict", model, str(rows)]) == 2
-    assert "column 'size' holds '5.5', which is not a number in the format of the other" in capsys.readouterr().err
+    assert "column 'size' holds '5.5', but the other cells numbers such as" in capsys.readouterr().err
     assert cli.main(["predict", model, str(rows), "--decimal", "."]) == 0
     capsys.readouterr()
     assert cli.main(["predict", model, str(rows), "--decimal", ".", "--id", "nr"]) == 2

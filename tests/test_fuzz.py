@@ -300,45 +300,35 @@ def test_no_table_makes_a_traceback(chunk: int, tmp_path: Path, capsys: Any) -> 
             assert code == 0 or rows == other or "left out" in told, seed  # rows that were fitted can be predicted
             if code == 0:
                 found = pd.read_csv(io.StringIO(out), keep_default_na=False)
-                numbers = found.drop(columns="predicted").to_numpy(float)
-                assert np.isfinite(numbers).all(), seed
+                assert np.isfinite(found.filter(regex=r"^p\(|^probability").to_numpy(float)).all(), seed
                 assert np.allclose(found.filter(regex=r"^p\(").sum(axis=1), 1), seed
         if seed % 6 == 0:
             run(["compare", data, "--target", "y", "--models", "categorical,mixed"], capsys)
             run(["select", data, "--target", "y", "--json"], capsys)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("chunk", range(6))
+@pytest.mark.parametrize("chunk", mostly_slow(range(20), lambda chunk: chunk == 0))
 def test_all_commands_agree_on_malformed_tables(chunk: int, tmp_path: Path, capsys: Any) -> None:
     """300 files: an exit code and one line, and one role for each column in `describe`, `fit` and `MixedNB.fit`."""
     data, model, page = (str(tmp_path / name) for name in ("data.csv", "model", "page.html"))
-    for seed in range(chunk, 300, 6):
+    for seed in range(chunk, 300, 20):
         rng = np.random.default_rng([7, seed])
         Path(data).write_bytes(table(rng))
         asked = [data, "--target", "y"]
-        described, out = run(["describe", *asked, "--json"], capsys)
+        described, _ = run(["describe", *asked, "--json"], capsys)
         fitted, _ = run(["fit", *asked, "-o", model], capsys)
         run(["select", *asked, "--max", "2"], capsys)
         run(["compare", *asked, "--models", "categorical,mixed"], capsys)
         run(["predict", model, data], capsys) if fitted == 0 else None
-        if seed % 25 == chunk:
+        if seed == 19:
             run(["report", *asked, "-o", page], capsys)
-        if described:
-            assert fitted == 2, seed
+        assert fitted == 2 or described == 0, seed
         if fitted:
             continue
-        nb = bayesnb.load(model)
-        roles = {column.name: column.role for column in nb.contract_.columns}
-        assert {column["name"]: column["role"] for column in json.loads(out)["columns"]}.keys() == roles.keys()
-        frame = datasets.read_rows(data, ["y"])
+        roles = {column.name: column.role for column in bayesnb.load(model).contract_.columns}
+        frame = datasets.open_table(data).first
         frame = frame[frame["y"].notna()].reset_index(drop=True)
-        X = frame[[name for name in roles if name != "y"]]
         assert {column.name: column.role for column in bayesnb.describe(frame, "y").columns} == roles, seed
-        mixed = bayesnb.MixedNB().fit(X, frame["y"])
-        used = {column.name: column.role for column in mixed.contract_.columns}
-        few = {name for name, role in roles.items() if role == "dropped" and len(X) < 20}
-        assert {n: r for n, r in used.items() if n not in few} == {
-            n: r for n, r in roles.items() if n not in few | {"y"}
-        }, seed
+        mixed = bayesnb.MixedNB().fit(frame.drop(columns="y"), frame["y"])
+        assert {column.name: column.role for column in mixed.contract_.columns} | {"y": "target"} == roles, seed

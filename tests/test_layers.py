@@ -40,7 +40,6 @@ FLOORS = [
     {"naive_bayes"},
     {"one_dependence"},
     {"inference"},
-    {"number_text", "tables"},
     {"columns"},
     {"describing", "io"},
     {"datasets", "estimators"},

@@ -21,9 +21,9 @@ from bayesnb import (
     KernelNB,
     MixedNB,
     MultinomialNB,
+    datasets,
     fit_batches,
     predict_batches,
-    tables,
 )
 
 from .estimators_table import mostly_slow, these
@@ -236,7 +236,7 @@ def test_empty_batches_are_no_batches(rows):
     assert [len(part) for part in predict_batches(got, iter([X[:0], X[:2], (X[:3], y[:3])]))] == [2, 3]
 
 
-@pytest.mark.parametrize("nb", EVERY, ids=[f"{i}-{type(nb).__name__}" for i, nb in enumerate(EVERY)])
+@pytest.mark.parametrize("nb", [GaussianNB(), KernelNB(bandwidth=0.5), EVERY[-1]], ids=lambda nb: type(nb).__name__)
 def test_a_batch_may_have_no_weight(nb, rows):
     """As rows that have faded to nothing; `fit` takes them, if others have weight."""
     X, y, w = rows
@@ -249,32 +249,31 @@ def test_a_batch_may_have_no_weight(nb, rows):
     np.testing.assert_array_equal(fitted.predict_proba(X), clone(nb).fit(X, y).predict_proba(X))
 
 
-@pytest.mark.parametrize(
-    ("source", "more", "named"),
-    [
-        (3, {}, "`source` is a int"),
-        ([], {}, "no rows"),
-        (iter([]), {}, "no rows"),
-        ([(np.ones((2, 1)), [0, 1])], {"batch_size": 0}, "`batch_size` is 0"),
-        ([np.ones((2, 1))], {}, "no labels"),
-        (iter([np.ones((2, 1))]), {}, "no labels"),
-        (np.ones((2, 1)), {}, "no labels"),
-        (np.ones((2, 1)), {"y": [0]}, r"`y` has shape \(1,\); the 2 rows"),
-        (np.ones((2, 1)), {"y": [0, 1], "sample_weight": 1.0}, r"`sample_weight` has shape \(\)"),
-        ([(np.ones((2, 1)), [0, 1])], {"y": [0, 1]}, "batches contain them"),
-        ([(np.ones((2, 1)), [0, 1]), (np.ones((2, 1)), ["a", "b"])], {}, "both numbers and text as labels"),
-        ([(np.ones((2, 1)), [0, 1]), (np.ones((2, 2)), [0, 1])], {}, "features"),
-        ([(np.ones((2, 1)), [0, 1])], {"classes": [0, 2]}, "1"),
-        (pd.DataFrame({"a": [1, 2], "k": [0, 1]}), {"y": "k", "sample_weight": "v"}, "no column 'v'.*a, k"),
-        (pd.DataFrame({"a": [1, 2], "k": [0, 1]}), {"y": "v"}, "no column 'v'.*a, k"),
-        (np.ones((2, 1)), {"y": "v"}, "no column 'v'"),
-        (pd.DataFrame({"a": [1, 2], "k": [0, None]}, dtype=object), {"y": "k"}, "missing labels"),
-    ],
-    ids=range(17),
-)
-def test_what_is_refused(source, more, named):
-    with pytest.raises(ValueError, match=named):
-        fit_batches(GaussianNB(), source, **more)
+REFUSED = [
+    (3, {}, "`source` is a int"),
+    ([], {}, "no rows"),
+    (iter([]), {}, "no rows"),
+    ([(np.ones((2, 1)), [0, 1])], {"batch_size": 0}, "`batch_size` is 0"),
+    ([np.ones((2, 1))], {}, "no labels"),
+    (iter([np.ones((2, 1))]), {}, "no labels"),
+    (np.ones((2, 1)), {}, "no labels"),
+    (np.ones((2, 1)), {"y": [0]}, r"`y` has shape \(1,\); the 2 rows"),
+    (np.ones((2, 1)), {"y": [0, 1], "sample_weight": 1.0}, r"`sample_weight` has shape \(\)"),
+    ([(np.ones((2, 1)), [0, 1])], {"y": [0, 1]}, "batches contain them"),
+    ([(np.ones((2, 1)), [0, 1]), (np.ones((2, 1)), ["a", "b"])], {}, "both numbers and text as labels"),
+    ([(np.ones((2, 1)), [0, 1]), (np.ones((2, 2)), [0, 1])], {}, "features"),
+    ([(np.ones((2, 1)), [0, 1])], {"classes": [0, 2]}, "1"),
+    (pd.DataFrame({"a": [1, 2], "k": [0, 1]}), {"y": "k", "sample_weight": "v"}, "no column 'v'.*a, k"),
+    (pd.DataFrame({"a": [1, 2], "k": [0, 1]}), {"y": "v"}, "no column 'v'.*a, k"),
+    (np.ones((2, 1)), {"y": "v"}, "no column 'v'"),
+    (pd.DataFrame({"a": [1, 2], "k": [0, None]}, dtype=object), {"y": "k"}, "missing labels"),
+]
+
+
+def test_what_is_refused():
+    for source, more, named in REFUSED:
+        with pytest.raises(ValueError, match=named):
+            fit_batches(GaussianNB(), source, **more)
 
 
 def test_refused_files_and_methods(tmp_path, rows, monkeypatch):
@@ -282,15 +281,20 @@ def test_refused_files_and_methods(tmp_path, rows, monkeypatch):
     path = tmp_path / "t.csv"
     pd.DataFrame({"a": ["1", "2", "x", "3"], "k": [0, 1, 0, 1]}).to_csv(path, index=False)
     assert set(fit_batches(CategoricalNB(), path, "k", batch_size=2).categories_[0]) == {*"12x3"}
-    with monkeypatch.context() as few, pytest.raises(ValueError, match="line 4: column 'a' holds 'x', but numbers in"):
-        few.setattr(tables, "_HEAD", 8)  # the first lines end before the x
+    with (
+        monkeypatch.context() as few,
+        pytest.raises(ValueError, match="line 4: column 'a' holds 'x', where"),
+    ):
+        few.setattr(datasets, "HEAD", 8)  # the first lines end before the x
         fit_batches(CategoricalNB(), path, "k", batch_size=2)
-    with pytest.raises(ValueError, match="'z'"):
-        fit_batches(CategoricalNB(), path, "z")
-    with pytest.raises(ValueError, match="no labels"):
-        fit_batches(CategoricalNB(), path)
-    with pytest.raises(FileNotFoundError):
-        fit_batches(CategoricalNB(), tmp_path / "none.parquet", "k")
+    for name, more, said in (
+        (path, ["z"], "no column 'z'"),
+        (path, [], "no labels"),
+        (path, ["k", "w"], "no column 'w'"),
+        (tmp_path / "none.parquet", ["k"], "there is no file"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            fit_batches(CategoricalNB(), name, *more)
     with pytest.raises(ValueError, match="not fitted"):
         predict_batches(GaussianNB(), X)
     with pytest.raises(ValueError, match="`method` is 'guess'"):
@@ -306,7 +310,7 @@ def test_the_progress_bar_counts_rows(rows, tmp_path, monkeypatch):
     for source, labels in ((X, y), (path, "y"), ([(X, y)], None)):
         monkeypatch.setattr(sys, "stderr", screen := io.StringIO())
         nb = fit_batches(GaussianNB(), source, labels, batch_size=64, progress_bar=True)
-        assert "200" in screen.getvalue() and ("100%" in screen.getvalue()) == (labels is not None)
+        assert "200 rows" in screen.getvalue()
         monkeypatch.setattr(sys, "stderr", screen := io.StringIO())
         list(predict_batches(copy.deepcopy(nb), source, batch_size=64, progress_bar=True))
         assert "200" in screen.getvalue()

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pandas as pd
 from sklearn.utils import _safe_indexing
 from sklearn.utils._indexing import _get_column_indices
 
-from ..columns import FEW_ROWS, ColumnContract, read_cells
+from ..columns import ColumnContract
 from ..describing import describe
 from ._base import AbstractNB
 from .bernoulli import BernoulliNB
@@ -49,20 +48,14 @@ def parts_of_roles(roles: Sequence[str]) -> list[tuple[str, Any, list[int]]]:
 
 
 def automatic_contract(X: Any) -> ColumnContract | None:
-    """What the columns of a data frame are; None of another table. Of few rows, none is left out."""
-    if not isinstance(X, pd.DataFrame) or not X.columns.is_unique:
-        return None
-    contract = describe(X)
-    if len(X) >= FEW_ROWS:
-        return contract
-    kept = enumerate(contract.columns)
-    columns = tuple(c if c.role != "dropped" else replace(c, role=role_of_type(X, j)) for j, c in kept)
-    return replace(contract, columns=columns)
+    """What the columns of a data frame are; None of another table."""
+    return describe(X) if isinstance(X, pd.DataFrame) and X.columns.is_unique else None
 
 
 def as_described(X: pd.DataFrame, contract: ColumnContract) -> pd.DataFrame:
     """A table with its cells as the contract reads them; the columns stay."""
-    return read_cells(contract, X.set_axis([str(name) for name in X.columns], axis=1)).set_axis(X.columns, axis=1)
+    named = X.set_axis([str(name) for name in X.columns], axis=1)
+    return contract.apply(named, used_only=False).set_axis(X.columns, axis=1)
 
 
 def automatic_parts(X: Any, contract: ColumnContract | None) -> list[tuple[str, Any, list[int]]]:

@@ -6,8 +6,7 @@ from typing import Any
 import pandas as pd
 
 from .. import estimators
-from ..columns import Column, ColumnContract
-from ..number_text import NumberFormat
+from ..columns import Column, ColumnContract, NumberFormat
 from ._automatic import default_estimators, parts_of_roles, role_of_type
 from ._base import AbstractNB
 
@@ -57,14 +56,13 @@ def contract_of(model: Any, decimal: str | None = None, thousands: str | None = 
     if not hasattr(model, "feature_names_in_"):
         raise ValueError("the model was fitted to an array, so its columns have no names; fit it to a data frame")
     names = model.feature_names_in_.tolist()
-    contract = getattr(model, "contract_", None)
-    if contract is None:  # fitted in Python, or calibrated
-        nb = getattr(model, "estimator_", model)
-        numbers = {j for at in nb.block_columns().values() for j in at.tolist() if nb.levels_of(j) is None}
+    nb = getattr(model, "estimator_", model)  # the one inside of a calibrated model
+    contract = getattr(nb, "contract_", None)
+    if contract is None:  # fitted in Python
         levels = [() if (found := nb.levels_of(j)) is None else found.tolist() for j in range(len(names))]
-        typed = [0.0 if known and not any(isinstance(level, str) for level in known) else None for known in levels]
-        made = [Column(name, "numbers" if j in numbers else "levels", "", 0, 1, "") for j, name in enumerate(names)]
-        contract = ColumnContract(tuple(replace(c, low=end, high=end) for c, end in zip(made, typed, strict=True)), 0)
+        roles = ["levels" if any(isinstance(one, str) for one in known) else "numbers" for known in levels]
+        made = (Column(name, role, "", 0, 1, "") for name, role in zip(names, roles, strict=True))
+        contract = ColumnContract(tuple(made), 0)
     listed = [c.role != "dropped" or c.name not in names for c in contract.columns]
     known = zip(contract.columns, listed, strict=True)
     columns = [c if used else replace(c, role="levels", missing=1.0) for c, used in known]  # the model leaves it out

@@ -1,5 +1,6 @@
-"""What the plots share: the Axes, the styles of the classes, and finding a feature."""
+"""What the plots share: the Axes, the styles of the classes, names, legends, and finding a feature."""
 
+import textwrap
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,8 +17,8 @@ else:
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
 LINES: tuple[Any, ...] = ("-", ":", "-.", (0, (6, 1, 1, 1, 1, 1)))  # dashes are left to priors
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")  # none has as many as the palette or divides it: no pair recurs
-_MORE = "and {} more"
 _INSIDE = 7  # entries of a legend in the Axes, at most
+_LONGEST = 20  # letters of a label
 
 
 def new_axes(columns: int = 1, **settings: Any) -> Any:
@@ -29,14 +30,6 @@ def new_axes(columns: int = 1, **settings: Any) -> Any:
             "bayesnb.plots needs Matplotlib, which is not installed; run: pip install matplotlib"
         ) from error
     return plt.subplots(1, columns, layout="constrained", **settings)[1]
-
-
-def two_axes(axes: Any, **settings: Any) -> Any:
-    """The two Axes given, else those of a new figure with these settings."""
-    pair = np.asarray(new_axes(2, **settings) if axes is None else axes, object).ravel()
-    if len(pair) != 2:
-        raise ValueError(f"`axes` has {len(pair)} Axes; give two")
-    return pair
 
 
 def given_or_new(ax: Drawn | None) -> Drawn:
@@ -64,6 +57,11 @@ def ink(ax: Drawn) -> Any:
     return ax.xaxis.label.get_color()
 
 
+def zero_line(ax: Drawn) -> None:
+    """A dotted line at 0."""
+    ax.axvline(0, color=ink(ax), linewidth=0.8, linestyle=":")
+
+
 def intervals(
     ax: Drawn, at: Any, low: Any, point: Any, high: Any, upright: bool = False, markersize: float = 4.0, **style: Any
 ) -> None:
@@ -73,24 +71,31 @@ def intervals(
     ax.plot(x, y, linestyle="", markersize=markersize, **style)
 
 
-def plain_text(name: Any) -> str:
+def cut(name: Any, most: int) -> str:
+    """A name, without its middle if it is long."""
+    text, end = str(name), most // 3
+    return text if len(text) <= most else f"{text[: most - 1 - end]}…{text[-end:]}"
+
+
+def plain_text(name: Any, most: int = _LONGEST) -> str:
     """A name that Matplotlib shows letter by letter: dollars are no mathematics, an underscore hides no entry."""
-    text = str(name).replace("$", r"\$")
-    return f" {text}" if text.startswith("_") else text
+    text = cut(name, most)
+    return " " * text.startswith("_") + text.replace("$", r"\$")
 
 
-def legend_inside(ax: Drawn, last: int = 0) -> None:
-    """A legend in the Axes if it is short, otherwise beside them; `last` is that of `legend_beside`."""
-    if len(ax.get_legend_handles_labels()[0]) > _INSIDE:
-        legend_beside(ax, last=last)
-    else:
-        ax.legend(frameon=False)
+def name_axes(ax: Drawn, x: str, y: str | None = None) -> None:
+    """What the axes show, in as many lines as it needs beside the names that are listed down."""
+    listed = max((len(tick.get_text()) for tick in ax.get_yticklabels()), default=0)
+    for name, axis, length in ((x, ax.xaxis, ax.bbox.width), (y, ax.yaxis, ax.bbox.height)):
+        letters = int(length * 72 / ax.figure.dpi / float(axis.label.get_fontsize()) / 0.75) - listed // 2
+        lines = [part for text in (name or "").split("\n") for part in textwrap.wrap(text, max(letters, 20))]
+        axis.set_label_text("\n".join(lines) if name is not None else axis.label.get_text())
 
 
-def legend_beside(ax: Drawn, *, handles: Any = None, last: int = 0, **settings: Any) -> None:
-    """A legend to the right of the Axes, where it hides nothing.
+def legend(ax: Drawn, *, inside: bool = False, handles: Any = None, last: int = 0, **settings: Any) -> None:
+    """A legend to the right of the Axes, or in them if it is short and should be.
 
-    If it would be larger than the Axes, it has the first entries that fit, the number of the others, and the `last`
+    If it would be longer than the Axes, it has the first entries that fit, the number of the others, and the `last`
     entries.
     """
     from matplotlib import rcParams
@@ -99,47 +104,47 @@ def legend_beside(ax: Drawn, *, handles: Any = None, last: int = 0, **settings: 
 
     entries = list(ax.get_legend_handles_labels()[0] if handles is None else handles)
     names = [str(entry.get_label()) for entry in entries]
+    names = [name if "\n" in name else plain_text(name.replace(r"\$", "$"), 26) for name in names]
+    if inside and len(entries) <= _INSIDE:
+        ax.legend(entries, names, frameon=False, **settings)
+        return
     letter = FontProperties(size=rcParams["legend.fontsize"]).get_size_in_points()
-    width, height = (side * 72 / ax.figure.dpi / letter for side in (ax.bbox.width, ax.bbox.height))
-    rows = max(int(height / 1.5) - ("title" in settings) - sum(name.count("\n") for name in names), last + 2)
-    longest = max(len(_MORE), *map(len, names)) if names else 0
-    fitting = 0.55 * width / (5 + 0.6 * longest)  # columns in about half of the width of the Axes
-    columns = min(max(int(fitting), 1), -(-len(entries) // rows))
-    if (more := len(entries) - rows * columns + 1) > 1:
-        first = len(entries) - last - more
-        entries[first : first + more] = [Line2D([], [], linestyle="", label=_MORE.format(more))]
-    ax.legend(
-        handles=entries, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, ncols=max(columns, 1), **settings
-    )
+    folded = sum(name.count("\n") for name in names) + ("title" in settings)
+    rows = max(int(ax.bbox.height * 72 / ax.figure.dpi / letter / 1.5) - folded, last + 2)
+    if len(entries) > rows:
+        first, end = rows - last - 1, len(entries) - last
+        entries[first:end], names[first:end] = [Line2D([], [], linestyle="")], [f"and {end - first} more"]
+    ax.legend(entries, names, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, **settings)
 
 
-def list_down(ax: Drawn, names: Collection[Any]) -> None:
+def list_down(ax: Drawn, names: Collection[Any], most: int = 24, has_legend: bool = False) -> None:
     """One line a name, the first on top."""
-    ax.set_yticks(range(len(names)), [plain_text(name) for name in names])
+    ax.set_yticks(range(len(names)), [plain_text(name, most) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
+    is_narrow = has_legend and max(map(len, map(str, names))) > 16
+    ticks = {"nbins": 3, "steps": [1, 2, 5, 10], "min_n_ticks": 1} if is_narrow else {"nbins": 5}
+    ax.locator_params(axis="x", **ticks)
 
 
 def column(estimator: Any, feature: Any) -> int:
-    """Position of a feature given by name or position; raises ValueError where there is none."""
+    """Position of a feature given by name or position; raises ValueError if there is none."""
     names, d = getattr(estimator, "feature_names_in_", None), estimator.n_features_in_
-    if isinstance(feature, str):
-        found: Any = [] if names is None else np.flatnonzero(names == feature)
-        if len(found):
-            return int(found[0])
-    elif isinstance(feature, int | np.integer) and -d <= feature < d:
+    if isinstance(feature, str) and names is not None and len(found := np.flatnonzero(names == feature)):
+        return int(found[0])
+    if isinstance(feature, int | np.integer) and -d <= feature < d:
         return int(feature) % d
     what = "no names" if names is None else f"names, such as {str(names[0])!r}"
     raise ValueError(f"`feature` is {feature!r}; the features have {what} and the positions 0 to {d - 1}")
 
 
 def feature_name(estimator: Any, j: int) -> str:
-    """Name of a column, or its number where it has none."""
+    """Name of a column, or its number if it has none."""
     names = getattr(estimator, "feature_names_in_", None)
     return f"feature {j}" if names is None else str(names[j])
 
 
-def class_index(estimator: Any, label: Any, name: str) -> int:
-    """Position of a class label; raises ValueError that names the argument where there is no such class."""
+def class_at(estimator: Any, label: Any, name: str) -> int:
+    """Position of a class label; raises ValueError that names the argument if there is no such class."""
     found = np.flatnonzero(estimator.classes_ == label)
     if len(found) != 1:
         raise ValueError(f"`{name}` is {label!r}; the classes are {estimator.classes_.tolist()}")

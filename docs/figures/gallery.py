@@ -132,13 +132,6 @@ def decision_regions(plt: Any) -> Any:
     return axes
 
 
-def calibration(plt: Any) -> Any:
-    """Calibration of spam probabilities from sixty words. Words that occur together make them too extreme."""
-    X, y, new, truth, _ = spam()
-    p = bayesnb.BernoulliNB().fit(X[:, 300:360], y).predict_proba(new[:, 300:360])[:, 1]
-    return plots.calibration(truth == "spam", p, ax=plt.subplots()[1])
-
-
 def reliability(plt: Any) -> Any:
     """Probabilities of a malignant tumour on held-out rows, before and after calibration by leave-one-out."""
     cancer = bayesnb.datasets.load("breast_cancer")
@@ -217,7 +210,6 @@ FIGURES = [
     smoothing_path,
     class_probabilities,
     decision_regions,
-    calibration,
     reliability,
     comparison,
     feature_weights,

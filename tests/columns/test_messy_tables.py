@@ -14,10 +14,9 @@ import pandas as pd
 import pytest
 
 from bayesnb import cli, describe
-from bayesnb.datasets import Dataset, read_table
+from bayesnb.datasets import Dataset, TableError, read_table
 from bayesnb.estimators._by_name import choose_model
 from bayesnb.estimators.mixed import MixedNB
-from bayesnb.tables import TableError
 
 N = 200
 
@@ -80,14 +79,14 @@ MESSY = [
         "decimal comma",
         lambda t: t.assign(weight=t["weight"].map(lambda x: f"{x:.2f}".replace(".", ","))),
         {"weight": "numbers"},
-        {"weight": "numbers written as text (decimal comma)"},
+        {"weight": "numbers written as text, such as 5,05"},
         {"sep": ";"},
     ),
     Messy(
         "thousands",
         lambda t: t.assign(price=t["price"].map(european), weight=t["weight"].map(european)),
         {"price": "numbers", "weight": "numbers"},
-        {"price": "(decimal comma, thousands separated by point)"},
+        {"price": "numbers written as text, such as 2.622,12"},
         {"sep": ";"},
     ),
     Messy(
@@ -138,7 +137,7 @@ MESSY = [
             share=t["share"].map("{:.1f} %".format), price=t["price"].map("€{:,.2f}".format), zip=80000 + t.index % 9
         ),
         {"share": "numbers", "price": "numbers", "zip": "numbers"},
-        {"share": "(percent sign)", "price": "(thousands separated by comma, currency €)", "zip": "a postal code?"},
+        {"share": "such as 48.1 %", "price": "such as €2,622.12", "zip": "a postal code?"},
     ),
     Messy(
         "a word among the numbers",
@@ -219,37 +218,26 @@ def test_numbers_that_can_be_read_in_two_ways_stop_the_run(tmp_path: Path, capsy
     other = table.assign(weight=[f"{i},25" for i in range(N)])  # so does a decimal comma beside it
     other.to_csv(path, index=False, sep=";")
     assert read_table(path, "kind").X["price"][0] == 15018
-    late = table.assign(price=[*map(str, range(N))])
-    long = pd.concat([late] * 6 + [table])  # the first thousand rows have no point
-    long.to_csv(path, index=False, sep=";")
-    with pytest.raises(TableError, match=r"'15\.018' may be"):
-        read_table(path, "kind")
 
 
-@pytest.mark.parametrize(
-    ("cells", "role"),
-    [
+def test_a_date_has_digits_only() -> None:
+    for cells, role in (
         (["octane 95", "octane 98"], "levels"),
         (["Mars 20", "Mars 30", "Junior 11"], "levels"),
         (["Jun 123", "Jul 456"], "levels"),
         (["3.3.2024", "12/12/24"], "dropped"),
+        (["2024-12", "2024-11"], "dropped"),
         (["08:30", "17:45:10"], "dropped"),
-    ],
-)
-def test_a_date_has_digits_only(cells: list[str], role: str) -> None:
-    assert describe(pd.DataFrame({"when": cells * 20}))["when"].role == role
+    ):
+        assert describe(pd.DataFrame({"when": cells * 20}))["when"].role == role
 
 
-@pytest.mark.parametrize("cell", ["1.{},50", "1.{}.000", "{},5", "{} €", "1,{}", "1'{}.5"])
-def test_a_target_of_numbers_in_any_format_is_a_measurement(cell: str, tmp_path: Path) -> None:
+def test_a_target_of_numbers_in_any_format_is_a_measurement(tmp_path: Path) -> None:
     path = tmp_path / "orders.csv"
-    clean().assign(price=[cell.format(100 + i) for i in range(N)]).to_csv(path, index=False, sep=";")
-    with pytest.raises(TableError, match=r"'price' holds (200 different numbers|measurements such as).*'urgent'"):
-        read_table(path, "price")
-
-
-def test_a_target_of_few_fractions_is_a_measurement_in_any_format(tmp_path: Path) -> None:
-    path = tmp_path / "orders.csv"
+    for cell in ("1.{},50", "1.{}.000", "{},5", "{} €", "1,{}", "1'{}.5"):
+        clean().assign(price=[cell.format(100 + i) for i in range(N)]).to_csv(path, index=False, sep=";")
+        with pytest.raises(TableError, match=r"'price' holds (200 different numbers|measurements such as).*'urgent'"):
+            read_table(path, "price")
     table = clean().assign(size=["1,5", "2,0"] * (N // 2), dose=["2,5 %", "5 %"] * (N // 2))
     table = table.drop(columns=["price", "weight", "share"])
     table.to_csv(path, index=False, sep=";")
@@ -262,22 +250,21 @@ def test_what_is_asked_for_is_used(tmp_path: Path) -> None:
     path = tmp_path / "orders.csv"
     days = [f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(N)]
     clean().assign(id=range(N), day=days, visits=np.arange(N) % 7).to_csv(path, index=False)
-    wanted = {"id": "numbers", "day": "numbers", "visits": "counts", "urgent": "levels"}
+    wanted = {"id": "numbers", "day": "levels", "visits": "counts", "urgent": "levels"}
     data = read_table(path, "kind", columns=wanted, drop=["price"])
     assert data.contract is not None
     assert {name: data.contract[name].role for name in wanted} == wanted
     assert data.contract["price"].role == "dropped"
-    assert data.X["day"][0] == 19723  # days since 1970
     parts = choose_model(data.X, "auto", data.contract).fit(data.X, data.y).parts_
     found = {name: list(data.X.columns[columns]) for name, _, columns in parts}
-    assert found == {"numbers": ["weight", "share", "id", "day"], "counts": ["visits"], "levels": ["colour", "urgent"]}
+    assert found == {"numbers": ["weight", "share", "id"], "counts": ["visits"], "levels": ["colour", "urgent", "day"]}
 
 
 def test_an_encoding_and_a_separator_are_named(tmp_path: Path) -> None:
     path = tmp_path / "orders.csv"
     table = clean().assign(colour=clean()["colour"].replace("red", "größer~"))
     table.to_csv(path, index=False, sep="~", encoding="cp1252")
-    with pytest.raises(TableError, match=r"is not text in UTF-8 \(byte \d+ is not part of a character\).*--encoding"):
+    with pytest.raises(TableError, match=r"is not a table in UTF-8 \(.*; name its --encoding"):
         read_table(path, "kind")
     data = read_table(path, "kind", encoding="cp1252", sep="~")
     assert set(data.X["colour"]) == {"größer~", "blue", "green"}

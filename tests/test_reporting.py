@@ -1,4 +1,4 @@
-"""The page about a model: what it says, and how it looks in a browser."""
+"""The page about a model: what it says and warns of, what it compares, and how it looks in a browser."""
 
 import functools
 import re
@@ -12,9 +12,13 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 import bayesnb
-from bayesnb.reporting import inline_svg, number, percent
+from bayesnb.core.supports import COMPOSITE
+from bayesnb.reporting import _compared, candidates, inline_svg, number, percent
+
+from .estimators_table import DEFAULTS
 
 
 @functools.cache
@@ -44,16 +48,17 @@ def made() -> Any:
 class Words(HTMLParser):
     """Tags that are open, and all text."""
 
-    def __init__(self) -> None:
+    def __init__(self, html: str) -> None:
         super().__init__()
         self.open: list[str] = []
         self.text = ""
         self.ids: list[str] = []
         self.links: list[str] = []
+        self.feed(html)
+        self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.ids += [value for name, value in attrs if name == "id" and value]
-        self.links += [value for name, value in attrs if name in ("href", "src", "xlink:href") and value]
+        self.handle_startendtag(tag, attrs)
         if tag not in ("meta", "link", "br"):
             self.open.append(tag)
 
@@ -68,15 +73,8 @@ class Words(HTMLParser):
         self.text += data
 
 
-def words(html: str) -> Words:
-    found = Words()
-    found.feed(html)
-    found.close()
-    return found
-
-
 def test_the_page_is_whole_and_needs_nothing_from_elsewhere() -> None:
-    found = words(made().html)
+    found = Words(made().html)
     assert found.open == []
     assert len(set(found.ids)) == len(found.ids)
     assert all(link.startswith(("#", "data:")) for link in found.links)
@@ -86,10 +84,10 @@ def test_the_page_is_whole_and_needs_nothing_from_elsewhere() -> None:
     assert outside <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
 
 
-def test_the_page_says_what_the_model_says() -> None:
+def test_the_page_says_what_the_model_says(tmp_path: Path) -> None:
     X, y = table()
     nb = bayesnb.MixedNB().fit(X, y)
-    loo, said = nb.loo(X, y), words(made().html).text
+    loo, said = nb.loo(X, y), Words(made().html).text
     assert percent(loo.accuracy) in said and number(loo.log_loss) in said
     assert made().accuracy == loo.accuracy and made().log_loss == loo.log_loss
     assert number(nb.log_evidence_) in said and number(nb.bic_) in said
@@ -102,15 +100,16 @@ def test_the_page_says_what_the_model_says() -> None:
     assert "Column fever: 25% of the cells are missing." in said
     assert "numbers: KernelNB()" in said  # a model that was tried beside this one
     assert said.count("log odds of") >= 4
-    assert "MixedNB().fit(X, y)" in said
-
-
-def test_the_python_on_the_page_runs() -> None:
-    X, y = table()
+    loss = bayesnb.CalibratedClassifierLOO(bayesnb.MixedNB()).fit(X, y).loo_log_loss_
+    assert f"{loss['plain']:.4f} nats a row, {loss['calibrated']:.4f} after calibration." in said
+    assert "Brier" in said and "MCB" in said
     code = re.search(r"<code>(import .*?)</code>", made().html, re.S)
-    assert code is not None
-    source = code[1].replace("&quot;", '"').rpartition("bayesnb.report")[0]
-    exec(source, {"X": X, "y": y})
+    assert code is not None and "MixedNB().fit(X, y)" in code[1]
+    exec(code[1].replace("&quot;", '"').rpartition("bayesnb.report")[0], {"X": X, "y": y})
+    made().save(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text("utf-8") == made().html
+    shown = made()._repr_html_()
+    assert shown.startswith("<iframe srcdoc=") and "<!DOCTYPE" not in shown  # it is escaped
 
 
 def test_a_contract_code_and_title_of_ones_own() -> None:
@@ -124,19 +123,10 @@ def test_a_contract_code_and_title_of_ones_own() -> None:
 
     nb = bayesnb.GaussianNB().fit(X[["fever"]], y)
     mine = bayesnb.report(nb, X[["fever"]], y, title="A & B", contract=Contract(), code="print(1 < 2)", others=None)
-    said = words(mine.html).text
+    said = Words(mine.html).text
     assert "A & B" in said and "all cells are numbers" in said and "print(1 < 2)" in said and "look here" in said
     assert any("look here" in one for one in mine.warnings)
     assert "Which model is preferred" not in said
-
-
-def test_probabilities_that_are_true_lie_in_the_band_although_many_rows_are_alike() -> None:
-    rng = np.random.default_rng(0)
-    ill = rng.random(2000) < 0.5
-    smoker, sex = (np.where(rng.random(2000) < np.where(ill, p, q), "a", "b") for p, q in ((0.7, 0.3), (0.6, 0.5)))
-    X, y = pd.DataFrame({"smoker": smoker, "sex": sex}), np.where(ill, "ill", "well")
-    said = words(bayesnb.report(bayesnb.CategoricalNB(), X, y, others=None).html).text
-    assert "Crosses lie outside." in said and said.count("outside") == 1  # of the caption alone
 
 
 def test_the_rarest_classes_are_named_and_nomograms_are_of_the_classes_of_their_captions() -> None:
@@ -147,7 +137,7 @@ def test_the_rarest_classes_are_named_and_nomograms_are_of_the_classes_of_their_
     assert mine.warnings[0] == (
         "Few rows in the classes 9 (3), 8 (12), 7 (13), 6 (14), 5 (15), 4 (16) and 3 more: their results are uncertain."
     )
-    said = words(mine.html).text
+    said = Words(mine.html).text
     predicted = re.findall(r"the other rows predict (\d) with", said)
     assert predicted == re.findall(r"log odds of (\d) against", said) and len(predicted) == 5
     assert "pay in $ per $" in said
@@ -156,17 +146,26 @@ def test_the_rarest_classes_are_named_and_nomograms_are_of_the_classes_of_their_
 @pytest.mark.slow
 def test_warnings_name_what_is_wrong() -> None:
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 1))
-    y = np.where(X[:, 0] > 0, "a", "b")
-    copies = np.repeat(X + rng.normal(size=X.shape), 12, axis=1)
-    sure = bayesnb.report(bayesnb.GaussianNB(), copies, y, others=None)
-    assert any("too sure of itself" in one for one in sure.warnings)
-    noise = bayesnb.report(bayesnb.GaussianNB(), rng.normal(size=(30, 40)), rng.permutation(y[:30]), others=None)
-    assert any("no better than" in one for one in noise.warnings)
-    assert any("Few rows" in one for one in noise.warnings)
-    answer = np.c_[(y == "a") * 4 + 0.1 * rng.normal(size=60), rng.normal(size=60)]
-    leak = bayesnb.report(bayesnb.GaussianNB(), answer, y, others=None)
-    assert any("contains the answer" in one for one in leak.warnings)
+    y = np.repeat(["no", "yes"], [45, 15])
+
+    def said_of(X: np.ndarray, nb: Any = None) -> str:
+        return " ".join(bayesnb.report(nb or bayesnb.GaussianNB(), X, y, others=None).warnings)
+
+    noise = rng.normal(size=(60, 5))
+    chance = said_of(noise)
+    assert "Few rows in the class yes (15): their results are uncertain. There are only 60 rows." in chance
+    assert "is no better than that of the class frequencies" in chance
+    assert "5 of 5 features are not shown to help" in chance
+    assert "which leave-one-out ignores" not in chance
+    copies = np.repeat(noise[:, :1] + 1.0 * (y == "yes")[:, None], 5, axis=1)
+    assert "The model is too sure of itself" in said_of(copies)
+    answer = noise.copy()
+    answer[:, 2] = 20.0 * (y == "yes") + 0.1 * noise[:, 2]
+    leak = said_of(answer)
+    assert "Almost every row is predicted correctly." in leak
+    assert "determines the label almost completely" in leak
+    plugged = said_of(noise, bayesnb.GaussianNB(estimate="mle"))
+    assert "The model predicts with estimate='mle', which leave-one-out ignores." in plugged
 
 
 @pytest.mark.slow
@@ -174,12 +173,12 @@ def test_every_kind_of_rows_has_a_page() -> None:
     rng = np.random.default_rng(0)
     y = np.arange(48) % 14
     counts = rng.poisson(1 + y[:, None] % 3, size=(48, 6))
-    from scipy import sparse
-
     many = bayesnb.report(bayesnb.MultinomialNB(), sparse.csr_array(counts), y)
-    assert "predicted as" in words(many.html).text  # 14 classes are too many for a table
-    mixed = bayesnb.report(bayesnb.OneDependenceNB(), rng.integers(0, 3, (48, 3)), y % 2, others=None)
-    assert "Importance" in words(mixed.html).text
+    assert "predicted as" in Words(many.html).text  # 14 classes are too many for a table
+    parents = bayesnb.report(bayesnb.OneDependenceNB(), rng.integers(0, 3, (48, 3)), y % 2, others=None)
+    assert "Importance" in Words(parents.html).text
+    calibrated = bayesnb.report(bayesnb.CalibratedClassifierLOO(bayesnb.GaussianNB()), counts * 1.0, y % 2, others=None)
+    assert "after calibration" not in Words(calibrated.html).text
     with pytest.raises(ValueError, match="1 classes"):
         bayesnb.report(bayesnb.BernoulliNB(), counts, np.zeros(48))
     with pytest.raises(ValueError, match="`level`"):
@@ -194,11 +193,33 @@ def test_figures_take_the_colour_of_the_page_and_leave_settings_alone() -> None:
     assert "#ffffff" not in svg and "#000000" not in svg
 
 
-def test_it_is_saved_and_shown_in_a_notebook(tmp_path: Path) -> None:
-    made().save(tmp_path / "page.html")
-    assert (tmp_path / "page.html").read_text("utf-8") == made().html
-    assert made()._repr_html_().startswith("<iframe srcdoc=")
-    assert "<!DOCTYPE" not in made()._repr_html_()  # it is escaped
+# --- what a model is compared with ----------------------------------------------------------------------------------
+
+
+def test_every_estimator_is_tried_on_its_cells_alone() -> None:
+    for nb in DEFAULTS:
+        for kind in ("real", "counts", "amounts", "levels") if nb.cells.measure != COMPOSITE else ():
+            assert (repr(nb) in map(repr, candidates(kind, 50, 4))) == (kind == nb.cells.kind), nb
+    all_of_them = {repr(one) for one in candidates("real", 50, 4)}
+    assert {"GaussianNB(variance='pooled')", "GaussianDA(covariance='shared')", "KernelNB()"} <= all_of_them
+    assert all_of_them - {repr(one) for one in candidates("real", 6_000, 4)} == {"KernelNB()"}  # large tables
+    wide = all_of_them - {repr(one) for one in candidates("real", 50, 61)}
+    assert wide == {"GaussianDA()", "GaussianDA(covariance='shared')"}
+
+
+def test_a_model_is_not_compared_with_itself_by_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On zeros and ones a threshold at 0 changes nothing, and two levels are yes and no."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, (40, 3)).astype(float), np.arange(40) % 2
+    nb = bayesnb.BernoulliNB(binarize=None).fit(X, y)
+    own = nb.loo(X, y).log_proba
+    found = _compared(nb, X, y, own, "auto")
+    assert found is not None and {*found.table.index} == {"this model", "OneDependenceNB()"}
+    fit, fits = bayesnb.CategoricalNB.fit, []
+    monkeypatch.setattr(bayesnb.CategoricalNB, "fit", lambda *args: fits.append(args) or fit(*args))
+    named = _compared(nb, X, y, own, {"mine": bayesnb.CategoricalNB()})
+    assert named is not None and {*named.table.index} == {"this model", "mine"}
+    assert len(fits) == 1
 
 
 # --- in a browser ---------------------------------------------------------------------------------------------------
