@@ -66,7 +66,7 @@ def draw_coordinates(
     import numpyro
     import numpyro.distributions as dist
 
-    from ..inference.nuts import run_chains
+    from ..inference.chains import run_chains
 
     def model() -> None:
         z = {
@@ -85,7 +85,7 @@ def draw_coordinates(
     values = np.maximum(values, HYPERPRIOR_SD**-2)
     noise = np.random.default_rng(seed).standard_normal((chains, flat.size))
     starts = np.asarray(flat) + noise / np.sqrt(values) @ vectors.T
-    metric = {tuple(sorted(mode)): (vectors / values) @ vectors.T}
+    metric = (vectors / values) @ vectors.T
     begin = jax.vmap(unravel)(jnp.asarray(starts))
     found = run_chains(model, begin, metric, seed, draws=draws, warmup=warmup)
     return {name: found[name].reshape(chains, draws, *mode[name].shape) for name in mode}

@@ -15,9 +15,9 @@ import numpy as np
 from sklearn.base import clone
 
 from ..core.random import generator
-from ..inference.exact_rows import IDENTITY
+from ..inference.chains import run_chains
 from ..inference.held_out import quality, split_halves, take_rows
-from ..inference.nuts import Metric, run_chains
+from ..inference.laws import IDENTITY
 from ..inference.report import CheckReport, CheckRow
 from ._calibration_map import CalibrationMap, fit_maps, numpyro_model
 from ._left_out_tables import leave_out_rows
@@ -71,7 +71,7 @@ def map_rows(
         slope = float(np.max(abs(one.root.T @ np.asarray(jax.grad(joint)(one.mode)))))
     starts = one.mode + 0.5 * rng.standard_normal((_CHAINS, k)) @ one.root.T
     order = np.r_[1 : k - 1, k - 1, 0]
-    metric: Metric = {("entries", "logit_eps", "u"): (one.root @ one.root.T)[np.ix_(order, order)]}
+    metric = (one.root @ one.root.T)[np.ix_(order, order)]
     chains = run_chains(model, sites(starts), metric, seed + 1, draws=_DRAWS, warmup=_WARMUP, progress_bar=progress_bar)
     draws = np.concatenate([chains[name].reshape(_CHAINS * _DRAWS, -1) for name in sites(one.mode)], 1)
     drawn = [one.draw(s, z, y, weight) for s in rng.standard_normal((100, k))]

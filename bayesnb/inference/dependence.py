@@ -30,8 +30,8 @@ from ..core.arrays import is_sparse
 from ..core.supports import GIVEN_TOTALS
 from ..naive_bayes import Rows
 from ..sums.rows import rows_at
+from .laws import choose
 from .posterior import dense
-from .problem import choose
 from .report import Dependence, Pair
 
 _REFERENCE, _TABLES = 50, 99  # drawn tables behind m, and those that T is compared with

@@ -17,7 +17,7 @@ from ..core.pytrees import leaves
 from ..core.random import generator
 from ..naive_bayes import CLASS, NaiveBayes, Parameters, Rows
 from ..sums.rows import batches, rows_at
-from .points import Model
+from .intervals import Model
 
 _CELLS = 1 << 22  # numbers of a table worked on at a time
 _KEPT = 1 << 24  # numbers kept for the quantiles of some rows

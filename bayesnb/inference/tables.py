@@ -9,8 +9,8 @@ import numpy as np
 from ..base import Block, to_sites
 from ..core.arrays import Scalar, Theta
 from ..core.supports import AMOUNT, DENSITIES
-from .cases import kind_of
-from .points import Model
+from .intervals import Model
+from .laws import kind_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -281,12 +281,11 @@ def test_memory_stays_bounded():
 
 def mode_row(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[Any, Any]:
     """Row 2 of the check, and the block's posterior."""
-    from bayesnb.inference import exact_rows
-    from bayesnb.inference.problem import Problem
+    from bayesnb.inference import laws
 
     nb = KernelNB().fit(X, y)
-    problem = Problem.of(nb.prior_, {"x": X}, nb._class_index(y))
-    return exact_rows.mode_row(problem, np.random.default_rng(seed)), nb.posterior_.blocks["x"]
+    problem = laws.Problem(nb.prior_, {"x": X}, nb._class_index(y))
+    return laws.mode_row(problem, np.random.default_rng(seed)), nb.posterior_.blocks["x"]
 
 
 @pytest.mark.slow

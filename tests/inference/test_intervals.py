@@ -17,9 +17,7 @@ from bayesnb.core.special import tetragamma
 from bayesnb.estimators import ComplementNB, KernelNB
 from bayesnb.families import DirichletClasses, FixedClasses, OneClass
 from bayesnb.inference import intervals as page
-from bayesnb.inference import points
-from bayesnb.inference.log_joint_moments import LogJointMoments, pearson_iii
-from bayesnb.inference.points import log_probability_draws
+from bayesnb.inference.intervals import LogJointMoments, log_probability_draws, pearson_iii
 from bayesnb.naive_bayes import NaiveBayes
 
 from ..benchmarks.coupled import errors
@@ -112,21 +110,6 @@ def test_cumulants_at_once_are_those_one_by_one() -> None:
     np.testing.assert_allclose(centred(mean), centred(one), rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(variance, two)
     np.testing.assert_array_equal(third, this.block.log_third_cumulant(this.x))
-
-
-def test_log_odds_keep_the_digits_of_what_the_largest_leaves() -> None:
-    """Also in single precision, where 1 − p is rounded away, and where two are equally large."""
-    table = np.array([[0.0, -30.0, -31.0], [0.0, 0.0, -40.0], [1.0, 2.0, 3.0]])
-    want = [[-np.logaddexp.reduce(np.delete(row, k) - row[k]) for k in range(3)] for row in table]
-    for dtype, tolerance in ((np.float64, 1e-14), (np.float32, 1e-6)):
-        got = page._to_log_odds(table.astype(dtype)[..., None])[..., 0]
-        np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
-
-
-def test_quantiles_are_those_of_numpy(rng: np.random.Generator) -> None:
-    log_p, tails = rng.normal(size=(4, 3, 21)), np.array([0.13, 1.0])
-    want = np.exp(np.moveaxis(np.quantile(log_p, tails, axis=-1), 0, -1))
-    np.testing.assert_allclose(page._quantiles(log_p, tails), want, rtol=1e-14)
 
 
 # --- intervals ------------------------------------------------------------------------------------------------------
@@ -272,8 +255,8 @@ def test_a_row_alone_is_the_row_among_others(nb: Any, method: str, labels: int, 
     fitted = clone(nb).fit(X[keep], y[keep])
     settings = {"method": method, "n_draws": 32, "seed": 5}
     whole = fitted.predict_interval(X[:9], **settings), fitted.uncertainty(X[:9], **settings)
-    monkeypatch.setattr(points, "_KEPT", 1)  # one row at a time
-    monkeypatch.setattr(points, "_TABLE", 1)
+    monkeypatch.setattr(page, "_KEPT", 1)  # one row at a time
+    monkeypatch.setattr(page, "_TABLE", 1)
     parts = fitted.predict_interval(X[:9], **settings), fitted.uncertainty(X[:9], **settings)
     np.testing.assert_allclose(parts[0], whole[0], atol=1e-6)  # single precision
     np.testing.assert_allclose(parts[1], whole[1], atol=1e-12)

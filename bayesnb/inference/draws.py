@@ -1,0 +1,303 @@
+"""The laws of draws, which are statistical: rows 3, 4 and 11 to 13 of the check.
+
+Rows 3 and 4 compare with NumPyro's chains. Short chains that start at exact draws end as exact draws if kernel and
+model are right, so a Kolmogorov–Smirnov test is valid as it stands.
+
+Rows 11 and 12 look at draws of parameters and at new rows, by tests that see a spread one per cent too narrow. Where
+draws follow a density p, the mean of q/p over them is 1 for every density q. With q a member of the family whose fields
+are slightly different, that mean is the test with the most power against this difference (the score test of Rao, 1948,
+Proc. Cambridge Phil. Soc. 44). A wrong location, spread or dependence shows in one of the fields, whatever its shape in
+the normal scores of the marginals.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import stats
+from scipy.special import logsumexp, ndtri
+
+from ..base import Block, Site, to_sites
+from ..core.arrays import Theta
+from ..core.special import log_normalize
+from ..core.supports import GIVEN_TOTALS, Field
+from ..naive_bayes import NaiveBayes, Rows
+from .chains import run_chains, start_points
+from .intervals import intervals, log_probability_draws
+from .laws import Gap, Labels, Problem, cases, cut, worst_row
+from .report import CheckRow
+
+N_DRAWS = 200_000  # a standard deviation 1 % too small lies six standard errors off
+R_HAT = 1.02  # Vehtari et al. (2021) ask for 1.01 of one quantity; here it is the largest of many
+ESS = 400  # Vehtari et al. (2021): what mean, quantiles and R-hat need to be read at all
+HEAVY = 0.003  # a class probability counts only where no draw carries more than this share of its average
+INTERVALS = 0.02  # what the ends may be off on average: see `predict_interval`
+
+_SHORT_CHAINS, _SHORT_STEPS, _LEAPFROG, _SIDE_BY_SIDE = 4_000, 10, 5, 50
+_LOG_RATIO = 0.3  # standard deviation of log q/p: large enough to be seen, small enough for a normal mean
+_SIZES = {"classes": 2, "features": 2, "components": 4}
+_LENGTH = 5  # of rows whose total is given
+_INTERVAL_DRAWS = 2_000
+
+Tested: TypeAlias = tuple[str, np.ndarray]  # what was tested, and standard normal statistics of it
+
+
+def limit_of(count: int, rate: float) -> float:
+    """What the largest of so many standard normal statistics exceeds with that probability, at most."""
+    return float(stats.norm.isf(rate / max(count, 1) / 2))
+
+
+# --- rows 3 and 4: chains of NumPyro --------------------------------------------------------------------------------
+
+
+def short_chains_row(problem: Problem, rng: np.random.Generator, seed: int, rate: float) -> CheckRow:
+    """Row 3a: chains started at exact draws with a fixed kernel end as exact, independent draws."""
+    exact = problem.posterior.to_sites(problem.posterior.sample(rng, (_SHORT_CHAINS,)))
+    coupled = problem.prior.coupled
+    starts, metric = start_points(problem.model, exact, _SHORT_CHAINS, dense=coupled)
+    batch = _SIDE_BY_SIDE if coupled else _SHORT_CHAINS
+    kernel: dict[str, Any] = {"leapfrog": _LEAPFROG, "thin": _SHORT_STEPS, "batch": batch}
+    ends = {k: v[:, 0] for k, v in run_chains(problem.model, starts, metric, seed, draws=1, **kernel).items()}
+    pit = transforms(problem.posterior, ends)
+    moved = np.mean([np.mean(ends[name] != exact[name]) for name in pit])
+    p_values = stats.ks_1samp(np.concatenate(list(pit.values()), -1), stats.uniform.cdf, axis=0).pvalue
+    figure, threshold = float(np.min(p_values)), rate / len(p_values)
+    return CheckRow(
+        "3a Posterior, exact starts",
+        figure,
+        threshold,
+        "p-value, at least",
+        bool(figure >= threshold and moved > 0.5),
+        f"false alarms {rate:.2%} over {len(p_values)} Kolmogorov–Smirnov tests",
+        f"{_SHORT_CHAINS} chains of {_SHORT_STEPS} steps; {_size(problem)}; {moved:.0%} of states moved",
+        pit,
+        "Short NumPyro chains that start at exact draws of the parameters end as draws of the same distribution.",
+    )
+
+
+def nuts_row(problem: Problem, sites: Theta, rate: float) -> CheckRow:
+    """Row 3b: convergence, and mean and quantiles of every parameter within Monte Carlo error of the exact ones."""
+    from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
+
+    u = np.concatenate(list(transforms(problem.posterior, sites).values()), -1)  # uniform if the chain is right
+    r_hat, ess = float(np.max(split_gelman_rubin(u))), float(np.min(effective_sample_size(u)))
+    # the mean of the probability integral transform, and the shares of draws below three exact quantiles
+    z = [_z_values(u, 0.5)] + [_z_values((u <= q).astype(float), q) for q in (0.1, 0.5, 0.9)]
+    worst, limit = float(np.max(np.abs(z))), limit_of(np.size(z), rate)
+    return CheckRow(
+        "3b Posterior, NUTS",
+        worst,
+        limit,
+        "standard errors",
+        bool(worst <= limit and r_hat <= R_HAT and ess >= ESS),
+        f"false alarms {rate:.2%} over {np.size(z)} means and quantiles; R-hat ≤ {R_HAT}, ESS ≥ {ESS}",
+        f"R-hat at most {r_hat:.4f}, ESS at least {ess:.0f}; {_size(problem)}",
+        meaning="NumPyro's sampler, started far away, finds the posterior distribution that the formulas state.",
+    )
+
+
+def prediction_row(problem: Problem, sites: Theta, rows: Rows, rate: float) -> CheckRow:
+    """Row 4: the joint averaged over NUTS draws and then normalised, against the closed form.
+
+    p̂_c = Σ_s w_sc / Σ_s Σ_c w_sc with w = p(x, c | θ_s) is a ratio; its Monte Carlo error is that of the mean of
+    (w_sc − p_c Σ_c w_sc) / mean weight (delta method).
+    """
+    joint = problem.posterior.log_joint(rows, problem.posterior.from_sites(sites))  # (chains, draws, n, c)
+    exact = np.exp(log_normalize(problem.posterior.log_joint(rows)))
+    weights = np.exp(joint - logsumexp(joint, axis=(0, 1, 3), keepdims=True))
+    total = weights.sum(-1, keepdims=True)
+    # a mean that a few draws carry has no normal error: neither the class's own nor that of the sum may be such a one
+    # (a class that every draw calls impossible has the sum 0 and is left out too)
+    steady = (weights.max((0, 1)) < HEAVY * weights.sum((0, 1))) & (total.max((0, 1)) < HEAVY)
+    steady &= (exact > 1e-250) & (exact < exact.max(1, keepdims=True))  # the likeliest is one minus the others
+    # in units of the probability itself: the square of 1e-200 is zero
+    scaled = weights[:, :, steady] / exact[steady] - np.broadcast_to(total, weights.shape)[:, :, steady]
+    z = _z_values(scaled, 0.0)
+    worst, limit = (float(np.max(abs(z))), limit_of(z.size, rate)) if z.size else (0.0, 0.0)
+    apart = float(np.max(abs(weights.sum((0, 1)) - exact)[steady], initial=0))
+    says = "Class probabilities by formula are those that NumPyro's draws give on rows that were not fitted."
+    reason = f"false alarms {rate:.2%} over {z.size} class probabilities"
+    remark = f"of {len(exact)} held-out rows, half cut to five cells, where no draw carries {HEAVY:.1%} of an average; "
+    remark += f"largest difference {apart:.1e}"
+    return CheckRow.within("4  Prediction", says, worst, limit, "standard errors", reason, remark)
+
+
+def thin(prior: NaiveBayes, rows: Rows, rng: np.random.Generator) -> Rows:
+    """Rows with about five cells left in every other one: averages over many cells are carried by few draws.
+
+    A cell taken out is a missing one, and in a multinomial block a count of zero; complete rows stay as they are.
+    """
+    thinned, total = {}, sum(x.shape[1] for x in rows.values())
+    for name, x in rows.items():
+        out = rng.random(x.shape) >= 5 / total
+        out[::2] = False
+        blank = prior.blocks[name].missing_value
+        thinned[name] = x if blank is None else np.where(out, blank, x)
+    return thinned
+
+
+def transforms(posterior: NaiveBayes, sites: Theta) -> dict[str, np.ndarray]:
+    """Probability integral transforms of draws under the exact marginals by site, parameters along the last axis.
+
+    Without the parameters that are known exactly, such as the share of a column's only level.
+    """
+    found = {}
+    for name, marginal in posterior.marginals().items():
+        u, lead = np.asarray(marginal.cdf(sites[name])), np.ndim(sites[name]) - np.ndim(marginal.mean())
+        flat = u.reshape(*u.shape[:lead], -1)
+        free = ~np.isnan(flat).all(tuple(range(lead)))
+        if free.any():
+            found[name] = flat[..., free]
+    return found
+
+
+def _size(problem: Problem) -> str:
+    """The size of a problem in words, and how many parameters have no distribution and are left out."""
+    known = sum(int(np.isnan(one.cdf(one.mean())).sum()) for one in problem.posterior.marginals().values())
+    more = f"; {known} parameters left out, which are known exactly" if known else ""
+    return f"{problem.width} features, {len(problem.y)} rows{more}"
+
+
+def _z_values(draws: np.ndarray, expected: float) -> np.ndarray:
+    """(mean − expected) / Monte Carlo standard error of series (chains, draws, k), from their effective size."""
+    from numpyro.diagnostics import effective_sample_size
+
+    if not draws.size:
+        return np.zeros(0)
+    mean, sd = draws.mean((0, 1)), draws.std((0, 1))
+    varies, error = sd > 0, np.full(len(sd), np.finfo(float).tiny)
+    error[varies] = sd[varies] / np.sqrt(effective_sample_size(draws[..., varies]))
+    return (mean - expected) / error
+
+
+# --- rows 11 and 12: exact draws ------------------------------------------------------------------------------------
+
+
+def parameters(block: Any, sites: dict[str, Site], rng: np.random.Generator, n: int = N_DRAWS) -> list[Tested]:
+    """Standard normal statistics of draws of the parameters, by their density and by their marginals."""
+    found, has_density = [], getattr(block, "no_evidence", None) is None
+    if has_density:
+        block = cut(block, sites, **_SIZES)
+    theta = block.sample(rng, (n,))
+    if has_density:
+        some = {name: value[:1000] for name, value in theta.items()}
+        for name, other in _neighbours(block, lambda one: one.log_prob(some) - block.log_prob(some)):
+            change = np.asarray(other.log_prob(theta) - block.log_prob(theta)).reshape(n, -1)
+            found.append((f"sample, {name}", _scores(np.c_[change, change.sum(1)])))
+    draws = to_sites(theta)
+    for name, marginal in block.marginals().items():
+        found.append((f"sample, marginals of {name}", normal_scores(marginal, draws[name])))
+    return found
+
+
+def new_rows(block: Block, sites: dict[str, Site], rng: np.random.Generator, n: int = N_DRAWS) -> list[Tested]:
+    """Standard normal statistics of new rows of all classes; none where the family has no density of a row."""
+    if block.is_composite or block.no_evidence is not None:
+        return []
+    block = cut(block, sites, **_SIZES)
+    c = block.shape[0]
+    y = np.arange(n) % c
+    given = {"length": _LENGTH} if block.cells_.measure == GIVEN_TOTALS and not block.separable else {}
+    x = block.sample_predictive(rng, y, **given)
+
+    def own(one: Block, m: int = n) -> np.ndarray:
+        return one.log_predictive(x[:m])[np.arange(m), y[:m]]
+
+    before, found = own(block), []
+    for name, other in _neighbours(block, lambda one: own(one, 3000) - before[:3000]):
+        change = own(other) - before
+        scores = [_scores(one[:, None]) for one in (change, *(change[k::c] for k in range(c)))]
+        found.append((f"sample_predictive, {name}", np.concatenate(scores)))
+    return found
+
+
+def _neighbours(block: Any, log_ratio: Callable[[Any], np.ndarray]) -> Iterator[tuple[str, Any]]:
+    """Blocks of which one field is different, by its name, so much that log q/p has a standard deviation of 0.3."""
+    for name, field in block.fields_.items():
+        if not field.fitted or getattr(block, name) is None:
+            continue
+        for moved in _moves(block, name, field):
+            step = 0.02
+            for _ in range(3):  # log q/p is nearly proportional to a small step
+                size = float(np.max(np.std(np.asarray(log_ratio(moved(step))), 0)))
+                if not 1e-9 < size < np.inf:
+                    break
+                step = float(np.clip(step * _LOG_RATIO / size, 1e-7, 0.4))
+            if 1e-3 < size < np.inf:
+                yield name, moved(step)
+
+
+def _moves(block: Any, name: str, field: Field) -> list[Callable[[float], Any]]:
+    """How a field is moved by a relative step: a matrix in size and dependence, shares against each other."""
+    value = np.asarray(getattr(block, name), float)
+    k = value.shape[-1]
+
+    def by(change: Callable[[float], np.ndarray]) -> Callable[[float], Any]:
+        return lambda step: replace(block, **{name: change(step)})
+
+    if field.support.kind == "real":
+        spread = to_sites(block.sample(np.random.default_rng(0), (400,)))
+        like = [one.std(0) for one in spread.values() if one.shape[1:] == value.shape]
+        unit = like[0] if like else np.maximum(abs(value), 1)
+        return [by(lambda step: value + step * unit)]
+    moves = [by(lambda step: value * (1 + step))]
+    if field.support.kind == "matrix":
+        shear = np.eye(k, k=-1)
+        return moves + [by(lambda step: (np.eye(k) + step * shear) @ value @ (np.eye(k) + step * shear).T)] * (k > 1)
+    if field.axes[-1] == "level" or not block.separable:  # shares may not depend on the sum
+        moves.append(by(lambda step: value * (1 + step * np.cos(2 * np.arange(k)))))
+    return moves
+
+
+def _scores(log_ratio: np.ndarray) -> np.ndarray:
+    """(mean of q/p − 1) / standard error, by column."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        w = np.expm1(log_ratio)
+        return w.mean(0) / np.where(w.std(0) > 0, w.std(0), 1) * np.sqrt(len(w))
+
+
+def normal_scores(marginal: Any, draws: np.ndarray) -> np.ndarray:
+    """Tests of mean and mean square of the normal scores of some scalars, whose marginals are known."""
+    n = len(draws)
+    u = np.asarray(marginal.cdf(draws), float).reshape(n, -1)
+    u = u[:, ~np.isnan(u).any(0)]  # a parameter that is known exactly has no spread
+    z = ndtri(np.clip(u, 1e-15, 1 - 1e-15))
+    return np.concatenate([z.mean(0) * np.sqrt(n), (np.square(z).mean(0) - 1) * np.sqrt(n / 2)])
+
+
+def drawn_rows(problem: Problem, rng: np.random.Generator, rate: float) -> list[CheckRow]:
+    """Rows 11 and 12, each at a rate of false alarms; the posterior of a few rows, where all fields matter."""
+    draws, rows, left_out = [], [], []
+    for case in cases(problem, rng):
+        block, sites = case.posterior, case.prior.sites()
+        if isinstance(block, Labels):
+            draws += parameters(block.classes, sites, rng)
+            continue
+        draws += parameters(block, sites, rng)
+        rows += (found := new_rows(block, sites, rng))
+        left_out += [] if found else [f"{case.name}: {type(block).__name__} has no density of new rows"]
+    says = "Parameters drawn from the posterior have its location, spread and dependence, to one per cent."
+    says_rows = "New rows drawn from the model have the distribution that it predicts."
+    return [_row("11 Draws", says, draws, rate, []), _row("12 New rows", says_rows, rows, rate, left_out)]
+
+
+def _row(name: str, says: str, found: list[Tested], rate: float, left_out: list[str]) -> CheckRow:
+    gaps = [Gap(what, float(np.max(abs(z)))) for what, z in found if z.size]
+    count = sum(z.size for _, z in found)
+    reason = f"false alarms {rate:.2%} over {count} tests of densities and marginals"
+    remark = f"{N_DRAWS:,} draws a block; a spread 1 % too small would be found with probability 99.9 %"
+    return worst_row(name, says, gaps, limit_of(count, rate), "standard errors", reason, remark, left_out)
+
+
+def intervals_row(posterior: NaiveBayes, rows: Rows, level: float, rng: np.random.Generator) -> CheckRow:
+    """Row 13: the ends of the credible intervals against quantiles of exact draws, on average over rows and classes."""
+    got = intervals(posterior, rows, level, "auto", None, 0)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    parts = log_probability_draws(posterior, rows, _INTERVAL_DRAWS, int(rng.integers(1 << 31)))
+    want = np.concatenate([np.moveaxis(np.quantile(np.exp(log_p), tails, -1), 0, -1) for _, log_p in parts])
+    figure = float(abs(got - want).mean())
+    says = "The intervals of class probabilities agree with those of exact draws."
+    reason = f"moments are exact, their shape is not; {_INTERVAL_DRAWS:,} draws leave some 0.003"
+    remark = f"mean distance of {want.size} ends from those of draws; largest {float(abs(got - want).max()):.3f}"
+    return CheckRow.within("13 Intervals", says, figure, INTERVALS, "probability", reason, remark)
