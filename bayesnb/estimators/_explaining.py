@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..inference.explanation import Contributions
-    from ..inference.summary import Summary
-    from ..inference.tables import Fit
+    from ..inference.tables import Summary
 
 
 class AbstractExplaining(AbstractPredicting):
@@ -227,7 +226,7 @@ class AbstractExplaining(AbstractPredicting):
         ----------
         level : posterior mass inside the intervals of the class probabilities
         """
-        from ..inference.summary import summarise
+        from ..inference.tables import summarise
 
         check_is_fitted(self)
         check_level(level)
@@ -242,12 +241,14 @@ class AbstractExplaining(AbstractPredicting):
         It needs no rows. By Bayes' identity the likelihood at any θ is the evidence times the posterior density over
         the prior density.
         """
-        return self._fit.log_likelihood
+        from ..inference.tables import log_likelihood
+
+        return log_likelihood(self)
 
     @property
     def aic_(self) -> float:
         """Akaike's criterion −2 `log_likelihood_` + 2 k, with k the number of free parameters; smaller is better."""
-        return self._fit.aic
+        return 2 * self.n_parameters_ - 2 * self.log_likelihood_
 
     @property
     def bic_(self) -> float:
@@ -255,7 +256,7 @@ class AbstractExplaining(AbstractPredicting):
 
         −½ `bic_` is an approximation of `log_evidence_`. The evidence is exact and includes the prior.
         """
-        return self._fit.bic
+        return self.n_parameters_ * float(np.log(self._fitted_state().statistics.n.sum())) - 2 * self.log_likelihood_
 
     @property
     def n_parameters_(self) -> int:
@@ -263,12 +264,6 @@ class AbstractExplaining(AbstractPredicting):
         from ..inference.tables import count_free
 
         return count_free(self._fitted_state().posterior)
-
-    @property
-    def _fit(self) -> "Fit":
-        from ..inference.tables import fit_of
-
-        return fit_of(self)
 
 
 def _cells(X: Any, row: np.ndarray, column: np.ndarray) -> np.ndarray:
