@@ -10,6 +10,7 @@ import numpy as np
 from ..base import Block, to_sites
 from ..core.arrays import Scalar, Theta
 from ..core.supports import AMOUNT, DENSITIES
+from ..naive_bayes import CLASS
 from .intervals import Model
 from .laws import kind_of
 
@@ -50,8 +51,11 @@ def log_likelihood(estimator: Any) -> float:
             raise AttributeError(f"{name} has no likelihood to maximise: {why}")
     with np.errstate(all="ignore"):
         theta = prior.mle(stats)
+        total = prior.log_marginal(stats) + posterior.classes.log_prob(theta[CLASS])
+        total -= prior.classes.log_prob(theta[CLASS])
         try:
-            total = float(prior.log_marginal(stats) + posterior.log_prob(theta) - prior.log_prob(theta))
+            for key, block in prior.blocks.items():  # piece by piece: a rate without a bound has the density 1e-308
+                total += (posterior.blocks[key].log_prob(theta[key]) - block.log_prob(theta[key])).sum()
         except np.linalg.LinAlgError:
             total = np.nan
         if not all(_is_inside(block, theta[key]) for key, block in prior.blocks.items()) or not np.isfinite(total):
@@ -60,7 +64,7 @@ def log_likelihood(estimator: Any) -> float:
                 "feature is constant within a class or a covariance has fewer rows than features. Compare models by "
                 "log_evidence_ or `loo`"
             )
-    return total
+    return float(total)
 
 
 def _is_inside(block: Block, theta: Theta) -> bool:
