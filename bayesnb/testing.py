@@ -6,7 +6,7 @@ the laws of statistics, weights, and NumPy against JAX. Provisional: a later rel
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -23,7 +23,7 @@ from .core.supports import Field
 from .families import DirichletClasses
 from .inference import draws
 from .inference.chains import jitted as jitted
-from .inference.laws import LAWS, Law, Problem, cases, identity_row, mode_row
+from .inference.laws import LAWS, Problem, cases, identity_row, mode_row
 from .inference.report import CheckRow
 from .naive_bayes import NaiveBayes, Statistics
 from .statistics import one_hot
@@ -39,12 +39,9 @@ class BrokenLaw(AssertionError):
 
 
 @dataclass(frozen=True)
-class Case:
-    """A prior of one block, rows, labels and what follows from them."""
+class Case(Problem):
+    """A prior of one block, "x", rows, labels, what follows from them, and the source of what is random."""
 
-    prior: NaiveBayes
-    x: np.ndarray
-    y: np.ndarray
     rng: np.random.Generator
 
     @property
@@ -53,24 +50,20 @@ class Case:
         return self.prior.blocks["x"]
 
     @property
+    def x(self) -> np.ndarray:
+        """Its rows."""
+        return self.rows["x"]
+
+    @property
     def r(self) -> Sparse:
         """One-hot labels, sparse."""
         return one_hot(self.y, C)
 
-    @cached_property
-    def stats(self) -> Statistics:
-        """Statistics of all rows."""
-        return self.stats_of(slice(None))
-
-    @property
-    def posterior(self) -> NaiveBayes:
-        """The prior after all rows."""
-        return self.prior.update(self.stats)
-
     @property
     def complete(self) -> "Case":
         """The same case without missing cells."""
-        return replace(self, x=np.where(np.isnan(self.x), np.nan_to_num(np.nanmax(self.x, 0)), self.x))
+        filled = np.where(np.isnan(self.x), np.nan_to_num(np.nanmax(self.x, 0)), self.x)
+        return replace(self, rows={"x": filled})
 
     def stats_of(self, rows: Any) -> Statistics:
         """Statistics of some rows."""
@@ -128,7 +121,10 @@ def laws_of(family: Block) -> dict[str, Callable[[Case], None]]:
     rows: dict[str, Callable[[Problem, np.random.Generator], list[CheckRow]]] = {
         "bayes' identity": lambda problem, rng: [identity_row(problem, rng)],
         "mode": lambda problem, rng: [mode_row(problem, rng)],
-        **{law.name[3:].lower(): partial(_rows_of, law) for law in LAWS},
+        **{
+            law.name[3:].lower(): partial(lambda law, problem, rng: [law.row([*cases(problem, rng)])], law)
+            for law in LAWS
+        },
         "draws": lambda problem, rng: draws.drawn_rows(problem, rng, RATE),
     }
     return {
@@ -141,12 +137,8 @@ def laws_of(family: Block) -> dict[str, Callable[[Case], None]]:
     }
 
 
-def _rows_of(law: Law, problem: Problem, rng: np.random.Generator) -> list[CheckRow]:
-    return [law.row([*cases(problem, rng)])]
-
-
 def _rows_pass(case: Case, rows: Callable[[Problem, np.random.Generator], list[CheckRow]]) -> None:
-    for row in rows(Problem(case.prior, {"x": case.x}, case.y), case.rng):
+    for row in rows(case, case.rng):
         require(row.passed, f"{row.figure:.1e}, where {row.threshold:.1e} is allowed ({row.unit}). {row.remark}")
 
 
@@ -174,7 +166,7 @@ def make_case(block: Block, x: np.ndarray, rng: np.random.Generator, *, missing:
     y = rng.permutation(np.arange(len(x)) % C)
     if missing and block.gaps:
         x[rng.random(x.shape) < 0.1] = np.nan
-    return Case(NaiveBayes(DirichletClasses(positive(rng, C)), {"x": block}), x, y, rng)
+    return Case(NaiveBayes(DirichletClasses(positive(rng, C)), {"x": block}), {"x": x}, y, rng)
 
 
 def positive(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -267,17 +259,28 @@ def weights_count_rows(case: Case) -> None:
         assert_same(f(case.x, r), f(case.x, sparse.csr_array(r)))
 
 
+def _page(nb: NaiveBayes, x: Any, r: Any, theta: Any) -> dict[str, Any]:
+    """What a model says of rows, and where it has learnt them."""
+    stats = nb.suffstats({"x": x}, r)
+    posterior = nb.update(stats)
+    points = {"mean": posterior.mean(), "mode": posterior.mode(), "mle": posterior.mle(stats)}
+    return {
+        "stats": stats,
+        "posterior": posterior,
+        "evidence": nb.log_marginal(stats),
+        "predictive": posterior.log_joint({"x": x}),
+        "left out": posterior.log_loo({"x": x}, r),
+        "likelihood": posterior.log_joint({"x": x}, theta),
+        "moments": posterior.blocks["x"].log_moments(x),
+        "log_prob": posterior.log_prob(theta),
+    } | {name: posterior.to_sites(point) for name, point in points.items()}
+
+
 def sparse_rows_equal_dense_rows(case: Case) -> None:
-    """scipy.sparse rows give what dense rows give."""
-    dense = case.complete.x
-    prior, rows, posterior = case.block, sparse.csr_array(dense), case.posterior.blocks["x"]
-    theta = posterior.sample(case.rng, (2,))
+    """scipy.sparse rows give what dense rows give, with dense and with sparse weights."""
+    x, theta = case.complete.x, case.posterior.sample(case.rng, (2,))
     for r in (case.r, case.r.toarray()):
-        assert_same(prior.suffstats(rows, r), prior.suffstats(dense, r))
-        assert_same(posterior.log_loo(rows, r), posterior.log_loo(dense, r))
-    assert_same(posterior.log_predictive(rows), posterior.log_predictive(dense))
-    assert_same(posterior.log_likelihood(theta, rows), posterior.log_likelihood(theta, dense))
-    assert_same(posterior.log_moments(rows), posterior.log_moments(dense))
+        assert_same(_page(case.prior, sparse.csr_array(x), r, theta), _page(case.prior, x, r, theta))
 
 
 def a_missing_cell_is_a_cell_left_out(case: Case) -> None:
@@ -301,10 +304,10 @@ def a_row_of_any_weight_is_left_out(case: Case) -> None:
     soft = w[:, None] * case.rng.dirichlet(np.ones(C), len(case.x))
     soft[:5, 0] = 0
     for r in (case.r.toarray() * w[:, None], soft):
-        row = LAWS[2].row([*cases(Problem(case.prior, {"x": case.x}, case.y), case.rng, N, r)])
-        require(row.passed, f"{row.figure:.1e}, where {row.threshold:.1e} is allowed ({row.unit}). {row.remark}")
-        posterior = case.prior.update(case.prior.suffstats({"x": case.x}, r))
-        assert_same(posterior.log_loo({"x": case.x}, sparse.csr_array(r)), posterior.log_loo({"x": case.x}, r))
+        row = LAWS[2].row([*cases(case, case.rng, N, r)])
+        require(row.passed, f"{row.figure:.1e}, where {row.threshold:.1e} is allowed. {row.remark}")
+        posterior = case.prior.update(case.prior.suffstats(case.rows, r))
+        assert_same(posterior.log_loo(case.rows, sparse.csr_array(r)), posterior.log_loo(case.rows, r))
     if all(field.fitted for field in case.block.fields_.values()):  # a row that is nearly all that is known
         low = {name: getattr(case.block, name) for name in ("kappa", "nu") if name in case.block.fields_}
         tiny = jax.tree.map(lambda leaf: 1e-8 * leaf, case.prior)
@@ -336,29 +339,13 @@ def draws_of_jax_follow_their_marginals(case: Case) -> None:
 
 def numpy_and_jax_agree(case: Case, dtype: str) -> None:
     """Every number here is a sum of at most some 200 terms below 1e2: 1,000 machine epsilons cover it."""
-
-    def page(nb: NaiveBayes, x: Any, r: Any, theta: Any) -> dict[str, Any]:
-        stats = nb.suffstats({"x": x}, r)
-        posterior = nb.update(stats)
-        points = {"mean": posterior.mean(), "mode": posterior.mode(), "mle": posterior.mle(stats)}
-        return {
-            "stats": stats,
-            "posterior": posterior,
-            "evidence": nb.log_marginal(stats),
-            "predictive": posterior.log_joint({"x": x}),
-            "left out": posterior.log_loo({"x": x}, r),
-            "likelihood": posterior.log_joint({"x": x}, theta),
-            "moments": posterior.blocks["x"].log_moments(x),
-            "log_prob": posterior.log_prob(theta),
-        } | {name: posterior.to_sites(point) for name, point in points.items()}
-
     inputs = case.prior, case.x, case.r.toarray(), case.posterior.sample(case.rng)
-    want, tolerance = page(*inputs), float(1000 * np.finfo(dtype).eps)
+    want, tolerance = _page(*inputs), float(1000 * np.finfo(dtype).eps)
     with jax.enable_x64(dtype == "float64"):
-        traced = jitted(page)(*cast(inputs, jnp, dtype))
+        traced = jitted(_page)(*cast(inputs, jnp, dtype))
     found = {leaf.dtype.name for leaf in jax.tree.leaves(traced)}
     require(found == {dtype}, f"arrays of {dtype} give {sorted(found)}")
-    on_host = page(*cast(inputs, np, dtype))
+    on_host = _page(*cast(inputs, np, dtype))
     host = all(isinstance(leaf, np.ndarray | np.generic) for leaf in jax.tree.leaves(on_host))
     require(host, "NumPy arrays give arrays that are not NumPy's")
     for got in (traced, on_host):

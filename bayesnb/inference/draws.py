@@ -237,10 +237,7 @@ def _moves(block: Any, name: str, field: Field) -> list[Callable[[float], Any]]:
         return lambda step: replace(block, **{name: change(step)})
 
     if field.support.kind == "real":
-        spread = to_sites(block.sample(np.random.default_rng(0), (400,)))
-        like = [one.std(0) for one in spread.values() if one.shape[1:] == value.shape]
-        unit = like[0] if like else np.maximum(abs(value), 1)
-        return [by(lambda step: value + step * unit)]
+        return [by(lambda step: value + step * np.maximum(abs(value), 1))]
     moves = [by(lambda step: value * (1 + step))]
     if field.support.kind == "matrix":
         shear = np.eye(k, k=-1)
