@@ -99,17 +99,17 @@ class TestFunsor:
         return float(jitted(lambda sites: log_density(enumerated, (rows,), {}, sites)[0])(sites))
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("name", CASES)
+    @pytest.mark.parametrize("name", [*CASES, "mixed"])
     @pytest.mark.usefixtures("x64")
-    def test_enumerated_log_density_and_elbo_are_the_closed_form(self, name: str, rng: np.random.Generator) -> None:
-        this = CASES[name]
-        self.compare(this.prior.model, this.prior, {"x": this.x}, {"x": this.x}, rng)
-
-    @pytest.mark.slow
-    @pytest.mark.usefixtures("x64")
-    def test_enumerated_log_density_and_elbo_of_mixed_blocks(self, mixed: Any, rng: np.random.Generator) -> None:
-        nb, X, _ = mixed
-        self.compare(nb.numpyro_model, nb.prior_, X, nb._encode(X), rng)
+    def test_enumerated_log_density_and_elbo_are_the_closed_form(
+        self, name: str, mixed: Any, rng: np.random.Generator
+    ) -> None:
+        if name == "mixed":
+            nb, X, _ = mixed
+            self.compare(nb.numpyro_model, nb.prior_, X, nb._encode(X), rng)
+        else:
+            this = CASES[name]
+            self.compare(this.prior.model, this.prior, {"x": this.x}, {"x": this.x}, rng)
 
     def compare(self, model: Any, prior: NaiveBayes, X: Any, rows: Any, rng: np.random.Generator) -> None:
         from numpyro.infer import TraceEnum_ELBO
