@@ -1,11 +1,10 @@
 """How sure a class probability is: its distribution over the posterior of the parameters, without drawing them.
 
 The log joint ℓ_c = log p(x, y = c | θ) is a function of θ; over the posterior of θ its mean, variance and third
-cumulant are closed forms, and so are the covariances between classes where they share a parameter. The class
-probabilities p(y = c | x, θ) = exp ℓ_c / Σ_k exp ℓ_k then follow from a distribution in c dimensions with these
-moments, whatever the number of features and parameters:
+cumulant are closed forms. The class probabilities p(y = c | x, θ) = exp ℓ_c / Σ_k exp ℓ_k then follow from a
+distribution in c dimensions with these moments, whatever the number of features and parameters:
 
-    ℓ_c = mean_c + sd_c · T(z_c; skew_c) + (R z')_c,     z, z' standard normal, RRᵀ = covariance by shared parameters
+    ℓ_c = mean_c + sd_c · T(z_c; skew_c),                z standard normal
 
 T is a standardised Pearson III variable (a shifted gamma), in the normal's terms by Wilson & Hilferty:
 
@@ -27,7 +26,7 @@ import functools
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -48,8 +47,6 @@ METHODS = "auto", "analytic", "draws"
 
 _POINTS, _DRAWS = 1024, 1000  # points and draws by default
 _NODES = 128  # quantiles that stand for one dimension
-_FREEDOM = 30  # degrees of freedom of a shared variance from which on it is taken as normal
-_MANY = 1000  # and from which on its quadratic forms are
 _TAILS = 0.2  # excess kurtosis of ℓ_1 − ℓ_0 beyond that of its Pearson III variable: two dimensions from there on
 _SKEWED, _SHARE = 1.3, 0.1  # skewness of a class from which on draws are better, if it has this share of the variance
 _FAR = 6.0  # standard deviations beyond which no point lies
@@ -171,8 +168,8 @@ def _moments_suffice(block: Block) -> bool:
     inner, no_rows = block.inner, np.zeros((0, block.inner.shape[1]))
     if block.shared_quadratic(no_rows) is not None:
         return True
-    known = inner.couples_classes or inner.log_third_cumulant(no_rows) is not None
-    return inner.degrees_of_freedom() >= _FREEDOM and known
+    alone = inner.is_composite or not inner.couples_classes  # classes are independent, up to what they share
+    return alone and inner.log_third_cumulant(no_rows) is not None
 
 
 def fix_seed(seed: int | np.random.Generator | None) -> int:
@@ -238,62 +235,39 @@ class LogJointMoments:
     Fields
     ------
     mean : (n, c)
-    variance, third : (n, c)   of the part that is independent from class to class
-    shared : (n, c, c) or None   covariance of the part that is not, taken as normal
-    quadratics                   of Gaussian classes with a parameter in common: independent given it, and not in `mean`
+    variance, third : (n, c)   independent from class to class
+    quadratics                 of Gaussian classes with a parameter in common: independent given it, and not in `mean`
     """
 
     mean: Float[np.ndarray, "n c"]
     variance: Float[np.ndarray, "n c"]
     third: Float[np.ndarray, "n c"]
-    shared: Float[np.ndarray, "n c c"] | None
     quadratics: tuple[SharedQuadratic, ...] = ()
 
     @classmethod
     def of(cls, nb: NaiveBayes, rows: Rows) -> "LogJointMoments":
         """Sums over the class prior and the blocks."""
         mean, variance, third = nb.classes.log_cumulants()
-        shared: Any = None
         quadratics: list[SharedQuadratic] = []
         for name, block in nb.blocks.items():
-            x = rows[name]
-            few = block.couples_classes and block.degrees_of_freedom() < _MANY
-            if few and (quadratic := block.shared_quadratic(x)) is not None:
+            if (quadratic := block.shared_quadratic(rows[name])) is not None:
                 quadratics.append(quadratic)
                 continue
-            mean_of, variance_of, third_of = block.log_cumulants(x)
-            mean = mean + mean_of
-            if block.couples_classes:
-                covariance = block.log_covariance(x)
-                variance_of = np.diagonal(covariance, axis1=1, axis2=2)
-                if np.count_nonzero(covariance) > np.count_nonzero(variance_of):
-                    shared = covariance if shared is None else shared + covariance
-                    continue
-            variance, third = variance + variance_of, third + third_of
+            mean_of, variance_of, third_of = block.log_cumulants(rows[name])
+            mean, variance, third = mean + mean_of, variance + variance_of, third + third_of
         mean, variance, third = (np.broadcast_to(one, _shape(nb, rows)) for one in (mean, variance, third))
-        return cls(mean, np.maximum(variance, 0), third, shared, tuple(quadratics))
+        return cls(mean, np.maximum(variance, 0), third, tuple(quadratics))
 
     def take(self, at: Int[np.ndarray, " m"], classes: Int[np.ndarray, "m k"]) -> "LogJointMoments":
         """Those of some rows, and of each of them some classes."""
         pick = at[:, None], classes
-        shared = None if self.shared is None else self.shared[at[:, None, None], classes[:, :, None], classes[:, None]]
         quadratics = tuple(one.take(at, classes) for one in self.quadratics)
-        return type(self)(self.mean[pick], self.variance[pick], self.third[pick], shared, quadratics)
+        return type(self)(self.mean[pick], self.variance[pick], self.third[pick], quadratics)
 
     @property
     def slant(self) -> Float[np.ndarray, "n c"]:
         """A sixth of the skewness of each class."""
         return _sixth_of_skewness(self.variance, self.third)
-
-    @property
-    def root(self) -> Float[np.ndarray, "n c c"] | None:
-        """A square root of the shared covariance, less what all classes share (which may be far larger)."""
-        if self.shared is None:
-            return None
-        c = self.mean.shape[1]
-        centre = np.eye(c) - 1 / c
-        values, vectors = np.linalg.eigh(centre @ self.shared @ centre)
-        return vectors * np.sqrt(np.maximum(values, 0))[:, None, :]
 
     @property
     def skewed(self) -> Bool[np.ndarray, " n"]:
@@ -309,19 +283,15 @@ class LogJointMoments:
 
     def bounds(self) -> tuple[Float[np.ndarray, "n c"], Float[np.ndarray, "n c"]]:
         """Values between which every ℓ_c lies, but for a few times in 10⁹ draws."""
-        half = 0.0 if (root := self.root) is None else _FAR * np.sqrt(np.square(root).sum(-1))
         low, high = np.sqrt(self.variance) * pearson_iii(_FAR * np.array([-1, 1])[:, None, None], self.slant)
-        return self.mean + low - half, self.mean + high + half
+        return self.mean + low, self.mean + high
 
     # two classes: ℓ_1 − ℓ_0
 
     @functools.cached_property
     def difference(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean, variance and third cumulant of ℓ_1 − ℓ_0, (n,) each."""
-        variance = self.variance.sum(1)
-        if (v := self.shared) is not None:
-            variance = variance + np.maximum(v[:, 0, 0] - v[:, 0, 1] - v[:, 1, 0] + v[:, 1, 1], 0)
-        return self.mean[:, 1] - self.mean[:, 0], variance, self.third[:, 1] - self.third[:, 0]
+        return self.mean[:, 1] - self.mean[:, 0], self.variance.sum(1), self.third[:, 1] - self.third[:, 0]
 
     @property
     def simple(self) -> bool:
@@ -404,8 +374,8 @@ def _log_joint_points(
 ) -> Iterator[tuple[slice, Float[np.ndarray, "n c s"]]]:
     """ℓ, up to what all classes share, at the same points for all rows."""
     n, c = shapes.mean.shape
-    root, power = shapes.root, max(1, (n_draws - 1).bit_length())
-    ends = np.cumsum([c if root is None else 2 * c, *(one.dimensions + 2 * c for one in shapes.quadratics)])
+    power = max(1, (n_draws - 1).bit_length())
+    ends = np.cumsum([c, *(one.dimensions + 2 * c for one in shapes.quadratics)])
     wide = 1 << int(ends[-1] - 1).bit_length()  # few sizes, each made once
     z = _normal_points(wide, power, seed)
     points = [
@@ -415,8 +385,6 @@ def _log_joint_points(
     for part in batches(n, max(1, _TABLE // (c << power))):
         table = shapes.mean[part, :, None] - shapes.mean[part].max(1)[:, None, None]
         table = table + np.sqrt(shapes.variance[part])[..., None] * pearson_iii(z[:c], shapes.slant[part][..., None])
-        if root is not None:
-            table += root[part] @ z[c : 2 * c]
         for one, at in zip(shapes.quadratics, points, strict=True):
             table += quadratic_table(one, at, part)
         yield part, table

@@ -15,16 +15,7 @@ from .to_arviz import as_arviz, dataset
 
 
 def sample_posterior(
-    estimator: Any,
-    draws: int,
-    seed: int,
-    method: str,
-    *,
-    X: Any,
-    y: Any,
-    chains: int,
-    warmup: int,
-    progress_bar: bool,
+    estimator: Any, draws: int, seed: int, method: str, *, X: Any, y: Any, chains: int, warmup: int, progress_bar: bool
 ) -> Any:
     """See `AbstractNB.sample_posterior`."""
     check_choice("method", method, ("exact", "nuts"))

@@ -93,11 +93,7 @@ ALL = [
     KernelNB(),
     MixedNB([("sepals", BernoulliNB(binarize=5), [0, 1]), ("petals", GaussianNB(variance="pooled"), [2, 3])]),
 ]
-SOME = (
-    "MultinomialNB()",
-    "GaussianNB()",
-    "GaussianDA(covariance='shared')",
-)
+SOME = ("MultinomialNB()", "GaussianNB()", "GaussianDA(covariance='shared')")
 every = pytest.mark.parametrize("nb", mostly_slow(ALL, these(*SOME)), ids=lambda nb: repr(nb)[:60])
 
 
