@@ -209,7 +209,32 @@ def new_rows(block: Block, sites: dict[str, Site], rng: np.random.Generator, n: 
         change = own(other) - before
         scores = [_scores(one[:, None]) for one in (change, *(change[k::c] for k in range(c)))]
         found.append((f"sample_predictive, {name}", np.concatenate(scores)))
+    if block.separable:
+        one = block.select(np.arange(1))
+        shares = np.concatenate([_shares(one, k, x[y == k, 0]) for k in range(c)])
+        found.append(("sample_predictive, shares of the first column", shares))
     return found
+
+
+def _shares(block: Block, k: int, cells: np.ndarray) -> np.ndarray:
+    """Tests of how many new cells of a class have each of the commonest values, or lie in each of some intervals."""
+
+    def density(x: np.ndarray) -> np.ndarray:
+        return np.exp(block.log_predictive(x.reshape(-1, 1))[:, k]).reshape(x.shape)
+
+    pilot, rest = np.split(cells, [len(cells) // 10])  # the pilot chooses the intervals
+    if block.cells_.kind in ("counts", "yes/no", "levels"):
+        values, counts = np.unique(pilot, return_counts=True)
+        values = values[np.argsort(-counts)[:6]]
+        p, seen = density(values), (rest[:, None] == values).sum(0)
+    else:
+        edges = np.quantile(pilot, np.linspace(0.01, 0.99, 15))
+        edges = edges if block.cells_.kind == "real" else np.r_[1e-9 * edges[0], edges]
+        nodes = np.linspace(edges[:-1], edges[1:], 201)
+        p, seen = np.trapezoid(density(nodes), nodes, axis=0), np.histogram(rest, edges)[0]
+    n = len(rest)
+    usual = (n * p > 50) & (n * (1 - p) > 50)
+    return ((seen - n * p) / np.sqrt(n * abs(p * (1 - p)) + 1e-300))[usual]
 
 
 def _neighbours(block: Any, log_ratio: Callable[[Any], np.ndarray]) -> Iterator[tuple[str, Any]]:
@@ -282,7 +307,7 @@ def drawn_rows(problem: Problem, rng: np.random.Generator, rate: float) -> list[
 def _row(name: str, says: str, found: list[Tested], rate: float, left_out: list[str]) -> CheckRow:
     gaps = [Gap(what, float(np.max(abs(z)))) for what, z in found if z.size]
     count = sum(z.size for _, z in found)
-    reason = f"false alarms {rate:.2%} over {count} tests of densities and marginals"
+    reason = f"false alarms {rate:.2%} over {count} tests of densities, marginals and shares"
     remark = f"{N_DRAWS:,} draws a block; a spread 1 % too small would be found with probability 99.9 %"
     return worst_row(name, says, gaps, limit_of(count, rate), "standard errors", reason, remark, left_out)
 

@@ -254,6 +254,8 @@ class LogJointMoments:
                 quadratics.append(quadratic)
                 continue
             mean_of, variance_of, third_of = block.log_cumulants(rows[name])
+            if block.couples_classes:  # without what all classes share
+                variance_of = np.diagonal(block.log_covariance(rows[name]), axis1=1, axis2=2)
             mean, variance, third = mean + mean_of, variance + variance_of, third + third_of
         mean, variance, third = (np.broadcast_to(one, _shape(nb, rows)) for one in (mean, variance, third))
         return cls(mean, np.maximum(variance, 0), third, tuple(quadratics))

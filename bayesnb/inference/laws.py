@@ -36,7 +36,7 @@ _INFINITE, _BOUNDARY = 700.0, 34.0  # unconstrained coordinates that stand for i
 _FEW = 4  # rows that are predicted and left out
 _NODES, _KEPT = 33, 25  # of the polynomials that are differentiated, and coefficients that are not rounding
 _REACH, _STEP = 0.5, 0.05  # of these polynomials: weights ½ to 1½; about an estimate
-_SCALARS = 4  # parameters of each site that are moved
+_SCALARS = 8  # parameters of each site that are moved
 _POINTS = (0.1, 0.35, 0.6, 0.9)  # posterior probabilities at which marginal densities are compared
 _T = np.linspace(-22, 22, 1409)  # nodes of the trapezoidal rule, after a hyperbolic sine
 
