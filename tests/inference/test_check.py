@@ -1,7 +1,7 @@
 """The check can fail: an update, a mode, a NumPyro prior and a predictive are broken in turn, and each is caught."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import jax
 import numpy as np
@@ -12,12 +12,10 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import log_loss
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MixedNB
-from bayesnb.core.pytrees import pytree
 from bayesnb.families import (
     BetaBernoulli,
     DirichletClasses,
     DirichletMultinomial,
-    GammaPoisson,
     NormalInverseGamma,
     NormalInverseWishart,
 )
@@ -321,45 +319,3 @@ def test_coupled_features_have_a_dense_metric(rng):
     broken = problem(NormalInverseWishart(np.zeros((2, 2)), np.ones(2), np.full(2, 9.0), 3 * eye), x, y)
     vars(broken)["posterior"] = full.posterior  # NumPyro's prior is another than the closed form's
     assert not draws.short_chains_row(broken, rng, 0, RATE).passed
-
-
-@pytree
-@dataclass(frozen=True)
-class _Renamed(GammaPoisson):
-    """The Poisson family with another name for its only site."""
-
-    parameters = ("log_lam",)
-
-    def log_prob(self, theta):
-        return super().log_prob({"log_rate": theta["log_lam"]})
-
-    def log_likelihood(self, theta, x):
-        return super().log_likelihood({"log_rate": theta["log_lam"]}, x)
-
-    def sample(self, key, shape=()):
-        return {"log_lam": super().sample(key, shape)["log_rate"]}
-
-    def mode(self):
-        return {"log_lam": super().mode()["log_rate"]}
-
-    def mean(self):
-        return {"log_lam": super().mean()["log_rate"]}
-
-    def model(self, x, y):
-        import numpyro
-        from numpyro import distributions as dist
-
-        with numpyro.plate("class", self.shape[0], dim=-2), numpyro.plate("feature", self.shape[1], dim=-1):
-            rate = numpyro.sample("lam", dist.Gamma(self.a, self.b))
-        with numpyro.plate("row", len(y), dim=-2), numpyro.plate("feature", self.shape[1], dim=-1):
-            numpyro.sample("x", dist.Poisson(rate[y]), obs=x)
-
-
-def test_supports_are_read_from_the_sites_and_not_from_their_names(rng):
-    """A mode on the boundary: a class without counts, under a = 0.7, has its largest density at λ = 0."""
-    x, y = rng.poisson(2, (30, 2)).astype(float), np.arange(30) % 2
-    x[y == 0, 0] = 0
-    prior = _Renamed(np.full((2, 2), 0.7), np.full((2, 2), 0.5))
-    this = problem(prior, x, y)
-    assert this.posterior.on_boundary()
-    assert mode_row(this, rng).passed
